@@ -79,7 +79,7 @@ class Cluster(Protocol):
         ...
 
 
-class Stored(msgspec.Struct, frozen=True):
+class VersionedMemory(msgspec.Struct, frozen=True):
     """A memory, and the version that it was read or written at."""
 
     memory: Memory
@@ -93,11 +93,11 @@ class Stale(Exception):
 class MemoryStore(Protocol):
     """Where the memory outlives a restart."""
 
-    def load(self) -> Stored:
+    def load(self) -> VersionedMemory:
         """What was saved last; an empty memory where nothing was. Raises Unavailable."""
         ...
 
-    def save(self, memory: Memory, after: Stored) -> Stored:
+    def save(self, memory: Memory, after: VersionedMemory) -> VersionedMemory:
         """All of it or nothing. Raises Stale where what stands is not `after`; Unavailable, and then it may stand."""
         ...
 

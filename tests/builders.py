@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.cluster.karpenter import ClaimSpec, ClaimStatus, NodeClaim
+from reconciler.model.cluster.karpenter import ClaimSpec, NodeClaim, NodeClaimStatus
 from reconciler.model.cluster.metadata import Metadata, OwnerReference
 from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus
-from reconciler.model.cluster.pod import Container, Pod, PodSpec, PodStatus, Resources
+from reconciler.model.cluster.pod import Container, Pod, PodSpec, PodStatus, ResourceRequirements
 
 Json = dict[str, Any]
 
@@ -30,7 +30,7 @@ def node(name: str, *, gpus: int | None = None, has: dict[str, str] | None = Non
 def pod(name: str, *, gpus: int | None = None, asks: dict[str, str] | None = None, **fields: Any) -> Pod:
     """A pod with one container that requests `asks` and `gpus` GPUs; its phase is Running if it has a node."""
     requests = _amounts(gpus, asks)
-    containers = (Container(resources=Resources(requests)),) if requests else ()
+    containers = (Container(resources=ResourceRequirements(requests)),) if requests else ()
     phase = "Running" if fields.get("node_name") else "Pending"
     metadata, spec, status = _parts(name, fields, PodSpec, PodStatus, {"containers": containers, "phase": phase})
     return Pod(metadata, spec, status)
@@ -38,7 +38,7 @@ def pod(name: str, *, gpus: int | None = None, asks: dict[str, str] | None = Non
 
 def claim(name: str, *, gpus: int | None = None, has: dict[str, str] | None = None, **fields: Any) -> NodeClaim:
     """A NodeClaim with the capacity `has` and `gpus` GPUs, all of it allocatable."""
-    metadata, spec, status = _parts(name, fields, ClaimSpec, ClaimStatus, _with_amounts(gpus, has))
+    metadata, spec, status = _parts(name, fields, ClaimSpec, NodeClaimStatus, _with_amounts(gpus, has))
     return NodeClaim(metadata, spec, status)
 
 

@@ -36,7 +36,7 @@ COMMANDS = (
 MODULES = {"import": "import_pools"}
 
 
-class Commands(click.Group):
+class CommandGroup(click.Group):
     """A group whose commands are modules of `reconciler.cli.commands`, each with a `command`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -56,19 +56,19 @@ class Commands(click.Group):
             formatter.write_dl(list(COMMANDS))
 
 
-@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def reconciler() -> None:
     """Plans and applies policies for GPU clusters on Kubernetes."""
 
 
-def _show(wrong: click.ClickException) -> None:
+def _show(error: click.ClickException) -> None:
     """What quotes words of others is made visible; an exception with a report of its own has seen to that."""
-    if type(wrong).show not in {click.ClickException.show, click.UsageError.show}:
-        wrong.show()
+    if type(error).show not in {click.ClickException.show, click.UsageError.show}:
+        error.show()
         return
     shown = StringIO()
-    wrong.show(shown)
+    error.show(shown)
     click.echo(visible_lines(shown.getvalue()), err=True, nl=False)
 
 
@@ -80,14 +80,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with suppress(OSError):
             click.echo("interrupted", err=True)
         return ExitCode.INTERRUPTED
-    except click.ClickException as wrong:
+    except click.ClickException as error:
         with suppress(OSError):  # there may be no room where it would be told
-            _show(wrong)
-        return ExitCode.WRONG_USAGE if isinstance(wrong, click.UsageError) else ExitCode.FAILED
-    except OSError as wrong:  # a file that can't be written, say; a closed pipe click itself minds
+            _show(error)
+        return ExitCode.WRONG_USAGE if isinstance(error, click.UsageError) else ExitCode.FAILED
+    except OSError as error:  # a file that can't be written, say; a closed pipe click itself minds
         with suppress(OSError):
-            told = f"standard output could not be written: {wrong.strerror}"
-            told = told if wrong.errno and not wrong.filename else str(wrong)
-            click.echo(f"Error: {visible_lines(told)}", err=True)
+            text = f"standard output could not be written: {error.strerror}"
+            text = text if error.errno and not error.filename else str(error)
+            click.echo(f"Error: {visible_lines(text)}", err=True)
         return ExitCode.FAILED
     return int(result or ExitCode.FINE)

@@ -15,7 +15,7 @@ from reconciler.model.instant import later, timestamp
 from reconciler.model.quantity import Duration
 from reconciler.plan.files import saved_plan
 from reconciler.plan.files.planning_result import PlanningResult
-from reconciler.plan.files.saved_plan import Written
+from reconciler.plan.files.saved_plan import WrittenPlan
 from reconciler.report.plans.planned import Planned
 
 
@@ -26,13 +26,13 @@ class PlanOutput(msgspec.Struct, frozen=True):
     valid_for: Duration
     detailed_exitcode: bool
 
-    def written(self, head: PlanningResult) -> Written | None:
+    def written(self, head: PlanningResult) -> WrittenPlan | None:
         """The file, which the report names by its digest; None where none is asked for."""
         if self.out is None:
             return None
         return saved_plan.write(head, later(head.inputs.now, self.valid_for.milliseconds))
 
-    def save(self, head: PlanningResult, written: Written | None) -> None:
+    def save(self, head: PlanningResult, written: WrittenPlan | None) -> None:
         """Tells what is in the file, and what is not."""
         if self.out is None or written is None:
             return
@@ -41,14 +41,14 @@ class PlanOutput(msgspec.Struct, frozen=True):
         click.echo(f"{self.out}: {actions}, to be applied before {timestamp(written.expires_at)}", err=True)
         click.echo(f"apply it with: reconciler apply {self.out} --digest {written.digest}", err=True)
         if held := sum(each.held for each in head.plan.guarded):
-            told = "1 decision that a guard holds is" if held == 1 else f"{held} decisions that guards hold are"
-            click.echo(f"note: {told} not in it: plan again once that is approved", err=True)
+            text = "1 decision that a guard holds is" if held == 1 else f"{held} decisions that guards hold are"
+            click.echo(f"note: {text} not in it: plan again once that is approved", err=True)
 
     def code(self, planned: Planned) -> ExitCode:
         """A blocked hold comes before something to be done."""
         if planned.blocked:
             return ExitCode.BLOCKED
-        acts = any(not each.held and not each.decision.would for each in planned.told)
+        acts = any(not each.held and not each.decision.would for each in planned.decision_texts)
         return ExitCode.CHANGES_EXIST if self.detailed_exitcode and acts else ExitCode.FINE
 
 

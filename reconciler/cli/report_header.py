@@ -5,20 +5,20 @@ import shlex
 from reconciler import __version__
 from reconciler.controller import ClusterView, Origins
 from reconciler.plan.files.planning_result import PlanningResult
-from reconciler.report.setting import Setting
+from reconciler.report.setting import ReportHeader
 
 _POLICIES = "policies"  # where commands look without options
 
 
 def setting_of(
-    sight: ClusterView, head: PlanningResult, base: PlanningResult | None = None, origins: Origins | None = None
-) -> Setting:
+    cluster_view: ClusterView, head: PlanningResult, base: PlanningResult | None = None, origins: Origins | None = None
+) -> ReportHeader:
     """Policies, cluster, time and version."""
     inputs = head.inputs
-    return Setting(
+    return ReportHeader(
         environment=inputs.desired.environment,
         revision=inputs.desired.revision,
-        cluster=sight.name,
+        cluster=cluster_view.name,
         cluster_uid=inputs.observed.cluster_uid,
         seen_at=inputs.observed.seen_at,
         now=inputs.now,

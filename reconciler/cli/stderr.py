@@ -11,7 +11,7 @@ from reconciler.controller import Checkup, ClusterView
 from reconciler.model.problem import Problem
 from reconciler.plan.planner import unread_of_use
 from reconciler.policy.codes import CODES
-from reconciler.report.checked import Checked
+from reconciler.report.checked import CheckReport
 from reconciler.report.setting import unread_notes
 from reconciler.report.visible import visible
 
@@ -21,11 +21,11 @@ def refused(checkup: Checkup, outputs: tuple[Output, ...] = (), color: str = "au
     for notice in checkup.notices:
         click.echo(f"note: {notice}", err=True)
     resolved = checkup.resolved
-    told = Checked((*resolved.problems, *resolved.warnings), resolved.files, __version__, CODES)
+    check_report = CheckReport((*resolved.problems, *resolved.warnings), resolved.files, __version__, CODES)
     if outputs:
-        write(told, outputs, color)
+        write(check_report, outputs, color)
     else:
-        click.echo(report.write(told, "text", color=wants_color(color)), err=True, nl=False)
+        click.echo(report.write(check_report, "text", color=wants_color(color)), err=True, nl=False)
     return ExitCode.INVALID_POLICY
 
 
@@ -36,7 +36,7 @@ def warning_lines(warnings: Sequence[Problem]) -> tuple[str, ...]:
     )
 
 
-def tell_sight(sight: ClusterView) -> None:
+def print_cluster_warnings(cluster_view: ClusterView) -> None:
     """What of all that plans go by could not be read, and what a reader must know of a file."""
-    for note in (*sight.notes, *(each.text for each in unread_notes(unread_of_use(sight.observed)))):
+    for note in (*cluster_view.notes, *(each.text for each in unread_notes(unread_of_use(cluster_view.observed)))):
         click.echo(f"note: {visible(note)}", err=True)

@@ -38,20 +38,20 @@ def flushed(code: int) -> int:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (OSError, ValueError) as wrong:
+        except (OSError, ValueError) as error:
             _silence(stream)
             if stream is sys.stdout:
                 if not code:  # else what went wrong was told
-                    _tell(wrong)
+                    _tell(error)
                 code = code or ExitCode.FAILED
     return code
 
 
-def _tell(wrong: Exception) -> None:
-    if getattr(wrong, "errno", 0) == errno.EPIPE:
+def _tell(error: Exception) -> None:
+    if getattr(error, "errno", 0) == errno.EPIPE:
         return
     try:
-        sys.stderr.write(f"Error: standard output could not be written: {getattr(wrong, 'strerror', wrong)}\n")
+        sys.stderr.write(f"Error: standard output could not be written: {getattr(error, 'strerror', error)}\n")
         sys.stderr.flush()
     except (OSError, ValueError):
         _silence(sys.stderr)

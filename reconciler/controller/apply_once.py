@@ -7,7 +7,7 @@ import msgspec
 from reconciler.controller.cluster import ClusterView, current_instant
 from reconciler.controller.command_lease import Tell, leading
 from reconciler.controller.dry_run import Question
-from reconciler.controller.policies import Checkup, check, check_seen, saved_problems
+from reconciler.controller.policies import Checkup, check, check_custom_resources, saved_problems
 from reconciler.kube.apply.executor import Executor
 from reconciler.kube.client import connect
 from reconciler.kube.context import context_name
@@ -46,7 +46,7 @@ class Once(msgspec.Struct, frozen=True):
     """What came of it; without a cycle where the policies have problems. A saved plan brings its own policies."""
 
     checkup: Checkup | None = None
-    sight: ClusterView | None = None
+    cluster_view: ClusterView | None = None
     cycled: CycleResult | None = None
 
 
@@ -62,7 +62,7 @@ class NotAllowed(Exception):
         self.sentences = sentences
 
 
-class Moved(Declined):
+class PlanOutdated(Declined):
     """What a saved plan presumes is not so any more."""
 
     def __init__(self, sentences: tuple[str, ...]) -> None:
@@ -80,17 +80,17 @@ def apply_once(question: Question, acting: Acting) -> Once:
 
     def wish(observed: Observed) -> Wished:
         if not checkups:
-            checkups.append(check_seen(observed))
+            checkups.append(check_custom_resources(observed))
         resolved = checkups[0].resolved
         if resolved.problems:
             return Wished(None, resolved.problems)
         return Wished(chosen(resolved, question.environment, observed.cluster_uid))
 
     brain = _Confirmed(acting.confirm) if acting.confirm else InProcess()
-    sight, cycled = _cycle(acting, _Intent(wish, brain, question.prune))
+    cluster_view, cycled = _cycle(acting, _Intent(wish, brain, question.prune))
     if checkups[0].resolved.problems:
         return Once(checkups[0])
-    return Once(checkups[0], sight, cycled)
+    return Once(checkups[0], cluster_view, cycled)
 
 
 def apply_saved(saved: SavedPlan, acting: Acting) -> Once:
@@ -98,8 +98,8 @@ def apply_saved(saved: SavedPlan, acting: Acting) -> Once:
     if problems := saved_problems(saved.desired):
         raise NotAllowed(tuple(each.sentence for each in problems))
     brain = _Exactly(saved, acting.confirm)
-    sight, cycled = _cycle(acting, _Intent(lambda _: Wished(saved.desired), brain, saved.prune))
-    return Once(None, sight, cycled)
+    cluster_view, cycled = _cycle(acting, _Intent(lambda _: Wished(saved.desired), brain, saved.prune))
+    return Once(None, cluster_view, cycled)
 
 
 class _Intent(msgspec.Struct, frozen=True):
@@ -116,7 +116,7 @@ def _cycle(acting: Acting, intent: _Intent) -> tuple[ClusterView, CycleResult]:
         with leading(client, acting.namespace, acting.tell) as fence:
             observed = observe_once(client, acting.namespace)  # now, so that what the last leader wrote is in it
             parts = LoopDependencies(
-                policies=_Given(intent.wish(observed)),
+                policies=_FixedPolicies(intent.wish(observed)),
                 cluster=LookedOnce(observed, Executor(client)),
                 memory=ConfigMapMemory(client, acting.namespace),
                 brain=intent.brain,
@@ -153,7 +153,7 @@ class _Exactly:
         """Raises Moved, NotConfirmed, BrokenInvariant."""
         scene = decide(inputs)
         if differences := moved(self._saved, scene):
-            raise Moved(tuple(map(difference_words, differences)))
+            raise PlanOutdated(tuple(map(difference_words, differences)))
         plan = exactly(self._saved, scene)
         check_plan(inputs, scene.fleet, plan)
         if self._confirm is not None:
@@ -170,7 +170,7 @@ def _ask(confirm: Confirm, scene: PlanningResult) -> None:
         raise NotConfirmed("the answer came after more than 10 minutes; run it again, and look at the new plan")
 
 
-class _Given:
+class _FixedPolicies:
     """A Policies that says one thing."""
 
     def __init__(self, wished: Wished) -> None:

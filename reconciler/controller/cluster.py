@@ -53,11 +53,11 @@ def observed_cluster(place: ClusterPlace) -> ClusterView:
     from reconciler.kube.observe import observe_once  # noqa: PLC0415
 
     client = connect(place.context)
-    sight = ClusterView(observe_once(client, place.namespace), context_name(place.context), current_instant())
+    cluster_view = ClusterView(observe_once(client, place.namespace), context_name(place.context), current_instant())
     try:
-        return msgspec.structs.replace(sight, memory=ConfigMapMemory(client, place.namespace).load().memory)
+        return msgspec.structs.replace(cluster_view, memory=ConfigMapMemory(client, place.namespace).load().memory)
     except Unavailable as fault:  # who only looks need not have the right to it
-        return msgspec.structs.replace(sight, why_no_memory=str(fault))
+        return msgspec.structs.replace(cluster_view, why_no_memory=str(fault))
 
 
 def current_instant() -> Instant:

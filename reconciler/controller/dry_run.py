@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from reconciler.controller.cluster import ClusterPlace, ClusterView, observed_cluster
-from reconciler.controller.policies import Checkup, Origins, check, check_seen, is_without
+from reconciler.controller.policies import Checkup, Origins, check, check_custom_resources, is_without
 from reconciler.loop import decide
 from reconciler.model.change import PolicyChange
 from reconciler.model.desired import Desired
@@ -34,7 +34,7 @@ class DryRun(msgspec.Struct, frozen=True):
     """The answer; without a cycle where the policies, or those of the base, have problems."""
 
     checkup: Checkup
-    sight: ClusterView | None = None
+    cluster_view: ClusterView | None = None
     head: PlanningResult | None = None
     base: PlanningResult | None = None
     changed: tuple[PolicyChange, ...] = ()
@@ -45,32 +45,32 @@ class DryRun(msgspec.Struct, frozen=True):
 def dry_run(question: Question) -> DryRun:
     """Nothing is ever written. Raises NotChosen where several environments could be meant."""
     if found := _of_dump(question):
-        checkup, sight, inputs = found
-        return DryRun(checkup, sight, decide(inputs))
+        checkup, cluster_view, inputs = found
+        return DryRun(checkup, cluster_view, decide(inputs))
     checkup, seen = _checked(question)
     before = _before(question) if question.base and not checkup.resolved.problems else None
     for each in (checkup, before and before.refused):
         if each and each.resolved.problems:
             return DryRun(each)
-    sight = seen or observed_cluster(question.place)
-    wish = chosen(checkup.resolved, question.environment, sight.observed.cluster_uid)
-    head, notices = decide(_inputs(question, sight, wish)), _forgetful(sight, wish)
+    cluster_view = seen or observed_cluster(question.place)
+    wish = chosen(checkup.resolved, question.environment, cluster_view.observed.cluster_uid)
+    head, notices = decide(_inputs(question, cluster_view, wish)), _forgetful(cluster_view, wish)
     if before is None:
-        return DryRun(checkup, sight, head, notices=notices, origins=question.origins)
+        return DryRun(checkup, cluster_view, head, notices=notices, origins=question.origins)
     was = before.wish(wish.environment)
-    base = decide(_inputs(question, sight, was))
+    base = decide(_inputs(question, cluster_view, was))
     compared = (*before.notices, *notices)
-    return DryRun(checkup, sight, head, base, changes(was, wish), compared, question.origins)
+    return DryRun(checkup, cluster_view, head, base, changes(was, wish), compared, question.origins)
 
 
 def inputs_of(question: Question) -> tuple[Checkup, ClusterView | None, Inputs | None]:
     """What a plan would follow from, without planning; nothing where the policies have problems."""
-    if found := _of_dump(question):
-        return found
-    checkup, seen = _checked(question)
+    if result := _of_dump(question):
+        return result
+    checkup, cluster_view = _checked(question)
     if checkup.resolved.problems:
         return checkup, None, None
-    sight = seen or observed_cluster(question.place)
+    sight = cluster_view or observed_cluster(question.place)
     wish = chosen(checkup.resolved, question.environment, sight.observed.cluster_uid)
     return checkup, sight, _inputs(question, sight, wish)
 
@@ -79,15 +79,15 @@ def checked(origins: Origins, place: ClusterPlace, only: str | None = None) -> C
     """The policies alone. Where they are custom resources, what else of the cluster can't be read does not matter."""
     if not origins.resources:
         return check(origins, only)
-    return check_seen(observed_cluster(place).observed)
+    return check_custom_resources(observed_cluster(place).observed)
 
 
 def _checked(question: Question) -> tuple[Checkup, ClusterView | None]:
     """The policies, and the cluster where that had to be looked at for them."""
     if not question.origins.resources:
         return check(question.origins, question.environment), None
-    sight = observed_cluster(question.place)
-    return check_seen(sight.observed), sight
+    cluster_view = observed_cluster(question.place)
+    return check_custom_resources(cluster_view.observed), cluster_view
 
 
 def _of_dump(question: Question) -> tuple[Checkup, ClusterView, Inputs] | None:
@@ -95,16 +95,16 @@ def _of_dump(question: Question) -> tuple[Checkup, ClusterView, Inputs] | None:
     path = question.origins.paths[0]
     if question.base or not question.takes_dumped or question.place.file is None or path.exists():
         return None
-    sight = observed_cluster(question.place)
-    if sight.dumped is None:
+    cluster_view = observed_cluster(question.place)
+    if cluster_view.dumped is None:
         return None
-    dumped = sight.dumped
+    dumped = cluster_view.dumped
     resolved = Resolved((dumped.desired.environment,), (dumped.desired,), (), 0)
     chosen(resolved, question.environment)
-    note = f"the policies are those of {sight.name}, since there are none in {path}"
+    note = f"the policies are those of {cluster_view.name}, since there are none in {path}"
     now = dumped.now if question.now is None else question.now
     inputs = msgspec.structs.replace(dumped, now=now, prune=question.prune or dumped.prune)
-    return Checkup(resolved), msgspec.structs.replace(sight, notes=(*sight.notes, note)), inputs
+    return Checkup(resolved), msgspec.structs.replace(cluster_view, notes=(*cluster_view.notes, note)), inputs
 
 
 class _Before(msgspec.Struct, frozen=True):
@@ -119,10 +119,10 @@ class _Before(msgspec.Struct, frozen=True):
         """An environment that is new with this change was what base was before; without one there were no policies."""
         if self.resolved is None:
             return Desired(self.revision, environment)
-        found = self.resolved.wish(environment) or self.resolved.wish(BASE)
-        if found is None:
+        desired = self.resolved.wish(environment) or self.resolved.wish(BASE)
+        if desired is None:
             return Desired(self.revision, environment)
-        return msgspec.structs.replace(found, environment=environment)
+        return msgspec.structs.replace(desired, environment=environment)
 
 
 def _before(question: Question) -> _Before:
@@ -160,13 +160,13 @@ def _shown(folder: Path) -> str:
     return "." if folder == here else folder.as_posix()
 
 
-def _inputs(question: Question, sight: ClusterView, wish: Desired) -> Inputs:
-    now = sight.now if question.now is None else question.now
-    return Inputs(wish, sight.observed, now, sight.memory, prune=question.prune)
+def _inputs(question: Question, cluster_view: ClusterView, wish: Desired) -> Inputs:
+    now = cluster_view.now if question.now is None else question.now
+    return Inputs(wish, cluster_view.observed, now, cluster_view.memory, prune=question.prune)
 
 
-def _forgetful(sight: ClusterView, wish: Desired) -> tuple[str, ...]:
+def _forgetful(cluster_view: ClusterView, wish: Desired) -> tuple[str, ...]:
     """Guards count what was done in the last hour, which a controller remembers."""
-    if not wish.guards or not sight.why_no_memory:
+    if not wish.guards or not cluster_view.why_no_memory:
         return ()
-    return (f"what guards counted in the last hour is not known here: {sight.why_no_memory}",)
+    return (f"what guards counted in the last hour is not known here: {cluster_view.why_no_memory}",)

@@ -7,7 +7,7 @@ from typing import Literal, TextIO
 
 from reconciler.controller.cluster import current_instant
 from reconciler.model.plan.cycle_result import CycleResult
-from reconciler.report.log_lines import Level, Line, lines
+from reconciler.report.log_lines import Level, LogLine, lines
 
 Format = Literal["text", "json"]
 
@@ -29,9 +29,9 @@ class Log:
 
     def tell(self, event: str, sentence: str, level: Level = "info") -> None:
         """Something that is no cycle."""
-        self.write(Line(event, sentence, level=level))
+        self.write(LogLine(event, sentence, level=level))
 
-    def write(self, line: Line) -> None:
+    def write(self, line: LogLine) -> None:
         now = current_instant()
         text = line.as_json(now).decode() if self._format == "json" else line.as_text(now)
         # Nobody may be reading any more, or there is no room: what nobody hears must end no thread.

@@ -17,7 +17,7 @@ from reconciler.model.instant import Instant
 _AFTER_A_FAULT_MS = 5_000
 
 
-class Step(msgspec.Struct, frozen=True):
+class LoopStep(msgspec.Struct, frozen=True):
     """What a step needs."""
 
     cycle: Cycle
@@ -31,7 +31,7 @@ class Step(msgspec.Struct, frozen=True):
 class LoopThread:
     """Runs until it is stopped."""
 
-    def __init__(self, step: Step) -> None:
+    def __init__(self, step: LoopStep) -> None:
         self._step = step
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="loop", daemon=True)
@@ -55,8 +55,8 @@ class LoopThread:
             try:
                 wake_at = self._once()
             except Exception as fault:  # noqa: BLE001 - a thread that ends would leave the cluster alone without a word
-                told = f"a cycle broke off, by a fault of reconciler: {type(fault).__name__}: {fault}"
-                self._step.log.tell("fault", told, "error")
+                text = f"a cycle broke off, by a fault of reconciler: {type(fault).__name__}: {fault}"
+                self._step.log.tell("fault", text, "error")
                 wake_at = Instant(self._step.clock.now() + _AFTER_A_FAULT_MS)
             self._step.clock.wait(wake_at)
 
@@ -67,6 +67,6 @@ class LoopThread:
             self._step.keep_up()  # or watches would stand still, and the next leader would begin with old news
             return None
         cycled = self._step.cycle.once(term)
-        for told in cycled.unpublished:
-            self._step.log.tell("fault", told, "error")
+        for text in cycled.unpublished:
+            self._step.log.tell("fault", text, "error")
         return cycled.wake_at

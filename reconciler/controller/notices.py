@@ -28,9 +28,9 @@ class Notices:
 
 
 def _set_aside(cycled: CycleResult) -> tuple[str, ...]:
-    found = cycled.inputs.observed.set_aside if cycled.inputs is not None else ()
-    if not found:
+    set_asides = cycled.inputs.observed.set_aside if cycled.inputs is not None else ()
+    if not set_asides:
         return ()
-    named = ", ".join(each.title for each in found[:_FEW])
-    more = f" and {len(found) - _FEW} more" if len(found) > _FEW else ""
+    named = ", ".join(each.title for each in set_asides[:_FEW])
+    more = f" and {len(set_asides) - _FEW} more" if len(set_asides) > _FEW else ""
     return (f"objects that cannot be understood are set aside, and what depends on them is left alone: {named}{more}",)

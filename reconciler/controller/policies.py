@@ -16,25 +16,25 @@ from reconciler.model.origin import Origin
 from reconciler.model.problem import Problem
 from reconciler.model.rendering import Rendering
 from reconciler.policy.custom_resources.bundle import bundle_of
-from reconciler.policy.manifests.render import Order, manifests, orders
+from reconciler.policy.manifests.render import RenderOrder, manifests, orders
 from reconciler.policy.manifests.saved import check_saved
 from reconciler.policy.manifests.smart_pods import pod_orders, smart_pods
 from reconciler.policy.manifests.structural import Structural
 from reconciler.policy.resolve import Resolved, by_severity, resolve, shown
 from reconciler.ports import Renderer
-from reconciler.sources.bounds import Bounds
-from reconciler.sources.change_triggers import Pace
+from reconciler.sources.bounds import SourceBounds
+from reconciler.sources.change_triggers import PollInterval
 from reconciler.sources.defaults import NOT_CHECKED, default_templates, karpenter_schema
 from reconciler.sources.directory import read_directory
 from reconciler.sources.git import Access, GitPlace, read_revision
 from reconciler.sources.git import last_changes as read_last_changes
 from reconciler.sources.renderer import BoundedRenderer
 from reconciler.sources.repository.environment import Credentials
-from reconciler.sources.watched import PolledRepository, Watched, WatchedFolders
+from reconciler.sources.watched import PolledRepository, WatchedFolders, WatchedSource
 
 POLL_SECONDS = 30.0
-NOTHING_FOUND = "no policies were found: there is no .yaml, .yml or .json file in {where}"
-NONE_SEEN = "no policies were found: there is no custom resource that is one in {where}"
+NO_POLICY_FILES = "no policies were found: there is no .yaml, .yml or .json file in {where}"
+NO_CUSTOM_RESOURCES = "no policies were found: there is no custom resource that is one in {where}"
 
 
 class Checkup(msgspec.Struct, frozen=True):
@@ -56,8 +56,8 @@ class Origins(msgspec.Struct, frozen=True):
 def read(origins: Origins) -> Bundle:
     """The bundle as it is now."""
     if not origins.repository:
-        return read_directory(origins.paths, Bounds())
-    return read_revision(_git_place(origins), Bounds(), _git_access())
+        return read_directory(origins.paths, SourceBounds())
+    return read_revision(_git_place(origins), SourceBounds(), _git_access())
 
 
 def last_changes(origins: Origins | None, lines: Sequence[Origin | None]) -> tuple[LastChange, ...]:
@@ -69,7 +69,7 @@ def last_changes(origins: Origins | None, lines: Sequence[Origin | None]) -> tup
         return ()
     place = msgspec.structs.replace(_git_place(origins), revision=wanted[0].revision)
     same = [line for line in wanted if line.revision == place.revision]
-    return read_last_changes(place, same, Bounds(), _git_access())
+    return read_last_changes(place, same, SourceBounds(), _git_access())
 
 
 def check(origins: Origins, only: str | None = None) -> Checkup:
@@ -77,7 +77,7 @@ def check(origins: Origins, only: str | None = None) -> Checkup:
     return check_bundle(read(origins), ", ".join(path.as_posix() for path in origins.paths), only)
 
 
-def check_seen(observed: Observed) -> Checkup:
+def check_custom_resources(observed: Observed) -> Checkup:
     """The same for policies that are custom resources of a cluster."""
     return check_bundle(bundle_of(observed), "the cluster")
 
@@ -111,14 +111,14 @@ def is_good(bundle: Bundle) -> bool:
     return not check_bundle(bundle).resolved.problems
 
 
-def watch(origins: Origins, on_change: Callable[[], None], judge: Callable[[Bundle], bool] = is_good) -> Watched:
+def watch(origins: Origins, on_change: Callable[[], None], judge: Callable[[Bundle], bool] = is_good) -> WatchedSource:
     """A source that keeps up with the policies. A bundle with any problem never takes the place of a good one."""
-    place: WatchedFolders | PolledRepository = WatchedFolders(origins.paths, Bounds())
+    place: WatchedFolders | PolledRepository = WatchedFolders(origins.paths, SourceBounds())
     if origins.repository:
         # Replicas that start together must not ask a forge together.
-        pace = Pace(POLL_SECONDS, random.Random(os.getpid()))  # noqa: S311 - jitter, not a secret
-        place = PolledRepository(_git_place(origins), Bounds(), _git_access(), pace)
-    return Watched(place, judge, on_change)
+        pace = PollInterval(POLL_SECONDS, random.Random(os.getpid()))  # noqa: S311 - jitter, not a secret
+        place = PolledRepository(_git_place(origins), SourceBounds(), _git_access(), pace)
+    return WatchedSource(place, judge, on_change)
 
 
 def _git_place(origins: Origins) -> GitPlace:
@@ -140,10 +140,10 @@ def check_bundle(bundle: Bundle, where: str = "the bundle", only: str | None = N
     schema = Structural(definition) if definition else None
     wishes, problems = [], [*resolved.problems, *resolved.warnings]
     for wish, ordered, pods_ordered in wanted:
-        yielded, wrong = manifests(wish, [(each, rendered[_asked(each)]) for each in ordered], schema)
-        pods, pods_wrong = smart_pods(wish, [(each, rendered[_asked(each)]) for each in pods_ordered])
+        yielded, error = manifests(wish, [(each, rendered[_request_key(each)]) for each in ordered], schema)
+        pods, pods_wrong = smart_pods(wish, [(each, rendered[_request_key(each)]) for each in pods_ordered])
         wishes.append(msgspec.structs.replace(wish, manifests=yielded, smart_pods=pods))
-        problems += shown(bundle, [*wrong, *pods_wrong])
+        problems += shown(bundle, [*error, *pods_wrong])
     errors, warnings = by_severity(problems)
     notices = ((NOT_CHECKED,) if rendered and not schema else ()) + (
         () if bundle.policies or bundle.problems else (_nothing(bundle).format(where=where),)
@@ -159,12 +159,12 @@ def saved_problems(wish: Desired) -> list[Problem]:
 
 
 def _nothing(bundle: Bundle) -> str:
-    return NONE_SEEN if bundle.by_field else NOTHING_FOUND
+    return NO_CUSTOM_RESOURCES if bundle.by_field else NO_POLICY_FILES
 
 
-def _rendered(bundle: Bundle, ordered: Sequence[Order]) -> dict[bytes, Rendering]:
+def _rendered(bundle: Bundle, ordered: Sequence[RenderOrder]) -> dict[bytes, Rendering]:
     """Each rendering by what was asked. Most of an environment is what base says: the same is rendered once."""
-    requests = {_asked(order): order.request for order in ordered}
+    requests = {_request_key(order): order.request for order in ordered}
     if not requests:
         return {}
     # A bundle's own templates come before those that reconciler brings.
@@ -185,5 +185,5 @@ def _placed(rendering: Rendering, places: Mapping[str, str]) -> Rendering:
     return msgspec.structs.replace(rendering, lines=lines, problem=problem)
 
 
-def _asked(order: Order) -> bytes:
+def _request_key(order: RenderOrder) -> bytes:
     return msgspec.json.encode(order.request, order="sorted")

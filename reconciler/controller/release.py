@@ -24,7 +24,7 @@ from reconciler.ports import Cluster, Fence
 _MOST_ROUNDS = 12
 
 
-class Taken(msgspec.Struct, frozen=True):
+class ReleaseResult(msgspec.Struct, frozen=True):
     """What was carried out and what came of it; what is left was decided last."""
 
     observed: Observed
@@ -32,7 +32,7 @@ class Taken(msgspec.Struct, frozen=True):
     left: tuple[Decision, ...] = ()
 
 
-def release_all(acting: Acting, pool: str = "") -> tuple[ClusterView, Taken]:
+def release_all(acting: Acting, pool: str = "") -> tuple[ClusterView, ReleaseResult]:
     """Raises Occupied where a controller runs that would put all of it back, and Unreachable."""
     client = connect(acting.context)
     try:
@@ -43,7 +43,7 @@ def release_all(acting: Acting, pool: str = "") -> tuple[ClusterView, Taken]:
     return ClusterView(taken.observed, context_name(acting.context), current_instant()), taken
 
 
-def take_off(cluster: Cluster, fence: Fence, pool: str = "") -> Taken:
+def take_off(cluster: Cluster, fence: Fence, pool: str = "") -> ReleaseResult:
     """Until nothing is left, or nothing more comes off."""
     carried_out: list[tuple[Decision, Outcome]] = []
     observed = cluster.observe()
@@ -56,7 +56,7 @@ def take_off(cluster: Cluster, fence: Fence, pool: str = "") -> Taken:
         if not any(each.result == "done" for each in outcomes):
             break
         observed = cluster.observe()
-    return Taken(observed, tuple(carried_out), decisions)
+    return ReleaseResult(observed, tuple(carried_out), decisions)
 
 
 class _Fresh:

@@ -19,7 +19,7 @@ import msgspec
 from reconciler.controller import planner_process
 from reconciler.controller.dry_run import Question
 from reconciler.controller.log import Format, Log
-from reconciler.controller.loop_thread import LoopThread, Step
+from reconciler.controller.loop_thread import LoopStep, LoopThread
 from reconciler.controller.notices import Notices
 from reconciler.controller.policies import Origins, follow_resources, watch
 from reconciler.controller.policy_cache import PolicyCache
@@ -31,17 +31,17 @@ from reconciler.kube.client import Timeouts, connect
 from reconciler.kube.cluster import LiveCluster
 from reconciler.kube.leader import Candidacy, Leader
 from reconciler.kube.memory_store import ConfigMapMemory
-from reconciler.kube.observe import Observer, Scope
+from reconciler.kube.observe import ObservedScope, Observer
 from reconciler.kube.policies import ResourcePolicies
 from reconciler.loop import Cycle, LoopDependencies
 from reconciler.loop.child.planner import ChildPlanner
 from reconciler.model.cluster.observed import Observed
 from reconciler.ports import Publisher
-from reconciler.protocol.leadership import Pace, pace_of
+from reconciler.protocol.leadership import LeaseTiming, pace_of
 from reconciler.serve.endpoints import Answers, application, probes
 from reconciler.serve.metrics import Metrics
-from reconciler.serve.server import Address, Server
-from reconciler.sources.watched import Watched
+from reconciler.serve.server import ListenAddress, Server
+from reconciler.sources.watched import WatchedSource
 
 # Ten seconds of writing, at the rate at which one writes: nobody who freezes, or takes a commit back, waits for longer.
 MOST_AT_ONCE = 200
@@ -52,8 +52,8 @@ class Settings(msgspec.Struct, frozen=True):
     """What a person chooses."""
 
     question: Question
-    address: Address = Address("127.0.0.1", 8080)
-    probe_address: Address | None = None
+    address: ListenAddress = ListenAddress("127.0.0.1", 8080)
+    probe_address: ListenAddress | None = None
     history: Path | None = None
     lease_seconds: int = 15
     log_format: Format = "text"
@@ -74,7 +74,7 @@ class Running:
         self._clock = WakingClock()
         self._client = connect(context)
         self._lease_client = connect(context, _timeouts(pace))
-        self._observer = Observer(self._client, Scope(settings.namespace), on_change=self._clock.wake)
+        self._observer = Observer(self._client, ObservedScope(settings.namespace), on_change=self._clock.wake)
         wishes = PolicyCache(question.environment)
         self._policies = self._followed(question.origins, wishes)
         applying = Executor(self._client)
@@ -93,12 +93,12 @@ class Running:
             wishes, cluster, memory, self._planner, self._clock, publishers, most_at_once=MOST_AT_ONCE
         )
         cycle = Cycle(parts)
-        step = Step(cycle, self._leader, self._clock, self._log, self.is_ready, self._keep_up)
+        step = LoopStep(cycle, self._leader, self._clock, self._log, self.is_ready, self._keep_up)
         self._looping = LoopThread(step)
         self._is_synced = False
         self._led = False
 
-    def start(self, address: Address) -> None:
+    def start(self, address: ListenAddress) -> None:
         self._log.tell("started", f"reconciler runs as {self._leader.me} and listens on {address}")
         self._policies.start()
         self._observer.start()
@@ -157,8 +157,8 @@ class Running:
         self._observer.observe()
         self._policies.latest()
 
-    def _followed(self, origins: Origins, wishes: PolicyCache) -> Watched | ResourcePolicies:
-        source: Watched | ResourcePolicies
+    def _followed(self, origins: Origins, wishes: PolicyCache) -> WatchedSource | ResourcePolicies:
+        source: WatchedSource | ResourcePolicies
         if origins.resources:
             source = follow_resources(self._observer.observe, wishes.judge, self._receive)
         else:
@@ -181,7 +181,7 @@ class Running:
         self._clock.wake()
 
 
-def _timeouts(pace: Pace) -> Timeouts:
+def _timeouts(pace: LeaseTiming) -> Timeouts:
     """Well within the time that a term lasts, so that there is a second try."""
     return Timeouts(connect_seconds=pace.renew_ms / 3_000, answer_seconds=pace.renew_ms / 2_000)
 
@@ -204,23 +204,23 @@ def run(settings: Settings) -> End:
 
 
 async def _serve(running: Running, servers: Sequence[Server]) -> End:
-    told: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    stopped_by: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     for each in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(each, _settle, told, each)
+        asyncio.get_running_loop().add_signal_handler(each, _settle, stopped_by, each)
     serving = asyncio.gather(*(each.serve() for each in servers))
     running.start(servers[0].address)
     has_answers = False
     try:
-        await asyncio.wait((told, serving), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((stopped_by, serving), return_when=asyncio.FIRST_COMPLETED)
     finally:
         has_answers = await asyncio.to_thread(running.stop)
         for server in servers:
             server.stop()
         await serving
-    return End(told.result() if told.done() else 0, not has_answers)
+    return End(stopped_by.result() if stopped_by.done() else 0, not has_answers)
 
 
-def _settle(told: asyncio.Future[int], number: int) -> None:
+def _settle(stopped_by: asyncio.Future[int], number: int) -> None:
     """A second signal says nothing new."""
-    if not told.done():
-        told.set_result(number)
+    if not stopped_by.done():
+        stopped_by.set_result(number)

@@ -42,8 +42,8 @@ class StatusPublisher:
         if fence is None:
             return
         inputs = cycled.inputs or Inputs(Desired("", ""), telling.cluster.observe(), cycled.at)
-        told = StatusContext(cycled.problems, telling.are_resources, telling.namespace, self._before)
-        due = self._attempts.due(statuses(inputs, cycled.plan, told), cycled.at)
+        context = StatusContext(cycled.problems, telling.are_resources, telling.namespace, self._before)
+        due = self._attempts.due(statuses(inputs, cycled.plan, context), cycled.at)
         self._tell(due, fence)
 
     def receive(self, observed: Observed) -> None:
@@ -55,9 +55,9 @@ class StatusPublisher:
 
     def _tell(self, due: Sequence[Decision], fence: Fence) -> None:
         telling = self._telling
-        asked = {each.subject: each for each in due}
+        decisions = {each.subject: each for each in due}
         for outcome in telling.cluster.apply(due, fence) if due else ():
-            decision = asked[outcome.subject]
+            decision = decisions[outcome.subject]
             self._attempts.learn(decision, outcome, telling.clock.now())
             if outcome.result == "done" and isinstance(decision.act, Apply):
                 self._before = decision.act.manifest

@@ -16,29 +16,29 @@ class Freezing(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-class Frozen(msgspec.Struct, frozen=True):
+class FreezeResult(msgspec.Struct, frozen=True):
     """Titles of the objects that say so now, and what a person must know of them."""
 
     titles: tuple[str, ...]
     note: str = ""
 
 
-def freeze(place: ClusterPlace, freezing: Freezing) -> Frozen:
+def freeze(place: ClusterPlace, freezing: Freezing) -> FreezeResult:
     """Raises NotWritten, Unreachable."""
     from reconciler.kube.client import connect  # noqa: PLC0415
     from reconciler.kube.user_writes import annotate, is_without_controller, places_of  # noqa: PLC0415  the client is slow
 
-    told = {names.FROZEN_UNTIL: freezing.until or None, names.FROZEN_REASON: freezing.reason or None}
+    entries = {names.FROZEN_UNTIL: freezing.until or None, names.FROZEN_REASON: freezing.reason or None}
     places = places_of(freezing.kind, freezing.name)
     client = connect(place.context)
     # A pool may have been frozen in either place, by hand too.
-    titles = annotate(client, places, told, everywhere=not freezing.until)
+    titles = annotate(client, places, entries, everywhere=not freezing.until)
     if freezing.kind == "all" and is_without_controller(client, place.namespace):
         told_of = f"no controller has ever led from the namespace {place.namespace}"
-        return Frozen(
+        return FreezeResult(
             titles, f"{told_of}: one that runs in another follows another freeze; name its own with --namespace"
         )
-    return Frozen(titles)
+    return FreezeResult(titles)
 
 
 def approve(context: str | None, approval: ChangeApproval) -> str:

@@ -11,8 +11,8 @@ from functools import lru_cache
 
 import msgspec
 
-from reconciler.model.cluster.pod import Amounts, Container, ContainerStatus, Pod, PodStatus, Resources
-from reconciler.model.resource_quantity import MOST, amount_asked, amount_offered
+from reconciler.model.cluster.pod import Amounts, Container, ContainerStatus, Pod, PodStatus, ResourceRequirements
+from reconciler.model.resource_quantity import MOST, amount_offered, requested_amount
 
 CPU, MEMORY, STORAGE, PODS = "cpu", "memory", "ephemeral-storage", "pods"
 
@@ -22,7 +22,7 @@ _KNOWN = frozenset({CPU, MEMORY, STORAGE, PODS})
 _HUGE_PAGES = "hugepages-"
 
 
-class _Given(msgspec.Struct, frozen=True):
+class _PodAllocation(msgspec.Struct, frozen=True):
     """What a pod was given where it is."""
 
     containers: Mapping[str, ContainerStatus] = {}  # by name
@@ -30,7 +30,7 @@ class _Given(msgspec.Struct, frozen=True):
     feasible: bool = True  # the node can give what the pod asks for by now
 
 
-_NOTHING = _Given()
+_NOTHING = _PodAllocation()
 
 
 def counted(amounts: Amounts) -> dict[str, int]:
@@ -43,9 +43,9 @@ def pod_request(pod: Pod) -> dict[str, int]:
     spec = pod.spec
     if len(spec.containers) == 1 and not spec.init_containers and not spec.overhead and spec.resources is None:
         resources = spec.containers[0].resources
-        asked = resources.requests if resources.requests.keys() >= resources.limits.keys() else _requests(resources)
-        return {name: amount for name, text in asked.items() if (amount := _simple(name, text))}
-    return _wholes(_asked(pod, _NOTHING))
+        requested = resources.requests if resources.requests.keys() >= resources.limits.keys() else _requests(resources)
+        return {name: amount for name, text in requested.items() if (amount := _simple(name, text))}
+    return _wholes(_requested_amounts(pod, _NOTHING))
 
 
 def pod_held(pod: Pod) -> dict[str, int]:
@@ -53,12 +53,12 @@ def pod_held(pod: Pod) -> dict[str, int]:
     status = pod.status
     said = (*status.container_statuses, *status.init_container_statuses)
     pending = next((each for each in status.conditions if each.type == "PodResizePending"), None)
-    given = _Given(
+    given = _PodAllocation(
         {each.name: each for each in said if each.resources is not None},
         status if status.resources is not None else None,
         pending is None or pending.reason != "Infeasible",
     )
-    return _wholes(_asked(pod, given)) if given.containers or given.whole else pod_request(pod)
+    return _wholes(_requested_amounts(pod, given)) if given.containers or given.whole else pod_request(pod)
 
 
 def is_settled(pod: Pod) -> bool:
@@ -66,20 +66,20 @@ def is_settled(pod: Pod) -> bool:
     status = pod.status
     if status.resources is not None:
         return False
-    asked = None
+    requested = None
     for each in (*status.container_statuses, *status.init_container_statuses):
         if each.resources is None:
             continue
-        if asked is None:
+        if requested is None:
             containers = (*pod.spec.containers, *pod.spec.init_containers)
-            asked = {container.name: container.resources.requests for container in containers}
-        requests = asked.get(each.name)
+            requested = {container.name: container.resources.requests for container in containers}
+        requests = requested.get(each.name)
         if each.resources.requests != requests or (each.allocated_resources and each.allocated_resources != requests):
             return False
     return True
 
 
-def _asked(pod: Pod, given: _Given) -> Billionths:
+def _requested_amounts(pod: Pod, given: _PodAllocation) -> Billionths:
     together: Billionths = {}
     for each in pod.spec.containers:
         _add(together, _effective(each, given))
@@ -87,9 +87,9 @@ def _asked(pod: Pod, given: _Given) -> Billionths:
     before: Billionths = {}
     for each in pod.spec.init_containers:
         if each.restart_policy == "Always":
-            asked = _effective(each, given)
-            _add(together, asked)
-            _add(beside, asked)
+            requested = _effective(each, given)
+            _add(together, requested)
+            _add(beside, requested)
             _raise(before, beside)
         else:
             running = dict(beside)
@@ -101,41 +101,43 @@ def _asked(pod: Pod, given: _Given) -> Billionths:
     return together
 
 
-def _effective(container: Container, given: _Given) -> Billionths:
-    asked = _read(_requests(container.resources))
+def _effective(container: Container, given: _PodAllocation) -> Billionths:
+    requested = _read(_requests(container.resources))
     status = given.containers.get(container.name)
     if status is None or status.resources is None:
-        return asked
+        return requested
     has, granted = _read(status.resources.requests), _read(status.allocated_resources)
-    return _most(asked if given.feasible else {}, has, granted)
+    return _most(requested if given.feasible else {}, has, granted)
 
 
-def _of_the_whole(pod: Pod, given: _Given) -> Billionths:
+def _of_the_whole(pod: Pod, given: _PodAllocation) -> Billionths:
     """What the pod says it needs as a whole, for the few resources for which that can be said."""
     if pod.spec.resources is None:
         return {}
-    asked = {name: amount for name, amount in _read(pod.spec.resources.requests).items() if _may_be_of_the_whole(name)}
+    requested = {
+        name: amount for name, amount in _read(pod.spec.resources.requests).items() if _may_be_of_the_whole(name)
+    }
     if given.whole is None or given.whole.resources is None:
-        return asked
+        return requested
     has, granted = _read(given.whole.resources.requests), _read(given.whole.allocated_resources)
-    most = _most(asked if given.feasible else {}, has, granted)
-    return {name: most.get(name, 0) for name in asked}
+    most = _most(requested if given.feasible else {}, has, granted)
+    return {name: most.get(name, 0) for name in requested}
 
 
 def _may_be_of_the_whole(name: str) -> bool:
     return name in {CPU, MEMORY} or name.startswith(_HUGE_PAGES)
 
 
-def _requests(resources: Resources) -> Amounts:
+def _requests(resources: ResourceRequirements) -> Amounts:
     """A limit without a request asks for as much: so the API server writes it into each pod."""
     return resources.limits | resources.requests
 
 
 def _most(*each: Billionths) -> Billionths:
-    found: Billionths = {}
+    result: Billionths = {}
     for amounts in each:
-        _raise(found, amounts)
-    return found
+        _raise(result, amounts)
+    return result
 
 
 def _add(to: Billionths, more: Billionths) -> None:
@@ -151,22 +153,22 @@ def _raise(to: Billionths, least: Billionths) -> None:
 
 def _read(amounts: Amounts) -> Billionths:
     """What can't be read is the most: then nothing else fits beside the pod."""
-    return {name: amount_asked(text) for name, text in amounts.items()}
+    return {name: requested_amount(text) for name, text in amounts.items()}
 
 
 def _wholes(amounts: Billionths) -> dict[str, int]:
-    found = {name: _whole(name, amount) for name, amount in amounts.items() if _is_asked(name)}
+    found = {name: _whole(name, amount) for name, amount in amounts.items() if _is_requested(name)}
     return {name: amount for name, amount in found.items() if amount}
 
 
 def _simple(name: str, text: str) -> int:
     """One quantity by itself."""
-    if not _is_asked(name):
+    if not _is_requested(name):
         return 0
     number, milli = (text[:-1], True) if text.endswith("m") else (text, False)
     if number.isdecimal() and number.isascii() and len(number) < 16 and milli <= (name == CPU):
         return min(MOST, int(number) * (1000 if name == CPU and not milli else 1))
-    return _whole(name, amount_asked(text))
+    return _whole(name, requested_amount(text))
 
 
 def _whole(name: str, billionths: int) -> int:
@@ -183,6 +185,6 @@ def _counts(name: str) -> bool:
 
 
 @lru_cache(maxsize=10_000)
-def _is_asked(name: str) -> bool:
+def _is_requested(name: str) -> bool:
     """A pod is one pod, whatever it says."""
     return name != PODS and _counts(name)

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from reconciler.fleet.amounts import CPU, MEMORY, PODS, STORAGE, is_settled, pod_held, pod_request
-from reconciler.fleet.asked_gpus import AskedGpus
-from reconciler.fleet.pod_class import Kind, LabelClass, Needs, PodClass, Request
+from reconciler.fleet.gpu_requests import GpuRequests
+from reconciler.fleet.pod_class import LabelClass, Needs, PodClass, PodClassKey, Request
 from reconciler.model import names
 from reconciler.model.cluster.pod import Affinity, NodeAffinity, Pod
 
@@ -25,8 +25,8 @@ _change = msgspec.structs.replace
 class Classes:
     """All classes that were seen."""
 
-    def __init__(self, asked: AskedGpus) -> None:
-        self.asked_gpus = asked  # as GpuClaims are seen now; whoever replaces it books the pods of these anew
+    def __init__(self, gpu_requests: GpuRequests) -> None:
+        self.asked_gpus = gpu_requests  # as GpuClaims are seen now; whoever replaces it books the pods of these anew
         self.columns: dict[str, int] = {CPU: 0, MEMORY: 1, STORAGE: 2, PODS: 3}
         self.resources: list[str] = list(self.columns)  # their names, by column
         self.all: list[PodClass] = []
@@ -56,25 +56,25 @@ class Classes:
         affinity = spec.affinity
         if affinity is not None and owners and spec.node_name and pod.stays_with_its_node:
             affinity = _among_pods(affinity)
-        told = *_told(pod, affinity), self.asked_gpus.claimed_by(pod)
+        fields = *_class_fields(pod, affinity), self.asked_gpus.claimed_by(pod)
         kin = owners[0].uid if owners else id(spec.containers)
         last = self._last.get(kin)
-        if last is not None and last[0] == told:
+        if last is not None and last[0] == fields:
             return last[1]
         if affinity is not spec.affinity:
             pod = _change(pod, spec=_change(spec, affinity=affinity))
-        found = self._written(pod, "")
+        pod_class = self._written(pod, "")
         # One that is being resized, or has something of its own, may be of another class than one that looks the same.
         if is_settled(pod) and not _has_its_own(pod):
             if len(self._last) >= self._most_owners:
                 self._last.clear()
-            self._last[kin] = told, found
-        return found
+            self._last[kin] = fields, pod_class
+        return pod_class
 
     def book(self, pod: Pod) -> PodClass:
         """The same, remembered until the pod is forgotten: as long, the caller holds the object."""
-        found = self._booked[id(pod)] = self.of(pod)
-        return found
+        pod_class = self._booked[id(pod)] = self.of(pod)
+        return pod_class
 
     def forget(self, pod: Pod) -> None:
         """It is booked no longer."""
@@ -82,12 +82,12 @@ class Classes:
 
     def gpus_of(self, pod_class: PodClass, pod: Pod) -> int:
         """GPUs of its node that are in use while a pod of the class is there."""
-        found = self._gpus.get(pod_class)
-        if found is None:
-            found = self._gpus[pod_class] = self.asked_gpus.of(pod)
-        return found
+        result = self._gpus.get(pod_class)
+        if result is None:
+            result = self._gpus[pod_class] = self.asked_gpus.of(pod)
+        return result
 
-    def asked(self, pod: Pod) -> PodClass:
+    def class_as_placed(self, pod: Pod) -> PodClass:
         """The class of a pod that is asked about wherever it is: with all that ties it to nodes."""
         return self._written(pod, "")
 
@@ -97,11 +97,11 @@ class Classes:
 
     def column(self, resource: str) -> int:
         """The column of a resource, given at first sight."""
-        found = self.columns.get(resource)
-        if found is None:
-            found = self.columns[resource] = len(self.columns)
+        result = self.columns.get(resource)
+        if result is None:
+            result = self.columns[resource] = len(self.columns)
             self.resources.append(resource)
-        return found
+        return result
 
     def _written(self, pod: Pod, node_name: str) -> PodClass:
         metadata, spec = pod.metadata, pod.spec
@@ -120,44 +120,44 @@ class Classes:
                 (metadata.annotations.claim, claimed) if claimed else metadata.annotations.claim,
             )
         )
-        found = self._classes.get(text)
-        if found is None:
-            kind = Kind(self._needs_of(pod, node_name), self._label_class(pod), text)
-            found = self._classes[text] = PodClass(len(self.all), pod, kind)
-            self.all.append(found)
+        pod_class = self._classes.get(text)
+        if pod_class is None:
+            kind = PodClassKey(self._needs_of(pod, node_name), self._label_class(pod), text)
+            pod_class = self._classes[text] = PodClass(len(self.all), pod, kind)
+            self.all.append(pod_class)
             self.written_bytes += len(text)
-            found.request = found.held = self._request(_with_claimed(request, claimed))
+            pod_class.request = pod_class.held = self._request(_with_claimed(request, claimed))
             if held is not None:
-                found.held = self._request(_with_claimed(held, claimed))
-            if held is not None or found.leaving:
-                found.anew = self._written(_anew(pod), node_name)
-        return found
+                pod_class.held = self._request(_with_claimed(held, claimed))
+            if held is not None or pod_class.leaving:
+                pod_class.anew = self._written(_anew(pod), node_name)
+        return pod_class
 
     def _label_class(self, pod: Pod) -> LabelClass:
         metadata = pod.metadata
-        told = (metadata.namespace, metadata.labels, bool(metadata.deletion_timestamp))
-        if self._last_labels is not None and self._last_labels[0] == told:
+        fields = (metadata.namespace, metadata.labels, bool(metadata.deletion_timestamp))
+        if self._last_labels is not None and self._last_labels[0] == fields:
             return self._last_labels[1]
-        key = _write(told)
-        found = self._labels.get(key)
-        if found is None:
-            found = self._labels[key] = LabelClass(len(self.label_classes), pod)
-            self.label_classes.append(found)
-        self._last_labels = told, found
-        return found
+        key = _write(fields)
+        label_class = self._labels.get(key)
+        if label_class is None:
+            label_class = self._labels[key] = LabelClass(len(self.label_classes), pod)
+            self.label_classes.append(label_class)
+        self._last_labels = fields, label_class
+        return label_class
 
     def _needs_of(self, pod: Pod, node_name: str) -> Needs:
         spec = pod.spec
         terms = spec.affinity.node_affinity.required if spec.affinity else None
-        told = (node_name, spec.node_selector, terms, spec.tolerations)
-        if self._last_needs is not None and self._last_needs[0] == told:
+        fields = (node_name, spec.node_selector, terms, spec.tolerations)
+        if self._last_needs is not None and self._last_needs[0] == fields:
             return self._last_needs[1]
-        key = _write(told)
-        found = self._needs.get(key)
-        if found is None:
-            found = self._needs[key] = Needs(len(self._needs), pod, node_name)
-        self._last_needs = told, found
-        return found
+        key = _write(fields)
+        needs = self._needs.get(key)
+        if needs is None:
+            needs = self._needs[key] = Needs(len(self._needs), pod, node_name)
+        self._last_needs = fields, needs
+        return needs
 
     def _request(self, amounts: dict[str, int]) -> Request:
         columns = self.columns
@@ -167,7 +167,7 @@ class Classes:
         return tuple(sorted([(columns[PODS], 1), *[(columns[name], amount) for name, amount in amounts.items()]]))
 
 
-def _told(pod: Pod, affinity: Affinity | None) -> tuple[Any, ...]:
+def _class_fields(pod: Pod, affinity: Affinity | None) -> tuple[Any, ...]:
     """Pods of which all this is equal are of one class, but for those that have something of their own."""
     metadata, spec, status = pod.metadata, pod.spec, pod.status
     return (

@@ -16,7 +16,7 @@ from functools import cached_property
 import msgspec
 import numpy as np
 
-from reconciler.fleet.filters.chain import Asked, FilterChain
+from reconciler.fleet.filters.chain import ActivePredicates, FilterChain
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.rows import Mask, Places
 from reconciler.fleet.snapshot.snapshot import Snapshot
@@ -38,7 +38,7 @@ class Search(msgspec.Struct, frozen=True):
     anew: bool = False  # each class of pods begins at the pointer again, and not where the one before it ended
 
 
-class Meter:
+class StepBudget:
     """Owner of how many steps were taken, by one walk or by several that share a budget."""
 
     def __init__(self, budget: int | None) -> None:
@@ -58,8 +58,8 @@ class Meter:
 class FirstFitCursor:
     """Where it stands, and how many steps it took."""
 
-    def __init__(self, fleet: Snapshot, search: Search, meter: Meter | None = None) -> None:
-        self.meter = Meter(search.budget) if meter is None else meter
+    def __init__(self, fleet: Snapshot, search: Search, meter: StepBudget | None = None) -> None:
+        self.meter = StepBudget(search.budget) if meter is None else meter
         self._spend = self.meter.spend
         self.allowed = search.allowed
         self._search = search
@@ -125,12 +125,12 @@ class FirstFitCursor:
             return []
         if self._search.anew:
             self._stands = None
-        asked = self._judging.asked(pod_class)
-        if self._judging.goes_in_bulk(asked):
-            return self._put_in_bulk(pod_class, count, asked)
+        predicates = self._judging.active_predicates(pod_class)
+        if self._judging.goes_in_bulk(predicates):
+            return self._put_in_bulk(pod_class, count, predicates)
         put: list[tuple[int, int]] = []
         while count:
-            place = self._next(pod_class, asked)
+            place = self._next(pod_class, predicates)
             if place is None:
                 break
             self._stands = place
@@ -139,37 +139,37 @@ class FirstFitCursor:
             put.append((row, 1))
             count -= 1
             if count:
-                asked = self._judging.asked(pod_class)
+                predicates = self._judging.active_predicates(pod_class)
         return put
 
     def put_on(self, pod_class: PodClass, row: int, count: int = 1) -> int:
         """Books as many pods of a class on one row as fit there; where the walk stands does not change."""
-        asked = self._judging.asked(pod_class)
-        if self._judging.goes_in_bulk(asked):
-            return self._put_on_in_bulk(pod_class, row, count, asked)
+        predicates = self._judging.active_predicates(pod_class)
+        if self._judging.goes_in_bulk(predicates):
+            return self._put_on_in_bulk(pod_class, row, count, predicates)
         put = 0
-        while put < count and self._fits(pod_class, row, asked):
+        while put < count and self._fits(pod_class, row, predicates):
             self._fleet.add(pod_class, row)
             put += 1
-            asked = self._judging.asked(pod_class) if put < count else asked
+            predicates = self._judging.active_predicates(pod_class) if put < count else predicates
         return put
 
-    def _put_on_in_bulk(self, pod_class: PodClass, row: int, count: int, asked: Asked) -> int:
-        if not (self._spend(len(asked) + 1) and self._is_open(row) and self._judging.may_be_on(pod_class, row)):
+    def _put_on_in_bulk(self, pod_class: PodClass, row: int, count: int, predicates: ActivePredicates) -> int:
+        if not (self._spend(len(predicates) + 1) and self._is_open(row) and self._judging.may_be_on(pod_class, row)):
             return 0
         booked = min(count, self._fleet.stock.room(pod_class.request, row))
         if booked:
             self._fleet.add(pod_class, row, booked)
         return booked
 
-    def _put_in_bulk(self, pod_class: PodClass, count: int, asked: Asked) -> list[tuple[int, int]]:
+    def _put_in_bulk(self, pod_class: PodClass, count: int, predicates: ActivePredicates) -> list[tuple[int, int]]:
         fleet, room = self._fleet, self._fleet.stock.room
         row = int(self._order[self._at])
-        booked = self._put_on_in_bulk(pod_class, row, count, asked)
+        booked = self._put_on_in_bulk(pod_class, row, count, predicates)
         put = [(row, booked)] if booked else []
         count -= booked
         for place in self._roomy_places(pod_class) if count else ():
-            if not self._spend(len(asked)):
+            if not self._spend(len(predicates)):
                 break
             row = int(self._order[place])
             booked = min(count, room(pod_class.request, row))
@@ -181,24 +181,26 @@ class FirstFitCursor:
                 break
         return put
 
-    def _fits(self, pod_class: PodClass, row: int, asked: Asked) -> bool:
-        return self._spend(len(asked) + 1) and self._is_open(row) and self._judging.fits(pod_class, row, asked)
+    def _fits(self, pod_class: PodClass, row: int, predicates: ActivePredicates) -> bool:
+        return (
+            self._spend(len(predicates) + 1) and self._is_open(row) and self._judging.fits(pod_class, row, predicates)
+        )
 
     def _is_open(self, row: int) -> bool:
         return self.allowed is None or bool(self.allowed[row])
 
-    def _next(self, pod_class: PodClass, asked: Asked) -> int | None:
+    def _next(self, pod_class: PodClass, predicates: ActivePredicates) -> int | None:
         """The first place that takes such a pod, beginning with where it stands."""
-        if self._fits(pod_class, int(self._order[self._at]), asked):
+        if self._fits(pod_class, int(self._order[self._at]), predicates):
             return self._at
         refusals = 0
         for place in self._roomy_places(pod_class):
-            if self._fits(pod_class, int(self._order[place]), asked):
+            if self._fits(pod_class, int(self._order[place]), predicates):
                 return place
             refusals += 1
             if self.meter.spent or refusals > _MOST_REFUSALS:
                 break
-        return self._look(pod_class, asked) if refusals > _MOST_REFUSALS and not self.meter.spent else None
+        return self._look(pod_class, predicates) if refusals > _MOST_REFUSALS and not self.meter.spent else None
 
     def _roomy_places(self, pod_class: PodClass) -> Iterator[int]:
         """Where there is room, after where it stands: among the next few, then among more, then among all others.
@@ -225,11 +227,11 @@ class FirstFitCursor:
             np.logical_and(mask, self.allowed[among], out=mask)
         return mask
 
-    def _look(self, pod_class: PodClass, asked: Asked) -> int | None:
+    def _look(self, pod_class: PodClass, predicates: ActivePredicates) -> int | None:
         """The same by asking all nodes at once: dear, but not dearer where many refuse."""
-        if not self._spend((len(asked) + 1) * self._sweep):
+        if not self._spend((len(predicates) + 1) * self._sweep):
             return None
-        mask = self._judging.mask(pod_class, asked)
+        mask = self._judging.mask(pod_class, predicates)
         if self.allowed is not None:
             np.logical_and(mask, self.allowed, out=mask)
         places: Places = mask[self._order].nonzero()[0]

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from reconciler.fleet.asked_gpus import AskedGpus, Lent, asked_gpus, claim_of, lent_by
+from reconciler.fleet.gpu_requests import GpuRequests, Lent, claim_of, lent_by, read_gpu_requests
 from reconciler.fleet.node_facts import NodeFacts
 from reconciler.fleet.occupancy import Occupancy
-from reconciler.fleet.snapshot.diff import Change, change_between
+from reconciler.fleet.snapshot.diff import SnapshotDiff, change_between
 from reconciler.fleet.snapshot.node_claims import NodeClaimIndex
 from reconciler.fleet.snapshot.nodes import NodeIndex
 from reconciler.fleet.snapshot.pods_by_node import PodsByNode
@@ -27,16 +27,16 @@ class Fleet:
     """Answers where things are; each index is made when it is first asked for, so that an idle plan costs nothing, and
     kept for as long as what it is of is the same."""
 
-    def __init__(self, observed: Observed, what_if: "Snapshot | None" = None) -> None:
+    def __init__(self, observed: Observed, snapshot: "Snapshot | None" = None) -> None:
         self.observed = observed
         self._nodeless: dict[str, list[NodeClaim]] = {}
         self._pods: PodsByNode | None = None
         self._are_pods_current = False
-        if what_if is not None:  # which stands where the observed does
-            self.__dict__["what_if"] = what_if
+        if snapshot is not None:  # which stands where the observed does
+            self.__dict__["what_if"] = snapshot
 
     @cached_property
-    def what_if(self) -> "Snapshot":
+    def snapshot(self) -> "Snapshot":
         """Where pods would fit, and what if."""
         from reconciler.fleet.snapshot.snapshot import Snapshot  # noqa: PLC0415  a tenth of a second, which most commands don't pay
 
@@ -45,7 +45,7 @@ class Fleet:
     @cached_property
     def occupancy(self) -> Occupancy:
         """Who is on each node, in sums."""
-        return Occupancy(self.observed.pods, self.asked_gpus)
+        return Occupancy(self.observed.pods, self.gpu_requests)
 
     def renew(self) -> None:
         """Makes every index anew, once it is asked for: after an exception none is to be trusted."""
@@ -67,20 +67,20 @@ class Fleet:
         if "_claims" in made:
             self._claims.advance(observed.node_claims)
         if "what_if" in made:
-            self.what_if.advance(observed, change)
-            if self.what_if.is_crowded:
-                del self.what_if
+            self.snapshot.advance(observed, change)
+            if self.snapshot.is_crowded:
+                del self.snapshot
         claimed = self._reclaimed(change) if observed.policies is not before.policies else []
         if "occupancy" in made:
             gone, came = [*change.gone_pods, *claimed], [*change.came_pods, *claimed]
-            self.occupancy.advance(gone, came, self.asked_gpus)
+            self.occupancy.advance(gone, came, self.gpu_requests)
         if "_pools" in made:
             self._pools.advance(change, self.occupancy, self.lent)
 
-    def _reclaimed(self, change: Change) -> list[Pod]:
+    def _reclaimed(self, change: SnapshotDiff) -> list[Pod]:
         """Pods that stayed, and whose GpuClaims have another count than before."""
-        before: AskedGpus | None = self.__dict__.pop("asked_gpus", None)
-        if before is None or not (differing := self.asked_gpus.differing(before)):
+        before: GpuRequests | None = self.__dict__.pop("asked_gpus", None)
+        if before is None or not (differing := self.gpu_requests.differing(before)):
             return []
         came = set(map(id, change.came_pods))
         return [each for each in self.observed.pods if claim_of(each) in differing and id(each) not in came]
@@ -96,7 +96,7 @@ class Fleet:
     @cached_property
     def _pools(self) -> PoolIndex:
         pools = PoolIndex()
-        pools.advance(Change([], [], [], list(self.observed.nodes)), self.occupancy, self.lent)
+        pools.advance(SnapshotDiff([], [], [], list(self.observed.nodes)), self.occupancy, self.lent)
         return pools
 
     def node(self, name: str) -> Node | None:
@@ -151,13 +151,13 @@ class Fleet:
 
     def nodeless_claims_of(self, pool: str) -> Sequence[NodeClaim]:
         """The NodeClaims of a pool whose nodes are not there, by name."""
-        found = self._nodeless.get(pool)
-        if found is None:
-            found, there = [], self._nodes.by_name
+        node_claims = self._nodeless.get(pool)
+        if node_claims is None:
+            node_claims, there = [], self._nodes.by_name
             if not self.claims_on(pool).keys() <= there.keys():
-                found = [each for each in self.claims_of(pool) if each.status.node_name not in there]
-            self._nodeless[pool] = found
-        return found
+                node_claims = [each for each in self.claims_of(pool) if each.status.node_name not in there]
+            self._nodeless[pool] = node_claims
+        return node_claims
 
     def claims_of(self, pool: str) -> Sequence[NodeClaim]:
         """The NodeClaims of a pool, by name."""
@@ -174,9 +174,9 @@ class Fleet:
         return lent_by(each for each in self.observed.leases if each.metadata.namespace == names.LEASES_NAMESPACE)
 
     @cached_property
-    def asked_gpus(self) -> AskedGpus:
+    def gpu_requests(self) -> GpuRequests:
         """How many GPUs each pod asks for."""
-        return asked_gpus(self.observed.policies)
+        return read_gpu_requests(self.observed.policies)
 
     def drifted_claims_of(self, pool: str) -> Sequence[NodeClaim]:
         """Those of a pool that say that they are drifted, by name."""

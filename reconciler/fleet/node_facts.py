@@ -19,7 +19,7 @@ class NodeFacts(msgspec.Struct, frozen=True, gc=False):
     gpus: int
     is_ready: bool
     is_leaving: bool
-    is_going: bool  # bears a taint by which somebody takes it away
+    is_being_removed: bool  # bears a taint by which somebody takes it away
     provisioner: str  # that it is labelled with
     is_drained: bool = False  # bears a taint of the planner that drains, the soft one of a candidate included
     is_closed: bool = False  # bears the taint with which it came
@@ -38,7 +38,7 @@ def facts_of(node: Node) -> NodeFacts:
         gpus=node.gpus,
         is_ready=node.is_ready,
         is_leaving=metadata.leaving,
-        is_going=any(taint.key in names.TAKING for taint in node.spec.taints),
+        is_being_removed=any(taint.key in names.TAKING for taint in node.spec.taints),
         provisioner=metadata.labels.get(names.PROVISIONER, ""),
         is_drained=any(taint.key in _DRAINED for taint in node.spec.taints),
         is_closed=any(taint.key == names.ARRIVING for taint in node.spec.taints),

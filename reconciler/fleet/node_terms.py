@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 
-from reconciler.fleet.rows import ABSENT, NEVER, Mask, Rows
+from reconciler.fleet.rows import ABSENT, NEVER, Mask, NodeRows
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import NodeExpression, NodeTerm
 
@@ -34,24 +34,24 @@ def _expression_is_readable(expression: NodeExpression) -> bool:
     return False
 
 
-def term_mask(term: NodeTerm, rows: Rows) -> Mask:
-    found: Mask = np.ones(rows.capacity, bool)
+def term_mask(term: NodeTerm, rows: NodeRows) -> Mask:
+    mask: Mask = np.ones(rows.capacity, bool)
     for each in term.match_expressions:
         if rows.has_label(each.key):
-            found &= _expression_mask(each, rows)
+            mask &= _expression_mask(each, rows)
         elif not _holds(each, None):  # no node has the label: all are alike
-            found[:] = False
-            return found
+            mask[:] = False
+            return mask
     for each in term.match_fields:
         named: Mask = np.zeros(rows.capacity, bool)
         row = rows.row_of.get(each.values[0]) if each.key == "metadata.name" else None
         if row is not None:
             named[row] = True
-        found &= named if each.operator == "In" else ~named
-    return found
+        mask &= named if each.operator == "In" else ~named
+    return mask
 
 
-def _expression_mask(expression: NodeExpression, rows: Rows) -> Mask:
+def _expression_mask(expression: NodeExpression, rows: NodeRows) -> Mask:
     column = rows.column(expression.key)
     if expression.operator in {"Exists", "DoesNotExist"}:
         there: Mask = column != ABSENT
@@ -62,8 +62,8 @@ def _expression_mask(expression: NodeExpression, rows: Rows) -> Mask:
         return among if expression.operator == "In" else ~among
     known = rows.values(expression.key)
     holds = np.array([_holds(expression, value) for value in known] + [_holds(expression, None)], bool)
-    found: Mask = holds[column]  # absent is -1, the last
-    return found
+    mask: Mask = holds[column]  # absent is -1, the last
+    return mask
 
 
 def term_holds(term: NodeTerm, node: Node) -> bool:

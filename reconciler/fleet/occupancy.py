@@ -6,7 +6,7 @@ A pod that is the same object as before is not looked at again: a cycle costs wh
 from collections import Counter
 from collections.abc import Iterable
 
-from reconciler.fleet.asked_gpus import AskedGpus
+from reconciler.fleet.gpu_requests import GpuRequests
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 
@@ -14,13 +14,13 @@ from reconciler.model.cluster.pod import Pod
 class Occupancy:
     """By the names of nodes, whether these are there or not; finished pods are nowhere."""
 
-    def __init__(self, pods: Iterable[Pod], asked: AskedGpus) -> None:
-        self._asked = asked
+    def __init__(self, pods: Iterable[Pod], gpu_requests: GpuRequests) -> None:
+        self._gpu_requests = gpu_requests
         self.gpus: Counter[str] = Counter()  # that unfinished pods ask for. Neither is to be changed
         self.counting: Counter[str] = Counter()  # pods that count
         self._waiting: dict[int, Pod] = {}
         self._smart: dict[int, Pod] = {}
-        self._told: dict[int, Pod] = {}
+        self._pods: dict[int, Pod] = {}
         self._touched: set[str] = set()
         self._come(pods)
 
@@ -35,20 +35,20 @@ class Occupancy:
         return sorted(self._smart.values(), key=lambda each: (each.metadata.namespace, each.name))
 
     @property
-    def told(self) -> list[Pod]:
+    def notified_pods(self) -> list[Pod]:
         """Unfinished pods on nodes that were told when they are evicted, by namespace and name."""
-        return sorted(self._told.values(), key=lambda each: (each.metadata.namespace, each.name))
+        return sorted(self._pods.values(), key=lambda each: (each.metadata.namespace, each.name))
 
     def take_touched(self) -> set[str]:
         """Names of nodes on which something changed since this was last asked."""
         touched, self._touched = self._touched, set()
         return touched
 
-    def advance(self, gone: Iterable[Pod], came: Iterable[Pod], asked: AskedGpus) -> None:
+    def advance(self, gone: Iterable[Pod], came: Iterable[Pod], gpu_requests: GpuRequests) -> None:
         """To the pods as they were seen next: those that are gone, and that came. Pods that ask for other amounts now
         are among both."""
         self._go(gone)
-        self._asked = asked
+        self._gpu_requests = gpu_requests
         self._come(came)
 
     def _come(self, pods: Iterable[Pod]) -> None:
@@ -64,14 +64,14 @@ class Occupancy:
                 continue
             self._touched.add(node)
             if pod.metadata.annotations.evict_at:
-                self._told[id(pod)] = pod
+                self._pods[id(pod)] = pod
             spec = pod.spec
             if spec.init_containers or pod.metadata.annotations.claim:
-                gpus = self._asked.of(pod)
+                gpus = self._gpu_requests.of(pod)
             elif (known := asked_by.get(id(spec.containers))) is not None:
                 gpus = known
             else:
-                gpus = asked_by[id(spec.containers)] = self._asked.of(pod)
+                gpus = asked_by[id(spec.containers)] = self._gpu_requests.of(pod)
             if gpus:
                 self.gpus[node] += gpus
             if not pod.stays_with_its_node:
@@ -89,8 +89,8 @@ class Occupancy:
                 continue
             self._touched.add(node)
             if pod.metadata.annotations.evict_at:
-                del self._told[id(pod)]
-            if gpus := self._asked.of(pod):
+                del self._pods[id(pod)]
+            if gpus := self._gpu_requests.of(pod):
                 self.gpus[node] -= gpus
             if not pod.stays_with_its_node:
                 self.counting[node] -= 1

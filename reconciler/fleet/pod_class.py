@@ -39,7 +39,7 @@ class Needs:
         self.tolerance = Tolerance(spec.tolerations)
 
 
-class Kind:
+class PodClassKey:
     """What tells a class from all others, and what it shares with some."""
 
     __slots__ = ("label_class", "needs", "text")
@@ -79,7 +79,7 @@ class PodClass:
         "unmodelled",
     )
 
-    def __init__(self, number: int, pod: Pod, kind: Kind) -> None:
+    def __init__(self, number: int, pod: Pod, kind: PodClassKey) -> None:
         self.number = number  # in order of first sight
         self.pod = pod  # one of them
         self.needs = kind.needs

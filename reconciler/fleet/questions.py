@@ -36,7 +36,7 @@ def fits(fleet: Snapshot, pod: Pod, node_name: str) -> tuple[Obstacle, ...]:
     if row is None or not fleet.rows.alive[row]:
         return (NodeAbsent(node_name),)
     astray = bool(pod.node) and pod.node not in fleet.rows.row_of
-    pod_class = fleet.classes.pinned(pod) if astray else fleet.classes.asked(pod)
+    pod_class = fleet.classes.pinned(pod) if astray else fleet.classes.class_as_placed(pod)
     with fleet.part(Nominated).asking(pod):
         return fleet.part(FilterChain).reasons(pod_class.anew, row)
 
@@ -44,34 +44,34 @@ def fits(fleet: Snapshot, pod: Pod, node_name: str) -> tuple[Obstacle, ...]:
 def place(fleet: Snapshot, pods: Sequence[Pod], search: Search) -> Placement:
     """Books each pod on the first node that takes it, in the order given; within a fork, if it is only to be tried."""
     walk = FirstFitCursor(fleet, search)
-    told = Placement()
-    placing = _Placing(fleet, search, walk, told)
+    placement = Placement()
+    placing = _Placing(fleet, search, walk, placement)
     for pod_class, run in _runs(fleet, pods, search):
         placing.run(pod_class, run)
-    told.pointer, told.steps = walk.pointer, walk.meter.steps
-    return told
+    placement.pointer, placement.steps = walk.pointer, walk.meter.steps
+    return placement
 
 
 class _Placing:
     """One call of `place`."""
 
-    def __init__(self, fleet: Snapshot, search: Search, walk: FirstFitCursor, told: Placement) -> None:
+    def __init__(self, fleet: Snapshot, search: Search, walk: FirstFitCursor, placement: Placement) -> None:
         self._fleet = fleet
         self._search = search
         self._walk = walk
-        self._told = told
+        self._placement = placement
         self._full: dict[PodClass, Rejections] = {}  # classes for which no room comes to be by placing others
 
     def run(self, pod_class: PodClass, pods: list[Pod]) -> None:
         """Pods of one class; more than one only if nothing sets them apart."""
         if pod_class in self._full:
-            self._told.unplaced |= {pod.metadata.uid: self._full[pod_class] for pod in pods}
+            self._placement.unplaced |= {pod.metadata.uid: self._full[pod_class] for pod in pods}
             return
         nominated = self._fleet.part(Nominated)
         with nominated.asking(pods[0]):
             put = self._put(pod_class, pods)
             names = [self._fleet.rows.node(row).name for row, count in put for _ in range(count)]
-            self._told.destinations |= {pod.metadata.uid: name for pod, name in zip(pods, names, strict=False)}
+            self._placement.destinations |= {pod.metadata.uid: name for pod, name in zip(pods, names, strict=False)}
             left = [pod.metadata.uid for pod in pods[len(names) :]]
             if left:
                 self._leave(pod_class, left)
@@ -86,13 +86,13 @@ class _Placing:
 
     def _leave(self, pod_class: PodClass, left: list[str]) -> None:
         if self._walk.meter.spent:
-            self._told.not_evaluated += tuple(left)
+            self._placement.not_evaluated += tuple(left)
             return
         judging = self._fleet.part(FilterChain)
         why = judging.counted(pod_class, self._search.allowed) if self._search.tells_why else _UNTOLD
-        if judging.goes_in_bulk(judging.asked(pod_class)):
+        if judging.goes_in_bulk(judging.active_predicates(pod_class)):
             self._full[pod_class] = why
-        self._told.unplaced |= dict.fromkeys(left, why)
+        self._placement.unplaced |= dict.fromkeys(left, why)
 
 
 def _runs(fleet: Snapshot, pods: Sequence[Pod], search: Search) -> Iterator[tuple[PodClass, list[Pod]]]:

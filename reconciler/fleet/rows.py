@@ -25,7 +25,7 @@ _FEWEST = 16
 _Taints = tuple[tuple[tuple[str, str, str], ...], bool]
 
 
-class Rows:
+class NodeRows:
     """The nodes, one a row."""
 
     def __init__(self, capacity: int = _FEWEST) -> None:
@@ -65,10 +65,10 @@ class Rows:
         return bisect_left(self._sorted, name)
 
     def node(self, row: int) -> Node:
-        found = self.nodes[row]
-        if found is None:
+        node = self.nodes[row]
+        if node is None:
             raise LookupError(f"row {row} has no node")
-        return found
+        return node
 
     def changed(self) -> None:
         """Labels, taints or rows are no longer what they were."""
@@ -119,15 +119,15 @@ class Rows:
 
     def column(self, key: str) -> Numbers:
         """The number of each row's value of a label; -1 where it is not set. Not to be changed."""
-        found = self._columns.get(key)
-        if found is None:
+        mask = self._columns.get(key)
+        if mask is None:
             if not self.has_label(key):  # of such labels pods may name as many as they like
                 return self._nobodys
-            found = self._columns[key] = np.full(self.capacity, ABSENT, np.int32)
+            mask = self._columns[key] = np.full(self.capacity, ABSENT, np.int32)
             for row, node in enumerate(self.nodes):
                 if node is not None and key in node.metadata.labels:
-                    found[row] = self._number(key, node.metadata.labels[key])
-        return found
+                    mask[row] = self._number(key, node.metadata.labels[key])
+        return mask
 
     def has_label(self, key: str) -> bool:
         """Whether a node has the label."""

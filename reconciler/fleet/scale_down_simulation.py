@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from reconciler.fleet.first_fit import FirstFitCursor, Meter, Search
+from reconciler.fleet.first_fit import FirstFitCursor, Search, StepBudget
 from reconciler.fleet.pod_class import PodClass, Rank
 from reconciler.fleet.rows import Mask
 from reconciler.fleet.snapshot.snapshot import Snapshot
@@ -29,7 +29,7 @@ class Move(msgspec.Struct, frozen=True, gc=False):
     count: int
 
 
-class Emptied(msgspec.Struct):
+class ScaleDownOutcome(msgspec.Struct):
     """What came of each row that was asked about."""
 
     pointer: str = ""
@@ -40,30 +40,30 @@ class Emptied(msgspec.Struct):
     not_evaluated: tuple[int, ...] = ()  # rows of which nothing is known, since the budget was spent
 
 
-def empty(fleet: Snapshot, order: Sequence[int], search: Search) -> Emptied:
+def empty(fleet: Snapshot, order: Sequence[int], search: Search) -> ScaleDownOutcome:
     """Leaves the fleet with those rows gone that can go: call it within a fork."""
-    emptying = Emptying(fleet, search)
+    emptying = ScaleDownSimulation(fleet, search)
     meter = emptying.meter
-    told = Emptied()
+    scale_down_outcome = ScaleDownOutcome()
     took: set[int] = set()
     for place, row in enumerate(order):
         if row in took:
-            told.taking += (row,)
+            scale_down_outcome.taking += (row,)
             continue
         found = emptying.one(row, {})
         if meter.spent:
-            told.not_evaluated = tuple(order[place:])
+            scale_down_outcome.not_evaluated = tuple(order[place:])
             break
         if isinstance(found, PodClass):
-            told.stuck[row] = found
+            scale_down_outcome.stuck[row] = found
         else:
-            told.together[row] = found
+            scale_down_outcome.together[row] = found
             took.update([each.to for each in found])
-    told.pointer, told.steps = emptying.walk.pointer, meter.steps
-    return told
+    scale_down_outcome.pointer, scale_down_outcome.steps = emptying.walk.pointer, meter.steps
+    return scale_down_outcome
 
 
-class Emptying:
+class ScaleDownSimulation:
     """One row after the other; whoever asks sees to it that no row is asked about that took something in.
 
     Pods go to `preferred` rows first, those of nodes that stay anyway: what goes elsewhere keeps a node that could have
@@ -71,7 +71,7 @@ class Emptying:
     """
 
     def __init__(self, fleet: Snapshot, search: Search, preferred: Mask | None = None) -> None:
-        self.meter = Meter(search.budget)
+        self.meter = StepBudget(search.budget)
         self.walk = FirstFitCursor(fleet, search, self.meter)
         self._preferred = np.zeros_like(fleet.rows.alive) if preferred is None else preferred
         self._first = (

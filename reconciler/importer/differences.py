@@ -84,12 +84,12 @@ def _taint(taint: Plain) -> Plain:
 
 def _budget(budget: Plain) -> Plain:
     """Its reasons stay where they are an empty list: that is never, and no word about them is always."""
-    found = dict(budget)
+    result = dict(budget)
     if "reasons" in budget:
-        found["reasons"] = _unordered(budget["reasons"])
+        result["reasons"] = _unordered(budget["reasons"])
     if "duration" in budget:
-        found["duration"] = _length(budget["duration"])
-    return found
+        result["duration"] = _length(budget["duration"])
+    return result
 
 
 def _unordered(values: Any) -> list[Any]:

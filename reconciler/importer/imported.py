@@ -6,9 +6,9 @@ import msgspec
 
 from reconciler.importer.autoscaler.flags import Flags
 from reconciler.importer.autoscaler.policy import drain_policy
-from reconciler.importer.found_pool import FoundPool, found_pool, is_ours
+from reconciler.importer.imported_pool import ImportedPool, is_ours, read_imported_pool
 from reconciler.importer.machines import machines
-from reconciler.importer.notes import Note, notes
+from reconciler.importer.notes import ImportNote, notes
 from reconciler.importer.policy_text import policy_text
 from reconciler.importer.pool_gpus import NOTHING_SAYS, why_without
 from reconciler.importer.supported_fields import can_say
@@ -41,7 +41,7 @@ class Imported(msgspec.Struct, frozen=True):
     """Files by their paths, and what is to be said about them."""
 
     files: tuple[Text, ...] = ()
-    notes: tuple[Note, ...] = ()
+    notes: tuple[ImportNote, ...] = ()
     skipped: tuple[Skipped, ...] = ()
 
     def with_drain_policy(self, flags: Flags) -> "Imported":
@@ -64,29 +64,29 @@ def imported(observed: Observed, names: Sequence[str] = ()) -> Imported:
     pools = {pool.name: pool for pool in observed.node_pools}
     living = machines(observed)
     files: list[Text] = []
-    told: list[Note] = []
+    import_notes: list[ImportNote] = []
     skipped: list[Skipped] = []
     for name in sorted(set(names) or pools):
         if name not in pools:
             skipped.append(Skipped(name, f"there is no NodePool of this name{did_you_mean(name, pools)}"))
             continue
-        found = found_pool(pools[name], living.get(name, ()))
-        if why := _why_not(observed, found, name in names):
+        imported_pool = read_imported_pool(pools[name], living.get(name, ()))
+        if why := _why_not(observed, imported_pool, name in names):
             skipped.append(Skipped(name, why))
             continue
-        files += _files(found)
-        told += notes(found, observed.why_unread(NODES))
-    return Imported(tuple(sorted(files, key=lambda text: text.path)), tuple(told), tuple(skipped))
+        files += _files(imported_pool)
+        import_notes += notes(imported_pool, observed.why_unread(NODES))
+    return Imported(tuple(sorted(files, key=lambda text: text.path)), tuple(import_notes), tuple(skipped))
 
 
-def _files(pool: FoundPool) -> Iterator[Text]:
+def _files(pool: ImportedPool) -> Iterator[Text]:
     yield Text(pool.policy_file, policy_text(pool).encode())
     kept = pool.portion.kept
     if kept.anything:
         yield Text(TEMPLATES + pool.template, (_HEADER + template_text(kept)).encode())
 
 
-def _why_not(observed: Observed, pool: FoundPool, is_named: bool) -> str:
+def _why_not(observed: Observed, pool: ImportedPool, is_named: bool) -> str:
     """Why a NodePool is left alone; nothing when it is to be imported."""
     class_ref = pool.portion.said["nodeClassRef"]
     without, longest = why_without(pool.spec, pool.gpus), GPU_POOL.longest_name

@@ -4,7 +4,7 @@ import re
 
 import msgspec
 
-from reconciler.importer.machines import Machine
+from reconciler.importer.machines import ImportedMachine
 from reconciler.model import names
 from reconciler.model.quantity import Quantity
 from reconciler.policy.rules.hardware import KNOWN, gpus_of
@@ -39,7 +39,7 @@ class Gpus(msgspec.Struct, frozen=True, order=True):
         return Gpus(self.model or other.model, self.count or other.count, self.memory or other.memory)
 
 
-def of_machine(machine: Machine) -> Gpus:
+def of_machine(machine: ImportedMachine) -> Gpus:
     """What the machine itself says; the first that says something wins."""
     labels = machine.labels
     memory = _whole(labels.get(f"{GPU_LABELS}memory", "")) or _whole(labels.get(f"{DISCOVERED}memory", ""))
@@ -58,7 +58,7 @@ def of_type(instance_type: str) -> Gpus:
     return Gpus(model, count)
 
 
-def is_shared(machine: Machine) -> bool:
+def is_shared(machine: ImportedMachine) -> bool:
     """Whether one GPU is given to several pods, or cut into several."""
     product = machine.labels.get(f"{DISCOVERED}product", "")
     replicas = _whole(machine.labels.get(f"{DISCOVERED}replicas", ""))

@@ -5,13 +5,13 @@ from collections import defaultdict
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.cluster.karpenter import ClaimStatus
+from reconciler.model.cluster.karpenter import NodeClaimStatus
 from reconciler.model.cluster.node import NodeStatus
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.quantity import Quantity
 
 
-class Machine(msgspec.Struct, frozen=True):
+class ImportedMachine(msgspec.Struct, frozen=True):
     """One machine; a NodeClaim tells of it as long as there is no Node."""
 
     name: str
@@ -27,23 +27,23 @@ class Machine(msgspec.Struct, frozen=True):
         return self.labels.get(names.CAPACITY_TYPE, "")
 
 
-def machines(observed: Observed) -> dict[str, tuple[Machine, ...]]:
+def machines(observed: Observed) -> dict[str, tuple[ImportedMachine, ...]]:
     """By NodePool, sorted by name."""
-    found: dict[str, list[Machine]] = defaultdict(list)
+    imported_machines: dict[str, list[ImportedMachine]] = defaultdict(list)
     for node in observed.nodes:
-        found[node.pool].append(Machine(node.name, node.metadata.labels, _amounts(node.status)))
+        imported_machines[node.pool].append(ImportedMachine(node.name, node.metadata.labels, _amounts(node.status)))
     seen = {node.name for node in observed.nodes}
     for claim in observed.node_claims:
         if claim.status.node_name not in seen:
             pool = claim.metadata.labels.get(names.KARPENTER_POOL, "")
-            found[pool].append(Machine(claim.name, claim.metadata.labels, _amounts(claim.status)))
-    return {pool: tuple(sorted(each, key=lambda machine: machine.name)) for pool, each in found.items()}
+            imported_machines[pool].append(ImportedMachine(claim.name, claim.metadata.labels, _amounts(claim.status)))
+    return {pool: tuple(sorted(each, key=lambda machine: machine.name)) for pool, each in imported_machines.items()}
 
 
-def _amounts(status: NodeStatus | ClaimStatus) -> dict[str, str]:
+def _amounts(status: NodeStatus | NodeClaimStatus) -> dict[str, str]:
     resources = {**status.allocatable, **status.capacity}
-    told = (status.capacity, status.allocatable)
-    return {each: max((of[each] for of in told if each in of), key=_milli) for each in resources}
+    lists = (status.capacity, status.allocatable)
+    return {each: max((of[each] for of in lists if each in of), key=_milli) for each in resources}
 
 
 def _milli(amount: str) -> int:

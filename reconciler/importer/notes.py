@@ -6,19 +6,19 @@ from typing import Any
 
 import msgspec
 
-from reconciler.importer.found_pool import FoundPool
+from reconciler.importer.imported_pool import ImportedPool
 from reconciler.importer.machine_gpus import is_shared, of_type
 from reconciler.importer.plain_yaml import flow
 from reconciler.importer.supported_fields import can_say
 from reconciler.model.quantity import Quantity
-from reconciler.policy.rules.resources import NODES, OF_NODES, wrong_amounts, wrong_names
+from reconciler.policy.rules.resources import NODES, OF_NODES, invalid_amounts, unknown_names
 
 # Refused by `validate` in each field that it may stand in.
 UNKNOWN = "UNKNOWN"
 _SHOWN = 5
 
 
-class Note(msgspec.Struct, frozen=True):
+class ImportNote(msgspec.Struct, frozen=True):
     """Something that could not be known, or that a policy says less of than the NodePool."""
 
     file: str
@@ -26,18 +26,18 @@ class Note(msgspec.Struct, frozen=True):
     remedy: str
 
 
-def notes(pool: FoundPool, unread: str) -> Iterator[Note]:
+def notes(pool: ImportedPool, unread: str) -> Iterator[ImportNote]:
     """All about one pool; `unread` is why its machines could not be seen, if they could not."""
     for tell in (_devices, _mixed, _types, _capacity, _limits):
         for sentence, remedy in tell(pool):
-            because = f" ({unread})" if unread and tell in {_devices, _types, _capacity} else ""
-            yield Note(pool.policy_file, sentence + because, remedy)
+            reason = f" ({unread})" if unread and tell in {_devices, _types, _capacity} else ""
+            yield ImportNote(pool.policy_file, sentence + reason, remedy)
 
 
-Told = Iterator[tuple[str, str]]
+NoteTexts = Iterator[tuple[str, str]]
 
 
-def _devices(pool: FoundPool) -> Told:
+def _devices(pool: ImportedPool) -> NoteTexts:
     usual = pool.gpus.usual
     if not usual.model:
         yield "nothing tells the model of its GPUs", "write spec.devices.model, such as a100 or l4"
@@ -54,44 +54,44 @@ def _devices(pool: FoundPool) -> Told:
         )
 
 
-def _mixed(pool: FoundPool) -> Told:
+def _mixed(pool: ImportedPool) -> NoteTexts:
     if pool.other_types:
-        told = f"its nodes may have other GPUs than most, or none: {_listed(pool.other_types)}"
-        yield told, "give those types a NodePool of their own; until then they count as what spec.devices says"
-    if wrong := [name for name in pool.types if not of_type(name).agrees(pool.gpus.usual)]:
-        told = f"its nodes say of their GPUs what is not so of {_listed(wrong)}, and `validate` refuses it (RC307)"
-        yield told, "see what the labels of its nodes say, and correct spec.devices"
+        text = f"its nodes may have other GPUs than most, or none: {_listed(pool.other_types)}"
+        yield text, "give those types a NodePool of their own; until then they count as what spec.devices says"
+    if errors := [name for name in pool.types if not of_type(name).agrees(pool.gpus.usual)]:
+        text = f"its nodes say of their GPUs what is not so of {_listed(errors)}, and `validate` refuses it (RC307)"
+        yield text, "see what the labels of its nodes say, and correct spec.devices"
 
 
-def _types(pool: FoundPool) -> Told:
+def _types(pool: ImportedPool) -> NoteTexts:
     if not pool.types:
         yield "nothing tells what its nodes can be", "write spec.instanceTypes"
     elif not pool.asked:
-        told = "the NodePool lists no instance types; those of its live nodes were written down"
-        yield told, "add to spec.instanceTypes what else its nodes can be; the NodePool does not follow it"
+        text = "the NodePool lists no instance types; those of its live nodes were written down"
+        yield text, "add to spec.instanceTypes what else its nodes can be; the NodePool does not follow it"
     if pool.unlisted_types:
-        told = f"a GpuPool can't list all of its instance types; left out are {_listed(pool.unlisted_types)}"
-        yield told, "none is needed: the NodePool asks for them still, by its template or spec.requirements"
+        text = f"a GpuPool can't list all of its instance types; left out are {_listed(pool.unlisted_types)}"
+        yield text, "none is needed: the NodePool asks for them still, by its template or spec.requirements"
 
 
-def _capacity(pool: FoundPool) -> Told:
+def _capacity(pool: ImportedPool) -> NoteTexts:
     if pool.lifeless_types:
-        told = f"no live node tells the capacity and the GPUs of {_listed(pool.lifeless_types)}"
-        yield told, "write their capacity, such as {cpu: 96, memory: 1152Gi, pods: 250}, and check them against devices"
+        text = f"no live node tells the capacity and the GPUs of {_listed(pool.lifeless_types)}"
+        yield text, "write their capacity, such as {cpu: 96, memory: 1152Gi, pods: 250}, and check them against devices"
     if not pool.portion.follows_capacity_types and not pool.living_capacity_types:
-        told = "the NodePool does not say how its nodes may be bought, and none is alive"
-        yield told, "see whether spec.capacityTypes, on-demand by default, says it"
+        text = "the NodePool does not say how its nodes may be bought, and none is alive"
+        yield text, "see whether spec.capacityTypes, on-demand by default, says it"
 
 
-def _limits(pool: FoundPool) -> Told:
+def _limits(pool: ImportedPool) -> NoteTexts:
     kept = pool.portion.kept.limits
-    for each in wrong_names("spec.limits", sorted(kept), (*OF_NODES, NODES)):
+    for each in unknown_names("spec.limits", sorted(kept), (*OF_NODES, NODES)):
         if each.severity == "error":
-            told = f"the NodePool has a limit that limits nothing, and its template keeps it: {each.sentence}"
-            yield told, f"take it out of the NodePool and the template, and {each.remedy} in spec.limits"
-    for each in wrong_amounts("spec.limits", dict(_readable(kept))):
-        told = f"its template keeps a limit of the NodePool that cannot be meant: {each.sentence}"
-        yield told, "correct it in the NodePool, take it out of the template, and write it in spec.limits"
+            text = f"the NodePool has a limit that limits nothing, and its template keeps it: {each.sentence}"
+            yield text, f"take it out of the NodePool and the template, and {each.remedy} in spec.limits"
+    for each in invalid_amounts("spec.limits", dict(_readable(kept))):
+        text = f"its template keeps a limit of the NodePool that cannot be meant: {each.sentence}"
+        yield text, "correct it in the NodePool, take it out of the template, and write it in spec.limits"
 
 
 def _readable(limits: Mapping[str, Any]) -> Iterator[tuple[str, Quantity]]:
@@ -102,6 +102,6 @@ def _readable(limits: Mapping[str, Any]) -> Iterator[tuple[str, Quantity]]:
 
 def _listed(values: Iterable[str]) -> str:
     """The first of them, quoted where needed."""
-    told = list(values)
-    more = f" and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
-    return flow(told[:_SHOWN])[1:-1] + more
+    lines = list(values)
+    more = f" and {len(lines) - _SHOWN} more" if len(lines) > _SHOWN else ""
+    return flow(lines[:_SHOWN])[1:-1] + more

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import Any
 
-from reconciler.importer.found_pool import FoundPool
+from reconciler.importer.imported_pool import ImportedPool
 from reconciler.importer.notes import UNKNOWN
 from reconciler.importer.plain_yaml import entry, flow, items
-from reconciler.importer.portion import Kept
+from reconciler.importer.portion import UnmappedFields
 from reconciler.policy.manifests.render import consolidates
 
 _FIELDS = (
@@ -31,12 +31,12 @@ _TWO_WOULD_FIGHT = "as it is; leave it out once a NodeProvisioner or a DrainPoli
 _PRICES = 'what a node costs an hour is not known here; add pricePerHour: {on-demand: "21.96"}, in quotes'
 
 
-def policy_text(pool: FoundPool) -> str:
+def policy_text(pool: ImportedPool) -> str:
     """One GpuPool, as YAML."""
     return "".join(f"{line}\n" for line in _lines(pool))
 
 
-def _lines(pool: FoundPool) -> Iterator[str]:
+def _lines(pool: ImportedPool) -> Iterator[str]:
     yield "# What the NodePool of this name says, as `reconciler import` found it."
     yield "apiVersion: gpu.scheduling/v1"
     yield "kind: GpuPool"
@@ -54,11 +54,11 @@ def _lines(pool: FoundPool) -> Iterator[str]:
     if "disruption" in said:
         yield from _noted("disruption", said["disruption"], _TWO_WOULD_FIGHT if _consolidates(pool) else "")
     if pool.portion.kept.anything:
-        yield from _noted("template", pool.template, f"not the default one: {_what(pool.portion.kept)}")
+        yield from _noted("template", pool.template, f"not the default one: {_field_names(pool.portion.kept)}")
     yield f"# {_LAST if consolidates(pool.spec) else _KEPT_NODES}"
 
 
-def _devices(pool: FoundPool) -> Iterator[str]:
+def _devices(pool: ImportedPool) -> Iterator[str]:
     usual = pool.gpus.usual
     known = {"model": usual.model, "count": usual.count, "memory": usual.memory}
     if all(known.values()):
@@ -74,7 +74,7 @@ def _devices(pool: FoundPool) -> Iterator[str]:
         yield from _noted(name, value or UNKNOWN, "" if value else ask[name], 4)
 
 
-def _instance_types(pool: FoundPool) -> Iterator[str]:
+def _instance_types(pool: ImportedPool) -> Iterator[str]:
     if not pool.types:
         yield from _noted("instanceTypes", [], "nothing told them; write such as [{name: p4d.24xlarge}]")
         return
@@ -91,7 +91,7 @@ def _instance_types(pool: FoundPool) -> Iterator[str]:
         yield from items([{"name": name, **({"capacity": capacity} if capacity else {})}], 4)
 
 
-def _capacity_types(pool: FoundPool) -> Iterator[str]:
+def _capacity_types(pool: ImportedPool) -> Iterator[str]:
     said = pool.portion.said.get("capacityTypes")
     if not pool.portion.follows_capacity_types:
         living = list(pool.living_capacity_types)
@@ -101,14 +101,14 @@ def _capacity_types(pool: FoundPool) -> Iterator[str]:
         yield from entry("capacityTypes", said, 2)
 
 
-def _consolidates(pool: FoundPool) -> bool:
+def _consolidates(pool: ImportedPool) -> bool:
     """Whether Karpenter may take nodes away by itself, and would still when a policy covers the pool."""
     return pool.spec["disruption"]["consolidateAfter"] != "Never" and bool(
         pool.portion.said["disruption"].get("budgets")
     )
 
 
-def _what(kept: Kept) -> str:
+def _field_names(kept: UnmappedFields) -> str:
     """The names of what a template has to say, quoted where needed."""
     parts = {
         "labels": kept.labels or kept.given,
@@ -117,9 +117,9 @@ def _what(kept: Kept) -> str:
         "limits": kept.limits,
         "budgets": kept.budgets or kept.no_budgets,
     }
-    told = [flow(name) for fields in kept.fields.values() for name in fields]
-    told += [*kept.instead, *(name for name, there in parts.items() if there)]
-    return ", ".join(sorted(set(told)))
+    lines = [flow(name) for fields in kept.fields.values() for name in fields]
+    lines += [*kept.instead, *(name for name, there in parts.items() if there)]
+    return ", ".join(sorted(set(lines)))
 
 
 def _noted(name: str, value: Any, comment: str, indent: int = 2) -> Iterator[str]:

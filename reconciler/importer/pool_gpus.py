@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from reconciler.importer.machine_gpus import DISCOVERED, GPU_LABELS, Gpus, of_machine, of_type
-from reconciler.importer.machines import Machine
+from reconciler.importer.machines import ImportedMachine
 from reconciler.model import names
 from reconciler.policy.rules.hardware import gpus_of
 
@@ -30,13 +30,13 @@ class PoolGpus(msgspec.Struct, frozen=True):
         return self.usual.agrees(self.by_type.get(instance_type, Gpus()))
 
 
-def pool_gpus(machines: Sequence[Machine], asked: Sequence[str]) -> PoolGpus:
-    """`asked` are the instance types that the NodePool names, first choice first."""
-    types = list(dict.fromkeys([*asked, *sorted({machine.instance_type for machine in machines})]))
+def pool_gpus(machines: Sequence[ImportedMachine], requested: Sequence[str]) -> PoolGpus:
+    """`requested` are the instance types that the NodePool names, first choice first."""
+    types = list(dict.fromkeys([*requested, *sorted({machine.instance_type for machine in machines})]))
     by_type = {name: gpus for name in types if (gpus := _of_type(name, machines)).any}
     living = Counter(machine.instance_type for machine in machines)
     # What it asks for before what it once had; then most machines first, then the first choice.
-    ranked = sorted(by_type, key=lambda name: (name not in asked, -living[name], types.index(name)))
+    ranked = sorted(by_type, key=lambda name: (name not in requested, -living[name], types.index(name)))
     usual = by_type[ranked[0]] if ranked else Gpus()
     without = tuple(name for name in types if name not in by_type and (living[name] or gpus_of(name) == _NONE))
     return PoolGpus(tuple(types), usual, by_type, without)
@@ -54,13 +54,13 @@ def why_without(spec: Mapping[str, Any], gpus: PoolGpus) -> str:
     return NOTHING_SAYS
 
 
-def _of_type(name: str, machines: Sequence[Machine]) -> Gpus:
+def _of_type(name: str, machines: Sequence[ImportedMachine]) -> Gpus:
     """What most machines of the type say, each of the three by itself: a machine may not be labelled yet."""
-    told = [of_machine(machine) for machine in machines if machine.instance_type == name]
+    gpuses = [of_machine(machine) for machine in machines if machine.instance_type == name]
     said = Gpus(
-        model=_most(gpus.model for gpus in told),
-        count=_most(gpus.count for gpus in told) or 0,
-        memory=_most(gpus.memory for gpus in told),
+        model=_most(gpus.model for gpus in gpuses),
+        count=_most(gpus.count for gpus in gpuses) or 0,
+        memory=_most(gpus.memory for gpus in gpuses),
     )
     return said.completed(of_type(name))
 

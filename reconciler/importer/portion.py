@@ -33,7 +33,7 @@ _FIELDS = {
 }
 
 
-class Kept(msgspec.Struct, frozen=True):
+class UnmappedFields(msgspec.Struct, frozen=True):
     """What no field says, as it stands in the live spec."""
 
     fields: dict[str, Plain] = {}  # by where they stand: the constants above
@@ -49,14 +49,14 @@ class Kept(msgspec.Struct, frozen=True):
     @property
     def anything(self) -> bool:
         """Whether the default template would not do."""
-        return self != Kept()
+        return self != UnmappedFields()
 
 
 class Portion(msgspec.Struct, frozen=True):
     """The two parts."""
 
     said: Plain  # fields of a GpuPool
-    kept: Kept
+    kept: UnmappedFields
     follows_instance_types: bool = True  # the NodePool demands just what the field lists
     follows_capacity_types: bool = True
 
@@ -67,7 +67,7 @@ def portion(spec: Plain, can_be: Sequence[str], model: str) -> Portion:
     node = template["spec"]
     said: Plain = {"nodeClassRef": {name: node["nodeClassRef"].get(name) for name in ("group", "kind", "name")}}
     kept: Plain = {"fields": _others(spec), "instead": {}}
-    followed = _asked(node["requirements"], can_be, said, kept)
+    followed = _split_requirements(node["requirements"], can_be, said, kept)
     given = {names.GPU_TYPE: model, names.MANAGED: "true"}
     labels = template["metadata"]["labels"]
     kept["given"] = {key: labels[key] for key in given if labels.get(key, given[key]) != given[key]}
@@ -82,10 +82,10 @@ def portion(spec: Plain, can_be: Sequence[str], model: str) -> Portion:
     for name in ("taints", "requirements", "budgets"):
         kept[name] = tuple(kept.get(name, ()))
     said = {name: value for name, value in said.items() if value not in ([], {}, None)}
-    return Portion(said, Kept(**kept), *followed)
+    return Portion(said, UnmappedFields(**kept), *followed)
 
 
-def asked_types(spec: Plain) -> Plain | None:
+def instance_type_requirement(spec: Plain) -> Plain | None:
     """The requirement by which a NodePool names its instance types, if it names them."""
     return _naming(spec["template"]["spec"]["requirements"], names.INSTANCE_TYPE)
 
@@ -122,7 +122,9 @@ def _taints(taints: Sequence[Plain]) -> list[Plain]:
     return [{name: value for name, value in each.items() if (name, value) != ("value", "")} for each in taints]
 
 
-def _asked(requirements: Sequence[Plain], can_be: Sequence[str], said: Plain, kept: Plain) -> tuple[bool, bool]:
+def _split_requirements(
+    requirements: Sequence[Plain], can_be: Sequence[str], said: Plain, kept: Plain
+) -> tuple[bool, bool]:
     """Requirements, and which of the two fields that yield one, instanceTypes and capacityTypes, the NodePool follows.
 
     A label that it does not follow is left open by `Exists`, beside what the NodePool demands of it.

@@ -7,7 +7,7 @@ from reconciler.model.policy.gpu_pool import GpuPool
 from reconciler.policy.read import read_spec
 from reconciler.policy.rules.resources import resource_problems
 from reconciler.policy.shape import describe
-from reconciler.policy.tree import Entry, Mapping, Mark, Node, Scalar, Sequence
+from reconciler.policy.tree import MapEntry, Mapping, Mark, Node, Scalar, Sequence
 
 T = TypeVar("T")
 
@@ -39,7 +39,7 @@ def parted(items: Iterable[T], fits: Callable[[list[T]], bool]) -> tuple[list[T]
 def _node(value: Any) -> Node:
     match value:
         case dict():
-            return Mapping({str(name): Entry(_scalar(name), _node(each)) for name, each in value.items()}, _NOWHERE)
+            return Mapping({str(name): MapEntry(_scalar(name), _node(each)) for name, each in value.items()}, _NOWHERE)
         case list() | tuple():
             return Sequence(tuple(map(_node, value)), _NOWHERE)
     return _scalar(value)

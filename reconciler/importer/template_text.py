@@ -11,7 +11,7 @@ from typing import Any
 
 from reconciler.importer import portion
 from reconciler.importer.plain_yaml import entries, entry, items
-from reconciler.importer.portion import Kept
+from reconciler.importer.portion import UnmappedFields
 from reconciler.model import names
 
 _TOP = """\
@@ -123,12 +123,12 @@ _OTHER_BUDGETS = """\
 _NEVER_BY_ITSELF = "{# Left out, it would be 720h, and would replace nodes outside all budgets. #}\n"
 
 
-def template_text(kept: Kept) -> str:
+def template_text(kept: UnmappedFields) -> str:
     """The template's text, from apiVersion on."""
     return "".join(_sections(kept))
 
 
-def _sections(kept: Kept) -> Iterator[str]:
+def _sections(kept: UnmappedFields) -> Iterator[str]:
     yield _TOP
     yield _more(kept, portion.SPEC, 2)
     yield "  template:\n"
@@ -162,19 +162,19 @@ def _sections(kept: Kept) -> Iterator[str]:
     yield from _budgets(kept)
 
 
-def _requirements(kept: Kept) -> Iterator[str]:
+def _requirements(kept: UnmappedFields) -> Iterator[str]:
     yield "      requirements:\n" + _REQUIREMENTS
     if not kept.requirements:
         yield "{% else %}\n        []\n"
     yield "{% endfor %}\n" + _lines(items(kept.requirements, 8))
 
 
-def _where(asked: str, opening: str, text: str, more: str) -> Iterator[str]:
+def _where(requested: str, opening: str, text: str, more: str) -> Iterator[str]:
     """A field that is there if the policy says something of it, or the template does."""
-    yield opening + text + more if more else f"{{% if {asked} %}}\n{opening}{text}{{% endif %}}\n"
+    yield opening + text + more if more else f"{{% if {requested} %}}\n{opening}{text}{{% endif %}}\n"
 
 
-def _budgets(kept: Kept) -> Iterator[str]:
+def _budgets(kept: UnmappedFields) -> Iterator[str]:
     yield _BUDGETS
     if kept.no_budgets:
         yield "{% else %}\n      []\n{% endfor %}\n"
@@ -184,13 +184,13 @@ def _budgets(kept: Kept) -> Iterator[str]:
         yield _OTHER_BUDGETS
 
 
-def _field(kept: Kept, name: str, indent: int, follows: str) -> str:
+def _field(kept: UnmappedFields, name: str, indent: int, follows: str) -> str:
     if name in kept.instead:
         return _lines(entry(name, kept.instead[name], indent))
     return f"{' ' * indent}{name}: {follows}\n"
 
 
-def _more(kept: Kept, place: str, indent: int) -> str:
+def _more(kept: UnmappedFields, place: str, indent: int) -> str:
     fields: dict[str, Any] = kept.fields.get(place, {})
     return _lines(entries(dict(sorted(fields.items())), indent))
 

@@ -23,7 +23,7 @@ class Unreachable(Exception):
         return f"{self.sentence}: {self.remedy}"
 
 
-class Answer(msgspec.Struct, frozen=True):
+class ApiResponse(msgspec.Struct, frozen=True):
     """An answer, whatever it says."""
 
     status: int
@@ -31,7 +31,7 @@ class Answer(msgspec.Struct, frozen=True):
     retry_after_seconds: float = 0.0
 
 
-class Request(msgspec.Struct, frozen=True):
+class ApiRequest(msgspec.Struct, frozen=True):
     """A write."""
 
     method: str  # POST, PUT, PATCH, DELETE
@@ -44,14 +44,14 @@ class Request(msgspec.Struct, frozen=True):
 class Stream(msgspec.Struct, frozen=True):
     """A watch: lines as they come, or the answer that refuses it."""
 
-    answer: Answer
+    answer: ApiResponse
     lines: Iterator[bytes]
 
 
 class ApiServer(Protocol):
     """One identity's way to one API server; may be used from several threads. Raises Unreachable."""
 
-    def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> Answer:
+    def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> ApiResponse:
         """One answer, whole."""
         ...
 
@@ -71,10 +71,10 @@ class ApiServer(Protocol):
 class Writer(Protocol):
     """One identity's way to look at single objects and to write; may be used from several threads."""
 
-    def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> Answer:
+    def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> ApiResponse:
         """One answer, whole. Raises Unreachable."""
         ...
 
-    def send(self, request: Request) -> Answer:
+    def send(self, request: ApiRequest) -> ApiResponse:
         """One write, sent once. Raises Unreachable, and then it may have taken effect all the same."""
         ...

@@ -11,7 +11,7 @@ import msgspec
 _MOST_DOUBLINGS = 30  # beyond any bound that could be wished for
 
 
-class Waits(msgspec.Struct, frozen=True):
+class BackoffBounds(msgspec.Struct, frozen=True):
     """The bounds of waiting."""
 
     first_seconds: float = 0.2
@@ -22,7 +22,7 @@ class Waits(msgspec.Struct, frozen=True):
 class Backoff:
     """Waits between half of a bound and all of it; the bound doubles with each failure in a row."""
 
-    def __init__(self, waits: Waits, chance: random.Random) -> None:
+    def __init__(self, waits: BackoffBounds, chance: random.Random) -> None:
         self._waits = waits
         self._chance = chance
         self._failures = 0

@@ -33,7 +33,7 @@ from urllib3.exceptions import (
 )
 
 from reconciler import __version__
-from reconciler.kube.api_server import JSON, Answer, Request, Stream, Unreachable
+from reconciler.kube.api_server import JSON, ApiRequest, ApiResponse, Stream, Unreachable
 from reconciler.kube.paths import checked
 from reconciler.kube.warm_up import know_types
 from reconciler.model.parsers import natural
@@ -55,7 +55,7 @@ class Timeouts(msgspec.Struct, frozen=True):
     answer_seconds: float = 30.0
 
 
-class _Asked(msgspec.Struct, frozen=True):
+class _HttpRequest(msgspec.Struct, frozen=True):
     """One request, and how long may be silence."""
 
     method: str
@@ -94,27 +94,29 @@ class Client:
     def url(self) -> str:
         return str(self._configuration.host)
 
-    def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> Answer:
+    def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> ApiResponse:
         """One answer, whole. Raises Unreachable."""
-        asked = _Asked("GET", _url(path, query or {}), accept, self._timeouts.answer_seconds)
-        with self._asked(asked) as response:
+        request = _HttpRequest("GET", _url(path, query or {}), accept, self._timeouts.answer_seconds)
+        with self._stream(request) as response:
             return self._whole(response)
 
-    def send(self, request: Request) -> Answer:
+    def send(self, request: ApiRequest) -> ApiResponse:
         """One write, sent once. Raises Unreachable, and then it may have taken effect all the same."""
         url = _url(request.path, request.query)
-        asked = _Asked(request.method, url, JSON, self._timeouts.answer_seconds, request.body, request.content_type)
-        with self._asked(asked) as response:
+        http_request = _HttpRequest(
+            request.method, url, JSON, self._timeouts.answer_seconds, request.body, request.content_type
+        )
+        with self._stream(http_request) as response:
             return self._whole(response)
 
     @contextmanager
     def stream(self, path: str, query: Mapping[str, str], silence_seconds: float) -> Iterator[Stream]:
         """An answer line by line. Raises Unreachable, also when nothing comes for that long."""
-        with self._asked(_Asked("GET", _url(path, query), JSON, silence_seconds)) as response:
+        with self._stream(_HttpRequest("GET", _url(path, query), JSON, silence_seconds)) as response:
             if response.status != 200:
                 yield Stream(self._whole(response), iter(()))
             else:
-                yield Stream(Answer(200), self._lines(response))
+                yield Stream(ApiResponse(200), self._lines(response))
 
     def apart(self) -> "Client":
         """The same identity with connections of its own."""
@@ -131,12 +133,12 @@ class Client:
         self._pool.clear()
 
     @contextmanager
-    def _asked(self, asked: _Asked) -> Iterator[urllib3.BaseHTTPResponse]:
-        response = self._send(asked)
+    def _stream(self, request: _HttpRequest) -> Iterator[urllib3.BaseHTTPResponse]:
+        response = self._send(request)
         try:
             if response.status == 401 and self._renew():
                 response.close()
-                response = self._send(asked)
+                response = self._send(request)
             with self._lock:
                 self._refuse_if_closed()
                 self._open.add(response)
@@ -160,15 +162,17 @@ class Client:
                 raise
             raise self._unreachable(fault) from fault
 
-    def _send(self, asked: _Asked) -> urllib3.BaseHTTPResponse:
+    def _send(self, request: _HttpRequest) -> urllib3.BaseHTTPResponse:
         with self._lock:
             self._refuse_if_closed()
             pool, host = self._pool, self.url
-            headers = {"Accept": asked.accept, "User-Agent": f"reconciler/{__version__}", **self._authorization()}
-        timeout = urllib3.Timeout(connect=self._timeouts.connect_seconds, read=asked.silence_seconds)
-        if asked.body is not None:
-            headers["Content-Type"] = asked.content_type
-        ask = partial(pool.request, asked.method, host + asked.url, body=asked.body, headers=headers, timeout=timeout)
+            headers = {"Accept": request.accept, "User-Agent": f"reconciler/{__version__}", **self._authorization()}
+        timeout = urllib3.Timeout(connect=self._timeouts.connect_seconds, read=request.silence_seconds)
+        if request.body is not None:
+            headers["Content-Type"] = request.content_type
+        ask = partial(
+            pool.request, request.method, host + request.url, body=request.body, headers=headers, timeout=timeout
+        )
         with self._plainly():
             return ask(preload_content=False, retries=False, redirect=False)
 
@@ -176,7 +180,7 @@ class Client:
         try:
             shown = self._configuration.get_api_key_with_prefix("BearerToken")
         except Exception as fault:  # a plugin is a program of somebody else's
-            raise Unreachable(f"no credentials for {self._title}: {_told(fault)}", _LOG_IN) from fault
+            raise Unreachable(f"no credentials for {self._title}: {_error_text(fault)}", _LOG_IN) from fault
         return {"Authorization": shown} if shown else {}
 
     def _renew(self) -> bool:
@@ -189,13 +193,13 @@ class Client:
             self._pool = _pool(self._configuration)
             return True
 
-    def _whole(self, response: urllib3.BaseHTTPResponse) -> Answer:
+    def _whole(self, response: urllib3.BaseHTTPResponse) -> ApiResponse:
         with self._plainly():
             body = response.read()
         if response.status == 403 and b"system:anonymous" in body:
             raise Unreachable(f"{self._title} takes us for nobody (system:anonymous)", _LOG_IN)
         wait = response.headers.get("Retry-After", "")
-        return Answer(response.status, body, float(natural(wait) or 0))
+        return ApiResponse(response.status, body, float(natural(wait) or 0))
 
     def _lines(self, response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
         """Whole lines as they come; at the end also what is left of one, for its reader to judge."""
@@ -249,7 +253,7 @@ def _load(read: Callable[[], None], failing: str) -> None:
         read()
     except Exception as fault:  # noqa: BLE001 - it is written by hand, and may be wrong in any way
         remedy = "kubectl config get-contexts says what there is"
-        raise Unreachable(f"{failing}: {_told(fault)}", remedy) from None
+        raise Unreachable(f"{failing}: {_error_text(fault)}", remedy) from None
 
 
 def _url(path: str, query: Mapping[str, str]) -> str:
@@ -257,7 +261,7 @@ def _url(path: str, query: Mapping[str, str]) -> str:
     return f"{checked(path)}?{urlencode(query)}" if query else checked(path)
 
 
-def _told(fault: Exception) -> str:
+def _error_text(fault: Exception) -> str:
     """Without what the package quotes of the file, which may be a token."""
     return str(fault).partition("{")[0].rstrip(" /") or type(fault).__name__
 
@@ -294,7 +298,7 @@ _FAULTS: tuple[tuple[type[Exception], str, str], ...] = (
 
 def _why(fault: Exception) -> tuple[str, str]:
     """The sentence, with what the system says where it says something, and the remedy."""
-    sentence, remedy = next((told, remedy) for kind, told, remedy in _FAULTS if isinstance(fault, kind))
+    sentence, remedy = next((text, remedy) for kind, text, remedy in _FAULTS if isinstance(fault, kind))
     cause: BaseException | None = fault
     while cause is not None and not (isinstance(cause, OSError) and cause.strerror):
         cause = cause.__cause__ or cause.__context__

@@ -10,7 +10,7 @@ from reconciler.kube.decode import refused_words, understood
 from reconciler.kube.file_text import ClusterFileError, as_json, end_of_document, line_at, not_json
 from reconciler.kube.placeholders import StandIn, each_once, parted
 from reconciler.model import names
-from reconciler.model.cluster.kinds import SEEN, ResourceKind
+from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.cluster.set_aside import SetAside
 from reconciler.model.plan.inputs import Inputs
@@ -40,7 +40,7 @@ class _Opening(msgspec.Struct, rename="camel"):
     items: list[msgspec.Raw] | None = None
 
 
-class _Metadata(msgspec.Struct):
+class _FileMetadata(msgspec.Struct):
     """Of any shape: what has another than Kubernetes gives it is set aside."""
 
     name: Any = ""
@@ -58,7 +58,7 @@ class _Peek(msgspec.Struct, rename="camel"):
 
     kind: str = ""
     api_version: str = ""
-    metadata: _Metadata | None = None
+    metadata: _FileMetadata | None = None
 
     @property
     def group(self) -> str:
@@ -72,7 +72,7 @@ def read_cluster(
     """`complete`: of what the file has nothing of, the cluster has nothing either. `namespace`: the controller's own; a
     dump says it itself. Raises ClusterFileError."""
     content = as_json(name, content)
-    reading = _Reading(name, content, namespace)
+    reading = _KubectlReader(name, content, namespace)
     for opening in _documents(name, content):
         if opening.format:
             return _dump(name, content)
@@ -112,7 +112,7 @@ def _dump(name: str, content: bytes) -> ClusterFile:
     return ClusterFile(inputs.observed, inputs)
 
 
-class _Reading:
+class _KubectlReader:
     """Owner of what was found so far in one file of kubectl."""
 
     def __init__(self, name: str, content: bytes, namespace: str) -> None:
@@ -137,21 +137,21 @@ class _Reading:
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
             raise self._refused(raw, f"an item of the list is no object of Kubernetes: {fault}") from fault
         self._fill_in(peek)
-        metadata = peek.metadata or _Metadata()
+        metadata = peek.metadata or _FileMetadata()
         if peek.kind == "Namespace" and not peek.group:
             self._cluster_uid = _text(metadata.uid) if metadata.name == "kube-system" else self._cluster_uid
         wanted = _BY_KIND.get((peek.group, peek.kind), ())
         if not wanted:
             self._skipped[f"{peek.kind}.{peek.group}" if peek.group else peek.kind] += 1
-        for seen in wanted:
-            self._take_as(seen, peek, raw)
+        for resource_kind in wanted:
+            self._take_as(resource_kind, peek, raw)
 
     def result(self, complete: bool) -> ClusterFile:
         found: dict[str, Any] = defaultdict(tuple)
         aside: list[SetAside] = []
-        for seen in SEEN:
-            objects, set_aside = parted(tuple(self._objects[seen].values()))
-            found[seen.field] += objects
+        for resource_kind in RESOURCE_KINDS:
+            objects, set_aside = parted(tuple(self._objects[resource_kind].values()))
+            found[resource_kind.field] += objects
             aside += set_aside
         observed = Observed(
             cluster_uid=self._cluster_uid,
@@ -170,34 +170,39 @@ class _Reading:
             peek.kind = self._opening.kind.removesuffix("List")
             peek.api_version = self._opening.api_version
 
-    def _take_as(self, seen: ResourceKind, peek: _Peek, raw: msgspec.Raw) -> None:
-        metadata = peek.metadata or _Metadata()
-        if seen.version and peek.api_version.rpartition("/")[2] != seen.version:
-            self._other_versions[seen] = peek.api_version
+    def _take_as(self, resource_kind: ResourceKind, peek: _Peek, raw: msgspec.Raw) -> None:
+        metadata = peek.metadata or _FileMetadata()
+        if resource_kind.version and peek.api_version.rpartition("/")[2] != resource_kind.version:
+            self._other_versions[resource_kind] = peek.api_version
             return
-        self._met.add(seen)
-        key, _, value = seen.selector.partition("=")
+        self._met.add(resource_kind)
+        key, _, value = resource_kind.selector.partition("=")
         if key and (metadata.labels if isinstance(metadata.labels, dict) else {}).get(key) != value:
             return
-        if seen.namespace_for(self._namespace) not in {"", metadata.namespace}:
+        if resource_kind.namespace_for(self._namespace) not in {"", metadata.namespace}:
             return
-        found = understood(seen, raw, peek.api_version)
+        found = understood(resource_kind, raw, peek.api_version)
         if isinstance(found, StandIn) and not found.metadata.name:
             raise self._refused(raw, refused_words(found))
         # The later one counts: kubectl prints an object once for each name of its kind that it was given.
-        self._objects[seen][metadata.place] = found
+        self._objects[resource_kind][metadata.place] = found
 
     def _refused(self, raw: msgspec.Raw, sentence: str) -> ClusterFileError:
         return ClusterFileError(self._name, sentence, line=line_at(self._content, self._content.find(bytes(raw))))
 
     def _unread(self, complete: bool) -> tuple[Unread, ...]:
-        found = []
-        for seen in SEEN:
-            if seen in self._other_versions:
-                found.append(Unread(seen.title, f"the file has it as {self._other_versions[seen]}, not {seen.version}"))
-            elif seen not in self._met and not complete:
-                found.append(Unread(seen.title, NONE_OF_IT))
-        return tuple(sorted(found))
+        unreads = []
+        for resource_kind in RESOURCE_KINDS:
+            if resource_kind in self._other_versions:
+                unreads.append(
+                    Unread(
+                        resource_kind.title,
+                        f"the file has it as {self._other_versions[resource_kind]}, not {resource_kind.version}",
+                    )
+                )
+            elif resource_kind not in self._met and not complete:
+                unreads.append(Unread(resource_kind.title, NONE_OF_IT))
+        return tuple(sorted(unreads))
 
     def _notes(self, observed: Observed) -> list[str]:
         notes = ["when the cluster looked like this is not known: kubectl does not write it"]
@@ -206,8 +211,8 @@ class _Reading:
         if observed.pods and len(namespaces) == 1 and namespaces != {"kube-system"}:
             notes.append(f"all pods are of namespace {namespaces.pop()}: was the file written without -A?")
         if self._skipped:
-            told = ", ".join(f"{count} {kind}" for kind, count in sorted(self._skipped.items()))
-            notes.append(f"not looked at: {told}")
+            text = ", ".join(f"{count} {kind}" for kind, count in sorted(self._skipped.items()))
+            notes.append(f"not looked at: {text}")
         return notes
 
 
@@ -216,10 +221,13 @@ def _text(value: object) -> str:
 
 
 def _by_kind() -> dict[tuple[str, str], tuple[ResourceKind, ...]]:
-    found: dict[tuple[str, str], tuple[ResourceKind, ...]] = {}
-    for seen in SEEN:
-        found[seen.group, seen.kind] = (*found.get((seen.group, seen.kind), ()), seen)
-    return found
+    resource_kinds: dict[tuple[str, str], tuple[ResourceKind, ...]] = {}
+    for resource_kind in RESOURCE_KINDS:
+        resource_kinds[resource_kind.group, resource_kind.kind] = (
+            *resource_kinds.get((resource_kind.group, resource_kind.kind), ()),
+            resource_kind,
+        )
+    return resource_kinds
 
 
 _BY_KIND = _by_kind()

@@ -11,12 +11,12 @@ from reconciler.kube.normalize import loosened, shallow, without_nulls
 from reconciler.kube.placeholders import StandIn, stand_in
 from reconciler.kube.watch.interning import Interning
 from reconciler.model.cluster.karpenter import NodeClass
-from reconciler.model.cluster.kinds import SEEN, ResourceKind
+from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.redaction import class_without_secrets, metadata_without_secrets, without_secrets
 from reconciler.model.cluster.refusal import why_refused
-from reconciler.model.cluster.set_aside import Refusal
+from reconciler.model.cluster.set_aside import DecodeRefusal
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.cluster.workload import Workload
 
@@ -30,7 +30,7 @@ class Undecodable(ValueError):
     """Not what was asked for; the sentence names the kind, and the object where it can."""
 
 
-class Page(msgspec.Struct, frozen=True):
+class ListPage(msgspec.Struct, frozen=True):
     """Part of a list."""
 
     items: tuple[Any, ...]
@@ -38,7 +38,7 @@ class Page(msgspec.Struct, frozen=True):
     continue_token: str  # empty on the last page
 
 
-class Event(msgspec.Struct, frozen=True):
+class WatchEvent(msgspec.Struct, frozen=True):
     """A line of a watch."""
 
     type: str  # ADDED, MODIFIED, DELETED, BOOKMARK, ERROR
@@ -60,7 +60,7 @@ class _Listed(msgspec.Struct, Generic[T], rename="camel"):
     metadata: _ListMetadata = _ListMetadata()
 
 
-class _Told(msgspec.Struct):
+class _WatchLine(msgspec.Struct):
     type: str
     object: msgspec.Raw
 
@@ -73,7 +73,7 @@ class _Mark(msgspec.Struct, rename="camel"):
     message: str | None = None
 
 
-class _Class(msgspec.Struct):
+class _NodeClassBody(msgspec.Struct):
     """A NodeClass, before the images are taken out of its status."""
 
     metadata: Metadata
@@ -81,54 +81,54 @@ class _Class(msgspec.Struct):
     status: dict[str, Any] = {}
 
 
-def page(seen: ResourceKind, raw: bytes) -> Page:
+def page(resource_kind: ResourceKind, raw: bytes) -> ListPage:
     """A list of one kind; an object of it that cannot be understood is a StandIn. Raises Undecodable."""
     try:
-        listed = _list_decoder(_wire_type(seen)).decode(raw)
-        items = _finished(seen, listed)
+        listed = _list_decoder(_wire_type(resource_kind)).decode(raw)
+        items = _finished(resource_kind, listed)
     except (*_FAULTS, Undecodable):
-        listed, items = _raw_list(seen, raw), None
-    if listed.kind not in {"", "List", f"{seen.kind}List"}:
-        raise Undecodable(f"expected a list of {seen.title}, got a {listed.kind}")
+        listed, items = _raw_list(resource_kind, raw), None
+    if listed.kind not in {"", "List", f"{resource_kind.kind}List"}:
+        raise Undecodable(f"expected a list of {resource_kind.title}, got a {listed.kind}")
     if items is None:
-        items = tuple(understood(seen, each, listed.api_version) for each in listed.items or ())
-    elif refused := [at for at, each in enumerate(items) if why_refused(each, seen.kind) is not None]:
-        raws, kept = _raw_list(seen, raw).items or (), list(items)
+        items = tuple(understood(resource_kind, each, listed.api_version) for each in listed.items or ())
+    elif refused := [at for at, each in enumerate(items) if why_refused(each, resource_kind.kind) is not None]:
+        raws, kept = _raw_list(resource_kind, raw).items or (), list(items)
         for at in refused:
-            kept[at] = understood(seen, raws[at], listed.api_version)
+            kept[at] = understood(resource_kind, raws[at], listed.api_version)
         items = tuple(kept)
-    return Page(items, listed.metadata.resource_version, listed.metadata.continue_token)
+    return ListPage(items, listed.metadata.resource_version, listed.metadata.continue_token)
 
 
-def _finished(seen: ResourceKind, listed: "_Listed[Any]") -> tuple[Any, ...]:
-    finish = _finisher(seen, listed.api_version)
+def _finished(resource_kind: ResourceKind, listed: "_Listed[Any]") -> tuple[Any, ...]:
+    finish = _finisher(resource_kind, listed.api_version)
     return tuple(map(finish, listed.items or ())) if finish else listed.items or ()
 
 
-def understood(seen: ResourceKind, raw: bytes | msgspec.Raw, api_version: str = "") -> Any:
+def understood(resource_kind: ResourceKind, raw: bytes | msgspec.Raw, api_version: str = "") -> Any:
     """One object, or the StandIn for an object that cannot be understood; `api_version` is of the list that it stood
     in."""
     try:
-        return _whole_or_stand_in(seen, raw, api_version)
+        return _whole_or_stand_in(resource_kind, raw, api_version)
     except RecursionError:
-        return _whole_or_stand_in(seen, shallow(bytes(raw)), api_version)
+        return _whole_or_stand_in(resource_kind, shallow(bytes(raw)), api_version)
 
 
-def _whole_or_stand_in(seen: ResourceKind, raw: bytes | msgspec.Raw, api_version: str) -> Any:
+def _whole_or_stand_in(resource_kind: ResourceKind, raw: bytes | msgspec.Raw, api_version: str) -> Any:
     try:
-        found = _decoded(seen, raw, api_version)
+        found = _decoded(resource_kind, raw, api_version)
     except (msgspec.MsgspecError, UnicodeDecodeError, OverflowError) as fault:
-        return stand_in(seen, _plain(raw), Refusal("Malformed", detail=_short(fault)))
-    refusal = why_refused(found, seen.kind)
-    return found if refusal is None else stand_in(seen, _plain(raw), refusal)
+        return stand_in(resource_kind, _plain(raw), DecodeRefusal("Malformed", detail=_short(fault)))
+    refusal = why_refused(found, resource_kind.kind)
+    return found if refusal is None else stand_in(resource_kind, _plain(raw), refusal)
 
 
-def one(seen: ResourceKind, raw: bytes | msgspec.Raw, api_version: str = "") -> Any:
+def one(resource_kind: ResourceKind, raw: bytes | msgspec.Raw, api_version: str = "") -> Any:
     """The same. Raises Undecodable for an object that cannot be understood."""
-    found = understood(seen, raw, api_version)
-    if isinstance(found, StandIn):
-        raise Undecodable(refused_words(found))
-    return found
+    result = understood(resource_kind, raw, api_version)
+    if isinstance(result, StandIn):
+        raise Undecodable(refused_words(result))
+    return result
 
 
 def refused_words(found: StandIn) -> str:
@@ -137,36 +137,36 @@ def refused_words(found: StandIn) -> str:
     return f"{about.title if about.name else f'a {about.kind} without a name'}: {about.refusal.why}"
 
 
-def event(seen: ResourceKind, line: bytes) -> Event:
+def event(resource_kind: ResourceKind, line: bytes) -> WatchEvent:
     """A line of a watch. Raises Undecodable."""
     try:
-        told = _told(line)
-        if told.type in {"BOOKMARK", "ERROR"}:
-            mark = _MARK.decode(told.object)
+        watch_line = _decode_line(line)
+        if watch_line.type in {"BOOKMARK", "ERROR"}:
+            mark = _MARK.decode(watch_line.object)
             version = mark.metadata.resource_version if mark.metadata else ""
-            return Event(told.type, None, version, mark.code or 0, mark.message or "")
+            return WatchEvent(watch_line.type, None, version, mark.code or 0, mark.message or "")
     except _FAULTS as fault:
-        raise Undecodable(f"a watch of {seen.title} said what is no event: {_short(fault)}") from fault
-    found = understood(seen, told.object)
+        raise Undecodable(f"a watch of {resource_kind.title} said what is no event: {_short(fault)}") from fault
+    found = understood(resource_kind, watch_line.object)
     if isinstance(found, StandIn) and not found.metadata.name:
         raise Undecodable(refused_words(found))
-    return Event(told.type, found, found.metadata.resource_version)
+    return WatchEvent(watch_line.type, found, found.metadata.resource_version)
 
 
-def _told(line: bytes) -> _Told:
+def _decode_line(line: bytes) -> _WatchLine:
     try:
-        return _TOLD.decode(line)
+        return _LINE_DECODER.decode(line)
     except RecursionError:
-        return _TOLD.decode(shallow(line))
+        return _LINE_DECODER.decode(shallow(line))
 
 
-def _decoded(seen: ResourceKind, raw: bytes | msgspec.Raw, api_version: str) -> Any:
+def _decoded(resource_kind: ResourceKind, raw: bytes | msgspec.Raw, api_version: str) -> Any:
     try:
-        wire = _decoder(_wire_type(seen)).decode(raw)
+        wire = _decoder(_wire_type(resource_kind)).decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         # Go writes null for what is empty, and people write numbers as quantities: both are set right.
-        wire = msgspec.convert(loosened(msgspec.json.decode(raw)), _wire_type(seen))
-    finish = _finisher(seen, api_version)
+        wire = msgspec.convert(loosened(msgspec.json.decode(raw)), _wire_type(resource_kind))
+    finish = _finisher(resource_kind, api_version)
     return finish(wire) if finish else wire
 
 
@@ -181,11 +181,11 @@ def _plain(raw: bytes | msgspec.Raw) -> dict[str, Any]:
     return {}
 
 
-_TOLD = msgspec.json.Decoder(_Told)
+_LINE_DECODER = msgspec.json.Decoder(_WatchLine)
 _MARK = msgspec.json.Decoder(_Mark)
 
 
-def _raw_list(seen: ResourceKind, raw: bytes) -> "_Listed[msgspec.Raw]":
+def _raw_list(resource_kind: ResourceKind, raw: bytes) -> "_Listed[msgspec.Raw]":
     """Each object by itself: one that is written unusually costs no other its speed, and a broken one no other its
     place in the list."""
     try:
@@ -194,7 +194,7 @@ def _raw_list(seen: ResourceKind, raw: bytes) -> "_Listed[msgspec.Raw]":
         try:
             listed = msgspec.convert(without_nulls(msgspec.json.decode(shallow(raw))), _Listed[Any])
         except _FAULTS:
-            raise Undecodable(f"expected a list of {seen.title}: {_short(fault)}") from fault
+            raise Undecodable(f"expected a list of {resource_kind.title}: {_short(fault)}") from fault
         items = tuple(msgspec.Raw(msgspec.json.encode(each)) for each in listed.items or ())
         return _Listed(items, listed.kind, listed.api_version, listed.metadata)
 
@@ -207,10 +207,10 @@ def _short(fault: Exception) -> str:
 
 
 @cache
-def _wire_type(seen: ResourceKind) -> Any:
-    if seen.type is Unstructured:
+def _wire_type(resource_kind: ResourceKind) -> Any:
+    if resource_kind.type is Unstructured:
         return dict[str, Any]
-    return _Class if seen.type is NodeClass else seen.type
+    return _NodeClassBody if resource_kind.type is NodeClass else resource_kind.type
 
 
 @cache
@@ -226,7 +226,7 @@ def _list_decoder(wire_type: Any) -> "msgspec.json.Decoder[_Listed[Any]]":
 
 def know_kinds() -> None:
     """Makes all decoders, before threads ask for them."""
-    for each in (Any, *{_wire_type(seen) for seen in SEEN}):
+    for each in (Any, *{_wire_type(resource_kind) for resource_kind in RESOURCE_KINDS}):
         _decoder(each)
         _list_decoder(each)
 
@@ -238,35 +238,39 @@ _SHARING: defaultdict[ResourceKind, Interning] = defaultdict(Interning)
 class _Finish:
     """Fills in what an object of a list does not say itself."""
 
-    def __init__(self, seen: ResourceKind, api_version: str) -> None:
-        self._seen = seen
-        served = "/".join(part for part in (seen.group, seen.version or "v1") if part)
+    def __init__(self, resource_kind: ResourceKind, api_version: str) -> None:
+        self._resource_kind = resource_kind
+        served = "/".join(part for part in (resource_kind.group, resource_kind.version or "v1") if part)
         self._api_version = api_version or served
 
     def workload(self, wire: Workload) -> Workload:
-        _SHARING[self._seen].workload(wire)
-        return msgspec.structs.replace(wire, kind=self._seen.kind)
+        _SHARING[self._resource_kind].workload(wire)
+        return msgspec.structs.replace(wire, kind=self._resource_kind.kind)
 
-    def node_class(self, wire: _Class) -> NodeClass:
-        return NodeClass(wire.metadata, self._seen.kind, class_without_secrets(wire.spec), _images(wire.status))
+    def node_class(self, wire: _NodeClassBody) -> NodeClass:
+        return NodeClass(
+            wire.metadata, self._resource_kind.kind, class_without_secrets(wire.spec), _images(wire.status)
+        )
 
     def whole(self, wire: dict[str, Any]) -> Unstructured:
         rest = {key: value for key, value in wire.items() if key not in {"apiVersion", "kind", "metadata"}}
         metadata = metadata_without_secrets(_whole_metadata(wire))
         version = str(wire.get("apiVersion") or self._api_version)
-        return Unstructured(version, self._seen.kind, metadata, without_secrets(self._seen.kind, rest))
+        return Unstructured(
+            version, self._resource_kind.kind, metadata, without_secrets(self._resource_kind.kind, rest)
+        )
 
 
-def _finisher(seen: ResourceKind, api_version: str) -> Callable[[Any], Any] | None:
+def _finisher(resource_kind: ResourceKind, api_version: str) -> Callable[[Any], Any] | None:
     """What is still to be done to an object once it is read; None for most kinds."""
-    if seen.type is Pod:
-        return _SHARING[seen].pod
-    finish = _Finish(seen, api_version)
-    if seen.type is Workload:
+    if resource_kind.type is Pod:
+        return _SHARING[resource_kind].pod
+    finish = _Finish(resource_kind, api_version)
+    if resource_kind.type is Workload:
         return finish.workload
-    if seen.type is NodeClass:
+    if resource_kind.type is NodeClass:
         return finish.node_class
-    return finish.whole if seen.type is Unstructured else None
+    return finish.whole if resource_kind.type is Unstructured else None
 
 
 def _whole_metadata(wire: dict[str, Any]) -> UnstructuredMetadata:

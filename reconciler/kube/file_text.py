@@ -34,8 +34,8 @@ def as_json(name: str, content: bytes) -> bytes:
 
 def end_of_document(fault: Exception) -> int:
     """Where a JSON document ends after which another one follows, as of several calls of kubectl; else 0."""
-    found = _OFFSET.search(str(fault)) if "trailing characters" in str(fault) else None
-    return int(found[1]) - 1 if found else 0  # the fault names the byte behind the one that is too many
+    match = _OFFSET.search(str(fault)) if "trailing characters" in str(fault) else None
+    return int(match[1]) - 1 if match else 0  # the fault names the byte behind the one that is too many
 
 
 def not_json(name: str, content: bytes, fault: Exception, before: int = 0) -> ClusterFileError:
@@ -45,17 +45,17 @@ def not_json(name: str, content: bytes, fault: Exception, before: int = 0) -> Cl
         return ClusterFileError(name, "it is nested too deeply to be a cluster")
     if isinstance(fault, UnicodeDecodeError):
         return ClusterFileError(name, "it holds bytes that are not UTF-8", "save the file as UTF-8")
-    told = str(fault)
-    if "truncated" in told:
+    text = str(fault)
+    if "truncated" in text:
         line = line_at(content, len(content.rstrip()))
         remedy = "it was not written to its end: write it again, and see that there is room on the disk"
         return ClusterFileError(name, "the JSON ends in the middle", remedy, line)
-    found = _OFFSET.search(told)
-    if not found:
-        return ClusterFileError(name, f"it is not a list of objects: {told}")
-    line = line_at(content, before + int(found[1]))
-    told = _OFFSET.sub("", told) if line else told
-    return ClusterFileError(name, told, line=line)
+    match = _OFFSET.search(text)
+    if not match:
+        return ClusterFileError(name, f"it is not a list of objects: {text}")
+    line = line_at(content, before + int(match[1]))
+    text = _OFFSET.sub("", text) if line else text
+    return ClusterFileError(name, text, line=line)
 
 
 def line_at(content: bytes, offset: int) -> int:
@@ -82,7 +82,7 @@ def _from_yaml(name: str, content: bytes) -> bytes:
         tokens = yaml.scan(content, Loader=_LOADER)
         alias = next((each for each in tokens if isinstance(each, yaml.AliasToken)), None)
         plain = None if alias else yaml.load(content, Loader=_LOADER)  # noqa: S506 - both are safe loaders
-        found = msgspec.json.encode(plain)
+        result = msgspec.json.encode(plain)
     except yaml.MarkedYAMLError as fault:
         line = fault.problem_mark.line + 1 if fault.problem_mark else 0
         raise ClusterFileError(name, f"it is neither JSON nor YAML: {fault.problem}", line=line) from fault
@@ -91,4 +91,4 @@ def _from_yaml(name: str, content: bytes) -> bytes:
     if alias:
         line = alias.start_mark.line + 1
         raise ClusterFileError(name, "it uses YAML aliases, which kubectl does not write", line=line)
-    return found
+    return result

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from reconciler.kube.api_server import Answer, Request, Unreachable, Writer
+from reconciler.kube.api_server import ApiRequest, ApiResponse, Unreachable, Writer
 from reconciler.kube.leader_fence import LeaderFence, monotonic_ms
 from reconciler.kube.paths import below, folder_in
 from reconciler.kube.watch.changes import wall_clock
@@ -19,7 +19,7 @@ from reconciler.model import names
 from reconciler.model.cluster.lease import Lease
 from reconciler.model.instant import Instant, timestamp
 from reconciler.protocol import leadership
-from reconciler.protocol.leadership import Claim, Pace, Record, Standing, Written
+from reconciler.protocol.leadership import CandidateState, Claim, LeaseRecord, LeaseTiming, LeaseWrite
 
 STOP_SECONDS = 2.0
 LEADERLESS_AFTER_LEASES = 2  # after a leader that died another leads within one
@@ -32,7 +32,7 @@ class Candidacy(msgspec.Struct, frozen=True):
     me: str  # of this process alone: not even the one that is started after it is called so
     namespace: str = names.OWN_NAMESPACE
     name: str = names.LEADER_LEASE
-    pace: Pace = Pace()
+    pace: LeaseTiming = LeaseTiming()
 
     @property
     def folder(self) -> str:
@@ -58,7 +58,7 @@ class Leader:
         self._seen_at = seen_at
         self._candidacy = candidacy
         self._on_change = on_change
-        self._standing = Standing(candidacy.me)
+        self._candidate_state = CandidateState(candidacy.me)
         self._term: LeaderFence | None = None
         self._renewals_of_others = 0
         self._trouble = ""
@@ -87,7 +87,7 @@ class Leader:
     @property
     def holder(self) -> str:
         """Who leads, as far as is known; nothing where nobody does."""
-        record = self._standing.record
+        record = self._candidate_state.record
         return record.spec.holder_identity if record else ""
 
     @property
@@ -96,13 +96,13 @@ class Leader:
         missing_ms, lease_ms = monotonic_ms() - self._led_at, self._candidacy.pace.lease_ms
         if missing_ms < LEADERLESS_AFTER_LEASES * lease_ms:
             return ""
-        told = f"nobody has led for {missing_ms // 1_000} s"
+        text = f"nobody has led for {missing_ms // 1_000} s"
         if self._trouble:
-            return f"{told}: {self._trouble}"
+            return f"{text}: {self._trouble}"
         if not self.holder:
-            return told
+            return text
         lease = f"Lease/{self._candidacy.namespace}/{self._candidacy.name}"
-        return f"{told}: {ascii(self.holder[:_LONGEST_NAME])[1:-1]} holds {lease} and does not renew it"
+        return f"{text}: {ascii(self.holder[:_LONGEST_NAME])[1:-1]} holds {lease} and does not renew it"
 
     @property
     def trouble(self) -> str:
@@ -126,7 +126,7 @@ class Leader:
     def release(self) -> None:
         """Lets the next one lead at once: to be called when what was sent has been answered."""
         self.resign()
-        given_up = None if self._thread.is_alive() else leadership.release(self._standing)
+        given_up = None if self._thread.is_alive() else leadership.release(self._candidate_state)
         if given_up is not None:
             try:
                 self._write(given_up)
@@ -152,7 +152,7 @@ class Leader:
             self._trouble = str(fault)
         except Exception as fault:  # noqa: BLE001 - a thread that ends would leave nobody to lead, without a word
             self._trouble = f"leadership broke off: {type(fault).__name__}: {fault}"
-        if not self._trouble and leadership.is_led(self._standing, monotonic_ms(), self._candidacy.pace):
+        if not self._trouble and leadership.is_led(self._candidate_state, monotonic_ms(), self._candidacy.pace):
             self._led_at = monotonic_ms()
 
     def _read_and_write(self) -> str:
@@ -162,40 +162,40 @@ class Leader:
             return f"the Lease could not be read: {said(answer)}"
         record = _record(answer.body) if answer.status == 200 else None
         self._see(record)
-        claimed = leadership.claim(self._standing, monotonic_ms(), self._candidacy.pace)
+        claimed = leadership.claim(self._candidate_state, monotonic_ms(), self._candidacy.pace)
         if claimed is None or self._stop.is_set():
             return ""
         sent_at = monotonic_ms()
         answer = self._write(claimed)
         if answer.status in {200, 201}:
-            self._hold(Written(_record(answer.body), sent_at, monotonic_ms()))
+            self._hold(LeaseWrite(_record(answer.body), sent_at, monotonic_ms()))
             return ""
         # Another was faster: the next reading tells who.
         return "" if answer.status == 409 else f"the Lease could not be written: {said(answer)}"
 
-    def _see(self, record: Record | None) -> None:
-        before = self._standing.record
-        self._standing = leadership.seen(self._standing, record, monotonic_ms())
+    def _see(self, record: LeaseRecord | None) -> None:
+        before = self._candidate_state.record
+        self._candidate_state = leadership.observe_record(self._candidate_state, record, monotonic_ms())
         if before and record and record != before and record.spec.holder_identity not in {"", self._candidacy.me}:
             self._renewals_of_others += 1
-        if self._standing.leads_until is None and self._term is not None:
+        if self._candidate_state.leads_until is None and self._term is not None:
             self._term.end()
             self._term = None
 
-    def _hold(self, written: Written) -> None:
-        self._standing = leadership.written(self._standing, written, self._candidacy.pace)
-        until = self._standing.leads_until
+    def _hold(self, written: LeaseWrite) -> None:
+        self._candidate_state = leadership.written(self._candidate_state, written, self._candidacy.pace)
+        until = self._candidate_state.leads_until
         if until is None:
             self._term = None
         elif self._term is None:
             self._term = LeaderFence(until)
         elif not self._term.extend(until):
-            self._standing = msgspec.structs.replace(self._standing, leads_until=None)
+            self._candidate_state = msgspec.structs.replace(self._candidate_state, leads_until=None)
             self._term = None
         if self._term is not None and self._stop.is_set():  # it was to end while the answer was on its way
             self._term.end()
 
-    def _write(self, claimed: Claim) -> Answer:
+    def _write(self, claimed: Claim) -> ApiResponse:
         now = timestamp(Instant(wall_clock() // 1000 * 1000)).replace("Z", ".000000Z")  # as Kubernetes writes it
         spec = claimed.spec
         spec = msgspec.structs.replace(spec, renew_time=now, acquire_time=spec.acquire_time or now)
@@ -204,11 +204,11 @@ class Leader:
             metadata["annotations"] = {names.SEEN_AT: timestamp(seen_at)}
         manifest = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
         if claimed.after is None:
-            return self._server.send(Request("POST", self._candidacy.folder, msgspec.json.encode(manifest)))
+            return self._server.send(ApiRequest("POST", self._candidacy.folder, msgspec.json.encode(manifest)))
         metadata["resourceVersion"] = claimed.after.version
-        return self._server.send(Request("PUT", self._candidacy.path, msgspec.json.encode(manifest)))
+        return self._server.send(ApiRequest("PUT", self._candidacy.path, msgspec.json.encode(manifest)))
 
 
-def _record(body: bytes) -> Record:
+def _record(body: bytes) -> LeaseRecord:
     lease = msgspec.json.decode(body, type=Lease)
-    return Record(lease.spec, lease.metadata.resource_version)
+    return LeaseRecord(lease.spec, lease.metadata.resource_version)

@@ -15,13 +15,13 @@ from typing import Any
 
 import msgspec
 
-from reconciler.kube.api_server import Answer, Request, Unreachable, Writer
+from reconciler.kube.api_server import ApiRequest, ApiResponse, Unreachable, Writer
 from reconciler.kube.paths import below, folder_in
 from reconciler.kube.watch.list_result import said
 from reconciler.kube.watch.resource_versions import is_newer
 from reconciler.model import names
 from reconciler.model.plan.memory import Memory
-from reconciler.ports import Stale, Stored, Unavailable
+from reconciler.ports import Stale, Unavailable, VersionedMemory
 
 HEAD = names.MEMORY_CONFIG_MAP
 PART_LABEL = f"{names.OURS}memory"
@@ -31,14 +31,14 @@ _ATTEMPTS = 3  # at reading parts that a writer takes away meanwhile
 _FORGET = f"to go on with an empty memory, delete the ConfigMap {HEAD}"
 
 
-class _Metadata(msgspec.Struct, rename="camel"):
+class _ConfigMapMetadata(msgspec.Struct, rename="camel"):
     name: str
     resource_version: str = ""
     annotations: dict[str, str] = {}
 
 
 class _ConfigMap(msgspec.Struct, rename="camel"):
-    metadata: _Metadata
+    metadata: _ConfigMapMetadata
     data: dict[str, str] = {}
     binary_data: dict[str, str] = {}
 
@@ -63,19 +63,19 @@ class ConfigMapMemory:
         self._namespace = namespace
         self._part_bytes = part_bytes
 
-    def load(self) -> Stored:
+    def load(self) -> VersionedMemory:
         """What was saved last. Raises Unavailable."""
         for _ in range(_ATTEMPTS):
             head = self._read(HEAD)
             if head is None:
-                return Stored(Memory())
+                return VersionedMemory(Memory())
             written = _head(head)
             parts = [head, *(part for name in written.parts if (part := self._read(name)))]
             if len(parts) == 1 + len(written.parts):
-                return Stored(_whole(written, parts), head.metadata.resource_version)
+                return VersionedMemory(_whole(written, parts), head.metadata.resource_version)
         raise Unavailable(f"a part of the memory is missing from the namespace {self._namespace}: {_FORGET}")
 
-    def save(self, memory: Memory, after: Stored) -> Stored:
+    def save(self, memory: Memory, after: VersionedMemory) -> VersionedMemory:
         """All of it or nothing. Raises Stale, Unavailable."""
         text = zlib.compress(msgspec.json.encode(memory, order="sorted"))
         digest = sha256(text).hexdigest()
@@ -83,25 +83,25 @@ class ConfigMapMemory:
         parts = {f"{HEAD}-{after.version or 0}-{digest[:16]}-{number}": each for number, each in enumerate(others, 1)}
         for name, content in parts.items():
             self._put_part(name, content, after.version)
-        told = msgspec.json.encode(_Head(_FORMAT, digest, tuple(parts))).decode()
-        head = self._configmap(HEAD, first) | {"data": {"head": told}}
-        saved = Stored(memory, self._put_head(head, after.version))
+        sentence = msgspec.json.encode(_Head(_FORMAT, digest, tuple(parts))).decode()
+        head = self._configmap(HEAD, first) | {"data": {"head": sentence}}
+        saved = VersionedMemory(memory, self._put_head(head, after.version))
         self._sweep(after.version, frozenset(parts))
         return saved
 
     def _put_part(self, name: str, content: bytes, follows: str) -> None:
         part = self._configmap(name, content)
         part["metadata"] |= {"labels": {PART_LABEL: "part"}, "annotations": {PART_LABEL: follows}}
-        answer = self._send(Request("POST", self._path(), msgspec.json.encode(part)))
+        answer = self._send(ApiRequest("POST", self._path(), msgspec.json.encode(part)))
         if answer.status not in {200, 201, 409}:  # 409: written before, with the same content
             raise _refused(name, answer)
 
     def _put_head(self, head: dict[str, Any], follows: str) -> str:
         if follows:
             head["metadata"]["resourceVersion"] = follows
-            answer = self._send(Request("PUT", self._path(HEAD), msgspec.json.encode(head)))
+            answer = self._send(ApiRequest("PUT", self._path(HEAD), msgspec.json.encode(head)))
         else:
-            answer = self._send(Request("POST", self._path(), msgspec.json.encode(head)))
+            answer = self._send(ApiRequest("POST", self._path(), msgspec.json.encode(head)))
         if answer.status in {404, 409} and not _lacks_namespace(answer):
             raise Stale
         if answer.status not in {200, 201}:
@@ -117,7 +117,7 @@ class ConfigMapMemory:
             for each in msgspec.json.decode(answer.body, type=_List).items:
                 follows = each.metadata.annotations.get(PART_LABEL, "")
                 if each.metadata.name not in kept and not is_newer(follows or "0", replaced or "0"):
-                    self._server.send(Request("DELETE", self._path(each.metadata.name)))
+                    self._server.send(ApiRequest("DELETE", self._path(each.metadata.name)))
         except Unreachable:
             return
 
@@ -132,7 +132,7 @@ class ConfigMapMemory:
             raise Unavailable(f"the ConfigMap {name} could not be read: {said(answer)}")
         return msgspec.json.decode(answer.body, type=_ConfigMap)
 
-    def _send(self, request: Request) -> Answer:
+    def _send(self, request: ApiRequest) -> ApiResponse:
         try:
             return self._server.send(request)
         except Unreachable as fault:
@@ -148,9 +148,9 @@ class ConfigMapMemory:
         return below(configmaps, name) if name else configmaps
 
 
-def _head(found: _ConfigMap) -> _Head:
+def _head(config_map: _ConfigMap) -> _Head:
     try:
-        head = msgspec.json.decode(found.data.get("head", "{}"), type=_Head)
+        head = msgspec.json.decode(config_map.data.get("head", "{}"), type=_Head)
     except msgspec.MsgspecError:
         head = _Head()
     if head.format != _FORMAT:
@@ -168,11 +168,11 @@ def _whole(head: _Head, parts: list[_ConfigMap]) -> Memory:
     raise Unavailable(f"the memory in the ConfigMap {HEAD} does not match its digest: {_FORGET}")
 
 
-def _lacks_namespace(answer: Answer) -> bool:
+def _lacks_namespace(answer: ApiResponse) -> bool:
     """A namespace that is not there answers as an object that is gone does."""
     return answer.status == 404 and b'"kind":"namespaces"' in answer.body.replace(b" ", b"")
 
 
-def _refused(name: str, answer: Answer) -> Unavailable:
+def _refused(name: str, answer: ApiResponse) -> Unavailable:
     hint = "; `reconciler rbac --write` prints the rights that it takes" if answer.status == 403 else ""
     return Unavailable(f"the ConfigMap {name} could not be written: {said(answer)}{hint}")

@@ -11,23 +11,23 @@ from typing import TypeVar
 import msgspec
 
 from reconciler.kube.api_server import ApiServer, Unreachable
-from reconciler.kube.backoff import Backoff, Waits
+from reconciler.kube.backoff import Backoff, BackoffBounds
 from reconciler.kube.watch.change_queue import ChangeQueue
-from reconciler.kube.watch.changes import Absent, Change, Clock, Identity, Trouble, wall_clock
+from reconciler.kube.watch.changes import Absent, Change, Clock, Identity, ReadFailure, wall_clock
 from reconciler.kube.watch.discovery import Discovery, identity
-from reconciler.kube.watch.list_pages import Asked, list_all
-from reconciler.kube.watch.list_result import Outcome, Setback, What
-from reconciler.kube.watch.reflector import Means, Pace, Reflector
-from reconciler.kube.watch.store import Store
+from reconciler.kube.watch.list_pages import ListRequest, list_all
+from reconciler.kube.watch.list_result import ListEnding, ListFailed, ListResult
+from reconciler.kube.watch.reflector import Means, Reflector, ReflectorTiming
+from reconciler.kube.watch.store import ObservedStore
 from reconciler.model import names
-from reconciler.model.cluster.kinds import SEEN, ResourceKind
+from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
 from reconciler.model.cluster.observed import Observed
 
 STOP_SECONDS = 2.0
 _THREADS = 8
 _ATTEMPTS = 3
 _LONGEST_WAIT_SECONDS = 10.0  # of a command, whatever the API server asks for
-_WORTH_ANOTHER_TRY = frozenset({What.FAILED, What.EXPIRED})
+_WORTH_ANOTHER_TRY = frozenset({ListEnding.FAILED, ListEnding.EXPIRED})
 
 T = TypeVar("T")
 
@@ -35,18 +35,18 @@ T = TypeVar("T")
 def observe_once(
     server: ApiServer,
     namespace: str = names.OWN_NAMESPACE,
-    seen: Iterable[ResourceKind] = SEEN,
+    resource_kinds: Iterable[ResourceKind] = RESOURCE_KINDS,
     now: Clock = wall_clock,
 ) -> Observed:
     """All kinds listed, nothing watched. A kind that can't be read is told as unread; Unreachable is raised only when
     there is no API server to be asked, or it does not know us."""
-    kinds = tuple(seen)
-    store = Store(kinds, now, namespace)
+    kinds = tuple(resource_kinds)
+    store = ObservedStore(kinds, now, namespace)
     discovery = Discovery(server, namespace)
     store.take([_identity(server)])
     try:
         _patiently(discovery.ask)
-    except Setback as setback:
+    except ListFailed as setback:
         raise Unreachable(f"the cluster can't be read: {setback}", "see what its API server says of it") from setback
     with ThreadPoolExecutor(_THREADS) as threads:
         store.take(threads.map(partial(_read, server, discovery, now), kinds))
@@ -56,36 +56,36 @@ def observe_once(
 def _identity(server: ApiServer) -> Identity:
     try:
         return identity(server)
-    except Setback as setback:
+    except ListFailed as setback:
         return Identity(why=setback.outcome.why)
 
 
-def _read(server: ApiServer, discovery: Discovery, clock: Clock, seen: ResourceKind) -> Change:
+def _read(server: ApiServer, discovery: Discovery, clock: Clock, resource_kind: ResourceKind) -> Change:
     def listed() -> Change:
-        path = discovery.path(seen, float("inf"))
-        return list_all(server, Asked(seen, path), clock)
+        path = discovery.path(resource_kind, float("inf"))
+        return list_all(server, ListRequest(resource_kind, path), clock)
 
     try:
         return _patiently(listed)
-    except Setback as setback:
+    except ListFailed as setback:
         outcome = setback.outcome
     except Unreachable as fault:
-        outcome = Outcome(What.FAILED, str(fault))
-    is_gone = outcome.what is What.MISSING and seen.optional  # since we asked what is served
-    if is_gone or outcome.what is What.NOT_SERVED:
-        return Absent(seen, clock())
-    return Trouble(seen, outcome.why, is_refusal=True)
+        outcome = ListResult(ListEnding.FAILED, str(fault))
+    is_gone = outcome.ending is ListEnding.MISSING and resource_kind.optional  # since we asked what is served
+    if is_gone or outcome.ending is ListEnding.NOT_SERVED:
+        return Absent(resource_kind, clock())
+    return ReadFailure(resource_kind, outcome.why, is_refusal=True)
 
 
 def _patiently(read: Callable[[], T]) -> T:
     """A few attempts where another may help."""
-    backoff = Backoff(Waits(), random.Random())  # noqa: S311 - of no secret
+    backoff = Backoff(BackoffBounds(), random.Random())  # noqa: S311 - of no secret
     for _ in range(_ATTEMPTS - 1):
         wait_seconds = 0.0
         try:
             return read()
-        except Setback as setback:
-            if setback.outcome.what not in _WORTH_ANOTHER_TRY:
+        except ListFailed as setback:
+            if setback.outcome.ending not in _WORTH_ANOTHER_TRY:
                 raise
             wait_seconds = min(_LONGEST_WAIT_SECONDS, setback.outcome.retry_after_seconds)
         except Unreachable:
@@ -94,11 +94,11 @@ def _patiently(read: Callable[[], T]) -> T:
     return read()
 
 
-class Scope(msgspec.Struct, frozen=True):
+class ObservedScope(msgspec.Struct, frozen=True):
     """What is looked at."""
 
     namespace: str = names.OWN_NAMESPACE
-    seen: tuple[ResourceKind, ...] = SEEN
+    kinds: tuple[ResourceKind, ...] = RESOURCE_KINDS
 
 
 class Observer:
@@ -108,21 +108,21 @@ class Observer:
     def __init__(
         self,
         server: ApiServer,
-        scope: Scope | None = None,
-        pace: Pace | None = None,
+        scope: ObservedScope | None = None,
+        pace: ReflectorTiming | None = None,
         on_change: Callable[[], None] = lambda: None,
     ) -> None:
-        scope, pace = scope or Scope(), pace or Pace()
+        scope, pace = scope or ObservedScope(), pace or ReflectorTiming()
         self._server = server.apart()
         self._stop = threading.Event()
         self._handover = ChangeQueue(on_change)
-        self._store = Store(scope.seen, pace.clock, scope.namespace)
+        self._store = ObservedStore(scope.kinds, pace.clock, scope.namespace)
         self._lock = threading.Lock()  # whoever takes changes over puts them into the store before another takes more
         discovery = Discovery(self._server, scope.namespace)
         means = Means(self._server, discovery, self._handover.tell, pace, self._stop)
         self._threads = [
             threading.Thread(target=Reflector(each, means).run, name=f"watch {each.title}", daemon=True)
-            for each in scope.seen
+            for each in scope.kinds
         ]
         identifying = partial(_identify, means)
         self._threads.append(threading.Thread(target=identifying, name="identify the cluster", daemon=True))
@@ -167,7 +167,7 @@ def _identify(means: Means) -> None:
     while not means.stop.is_set():
         try:
             found = identity(means.server)
-        except (Setback, Unreachable) as fault:
+        except (ListFailed, Unreachable) as fault:
             found = Identity(why=str(fault))
         means.tell(found)
         if found.uid:

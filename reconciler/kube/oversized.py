@@ -15,17 +15,25 @@ from reconciler.model.cluster.bounds import MOST_CONTAINERS, MOST_RESOURCES, why
 from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.metadata import Annotations, LabelSelector, Metadata
 from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus
-from reconciler.model.cluster.pod import Container, Named, NodeSelector, Pod, PodSpec, PodStatus, Resources
+from reconciler.model.cluster.pod import (
+    Container,
+    LocalObjectReference,
+    NodeSelector,
+    Pod,
+    PodSpec,
+    PodStatus,
+    ResourceRequirements,
+)
 from reconciler.model.cluster.volumes import PersistentVolume, PersistentVolumeClaim, VolumeAffinity
 from reconciler.model.cluster.workload import BudgetSpec, BudgetStatus, PodDisruptionBudget, Workload
 
 _change = msgspec.structs.replace
-_GATE = Named("gpu.scheduling/set-aside")
+_GATE = LocalObjectReference("gpu.scheduling/set-aside")
 _KEPT_LABELS = frozenset(
     {names.KARPENTER_POOL, names.POOL, names.INSTANCE_TYPE, names.CAPACITY_TYPE, names.ZONE, names.HOSTNAME}
 )
 _FOREVER = "2999-01-01T00:00:00Z"
-_ALL_OF_A_NODE = Resources(requests={"cpu": "4Pi", "memory": "4Pi"})
+_ALL_OF_A_NODE = ResourceRequirements(requests={"cpu": "4Pi", "memory": "4Pi"})
 
 
 def bounded(found: Any) -> Any:
@@ -48,8 +56,8 @@ def _pod(pod: Pod) -> Pod:
         annotations=Annotations(do_not_disrupt="true", safe_to_evict="false"),
         owner_references=() if owner is None or is_daemons else (owner,),
     )
-    asked = sum(len(each.resources.requests) + len(each.resources.limits) for each in spec.containers)
-    is_long = len(spec.containers) > MOST_CONTAINERS or asked > MOST_RESOURCES
+    requested = sum(len(each.resources.requests) + len(each.resources.limits) for each in spec.containers)
+    is_long = len(spec.containers) > MOST_CONTAINERS or requested > MOST_RESOURCES
     containers = (
         (Container("all", _ALL_OF_A_NODE),)
         if is_long

@@ -8,12 +8,12 @@ folder never becomes a request, wherever it came from.
 import re
 from urllib.parse import quote
 
-from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.object_names import BadName, is_namespace, is_object_name, shortened
 
 # What is asked for or written, and never looked at as a kind.
 _OTHERS = frozenset({("", "configmaps"), ("events.k8s.io", "events"), ("apps", "deployments")})
-RESOURCES = frozenset((each.group, each.plural) for each in SEEN) | _OTHERS
+RESOURCES = frozenset((each.group, each.plural) for each in RESOURCE_KINDS) | _OTHERS
 SUBRESOURCES = frozenset({"binding", "eviction", "resize", "status"})
 
 _VERSION = re.compile(r"v[0-9]{1,4}((alpha|beta)[0-9]{1,4})?")

@@ -16,14 +16,14 @@ from reconciler.kube.normalize import loosened
 from reconciler.kube.oversized import bounded
 from reconciler.model import names
 from reconciler.model.cluster.karpenter import NodeClaim
-from reconciler.model.cluster.kinds import SEEN, ResourceKind
+from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
 from reconciler.model.cluster.lease import Lease
 from reconciler.model.cluster.metadata import Annotations, LabelSelector, Metadata
 from reconciler.model.cluster.namespace import Namespace
 from reconciler.model.cluster.node import Node
-from reconciler.model.cluster.pod import Container, Pod, PodSpec, Resources
+from reconciler.model.cluster.pod import Container, Pod, PodSpec, ResourceRequirements
 from reconciler.model.cluster.redaction import metadata_without_secrets
-from reconciler.model.cluster.set_aside import ANY_POOL, Refusal, SetAside
+from reconciler.model.cluster.set_aside import ANY_POOL, DecodeRefusal, SetAside
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.cluster.workload import BudgetSpec, BudgetStatus, PodDisruptionBudget, Workload
 from reconciler.model.object_names import is_object_name, why_no_object
@@ -50,22 +50,22 @@ class StandIn(msgspec.Struct, frozen=True):
     object: Any | None = None  # in its place; None: there is none
 
 
-def stand_in(seen: ResourceKind, plain: Plain, refusal: Refusal) -> StandIn:
+def stand_in(resource_kind: ResourceKind, plain: Plain, refusal: DecodeRefusal) -> StandIn:
     """For an object that is refused; `plain`: its JSON."""
     metadata = salvaged(plain.get("metadata"), Metadata) or Metadata("")
-    if why_no_object(seen.kind, metadata.namespace, metadata.name):
+    if why_no_object(resource_kind.kind, metadata.namespace, metadata.name):
         metadata = Metadata("")
-    found = bounded(_in_its_place(seen, plain, refusal)) if metadata.name else None
+    found = bounded(_in_its_place(resource_kind, plain, refusal)) if metadata.name else None
     about = SetAside(
-        kind=seen.kind,
+        kind=resource_kind.kind,
         namespace=metadata.namespace,
         name=metadata.name,
         uid=metadata.uid,
         code=refusal.code,
         field=refusal.field,
         detail=refusal.detail,
-        node=node if is_object_name(node := _node_of(seen, plain, metadata)) else "",
-        pool=_pool_of(seen, plain, metadata),
+        node=node if is_object_name(node := _node_of(resource_kind, plain, metadata)) else "",
+        pool=_pool_of(resource_kind, plain, metadata),
     )
     return StandIn(metadata, about, found)
 
@@ -79,9 +79,9 @@ def parted(found: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[SetAside, ...
     return tuple([each for each in in_place if each is not None]), tuple([each.set_aside for each in refused])
 
 
-def each_once(found: Iterable[SetAside]) -> tuple[SetAside, ...]:
+def each_once(set_asides: Iterable[SetAside]) -> tuple[SetAside, ...]:
     """In order; one object may be seen as two kinds."""
-    return tuple(sorted({(each.kind, each.namespace, each.name): each for each in found}.values()))
+    return tuple(sorted({(each.kind, each.namespace, each.name): each for each in set_asides}.values()))
 
 
 def salvaged(plain: Any, type: type[T], levels: int = _MOST_LEVELS) -> T | None:  # noqa: A002 - of a struct
@@ -126,7 +126,7 @@ def _fields(kind: Any) -> tuple[tuple[str, str, Any, bool], ...]:
 
 def know_fields() -> None:
     """Finds out the fields of all structs that may be salvaged, before several threads do (known_types.py)."""
-    left: list[Any] = [Metadata, UnstructuredMetadata, *(each.type for each in SEEN)]
+    left: list[Any] = [Metadata, UnstructuredMetadata, *(each.type for each in RESOURCE_KINDS)]
     known: set[Any] = set()
     while left:
         kind = left.pop()
@@ -138,25 +138,27 @@ def know_fields() -> None:
             left += get_args(kind)
 
 
-def _in_its_place(seen: ResourceKind, plain: Plain, refusal: Refusal) -> Any | None:
-    if seen.type is Unstructured:
-        return _whole(seen, plain)
-    worst = _WORST.get(seen.type)
-    found = salvaged(plain, seen.type) if worst is not None else None
+def _in_its_place(resource_kind: ResourceKind, plain: Plain, refusal: DecodeRefusal) -> Any | None:
+    if resource_kind.type is Unstructured:
+        return _whole(resource_kind, plain)
+    worst = _WORST.get(resource_kind.type)
+    found = salvaged(plain, resource_kind.type) if worst is not None else None
     return worst(found, refusal) if worst is not None and found is not None else None
 
 
-def _whole(seen: ResourceKind, plain: Plain) -> Unstructured | None:
+def _whole(resource_kind: ResourceKind, plain: Plain) -> Unstructured | None:
     """Of what is kept whole, nothing but who it is: compared or read, it differs, and nothing is done about it."""
     metadata = salvaged(plain.get("metadata"), UnstructuredMetadata)
     if metadata is None:
         return None
-    version = "/".join(part for part in (seen.group, seen.version or "v1") if part)
-    told = plain.get("apiVersion")
-    return Unstructured(told if isinstance(told, str) else version, seen.kind, metadata_without_secrets(metadata))
+    version = "/".join(part for part in (resource_kind.group, resource_kind.version or "v1") if part)
+    status = plain.get("apiVersion")
+    return Unstructured(
+        status if isinstance(status, str) else version, resource_kind.kind, metadata_without_secrets(metadata)
+    )
 
 
-def _pod(pod: Pod, refusal: Refusal) -> Pod | None:
+def _pod(pod: Pod, refusal: DecodeRefusal) -> Pod | None:
     """On its node it counts, is never moved, and leaves no room for others. Without a node it asks for nothing."""
     if not is_object_name(pod.spec.node_name):
         return None
@@ -167,7 +169,9 @@ def _pod(pod: Pod, refusal: Refusal) -> Pod | None:
         _all_it_asks(pod.spec), containers=tuple(map(_all_of_container, pod.spec.containers))
     )
     if refusal.code not in {"Quantity", "TooLarge"}:  # else every amount was read
-        rest = Container("unread", Resources({"cpu": _ALL_OF_IT, "memory": _ALL_OF_IT, names.NVIDIA_GPU: _ALL_OF_IT}))
+        rest = Container(
+            "unread", ResourceRequirements({"cpu": _ALL_OF_IT, "memory": _ALL_OF_IT, names.NVIDIA_GPU: _ALL_OF_IT})
+        )
         spec = msgspec.structs.replace(spec, containers=(*spec.containers, rest))
     status = msgspec.structs.replace(
         pod.status, container_statuses=(), init_container_statuses=(), resources=None, allocated_resources={}
@@ -188,8 +192,8 @@ def _all_of_container(container: Container) -> Container:
     return msgspec.structs.replace(container, resources=_all_of_resources(container.resources))
 
 
-def _all_of_resources(resources: Resources) -> Resources:
-    return Resources(_all_of(resources.requests), _all_of(resources.limits))
+def _all_of_resources(resources: ResourceRequirements) -> ResourceRequirements:
+    return ResourceRequirements(_all_of(resources.requests), _all_of(resources.limits))
 
 
 def _all_of(amounts: dict[str, str]) -> dict[str, str]:
@@ -201,7 +205,7 @@ def _readable(amounts: dict[str, str]) -> dict[str, str]:
     return {name: text for name, text in amounts.items() if is_quantity(text)}
 
 
-def _node(node: Node, _: Refusal) -> Node:
+def _node(node: Node, _: DecodeRefusal) -> Node:
     """It counts in its pool, nothing comes to it, and nobody takes it away."""
     annotations = msgspec.structs.replace(node.metadata.annotations, scale_down_disabled="true")
     status = msgspec.structs.replace(
@@ -214,7 +218,7 @@ def _node(node: Node, _: Refusal) -> Node:
     )
 
 
-def _claim(claim: NodeClaim, _: Refusal) -> NodeClaim:
+def _claim(claim: NodeClaim, _: DecodeRefusal) -> NodeClaim:
     node_name = claim.status.node_name
     status = msgspec.structs.replace(
         claim.status,
@@ -225,24 +229,24 @@ def _claim(claim: NodeClaim, _: Refusal) -> NodeClaim:
     return msgspec.structs.replace(claim, status=status)
 
 
-def _budget(budget: PodDisruptionBudget, _: Refusal) -> PodDisruptionBudget:
+def _budget(budget: PodDisruptionBudget, _: DecodeRefusal) -> PodDisruptionBudget:
     """It holds for every pod of its namespace, and allows nothing."""
     return PodDisruptionBudget(budget.metadata, BudgetSpec(selector=LabelSelector()), BudgetStatus())
 
 
-def _workload(workload: Workload, _: Refusal) -> Workload:
+def _workload(workload: Workload, _: DecodeRefusal) -> Workload:
     """It is there, and nothing is known of the pods that it wants."""
     spec = msgspec.structs.replace(workload.spec, template=None)
     return msgspec.structs.replace(workload, spec=spec)
 
 
-def _lease(lease: Lease, _: Refusal) -> Lease:
+def _lease(lease: Lease, _: DecodeRefusal) -> Lease:
     """Somebody holds it."""
     holder = lease.spec.holder_identity or "(cannot be read)"
     return msgspec.structs.replace(lease, spec=msgspec.structs.replace(lease.spec, holder_identity=holder))
 
 
-def _namespace(namespace: Namespace, _: Refusal) -> Namespace:
+def _namespace(namespace: Namespace, _: DecodeRefusal) -> Namespace:
     """Ours is frozen: whether it was to be can't be read."""
     if namespace.name != names.OWN_NAMESPACE:
         return namespace
@@ -250,7 +254,7 @@ def _namespace(namespace: Namespace, _: Refusal) -> Namespace:
     return Namespace(msgspec.structs.replace(namespace.metadata, annotations=frozen))
 
 
-_WORST: Mapping[Any, Callable[[Any, Refusal], Any | None]] = {
+_WORST: Mapping[Any, Callable[[Any, DecodeRefusal], Any | None]] = {
     Pod: _pod,
     Node: _node,
     NodeClaim: _claim,
@@ -261,28 +265,28 @@ _WORST: Mapping[Any, Callable[[Any, Refusal], Any | None]] = {
 }
 
 
-def _pool_of(seen: ResourceKind, plain: Plain, metadata: Metadata) -> str:
+def _pool_of(resource_kind: ResourceKind, plain: Plain, metadata: Metadata) -> str:
     """The pool whose NodePool or policy the object is. One without a name, and a node or a machine whose label can't be
     read, may be part of any: the API server lets none of these in."""
     if not metadata.name:
         return ANY_POOL
-    if seen.kind in _COUNTED:
+    if resource_kind.kind in _COUNTED:
         about = plain.get("metadata")
         labels = about.get("labels") if isinstance(about, dict) else None
         if labels is not None and not isinstance(labels, dict):
             return ANY_POOL
         are_read = all(isinstance((labels or {}).get(key, ""), str) for key in _LABELS_OF_POOLS)
         return "" if are_read else ANY_POOL
-    return metadata.name if seen.kind in _OF_POOLS else ""
+    return metadata.name if resource_kind.kind in _OF_POOLS else ""
 
 
-def _node_of(seen: ResourceKind, plain: Plain, metadata: Metadata) -> str:
+def _node_of(resource_kind: ResourceKind, plain: Plain, metadata: Metadata) -> str:
     """The node that the object is, is on or is about."""
-    if seen.kind in {"Node", "CSINode", "GpuNodeStatus"}:
+    if resource_kind.kind in {"Node", "CSINode", "GpuNodeStatus"}:
         return metadata.name
-    part = plain.get("status" if seen.kind == "NodeClaim" else "spec")
+    part = plain.get("status" if resource_kind.kind == "NodeClaim" else "spec")
     name = part.get("nodeName") if isinstance(part, dict) else None
-    if isinstance(name, str) and seen.kind in {"Pod", "NodeClaim", "VolumeAttachment", "ResourceSlice"}:
+    if isinstance(name, str) and resource_kind.kind in {"Pod", "NodeClaim", "VolumeAttachment", "ResourceSlice"}:
         return name
     owners = (each.name for each in metadata.owner_references if each.kind == "Node")
-    return next(owners, "") if seen.kind in {"Lease", "NodeClaim"} else ""
+    return next(owners, "") if resource_kind.kind in {"Lease", "NodeClaim"} else ""

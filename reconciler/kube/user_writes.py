@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from reconciler.kube.api_server import JSON, MERGE_PATCH, Answer, Request, Writer
+from reconciler.kube.api_server import JSON, MERGE_PATCH, ApiRequest, ApiResponse, Writer
 from reconciler.kube.paths import below, folder, folder_in
 from reconciler.kube.watch.list_result import said
 from reconciler.model import names
@@ -17,19 +17,19 @@ class NotWritten(Exception):
     """The API server would not have it; the sentence says what a person can do."""
 
 
-class Place(msgspec.Struct, frozen=True):
+class ObjectPath(msgspec.Struct, frozen=True):
     """An object, and where the API server keeps it."""
 
     title: str
     path: str
 
 
-class _Metadata(msgspec.Struct, frozen=True):
+class _NameMetadata(msgspec.Struct, frozen=True):
     name: str = ""
 
 
 class _Made(msgspec.Struct, frozen=True):
-    metadata: _Metadata = _Metadata()
+    metadata: _NameMetadata = _NameMetadata()
 
 
 _OURS = "gpu.scheduling"
@@ -37,7 +37,7 @@ _APPROVALS = folder(_OURS, "changeapprovals")
 _MANAGER = {"fieldManager": "reconciler-by-hand"}
 
 
-def places_of(kind: str, name: str) -> tuple[Place, ...]:
+def places_of(kind: str, name: str) -> tuple[ObjectPath, ...]:
     """Where a freeze of it may sit, first choice first. Raises BadPath."""
     found = {
         "node": (("Node", "", "nodes"),),
@@ -45,17 +45,19 @@ def places_of(kind: str, name: str) -> tuple[Place, ...]:
         "guard": (("ChangeGuard", _OURS, "changeguards"),),
         "all": (("Namespace", "", "namespaces"),),
     }
-    return tuple(Place(f"{title}/{name}", below(folder(group, plural), name)) for title, group, plural in found[kind])
+    return tuple(
+        ObjectPath(f"{title}/{name}", below(folder(group, plural), name)) for title, group, plural in found[kind]
+    )
 
 
 def annotate(
-    server: Writer, places: Sequence[Place], annotations: Mapping[str, str | None], *, everywhere: bool = False
+    server: Writer, places: Sequence[ObjectPath], annotations: Mapping[str, str | None], *, everywhere: bool = False
 ) -> tuple[str, ...]:
     """On the first place where there is such an object, or on all; their titles. Raises NotWritten, Unreachable."""
     body = msgspec.json.encode({"metadata": {"annotations": annotations}})
     written = []
     for place in places:
-        answer = server.send(Request("PATCH", place.path, body, MERGE_PATCH, _MANAGER))
+        answer = server.send(ApiRequest("PATCH", place.path, body, MERGE_PATCH, _MANAGER))
         if answer.status == 404:
             continue
         if answer.status != 200:
@@ -79,14 +81,14 @@ def approval_manifest(spec: ChangeApproval) -> dict[str, Any]:
         "apiVersion": "gpu.scheduling/v1",
         "kind": "ChangeApproval",
         "metadata": {"generateName": f"{spec.guard_name or 'prune'}-"},
-        "spec": _told(msgspec.to_builtins(spec)),
+        "spec": _without_empty(msgspec.to_builtins(spec)),
     }
 
 
 def approve(server: Writer, spec: ChangeApproval) -> str:
     """Makes an approval; its name. What was approved before stays as it is. Raises NotWritten, Unreachable."""
     body = msgspec.json.encode(approval_manifest(spec))
-    answer = server.send(Request("POST", _APPROVALS, body, JSON, _MANAGER))
+    answer = server.send(ApiRequest("POST", _APPROVALS, body, JSON, _MANAGER))
     if answer.status == 404:
         raise NotWritten(f"this cluster has no definition of ChangeApproval\n  remedy: {INSTALL}")
     if answer.status == 422:  # a definition of an older version, which asks for a revision
@@ -96,13 +98,15 @@ def approve(server: Writer, spec: ChangeApproval) -> str:
     return msgspec.json.decode(answer.body, type=_Made).metadata.name
 
 
-def _told(value: object) -> object:
+def _without_empty(value: object) -> object:
     """Without what says nothing."""
     if not isinstance(value, dict):
         return value
-    return {key: told for key, each in value.items() if (told := _told(each)) not in (None, "", [], {})}
+    return {
+        key: stripped for key, each in value.items() if (stripped := _without_empty(each)) not in (None, "", [], {})
+    }
 
 
-def _refused(answer: Answer, what: str, person: str) -> NotWritten:
+def _refused(answer: ApiResponse, what: str, person: str) -> NotWritten:
     hint = f"; `reconciler rbac --person {person}` prints the rights that it takes" if answer.status == 403 else ""
     return NotWritten(f"may not {what} ({said(answer)}){hint}")

@@ -32,8 +32,8 @@ from reconciler.ports import (
     Policies,
     Publisher,
     Stale,
-    Stored,
     Unavailable,
+    VersionedMemory,
     Wished,
 )
 
@@ -69,7 +69,7 @@ class Laps:
         self._began = now
 
     @property
-    def told(self) -> tuple[tuple[str, int], ...]:
+    def durations(self) -> tuple[tuple[str, int], ...]:
         return tuple(self._found)
 
 
@@ -80,7 +80,7 @@ class Cycle:
         self._parts = parts
         self._hints = Hints()
         self._fence: Fence | None = None
-        self._stored: Stored | None = None
+        self._stored: VersionedMemory | None = None
         self._attempts = Attempts()
         self._troubles = 0  # passes in a row that came to nothing
 
@@ -89,7 +89,7 @@ class Cycle:
         if fence is not self._fence:
             self._fence, self._stored, self._attempts = fence, None, Attempts()
         laps = Laps(self._parts.clock)
-        cycled = msgspec.structs.replace(self._woken(self._pass(fence, laps)), spent_ms=laps.told)
+        cycled = msgspec.structs.replace(self._woken(self._pass(fence, laps)), spent_ms=laps.durations)
         return msgspec.structs.replace(cycled, unpublished=tuple(self._unpublished(cycled)))
 
     def _unpublished(self, cycled: CycleResult) -> Iterator[str]:
@@ -163,11 +163,11 @@ class Cycle:
         return self._attempts.due(acting, self._parts.clock.now())
 
     def _carry_out(self, due: Sequence[Decision], fence: Fence) -> tuple[Outcome, ...]:
-        asked = {each.subject: each for each in due}  # one action a subject is an invariant
+        decisions = {each.subject: each for each in due}  # one action a subject is an invariant
         outcomes = []
         for outcome in self._parts.cluster.apply(due, fence) if due else ():
             outcomes.append(outcome)
-            self._attempts.learn(asked[outcome.subject], outcome, self._parts.clock.now())
+            self._attempts.learn(decisions[outcome.subject], outcome, self._parts.clock.now())
         return tuple(outcomes)
 
     def _woken(self, cycled: CycleResult) -> CycleResult:
@@ -185,14 +185,14 @@ def _first(due: Sequence[Decision], most: int | None) -> tuple[Decision, ...]:
     if most is None or len(due) <= most:
         return tuple(due)
     coming = {each.subject for each in due}
-    found: list[Decision] = []
+    decisions: list[Decision] = []
     for each in due:
-        if len(found) == most:
+        if len(decisions) == most:
             break
         if coming.isdisjoint(each.after):
-            found.append(each)
+            decisions.append(each)
             coming.discard(each.subject)
-    return tuple(found)
+    return tuple(decisions)
 
 
 def _why_unfit(observed: Observed, fence: Fence) -> str:
@@ -202,8 +202,8 @@ def _why_unfit(observed: Observed, fence: Fence) -> str:
     if not observed.cluster_uid:
         return "which cluster this is could not be read: nothing is done"
     if unread := unread_of_use(observed):
-        told = "; ".join(f"{each.kind}: {each.why}" for each in unread)
-        return f"what plans go by could not all be read, and nothing is done: {told}"
+        text = "; ".join(f"{each.kind}: {each.why}" for each in unread)
+        return f"what plans go by could not all be read, and nothing is done: {text}"
     if why := why_unsure(observed):
         return f"whether anything is frozen could not be read, and nothing is done: {why}"
     return ""

@@ -36,7 +36,7 @@ class Refers(msgspec.Struct, frozen=True):
     all_as_star: bool = False
 
 
-class Keys(msgspec.Struct, frozen=True):
+class KeyPattern(msgspec.Struct, frozen=True):
     """What the keys of a map look like."""
 
     pattern: str
@@ -67,7 +67,7 @@ LONGEST_LABEL_VALUE = 63
 NAME = Shaped(rf"^{_PART}(\.{_PART})*$", "lower case letters, digits, '-' and '.'")
 NAME_OR_STAR = Shaped(rf"^(\*|{_PART}(\.{_PART})*)$", "the name of an object, or *")
 NAMESPACE = Shaped(r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$", "at most 63 lower case letters, digits and '-'")
-LABEL_KEY = Keys(
+LABEL_KEY = KeyPattern(
     r"^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$",
     "a label key, such as example.com/team",
 )

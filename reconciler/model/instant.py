@@ -15,7 +15,7 @@ EARLIEST, LATEST = Instant(-62_135_596_800_000), Instant(253_402_300_799_000)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_DIGITS = 11  # of unix seconds: until the year 5138
 _LONGEST = 64  # characters of a time: 2026-11-02T08:00:00.123456+01:00 has 32
-_MOST_TOLD = 40  # characters of one that is no time, in a message
+_LONGEST_TEXT = 40  # characters of one that is no time, in a message
 
 
 @lru_cache(maxsize=65_536)
@@ -26,8 +26,8 @@ def instant(text: str) -> Instant:
     except ValueError:
         moment = None
     if moment is None:
-        told = text if len(text) <= _MOST_TOLD else f"{text[:_MOST_TOLD]}..."
-        raise ValueError(f'expected a time such as 2026-11-02T08:00:00Z, got "{told}"')
+        sentence = text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."
+        raise ValueError(f'expected a time such as 2026-11-02T08:00:00Z, got "{sentence}"')
     if moment.tzinfo is None:
         raise ValueError(f'"{text}" names no time zone; write 2026-11-02T08:00:00Z')
     since = moment - _EPOCH

@@ -41,5 +41,5 @@ def why_no_object(kind: str, namespace: str, name: str) -> str:
 
 def shortened(text: str) -> str:
     """In quotes, with what a terminal would obey written out."""
-    told = ascii(text)
-    return f'"{told[1:-1]}"' if len(told) <= _SHOWN else f'"{told[1:_SHOWN]}..."'
+    sentence = ascii(text)
+    return f'"{sentence[1:-1]}"' if len(sentence) <= _SHOWN else f'"{sentence[1:_SHOWN]}..."'

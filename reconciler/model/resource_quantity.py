@@ -27,11 +27,11 @@ def billionths(text: str) -> int | None:
     """The amount in billionths; None for a text that is no quantity, or that is out of bounds."""
     if not text or len(text) > LONGEST:
         return None
-    found = _QUANTITY.fullmatch(text)
-    if found is None:
+    match = _QUANTITY.fullmatch(text)
+    if match is None:
         return None
-    sign, whole, fraction, suffix = found[1], found[2], found[3] or "", found[4] or ""
-    if not whole and not fraction and not _is_zero(found):
+    sign, whole, fraction, suffix = match[1], match[2], match[3] or "", match[4] or ""
+    if not whole and not fraction and not _is_zero(match):
         return None
     digits = int(whole + fraction or "0")
     amount = _of_twos(digits, len(fraction), _TWOS[suffix]) if suffix in _TWOS else _of_tens(digits, fraction, suffix)
@@ -43,7 +43,7 @@ def is_quantity(text: str) -> bool:
     return billionths(text) is not None
 
 
-def amount_asked(text: str) -> int:
+def requested_amount(text: str) -> int:
     """Billionths that are asked for: a text without an amount asks for the most."""
     amount = billionths(text)
     return MOST * 10**_FINEST if amount is None else amount
@@ -61,10 +61,10 @@ def whole_number(text: str) -> int:
     return 0 if amount is None else max(0, min(MOST, -(-amount // 10**_FINEST)))
 
 
-def _is_zero(found: "re.Match[str]") -> bool:
+def _is_zero(match: "re.Match[str]") -> bool:
     """Whether Kubernetes reads a text without a digit as zero: a sign, a point or a suffix alone is zero, but for
     suffixes and exponents for which Kubernetes leaves its fast path."""
-    suffix = found[4] or ""
+    suffix = match[4] or ""
     if suffix in _TWOS:
         return _fits_fast(suffix)
     exponent = _TENS.get(suffix)

@@ -20,7 +20,7 @@ class Changes(msgspec.Struct, frozen=True):
     gates: str = ""  # beginning of the names of scheduling gates that may be taken off
 
 
-class Limits(msgspec.Struct, frozen=True):
+class RightLimits(msgspec.Struct, frozen=True):
     """Which objects a right is for, and what of them; what is left out limits nothing."""
 
     sentence: str  # what may be done, for whoever is refused: "the controller may only ..."
@@ -43,4 +43,4 @@ class Right(msgspec.Struct, frozen=True):
     why: str
     namespace: str = ""  # there only; else in the whole cluster
     names: tuple[str, ...] = ()  # these objects only; else all
-    limits: Limits | None = None  # None: what RBAC says is all there is to say
+    limits: RightLimits | None = None  # None: what RBAC says is all there is to say

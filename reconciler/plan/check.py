@@ -6,19 +6,19 @@ import msgspec
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
-from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.manifest_rules.kinds import why_not_applied
 from reconciler.model.object_names import why_no_object
 from reconciler.model.plan.action import Apply, Delete, Hold, Ref
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.plan import Plan
-from reconciler.plan.feature.invariant import Acted, Case, Invariant
+from reconciler.plan.feature.invariant import Acted, Invariant, InvariantInput
 from reconciler.plan.features import FEATURES
 from reconciler.plan.guards.admission import is_blind
 from reconciler.plan.guards.context import GuardContext
 from reconciler.plan.guards.frozen import Freezes
-from reconciler.plan.guards.ledger import Ledger, key_of
-from reconciler.plan.guards.observing import is_only_told
+from reconciler.plan.guards.ledger import DisruptionLedger, key_of
+from reconciler.plan.guards.observing import is_report_only
 from reconciler.plan.guards.removals import taken
 from reconciler.plan.guards.set_aside import SetAsides
 from reconciler.plan.nodes.ownership import why_opted_out, why_untouchable
@@ -26,7 +26,7 @@ from reconciler.plan.nodes.ownership import why_opted_out, why_untouchable
 # To judge whether a node or a NodePool is in use, all of these must have been read.
 _USE = frozenset({"nodes", "pods", "nodeclaims.karpenter.sh"})
 # Kinds of objects that an action may be on: those that are looked at, and where statuses are told.
-KINDS = frozenset(each.kind for each in SEEN) | {"ConfigMap"}
+KINDS = frozenset(each.kind for each in RESOURCE_KINDS) | {"ConfigMap"}
 _LENDING = "leases.coordination.k8s.io"  # of a node: its GPUs may be lent to whom no pod there tells of
 
 
@@ -37,13 +37,13 @@ class BrokenInvariant(Exception):
 def check(inputs: Inputs, fleet: Fleet, plan: Plan) -> None:
     """Raises BrokenInvariant with everything that is wrong."""
     acted = [Acted(each, each.act) for each in plan.decisions if not isinstance(each.act, Hold)]
-    case = Case(inputs, fleet, tuple(acted), plan)
-    broken = [f"{each.sentence}: broken by {told}" for each in INVARIANTS for told in _found(each, case)]
+    case = InvariantInput(inputs, fleet, tuple(acted), plan)
+    broken = [f"{each.sentence}: broken by {text}" for each in INVARIANTS for text in _violations(each, case)]
     if broken:
         raise BrokenInvariant("\n".join(broken))
 
 
-def _found(invariant: Invariant, case: Case) -> Iterator[str]:
+def _violations(invariant: Invariant, case: InvariantInput) -> Iterator[str]:
     """One that can't be judged counts as broken."""
     try:
         yield from invariant.broken_by(case)
@@ -51,12 +51,12 @@ def _found(invariant: Invariant, case: Case) -> Iterator[str]:
         yield f"what nobody can tell, since judging it raised {type(error).__name__}: {error}"
 
 
-def _of_set_aside(case: Case) -> Iterator[str]:
+def _of_set_aside(case: InvariantInput) -> Iterator[str]:
     aside = SetAsides(case.inputs, case.fleet)
     yield from (each.title for each in case.acted if any(map(aside.is_set_aside, each.decision.refs)))
 
 
-def _twice(case: Case) -> Iterator[str]:
+def _twice(case: InvariantInput) -> Iterator[str]:
     first: dict[Ref, str] = {}
     for each in case.acted:
         subject = each.decision.subject
@@ -65,22 +65,22 @@ def _twice(case: Case) -> Iterator[str]:
         first[subject] = each.title
 
 
-def _on_what_others_remove(case: Case) -> Iterator[str]:
-    going = {each.name for each in case.inputs.observed.node_pools if each.metadata.deletion_timestamp}
+def _on_nodes_others_remove(case: InvariantInput) -> Iterator[str]:
+    leaving = {each.name for each in case.inputs.observed.node_pools if each.metadata.deletion_timestamp}
     for each in case.acted:
         subject = each.decision.subject
-        if why_untouchable(case.fleet, each.decision) or (subject.kind == "NodePool" and subject.name in going):
+        if why_untouchable(case.fleet, each.decision) or (subject.kind == "NodePool" and subject.name in leaving):
             yield each.title
 
 
-def _on_what_opts_out(case: Case) -> Iterator[str]:
+def _on_opted_out_nodes(case: InvariantInput) -> Iterator[str]:
     stage = GuardContext(case.fleet, case.inputs)
     for each in case.acted:
         if why_opted_out(case.fleet, each.decision, case.inputs.now) and any(taken(stage, each.decision)):
             yield each.title
 
 
-def _deleted_unseen(case: Case) -> Iterator[str]:
+def _deleted_unseen(case: InvariantInput) -> Iterator[str]:
     unread = {each.kind for each in case.inputs.observed.unread}
     for each in case.acted:
         missing = unread & _needed(each.decision.subject.kind)
@@ -88,13 +88,13 @@ def _deleted_unseen(case: Case) -> Iterator[str]:
             yield f"{each.title}, although {', '.join(sorted(missing))} could not be read"
 
 
-def _in_observe_mode(case: Case) -> Iterator[str]:
+def _in_observe_mode(case: InvariantInput) -> Iterator[str]:
     for each in case.acted:
-        if is_only_told(case.inputs, each.decision) and not each.decision.would:
+        if is_report_only(case.inputs, each.decision) and not each.decision.would:
             yield f"{each.title} of GpuPool/{each.decision.pool}"
 
 
-def _of_others(case: Case) -> Iterator[str]:
+def _of_others(case: InvariantInput) -> Iterator[str]:
     """Of undeclared pools as well; what follows the adoption of the NodePool in the same plan is the adopter's."""
     unowned, acted = case.inputs.unowned_node_pools, {each.decision.subject for each in case.acted}
     for each in case.acted:
@@ -105,13 +105,13 @@ def _of_others(case: Case) -> Iterator[str]:
             yield f"{each.title} of NodePool/{pool}"
 
 
-def _blind(case: Case) -> Iterator[str]:
+def _blind(case: InvariantInput) -> Iterator[str]:
     for each in case.acted:
         if is_blind(each.decision):
             yield each.title
 
 
-def _of_another_pool(case: Case) -> Iterator[str]:
+def _of_another_pool(case: InvariantInput) -> Iterator[str]:
     for each in case.acted:
         subject = each.decision.subject
         node = case.fleet.node(subject.name) if subject.kind == "Node" else None
@@ -119,17 +119,17 @@ def _of_another_pool(case: Case) -> Iterator[str]:
             yield f"{each.title}, which belongs to {node.pool or 'no pool'}, for {each.decision.pool or 'no pool'}"
 
 
-def _frozen(case: Case) -> Iterator[str]:
+def _frozen(case: InvariantInput) -> Iterator[str]:
     freezes = Freezes(case.inputs, case.fleet)
     yield from (each.title for each in case.acted if freezes.why_still(each.decision, frozenset()))
 
 
-def _uncounted(case: Case) -> Iterator[str]:
+def _uncounted(case: InvariantInput) -> Iterator[str]:
     guarded = {pool for each in case.inputs.desired.guards if not each.spec.suspend for pool in each.spec.pool_names}
     if not guarded:
         return
     stage = GuardContext(case.fleet, case.inputs, case.plan.consequences)
-    ledger = Ledger(stage, case.plan.memory.marks, frozenset())
+    ledger = DisruptionLedger(stage, case.plan.memory.marks, frozenset())
     remembered = {key_of(mark) for mark in ledger.marks}
     for each in case.acted:
         for one in () if each.decision.would else taken(stage, each.decision):
@@ -138,20 +138,20 @@ def _uncounted(case: Case) -> Iterator[str]:
                 yield f"{each.title}, which takes {one.mark.kind}/{one.mark.name}"
 
 
-def _never_yielded(case: Case) -> Iterator[str]:
+def _never_yielded(case: InvariantInput) -> Iterator[str]:
     for each in case.acted:
         if isinstance(each.act, Apply) and (why := why_not_applied(each.act.manifest)):
             yield f"{each.title}: {why}"
 
 
-def _unnameable(case: Case) -> Iterator[str]:
+def _unnameable(case: InvariantInput) -> Iterator[str]:
     for each in case.acted:
         for ref in each.decision.refs:
             if ref.kind not in KINDS or why_no_object(ref.kind, ref.namespace, ref.name):
                 yield f"{each.decision.planner} on {ref.title!a}"
 
 
-def _applied_elsewhere(case: Case) -> Iterator[str]:
+def _applied_elsewhere(case: InvariantInput) -> Iterator[str]:
     for each in case.acted:
         if isinstance(each.act, Apply) and (why := why_not_its_own(each.decision.subject, each.act.manifest)):
             yield f"{each.title}: {why}"
@@ -169,14 +169,14 @@ def why_not_its_own(ref: Ref, manifest: str) -> str:
     return ""
 
 
-class _Metadata(msgspec.Struct):
+class _ManifestMetadata(msgspec.Struct):
     name: str
     namespace: str | None = None
 
 
 class _Manifest(msgspec.Struct):
     kind: str
-    metadata: _Metadata
+    metadata: _ManifestMetadata
 
 
 # What holds of the actions of all features; each feature declares its own.
@@ -185,8 +185,8 @@ SHARED = (
     Invariant("a manifest is applied to the object that it is of", _applied_elsewhere),
     Invariant("no manifest is applied that no template may yield", _never_yielded),
     Invariant("one action a subject", _twice),
-    Invariant("no action on a subject that someone else is removing", _on_what_others_remove),
-    Invariant("no node that opts out of removal is drained or deleted", _on_what_opts_out),
+    Invariant("no action on a subject that someone else is removing", _on_nodes_others_remove),
+    Invariant("no node that opts out of removal is drained or deleted", _on_opted_out_nodes),
     Invariant("no delete from a partial read", _deleted_unseen),
     Invariant("nothing for a pool that is only observed that is not marked as would", _in_observe_mode),
     Invariant("no action on a node of a NodePool that was neither made nor adopted", _of_others),
@@ -201,7 +201,7 @@ INVARIANTS = (*SHARED, *(each for feature in FEATURES for each in feature.invari
 
 def _needed(kind: str) -> frozenset[str]:
     """What must have been read whole before an object of the kind is deleted."""
-    own = {each.title for each in SEEN if each.kind == kind}
+    own = {each.title for each in RESOURCE_KINDS if each.kind == kind}
     if kind == "Node":
         return _USE | own | {_LENDING}
     return _USE | own if kind == "NodePool" else frozenset(own)

@@ -21,7 +21,7 @@ from reconciler.model.plan.action import Hold, Ref
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.reason import CodeFacts, Reason
-from reconciler.model.plan.trouble import Trouble
+from reconciler.model.plan.trouble import PlannerFailure
 from reconciler.plan.draft import Draft, Planner, Verdict
 
 
@@ -75,26 +75,26 @@ class planning_for:  # noqa: N801 - read as a statement: with planning_for(pool)
             raise PlanningFailed(self._pool) from error
 
 
-class Contained(msgspec.Struct, frozen=True):
+class ContainedVerdict(msgspec.Struct, frozen=True):
     """What a planner came to, and where it could not plan."""
 
     verdict: Verdict
-    troubles: tuple[Trouble, ...] = ()
+    troubles: tuple[PlannerFailure, ...] = ()
 
 
-def contained(planner: Planner, inputs: Inputs, draft: Draft) -> Contained:
+def contained(planner: Planner, inputs: Inputs, draft: Draft) -> ContainedVerdict:
     """Runs the planner; raises nothing that the planner raises."""
-    before, troubles = draft.checkpoint(), list[Trouble]()
+    before, troubles = draft.checkpoint(), list[PlannerFailure]()
     while True:
         try:
-            return Contained(planner(inputs, draft), tuple(troubles))
+            return ContainedVerdict(planner(inputs, draft), tuple(troubles))
         except Exception as error:  # noqa: BLE001 - whatever it is, other pools and planners go on
             trouble = _trouble_of(planner, error)
         draft.restore(before)
         troubles.append(trouble)
         if not trouble.pool or trouble.pool in draft.left_out or len(troubles) > _MOST_POOLS:
             whole = msgspec.structs.replace(trouble, pool="")
-            return Contained(Verdict(), (*troubles[:-1], whole))
+            return ContainedVerdict(Verdict(), (*troubles[:-1], whole))
         draft.leave_out(trouble.pool)
 
 
@@ -103,9 +103,9 @@ class Troubles:
 
     def __init__(self, inputs: Inputs) -> None:
         self._inputs = inputs
-        self.all: list[Trouble] = []
+        self.all: list[PlannerFailure] = []
 
-    def add(self, troubles: Sequence[Trouble]) -> Iterator[Decision]:
+    def add(self, troubles: Sequence[PlannerFailure]) -> Iterator[Decision]:
         """Tells of each pool that is concerned why nothing is done."""
         self.all += troubles
         for trouble in troubles:
@@ -148,20 +148,20 @@ class Troubles:
         return None
 
     @staticmethod
-    def _reason(trouble: Trouble, subject: Ref) -> Reason:
+    def _reason(trouble: PlannerFailure, subject: Ref) -> Reason:
         place = trouble.trace[-1] if trouble.trace else "an unknown place"
         return Reason(PlannerFailed(planner=trouble.planner, object=subject, error=trouble.error, place=place))
 
 
-def _trouble_of(planner: Planner, error: Exception) -> Trouble:
+def _trouble_of(planner: Planner, error: Exception) -> PlannerFailure:
     pool = error.pool if isinstance(error, PlanningFailed) else ""
     cause = error.__cause__ if isinstance(error, PlanningFailed) and error.__cause__ is not None else error
     return _trouble(getattr(planner, "__name__", type(planner).__name__), pool, cause)
 
 
-def _trouble(name: str, pool: str, error: BaseException) -> Trouble:
-    told = _ADDRESS.sub("", f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
-    return Trouble(name, pool, told[:_LONGEST], tuple(_places(error))[-_TRACE:])
+def _trouble(name: str, pool: str, error: BaseException) -> PlannerFailure:
+    text = _ADDRESS.sub("", f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+    return PlannerFailure(name, pool, text[:_LONGEST], tuple(_places(error))[-_TRACE:])
 
 
 def _places(error: BaseException) -> Iterator[str]:

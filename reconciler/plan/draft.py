@@ -25,10 +25,10 @@ from reconciler.model.plan.memory import Hints, Memory
 from reconciler.model.plan.purchase import Purchase, Why
 from reconciler.model.plan.refs import node_ref
 from reconciler.model.plan.size_evaluation import SizeEvaluation
-from reconciler.plan.capacity.gangs import Gangs
+from reconciler.plan.capacity.gangs import GangIndex
 from reconciler.plan.capacity.identity import SmartPodIdentity
 from reconciler.plan.capacity.requests import Requests
-from reconciler.plan.capacity.wanted_node import CapacityAnswer, Wanted
+from reconciler.plan.capacity.wanted_node import CapacityAnswer, WantedNode
 
 
 class UnmetNodes(msgspec.Struct, frozen=True):
@@ -39,7 +39,7 @@ class UnmetNodes(msgspec.Struct, frozen=True):
     nodes: int
     why: Why
     pods: tuple[Ref, ...] = ()  # of demand: whom they are for
-    wanted: tuple[Wanted, ...] = ()  # each of these nodes
+    wanted: tuple[WantedNode, ...] = ()  # each of these nodes
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
@@ -84,9 +84,9 @@ class Draft:
         return Requests(self.fleet, self.identity)
 
     @cached_property
-    def gangs(self) -> Gangs:
+    def gangs(self) -> GangIndex:
         """Who starts together or not at all."""
-        return Gangs(self.fleet.observed)
+        return GangIndex(self.fleet.observed)
 
     @property
     def has_claims(self) -> bool:
@@ -95,22 +95,22 @@ class Draft:
 
     def claimed_by(self, subject: Ref) -> str:
         """The planner that acts on it already; nothing when it is free."""
-        found = self._claimed.get(subject)
-        return found.planner if found is not None else ""
+        decision = self._claimed.get(subject)
+        return decision.planner if decision is not None else ""
 
     def act_on(self, subject: Ref) -> Action | Hold | None:
         """What that one does to it."""
-        found = self._claimed.get(subject)
-        return found.act if found is not None else None
+        decision = self._claimed.get(subject)
+        return decision.act if decision is not None else None
 
     def leaves(self, node: Node) -> bool:
         """Whether the node is on its way out once the actions of earlier planners are done. Each node counts once: a
         node that bears a taint already and is deleted in this plan is one node. Of what is only told nothing is done.
         """
-        found = self._claimed.get(node_ref(node)) if self._claimed else None
-        if found is None or found.would:
-            return node.is_going
-        return leaves_after(found.act, node)
+        decision = self._claimed.get(node_ref(node)) if self._claimed else None
+        if decision is None or decision.would:
+            return node.is_being_removed
+        return leaves_after(decision.act, node)
 
     @property
     def claims(self) -> Iterable[Decision]:
@@ -155,7 +155,7 @@ def leaves_after(act: Action | Hold | None, node: Node) -> bool:
         case Taint(key=key, value=value) if key in names.TAKING:
             return value is not None
         case _:
-            return node.is_going
+            return node.is_being_removed
 
 
 class Verdict(msgspec.Struct, frozen=True):

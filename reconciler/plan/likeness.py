@@ -54,13 +54,13 @@ class Likenesses(PerRow[Likeness]):
         return 100 * held // cpu if cpu else 100
 
 
-def fullest_first(what_if: Snapshot) -> Callable[[], Places]:
+def fullest_first(snapshot: Snapshot) -> Callable[[], Places]:
     """For a Search: all rows as they are when a place is looked for first. Ready nodes come before others, then
     those whose annotations keep them from removal, and then the fullest."""
 
     @cache
     def order() -> Places:
-        rows, alike = what_if.rows, what_if.part(Likenesses)
+        rows, alike = snapshot.rows, snapshot.part(Likenesses)
         found = sorted(rows.order.tolist(), key=lambda row: (*_stays(rows.node(row)), alike.of(row)), reverse=True)
         return np.array(found, np.intp)
 

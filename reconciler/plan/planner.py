@@ -7,7 +7,7 @@ from hashlib import sha256
 import msgspec
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.instant import Instant
 from reconciler.model.plan.action import Hold
@@ -21,16 +21,16 @@ from reconciler.plan.containment import Troubles, contained
 from reconciler.plan.draft import Draft, Planner, Verdict
 from reconciler.plan.features import FEATURES
 from reconciler.plan.guards.admission import Admission
-from reconciler.plan.guards.limits import Judged, Proposed, judge
+from reconciler.plan.guards.limits import GuardedDecisions, Proposed, judge
 from reconciler.plan.guards.observed_taints import imagined_after
 from reconciler.plan.guards.one_action import one_action_each
 from reconciler.plan.guards.set_aside import SetAsides
-from reconciler.plan.holds.standstill import told_of_standstills
+from reconciler.plan.holds.standstill import with_standstill_holds
 from reconciler.plan.sizes_by_time import next_change
 
 # The kinds that the planners go by, as titles of kinds.SEEN: where another could not be read, no plan is worse for it.
 # Leases are not among them: what scaling holds without them is a small part of a plan, and it says so itself.
-LOOKED_AT = frozenset(each.title for each in SEEN if any(each.field in feature.needs for feature in FEATURES))
+LOOKED_AT = frozenset(each.title for each in RESOURCE_KINDS if any(each.field in feature.needs for feature in FEATURES))
 
 PLANNERS: tuple[Planner, ...] = tuple(feature.plan for feature in FEATURES)
 
@@ -38,19 +38,19 @@ PLANNERS: tuple[Planner, ...] = tuple(feature.plan for feature in FEATURES)
 def plan(inputs: Inputs, fleet: Fleet, planners: tuple[Planner, ...] | None = None) -> Plan:
     """What to do now. `fleet` is of the same Observed as the inputs."""
     draft, troubles = Draft(fleet, inputs.desired), Troubles(inputs)
-    door = Admission(inputs, draft, troubles)
+    admission = Admission(inputs, draft, troubles)
     decisions = list(SetAsides(inputs, fleet).holds())
     consequences: list[Consequence] = []
     verdicts: list[Verdict] = []
     for planner in PLANNERS if planners is None else planners:
-        found = contained(planner, inputs, draft)
-        verdicts.append(found.verdict)
-        decisions += troubles.add(found.troubles)
-        passed, follows = door.passed(found.verdict)
+        contained_verdict = contained(planner, inputs, draft)
+        verdicts.append(contained_verdict.verdict)
+        decisions += troubles.add(contained_verdict.troubles)
+        passed, follows = admission.passed(contained_verdict.verdict)
         decisions += passed
         consequences += follows
-    told = troubles.attempt("taints", lambda: told_of_standstills(inputs, fleet, decisions))
-    proposed = Proposed(tuple(decisions) if told is None else told, tuple(consequences))
+    standstills = troubles.attempt("taints", lambda: with_standstill_holds(inputs, fleet, decisions))
+    proposed = Proposed(tuple(decisions) if standstills is None else standstills, tuple(consequences))
     settled = _settled(inputs, fleet, proposed, (verdicts, troubles))
     moments = [each.wake_at for each in verdicts if each.wake_at is not None]
     moments += _looks_again(settled.decisions, inputs.now)
@@ -91,7 +91,7 @@ def _settled(inputs: Inputs, fleet: Fleet, proposed: Proposed, made: tuple[Seque
     return settled or _Settled(troubles.hold("memory", judged.decisions), inputs.memory, judged.guarded)
 
 
-def _remembering(inputs: Inputs, fleet: Fleet, judged: Judged, verdicts: Sequence[Verdict]) -> _Settled:
+def _remembering(inputs: Inputs, fleet: Fleet, judged: GuardedDecisions, verdicts: Sequence[Verdict]) -> _Settled:
     memory = together(inputs.memory, verdicts)
     decided = one_action_each(judged.decisions)
     imagined = imagined_after(inputs, fleet, decided)

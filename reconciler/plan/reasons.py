@@ -23,10 +23,10 @@ Declared = type[Facts]
 
 
 def by_code(reasons: Sequence[Declared]) -> dict[str, Declared]:
-    found = {code_of(each): each for each in reasons}
-    if len(found) != len(reasons):
+    result = {code_of(each): each for each in reasons}
+    if len(result) != len(reasons):
         raise ValueError("two reasons share a code")
-    return found
+    return result
 
 
 def code_of(declared: Declared) -> str:

@@ -20,7 +20,7 @@ from reconciler.model.policy.drain_policy import DrainPolicy
 from reconciler.plan.nodes.removers import drain_policies
 
 # Resources by which the successors of pods are seen.
-SEEN_BY = (
+OBSERVED_KINDS = (
     "pods",
     "poddisruptionbudgets.policy",
     "replicasets.apps",
@@ -42,11 +42,11 @@ def unreplaced(inputs: Inputs) -> list[tuple[Evicted, Pod]]:
     by_owner: defaultdict[str, list[Evicted]] = defaultdict(list)
     for each in recent(inputs):
         by_owner[each.owner].append(each)
-    found = by_owner.pop("", [])
+    evicteds = by_owner.pop("", [])
     missing = _missing(inputs, by_owner)
     for owner, evicted in sorted(by_owner.items()):
-        found += evicted[: missing[owner]]
-    return [(each, pod) for each in found if (pod := _read(each)) is not None]
+        evicteds += evicted[: missing[owner]]
+    return [(each, pod) for each in evicteds if (pod := _read(each)) is not None]
 
 
 def _read(evicted: Evicted) -> Pod | None:
@@ -102,7 +102,7 @@ def _missing(inputs: Inputs, evicted: dict[str, list[Evicted]]) -> dict[str, int
     """How many pods each owner lacks of those that were evicted."""
     if not evicted:
         return {}
-    since = {owner: min(each.first for each in found) // 1_000 * 1_000 for owner, found in evicted.items()}
+    since = {owner: min(each.first for each in evicteds) // 1_000 * 1_000 for owner, evicteds in evicted.items()}
     have, newer = Counter[str](), Counter[str]()
     for pod in inputs.observed.pods:
         owner = owner_of(pod)
@@ -110,7 +110,7 @@ def _missing(inputs: Inputs, evicted: dict[str, list[Evicted]]) -> dict[str, int
             have[owner] += 1
             newer[owner] += (moment(pod.metadata.creation_timestamp) or 0) >= since[owner]
     wanted = wanted_by(inputs.observed.workloads, evicted.keys())
-    unknown = {owner: len(found) - newer[owner] for owner, found in evicted.items()}
+    unknown = {owner: len(evicteds) - newer[owner] for owner, evicteds in evicted.items()}
     return {owner: max(0, wanted[owner] - have[owner] if owner in wanted else unknown[owner]) for owner in evicted}
 
 

@@ -13,36 +13,36 @@ import msgspec
 
 from reconciler.model.change import FieldChange, PolicyChange
 from reconciler.model.desired import Declared, Desired
-from reconciler.model.policy.gpu_pool import Taint
+from reconciler.model.policy.gpu_pool import PoolTaint
 from reconciler.policy.manifests.normalize import rewritten_templates
 from reconciler.policy.shape import Choice, Field, Flag, ListOf, MapOf, Object, Shape, describe
 
 _Objects = dict[tuple[str, str], Declared[Any]]
 
 
-class Place(msgspec.Struct, frozen=True):
+class FieldPlace(msgspec.Struct, frozen=True):
     """A field as it is told, and where base and head have it: an item may stand elsewhere in its list."""
 
-    told: str = ""
+    title: str = ""
     base: str = "spec"
     head: str = "spec"
 
-    def field(self, name: str) -> "Place":
-        told = f"{self.told}.{name}" if self.told else name
-        return Place(told, f"{self.base}.{name}", f"{self.head}.{name}")
+    def field(self, name: str) -> "FieldPlace":
+        text = f"{self.title}.{name}" if self.title else name
+        return FieldPlace(text, f"{self.base}.{name}", f"{self.head}.{name}")
 
-    def item(self, label: str, before: int | None, after: int | None) -> "Place":
+    def item(self, label: str, before: int | None, after: int | None) -> "FieldPlace":
         """An item of a list; without a label it is told as the list."""
-        told = f"{self.told}[{label}]" if label else self.told
+        text = f"{self.title}[{label}]" if label else self.title
         base = self.base if before is None else f"{self.base}[{before}]"
         head = self.head if after is None else f"{self.head}[{after}]"
-        return Place(told, base, head)
+        return FieldPlace(text, base, head)
 
 
-class Difference(msgspec.Struct, frozen=True):
+class FieldDifference(msgspec.Struct, frozen=True):
     """What base and head say at a place, in words; None where it is not there."""
 
-    at: Place
+    at: FieldPlace
     before: str | None
     after: str | None
 
@@ -51,7 +51,7 @@ def changes(base: Desired, head: Desired) -> tuple[PolicyChange, ...]:
     """All that differs between two revisions of one environment, by kind and name."""
     before, after = _objects(base), _objects(head)
     rewritten = rewritten_templates(base, head)
-    found = []
+    policy_changes = []
     for kind, name in sorted({*before, *after}):
         one, other = before.get((kind, name)), after.get((kind, name))
         fields = _field_changes(one, other)
@@ -60,8 +60,8 @@ def changes(base: Desired, head: Desired) -> tuple[PolicyChange, ...]:
         declared = other or one
         if declared and (fields or not (one and other)):
             verb: Literal["add", "change", "remove"] = "add" if one is None else "change" if other else "remove"
-            found.append(PolicyChange(kind, name, verb, declared.origin(), tuple(sorted(fields, key=_order))))
-    return tuple(found)
+            policy_changes.append(PolicyChange(kind, name, verb, declared.origin(), tuple(sorted(fields, key=_order))))
+    return tuple(policy_changes)
 
 
 def _order(change: FieldChange) -> tuple[str, bool, str, str]:
@@ -77,24 +77,24 @@ def _field_changes(base: Declared[Any] | None, head: Declared[Any] | None) -> li
     declared = head or base
     if declared is None:
         return []
-    found = []
+    field_changes = []
     kind: type[msgspec.Struct] = type(declared.spec)
     specs = (base.spec if base else None, head.spec if head else None)
-    for each in _differences(describe(kind), *specs, Place()):
+    for each in _differences(describe(kind), *specs, FieldPlace()):
         if base and (head is None or each.after is None):
             origin = base.origin(each.at.base)
         else:
             origin = declared.origin(each.at.head)
-        found.append(FieldChange(each.at.told, each.before, each.after, origin))
-    return found
+        field_changes.append(FieldChange(each.at.title, each.before, each.after, origin))
+    return field_changes
 
 
-def _differences(shape: Shape, before: Any, after: Any, at: Place) -> Iterator[Difference]:
+def _differences(shape: Shape, before: Any, after: Any, at: FieldPlace) -> Iterator[FieldDifference]:
     """None is what is not there."""
     if before == after:
         return
     match shape:
-        case Object(type=kind, fields=fields) if kind is not Taint:
+        case Object(type=kind, fields=fields) if kind is not PoolTaint:
             for field in fields:
                 one, other = _own(field, before, after), _own(field, after, before)
                 yield from _differences(field.shape, one, other, at.field(field.name))
@@ -115,25 +115,25 @@ def _own(field: Field, holder: Any, other: Any) -> Any:
     return value if value == field.default else None
 
 
-def _in_words(shape: Shape, before: Any, after: Any, at: Place) -> Iterator[Difference]:
+def _in_words(shape: Shape, before: Any, after: Any, at: FieldPlace) -> Iterator[FieldDifference]:
     one, other = (None if value is None else _words(shape, value) for value in (before, after))
     if one != other:
-        yield Difference(at, one, other)
+        yield FieldDifference(at, one, other)
 
 
-def _item_differences(shape: ListOf, before: list[Any], after: list[Any], at: Place) -> Iterator[Difference]:
+def _item_differences(shape: ListOf, before: list[Any], after: list[Any], at: FieldPlace) -> Iterator[FieldDifference]:
     one, other = _labelled(shape, before), _labelled(shape, after)
     for label in [*one, *(each for each in other if each not in one)]:
         old, new = one.get(label), other.get(label)
         is_told_apart = bool(shape.merge_key) and old is not None and new is not None
-        is_one_word = isinstance(shape.item, Object) and shape.item.type is Taint
+        is_one_word = isinstance(shape.item, Object) and shape.item.type is PoolTaint
         place = at.item(label[0] if is_told_apart and not is_one_word else "", old, new)
         compared = _differences if is_told_apart else _in_words
         yield from compared(
             shape.item, None if old is None else before[old], None if new is None else after[new], place
         )
     if _is_reordered(shape, one, other):
-        yield Difference(at, *(f"[{', '.join(text for text, _ in labels)}]" for labels in (one, other)))
+        yield FieldDifference(at, *(f"[{', '.join(text for text, _ in labels)}]" for labels in (one, other)))
 
 
 _Label = tuple[str, int]
@@ -142,12 +142,12 @@ _Label = tuple[str, int]
 def _labelled(shape: ListOf, items: Sequence[Any]) -> dict[_Label, int]:
     """What each item is known by, and which of its like it is, to its number in the list."""
     seen: Counter[str] = Counter()
-    found = {}
+    result = {}
     for number, item in enumerate(items):
         text = _label(shape, item)
-        found[text, seen[text]] = number
+        result[text, seen[text]] = number
         seen[text] += 1
-    return found
+    return result
 
 
 def _label(shape: ListOf, item: Any) -> str:
@@ -170,7 +170,7 @@ def _is_reordered(shape: ListOf, before: dict[_Label, int], after: dict[_Label, 
 def _words(shape: Shape, value: Any) -> str:
     """A value as people write it, in one line; of an object, what its defaults don't say."""
     match shape:
-        case Object(type=kind) if kind is Taint:
+        case Object(type=kind) if kind is PoolTaint:
             return f"{value.key}={value.value}:{value.effect}" if value.value else f"{value.key}:{value.effect}"
         case Object(fields=fields):
             held = [(field, getattr(value, field.attribute)) for field in fields]

@@ -10,7 +10,7 @@ from reconciler.model.problem import Problem
 from reconciler.policy.kind import API_VERSION, GROUP, Kind
 from reconciler.policy.limits import MOST_PROBLEMS
 from reconciler.policy.rules.kinds import KINDS
-from reconciler.policy.tree import Mapping, Mark, Node, Scalar, problem, what
+from reconciler.policy.tree import Mapping, Mark, Node, Scalar, describe_node, problem
 from reconciler.policy.words import choice, did_you_mean, meant
 
 # `bundle` is what `render --as-resources` writes: rendered objects are read like those that people write.
@@ -19,7 +19,7 @@ _METADATA = ("name", "namespace", "labels", "annotations")
 _NAME = re.compile(NAME.pattern)
 
 
-class Document(msgspec.Struct, frozen=True):
+class PolicyDocument(msgspec.Struct, frozen=True):
     """An object as one file has it; the spec is not read yet."""
 
     kind: Kind
@@ -38,29 +38,29 @@ class Document(msgspec.Struct, frozen=True):
 _NAMED = "metadata.name"
 
 
-def read_head(node: Node, kinds: Sequence[Kind] = KINDS) -> tuple[Document | None, list[Problem]]:
+def read_head(node: Node, kinds: Sequence[Kind] = KINDS) -> tuple[PolicyDocument | None, list[Problem]]:
     """The document, if its head can be read, as one of the kinds."""
     if not isinstance(node, Mapping):
         remedy = f"begin with apiVersion: {API_VERSION}"
-        return None, [problem(node.at, "RC101", f"expected an object, got {what(node)}", remedy)]
+        return None, [problem(node.at, "RC101", f"expected an object, got {describe_node(node)}", remedy)]
     kind, problems = _kind(node, kinds)
-    name, named_at, wrong = _name(node, kind)
-    problems += wrong
+    name, named_at, errors = _name(node, kind)
+    problems += errors
     known = [key for key in _HEAD if key not in {"bundle", "status"}]
     for key, entry in node.entries.items():
         if len(problems) > MOST_PROBLEMS:
             break
         if key not in _HEAD:
             remedy = "" if meant(key, known) else "take it out"
-            told = f'unknown key "{key}"{did_you_mean(key, known)}'
-            problems.append(problem(entry.key.at, "RC107", told, remedy, key))
+            text = f'unknown key "{key}"{did_you_mean(key, known)}'
+            problems.append(problem(entry.key.at, "RC107", text, remedy, key))
         elif key == "status":
-            told = "a status is written by the reconciler, not by people"
-            problems.append(problem(entry.key.at, "RC107", told, "take it out", key))
+            text = "a status is written by the reconciler, not by people"
+            problems.append(problem(entry.key.at, "RC107", text, "take it out", key))
     if kind is None or not name:
         return None, problems
     labels, annotations = _texts(node, "labels"), _texts(node, "annotations")
-    return Document(kind, name, node.get("spec"), node.at, named_at, labels, annotations), problems
+    return PolicyDocument(kind, name, node.get("spec"), node.at, named_at, labels, annotations), problems
 
 
 def _kind(node: Mapping, kinds: Sequence[Kind]) -> tuple[Kind | None, list[Problem]]:
@@ -72,18 +72,18 @@ def _kind(node: Mapping, kinds: Sequence[Kind]) -> tuple[Kind | None, list[Probl
         ]
     named = {kind.name: kind for kind in kinds}
     if not version.text.startswith(f"{GROUP}/"):
-        told = f"{version.text} is not an API group of policies"
-        return None, [problem(version.at, "RC102", told, f"write {API_VERSION}; other objects belong elsewhere")]
+        text = f"{version.text} is not an API group of policies"
+        return None, [problem(version.at, "RC102", text, f"write {API_VERSION}; other objects belong elsewhere")]
     kind = named.get(name.text)
     if kind is None:
         close = meant(name.text, named)
-        told = f'there is no kind "{name.text}"' + (f'; did you mean "{close}"?' if close else "")
+        text = f'there is no kind "{name.text}"' + (f'; did you mean "{close}"?' if close else "")
         # What was meant is read all the same: the rest of its problems are told with this one.
         remedy = "" if close else f"write {choice(tuple(named))}"
-        return named.get(close), [problem(name.at, "RC102", told, remedy, "kind")]
+        return named.get(close), [problem(name.at, "RC102", text, remedy, "kind")]
     if version.text != API_VERSION:
-        told = f"{kind.name} has no version {version.text.removeprefix(f'{GROUP}/')}"
-        return kind, [problem(version.at, "RC102", told, f"write {API_VERSION}")]
+        text = f"{kind.name} has no version {version.text.removeprefix(f'{GROUP}/')}"
+        return kind, [problem(version.at, "RC102", text, f"write {API_VERSION}")]
     return kind, []
 
 
@@ -98,21 +98,21 @@ def _name(node: Mapping, kind: Kind | None) -> tuple[str, Mark, list[Problem]]:
         if len(problems) > MOST_PROBLEMS:
             break
         if key not in known:
-            told = f'unknown key "{key}"{did_you_mean(key, known)}'
+            text = f'unknown key "{key}"{did_you_mean(key, known)}'
             if key == "namespace" and kind:
-                told = f"a {kind.name} belongs to the cluster, not to a namespace"
-            problems.append(problem(entry.key.at, "RC107", told, "" if meant(key, known) else "take it out"))
+                text = f"a {kind.name} belongs to the cluster, not to a namespace"
+            problems.append(problem(entry.key.at, "RC107", text, "" if meant(key, known) else "take it out"))
     problems += [*_noted(metadata, "labels"), *_noted(metadata, "annotations")]
     name = metadata.get("name")
     if not isinstance(name, Scalar) or name.value is None:
         at = name.at if name else metadata.at
         return "", at, [*problems, problem(at, "RC109", "metadata.name is missing", "add a name", _NAMED)]
     if kind and len(name.text) > kind.longest_name:
-        told = f"metadata.name: expected at most {kind.longest_name} characters, got {len(name.text)}"
-        return "", name.at, [*problems, problem(name.at, "RC109", told, "shorten it", _NAMED)]
+        text = f"metadata.name: expected at most {kind.longest_name} characters, got {len(name.text)}"
+        return "", name.at, [*problems, problem(name.at, "RC109", text, "shorten it", _NAMED)]
     if not isinstance(name.value, str) or not _NAME.fullmatch(name.value):
-        told = f"metadata.name: expected {NAME.words}, got {what(name)}"
-        return "", name.at, [*problems, problem(name.at, "RC109", told, _better_name(name.text), _NAMED)]
+        text = f"metadata.name: expected {NAME.words}, got {describe_node(name)}"
+        return "", name.at, [*problems, problem(name.at, "RC109", text, _better_name(name.text), _NAMED)]
     return name.text, name.at, problems
 
 
@@ -122,19 +122,21 @@ def _noted(metadata: Mapping, field: str) -> Iterator[Problem]:
     if noted is None or (isinstance(noted, Scalar) and noted.value is None):
         return
     if not isinstance(noted, Mapping):
-        yield problem(noted.at, "RC103", f"{above}: expected a map, got {what(noted)}", field=above)
+        yield problem(noted.at, "RC103", f"{above}: expected a map, got {describe_node(noted)}", field=above)
         return
     for key, entry in noted.entries.items():
         value, at = entry.value, f"{above}.{key}"
         if not re.fullmatch(LABEL_KEY.pattern, key):
             yield problem(entry.key.at, "RC106", f'{above}: expected {LABEL_KEY.words}, got "{key}"', field=above)
         if not isinstance(value, Scalar) or not isinstance(value.value, str):
-            told = f"{at}: expected a text, got {what(value)}"
+            text = f"{at}: expected a text, got {describe_node(value)}"
             yield problem(
-                value.at, "RC103", told, f'write "{value.text}" in quotes' if isinstance(value, Scalar) else "", at
+                value.at, "RC103", text, f'write "{value.text}" in quotes' if isinstance(value, Scalar) else "", at
             )
         elif field == "labels" and not re.fullmatch(LABEL_VALUE.pattern, value.text):
-            yield problem(value.at, "RC106", f"{at}: expected {LABEL_VALUE.words}, got {what(value)}", field=at)
+            yield problem(
+                value.at, "RC106", f"{at}: expected {LABEL_VALUE.words}, got {describe_node(value)}", field=at
+            )
 
 
 def _texts(node: Mapping, field: str) -> tuple[tuple[str, str], ...]:

@@ -22,8 +22,8 @@ def chosen(resolved: Resolved, name: str | None, cluster_uid: str = "", choose_w
     if len(guarding) == 1:
         return guarding[0]
     why = f", and {'several name' if guarding else 'no ChangeGuard names'} this cluster (uid {cluster_uid})"
-    told = f"there are several environments{why if cluster_uid else ''}"
-    raise NotChosen(f"{told}; choose one with {choose_with}: {names}")
+    text = f"there are several environments{why if cluster_uid else ''}"
+    raise NotChosen(f"{text}; choose one with {choose_with}: {names}")
 
 
 def _is_for(wish: Desired, cluster_uid: str) -> bool:

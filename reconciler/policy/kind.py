@@ -13,7 +13,7 @@ VERSION = "v1"
 API_VERSION = f"{GROUP}/{VERSION}"
 
 
-class Rule(msgspec.Struct, frozen=True):
+class ValidationRule(msgspec.Struct, frozen=True):
     """What must hold between the fields of one object; the API server checks the same in CEL."""
 
     code: str
@@ -24,7 +24,7 @@ class Rule(msgspec.Struct, frozen=True):
     holds: Callable[[Any], bool]
 
 
-class Column(msgspec.Struct, frozen=True):
+class PrinterColumn(msgspec.Struct, frozen=True):
     """What `kubectl get` shows."""
 
     title: str
@@ -38,8 +38,8 @@ class Kind(msgspec.Struct, frozen=True):
     spec: type[msgspec.Struct]
     plural: str
     short: str
-    columns: tuple[Column, ...]
-    rules: tuple[Rule, ...] = ()
+    columns: tuple[PrinterColumn, ...]
+    rules: tuple[ValidationRule, ...] = ()
     namespaced: bool = False
     longest_name: int = LONGEST_NAME
     is_policy: bool = True  # written by a platform team; else by users or agents
@@ -54,6 +54,6 @@ class Kind(msgspec.Struct, frozen=True):
         return describe(self.spec)
 
 
-READY = Column("Ready", "string", ".status.conditions[?(@.type=='Ready')].status")
-AGE = Column("Age", "date", ".metadata.creationTimestamp")
-MESSAGE = Column("Message", "string", ".status.conditions[?(@.type=='Ready')].message")
+READY = PrinterColumn("Ready", "string", ".status.conditions[?(@.type=='Ready')].status")
+AGE = PrinterColumn("Age", "date", ".metadata.creationTimestamp")
+MESSAGE = PrinterColumn("Message", "string", ".status.conditions[?(@.type=='Ready')].message")

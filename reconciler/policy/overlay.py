@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from reconciler.model.problem import Problem
-from reconciler.policy.document import Document
+from reconciler.policy.document import PolicyDocument
 from reconciler.policy.tree import Mapping, Node, Scalar, problem
 
 BASE = "base"
@@ -20,9 +20,9 @@ _OVERLAYS = "overlays"
 class Layered(msgspec.Struct, frozen=True):
     """An object of one environment: its merged spec, and the documents it came from, base first."""
 
-    document: Document
+    document: PolicyDocument
     spec: Node | None
-    layers: tuple[Document, ...]
+    layers: tuple[PolicyDocument, ...]
     in_base: bool
 
     @property
@@ -50,30 +50,30 @@ def environments(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def layered(
-    documents: Sequence[Document], environment: str, *, by_field: bool = False
+    documents: Sequence[PolicyDocument], environment: str, *, by_field: bool = False
 ) -> tuple[list[Layered], list[Problem]]:
     """The objects of one environment, in the order of their names; and objects that one layer has twice."""
-    layers: dict[tuple[str, str], list[Document]] = {}
+    layers: dict[tuple[str, str], list[PolicyDocument]] = {}
     problems = []
     for wanted in dict.fromkeys((BASE, environment)):
-        seen: dict[tuple[str, str], Document] = {}
+        seen: dict[tuple[str, str], PolicyDocument] = {}
         for document in documents:
             if environment_of(document.at.file) != wanted:
                 continue
             key = document.kind.name, document.name
             if key in seen:
                 first = seen[key].at
-                told = f"{document.title} stands here again"
+                text = f"{document.title} stands here again"
                 place = first.file if by_field else f"{first.file}:{first.line}"
                 remedy = f"it stands at {place}; take one of them out"
-                problems.append(problem(document.named_at, "RC110", told, remedy))
+                problems.append(problem(document.named_at, "RC110", text, remedy))
                 continue
             seen[key] = document
             layers.setdefault(key, []).append(document)
     return [_merged(stack) for _, stack in sorted(layers.items())], problems
 
 
-def _merged(stack: list[Document]) -> Layered:
+def _merged(stack: list[PolicyDocument]) -> Layered:
     base, *overlays = stack
     spec = base.spec
     for overlay in overlays:

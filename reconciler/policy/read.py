@@ -9,23 +9,23 @@ from typing import Any, cast
 from reconciler.model.problem import Problem
 from reconciler.policy.limits import MOST_PROBLEMS
 from reconciler.policy.shape import ListOf, MapOf, Measured, Object, Shape
-from reconciler.policy.spec_schema import check_spec, wrong_measure
+from reconciler.policy.spec_schema import check_spec, measure_problem
 from reconciler.policy.tree import Mapping, Mark, Node, Path, Scalar, Sequence, plain, problem, written
 
 # Stands for a value that could not be read; its problem has been told.
-_WRONG = object()
+_INVALID = object()
 
 
 def read_spec(shape: Object, node: Node | None, at: Mark) -> tuple[Any | None, list[Problem]]:
     """The struct of a spec. `at` is where to point when all of it is missing."""
     whole = node if node is not None else Mapping({}, at)
     checked = check_spec(shape, whole, ("spec",))
-    reader = _Reader(checked.problems, checked.unreadable)
+    reader = _SpecReader(checked.problems, checked.unreadable)
     value = reader.value(shape, whole, ("spec",))
     return (None if reader.problems or reader.doubtful else value), reader.problems
 
 
-class _Reader:
+class _SpecReader:
     """Owner of the problems found in one spec."""
 
     def __init__(self, problems: list[Problem], unreadable: set[Path]) -> None:
@@ -40,7 +40,7 @@ class _Reader:
 
     def value(self, shape: Shape, node: Node, path: Path) -> Any:
         if self._has_enough or path in self._unreadable:
-            return _WRONG
+            return _INVALID
         match shape, node:
             case Object(), Mapping():
                 return self._object(shape, node, path)
@@ -58,33 +58,33 @@ class _Reader:
             given = node.get(field.name)
             if given is not None and not (isinstance(given, Scalar) and given.value is None):
                 values[field.attribute] = self.value(field.shape, given, (*path, field.name))
-        return _WRONG if self.problems or self.doubtful else shape.type(**values)
+        return _INVALID if self.problems or self.doubtful else shape.type(**values)
 
     def _list(self, shape: ListOf, node: Sequence, path: Path) -> Any:
         if shape.merge_key:
-            self._told_apart(shape.merge_key, node, path)
+            self._check_distinct(shape.merge_key, node, path)
         return [self.value(shape.item, item, (*path, number)) for number, item in enumerate(node.items)]
 
-    def _told_apart(self, names: tuple[str, ...], node: Sequence, path: Path) -> None:
+    def _check_distinct(self, names: tuple[str, ...], node: Sequence, path: Path) -> None:
         seen: dict[str, int] = {}
         for number, item in enumerate(node.items):
             if not isinstance(item, Mapping) or self._has_enough:
                 continue
-            told = ", ".join(f"{name} {plain(cast('Node', item.get(name)))}" for name in names if item.get(name))
-            if told in seen:
+            text = ", ".join(f"{name} {plain(cast('Node', item.get(name)))}" for name in names if item.get(name))
+            if text in seen:
                 at = written((*path, number))
-                sentence = f"{at} has the same {told} as item {seen[told] + 1}"
+                sentence = f"{at} has the same {text} as item {seen[text] + 1}"
                 self.problems.append(problem(item.at, "RC108", sentence, "take one of them out", at))
-            seen.setdefault(told, number)
+            seen.setdefault(text, number)
 
     def _leaf(self, shape: Shape, node: Scalar, path: Path) -> Any:
         if node.doubtful:
             self.doubtful = True
-            return _WRONG
+            return _INVALID
         if not isinstance(shape, Measured) or node.value in shape.words:
             return node.value
         try:
             return shape.measure.parse(node.text)
         except ValueError:
-            self.problems.append(wrong_measure(shape, node, path))
-            return _WRONG
+            self.problems.append(measure_problem(shape, node, path))
+            return _INVALID

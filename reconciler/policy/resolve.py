@@ -12,12 +12,12 @@ from reconciler.model.origin import Origin
 from reconciler.model.problem import Problem
 from reconciler.policy.custom_resources.by_field import by_field
 from reconciler.policy.custom_resources.render import digest_of
-from reconciler.policy.document import Document, read_head
+from reconciler.policy.document import PolicyDocument, read_head
 from reconciler.policy.limits import LONGEST_EXCERPT, MOST_MERGED, MOST_PROBLEMS
 from reconciler.policy.overlay import BASE, Layered, environment_of, environments, layered
 from reconciler.policy.read import read_spec
 from reconciler.policy.rules import CROSS_RULES
-from reconciler.policy.rules.context import Wish
+from reconciler.policy.rules.context import RuleContext
 from reconciler.policy.rules.own_fields import own_problems
 from reconciler.policy.tree import Mark, places, problem, written
 from reconciler.policy.words import meant
@@ -66,9 +66,9 @@ def _resolved(bundle: Bundle, only: str | None) -> Resolved:
         if len(problems) > MOST_PROBLEMS:
             break
         objects, found = layered(documents, environment, by_field=bundle.by_field)
-        wish, wrong = _wish(objects, bundle, environment, is_whole)
+        wish, error = _wish(objects, bundle, environment, is_whole)
         wishes.append(wish)
-        problems += found + wrong
+        problems += found + error
     problems += _hidden_in_templates(bundle)
     # Base is part of every environment, and so are its problems: each is told once.
     errors, warnings = by_severity(shown(bundle, _first([*bundle.problems, *problems])))
@@ -76,23 +76,23 @@ def _resolved(bundle: Bundle, only: str | None) -> Resolved:
 
 
 def _hidden_in_templates(bundle: Bundle) -> list[Problem]:
-    found = (hidden(each.place or each.path, each.content.decode("utf-8", "replace")) for each in bundle.templates)
-    return [each for each in found if each is not None]
+    problems = (hidden(each.place or each.path, each.content.decode("utf-8", "replace")) for each in bundle.templates)
+    return [each for each in problems if each is not None]
 
 
-def _too_many(documents: Sequence[Document], names: Sequence[str]) -> Problem | None:
+def _too_many(documents: Sequence[PolicyDocument], names: Sequence[str]) -> Problem | None:
     """Each environment has all objects of base: what is to be merged and checked grows with both."""
     in_base = sum(environment_of(each.at.file) == BASE for each in documents)
     count = len(names) * in_base + len(documents) - in_base
     if len(names) < 2 or count <= MOST_MERGED:
         return None
-    told = (
+    text = (
         f"{len(names):,} environments with the {in_base:,} objects of base have {count:,} objects, "
         f"more than {MOST_MERGED:,}"
     )
     file = next(each.at.file for each in documents)
     return Problem(
-        file, 0, 0, "RC504", told, "name one environment with --environment, or keep them in several bundles"
+        file, 0, 0, "RC504", text, "name one environment with --environment, or keep them in several bundles"
     )
 
 
@@ -103,8 +103,8 @@ def _first(problems: Sequence[Problem]) -> Sequence[Problem]:
     kept = sorted(set(problems))[:MOST_PROBLEMS]
     if len(kept) < MOST_PROBLEMS:
         return kept
-    told = f"there are more than {MOST_PROBLEMS:,} problems: the others were not looked for"
-    return [*kept, Problem(kept[-1].file, 0, 0, "RC504", told, "correct these first")]
+    text = f"there are more than {MOST_PROBLEMS:,} problems: the others were not looked for"
+    return [*kept, Problem(kept[-1].file, 0, 0, "RC504", text, "correct these first")]
 
 
 def by_severity(problems: Sequence[Problem]) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
@@ -114,20 +114,20 @@ def by_severity(problems: Sequence[Problem]) -> tuple[tuple[Problem, ...], tuple
     return errors, tuple(each for each in in_order if each.severity == "warning")
 
 
-def _documents(bundle: Bundle, names: AbstractSet[str]) -> tuple[list[Document], list[Problem]]:
+def _documents(bundle: Bundle, names: AbstractSet[str]) -> tuple[list[PolicyDocument], list[Problem]]:
     documents, problems = [], list[Problem]()
     for text in bundle.policies:
         if len(problems) > MOST_PROBLEMS:
             break
         if not bundle.environment and environment_of(text.path) not in names:
             continue
-        nodes, wrong = read(text.path, text.content)
-        problems += wrong
+        nodes, errors = read(text.path, text.content)
+        problems += errors
         for node in nodes:
             if len(problems) > MOST_PROBLEMS:
                 break
-            document, wrong = read_head(node)
-            problems += wrong
+            document, errors = read_head(node)
+            problems += errors
             if document:
                 documents.append(document)
     return documents, problems
@@ -144,10 +144,10 @@ def _wish(
         if len(problems) > MOST_PROBLEMS:
             break
         document = layers.document
-        spec, wrong = read_spec(document.kind.shape, layers.spec, document.named_at)
+        spec, errors = read_spec(document.kind.shape, layers.spec, document.named_at)
         where = dict(_marks(layers))
         if spec is None:
-            problems += _of_missing_base(layers, wrong, names, is_whole)
+            problems += _of_missing_base(layers, errors, names, is_whole)
             continue
         problems += own_problems(document.kind, spec, where)
         marks[document.kind.name, document.name] = where
@@ -157,7 +157,7 @@ def _wish(
     desired = _sorted_by_kind(declared, bundle.revision, environment)
     # What could not be read is not missing: an object with problems of its own is no dangling reference.
     titles = frozenset((layers.document.kind.name, layers.document.name) for layers in objects)
-    wish = Wish(desired, marks, titles, bundle.by_field, is_whole)
+    wish = RuleContext(desired, marks, titles, bundle.by_field, is_whole)
     for rule in CROSS_RULES:
         problems += rule(wish)
     return desired, problems
@@ -174,19 +174,19 @@ def _marks(layers: Layered) -> Iterator[tuple[str, Mark]]:
             yield written(path), mark
 
 
-def _of_missing_base(layers: Layered, wrong: list[Problem], names: Sequence[str], is_whole: bool) -> list[Problem]:
+def _of_missing_base(layers: Layered, problems: list[Problem], names: Sequence[str], is_whole: bool) -> list[Problem]:
     """The problems of a spec. One problem replaces all missing fields of an overlay whose base object does not exist;
     no problem does where the base object may be in a document that could not be read."""
-    if layers.in_base or not any(each.code == "RC104" for each in wrong):
-        return wrong
-    rest = [each for each in wrong if each.code != "RC104"]
+    if layers.in_base or not any(each.code == "RC104" for each in problems):
+        return problems
+    rest = [each for each in problems if each.code != "RC104"]
     if not is_whole:
         return rest
     title = layers.document.title
     close = meant(title, names)
-    told = f"this overlay changes {title}, which {BASE} does not have" + (f'; did you mean "{close}"?' if close else "")
+    text = f"this overlay changes {title}, which {BASE} does not have" + (f'; did you mean "{close}"?' if close else "")
     remedy = "" if close else "write all of it, or correct its name"
-    return [problem(layers.document.named_at, "RC111", told, remedy), *rest]
+    return [problem(layers.document.named_at, "RC111", text, remedy), *rest]
 
 
 def _sorted_by_kind(declared: Sequence[Declared[Any]], revision: str, environment: str) -> Desired:

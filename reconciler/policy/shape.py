@@ -7,7 +7,7 @@ from typing import Any, TypeVar, get_args, get_origin
 
 import msgspec
 
-from reconciler.model.fields import NAME, NAME_OR_STAR, Keys, MergeKey, Refers, Says, Shaped, Unit, Within
+from reconciler.model.fields import NAME, NAME_OR_STAR, KeyPattern, MergeKey, Refers, Says, Shaped, Unit, Within
 from reconciler.model.quantity import (
     DURATION_PATTERN,
     MONEY_PATTERN,
@@ -73,7 +73,7 @@ class ListOf(msgspec.Struct, frozen=True):
 class MapOf(msgspec.Struct, frozen=True):
     """A map with keys of one form, or from a closed set, and like values."""
 
-    key: Keys | Choice
+    key: KeyPattern | Choice
     value: "Shape"
     within: Within
 
@@ -150,7 +150,7 @@ def _shape(hint: Any, outer: tuple[Any, ...] = ()) -> Shape:
         return ListOf(_shape(get_args(hint)[0]), within, names, ordered)
     if origin is dict:
         key, value = get_args(hint)
-        keys = _mark(marks, Keys)
+        keys = _mark(marks, KeyPattern)
         return MapOf(keys or typing.cast("Choice", _shape(key)), _shape(value), within)
     return _leaf(hint, marks, within)
 

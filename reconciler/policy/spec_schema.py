@@ -23,7 +23,7 @@ from reconciler.policy.json_schema import spec_schema_of
 from reconciler.policy.limits import MOST_PROBLEMS
 from reconciler.policy.schema_keywords import Keywords
 from reconciler.policy.shape import Choice, Field, ListOf, MapOf, Measured, Object, Shape, WholeNumber, Words, describe
-from reconciler.policy.tree import Mapping, Node, Path, Scalar, Sequence, plain, problem, what, written
+from reconciler.policy.tree import Mapping, Node, Path, Scalar, Sequence, describe_node, plain, problem, written
 from reconciler.policy.words import did_you_mean, expected, how_many, meant
 
 if TYPE_CHECKING:
@@ -34,14 +34,14 @@ _ANNOTATIONS = frozenset({"$comment", "default", "description", "patternErrorMes
 _UNITS: dict[type, str] = {Sequence: "item", Mapping: "entry", Scalar: "character"}
 
 
-class Checked(msgspec.Struct, frozen=True):
+class SpecCheck(msgspec.Struct, frozen=True):
     """What is wrong with a spec, and the values that are not worth reading further."""
 
     problems: list[Problem]
     unreadable: set[Path]
 
 
-class _Place(msgspec.Struct, frozen=True):
+class _SchemaPlace(msgspec.Struct, frozen=True):
     """A value in a spec: the field that it is in (if it is one of an object), its shape and its node."""
 
     path: Path
@@ -51,11 +51,13 @@ class _Place(msgspec.Struct, frozen=True):
     above: Node | None = None
 
 
-def check_spec(shape: Object, node: Node, path: Path) -> Checked:
+def check_spec(shape: Object, node: Node, path: Path) -> SpecCheck:
     """The problems that the schema finds in a spec, which stands at the path of its document."""
-    checked = Checked([], set())
+    checked = SpecCheck([], set())
     errors = _validator(shape.type).iter_errors(plain(node))
-    checked.problems.extend(islice(_problems(errors, _Place(path, shape, node), checked.unreadable), MOST_PROBLEMS + 1))
+    checked.problems.extend(
+        islice(_problems(errors, _SchemaPlace(path, shape, node), checked.unreadable), MOST_PROBLEMS + 1)
+    )
     return checked
 
 
@@ -93,7 +95,7 @@ def _pattern(text: str) -> re.Pattern[str]:
     return re.compile(text)
 
 
-def _problems(errors: Iterable["ValidationError"], spec: _Place, unreadable: set[Path]) -> Iterator[Problem]:
+def _problems(errors: Iterable["ValidationError"], spec: _SchemaPlace, unreadable: set[Path]) -> Iterator[Problem]:
     """The errors in our words. A value of the wrong type has no other problem, and a doubtful one has been told of."""
     whole = set[tuple[Path, str]]()  # a map's errors of one keyword are told together
     for error in errors:
@@ -102,38 +104,38 @@ def _problems(errors: Iterable["ValidationError"], spec: _Place, unreadable: set
             continue
         if error.validator == "type":
             unreadable.add(place.path)
-            yield _wrong_type(place)
+            yield _type_problem(place)
         elif error.validator in {"additionalProperties", "required"}:
             if (place.path, error.validator) not in whole:
                 whole.add((place.path, error.validator))
                 yield from (_missing if error.validator == "required" else _unknown)(place)
         elif place.path not in unreadable:
-            yield from _wrong_value(error, place, unreadable)
+            yield from _value_problems(error, place, unreadable)
 
 
-def _reached(place: _Place, steps: Path) -> _Place:
+def _reached(place: _SchemaPlace, steps: Path) -> _SchemaPlace:
     """The value at the end of some steps."""
     for step in steps:
         path = (*place.path, step)
         match place.shape, place.node:
             case Object(fields=fields), Mapping(entries=entries):
                 field = next(each for each in fields if each.name == step)
-                place = _Place(path, field.shape, entries[str(step)].value, field, place.node)
+                place = _SchemaPlace(path, field.shape, entries[str(step)].value, field, place.node)
             case MapOf(value=value), Mapping(entries=entries):
-                place = _Place(path, value, entries[str(step)].value)
+                place = _SchemaPlace(path, value, entries[str(step)].value)
             case ListOf(item=item), Sequence(items=items):
-                place = _Place(path, item, items[int(step)])
+                place = _SchemaPlace(path, item, items[int(step)])
     return place
 
 
-def _wrong_type(place: _Place) -> Problem:
+def _type_problem(place: _SchemaPlace) -> Problem:
     if place.field and place.field.required and place.above and plain(place.node) is None:
         return _lacks(place.path, place.field, place.above)  # nothing behind the key
-    told = f"{written(place.path)}: expected {expected(place.shape)}, got {what(place.node)}"
-    return problem(place.node.at, "RC103", told, advice(place.shape, place.node, place.path), written(place.path))
+    text = f"{written(place.path)}: expected {expected(place.shape)}, got {describe_node(place.node)}"
+    return problem(place.node.at, "RC103", text, advice(place.shape, place.node, place.path), written(place.path))
 
 
-def _missing(place: _Place) -> Iterator[Problem]:
+def _missing(place: _SchemaPlace) -> Iterator[Problem]:
     if isinstance(place.shape, Object) and isinstance(place.node, Mapping):
         for field in place.shape.fields:
             if field.required and field.name not in place.node.entries:
@@ -141,11 +143,11 @@ def _missing(place: _Place) -> Iterator[Problem]:
 
 
 def _lacks(path: Path, field: Field, within: Node) -> Problem:
-    told = f"{written(path)} is missing: {_within_a_sentence(field.sentence)}"
-    return problem(within.at, "RC104", told, f"add {field.name}", written(path))
+    text = f"{written(path)} is missing: {_within_a_sentence(field.sentence)}"
+    return problem(within.at, "RC104", text, f"add {field.name}", written(path))
 
 
-def _unknown(place: _Place) -> Iterator[Problem]:
+def _unknown(place: _SchemaPlace) -> Iterator[Problem]:
     """Keys that are no field, or not among those that a map may have."""
     entries = place.node.entries if isinstance(place.node, Mapping) else {}
     match place.shape:
@@ -153,77 +155,77 @@ def _unknown(place: _Place) -> Iterator[Problem]:
             names = [field.name for field in fields]
             for name, entry in entries.items():
                 if name not in names:
-                    told = f'unknown key "{name}"{did_you_mean(name, names)}'
-                    yield problem(entry.key.at, "RC107", told, "" if meant(name, names) else "take it out")
+                    text = f'unknown key "{name}"{did_you_mean(name, names)}'
+                    yield problem(entry.key.at, "RC107", text, "" if meant(name, names) else "take it out")
         case MapOf(key=Choice(values=values) as key):
             for name, entry in entries.items():
                 if name not in values:
-                    told = f'unknown key "{name}": expected {expected(key)}{did_you_mean(name, values)}'
-                    yield problem(entry.key.at, "RC107", told)
+                    text = f'unknown key "{name}": expected {expected(key)}{did_you_mean(name, values)}'
+                    yield problem(entry.key.at, "RC107", text)
 
 
-def _wrong_value(error: "ValidationError", place: _Place, unreadable: set[Path]) -> Iterator[Problem]:
+def _value_problems(error: "ValidationError", place: _SchemaPlace, unreadable: set[Path]) -> Iterator[Problem]:
     """A value of the right type: out of bounds, of the wrong form, or with a key of the wrong form."""
     node = place.node
     match place.shape:
         case MapOf(key=key) if "propertyNames" in error.relative_schema_path and isinstance(node, Mapping):
             name = str(error.instance)
             words = expected(key) if isinstance(key, Choice) else key.words
-            told = f'{written(place.path)}: expected {words}, got "{name}"'
-            yield problem(node.entries[name].key.at, "RC106", told, field=written(place.path))
+            text = f'{written(place.path)}: expected {words}, got "{name}"'
+            yield problem(node.entries[name].key.at, "RC106", text, field=written(place.path))
         case ListOf() | MapOf() as shape:
             count = len(node.entries) if isinstance(node, Mapping) else len(getattr(node, "items", ()))
             yield _out_of_bounds(bounded(shape), place, count)
         case Measured() as shape if isinstance(node, Scalar):
             # One problem for all that is wrong: its form says how long and how large it may be.
             if place.path not in unreadable:
-                yield wrong_measure(shape, node, place.path)
+                yield measure_problem(shape, node, place.path)
             unreadable.add(place.path)
         case Choice(values=values) as shape if isinstance(node, Scalar):
             close = meant(node.text, values)
-            told = f"{written(place.path)}: expected {expected(shape)}, got {what(node)}"
-            yield problem(node.at, "RC106", told, f"write {close}" if close else "", written(place.path))
+            text = f"{written(place.path)}: expected {expected(shape)}, got {describe_node(node)}"
+            yield problem(node.at, "RC106", text, f"write {close}" if close else "", written(place.path))
         case WholeNumber() as shape if isinstance(node, Scalar):
-            yield _wrong_integer(shape, node, place.path)
+            yield _integer_problem(shape, node, place.path)
         case Words() as shape if isinstance(node, Scalar):
             is_form = error.validator == "pattern"
             size = len(str(node.value))
-            yield _wrong_form(shape, node, place.path) if is_form else _out_of_bounds(bounded(shape), place, size)
+            yield _form_problem(shape, node, place.path) if is_form else _out_of_bounds(bounded(shape), place, size)
         case _:
             yield problem(node.at, "RC106", f"{written(place.path)}: {error.message}", field=written(place.path))
 
 
-def _out_of_bounds(within: Within, place: _Place, count: int) -> Problem:
+def _out_of_bounds(within: Within, place: _SchemaPlace, count: int) -> Problem:
     """Lists, maps and texts may be short or long."""
-    told = f"{written(place.path)}: expected {how_many(within, _UNITS[type(place.node)])}, got {count}"
-    return problem(place.node.at, "RC105", told, field=written(place.path))
+    text = f"{written(place.path)}: expected {how_many(within, _UNITS[type(place.node)])}, got {count}"
+    return problem(place.node.at, "RC105", text, field=written(place.path))
 
 
-def _wrong_integer(shape: WholeNumber, node: Scalar, path: Path) -> Problem:
+def _integer_problem(shape: WholeNumber, node: Scalar, path: Path) -> Problem:
     least, most = shape.within.least, shape.within.most
     is_too_small = least is not None and isinstance(node.value, int) and node.value < least
-    told = f"{written(path)}: expected {expected(shape)}, got {node.text}"
-    return problem(node.at, "RC105", told, f"the nearest is {least if is_too_small else most}", written(path))
+    text = f"{written(path)}: expected {expected(shape)}, got {node.text}"
+    return problem(node.at, "RC105", text, f"the nearest is {least if is_too_small else most}", written(path))
 
 
-def _wrong_form(shape: Words, node: Scalar, path: Path) -> Problem:
+def _form_problem(shape: Words, node: Scalar, path: Path) -> Problem:
     lower = str(node.value).lower()
     words = shape.shaped.words if shape.shaped else expected(shape)
-    told = f"{written(path)}: expected {words}, got {what(node)}"
+    text = f"{written(path)}: expected {words}, got {describe_node(node)}"
     has_form = shape.shaped and _pattern(shape.shaped.pattern).fullmatch(lower)
-    return problem(node.at, "RC106", told, f"write {lower}" if has_form else "", written(path))
+    return problem(node.at, "RC106", text, f"write {lower}" if has_form else "", written(path))
 
 
-def wrong_measure(shape: Measured, node: Scalar, path: Path) -> Problem:
+def measure_problem(shape: Measured, node: Scalar, path: Path) -> Problem:
     """What keeps a value from being a quantity, a duration, a percentage or an amount of money."""
-    told = f"expected {expected(shape)}, got {what(node)}"
+    text = f"expected {expected(shape)}, got {describe_node(node)}"
     try:
         shape.measure.parse(node.text)
     except OutOfRange as error:
-        told = f"{node.text} {error}"
+        text = f"{node.text} {error}"
     except ValueError:
         pass
-    return problem(node.at, "RC106", f"{written(path)}: {told}", measure_advice(shape, node.text), written(path))
+    return problem(node.at, "RC106", f"{written(path)}: {text}", measure_advice(shape, node.text), written(path))
 
 
 def _within_a_sentence(sentence: str) -> str:

@@ -27,7 +27,7 @@ class Scalar(msgspec.Struct, frozen=True, gc=False):
     doubtful: bool = False  # a problem about it has been told: no second one
 
 
-class Entry(msgspec.Struct, frozen=True):
+class MapEntry(msgspec.Struct, frozen=True):
     """A key of a map with its value."""
 
     key: Scalar
@@ -37,7 +37,7 @@ class Entry(msgspec.Struct, frozen=True):
 class Mapping(msgspec.Struct, frozen=True):
     """Keys and values in the order they were written."""
 
-    entries: dict[str, Entry]
+    entries: dict[str, MapEntry]
     at: Mark
 
     def get(self, key: str) -> "Node | None":
@@ -98,7 +98,7 @@ def written(path: Path) -> str:
     return text
 
 
-def what(node: Node) -> str:
+def describe_node(node: Node) -> str:
     """A node in words, for 'expected …, got …'."""
     match node:
         case Mapping():

@@ -67,21 +67,21 @@ def choice(values: tuple[str, ...]) -> str:
     return f"{', '.join(first)} or {last}" if first else last
 
 
-def meant(wrong: str, known: Iterable[str]) -> str:
+def meant(error: str, known: Iterable[str]) -> str:
     """The known word that looks most like it, if one does; case does not count, and a beginning is enough."""
-    if len(wrong) > LONGEST_WORD:
+    if len(error) > LONGEST_WORD:
         return ""
     by_fold = {word.casefold(): word for word in sorted(known)}
-    fold = wrong.casefold()
+    fold = error.casefold()
     if close := difflib.get_close_matches(fold, by_fold, n=1, cutoff=0.72):
         return by_fold[close[0]]
     beginnings = [word for word in by_fold if len(fold) >= 4 and (word.startswith(fold) or fold.startswith(word))]
     return by_fold[beginnings[0]] if len(beginnings) == 1 else ""
 
 
-def did_you_mean(wrong: str, known: Iterable[str]) -> str:
+def did_you_mean(error: str, known: Iterable[str]) -> str:
     """The same as a half sentence, or nothing."""
-    found = meant(wrong, known)
+    found = meant(error, known)
     return f'; did you mean "{found}"?' if found else ""
 
 

@@ -25,7 +25,7 @@ _MOST_TRANSITIONS = 2**31 - 1  # the API server refuses a Lease with more
 LONGEST_LEASE_MS = 60_000  # that a candidate may go by
 
 
-class Pace(msgspec.Struct, frozen=True):
+class LeaseTiming(msgspec.Struct, frozen=True):
     """As Kubernetes' own components do it."""
 
     lease_ms: int = 15_000
@@ -33,24 +33,24 @@ class Pace(msgspec.Struct, frozen=True):
     retry_ms: int = 2_000
 
 
-def pace_of(lease_seconds: int) -> Pace:
+def pace_of(lease_seconds: int) -> LeaseTiming:
     """The same proportions for another lease."""
     lease_ms = lease_seconds * 1000
-    return Pace(lease_ms, lease_ms * 2 // 3, lease_ms * 2 // 15)
+    return LeaseTiming(lease_ms, lease_ms * 2 // 3, lease_ms * 2 // 15)
 
 
-class Record(msgspec.Struct, frozen=True):
+class LeaseRecord(msgspec.Struct, frozen=True):
     """The Lease as it was read; none where there is none."""
 
     spec: LeaseSpec
     version: str  # its resourceVersion
 
 
-class Standing(msgspec.Struct, frozen=True):
+class CandidateState(msgspec.Struct, frozen=True):
     """What a candidate knows: the record as it was last seen to change, and since when."""
 
     me: str  # no other candidate, before or beside, is called so
-    record: Record | None = None
+    record: LeaseRecord | None = None
     changed_at: Monotonic = Monotonic(0)
     leads_until: Monotonic | None = None  # None: no term
 
@@ -59,83 +59,85 @@ class Claim(msgspec.Struct, frozen=True):
     """Write this, if the Lease is still as it was read."""
 
     spec: LeaseSpec
-    after: Record | None  # None: there is none, make it
+    after: LeaseRecord | None  # None: there is none, make it
 
 
-def seen(standing: Standing, record: Record | None, now: Monotonic) -> Standing:
+def observe_record(candidate_state: CandidateState, record: LeaseRecord | None, now: Monotonic) -> CandidateState:
     """After reading, `now` being after the answer: a record that changed counts from now. What is not ours ends our
     term."""
-    if record != standing.record:
-        standing = msgspec.structs.replace(standing, record=record, changed_at=now)
-    if standing.leads_until is not None and not (_is_mine(standing) and now < standing.leads_until):
-        return msgspec.structs.replace(standing, leads_until=None)
-    return standing
+    if record != candidate_state.record:
+        candidate_state = msgspec.structs.replace(candidate_state, record=record, changed_at=now)
+    if candidate_state.leads_until is not None and not (
+        _is_mine(candidate_state) and now < candidate_state.leads_until
+    ):
+        return msgspec.structs.replace(candidate_state, leads_until=None)
+    return candidate_state
 
 
-def claim(standing: Standing, now: Monotonic, pace: Pace) -> Claim | None:
+def claim(candidate_state: CandidateState, now: Monotonic, pace: LeaseTiming) -> Claim | None:
     """What to write now, if anything; the times in it are for its writer to fill in."""
-    record = standing.record
+    record = candidate_state.record
     if record is None:
-        return Claim(_spec(standing.me, 0, pace), None)
-    found = record.spec
-    if _is_mine(standing):
-        renewed = _spec(standing.me, found.lease_transitions, pace)
-        return Claim(msgspec.structs.replace(renewed, acquire_time=found.acquire_time), record)
-    if found.holder_identity and now < standing.changed_at + believed_ms(found, pace):
+        return Claim(_spec(candidate_state.me, 0, pace), None)
+    lease_spec = record.spec
+    if _is_mine(candidate_state):
+        renewed = _spec(candidate_state.me, lease_spec.lease_transitions, pace)
+        return Claim(msgspec.structs.replace(renewed, acquire_time=lease_spec.acquire_time), record)
+    if lease_spec.holder_identity and now < candidate_state.changed_at + believed_ms(lease_spec, pace):
         return None
-    return Claim(_spec(standing.me, found.lease_transitions + 1, pace), record)
+    return Claim(_spec(candidate_state.me, lease_spec.lease_transitions + 1, pace), record)
 
 
-def believed_ms(spec: LeaseSpec, pace: Pace) -> int:
+def believed_ms(spec: LeaseSpec, pace: LeaseTiming) -> int:
     """How long a record that does not change is believed. Its holder may go by a longer lease than ours, but by none
     that `run` does not allow: whoever may write the Lease could otherwise keep everybody from leading for years."""
     return min(max(pace.lease_ms, spec.lease_duration_seconds * 1000), max(pace.lease_ms, LONGEST_LEASE_MS))
 
 
-def is_led(standing: Standing, now: Monotonic, pace: Pace) -> bool:
+def is_led(candidate_state: CandidateState, now: Monotonic, pace: LeaseTiming) -> bool:
     """Whether somebody leads, as far as this candidate can tell: itself, or a holder whose record changed as lately as
     holders write it. A record that is believed still, and that nobody has written for our own lease, tells of nobody.
     """
-    if standing.leads_until is not None and now < standing.leads_until:
+    if candidate_state.leads_until is not None and now < candidate_state.leads_until:
         return True
-    record = standing.record
-    if record is None or not record.spec.holder_identity or _is_mine(standing):
+    record = candidate_state.record
+    if record is None or not record.spec.holder_identity or _is_mine(candidate_state):
         return False
-    return now < standing.changed_at + pace.lease_ms
+    return now < candidate_state.changed_at + pace.lease_ms
 
 
-class Written(msgspec.Struct, frozen=True):
+class LeaseWrite(msgspec.Struct, frozen=True):
     """A claim that took effect: the record that it made, and when it was sent and answered."""
 
-    record: Record
+    record: LeaseRecord
     sent_at: Monotonic
     answered_at: Monotonic
 
 
-def written(standing: Standing, written: Written, pace: Pace) -> Standing:
+def written(candidate_state: CandidateState, written: LeaseWrite, pace: LeaseTiming) -> CandidateState:
     """The term goes on, or one begins; one that had run out before the answer has ended, and none follows at once."""
-    ran_out = standing.leads_until is not None and written.answered_at >= standing.leads_until
+    ran_out = candidate_state.leads_until is not None and written.answered_at >= candidate_state.leads_until
     until = Monotonic(written.sent_at + pace.renew_ms)
     is_leading = not ran_out and written.answered_at < until
     return msgspec.structs.replace(
-        standing,
+        candidate_state,
         record=written.record,
         changed_at=written.answered_at,
         leads_until=until if is_leading else None,
     )
 
 
-def release(standing: Standing) -> Claim | None:
+def release(candidate_state: CandidateState) -> Claim | None:
     """What to write on leaving, so that the next need not wait; None where it is not ours to give up."""
-    record = standing.record
-    if record is None or not _is_mine(standing):
+    record = candidate_state.record
+    if record is None or not _is_mine(candidate_state):
         return None
     return Claim(LeaseSpec("", 1, "", "", record.spec.lease_transitions), record)
 
 
-def _is_mine(standing: Standing) -> bool:
-    return standing.record is not None and standing.record.spec.holder_identity == standing.me
+def _is_mine(candidate_state: CandidateState) -> bool:
+    return candidate_state.record is not None and candidate_state.record.spec.holder_identity == candidate_state.me
 
 
-def _spec(me: str, transitions: int, pace: Pace) -> LeaseSpec:
+def _spec(me: str, transitions: int, pace: LeaseTiming) -> LeaseSpec:
     return LeaseSpec(me, pace.lease_ms // 1000, lease_transitions=min(transitions, _MOST_TRANSITIONS))

@@ -6,7 +6,7 @@ from reconciler.model import names
 from reconciler.protocol.preconditions import Object
 
 
-def is_told(found: Object, status: Object) -> bool:
+def is_published(found: Object, status: Object) -> bool:
     """All of it stands, beside what the API server fills in; and nothing does that we said before and no longer say."""
     return _contains(found.get("status") or {}, status) and said_before(found) <= status.keys()
 

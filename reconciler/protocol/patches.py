@@ -17,14 +17,14 @@ from reconciler.protocol.preconditions import Object
 Editing = Taint | Label | Annotate | Ungate | Resize
 
 
-class Edit(msgspec.Struct, frozen=True):
+class MergePatch(msgspec.Struct, frozen=True):
     """A merge patch, and the subresource it is for."""
 
     patch: Object
     subresource: str = ""
 
 
-def edit_of(act: Editing, found: Object) -> Edit | None:
+def edit_of(act: Editing, found: Object) -> MergePatch | None:
     """None where all is so already."""
     match act:
         case Taint():
@@ -48,7 +48,7 @@ def merged(value: Any, patch: Any) -> Any:
     return kept | {key: merged(before.get(key), each) for key, each in patch.items() if each is not None}
 
 
-def _tainted(act: Taint, found: Object) -> Edit | None:
+def _tainted(act: Taint, found: Object) -> MergePatch | None:
     """Taints are told apart by key and effect; those of others keep their order."""
     before: list[Object] = found.get("spec", {}).get("taints") or []
     effects = {act.effect, act.instead_of}
@@ -59,20 +59,20 @@ def _tainted(act: Taint, found: Object) -> Edit | None:
         others = [each for each in before if each not in own]
         patch["spec"] = {"taints": [*others, *wished]}
     labels = _texts("labels", act.labels, found)
-    return Edit(patch | (labels.patch if labels is not None else {})) if patch or labels is not None else None
+    return MergePatch(patch | (labels.patch if labels is not None else {})) if patch or labels is not None else None
 
 
 def _taint(key: str, value: str, effect: str) -> Object:
     return {"key": key, "effect": effect} | ({"value": value} if value else {})
 
 
-def _texts(field: str, texts: Sequence[tuple[str, str | None]], found: Object) -> Edit | None:
+def _texts(field: str, texts: Sequence[tuple[str, str | None]], found: Object) -> MergePatch | None:
     before = found["metadata"].get(field) or {}
     changed = {key: value for key, value in texts if before.get(key) != value}
-    return Edit({"metadata": {field: changed}}) if changed else None
+    return MergePatch({"metadata": {field: changed}}) if changed else None
 
 
-def _ungated(gate: str, found: Object) -> Edit | None:
+def _ungated(gate: str, found: Object) -> MergePatch | None:
     before: list[Object] = found.get("spec", {}).get("schedulingGates") or []
     left = [each for each in before if each["name"] != gate]
     if len(left) == len(before):
@@ -80,10 +80,10 @@ def _ungated(gate: str, found: Object) -> Edit | None:
     patch: Object = {"spec": {"schedulingGates": left}}
     if names.WAITS_FOR in (found["metadata"].get("annotations") or {}):  # it waits no longer
         patch["metadata"] = {"annotations": {names.WAITS_FOR: None}}
-    return Edit(patch)
+    return MergePatch(patch)
 
 
-def _resized(act: Resize, found: Object) -> Edit | None:
+def _resized(act: Resize, found: Object) -> MergePatch | None:
     """The first container. A limit that equals the request moves with it: a pod's class of service can't change."""
     first, *others = found["spec"]["containers"]
     resources = first.get("resources") or {}
@@ -98,4 +98,4 @@ def _resized(act: Resize, found: Object) -> Edit | None:
             wished["limits"][name] = wished["requests"][name]
     if wished == {"requests": requests, "limits": limits}:
         return None
-    return Edit({"spec": {"containers": [{**first, "resources": {**resources, **wished}}, *others]}}, "resize")
+    return MergePatch({"spec": {"containers": [{**first, "resources": {**resources, **wished}}, *others]}}, "resize")

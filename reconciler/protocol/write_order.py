@@ -32,9 +32,9 @@ class WriteOrder:
 
     def ready(self) -> list[Decision]:
         """Those that may begin now, each told once."""
-        found = [self._waiting.pop(number) for number in self._free]
+        decisions = [self._waiting.pop(number) for number in self._free]
         self._free.clear()
-        return found
+        return decisions
 
     def ended(self, outcome: Outcome) -> None:
         """What came of one that had begun."""

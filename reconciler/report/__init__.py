@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 
-from reconciler.report.checked import Checked, checked_document
-from reconciler.report.document import Document
+from reconciler.report.checked import CheckReport, checked_document
+from reconciler.report.document import ReportDocument
 from reconciler.report.formats import github, html_page, json_format, junit, markdown, sarif, text
 
-Writer = Callable[[Document, bool], str]
+Writer = Callable[[ReportDocument, bool], str]
 
 
-def _colorless(write: Callable[[Document], str]) -> Writer:
+def _colorless(write: Callable[[ReportDocument], str]) -> Writer:
     return lambda document, _color: write(document)
 
 
@@ -26,9 +26,9 @@ WRITERS: dict[str, Writer] = {
 FORMATS = tuple(WRITERS)
 
 
-def write(document: Document | Checked, format: str, color: bool) -> str:  # noqa: A002 - what -o and people call it
+def write(document: ReportDocument | CheckReport, format: str, color: bool) -> str:  # noqa: A002 - what -o and people call it
     """The document in one of FORMATS: nothing, or whole lines; only text for people has colours."""
     writer = WRITERS.get(format)
     if not writer:
         raise ValueError(f'there is no format "{format}"; choose one of {", ".join(FORMATS)}')
-    return writer(checked_document(document) if isinstance(document, Checked) else document, color)
+    return writer(checked_document(document) if isinstance(document, CheckReport) else document, color)

@@ -11,13 +11,24 @@ from reconciler.model.plan.cycle_result import CycleResult
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.outcome import Outcome
 from reconciler.plan.holds.resting import is_at_rest
-from reconciler.report.blocks import Blank, Block, Detail, Item, Items, Line, Note, Notes, Section, line
+from reconciler.report.blocks import (
+    Blank,
+    Block,
+    Detail,
+    Item,
+    ItemList,
+    ReportNote,
+    ReportNotes,
+    Section,
+    TextLine,
+    line,
+)
 from reconciler.report.decision_text import DecisionText, decision_items
-from reconciler.report.document import Document, Finding, Judged
+from reconciler.report.document import CheckedCount, Finding, ReportDocument
 from reconciler.report.plans.blocked import blocked_titles, hold_findings, reason_lines
-from reconciler.report.plans.build import told_of
-from reconciler.report.plans.plan_json import decision_told
-from reconciler.report.setting import Setting
+from reconciler.report.plans.build import describe_decisions
+from reconciler.report.plans.plan_json import decision_json
+from reconciler.report.setting import ReportHeader
 from reconciler.report.suppressed import conditions
 
 FORMAT_VERSION = 2
@@ -30,7 +41,7 @@ NOTHING = "Nothing to do: the cluster is as the policies want it."
 class Applied(msgspec.Struct, frozen=True):
     """A cycle, and what a reader must know beside it."""
 
-    setting: Setting
+    setting: ReportHeader
     cycled: CycleResult
     notices: tuple[str, ...] = ()
 
@@ -39,9 +50,9 @@ class Applied(msgspec.Struct, frozen=True):
         return {each.subject: each for each in self.cycled.outcomes}
 
     @property
-    def told(self) -> tuple[DecisionText, ...]:
+    def decision_texts(self) -> tuple[DecisionText, ...]:
         inputs, plan = self.cycled.inputs, self.cycled.plan
-        return told_of(inputs, plan.decisions) if plan and inputs else ()
+        return describe_decisions(inputs, plan.decisions) if plan and inputs else ()
 
     @property
     def acting(self) -> tuple[Decision, ...]:
@@ -58,17 +69,17 @@ class Applied(msgspec.Struct, frozen=True):
         return len(self.acting) - self.done
 
 
-def applied_document(applied: Applied) -> Document:
+def applied_document(applied: Applied) -> ReportDocument:
     """One line where there was nothing to do."""
     findings = tuple(sorted(_findings(applied)))
-    return Document(
+    return ReportDocument(
         command="apply",
         title=f"Apply of {applied.setting.policies}",
         tool_version=applied.setting.tool_version,
         blocks=tuple(_blocks(applied)),
         payload=_payload(applied),
         otherwise=NOTHING,
-        judged=Judged(len({each.decision.subject for each in applied.told}), "object", "hold"),
+        judged=CheckedCount(len({each.decision.subject for each in applied.decision_texts}), "object", "hold"),
         findings=findings,
         annotations=tuple(each for each in findings if each.severity == "error"),
     )
@@ -78,11 +89,11 @@ def _findings(applied: Applied) -> Iterator[Finding]:
     """What stopped the cycle, what is held, and writes that were not done."""
     if applied.cycled.trouble:
         yield Finding("", 0, 0, TROUBLE, applied.cycled.trouble)
-    yield from hold_findings(each for each in applied.told if each.held and not is_at_rest(each.decision))
+    yield from hold_findings(each for each in applied.decision_texts if each.held and not is_at_rest(each.decision))
     outcomes = applied.outcomes
-    for told in applied.told:
-        decision, outcome = told.decision, outcomes.get(told.decision.subject)
-        if told.held or decision.would or (outcome is not None and outcome.result == "done"):
+    for decision_text in applied.decision_texts:
+        decision, outcome = decision_text.decision, outcomes.get(decision_text.decision.subject)
+        if decision_text.held or decision.would or (outcome is not None and outcome.result == "done"):
             continue
         origin = decision.reason.origin
         file, number = (origin.file, origin.line) if origin else ("", 0)
@@ -90,13 +101,15 @@ def _findings(applied: Applied) -> Iterator[Finding]:
 
 
 def _blocks(applied: Applied) -> Iterator[Block]:
-    yield from reason_lines(each for each in applied.told if each.blocks)
-    notes = [Note("error", applied.cycled.trouble)] if applied.cycled.trouble else []
-    notes += [Note("note", each) for each in applied.notices]
+    yield from reason_lines(each for each in applied.decision_texts if each.blocks)
+    notes = [ReportNote("error", applied.cycled.trouble)] if applied.cycled.trouble else []
+    notes += [ReportNote("note", each) for each in applied.notices]
     if notes:
-        yield Notes(tuple(notes))
-    acted = [each for each in applied.told if not each.held and not each.decision.would]
-    rest = [each for each in applied.told if (each.held and not is_at_rest(each.decision)) or each.decision.would]
+        yield ReportNotes(tuple(notes))
+    acted = [each for each in applied.decision_texts if not each.held and not each.decision.would]
+    rest = [
+        each for each in applied.decision_texts if (each.held and not is_at_rest(each.decision)) or each.decision.would
+    ]
     if not acted and not rest:
         if not applied.cycled.trouble:
             yield line(NOTHING, "good")
@@ -104,10 +117,10 @@ def _blocks(applied: Applied) -> Iterator[Block]:
     yield line(applied.setting.headline)
     if acted:
         yield Blank()
-        yield Items(tuple(_items(applied, acted)))
+        yield ItemList(tuple(_items(applied, acted)))
     if rest:
         yield Blank()
-        yield Section("Not done", (Items(tuple(decision_items(rest, applied.setting.now))),))
+        yield Section("Not done", (ItemList(tuple(decision_items(rest, applied.setting.now))),))
     yield Blank()
     yield _totals(applied, rest)
 
@@ -115,15 +128,15 @@ def _blocks(applied: Applied) -> Iterator[Block]:
 def _items(applied: Applied, acted: list[DecisionText]) -> Iterator[Item]:
     """Every write, however many are alike: what was done must be found here."""
     outcomes: Mapping[Ref, Outcome] = applied.outcomes
-    for told in acted:
-        outcome = outcomes.get(told.decision.subject)
-        details = [Detail(told.sentence), *(Detail(each.words) for each in told.edited)]
+    for decision_text in acted:
+        outcome = outcomes.get(decision_text.decision.subject)
+        details = [Detail(decision_text.sentence), *(Detail(each.words) for each in decision_text.edited)]
         if outcome is None or outcome.result != "done":
             details.append(Detail(_why_not(outcome), tone="bad"))
         is_done = outcome is not None and outcome.result == "done"
-        verb = type(told.decision.act).__name__.lower()
-        title = f"{verb} {told.decision.subject.title}"
-        yield Item("+" if is_done else "!", title, told.place, tuple(details), "good" if is_done else "bad")
+        verb = type(decision_text.decision.act).__name__.lower()
+        title = f"{verb} {decision_text.decision.subject.title}"
+        yield Item("+" if is_done else "!", title, decision_text.place, tuple(details), "good" if is_done else "bad")
 
 
 def _why_not(outcome: Outcome | None) -> str:
@@ -132,30 +145,30 @@ def _why_not(outcome: Outcome | None) -> str:
     return f"{outcome.result}: {outcome.detail}" if outcome.detail else outcome.result
 
 
-def _totals(applied: Applied, rest: Sequence[DecisionText]) -> Line:
+def _totals(applied: Applied, rest: Sequence[DecisionText]) -> TextLine:
     """What would be done in a pool that is only observed is not held."""
-    told = [f"{applied.done} done"]
+    lines = [f"{applied.done} done"]
     if applied.not_done:
-        told.append(f"{applied.not_done} not done: {AGAIN}")
+        lines.append(f"{applied.not_done} not done: {AGAIN}")
     if held := sum(each.held_by_someone for each in rest):
-        told.append(f"{held} held")
+        lines.append(f"{held} held")
     if waiting := sum(each.waits for each in rest):
-        told.append(f"{waiting} waiting")
+        lines.append(f"{waiting} waiting")
     supposed = Counter(each.observation for each in rest if not each.held and each.observation is not None)
-    told += [f"{number} would be if {clause}" for number, clause in conditions(supposed)]
-    return line(", ".join(told), "warn" if applied.not_done else "plain")
+    lines += [f"{number} would be if {clause}" for number, clause in conditions(supposed)]
+    return line(", ".join(lines), "warn" if applied.not_done else "plain")
 
 
 def _payload(applied: Applied) -> dict[str, Any]:
     cycled = applied.cycled
-    told: dict[str, Any] = msgspec.to_builtins(
+    entries: dict[str, Any] = msgspec.to_builtins(
         {
             "format_version": FORMAT_VERSION,
             "digest": cycled.plan.digest if cycled.plan else None,
             "trouble": cycled.trouble,
             "outcomes": cycled.outcomes,
-            "blocked": blocked_titles(applied.told),
-            "decisions": [decision_told(each) for each in applied.told],
+            "blocked": blocked_titles(applied.decision_texts),
+            "decisions": [decision_json(each) for each in applied.decision_texts],
         }
     )
-    return told
+    return entries

@@ -13,7 +13,7 @@ Tone = Literal["plain", "strong", "dim", "good", "warn", "bad"]
 Severity = Literal["error", "warning", "note"]
 
 
-class Line(msgspec.Struct, frozen=True):
+class TextLine(msgspec.Struct, frozen=True):
     """One line; its parts stand a little apart."""
 
     parts: tuple[str, ...]
@@ -31,7 +31,7 @@ class Fact(msgspec.Struct, frozen=True):
     lines: tuple[str, ...]
 
 
-class Facts(msgspec.Struct, frozen=True):
+class FactList(msgspec.Struct, frozen=True):
     """Labels on the left, what they mean on the right."""
 
     facts: tuple[Fact, ...]
@@ -55,13 +55,13 @@ class Item(msgspec.Struct, frozen=True):
     tone: Tone = "plain"  # of the mark
 
 
-class Items(msgspec.Struct, frozen=True):
+class ItemList(msgspec.Struct, frozen=True):
     """A list of objects; their places stand below one another, and so do the asides of their details."""
 
     items: tuple[Item, ...]
 
 
-class Column(msgspec.Struct, frozen=True):
+class TableColumn(msgspec.Struct, frozen=True):
     """Numbers stand on the right."""
 
     heading: str
@@ -76,7 +76,7 @@ class Row(msgspec.Struct, frozen=True):
     tone: Tone = "plain"  # of the mark
 
 
-class Group(msgspec.Struct, frozen=True):
+class RowGroup(msgspec.Struct, frozen=True):
     """Rows that belong together."""
 
     rows: tuple[Row, ...]
@@ -86,11 +86,11 @@ class Group(msgspec.Struct, frozen=True):
 class Table(msgspec.Struct, frozen=True):
     """Within a section, a first column without a heading takes that of the section."""
 
-    columns: tuple[Column, ...]
-    groups: tuple[Group, ...]
+    columns: tuple[TableColumn, ...]
+    groups: tuple[RowGroup, ...]
 
 
-class Note(msgspec.Struct, frozen=True):
+class ReportNote(msgspec.Struct, frozen=True):
     """Something to be minded, and what to do about it."""
 
     severity: Severity
@@ -98,10 +98,10 @@ class Note(msgspec.Struct, frozen=True):
     remedy: str = ""
 
 
-class Notes(msgspec.Struct, frozen=True):
+class ReportNotes(msgspec.Struct, frozen=True):
     """Several of them."""
 
-    notes: tuple[Note, ...]
+    notes: tuple[ReportNote, ...]
 
 
 class Problems(msgspec.Struct, frozen=True):
@@ -118,9 +118,9 @@ class Section(msgspec.Struct, frozen=True):
     folded: bool = False
 
 
-Block = Line | Blank | Facts | Items | Table | Notes | Problems | Section
+Block = TextLine | Blank | FactList | ItemList | Table | ReportNotes | Problems | Section
 
 
-def line(text: str, tone: Tone = "plain") -> Line:
+def line(text: str, tone: Tone = "plain") -> TextLine:
     """A line of one part."""
-    return Line((text,), tone)
+    return TextLine((text,), tone)

@@ -6,13 +6,13 @@ import msgspec
 
 from reconciler.model.problem import Problem
 from reconciler.report.blocks import Block, Problems, line
-from reconciler.report.document import Document, Judged, finding_of
+from reconciler.report.document import CheckedCount, ReportDocument, finding_of
 from reconciler.report.wording import counted
 
 FORMAT_VERSION = 1
 
 
-class Checked(msgspec.Struct, frozen=True):
+class CheckReport(msgspec.Struct, frozen=True):
     """The problems in the policies that were looked at."""
 
     problems: tuple[Problem, ...]
@@ -29,31 +29,31 @@ class Checked(msgspec.Struct, frozen=True):
     def summary(self) -> str:
         errors = sum(each.severity == "error" for each in self.problems)
         warnings = len(self.problems) - errors
-        found = [counted(errors, "error")] if errors or not warnings else []
-        found += [counted(warnings, "warning")] if warnings else []
-        return f"{' and '.join(found)} in {counted(self.files, 'file')}"
+        names = [counted(errors, "error")] if errors or not warnings else []
+        names += [counted(warnings, "warning")] if warnings else []
+        return f"{' and '.join(names)} in {counted(self.files, 'file')}"
 
 
-def checked_document(checked: Checked) -> Document:
+def checked_document(checked: CheckReport) -> ReportDocument:
     """Without blocks when all is well: then a terminal stays silent."""
     problems = checked.in_order
     findings = tuple(finding_of(problem) for problem in problems)
     blocks: tuple[Block, ...] = (Problems(problems), line(checked.summary)) if problems else ()
-    return Document(
+    return ReportDocument(
         command="validate",
         title="Policies",
         tool_version=checked.tool_version,
         blocks=blocks,
         payload=_payload(checked),
         otherwise=f"No errors in {counted(checked.files, 'file')}.",
-        judged=Judged(checked.files, "file", "error"),
+        judged=CheckedCount(checked.files, "file", "error"),
         findings=findings,
         annotations=findings,
         titles=checked.titles,
     )
 
 
-def _payload(checked: Checked) -> dict[str, Any]:
+def _payload(checked: CheckReport) -> dict[str, Any]:
     return {
         "format_version": FORMAT_VERSION,
         "tool": {"name": "reconciler", "version": checked.tool_version},

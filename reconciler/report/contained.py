@@ -8,7 +8,7 @@ T = TypeVar("T")
 _LONGEST = 200  # characters of an error
 
 
-class Contained:
+class SectionContainment:
     """Of one report."""
 
     def __init__(self) -> None:
@@ -19,8 +19,8 @@ class Contained:
         try:
             return run()
         except Exception as error:  # noqa: BLE001 - whatever it is, the rest of the report is told
-            told = f"{type(error).__name__}: {error}"[:_LONGEST]
-            self._notes[f"{what} could not be told, by a fault of reconciler: {told}"] = None
+            text = f"{type(error).__name__}: {error}"[:_LONGEST]
+            self._notes[f"{what} could not be told, by a fault of reconciler: {text}"] = None
             return instead
 
     def several(self, what: str, run: Callable[[], Iterable[T]]) -> tuple[T, ...]:

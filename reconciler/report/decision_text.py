@@ -77,10 +77,10 @@ def place_of(origin: Origin | None) -> str:
     return origin.place
 
 
-def decision_items(told: Sequence[DecisionText], now: Instant) -> Iterator[Item]:
+def decision_items(decision_texts: Sequence[DecisionText], now: Instant) -> Iterator[Item]:
     """Of decisions for one reason the first few, and how many more there are."""
     alike: defaultdict[tuple[str, bool], list[DecisionText]] = defaultdict(list)
-    for each in told:
+    for each in decision_texts:
         alike[each.decision.reason.code, each.is_supposed].append(each)
     for (code, _), group in alike.items():
         yield from (_item(each, now) for each in group[:MOST_ALIKE])
@@ -88,23 +88,25 @@ def decision_items(told: Sequence[DecisionText], now: Instant) -> Iterator[Item]
             yield Item("", f"and {len(group) - MOST_ALIKE} more: {code}")
 
 
-def _item(told: DecisionText, now: Instant) -> Item:
-    decision = told.decision
-    mark, tone = mark_of(told)
-    details = [Detail(told.sentence)]
-    details += [Detail(each.words) for each in told.edited]
-    if told.remedy:
-        details.append(Detail(f"remedy: {told.remedy}"))
-    if told.until is not None:
-        details.append(Detail(f"looked at again {moment(told.until, now)}"))
-    return Item(mark, would(decision.subject.title, told.is_supposed), told.place, tuple(details), tone)
+def _item(decision_text: DecisionText, now: Instant) -> Item:
+    decision = decision_text.decision
+    mark, tone = mark_of(decision_text)
+    details = [Detail(decision_text.sentence)]
+    details += [Detail(each.words) for each in decision_text.edited]
+    if decision_text.remedy:
+        details.append(Detail(f"remedy: {decision_text.remedy}"))
+    if decision_text.until is not None:
+        details.append(Detail(f"looked at again {moment(decision_text.until, now)}"))
+    return Item(
+        mark, would(decision.subject.title, decision_text.is_supposed), decision_text.place, tuple(details), tone
+    )
 
 
-def mark_of(told: DecisionText) -> tuple[str, Tone]:
+def mark_of(decision_text: DecisionText) -> tuple[str, Tone]:
     """What stands before its title, and how that is coloured."""
-    match told.decision.act:
+    match decision_text.decision.act:
         case Hold():
-            return ("!", "warn") if told.held_by_someone else (".", "dim")
+            return ("!", "warn") if decision_text.held_by_someone else (".", "dim")
         case Delete():
             return "-", "bad"
         case Apply(presumes=presumes) if presumes.absent:

@@ -53,5 +53,5 @@ def _about_subject(
 
 
 def _listed(nodes: tuple[str, ...]) -> str:
-    told = ", ".join(nodes[:_MOST_NAMED])
-    return told if len(nodes) <= _MOST_NAMED else f"{told} and {len(nodes) - _MOST_NAMED} more"
+    text = ", ".join(nodes[:_MOST_NAMED])
+    return text if len(nodes) <= _MOST_NAMED else f"{text} and {len(nodes) - _MOST_NAMED} more"

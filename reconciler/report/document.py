@@ -22,7 +22,7 @@ class Finding(msgspec.Struct, frozen=True, gc=False, order=True):
     subject: str = ""  # what it is about; it is known again by this, or else by its sentence
 
 
-class Judged(msgspec.Struct, frozen=True):
+class CheckedCount(msgspec.Struct, frozen=True):
     """How many were looked at, those that nothing was found about too, and what they are called."""
 
     number: int
@@ -30,7 +30,7 @@ class Judged(msgspec.Struct, frozen=True):
     fault: str  # what was looked for: error
 
 
-class Document(msgspec.Struct, frozen=True):
+class ReportDocument(msgspec.Struct, frozen=True):
     """People read the blocks, programs the payload; pipelines show findings, pull requests the annotations."""
 
     command: str  # that made it: validate
@@ -39,7 +39,7 @@ class Document(msgspec.Struct, frozen=True):
     blocks: tuple[Block, ...]
     payload: dict[str, Any]  # JSON
     otherwise: str  # what a page says when there are no blocks
-    judged: Judged
+    judged: CheckedCount
     findings: tuple[Finding, ...] = ()
     annotations: tuple[Finding, ...] = ()
     titles: tuple[tuple[str, str], ...] = ()  # of a finding's code, in one line

@@ -14,18 +14,18 @@ from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.outcome import Outcome
 from reconciler.plan.release.release import why_unsure
-from reconciler.report.blocks import Blank, Block, Detail, Item, Items, Note, Notes, Section, line
+from reconciler.report.blocks import Blank, Block, Detail, Item, ItemList, ReportNote, ReportNotes, Section, line
 from reconciler.report.decision_text import DecisionText, decision_items
-from reconciler.report.document import Document, Judged
-from reconciler.report.plans.build import told_of
-from reconciler.report.plans.plan_json import decision_told
+from reconciler.report.document import CheckedCount, ReportDocument
+from reconciler.report.plans.build import describe_decisions
+from reconciler.report.plans.plan_json import decision_json
 from reconciler.report.wording import counted
 
 FORMAT_VERSION = 2
 NOTHING = "Nothing of ours is left that comes off."
 
 
-class About(msgspec.Struct, frozen=True):
+class ReleaseHeader(msgspec.Struct, frozen=True):
     """What was looked at."""
 
     cluster: str
@@ -38,7 +38,7 @@ class About(msgspec.Struct, frozen=True):
 class Released(msgspec.Struct, frozen=True):
     """`left` is what there still is; nothing is carried out before somebody has said yes."""
 
-    about: About
+    about: ReleaseHeader
     carried_out: tuple[tuple[Decision, Outcome], ...] = ()
     left: tuple[Decision, ...] = ()
     is_asked: bool = True
@@ -61,36 +61,36 @@ class Released(msgspec.Struct, frozen=True):
         return len({decision.subject for decision, outcome in self.carried_out if outcome.result == "done"})
 
 
-def released_document(released: Released) -> Document:
+def released_document(released: Released) -> ReportDocument:
     """What was done, or would be; then what stays."""
-    return Document(
+    return ReportDocument(
         command="release",
         title=f"Release of {released.about.pool or 'everything'} in {released.about.cluster}",
         tool_version=released.about.tool_version,
         blocks=tuple(_blocks(released)),
         payload=_payload(released),
         otherwise=NOTHING,
-        judged=Judged(len(released.carried_out) + len(released.left), "object", "object that stays"),
+        judged=CheckedCount(len(released.carried_out) + len(released.left), "object", "object that stays"),
     )
 
 
 def _blocks(released: Released) -> Iterator[Block]:
     if released.why_unsure:
-        told = f"something of ours may be left that could not be seen: {released.why_unsure}"
-        yield Notes((Note("warning", told),))
+        text = f"something of ours may be left that could not be seen: {released.why_unsure}"
+        yield ReportNotes((ReportNote("warning", text),))
     done = [decision for decision, outcome in released.carried_out if outcome.result == "done"]
     if done:
-        yield Section("Released", (Items(tuple(_items(released, done))),))
+        yield Section("Released", (ItemList(tuple(_items(released, done))),))
     if released.failed:
-        yield Section("Not released", (Items(tuple(_failed(released))),))
+        yield Section("Not released", (ItemList(tuple(_failed(released))),))
     held = [each for each in released.left if isinstance(each.act, Hold)]
     due = [each for each in released.left if not isinstance(each.act, Hold)]
     if due and not released.is_asked:
-        yield Section("To be released", (Items(tuple(_items(released, due))),))
+        yield Section("To be released", (ItemList(tuple(_items(released, due))),))
     stays = tuple(_stays(released.about.observed))
     if held or stays:
-        items = tuple(decision_items(_told(released, held), released.about.now))
-        blocks: list[Block] = [Items(items)] if items else []
+        items = tuple(decision_items(_decision_texts(released, held), released.about.now))
+        blocks: list[Block] = [ItemList(items)] if items else []
         yield Section("Stays", (*blocks, *(line(each) for each in stays)))
     yield Blank()
     yield line(_total(released, len(due)))
@@ -99,10 +99,10 @@ def _blocks(released: Released) -> Iterator[Block]:
 def _total(released: Released, due: int) -> str:
     if not released.is_asked:
         return f"{counted(due, 'object')} to be released: say --yes to do it." if due else NOTHING
-    told = f"{counted(released.done, 'object')} released" if released.done else ""
+    text = f"{counted(released.done, 'object')} released" if released.done else ""
     if released.failed:
-        return f"{told or 'nothing released'}, {len(released.failed)} not: run it again to finish"
-    return f"{told}; nothing of ours is left that comes off." if told else NOTHING
+        return f"{text or 'nothing released'}, {len(released.failed)} not: run it again to finish"
+    return f"{text}; nothing of ours is left that comes off." if text else NOTHING
 
 
 def _stays(observed: Observed) -> Iterator[str]:
@@ -113,38 +113,38 @@ def _stays(observed: Observed) -> Iterator[str]:
             f"{', '.join(node_pools)}; Karpenter goes on with them"
         )
     if observed.policies:
-        told = counted(len(observed.policies), "custom resource")
-        yield f"{told} of ours: whoever applied them takes them away; no NodePool goes with them"
+        text = counted(len(observed.policies), "custom resource")
+        yield f"{text} of ours: whoever applied them takes them away; no NodePool goes with them"
     namespaces = f"{observed.own_namespace}, {names.SMART_PODS_NAMESPACE} and {names.LEASES_NAMESPACE}"
     yield f"the namespaces {namespaces}, roles, admission policies and definitions: what installed them takes them away"
 
 
 def _items(released: Released, decisions: list[Decision]) -> Iterator[Item]:
-    for told in _told(released, decisions):
-        yield Item("-", told.decision.subject.title, "", (Detail(told.sentence),), "warn")
+    for decision_text in _decision_texts(released, decisions):
+        yield Item("-", decision_text.decision.subject.title, "", (Detail(decision_text.sentence),), "warn")
 
 
 def _failed(released: Released) -> Iterator[Item]:
     for decision, outcome in released.failed:
-        (told,) = _told(released, [decision])
+        (decision_text,) = _decision_texts(released, [decision])
         why = f"{outcome.result}: {outcome.detail}" if outcome.detail else outcome.result
-        yield Item("!", decision.subject.title, "", (Detail(told.sentence), Detail(why, tone="bad")), "bad")
+        yield Item("!", decision.subject.title, "", (Detail(decision_text.sentence), Detail(why, tone="bad")), "bad")
 
 
-def _told(released: Released, decisions: list[Decision]) -> tuple[DecisionText, ...]:
+def _decision_texts(released: Released, decisions: list[Decision]) -> tuple[DecisionText, ...]:
     about = released.about
-    return told_of(Inputs(Desired("", ""), about.observed, about.now), decisions)
+    return describe_decisions(Inputs(Desired("", ""), about.observed, about.now), decisions)
 
 
 def _payload(released: Released) -> dict[str, Any]:
-    told: dict[str, Any] = msgspec.to_builtins(
+    entries: dict[str, Any] = msgspec.to_builtins(
         {
             "format_version": FORMAT_VERSION,
             "pool": released.about.pool,
             "is_asked": released.is_asked,
             "why_unsure": released.why_unsure,
             "outcomes": [outcome for _, outcome in released.carried_out],
-            "decisions": [decision_told(each) for each in _told(released, list(released.left))],
+            "decisions": [decision_json(each) for each in _decision_texts(released, list(released.left))],
         }
     )
-    return told
+    return entries

@@ -6,15 +6,15 @@ from typing import Any
 import msgspec
 
 from reconciler.model.instant import Instant, timestamp
-from reconciler.report.blocks import Block, Detail, Item, Items, line
-from reconciler.report.document import Document, Judged
+from reconciler.report.blocks import Block, Detail, Item, ItemList, line
+from reconciler.report.document import CheckedCount, ReportDocument
 from reconciler.report.wording import counted, short_digest
 
 FORMAT_VERSION = 1
 BROKEN = "no plan: it would break an invariant"
 
 
-class Told(msgspec.Struct, frozen=True):
+class ReplayResult(msgspec.Struct, frozen=True):
     """One of them; nothing is expected where nobody knows what came of it first."""
 
     at: Instant
@@ -28,25 +28,25 @@ class Told(msgspec.Struct, frozen=True):
         return bool(self.expected) and self.digest != self.expected
 
 
-def replayed_document(told: Sequence[Told], tool_version: str) -> Document:
+def replayed_document(results: Sequence[ReplayResult], tool_version: str) -> ReportDocument:
     """Those that differ are listed; the others are counted."""
-    return Document(
+    return ReportDocument(
         command="replay",
         title="Replay",
         tool_version=tool_version,
-        blocks=tuple(_blocks(told, tool_version)),
-        payload=_payload(told),
+        blocks=tuple(_blocks(results, tool_version)),
+        payload=_payload(results),
         otherwise="There is nothing to replay.",
-        judged=Judged(len(told), "plan", "difference"),
+        judged=CheckedCount(len(results), "plan", "difference"),
     )
 
 
-def _blocks(told: Sequence[Told], tool_version: str) -> Iterator[Block]:
-    differing = [each for each in told if each.differs]
+def _blocks(results: Sequence[ReplayResult], tool_version: str) -> Iterator[Block]:
+    differing = [each for each in results if each.differs]
     if differing:
-        yield Items(tuple(_item(each, tool_version) for each in differing))
-    expected = sum(bool(each.expected) for each in told)
-    for each in told:
+        yield ItemList(tuple(_item(each, tool_version) for each in differing))
+    expected = sum(bool(each.expected) for each in results)
+    for each in results:
         if not each.expected:
             digest = each.digest or BROKEN
             yield line(f"plan of {timestamp(each.at)}: {digest}, {counted(each.decisions, 'decision')}")
@@ -55,15 +55,15 @@ def _blocks(told: Sequence[Told], tool_version: str) -> Iterator[Block]:
         yield line(f"{same} of {counted(expected, 'plan')} came out the same", "warn" if differing else "good")
 
 
-def _item(told: Told, tool_version: str) -> Item:
-    digest = short_digest(told.digest) if told.digest else BROKEN
-    details = [Detail(f"was {short_digest(told.expected)}, is {digest}")]
-    if told.version not in {"", tool_version}:
-        details.append(Detail(f"reconciler {told.version} made it first, this is {tool_version}"))
-    return Item("!", f"plan of {timestamp(told.at)}", details=tuple(details), tone="bad")
+def _item(result: ReplayResult, tool_version: str) -> Item:
+    digest = short_digest(result.digest) if result.digest else BROKEN
+    details = [Detail(f"was {short_digest(result.expected)}, is {digest}")]
+    if result.version not in {"", tool_version}:
+        details.append(Detail(f"reconciler {result.version} made it first, this is {tool_version}"))
+    return Item("!", f"plan of {timestamp(result.at)}", details=tuple(details), tone="bad")
 
 
-def _payload(told: Sequence[Told]) -> dict[str, Any]:
+def _payload(results: Sequence[ReplayResult]) -> dict[str, Any]:
     plans = [
         {
             "at": timestamp(each.at),
@@ -73,6 +73,6 @@ def _payload(told: Sequence[Told]) -> dict[str, Any]:
             "decisions": each.decisions,
             "differs": each.differs,
         }
-        for each in told
+        for each in results
     ]
     return {"format_version": FORMAT_VERSION, "plans": plans}

@@ -36,7 +36,7 @@ def sentence(reason: Reason) -> str:
     return _filled(REASONS[reason.code].template, reason.facts)
 
 
-def asked(reason: Reason) -> str:
+def guarded_sentence(reason: Reason) -> str:
     """What a person is told of a decision that a guard holds."""
     declared = REASONS[reason.code]
     return _filled(declared.while_held or declared.template, reason.facts)
@@ -47,7 +47,7 @@ def words_of(reason: Reason) -> str:
     return sentence(reason).removesuffix(".")
 
 
-class _Words(Formatter):
+class _FactFormatter(Formatter):
     """Owner of how a fact is written: by its type, and by what the template says beside its name."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
@@ -80,11 +80,11 @@ def _minutes(seconds: int) -> str:
     return f"{tenths // 10}.{tenths % 10}" if tenths % 10 else str(tenths // 10)
 
 
-_WORDS = _Words()
+_WORDS = _FactFormatter()
 _SPECS: Mapping[str, Callable[[Any], str]] = {
     "time": _time,
     "minutes": _minutes,
-    "while_held": asked,
+    "while_held": guarded_sentence,
     "in_brackets": lambda text: f" ({text})" if text else "",
     "and": " and ".join,
 }

@@ -7,12 +7,12 @@ import msgspec
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.revision import short_revision
-from reconciler.plan.guards.set_aside import MOST_TOLD
-from reconciler.report.blocks import Note
+from reconciler.plan.guards.set_aside import MOST_LISTED
+from reconciler.report.blocks import ReportNote
 from reconciler.report.wording import age
 
 
-class Setting(msgspec.Struct, frozen=True):
+class ReportHeader(msgspec.Struct, frozen=True):
     """A base revision where one is compared with."""
 
     environment: str
@@ -32,7 +32,7 @@ class Setting(msgspec.Struct, frozen=True):
         return f"{self.environment} {short_revision(self.revision)}".strip()
 
     @property
-    def seen_cluster(self) -> str:
+    def cluster_text(self) -> str:
         """cluster prod-eu1 (9b3c6f0e) seen 40 s ago."""
         uid = f" ({self.cluster_uid[:8]})" if self.cluster_uid else ""
         seen = f"seen {age(self.seen_at, self.now)}" if self.seen_at else "seen at an unknown time"
@@ -42,21 +42,21 @@ class Setting(msgspec.Struct, frozen=True):
     def headline(self) -> str:
         """All of it, in one line."""
         base = f" on {short_revision(self.base_revision)}" if self.base_revision else ""
-        return f"{self.policies}{base}, {self.seen_cluster}, reconciler {self.tool_version}"
+        return f"{self.policies}{base}, {self.cluster_text}, reconciler {self.tool_version}"
 
 
-def seen_at(setting: Setting) -> str | None:
+def snapshot_time(setting: ReportHeader) -> str | None:
     """For programs; None where a file does not tell."""
     return timestamp(setting.seen_at) if setting.seen_at else None
 
 
-def unread_notes(unread: tuple[Unread, ...]) -> tuple[Note, ...]:
+def unread_notes(unread: tuple[Unread, ...]) -> tuple[ReportNote, ...]:
     """What could not be read must not be taken for what is not there."""
     alike: defaultdict[str, list[str]] = defaultdict(list)
     for each in sorted(unread):
         alike[each.why].append(each.kind)
     return tuple(
-        Note(
+        ReportNote(
             "warning",
             f"{', '.join(_once(kinds))} could not be read: {why}. That none are seen does not mean there are none.",
         )
@@ -69,7 +69,7 @@ def set_aside_notices(observed: Observed) -> tuple[str, ...]:
     found = len(observed.set_aside)
     if not found:
         return ()
-    which = f"; the first {MOST_TOLD} are told of here" if found > MOST_TOLD else ""
+    which = f"; the first {MOST_LISTED} are told of here" if found > MOST_LISTED else ""
     what = "1 object that cannot be understood is" if found == 1 else f"{found} objects that cannot be understood are"
     return (f"{what} set aside, and what depends on it is left alone{which}",)
 

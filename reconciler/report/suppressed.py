@@ -27,4 +27,4 @@ def _of_several(by_mode: bool, is_unadopted: bool, is_kept: bool) -> str:
 
 def marked(heading: str, observation: Observation | None) -> str:
     """A heading of what would be done, with why it is not."""
-    return f"{heading} (would: {observation.told})" if observation is not None else heading
+    return f"{heading} (would: {observation.causes_text})" if observation is not None else heading

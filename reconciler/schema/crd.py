@@ -12,7 +12,7 @@ from reconciler.model.quantity import Duration, Quantity
 from reconciler.model.status import ObjectStatus, PolicyStatus
 from reconciler.policy.bounds import bounded
 from reconciler.policy.defaults import default_of
-from reconciler.policy.kind import GROUP, VERSION, Kind, Rule
+from reconciler.policy.kind import GROUP, VERSION, Kind, ValidationRule
 from reconciler.policy.schema_keywords import LEAST_QUANTITY, QUANTITIES_BELOW, Keywords, description, leaf, limits
 from reconciler.policy.shape import Choice, Field, ListOf, MapOf, Measured, Object, Shape, describe
 from reconciler.schema.rule_words import quoted, refusal, refusal_with_figures
@@ -96,7 +96,7 @@ def _short_name(kind: Kind) -> Keywords:
     }
 
 
-def _rule(rule: Rule, spec: Object) -> Keywords:
+def _rule(rule: ValidationRule, spec: Object) -> Keywords:
     figures = refusal_with_figures(rule, spec)
     return {
         "rule": rule.cel,
@@ -160,8 +160,8 @@ def _merging(shape: ListOf) -> Keywords:
         return {"x-kubernetes-list-type": "atomic"}
     if shape.ordered:
         same = " && ".join(f"one.{name} == other.{name}" for name in shape.merge_key)
-        told = f"two items have the same {', '.join(shape.merge_key)}"
-        unique = {"rule": f"self.all(one, self.exists_one(other, {same}))", "message": told}
+        text = f"two items have the same {', '.join(shape.merge_key)}"
+        unique = {"rule": f"self.all(one, self.exists_one(other, {same}))", "message": text}
         return {"x-kubernetes-list-type": "atomic", "x-kubernetes-validations": [unique]}
     return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(shape.merge_key)}
 

@@ -146,7 +146,7 @@ def _takes(shape: Shape, anchor: str) -> str:
         case Object():
             return f"[a map](#{anchor})"
         case ListOf(item=item):
-            return f"a list of {how_many(bounded(shape), 'item')}: {_takes(item, anchor)}{_told_apart(shape)}"
+            return f"a list of {how_many(bounded(shape), 'item')}: {_takes(item, anchor)}{_merge_key_text(shape)}"
         case MapOf(key=key, value=value):
             keys = choice(key.values) if isinstance(key, Choice) else key.words
             entries = how_many(bounded(shape), "entry")
@@ -161,7 +161,7 @@ def _takes(shape: Shape, anchor: str) -> str:
             return expected(shape)
 
 
-def _told_apart(shape: ListOf) -> str:
+def _merge_key_text(shape: ListOf) -> str:
     return f"; no two may agree in {' and '.join(f'`{name}`' for name in shape.merge_key)}" if shape.merge_key else ""
 
 

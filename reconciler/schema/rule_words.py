@@ -2,23 +2,23 @@
 
 import re
 
-from reconciler.policy.kind import Rule
+from reconciler.policy.kind import ValidationRule
 from reconciler.policy.shape import Choice, Flag, Measured, Object, WholeNumber, Words
 
 _FIGURE = re.compile(r"\{([a-z_]+)\}")
 
 
-def without_figures(rule: Rule) -> str:
+def without_figures(rule: ValidationRule) -> str:
     """What must hold, of any object."""
     return _FIGURE.sub("", rule.sentence).replace("  ", " ").replace(" ,", ",").strip()
 
 
-def refusal(rule: Rule) -> str:
+def refusal(rule: ValidationRule) -> str:
     """The whole message to somebody whose object breaks it."""
     return f"{without_figures(rule)} ({rule.code}): {rule.remedy}"
 
 
-def refusal_with_figures(rule: Rule, shape: Object) -> str | None:
+def refusal_with_figures(rule: ValidationRule, shape: Object) -> str | None:
     """The same as an expression in CEL that names the object's own figures; None where the sentence has none."""
     named = _FIGURE.findall(rule.sentence)
     by_attribute = {field.attribute: field for field in shape.fields}

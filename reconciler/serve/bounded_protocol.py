@@ -16,7 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 LARGEST_HEADER = 16_384  # bytes
 
 
-class Limits(msgspec.Struct, frozen=True):
+class ConnectionLimits(msgspec.Struct, frozen=True):
     """Of one server."""
 
     connections: int = 128
@@ -25,13 +25,13 @@ class Limits(msgspec.Struct, frozen=True):
     idle_seconds: int = 5
 
 
-LIMITS = Limits()
+LIMITS = ConnectionLimits()
 
 
 class BoundedProtocol(H11Protocol):
     """One connection; owner of its deadline. `bounded` makes the class of a server, which counts its clients."""
 
-    limits: ClassVar[Limits] = LIMITS
+    limits: ClassVar[ConnectionLimits] = LIMITS
     clients: ClassVar[Counter[str]] = Counter()
 
     _address = ""  # of the client, once it counts
@@ -82,7 +82,7 @@ class BoundedProtocol(H11Protocol):
             self._deadline = None
 
 
-def bounded(limits: Limits) -> type[BoundedProtocol]:
+def bounded(limits: ConnectionLimits) -> type[BoundedProtocol]:
     """The class of all connections of one server."""
     own: dict[str, Any] = {"limits": limits, "clients": Counter[str]()}
     return type("BoundedProtocolOfServer", (BoundedProtocol,), own)

@@ -92,8 +92,8 @@ class Metrics:
     def _count_refused(self, cycled: CycleResult) -> None:
         """What a plan does not ask for any more was refused for good."""
         if cycled.plan is not None:
-            asked = {each.subject for each in cycled.plan.decisions if not isinstance(each.act, Hold)}
-            self._refused = {subject: verb for subject, verb in self._refused.items() if subject in asked}
+            refs = {each.subject for each in cycled.plan.decisions if not isinstance(each.act, Hold)}
+            self._refused = {subject: verb for subject, verb in self._refused.items() if subject in refs}
         for outcome in cycled.outcomes:
             if outcome.result == "refused":
                 self._refused[outcome.subject] = outcome.verb

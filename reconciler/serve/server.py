@@ -8,12 +8,12 @@ import msgspec
 import uvicorn
 from starlette.applications import Starlette
 
-from reconciler.serve.bounded_protocol import LARGEST_HEADER, LIMITS, Limits, bounded
+from reconciler.serve.bounded_protocol import LARGEST_HEADER, LIMITS, ConnectionLimits, bounded
 
 _GRACE_SECONDS = 1  # for answers that are under way at the end
 
 
-class Address(msgspec.Struct, frozen=True):
+class ListenAddress(msgspec.Struct, frozen=True):
     """Where it listens; port 0 takes any that is free."""
 
     host: str
@@ -26,7 +26,7 @@ class Address(msgspec.Struct, frozen=True):
 class Server:
     """Listens from the start, so that an address in use is told at once. Raises OSError."""
 
-    def __init__(self, address: Address, application: Starlette, limits: Limits = LIMITS) -> None:
+    def __init__(self, address: ListenAddress, application: Starlette, limits: ConnectionLimits = LIMITS) -> None:
         family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
         self._socket = socket.create_server((address.host, address.port), family=family, backlog=limits.connections)
         configuration = uvicorn.Config(
@@ -43,9 +43,9 @@ class Server:
         self._server = _Quiet(configuration)
 
     @property
-    def address(self) -> Address:
+    def address(self) -> ListenAddress:
         host, port = self._socket.getsockname()[:2]
-        return Address(host, port)
+        return ListenAddress(host, port)
 
     async def serve(self) -> None:
         """Until it is told to stop."""

@@ -20,14 +20,14 @@ from reconciler.protocol.conflicts import conflict
 from reconciler.protocol.emptiness import occupied
 from reconciler.protocol.lease_binding import HELD, lease, lent_to_another, unbindable
 from reconciler.protocol.manifests import why_unapplied
-from reconciler.protocol.own_status import is_told, said_before
+from reconciler.protocol.own_status import is_published, said_before
 from reconciler.protocol.patches import Editing, edit_of, merged
 from reconciler.protocol.preconditions import DONE, Object, WriteResult, identified, presumed, text_at
 from reconciler.simulate.api_server import ownership
 from reconciler.simulate.api_server.admission import admitted, refusal
 from reconciler.simulate.api_server.eviction import evicted
 from reconciler.simulate.api_server.together import Partly, left_together
-from reconciler.simulate.objects import GRACE_SECONDS, Objects, Write, going
+from reconciler.simulate.objects import GRACE_SECONDS, ObjectStore, Write, begin_deletion
 from reconciler.simulate.observer import whole
 
 Effect = WriteResult | Partly | tuple[Write, ...]
@@ -35,14 +35,14 @@ Effect = WriteResult | Partly | tuple[Write, ...]
 _APART = frozenset({"apiVersion", "kind", "metadata"})
 
 
-class Place(msgspec.Struct, frozen=True):
+class EffectContext(msgspec.Struct, frozen=True):
     """Where and when something is done."""
 
-    objects: Objects
+    objects: ObjectStore
     now: Instant
 
 
-def effect_of(decision: Decision, place: Place) -> Effect:
+def effect_of(decision: Decision, place: EffectContext) -> Effect:
     """In the order in which it is written."""
     act, subject = decision.act, decision.subject
     found = place.objects.get(subject)
@@ -56,7 +56,7 @@ def effect_of(decision: Decision, place: Place) -> Effect:
     return effect if isinstance(effect, WriteResult) else _not_so(decision, found, place) or effect
 
 
-def _not_so(decision: Decision, found: Object, place: Place) -> WriteResult | None:
+def _not_so(decision: Decision, found: Object, place: EffectContext) -> WriteResult | None:
     """How it ends where something that was presumed is not so."""
     if settled := presumed(decision, found):
         return settled
@@ -68,17 +68,17 @@ def _not_so(decision: Decision, found: Object, place: Place) -> WriteResult | No
     return occupied(msgspec.convert(found, Node), pods, act.presumes, place.now)
 
 
-def _effect(act: Act | Hold, found: Object, place: Place) -> Effect:
+def _effect(act: Act | Hold, found: Object, place: EffectContext) -> Effect:
     match act:
         case Apply():
             return _applied(act, found)
         case Delete():
             asked = (found.get("spec") or {}).get("terminationGracePeriodSeconds", GRACE_SECONDS)
-            return (going(found, place.now, asked if found["kind"] == "Pod" else 0),)
+            return (begin_deletion(found, place.now, asked if found["kind"] == "Pod" else 0),)
         case Evict():
             return _evicted(act, found, place)
         case Status():
-            return _told(act, found)
+            return _status_effect(act, found)
         case Bind():
             return _bound(act, found, place)
         case Hold():
@@ -86,13 +86,13 @@ def _effect(act: Act | Hold, found: Object, place: Place) -> Effect:
     return _edited(act, found)  # type: ignore[arg-type]  # all that is left
 
 
-def _evicted(act: Evict, found: Object, place: Place) -> Effect:
+def _evicted(act: Evict, found: Object, place: EffectContext) -> Effect:
     if act.others:
         return left_together(act, found, place.objects, place.now)
     return evicted(act, found, place.objects.of("PodDisruptionBudget"), place.now)
 
 
-def _made(manifest: Object, place: Place) -> Effect:
+def _made(manifest: Object, place: EffectContext) -> Effect:
     """What was not there before."""
     made = _owned_by_us(manifest)
     if manifest["kind"] != "Pod":
@@ -148,14 +148,16 @@ def edited_by(found: Object, patch: Object, manager: str) -> Object:
 
 def _why_no_resize(pod: Object) -> str:
     """A running container whose status tells no resources can't be resized."""
-    told = (pod.get("status") or {}).get("containerStatuses") or ()
-    running = [each["name"] for each in told if "running" in (each.get("state") or {}) and not each.get("resources")]
+    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
+    running = [
+        each["name"] for each in statuses if "running" in (each.get("state") or {}) and not each.get("resources")
+    ]
     return f"the resources of container {running[0]}, which runs, are not known" if running else ""
 
 
-def _told(act: Status, found: Object) -> Effect:
+def _status_effect(act: Status, found: Object) -> Effect:
     status: dict[str, Any] = msgspec.json.decode(act.body)
-    if is_told(found, status):
+    if is_published(found, status):
         return DONE
     before, set_before = found.get("status") or {}, said_before(found)
     entries = found["metadata"].get("managedFields") or []
@@ -166,7 +168,7 @@ def _told(act: Status, found: Object) -> Effect:
     return (Write({**found, "metadata": metadata, "status": after}),)
 
 
-def _bound(act: Bind, pod: Object, place: Place) -> Effect:
+def _bound(act: Bind, pod: Object, place: EffectContext) -> Effect:
     metadata = pod["metadata"]
     title = Ref("Pod", metadata.get("namespace", ""), metadata["name"]).title
     if settled := unbindable(act, title, pod):

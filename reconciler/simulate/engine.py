@@ -23,7 +23,7 @@ class Engine:
         self.listeners: list[Callable[[str], None]] = []  # called after each event with its name
         self.clocks: list[Callable[[Instant], None]] = []  # called when the hour moves on, before what happens then
         self._to_come: list[tuple[Instant, int, str, Do]] = []
-        self._asked = 0
+        self._requested = 0
         self._streams: dict[str, random.Random] = {}
 
     @property
@@ -33,16 +33,16 @@ class Engine:
 
     def stream(self, name: str) -> random.Random:
         """Chance for one purpose: the same for the same seed and name, whatever else is drawn."""
-        found = self._streams.get(name)
-        if found is None:
+        result = self._streams.get(name)
+        if result is None:
             # A text is hashed by random itself, never by a hash that differs from one process to another.
-            found = self._streams[name] = random.Random(f"{self.seed}/{name}")  # noqa: S311 - chance, not a secret
-        return found
+            result = self._streams[name] = random.Random(f"{self.seed}/{name}")  # noqa: S311 - chance, not a secret
+        return result
 
     def at(self, when: Instant, what: str, do: Do) -> None:
         """What is to happen at that hour; at once, if it has passed."""
-        self._asked += 1
-        heappush(self._to_come, (max(when, self.now), self._asked, what, do))
+        self._requested += 1
+        heappush(self._to_come, (max(when, self.now), self._requested, what, do))
 
     def after(self, delay_ms: int, what: str, do: Do) -> None:
         """What is to happen so much later."""

@@ -3,7 +3,7 @@
 import msgspec
 
 
-class Offering(msgspec.Struct, frozen=True):
+class MarketOffering(msgspec.Struct, frozen=True):
     """One way to buy one machine."""
 
     instance_type: str

@@ -22,7 +22,7 @@ class Write(msgspec.Struct, frozen=True):
     is_gone: bool = False
 
 
-class Written(msgspec.Struct, frozen=True):
+class ObjectWrite(msgspec.Struct, frozen=True):
     """One write, once it stands."""
 
     key: Key
@@ -36,7 +36,7 @@ def key_of(body: Object) -> Key:
     return body["kind"], metadata.get("namespace", ""), metadata["name"]
 
 
-class Objects:
+class ObjectStore:
     """By kind, namespace and name, in the order in which they were made."""
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class Objects:
         return changed
 
 
-def going(found: Object, now: Instant, grace_seconds: int = 0) -> Write:
+def begin_deletion(found: Object, now: Instant, grace_seconds: int = 0) -> Write:
     """What the API server does when something is deleted: finalizers and running pods are waited for. What is going
     already can only be given less time."""
     metadata = found["metadata"]

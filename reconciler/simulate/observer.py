@@ -13,7 +13,7 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.cluster.karpenter import NodeClass
-from reconciler.model.cluster.kinds import SEEN, ResourceKind
+from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.observed import Observed, Quiet
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
@@ -22,12 +22,12 @@ from reconciler.model.instant import Instant
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.objects import Key
 
-SEEN_STEP_MS = 30_000  # how old an unchanged view may become before it is confirmed; as on a real cluster
+OBSERVED_STEP_MS = 30_000  # how old an unchanged view may become before it is confirmed; as on a real cluster
 
 _BY_KIND: defaultdict[str, list[ResourceKind]] = defaultdict(list)
-for _each in SEEN:
+for _each in RESOURCE_KINDS:
     _BY_KIND[_each.kind].append(_each)
-_BY_TITLE = sorted(SEEN, key=lambda each: each.title)
+_BY_TITLE = sorted(RESOURCE_KINDS, key=lambda each: each.title)
 
 
 Known = Callable[[ResourceKind, Key, Object], Any]  # an object as another has read it; None where it has not
@@ -35,7 +35,7 @@ Known = Callable[[ResourceKind, Key, Object], Any]  # an object as another has r
 _IN_PARTS = ("metadata", "spec", "status")
 _PARTS: dict[type[Any], tuple[tuple[str, Any], ...]] = {
     each.type: tuple((field.name, field.type) for field in msgspec.structs.fields(each.type))
-    for each in SEEN
+    for each in RESOURCE_KINDS
     if each.type.__struct_fields__ == _IN_PARTS
 }
 
@@ -47,7 +47,7 @@ class SimulatedObserver:
         self, cluster_uid: str, elsewhere: Known | None = None, own_namespace: str = names.OWN_NAMESPACE
     ) -> None:
         self._elsewhere = elsewhere
-        self._found: dict[ResourceKind, dict[tuple[str, str], Any]] = {each: {} for each in SEEN}
+        self._found: dict[ResourceKind, dict[tuple[str, str], Any]] = {each: {} for each in RESOURCE_KINDS}
         self._bodies: dict[Key, Object] = {}  # of which those were read
         self._observed = Observed(cluster_uid=cluster_uid, own_namespace=own_namespace)
         self._fields: set[str] = set()  # that are to be shown anew
@@ -57,7 +57,7 @@ class SimulatedObserver:
         for key, body in changed:
             self.take(key, body)
         fields = self._fields
-        if fields or now >= self._observed.seen_at + SEEN_STEP_MS:
+        if fields or now >= self._observed.seen_at + OBSERVED_STEP_MS:
             quiet = tuple(Quiet(each.title, now) for each in _BY_TITLE) if is_quiet else ()
             shown: dict[str, Any] = {field: self._shown(field) for field in sorted(fields)}
             self._observed = msgspec.structs.replace(self._observed, seen_at=now, quiet=quiet, **shown)
@@ -67,27 +67,27 @@ class SimulatedObserver:
     def take(self, key: Key, body: Object | None) -> None:
         """One object as it stands now; it costs the same however many there are."""
         before = self._bodies.pop(key, None)
-        for seen in _BY_KIND[key[0]]:
-            found, name = self._found[seen], key[1:]
-            if body is not None and _is_looked_at(seen, body, self._observed.own_namespace):
-                known = self._elsewhere(seen, key, body) if self._elsewhere is not None else None
-                found[name] = _read(seen, body, (before, found.get(name))) if known is None else known
+        for resource_kind in _BY_KIND[key[0]]:
+            found, name = self._found[resource_kind], key[1:]
+            if body is not None and _is_looked_at(resource_kind, body, self._observed.own_namespace):
+                known = self._elsewhere(resource_kind, key, body) if self._elsewhere is not None else None
+                found[name] = _read(resource_kind, body, (before, found.get(name))) if known is None else known
             elif found.pop(name, None) is None:
                 continue
-            self._fields.add(seen.field)
+            self._fields.add(resource_kind.field)
         if body is not None:
             self._bodies[key] = body
 
-    def known(self, seen: ResourceKind, key: Key, body: Object) -> Any:
+    def known(self, resource_kind: ResourceKind, key: Key, body: Object) -> Any:
         """The object as it was read, if that was the last of its name."""
-        return self._found[seen].get(key[1:]) if self._bodies.get(key) is body else None
+        return self._found[resource_kind].get(key[1:]) if self._bodies.get(key) is body else None
 
     def get(self, key: Key) -> Any | None:
         """An object as it was last taken; of a kind that is looked at."""
         return self._found[_BY_KIND[key[0]][0]].get(key[1:])
 
     def _shown(self, field: str) -> tuple[Any, ...]:
-        found = [self._found[each].values() for each in SEEN if each.field == field]
+        found = [self._found[each].values() for each in RESOURCE_KINDS if each.field == field]
         return tuple(found[0]) if len(found) == 1 else tuple(chain.from_iterable(found))
 
 
@@ -97,26 +97,26 @@ def whole(body: Object) -> Unstructured:
     return Unstructured(body["apiVersion"], body["kind"], msgspec.convert(body["metadata"], UnstructuredMetadata), rest)
 
 
-def _is_looked_at(seen: ResourceKind, body: Object, own_namespace: str) -> bool:
+def _is_looked_at(resource_kind: ResourceKind, body: Object, own_namespace: str) -> bool:
     metadata = body["metadata"]
-    if seen.namespace_for(own_namespace) not in {"", metadata.get("namespace")}:
+    if resource_kind.namespace_for(own_namespace) not in {"", metadata.get("namespace")}:
         return False
-    if not seen.selector:
+    if not resource_kind.selector:
         return True
-    key, _, value = seen.selector.partition("=")
+    key, _, value = resource_kind.selector.partition("=")
     return bool((metadata.get("labels") or {}).get(key) == value)
 
 
-def _read(seen: ResourceKind, body: Object, before: tuple[Object | None, Any]) -> Any:
+def _read(resource_kind: ResourceKind, body: Object, before: tuple[Object | None, Any]) -> Any:
     """`before`: an object of the same name, and as it was read."""
-    if seen.type in _PARTS:
-        return _in_parts(seen.type, body, before)
-    if seen.type is Unstructured:
+    if resource_kind.type in _PARTS:
+        return _in_parts(resource_kind.type, body, before)
+    if resource_kind.type is Unstructured:
         return whole(body)
-    if seen.type is NodeClass:
-        return NodeClass(msgspec.convert(body["metadata"], Metadata), seen.kind, body.get("spec") or {})
-    found = msgspec.convert(body, seen.type)
-    return msgspec.structs.replace(found, kind=seen.kind) if seen.type is Workload else found
+    if resource_kind.type is NodeClass:
+        return NodeClass(msgspec.convert(body["metadata"], Metadata), resource_kind.kind, body.get("spec") or {})
+    found = msgspec.convert(body, resource_kind.type)
+    return msgspec.structs.replace(found, kind=resource_kind.kind) if resource_kind.type is Workload else found
 
 
 def _in_parts(kind: type[Any], body: Object, before: tuple[Object | None, Any]) -> Any:

@@ -12,7 +12,7 @@ from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.instant import Instant
 from reconciler.simulate.engine import Engine
 from reconciler.simulate.fleet_tracker import Following
-from reconciler.simulate.objects import Key, Written, key_of
+from reconciler.simulate.objects import Key, ObjectWrite, key_of
 from reconciler.simulate.world import World
 
 Tell = Callable[[Sequence[Key]], object]
@@ -26,7 +26,7 @@ class Stage:
         self.world = world
         self.dead_nodes: set[str] = set()  # names of nodes whose machine is gone
         self.silent_nodes: set[str] = set()  # names of nodes whose kubelet is gone, those of dead machines included
-        self._told: dict[str, list[_Waking]] = {}
+        self._wakings: dict[str, list[_Waking]] = {}
         self._following = Following(world)
         self._fleet: Fleet | None = None
         world.now = engine.now
@@ -41,23 +41,23 @@ class Stage:
         """Calls `tell` with the keys (kind, namespace, name) of what changed, in the order in which it first did."""
         waking = _Waking(self.engine, name, tell, delay_ms)
         for kind in kinds:
-            self._told.setdefault(kind, []).append(waking)
+            self._wakings.setdefault(kind, []).append(waking)
             for body in self.world.of(kind):
                 waking.note(key_of(body))
 
-    def what_if(self) -> Snapshot:
+    def snapshot(self) -> Snapshot:
         """The nodes and what is booked on them, as the world stands now; what it costs grows with what changed."""
-        return self._following.what_if()
+        return self._following.snapshot()
 
     def fleet(self) -> Fleet:
         """The same with indexes, which are made anew for each change: for whoever asks seldom."""
-        observed, what_if = self.world.observe(), self.what_if()
-        if self._fleet is None or self._fleet.observed is not observed or self._fleet.what_if is not what_if:
-            self._fleet = Fleet(observed, what_if)
+        observed, snapshot = self.world.observe(), self.snapshot()
+        if self._fleet is None or self._fleet.observed is not observed or self._fleet.snapshot is not snapshot:
+            self._fleet = Fleet(observed, snapshot)
         return self._fleet
 
-    def _note(self, written: Written) -> None:
-        for each in self._told.get(written.key[0], ()):
+    def _note(self, written: ObjectWrite) -> None:
+        for each in self._wakings.get(written.key[0], ()):
             each.note(written.key)
 
     def _move_on(self, now: Instant) -> None:

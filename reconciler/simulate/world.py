@@ -24,13 +24,13 @@ from reconciler.simulate.api_server.admission import admitted
 from reconciler.simulate.api_server.eviction import evicted
 from reconciler.simulate.api_server.failing import Failing
 from reconciler.simulate.api_server.together import Partly
-from reconciler.simulate.effects import Place, edited_by, effect_of
-from reconciler.simulate.objects import GRACE_SECONDS, Key, Objects, Write, Written, going, key_of
+from reconciler.simulate.effects import EffectContext, edited_by, effect_of
+from reconciler.simulate.objects import GRACE_SECONDS, Key, ObjectStore, ObjectWrite, Write, begin_deletion, key_of
 from reconciler.simulate.observer import SimulatedObserver
 
 _BEGINNING = Instant(0)
 
-Listener = Callable[[Written], None]
+Listener = Callable[[ObjectWrite], None]
 
 
 class World:
@@ -43,11 +43,11 @@ class World:
         self.now = now
         self.on_write: Callable[[Ref], None] = _nothing
         self.failing = Failing()
-        self._objects = Objects()
+        self._objects = ObjectStore()
         self.own_namespace = own_namespace  # the controller's
-        self._sight = SimulatedObserver(cluster_uid, own_namespace=own_namespace)
+        self._simulated_observer = SimulatedObserver(cluster_uid, own_namespace=own_namespace)
         self._subscribers: list[tuple[Listener, tuple[str, ...]]] = []
-        self._told: dict[str, tuple[Listener, ...]] = {}  # by kind, in the order in which they subscribed
+        self._listeners: dict[str, tuple[Listener, ...]] = {}  # by kind, in the order in which they subscribed
         for name in ("default", "kube-system", own_namespace, names.SMART_PODS_NAMESPACE, names.LEASES_NAMESPACE):
             labels = {"kubernetes.io/metadata.name": name}
             self.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
@@ -102,7 +102,7 @@ class World:
         """Tells of each write of these kinds (of all, if none is named) from now on, whoever writes, at once: to keep
         figures by, never to write."""
         self._subscribers.append((listener, kinds))
-        self._told.clear()
+        self._listeners.clear()
 
     def remove(self, ref: Ref, manager: str = "") -> None:
         """Gone at once, finalizers or not."""
@@ -117,7 +117,7 @@ class World:
             return
         asked = (found.get("spec") or {}).get("terminationGracePeriodSeconds", GRACE_SECONDS)
         grace = grace_seconds if grace_seconds is not None else asked
-        write = going(found, self.now, grace if ref.kind == "Pod" else 0)
+        write = begin_deletion(found, self.now, grace if ref.kind == "Pod" else 0)
         if write.is_gone or write.body is not found:
             self._write(write, manager)
 
@@ -138,16 +138,16 @@ class World:
     def observe(self) -> Observed:
         """The same object while nothing changes."""
         self._look()
-        return self._sight.observed((), self.now)
+        return self._simulated_observer.observed((), self.now)
 
-    def seen(self, key: Key) -> Any | None:
+    def read_object(self, key: Key) -> Any | None:
         """One object as it is read: the same that `observe` shows."""
         self._look()
-        return self._sight.get(key)
+        return self._simulated_observer.get(key)
 
-    def known(self, seen: ResourceKind, key: Key, body: Object) -> Any:
+    def known(self, resource_kind: ResourceKind, key: Key, body: Object) -> Any:
         """An object as it was read, if it is the one that was last looked at."""
-        return self._sight.known(seen, key, body)
+        return self._simulated_observer.known(resource_kind, key, body)
 
     def apply(self, decisions: Sequence[Decision], fence: Fence) -> Iterator[Outcome]:
         """One by one, in their order. Nothing is done before it is walked."""
@@ -163,8 +163,8 @@ class World:
     def _carried_out(self, decision: Decision, fence: Fence) -> WriteResult:
         failure = self.failing.of(decision)
         if failure is not None and not failure.takes_effect:
-            return failure.told
-        effect = effect_of(decision, Place(self._objects, self.now))
+            return failure.result
+        effect = effect_of(decision, EffectContext(self._objects, self.now))
         if isinstance(effect, WriteResult):
             return effect
         writes, settled = (effect.writes, effect.settled) if isinstance(effect, Partly) else (effect, DONE)
@@ -173,22 +173,22 @@ class World:
                 return NO_LONGER_OURS
             self._write(write, names.FIELD_MANAGER)
             self.on_write(Ref(*key_of(write.body)))
-        return failure.told if failure is not None else settled
+        return failure.result if failure is not None else settled
 
     def _look(self) -> None:
         for key in self._objects.take_changed():
-            self._sight.take(key, self._objects.at(key))
+            self._simulated_observer.take(key, self._objects.at(key))
 
     def _write(self, write: Write, by: str) -> Object:
         key = key_of(write.body)
         before = self._objects.at(key)
         stored = self._objects.write(write, self.now)
-        written = Written(key, before, None if write.is_gone else stored, by)
-        told = self._told.get(key[0])
-        if told is None:
-            told = tuple(listener for listener, kinds in self._subscribers if not kinds or key[0] in kinds)
-            self._told[key[0]] = told
-        for each in told:
+        written = ObjectWrite(key, before, None if write.is_gone else stored, by)
+        listeners = self._listeners.get(key[0])
+        if listeners is None:
+            listeners = tuple(listener for listener, kinds in self._subscribers if not kinds or key[0] in kinds)
+            self._listeners[key[0]] = listeners
+        for each in listeners:
             each(written)
         return stored
 

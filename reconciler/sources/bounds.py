@@ -5,7 +5,7 @@ import msgspec
 ENTRY_BYTES = 512  # of a line of a listing, on the average
 
 
-class Bounds(msgspec.Struct, frozen=True):
+class SourceBounds(msgspec.Struct, frozen=True):
     """What is beyond one of these is a Problem that names it, never a part of what was there."""
 
     files: int = 2_000  # policies and templates together

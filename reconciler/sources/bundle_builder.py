@@ -5,16 +5,16 @@ from collections.abc import Sequence
 
 from reconciler.model.bundle import Bundle, Text
 from reconciler.model.problem import Problem
-from reconciler.sources.fault import Fault
-from reconciler.sources.walk import Found
+from reconciler.sources.fault import SourceFault
+from reconciler.sources.walk import BundleFile
 
-Read = tuple[Found, bytes]
+Read = tuple[BundleFile, bytes]
 
 
 def bundled(revision: str, read: Sequence[Read], problems: Sequence[Problem]) -> Bundle:
     """The bundle of a revision; without a name for it, its content names it."""
-    policies = sorted((Text(found.path, content) for found, content in read if found.role == "policy"), key=_path)
-    templates, doubles = _one_a_name([(found, content) for found, content in read if found.role == "template"])
+    policies = sorted((Text(file.path, content) for file, content in read if file.role == "policy"), key=_path)
+    templates, doubles = _one_a_name([(file, content) for file, content in read if file.role == "template"])
     return Bundle(
         revision or f"dir:{_digest(policies, templates)}",
         tuple(policies),
@@ -27,12 +27,12 @@ def _one_a_name(read: Sequence[Read]) -> tuple[list[Text], list[Problem]]:
     """Templates of one name are one where they say the same; else nobody could tell which is meant."""
     first: dict[str, Read] = {}
     problems = []
-    for found, content in sorted(read, key=lambda pair: (pair[0].path, pair[0].file)):
-        known, text = first.setdefault(found.path, (found, content))
+    for file, content in sorted(read, key=lambda pair: (pair[0].path, pair[0].file)):
+        known, text = first.setdefault(file.path, (file, content))
         if text != content:
-            sentence = f"is the template {found.path}, and so is {known.file}, which differs"
-            problems.append(Fault.TWO_OF_ONE_NAME.problem(found.file, sentence, "rename one of them"))
-    texts = [Text(path, content, found.file) for path, (found, content) in sorted(first.items())]
+            sentence = f"is the template {file.path}, and so is {known.file}, which differs"
+            problems.append(SourceFault.TWO_OF_ONE_NAME.problem(file.file, sentence, "rename one of them"))
+    texts = [Text(path, content, bundle_file.file) for path, (bundle_file, content) in sorted(first.items())]
     return texts, problems
 
 

@@ -14,7 +14,7 @@ from threading import Event
 import msgspec
 from watchfiles import watch
 
-from reconciler.sources.bounds import Bounds
+from reconciler.sources.bounds import SourceBounds
 from reconciler.sources.directory import list_directory
 from reconciler.sources.file_names import TEMPLATES_FOLDER
 
@@ -26,7 +26,7 @@ RETRY_SECONDS = 1.0
 LINKS_FOLLOWED = 40  # as the kernel does
 
 
-class Pace(msgspec.Struct, frozen=True):
+class PollInterval(msgspec.Struct, frozen=True):
     """How often a remote is asked: after the interval and up to a tenth more, so that replicas do not ask as one."""
 
     interval_seconds: float
@@ -52,13 +52,13 @@ class Watch(msgspec.Struct, frozen=True):
         return path in self.names or str(Path(path).parent) in self.folders
 
 
-def polled(pace: Pace, stop: Event) -> Iterator[None]:
+def polled(pace: PollInterval, stop: Event) -> Iterator[None]:
     """A round whenever the pace says so, until stopped."""
     while not stop.wait(pace.next_seconds()):
         yield
 
 
-def watched(roots: Sequence[Path], bounds: Bounds, stop: Event) -> Iterator[None]:
+def watched(roots: Sequence[Path], bounds: SourceBounds, stop: Event) -> Iterator[None]:
     """A round whenever what is below the roots may have changed, until stopped."""
     while not stop.is_set():
         try:
@@ -68,7 +68,7 @@ def watched(roots: Sequence[Path], bounds: Bounds, stop: Event) -> Iterator[None
                 yield
 
 
-def watch_of(roots: Sequence[Path], bounds: Bounds) -> Watch:
+def watch_of(roots: Sequence[Path], bounds: SourceBounds) -> Watch:
     """What is to be watched as things are now."""
     _, listing = list_directory(roots, bounds)
     names: set[str] = set()
@@ -76,15 +76,15 @@ def watch_of(roots: Sequence[Path], bounds: Bounds) -> Watch:
         names |= _on_the_way(Path(os.path.abspath(root)))  # noqa: PTH100 - resolve() would lose the links to watch
         names.add(str(Path(os.path.realpath(root.parent), TEMPLATES_FOLDER)))
     folders = {os.path.realpath(folder) for folder in listing.folders}
-    folders |= {str(Path(found.node.real).parent) for found in listing.found}
+    folders |= {str(Path(file.node.real).parent) for file in listing.files}
     return Watch(frozenset(folders), frozenset(names))
 
 
-def _while_it_lasts(now: Watch, roots: Sequence[Path], bounds: Bounds, stop: Event) -> Iterator[None]:
+def _while_it_lasts(now: Watch, roots: Sequence[Path], bounds: SourceBounds, stop: Event) -> Iterator[None]:
     """Rounds until there is something else to watch."""
     is_due = True  # what changed before the watch stood has been told to nobody
     looked = time.monotonic()
-    told = watch(
+    batches = watch(
         *now.places,
         watch_filter=None,
         debounce=LONGEST_MS,
@@ -95,7 +95,7 @@ def _while_it_lasts(now: Watch, roots: Sequence[Path], bounds: Bounds, stop: Eve
         raise_interrupt=False,
         recursive=False,
     )
-    for changes in told:
+    for changes in batches:
         concerned = any(now.concerns(path) for _, path in changes)
         if concerned or is_due or time.monotonic() > looked + LOOK_SECONDS:
             yield

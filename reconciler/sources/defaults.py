@@ -54,13 +54,13 @@ def _folder(name: str) -> Traversable:
 
 
 def _texts(folder: Traversable, prefix: str, ending: str) -> list[Text]:
-    found = []
+    texts = []
     for entry in folder.iterdir():
         if entry.is_dir():
-            found += _texts(entry, f"{prefix}{entry.name}/", ending)
+            texts += _texts(entry, f"{prefix}{entry.name}/", ending)
         elif entry.name.endswith(ending):
-            found.append(Text(prefix + entry.name, entry.read_bytes()))
-    return found
+            texts.append(Text(prefix + entry.name, entry.read_bytes()))
+    return texts
 
 
 def _path(text: Text) -> str:

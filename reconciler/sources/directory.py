@@ -8,12 +8,12 @@ import msgspec
 
 from reconciler.model.bundle import Bundle
 from reconciler.model.problem import Problem
-from reconciler.sources.bounds import Bounds
+from reconciler.sources.bounds import SourceBounds
 from reconciler.sources.bundle_builder import Read, bundled
-from reconciler.sources.fault import Fault
+from reconciler.sources.fault import SourceFault
 from reconciler.sources.file_names import TEMPLATES_FOLDER, shown
 from reconciler.sources.file_tree import Changed, FileTree, node_at
-from reconciler.sources.walk import Listing, Node, Root, TreeWalk, obstacle
+from reconciler.sources.walk import Listing, ResolvedPath, Root, TreeWalk, obstacle
 
 ATTEMPTS = 5
 
@@ -22,7 +22,7 @@ class Start(msgspec.Struct, frozen=True):
     """A path as the user gave it, and what is there."""
 
     given: Path
-    node: Node
+    node: ResolvedPath
 
     @property
     def shown(self) -> str:
@@ -34,7 +34,7 @@ class Start(msgspec.Struct, frozen=True):
         return self.given.parent if self.given.name not in {"", ".."} else self.given / ".."
 
 
-def read_directory(root: Path | Sequence[Path], bounds: Bounds) -> Bundle:
+def read_directory(root: Path | Sequence[Path], bounds: SourceBounds) -> Bundle:
     """All policies below the roots, and all templates of the folders `templates` among and beside them.
 
     A root that is a file is that file alone. A file that changed while it was read is read again with all others.
@@ -44,13 +44,13 @@ def read_directory(root: Path | Sequence[Path], bounds: Bounds) -> Bundle:
         bundle = _read_once(roots, bounds)
         if bundle is not None:
             return bundle
-    file = Start(roots[0], Node("folder")).shown or "."
+    file = Start(roots[0], ResolvedPath("folder")).shown or "."
     sentence = f"changed during each of {ATTEMPTS} attempts to read it"
     remedy = "write the files elsewhere, then swap them in by one rename or one link"
-    return bundled("", [], [Fault.CHANGING.problem(file, sentence, remedy)])
+    return bundled("", [], [SourceFault.CHANGING.problem(file, sentence, remedy)])
 
 
-def list_directory(roots: Sequence[Path], bounds: Bounds) -> tuple[FileTree, Listing]:
+def list_directory(roots: Sequence[Path], bounds: SourceBounds) -> tuple[FileTree, Listing]:
     """All there is to read below the roots, without reading it."""
     starts = [Start(given, _at(given)) for given in roots]
     folders = [start for start in starts if start.node.kind == "folder"]
@@ -67,7 +67,7 @@ def list_directory(roots: Sequence[Path], bounds: Bounds) -> tuple[FileTree, Lis
             walk.add(obstacle(start.shown, start.node))
         else:
             sentence = f"cannot be read: {start.node.detail}"
-            walk.add(Fault.UNREADABLE.problem(start.shown, sentence, "name a folder or a file that is there"))
+            walk.add(SourceFault.UNREADABLE.problem(start.shown, sentence, "name a folder or a file that is there"))
     for templates in beside:
         if templates.node.kind == "folder":
             walk.below(Root("template", templates.node.real, templates.shown))
@@ -76,30 +76,30 @@ def list_directory(roots: Sequence[Path], bounds: Bounds) -> tuple[FileTree, Lis
     return tree, walk.listing()
 
 
-def _read_once(roots: Sequence[Path], bounds: Bounds) -> Bundle | None:
+def _read_once(roots: Sequence[Path], bounds: SourceBounds) -> Bundle | None:
     """The bundle, or None if anything moved meanwhile."""
     tree, listing = list_directory(roots, bounds)
     read: list[Read] = []
     problems: list[Problem] = []
-    for found in listing.found:
+    for file in listing.files:
         try:
-            read.append((found, tree.read(found)))
+            read.append((file, tree.read(file)))
         except Changed:
             return None
         except OSError as error:
-            problems.append(obstacle(found.file, Node("broken", detail=error.strerror or str(error))))
+            problems.append(obstacle(file.file, ResolvedPath("broken", detail=error.strerror or str(error))))
     _, afterwards = list_directory(roots, bounds)
     return bundled("", read, [*listing.problems, *problems]) if afterwards == listing else None
 
 
-def _at(given: Path) -> Node:
+def _at(given: Path) -> ResolvedPath:
     """What the user named; a link there may lead anywhere, since the user named it."""
     try:
         return node_at(os.path.realpath(given, strict=True))
     except OSError as error:
-        return Node("broken", detail=error.strerror or str(error))
+        return ResolvedPath("broken", detail=error.strerror or str(error))
     except ValueError as error:  # a NUL in the path
-        return Node("broken", detail=str(error))
+        return ResolvedPath("broken", detail=str(error))
 
 
 def _templates_beside(start: Start) -> Start | None:

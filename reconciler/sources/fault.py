@@ -5,7 +5,7 @@ from enum import Enum
 from reconciler.model.problem import Problem
 
 
-class Fault(Enum):
+class SourceFault(Enum):
     """The value is the code and the title."""
 
     UNREADABLE = ("RC501", "A path cannot be read")

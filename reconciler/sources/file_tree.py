@@ -6,7 +6,7 @@ import stat
 from itertools import islice
 from pathlib import Path, PurePath
 
-from reconciler.sources.walk import Found, Node
+from reconciler.sources.walk import BundleFile, ResolvedPath
 
 CALLED = (
     (stat.S_ISFIFO, "a FIFO"),
@@ -36,7 +36,7 @@ class FileTree:
         with os.scandir(folder) as entries:
             return [entry.name for entry in islice(entries, most)]
 
-    def look(self, folder: str, name: str) -> Node:
+    def look(self, folder: str, name: str) -> ResolvedPath:
         path = Path(folder, name)
         try:
             points_to = str(path.readlink()) if path.is_symlink() else ""
@@ -44,50 +44,50 @@ class FileTree:
         except OSError as error:
             return self._unresolved(path, error)
         if points_to and self._area(real) is None:
-            return Node("outside", detail=points_to)
+            return ResolvedPath("outside", detail=points_to)
         return node_at(real)
 
-    def read(self, found: Found) -> bytes:
+    def read(self, bundle_file: BundleFile) -> bytes:
         """The content that was listed; raises Changed if it is another by now, OSError if it can't be read."""
-        area = self._area(found.node.real)
+        area = self._area(bundle_file.node.real)
         if area is None:
             raise Changed
-        descriptor = _open_below(area, PurePath(found.node.real).relative_to(area).parts)
+        descriptor = _open_below(area, PurePath(bundle_file.node.real).relative_to(area).parts)
         with open(descriptor, "rb") as file:  # noqa: PTH123 - by descriptor: a path could be another file by now
-            if _stamp(os.fstat(descriptor)) != found.node.stamp:
+            if _stamp(os.fstat(descriptor)) != bundle_file.node.stamp:
                 raise Changed
-            content = file.read(found.node.size_bytes + 1)
-            if _stamp(os.fstat(descriptor)) != found.node.stamp or len(content) != found.node.size_bytes:
+            content = file.read(bundle_file.node.size_bytes + 1)
+            if _stamp(os.fstat(descriptor)) != bundle_file.node.stamp or len(content) != bundle_file.node.size_bytes:
                 raise Changed
             return content
 
-    def _unresolved(self, path: Path, error: OSError) -> Node:
+    def _unresolved(self, path: Path, error: OSError) -> ResolvedPath:
         """A link that leads nowhere may still lead out."""
         try:
             points_to = str(path.readlink())
             if self._area(os.path.realpath(path)) is None:
-                return Node("outside", detail=points_to)
+                return ResolvedPath("outside", detail=points_to)
         except OSError:
             points_to = ""
         reason = error.strerror or str(error)
-        return Node("broken", detail=f"a link to {points_to}: {reason}" if points_to else reason)
+        return ResolvedPath("broken", detail=f"a link to {points_to}: {reason}" if points_to else reason)
 
     def _area(self, real: str) -> str | None:
         return next((area for area in self._areas if PurePath(real).is_relative_to(area)), None)
 
 
-def node_at(real: str) -> Node:
+def node_at(real: str) -> ResolvedPath:
     """What is at a path that has no links in it."""
     try:
         status = os.lstat(real)
     except OSError as error:
-        return Node("broken", real, detail=error.strerror or str(error))
+        return ResolvedPath("broken", real, detail=error.strerror or str(error))
     if stat.S_ISDIR(status.st_mode):
-        return Node("folder", real)
+        return ResolvedPath("folder", real)
     if stat.S_ISREG(status.st_mode):
-        return Node("file", real, status.st_size, _stamp(status))
+        return ResolvedPath("file", real, status.st_size, _stamp(status))
     called = (word for is_kind, word in CALLED if is_kind(status.st_mode))
-    return Node("special", real, detail=next(called, "of an unknown kind"))
+    return ResolvedPath("special", real, detail=next(called, "of an unknown kind"))
 
 
 def _stamp(status: os.stat_result) -> tuple[int, ...]:

@@ -19,12 +19,12 @@ import msgspec
 from reconciler.model.bundle import Bundle
 from reconciler.model.last_change import LastChange
 from reconciler.model.origin import Origin
-from reconciler.sources.bounds import Bounds
-from reconciler.sources.fault import Fault, Refused
+from reconciler.sources.bounds import SourceBounds
+from reconciler.sources.fault import Refused, SourceFault
 from reconciler.sources.file_names import shown
 from reconciler.sources.line_history import MOST_LINES, LineHistory
 from reconciler.sources.repository import in_process
-from reconciler.sources.repository.address import COMMIT, Address, check_revision, parse_address
+from reconciler.sources.repository.address import COMMIT, RepositoryAddress, check_revision, parse_address
 from reconciler.sources.repository.cache import Fetch, GitCache, commit_of
 from reconciler.sources.repository.commit import Commit
 from reconciler.sources.repository.commits import Commits, GitCommits
@@ -55,7 +55,7 @@ class Access(msgspec.Struct, frozen=True):
 NO_ACCESS = Access()  # enough for a repository on disk
 
 
-def read_revision(place: GitPlace, bounds: Bounds, access: Access = NO_ACCESS) -> Bundle:
+def read_revision(place: GitPlace, bounds: SourceBounds, access: Access = NO_ACCESS) -> Bundle:
     """The bundle whose revision is the full id of the commit; with problems and nothing else where it can't be read."""
     try:
         address = parse_address(place.repository)
@@ -71,7 +71,7 @@ def read_revision(place: GitPlace, bounds: Bounds, access: Access = NO_ACCESS) -
 
 
 def last_changes(
-    place: GitPlace, origins: Sequence[Origin], bounds: Bounds, access: Access = NO_ACCESS
+    place: GitPlace, origins: Sequence[Origin], bounds: SourceBounds, access: Access = NO_ACCESS
 ) -> tuple[LastChange, ...]:
     """Who last changed some lines of a revision, as far as the commits that are there tell: no more is fetched for it
     than was for reading them. Where nothing can be told, nothing is: nobody asked for the history alone."""
@@ -113,7 +113,7 @@ def opened(fetch: Fetch, access: Access, session: Session) -> Iterator[tuple[Rep
             yield Repository(_git_dir(fetch.address, session)), fetch.revision
         elif access.cache is None:
             sentence = "cannot be fetched, as no cache folder is named"
-            raise session.refuse(Fault.GIT_FAILED, sentence, "name a cache folder")
+            raise session.refuse(SourceFault.GIT_FAILED, sentence, "name a cache folder")
         else:
             with GitCache(access.cache).fetched(fetch, session) as (git_dir, identity):
                 yield Repository(git_dir, is_ours=True), identity
@@ -129,7 +129,7 @@ def _bundle(repository: Repository, revision: str, path: str, session: Session) 
     return Commit(GitObjects(repository, session), identity, session).bundle(path)
 
 
-def _git_dir(address: Address, session: Session) -> str:
+def _git_dir(address: RepositoryAddress, session: Session) -> str:
     """Git must not look for one itself: what it finds above could be anybody's."""
     folder = Path(os.path.realpath(address.location))
     if (folder / ".git").is_dir() or (folder / ".git").is_file():
@@ -137,12 +137,14 @@ def _git_dir(address: Address, session: Session) -> str:
     if (folder / "HEAD").is_file() and (folder / "objects").is_dir():
         return str(folder)
     sentence = "is no Git repository"
-    raise session.refuse(Fault.GIT_FAILED, sentence, "name the top folder of a work tree, or a bare repository")
+    raise session.refuse(SourceFault.GIT_FAILED, sentence, "name the top folder of a work tree, or a bare repository")
 
 
 def _checked_path(path: str, session: Session) -> str:
     parts = [part for part in path.split("/") if part not in {"", "."}]
     if path.startswith("/") or ".." in parts or shown(path) != path:
         sentence = f"'{shown(path)}' is no path within a repository"
-        raise session.refuse(Fault.UNREADABLE, sentence, "give it from the top of the repository, such as policies")
+        raise session.refuse(
+            SourceFault.UNREADABLE, sentence, "give it from the top of the repository, such as policies"
+        )
     return "/".join(parts)

@@ -29,7 +29,7 @@ MOST_COMPARED = 1_000_000  # pairs of lines
 LONGEST_TEXT = 200  # characters of a name or a subject
 
 
-class _Place(msgspec.Struct, frozen=True):
+class _BlobLine(msgspec.Struct, frozen=True):
     """A line of a file as one commit has it: `file` is the id of the blob, `line` counts from 0."""
 
     commit: str
@@ -54,18 +54,18 @@ class LineHistory:
                 return None
         except (Refused, Unfit):
             return LastChange(origin, unknown_before=origin.revision)
-        place = _Place(origin.revision, file, origin.line - 1)
+        place = _BlobLine(origin.revision, file, origin.line - 1)
         for _ in range(MOST_COMMITS):
             try:
                 before = self._before(place, origin.file)
                 if before is None:
-                    return self._told(origin, place.commit)
+                    return self._last_change(origin, place.commit)
             except Exception:  # noqa: BLE001 - what a broken commit does to the library is of any class
                 break
             place = before
         return LastChange(origin, unknown_before=place.commit)
 
-    def _before(self, place: _Place, path: str) -> _Place | None:
+    def _before(self, place: _BlobLine, path: str) -> _BlobLine | None:
         """Where the line comes from, one commit earlier; None where the commit wrote it."""
         if time.monotonic() > self._until:
             raise Unfit("it takes long")
@@ -73,12 +73,12 @@ class LineHistory:
         files = [(parent, self._commits.file_at(parent, path)) for parent in parents]
         for parent, file in files:
             if file == place.file:
-                return _Place(parent, file, place.line)
+                return _BlobLine(parent, file, place.line)
         for parent, file in files:
             if file:
                 line = place_before(self._lines_of(place.file), self._lines_of(file), place.line)
                 if line is not None:
-                    return _Place(parent, file, line)
+                    return _BlobLine(parent, file, line)
         return None
 
     def _lines_of(self, file: str) -> list[bytes]:
@@ -88,7 +88,7 @@ class LineHistory:
             self._lines[file] = self._commits.contents([file], self._largest_bytes)[file].splitlines()
         return self._lines[file]
 
-    def _told(self, origin: Origin, commit: str) -> LastChange:
+    def _last_change(self, origin: Origin, commit: str) -> LastChange:
         written = self._commits.written(commit)
         return LastChange(origin, commit, _short(written.author), _day(written.seconds), _short(written.subject))
 

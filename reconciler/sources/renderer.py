@@ -35,7 +35,7 @@ REMEDY = "render less, or in fewer steps"
 OUT_OF_TIME = frozenset({signal.SIGXCPU, signal.SIGPROF, signal.SIGVTALRM})
 
 
-class Bounds(msgspec.Struct, frozen=True):
+class RenderBounds(msgspec.Struct, frozen=True):
     """What one call, and one rendering of it, may take."""
 
     call_seconds: float = 10
@@ -61,8 +61,8 @@ class Answer(msgspec.Struct, frozen=True):
 class BoundedRenderer:
     """A Renderer whose time and memory are bounded."""
 
-    def __init__(self, bounds: Bounds | None = None) -> None:
-        self._bounds = bounds or Bounds()
+    def __init__(self, bounds: RenderBounds | None = None) -> None:
+        self._bounds = bounds or RenderBounds()
 
     def render(self, templates: Sequence[Text], requests: Sequence[RenderRequest]) -> tuple[Rendering, ...]:
         """One rendering a request, in order."""
@@ -72,7 +72,7 @@ class BoundedRenderer:
 class _Call:
     """Owner of what is known while one call of `render` lasts."""
 
-    def __init__(self, templates: TemplateTexts, requests: Sequence[RenderRequest], bounds: Bounds) -> None:
+    def __init__(self, templates: TemplateTexts, requests: Sequence[RenderRequest], bounds: RenderBounds) -> None:
         self._templates = templates
         self._requests = requests
         self._bounds = bounds
@@ -94,15 +94,15 @@ class _Call:
             self._begun = self._was_told = False
             ending = self._round(waiting, share_seconds, deadline)
             if not self._begun and ending.why != "overdue":
-                told = f"the process that renders templates could not be started {ending.detail}".strip()
-                self._give_up(told, "see whether memory or processes are short on this machine")
+                text = f"the process that renders templates could not be started {ending.detail}".strip()
+                self._give_up(text, "see whether memory or processes are short on this machine")
             elif (
                 ending.why != "overdue" and not self._was_told and (left := [i for i in waiting if i not in self._done])
             ):
-                self._fail(left[0], f"rendering this takes {_what(ending)}", REMEDY)
+                self._fail(left[0], f"rendering this takes {_ending_text(ending)}", REMEDY)
             share_seconds = max(share_seconds / 2, self._bounds.least_share_seconds)
-        told = f"the {self._bounds.call_seconds:g} s that all renderings may take were over before this one was done"
-        self._give_up(told, "look first at the others that take too much")
+        text = f"the {self._bounds.call_seconds:g} s that all renderings may take were over before this one was done"
+        self._give_up(text, "look first at the others that take too much")
         return tuple(self._done[index] for index in range(len(self._requests)))
 
     def _waiting(self) -> list[int]:
@@ -118,11 +118,11 @@ class _Call:
             "rendering_bytes": self._bounds.rendering_bytes,
             "rendering_lines": self._bounds.rendering_lines,
         }
-        asked = [
+        requested = [
             {"index": index, "template": self._requests[index].template, "values": self._requests[index].values}
             for index in waiting
         ]
-        job = {"templates": self._templates.texts, "broken": self._templates.broken, "requests": asked}
+        job = {"templates": self._templates.texts, "broken": self._templates.broken, "requests": requested}
         exchange = Exchange(
             command=(sys.executable, *ISOLATED, "-c", BEGIN, CHILD, *_folders()),
             environment=ENVIRONMENT,
@@ -174,7 +174,7 @@ class _Call:
             self._fail(index, sentence, remedy)
 
 
-def _what(ending: Ending) -> str:
+def _ending_text(ending: Ending) -> str:
     if ending.why == "flooded":
         return "more output than it may have"
     if ending.signal in OUT_OF_TIME:

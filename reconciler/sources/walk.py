@@ -9,8 +9,8 @@ from typing import Literal, Protocol
 import msgspec
 
 from reconciler.model.problem import Problem
-from reconciler.sources.bounds import Bounds
-from reconciler.sources.fault import Fault
+from reconciler.sources.bounds import SourceBounds
+from reconciler.sources.fault import SourceFault
 from reconciler.sources.file_names import (
     LONGEST_NAME,
     TEMPLATES_FOLDER,
@@ -28,7 +28,7 @@ TOO_LARGE_REMEDY = "split it, or move it out of the policies"
 LINK_REMEDY = "put the file itself there, or name the folder it lies in as a further path"
 
 
-class Node(msgspec.Struct, frozen=True):
+class ResolvedPath(msgspec.Struct, frozen=True):
     """What a name stands for, links followed."""
 
     kind: Kind
@@ -45,7 +45,7 @@ class Tree(Protocol):
         """Names in a real folder, no more than asked for; raises OSError with the reason where it can't be read."""
         ...
 
-    def look(self, folder: str, name: str) -> Node:
+    def look(self, folder: str, name: str) -> ResolvedPath:
         """What a name in a real folder stands for."""
         ...
 
@@ -59,19 +59,19 @@ class Root(msgspec.Struct, frozen=True):
     depth: int = 0
 
 
-class Found(msgspec.Struct, frozen=True):
+class BundleFile(msgspec.Struct, frozen=True):
     """A file to read: `path` is what the bundle calls it, `file` what problems call it."""
 
     role: Role
     path: str
     file: str
-    node: Node
+    node: ResolvedPath
 
 
 class Listing(msgspec.Struct, frozen=True):
     """All there is to read, and all that is wrong with it; two that are equal saw the same tree."""
 
-    found: tuple[Found, ...]
+    files: tuple[BundleFile, ...]
     problems: tuple[Problem, ...]
     folders: tuple[str, ...]
 
@@ -79,14 +79,14 @@ class Listing(msgspec.Struct, frozen=True):
 class TreeWalk:
     """Owner of what one walk has found so far."""
 
-    def __init__(self, tree: Tree, bounds: Bounds) -> None:
+    def __init__(self, tree: Tree, bounds: SourceBounds) -> None:
         self._tree = tree
         self._bounds = bounds
-        self._found: list[Found] = []
+        self._files: list[BundleFile] = []
         self._problems: list[Problem] = []
         self._folders: list[str] = []
         self._template_folders: set[str] = set()
-        self._looked: dict[tuple[str, str], Node] = {}  # links can lead to the same name many times
+        self._looked: dict[tuple[str, str], ResolvedPath] = {}  # links can lead to the same name many times
         self._entries = 0
         self._called = ""  # what a problem of the whole stands against: the first root
 
@@ -98,18 +98,18 @@ class TreeWalk:
         self._called = self._called or root.shown
         self._root(root, frozenset())
 
-    def single(self, path: str, node: Node) -> None:
+    def single(self, path: str, node: ResolvedPath) -> None:
         """Takes in one file that was named itself."""
         self._called = self._called or path
-        self._found.append(Found("policy", path, path, node))
+        self._files.append(BundleFile("policy", path, path, node))
 
     def listing(self) -> Listing:
         if self._entries > self._bounds.entries:
             return Listing((), tuple(self._problems), tuple(self._folders))
         # Roots may overlap; what both found under one name is one file.
-        found = {(one.role, one.path, one.file): one for one in self._found}
+        files = {(one.role, one.path, one.file): one for one in self._files}
         problems = dict.fromkeys(self._problems)
-        listing = Listing(tuple(found.values()), tuple(problems), tuple(self._folders))
+        listing = Listing(tuple(files.values()), tuple(problems), tuple(self._folders))
         return within(listing, self._bounds, self._called or ".")
 
     def _root(self, root: Root, above: frozenset[str]) -> None:
@@ -126,7 +126,7 @@ class TreeWalk:
         try:
             names = self._tree.names(real, self._bounds.entries + 1 - self._entries)
         except OSError as error:
-            self.add(obstacle(file, Node("broken", detail=error.strerror or str(error))))
+            self.add(obstacle(file, ResolvedPath("broken", detail=error.strerror or str(error))))
             return
         self._entries += len(names)
         if self._entries > self._bounds.entries:
@@ -141,7 +141,7 @@ class TreeWalk:
     def _too_many_names(self, root: Root) -> None:
         sentence = f"holds more than {self._bounds.entries:,} names, folders within and what links lead to included"
         remedy = "name a folder that holds only policies, and let no links multiply it"
-        self.add(Fault.TOO_MUCH.problem(root.shown or ".", sentence, remedy))
+        self.add(SourceFault.TOO_MUCH.problem(root.shown or ".", sentence, remedy))
 
     def _name(self, root: Root, folder: str, inner: tuple[str, ...], above: frozenset[str]) -> None:
         name = inner[-1]
@@ -152,22 +152,22 @@ class TreeWalk:
         if fault := name_fault(name):
             called = shown(joined(root.shown, *inner[:-1], name[:LONGEST_NAME]))
             remedy = "rename it: short, UTF-8, without control characters"
-            self.add(Fault.BAD_NAME.problem(called, f"the name {fault}", remedy))
+            self.add(SourceFault.BAD_NAME.problem(called, f"the name {fault}", remedy))
             return
         file = joined(root.shown, *inner)
         if node.kind == "folder":
             self._inner_folder(root, node, inner, above)
         elif node.kind == "file":
-            self._found.append(Found(root.role, self._path(root, inner), file, node))
+            self._files.append(BundleFile(root.role, self._path(root, inner), file, node))
         else:
             self.add(obstacle(file, node))
 
-    def _inner_folder(self, root: Root, node: Node, inner: tuple[str, ...], above: frozenset[str]) -> None:
+    def _inner_folder(self, root: Root, node: ResolvedPath, inner: tuple[str, ...], above: frozenset[str]) -> None:
         file = joined(root.shown, *inner)
         depth = root.depth + len(inner)
         if depth > self._bounds.depth:
             sentence = f"is {depth} folders deep, and a bundle may be {self._bounds.depth} deep"
-            self.add(Fault.TOO_MUCH.problem(file, sentence, "move the policies up"))
+            self.add(SourceFault.TOO_MUCH.problem(file, sentence, "move the policies up"))
         elif node.real in above:
             return
         elif inner[-1] == TEMPLATES_FOLDER and root.role == "policy":
@@ -180,43 +180,45 @@ class TreeWalk:
         return joined(root.shown, *inner) if root.role == "policy" else "/".join(inner)
 
 
-def obstacle(file: str, node: Node) -> Problem:
+def obstacle(file: str, node: ResolvedPath) -> Problem:
     """What to say of a name that is neither a file nor a folder."""
     detail = shown(node.detail)
     if node.kind == "outside":
         sentence = f"is a link to {detail}, outside of what is read"
-        return Fault.LINK_LEAVES.problem(file, sentence, LINK_REMEDY)
+        return SourceFault.LINK_LEAVES.problem(file, sentence, LINK_REMEDY)
     if node.kind == "submodule":
         sentence = "is a submodule, and what it holds is in another repository"
-        return Fault.KEPT_ELSEWHERE.problem(file, sentence, "commit the policies themselves")
+        return SourceFault.KEPT_ELSEWHERE.problem(file, sentence, "commit the policies themselves")
     if node.kind == "omitted":
-        return Fault.TOO_MUCH.problem(file, f"has {detail}", TOO_LARGE_REMEDY)
+        return SourceFault.TOO_MUCH.problem(file, f"has {detail}", TOO_LARGE_REMEDY)
     if node.kind == "special":
-        return Fault.NOT_A_FILE.problem(file, f"is {detail}, not a file", "put a regular file there, or take it away")
-    return Fault.UNREADABLE.problem(file, f"cannot be read: {detail}", "make it readable, or take it away")
+        return SourceFault.NOT_A_FILE.problem(
+            file, f"is {detail}, not a file", "put a regular file there, or take it away"
+        )
+    return SourceFault.UNREADABLE.problem(file, f"cannot be read: {detail}", "make it readable, or take it away")
 
 
-def within(listing: Listing, bounds: Bounds, called: str) -> Listing:
+def within(listing: Listing, bounds: SourceBounds, called: str) -> Listing:
     """The listing without what is too large; beyond a bound of the whole, nothing of it is left to read."""
     problems = list(listing.problems)
-    found = []
-    for one in listing.found:
+    files = []
+    for one in listing.files:
         if one.node.size_bytes <= bounds.file_bytes:
-            found.append(one)
+            files.append(one)
             continue
         sentence = f"has {one.node.size_bytes:,} bytes, and a file may have {bounds.file_bytes:,}"
-        problems.append(Fault.TOO_MUCH.problem(one.file, sentence, TOO_LARGE_REMEDY))
-    total_bytes = sum(one.node.size_bytes for one in found)
+        problems.append(SourceFault.TOO_MUCH.problem(one.file, sentence, TOO_LARGE_REMEDY))
+    total_bytes = sum(one.node.size_bytes for one in files)
     remedy = "name a folder that holds only policies"
-    if len(found) > bounds.files:
-        sentence = f"holds {len(found):,} files, and a bundle may have {bounds.files:,}"
-        problems.append(Fault.TOO_MUCH.problem(called, sentence, remedy))
+    if len(files) > bounds.files:
+        sentence = f"holds {len(files):,} files, and a bundle may have {bounds.files:,}"
+        problems.append(SourceFault.TOO_MUCH.problem(called, sentence, remedy))
     if total_bytes > bounds.total_bytes:
         sentence = f"holds {total_bytes:,} bytes in all, and a bundle may have {bounds.total_bytes:,}"
-        problems.append(Fault.TOO_MUCH.problem(called, sentence, remedy))
-    if len(found) > bounds.files or total_bytes > bounds.total_bytes:
-        found = []
-    return Listing(tuple(found), tuple(problems), listing.folders)
+        problems.append(SourceFault.TOO_MUCH.problem(called, sentence, remedy))
+    if len(files) > bounds.files or total_bytes > bounds.total_bytes:
+        files = []
+    return Listing(tuple(files), tuple(problems), listing.folders)
 
 
 def joined(*parts: str) -> str:
@@ -225,7 +227,7 @@ def joined(*parts: str) -> str:
     return "/".join([part.rstrip("/") if part != "/" else "" for part in named[:-1]] + named[-1:])
 
 
-def _matters(role: Role, name: str, node: Node) -> bool:
+def _matters(role: Role, name: str, node: ResolvedPath) -> bool:
     """Whether it could hold policies. What lies outside is not even looked at, so it may be a folder if named so."""
     if node.kind in {"folder", "submodule"} or (node.kind in {"outside", "broken"} and "." not in name):
         return True

@@ -12,16 +12,16 @@ from typing import Protocol
 import msgspec
 
 from reconciler.model.bundle import Bundle
-from reconciler.sources.bounds import Bounds
-from reconciler.sources.change_triggers import RETRY_SECONDS, Pace, polled, watched
+from reconciler.sources.bounds import SourceBounds
+from reconciler.sources.change_triggers import RETRY_SECONDS, PollInterval, polled, watched
 from reconciler.sources.directory import read_directory
-from reconciler.sources.fault import Fault
+from reconciler.sources.fault import SourceFault
 from reconciler.sources.git import Access, GitPlace, read_revision
 
 STOP_SECONDS = 2.0
 
 
-class Place(Protocol):
+class BundleOrigin(Protocol):
     """Where a bundle can be read again and again; setting the event calls off what goes on."""
 
     def read(self, stop: Event) -> Bundle:
@@ -37,7 +37,7 @@ class WatchedFolders(msgspec.Struct, frozen=True):
     """Folders and files on disk, read when the kernel tells of a change."""
 
     roots: tuple[Path, ...]
-    bounds: Bounds
+    bounds: SourceBounds
 
     def read(self, stop: Event) -> Bundle:
         return read_directory(self.roots, self.bounds)
@@ -50,9 +50,9 @@ class PolledRepository(msgspec.Struct, frozen=True):
     """A revision, usually a branch, asked for at a pace; nothing is fetched while it stays the same."""
 
     place: GitPlace
-    bounds: Bounds
+    bounds: SourceBounds
     access: Access
-    pace: Pace
+    pace: PollInterval
 
     def read(self, stop: Event) -> Bundle:
         return read_revision(self.place, self.bounds, msgspec.structs.replace(self.access, cancelled=stop))
@@ -61,15 +61,17 @@ class PolledRepository(msgspec.Struct, frozen=True):
         return polled(self.pace, stop)
 
 
-class Watched:
+class WatchedSource:
     """A Source. `judge` says whether a whole bundle is good; `on_change` is told, on the thread, that there is news:
     another latest bundle, or another one refused."""
 
-    def __init__(self, place: Place, judge: Callable[[Bundle], bool], on_change: Callable[[], None]) -> None:
+    def __init__(self, place: BundleOrigin, judge: Callable[[Bundle], bool], on_change: Callable[[], None]) -> None:
         self._place = place
         self._judge = judge
         self._on_change = on_change
-        self._latest = _nothing(Fault.NOTHING_GOOD_YET, "no good policies have been read yet", "see what was refused")
+        self._latest = _nothing(
+            SourceFault.NOTHING_GOOD_YET, "no good policies have been read yet", "see what was refused"
+        )
         self._refused: Bundle | None = None
         self._has_read = Event()
         self._stop = Event()
@@ -132,9 +134,9 @@ class Watched:
 def _broke_off(error: Exception) -> Bundle:
     sentence = f"reading the policies broke off: {type(error).__name__}: {error}"
     return _nothing(
-        Fault.BROKE_OFF, sentence, "report this as a mistake of the program; the last good policies stay in force"
+        SourceFault.BROKE_OFF, sentence, "report this as a mistake of the program; the last good policies stay in force"
     )
 
 
-def _nothing(fault: Fault, sentence: str, remedy: str) -> Bundle:
+def _nothing(fault: SourceFault, sentence: str, remedy: str) -> Bundle:
     return Bundle("", (), problems=(fault.problem("", sentence, remedy),))

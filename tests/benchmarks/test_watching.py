@@ -19,8 +19,8 @@ import pytest
 
 from reconciler.kube.api_server import Stream
 from reconciler.kube.client import Client
-from reconciler.kube.observe import Observer, Scope, observe_once
-from reconciler.model.cluster.kinds import SEEN
+from reconciler.kube.observe import ObservedScope, Observer, observe_once
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from tests.lab import identities
 from tests.lab.lab import Lab
 from tests.lab.places import REPOSITORY
@@ -31,8 +31,8 @@ from tests.unit.lab.proxy_stage import write_papers
 RATE, SECONDS = 1_000, 60
 LEASES, LIVE_SECONDS = 200, 20
 SETTLE_SECONDS = 0.1  # as the loop does between two looks
-TOLD = Scope(seen=tuple(each for each in SEEN if each.field in {"nodes", "pods", "budgets"}))
-LIVE = Scope(seen=tuple(each for each in SEEN if each.field == "leases"))
+TOLD = ObservedScope(kinds=tuple(each for each in RESOURCE_KINDS if each.field in {"nodes", "pods", "budgets"}))
+LIVE = ObservedScope(kinds=tuple(each for each in RESOURCE_KINDS if each.field == "leases"))
 
 
 class Counting(Client):
@@ -63,7 +63,7 @@ class Minute:
     differing: int
 
 
-def observed_while(client: Counting, scope: Scope, process: "subprocess.Popen[str]") -> Minute:
+def observed_while(client: Counting, scope: ObservedScope, process: "subprocess.Popen[str]") -> Minute:
     """Looks at each change until the process has said a line."""
     changed = threading.Event()
     observer = Observer(client, scope, on_change=changed.set)
@@ -85,7 +85,7 @@ def observed_while(client: Counting, scope: Scope, process: "subprocess.Popen[st
             looks, longest = looks + 1, max(longest, time.perf_counter() - looked)
             time.sleep(SETTLE_SECONDS)
     seconds, spent = time.monotonic() - began, time.process_time() - spent
-    listed = seen_by(observe_once(client, scope.namespace, scope.seen))
+    listed = seen_by(observe_once(client, scope.namespace, scope.kinds))
     seen = seen_by(observer.observe())
     observer.stop()
     figures: dict[str, float | int | str] = {

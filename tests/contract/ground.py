@@ -6,8 +6,8 @@ from typing import Any, Protocol, cast
 
 import msgspec
 
-from reconciler.kube.api_server import JSON, Answer, Request
-from reconciler.kube.apply.executor import Executor, Limits
+from reconciler.kube.api_server import JSON, ApiRequest, ApiResponse
+from reconciler.kube.apply.executor import Executor, WriteLimits
 from reconciler.kube.apply.resource_paths import kind_of
 from reconciler.kube.client import Client
 from reconciler.model.names import LEASES_NAMESPACE
@@ -126,12 +126,12 @@ class Counted:
     def __init__(self, client: Client) -> None:
         self.client = client
         self.writes = 0
-        self.before: Callable[[Request], None] | None = None
+        self.before: Callable[[ApiRequest], None] | None = None
 
-    def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> Answer:
+    def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> ApiResponse:
         return self.client.get(path, query, accept)
 
-    def send(self, request: Request) -> Answer:
+    def send(self, request: ApiRequest) -> ApiResponse:
         if "/events.k8s.io/" not in request.path:
             self.writes += 1
             if self.before:
@@ -149,7 +149,7 @@ class Real:
         for each in self.limits:
             lab.admin.apply(each)
         limited(lab.admin, Api(lab.admin.url, lab.admin.authority, Credential(token=token_of(lab.admin))))
-        self.applying = Executor(self.server, limits=Limits(writes_per_second=500.0, burst=500))
+        self.applying = Executor(self.server, limits=WriteLimits(writes_per_second=500.0, burst=500))
 
     @property
     def writes(self) -> int:

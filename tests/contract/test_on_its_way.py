@@ -6,10 +6,10 @@ from urllib.parse import urlencode
 import msgspec
 import pytest
 
-from reconciler.kube.api_server import Request
+from reconciler.kube.api_server import ApiRequest
 from reconciler.kube.apply.executor import Executor
 from reconciler.kube.cluster import LiveCluster
-from reconciler.kube.watch.reflector import Pace
+from reconciler.kube.watch.reflector import ReflectorTiming
 from reconciler.model import names
 from reconciler.model.plan.action import Act, Annotate, Apply, Delete, Evict, Label, Leaver, Preconditions, Ref, Taint
 from reconciler.model.plan.decision import Decision
@@ -24,7 +24,7 @@ from tests.lab.proxy.faults import Act as Disturbance
 from tests.lab.proxy.faults import Answer, Cut, Fault, LoseAnswer, Match
 from tests.stages.observing import Watched
 
-QUICK = Pace(absent_seconds=0.2)
+QUICK = ReflectorTiming(absent_seconds=0.2)
 TAINT = Taint(key=names.DRAINING, value="1795013520", effect="NoSchedule")
 
 
@@ -92,7 +92,7 @@ def test_a_rival_between_the_look_and_the_write_keeps_its_taint(ground: Real) ->
     ref = ground.put(objects.node("a"))
     theirs = {"key": "example.com/rival", "effect": "NoSchedule"}
 
-    def rival(request: Request) -> None:
+    def rival(request: ApiRequest) -> None:
         ground.server.before = None
         found = ground.get(ref)
         assert found
@@ -110,7 +110,7 @@ def test_a_rival_between_the_look_and_the_write_keeps_its_taint(ground: Real) ->
 def test_another_of_its_name_that_comes_between_is_not_deleted(ground: Real) -> None:
     ref = ground.put(objects.priority("a"))
 
-    def rival(request: Request) -> None:
+    def rival(request: ApiRequest) -> None:
         ground.server.before = None
         ground.admin.delete("priorityclasses", "a")
         ground.put(objects.priority("a"))

@@ -9,8 +9,8 @@ import yaml
 from reconciler.kube.client import Client, connect
 from reconciler.kube.observe import observe_once
 from reconciler.kube.watch import list_pages
-from reconciler.kube.watch.reflector import Pace
-from reconciler.model.cluster.kinds import SEEN
+from reconciler.kube.watch.reflector import ReflectorTiming
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.observed import Observed
 from reconciler.policy.rules.kinds.gpu_pool import GPU_POOL
 from tests.lab import capacity, fleet, identities
@@ -23,7 +23,7 @@ from tests.stages.observing import Watched, client_of
 
 OUR_DEFINITION = "gpupools.gpu.scheduling"
 GPU_POOLS = f"/apis/gpu.scheduling/v1/{OUR_DEFINITION.partition('.')[0]}"
-QUICK = Pace(absent_seconds=0.2)
+QUICK = ReflectorTiming(absent_seconds=0.2)
 
 
 @pytest.fixture
@@ -211,7 +211,7 @@ def test_threads_end_with_their_observer(client: Client) -> None:
     with Watched(client, QUICK) as watched:
         watched.synced()
         running = [each for each in threading.enumerate() if each.name.startswith("watch ")]
-    assert len(running) == len(SEEN)
+    assert len(running) == len(RESOURCE_KINDS)
     assert not any(each.is_alive() for each in running)
 
 

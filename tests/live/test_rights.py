@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.model.cluster.kinds import SEEN, ResourceKind
+from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
 from tests.lab import capacity, fleet
 from tests.lab.api import Api, Manifest
 from tests.lab.identities import NAMESPACE
@@ -65,7 +65,9 @@ def home_of(admin: Api, seen: ResourceKind, namespace: str = HOME) -> str:
 
 
 def test_every_kind_can_be_listed_but_the_node_classes_of_other_clouds(cluster: Lab, looking: Api) -> None:
-    codes = {(seen.kind, seen.title): looking.request("GET", home_of(cluster.admin, seen)).code for seen in SEEN}
+    codes = {
+        (seen.kind, seen.title): looking.request("GET", home_of(cluster.admin, seen)).code for seen in RESOURCE_KINDS
+    }
     refused = {kind for (kind, _), code in codes.items() if code == 403}
     assert refused == {"EC2NodeClass"}
     listed = {kind for (kind, _), code in codes.items() if code == 200}
@@ -78,7 +80,7 @@ def test_each_right_that_is_left_out_makes_a_list_fail(cluster: Lab, looking: Ap
     role = cluster.admin.get("clusterroles", "tried-observe")
     assert role
     whole = {each: role[each] for each in ("apiVersion", "kind", "rules")} | {"metadata": {"name": "tried-observe"}}
-    paths = {(seen.group, seen.plural): home_of(cluster.admin, seen) for seen in SEEN}
+    paths = {(seen.group, seen.plural): home_of(cluster.admin, seen) for seen in RESOURCE_KINDS}
     tried = 0
     for number, rule in enumerate(whole["rules"]):
         for resource in rule["resources"] if "list" in rule["verbs"] else ():

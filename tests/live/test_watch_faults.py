@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from reconciler.kube.backoff import Waits
+from reconciler.kube.backoff import BackoffBounds
 from reconciler.kube.client import Timeouts
-from reconciler.kube.watch.reflector import Pace
-from reconciler.model.cluster.kinds import SEEN
+from reconciler.kube.watch.reflector import ReflectorTiming
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from tests.lab import fleet
 from tests.lab.lab import Lab
 from tests.lab.proxy.door import Proxy
@@ -29,7 +29,9 @@ from tests.lab.proxy.faults import (
 from tests.slow import long
 from tests.stages.observing import Watched, client_of, listed_by, seen_by
 
-QUICK = Pace(silence_seconds=1, overdue_seconds=3, absent_seconds=1, waits=Waits(first_seconds=0.05, most_seconds=0.5))
+QUICK = ReflectorTiming(
+    silence_seconds=1, overdue_seconds=3, absent_seconds=1, waits=BackoffBounds(first_seconds=0.05, most_seconds=0.5)
+)
 NODES = "/api/v1/nodes[?]"
 LISTS = Match(verb="list", path=NODES)
 WATCHES = Match(watch=True, path=NODES)
@@ -41,7 +43,7 @@ def proxy(cluster: Lab) -> Iterator[Proxy]:
         yield proxy
 
 
-def observing(cluster: Lab, proxy: Proxy, pace: Pace = QUICK) -> Watched:
+def observing(cluster: Lab, proxy: Proxy, pace: ReflectorTiming = QUICK) -> Watched:
     return Watched(client_of(cluster, proxy.url, Timeouts(answer_seconds=1)), pace)
 
 
@@ -101,7 +103,7 @@ def test_after_a_fault_the_store_is_what_there_is(fault: Fault, cluster: Lab, pr
         stir(cluster, "second")
         watched.until(lambda seen: not seen.unread and seen_by(seen) == listed_by(cluster.admin))
     assert any(each.fault is fault for each in proxy.exchanges), "the fault met nothing"
-    assert len(proxy.exchanges) < 6 * len(SEEN)
+    assert len(proxy.exchanges) < 6 * len(RESOURCE_KINDS)
 
 
 def test_what_vanished_while_nobody_watched_is_gone(cluster: Lab, proxy: Proxy) -> None:
@@ -135,7 +137,7 @@ def test_an_old_list_is_not_believed_and_is_told_as_unread(cluster: Lab, proxy: 
 def test_what_fails_at_once_is_never_asked_for_in_a_busy_loop(act: Act, cluster: Lab, proxy: Proxy) -> None:
     proxy.inject(Fault(act, times=None))
     began = time.monotonic()
-    with observing(cluster, proxy, Pace()):
+    with observing(cluster, proxy, ReflectorTiming()):
         time.sleep(2)
         asked = len(proxy.exchanges)
         spent = time.monotonic() - began
@@ -144,4 +146,4 @@ def test_what_fails_at_once_is_never_asked_for_in_a_busy_loop(act: Act, cluster:
     tries, waited = 1, 0.1
     while waited <= spent:
         tries, waited = tries + 1, waited + 0.1 * 2**tries
-    assert len(SEEN) < asked <= (tries + 2) * len(SEEN)
+    assert len(RESOURCE_KINDS) < asked <= (tries + 2) * len(RESOURCE_KINDS)

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from reconciler.model import names
-from reconciler.plan.capacity.request import Request
+from reconciler.plan.capacity.request import CapacityRequest
 from tests.lab import fleet
 from tests.lab.api import Manifest
 from tests.lab.audit import WRITES
@@ -29,7 +29,7 @@ def demand(cluster: Lab, tmp_path: Path) -> Iterator[Demand]:
 
 def forged() -> Manifest:
     """On a node where no pool is. Taken for one of ours, it is as old as these may be, and got no machine."""
-    request = Request("k", "a100", "a100", 8, "demand", TYPE, "on-demand")
+    request = CapacityRequest("k", "a100", "a100", 8, "demand", TYPE, "on-demand")
     labels = {names.COMPONENT: names.SMART_SCHEDULER, names.POOL: "a100", names.MANAGED: "true"}
     annotations = {names.ORIGINAL_REQUEST: msgspec.json.encode(request).decode(), names.PHASE: "Scheduled"}
     pod = fleet.Pod(request.name, TENANT, labels=labels, annotations=annotations).on(CPU_NODE)

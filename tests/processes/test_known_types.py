@@ -14,7 +14,7 @@ from reconciler.kube.client import connect
 from reconciler.kube.decode import Undecodable, one, page
 from reconciler.kube.leader import Lease
 from reconciler.kube.memory_store import _ConfigMap, _Head, _List
-from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.plan.memory import Memory
 from reconciler.controller import run
 
@@ -26,7 +26,7 @@ def follow(frame, event, _):
         told.append(str(frame.f_locals["obj"]))
 
 sys.setprofile(follow)
-for seen in SEEN:
+for seen in RESOURCE_KINDS:
     for read in (one, page):
         with suppress(Undecodable):
             read(seen, b'{"metadata": {}}')

@@ -13,7 +13,7 @@ import pytest
 from reconciler.model.bundle import Text
 from reconciler.model.rendering import Rendering, RenderRequest
 from reconciler.sources import renderer
-from reconciler.sources.renderer import BoundedRenderer, Bounds
+from reconciler.sources.renderer import BoundedRenderer, RenderBounds
 from tests.lab.places import REPOSITORY
 from tests.unit.sources.rendering.stage import QUICK, problem_of, rendered, text_of
 
@@ -144,7 +144,7 @@ def test_innocent_values_are_rendered_by_a_template_that_others_abuse() -> None:
 
 
 def test_what_is_left_when_the_call_s_time_is_over_is_told_so() -> None:
-    bounds = Bounds(call_seconds=0.5, share_seconds=5)
+    bounds = RenderBounds(call_seconds=0.5, share_seconds=5)
     texts = [Text("slow", HOSTILE["loops within loops"][0].encode())]
     done = BoundedRenderer(bounds).render(texts, [RenderRequest("slow", {}), RenderRequest("slow", {})])
     for each in done:
@@ -172,7 +172,7 @@ def test_a_child_that_does_not_do_its_work_is_a_problem_and_no_exception(
     program: str, sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(renderer, "BEGIN", program)
-    bounds = Bounds(call_seconds=0.4 if "sleep" in program else 20, rendering_bytes=50)
+    bounds = RenderBounds(call_seconds=0.4 if "sleep" in program else 20, rendering_bytes=50)
     (done,) = BoundedRenderer(bounds).render([Text("t", b"a" * 100_000)], [RenderRequest("t", {})])
     assert done.problem
     assert done.problem.code == "RC404"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.controller.simulation.load import Asked, prepared
+from reconciler.controller.simulation.load import SimulationRequest, prepared
 from reconciler.controller.simulation.parallel import side_by_side
 from tests.lab.places import REPOSITORY
 from tests.slow import long
@@ -114,7 +114,7 @@ def test_one_that_is_killed_is_told_in_a_sentence(played: Played) -> None:
 def test_how_far_they_are_is_told_as_they_go() -> None:
     sets = tuple(EXAMPLE / "policies" / name for name in ("before", "after"))
     heard: list[float] = []
-    found = side_by_side(prepared(Asked(EXAMPLE / "scenario.yaml", sets)).plays, 2, heard.append)
+    found = side_by_side(prepared(SimulationRequest(EXAMPLE / "scenario.yaml", sets)).plays, 2, heard.append)
     assert [each.label for each in found] == ["before", "after"]
     assert heard == sorted(heard)
     assert heard[-1] == 1

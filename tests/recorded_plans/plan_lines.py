@@ -40,7 +40,7 @@ def _decision(decision: Decision) -> str:
     marks += [f"after={each.title}" for each in decision.after]
     title = f"{decision.subject.title}@{decision.subject.uid}"
     # Where evicted pods would go, and their gang, is told by what is remembered of them.
-    act = act.asked if isinstance(act, Evict) else act
+    act = act.api_request if isinstance(act, Evict) else act
     return " ".join((decision.planner, title, verb, decision.reason.code, *marks, _joined(_leaves(act)))).rstrip()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.simulate.runner.play import Play
-from reconciler.simulate.runner.run import Watched, run
+from reconciler.simulate.runner.run import RunOptions, run
 from tests.lab.places import REPOSITORY
 from tests.results.record import Recorder, Result
 from tests.stages.stories.drawn import SEED, drawn
@@ -38,7 +38,7 @@ def test_real_planners_break_no_rule(recorder: Recorder, tmp_path: Path) -> None
 
 
 def faults(play: Play) -> frozenset[str]:
-    return unsafe(run(play, Watched(stops_when_broken=True)))
+    return unsafe(run(play, RunOptions(stops_when_broken=True)))
 
 
 @pytest.mark.soak

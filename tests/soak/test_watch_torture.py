@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from reconciler.kube.backoff import Waits
+from reconciler.kube.backoff import BackoffBounds
 from reconciler.kube.client import Timeouts
-from reconciler.kube.watch.reflector import Pace
+from reconciler.kube.watch.reflector import ReflectorTiming
 from tests.lab import capacity, fleet, identities
 from tests.lab.api import Api, Manifest, Refused
 from tests.lab.lab import Lab
@@ -157,12 +157,12 @@ def lease(name: str) -> Manifest:
 
 MAKERS: list[Callable[[str], Manifest]] = [node, pod, budget, node_pool, lease]
 
-QUICK = Pace(
+QUICK = ReflectorTiming(
     watch_seconds=1,
     silence_seconds=0.7,
     overdue_seconds=3,
     absent_seconds=1,
-    waits=Waits(first_seconds=0.02, most_seconds=0.3, healthy_seconds=0.5),
+    waits=BackoffBounds(first_seconds=0.02, most_seconds=0.3, healthy_seconds=0.5),
 )
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import yaml
 
-from reconciler.controller.simulation.load import Asked, prepared
+from reconciler.controller.simulation.load import SimulationRequest, prepared
 from reconciler.model.plan.cycle_result import CycleResult
 from reconciler.serve.metrics import Metrics
-from reconciler.simulate.runner.run import Watched, run
+from reconciler.simulate.runner.run import RunOptions, run
 from tests.lab.places import REPOSITORY
 from tests.stages.promql import Labels, evaluate
 
@@ -27,9 +27,9 @@ def rules() -> list[dict[str, Any]]:
 
 def fired(scenario: Path) -> dict[str, float]:
     """Each alert that fires, and how many seconds after the start it first does."""
-    (play,) = prepared(Asked(scenario)).plays
+    (play,) = prepared(SimulationRequest(scenario)).plays
     scraped = _Scraped()
-    run(play, Watched(publishers=(scraped,)))
+    run(play, RunOptions(publishers=(scraped,)))
     scraped.scrape_until(play.end / 1000)
     start, end = play.start / 1000, play.end / 1000
     found = {}

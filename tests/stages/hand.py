@@ -17,7 +17,7 @@ from reconciler.model.plan.reason import Reason
 from reconciler.plan.manifests.reasons import Missing
 from reconciler.policy.rules.kinds import KINDS
 from reconciler.ports import Unavailable
-from reconciler.protocol.leadership import Pace
+from reconciler.protocol.leadership import LeaseTiming
 from tests.lab import capacity, fleet
 from tests.lab.api import Api, Manifest
 from tests.lab.lab import Lab
@@ -27,7 +27,7 @@ from tests.stages.granted import HOME
 
 WHY = Reason(Missing(object=Ref("Pod", "", "x")))
 TARGET = Ref("NodePool", "", "tried")
-QUICK = Pace(lease_ms=3_000, renew_ms=2_000, retry_ms=200)  # a Lease that can't be given back runs out
+QUICK = LeaseTiming(lease_ms=3_000, renew_ms=2_000, retry_ms=200)  # a Lease that can't be given back runs out
 
 
 class Standing:

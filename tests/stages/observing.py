@@ -7,8 +7,8 @@ from types import TracebackType
 
 from reconciler.kube.client import Client, Timeouts
 from reconciler.kube.observe import Observer
-from reconciler.kube.watch.reflector import Pace
-from reconciler.model.cluster.kinds import SEEN
+from reconciler.kube.watch.reflector import ReflectorTiming
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.observed import Observed
 from tests.lab import identities
 from tests.lab.api import Api, Manifest, Refused
@@ -26,7 +26,7 @@ def client_of(lab: Lab, url: str = "", timeouts: Timeouts | None = None) -> Clie
 class Watched:
     """An observer, and a wait for what it should come to see."""
 
-    def __init__(self, client: Client, pace: Pace) -> None:
+    def __init__(self, client: Client, pace: ReflectorTiming) -> None:
         self._changed = threading.Event()
         self.observer = Observer(client, pace=pace, on_change=self._changed.set)
 
@@ -56,13 +56,16 @@ class Watched:
 
 def seen_by(observed: Observed) -> dict[str, list[Stands]]:
     """What an observer saw, by field."""
-    return {field: sorted(map(_stands, getattr(observed, field))) for field in sorted({each.field for each in SEEN})}
+    return {
+        field: sorted(map(_stands, getattr(observed, field)))
+        for field in sorted({each.field for each in RESOURCE_KINDS})
+    }
 
 
 def listed_by(admin: Api) -> dict[str, list[Stands]]:
     """What there is, by the same fields."""
-    found: dict[str, list[Stands]] = {each.field: [] for each in SEEN}
-    for each in SEEN:
+    found: dict[str, list[Stands]] = {each.field: [] for each in RESOURCE_KINDS}
+    for each in RESOURCE_KINDS:
         query = {"labelSelector": each.selector} if each.selector else {}
         items = _items(admin, each.plural, each.namespace_for(identities.NAMESPACE), query)
         told = [item["metadata"] for item in items]

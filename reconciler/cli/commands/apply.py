@@ -13,7 +13,15 @@ from reconciler.cli.options.output import is_answered, output_options, wants_col
 from reconciler.cli.options.plan import answered, live_question_options
 from reconciler.cli.report_header import setting_of
 from reconciler.cli.stderr import refused
-from reconciler.controller.apply_once import Acting, Moved, NotAllowed, NotConfirmed, Once, apply_once, apply_saved
+from reconciler.controller.apply_once import (
+    Acting,
+    NotAllowed,
+    NotConfirmed,
+    Once,
+    PlanOutdated,
+    apply_once,
+    apply_saved,
+)
 from reconciler.controller.command_lease import Occupied
 from reconciler.kube.context import context_name
 from reconciler.model.plan.action import Hold
@@ -23,7 +31,7 @@ from reconciler.plan.files.saved_plan import BadPlan, SavedPlan, digest_of_saved
 from reconciler.report.applied import Applied, applied_document
 from reconciler.report.plans.build import planned_of
 from reconciler.report.plans.plan_document import plan_document
-from reconciler.report.setting import Setting
+from reconciler.report.setting import ReportHeader
 from reconciler.report.visible import visible
 from reconciler.sources.input_file import MOST_PLAN_BYTES, read_file
 
@@ -53,12 +61,12 @@ def command(saved: Path | None, question: controller.Question, digest: str | Non
         raise click.UsageError("--digest is of a saved plan: name the file too")
     is_agreed = digest is not None if saved else yes or not is_answered()
     confirm = None if is_agreed else partial(_confirmed, context, digest_of_saved(plan) if plan else "")
-    acting = Acting(context, lambda told: click.echo(f"note: {told}", err=True), namespace, confirm)
+    acting = Acting(context, lambda text: click.echo(f"note: {text}", err=True), namespace, confirm)
     once = answered(lambda: _act(plan, question, acting))
-    if once.sight is None or once.cycled is None:
+    if once.cluster_view is None or once.cycled is None:
         return refused(once.checkup, **shown) if once.checkup else ExitCode.FAILED
     notices = once.checkup.notices if once.checkup else ()
-    applied = Applied(_setting(once.sight, once.cycled), once.cycled, notices)
+    applied = Applied(_setting(once.cluster_view, once.cycled), once.cycled, notices)
     write(applied_document(applied), **shown)
     return code_of(applied)
 
@@ -66,28 +74,28 @@ def command(saved: Path | None, question: controller.Question, digest: str | Non
 def _act(plan: SavedPlan | None, question: controller.Question, acting: Acting) -> Once:
     try:
         return apply_saved(plan, acting) if plan else apply_once(question, acting)
-    except NotAllowed as wrong:
-        told = "\n".join(f"  {visible(each)}" for each in wrong.sentences)
+    except NotAllowed as error:
+        text = "\n".join(f"  {visible(each)}" for each in error.sentences)
         remedy = "  remedy: plan again, review that, and apply that"
         raise click.ClickException(
-            f"nothing was done: no template may yield what PLAN holds\n{told}\n{remedy}"
+            f"nothing was done: no template may yield what PLAN holds\n{text}\n{remedy}"
         ) from None
     except Occupied as occupied:
         raise click.ClickException(str(occupied)) from None
     except NotConfirmed as declined:
         raise click.ClickException(f"nothing was done: {declined}") from None
-    except Moved as moved:
-        told = "\n".join(f"  {each}" for each in moved.sentences)
+    except PlanOutdated as moved:
+        text = "\n".join(f"  {each}" for each in moved.sentences)
         remedy = "  remedy: plan again, look at it, and apply that"
-        raise click.ClickException(f"nothing was done: the plan does not fit any more\n{told}\n{remedy}") from None
+        raise click.ClickException(f"nothing was done: the plan does not fit any more\n{text}\n{remedy}") from None
 
 
 def _confirmed(context: str | None, digest: str, scene: PlanningResult) -> bool:
     """Shows the plan on standard error, with the digest of a saved one; one that does nothing is not asked about."""
     if all(isinstance(each.act, Hold) or each.would for each in scene.plan.decisions):
         return True
-    sight = controller.ClusterView(scene.inputs.observed, context_name(context), scene.inputs.now)
-    document = plan_document(planned_of(setting_of(sight, scene), scene, None))
+    cluster_view = controller.ClusterView(scene.inputs.observed, context_name(context), scene.inputs.now)
+    document = plan_document(planned_of(setting_of(cluster_view, scene), scene, None))
     click.echo(report.write(document, "text", color=wants_color("auto")), nl=False, err=True)
     if not digest:
         return click.confirm("Apply this plan?", err=True)
@@ -111,22 +119,22 @@ def _reviewed(file: Path, digest: str | None) -> SavedPlan:
         raise click.ClickException(f"{file}: {bad}\n  remedy: {bad.remedy}") from None
     found = digest_of_saved(plan)
     if digest is not None and digest != found:
-        told = f"{file} is not the plan that was reviewed: its digest is {found}, and --digest says {digest}"
+        text = f"{file} is not the plan that was reviewed: its digest is {found}, and --digest says {digest}"
         raise click.ClickException(
-            f"nothing was done: {told}\n  remedy: take the file that was reviewed, or plan again"
+            f"nothing was done: {text}\n  remedy: take the file that was reviewed, or plan again"
         )
     return plan
 
 
-def _setting(sight: controller.ClusterView, cycled: CycleResult) -> Setting:
+def _setting(cluster_view: controller.ClusterView, cycled: CycleResult) -> ReportHeader:
     desired = cycled.inputs.desired if cycled.inputs else None
-    return Setting(
+    return ReportHeader(
         environment=desired.environment if desired else "",
         revision=desired.revision if desired else "",
-        cluster=sight.name,
-        cluster_uid=sight.observed.cluster_uid,
-        seen_at=sight.observed.seen_at,
-        now=sight.now,
+        cluster=cluster_view.name,
+        cluster_uid=cluster_view.observed.cluster_uid,
+        seen_at=cluster_view.observed.seen_at,
+        now=cluster_view.now,
         tool_version=__version__,
     )
 
@@ -137,4 +145,4 @@ def code_of(applied: Applied) -> ExitCode:
         return ExitCode.FAILED
     if applied.not_done:
         return ExitCode.PARTLY if applied.done else ExitCode.FAILED
-    return ExitCode.BLOCKED if any(each.blocks for each in applied.told) else ExitCode.FINE
+    return ExitCode.BLOCKED if any(each.blocks for each in applied.decision_texts) else ExitCode.FINE

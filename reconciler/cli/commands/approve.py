@@ -33,7 +33,7 @@ _KINDS: tuple[ApprovedKind, ...] = get_args(ApprovedKind)
 _COUNT = click.IntRange(0, 100_000)
 
 
-class Terms(msgspec.Struct, frozen=True):
+class ApprovalTerms(msgspec.Struct, frozen=True):
     """For which guard, how far, how long, and why."""
 
     guard: str
@@ -43,7 +43,7 @@ class Terms(msgspec.Struct, frozen=True):
     prune: tuple[str, ...]
 
 
-class Place(msgspec.Struct, frozen=True):
+class ApprovalTarget(msgspec.Struct, frozen=True):
     """Where the policies are, of which environment they are meant, and in which cluster it is approved."""
 
     origins: Origins
@@ -65,12 +65,12 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def with_values(**given: Any) -> Any:
         ceilings = Ceiling(**{field: given.pop(field) for field in Ceiling.__struct_fields__})
-        terms = Terms(
+        terms = ApprovalTerms(
             ceilings=ceilings, **{field: given.pop(field) for field in ("guard", "expires", "reason", "prune")}
         )
         paths = given.pop("policies") or (Path("policies"),)
         origins = Origins(paths, given.pop("repository"), given.pop("revision"), given.pop("resources"))
-        place = Place(origins, given.pop("environment"), given.pop("context"))
+        place = ApprovalTarget(origins, given.pop("environment"), given.pop("context"))
         return command(terms=terms, place=place, **given)
 
     for option in reversed(_OPTIONS):
@@ -120,7 +120,7 @@ _DRY_RUN = click.option(
 @click.argument("approved", nargs=-1, metavar="[KIND/NAME]...")
 @_options
 @_DRY_RUN
-def command(approved: tuple[str, ...], terms: Terms, place: Place, *, dry_run: bool) -> int:
+def command(approved: tuple[str, ...], terms: ApprovalTerms, place: ApprovalTarget, *, dry_run: bool) -> int:
     """Let what the policies KIND/NAME cause pass a guard, within the ceilings that are given.
 
     Each policy is approved by a digest of its spec and rendering, as they are now in the files, the repository or the
@@ -140,8 +140,8 @@ def command(approved: tuple[str, ...], terms: Terms, place: Place, *, dry_run: b
         return ExitCode.FINE
     try:
         name = answered(lambda: controller.approve(place.context, spec))
-    except NotWritten as wrong:
-        raise click.ClickException(str(wrong)) from None
+    except NotWritten as error:
+        raise click.ClickException(str(error)) from None
     for sentence in _sentences(spec):
         click.echo(f"ChangeApproval/{name}: {sentence}")
     if spec.objects:
@@ -150,7 +150,7 @@ def command(approved: tuple[str, ...], terms: Terms, place: Place, *, dry_run: b
     return ExitCode.FINE
 
 
-def _check(approved: tuple[str, ...], terms: Terms) -> None:
+def _check(approved: tuple[str, ...], terms: ApprovalTerms) -> None:
     if not approved and not terms.prune:
         raise click.UsageError("say what is approved: KIND/NAME of a policy, or --prune KIND/NAME of what may be lost")
     for title in terms.prune:
@@ -166,7 +166,7 @@ def _check(approved: tuple[str, ...], terms: Terms) -> None:
         raise click.UsageError("say how far, as in --removed-nodes 40: without ceilings no limit of a guard is lifted")
 
 
-def _approval(approved: tuple[str, ...], terms: Terms, place: Place) -> ChangeApproval:
+def _approval(approved: tuple[str, ...], terms: ApprovalTerms, place: ApprovalTarget) -> ChangeApproval:
     """Raises _InvalidPolicies, NotChosen, OSError and UsageError."""
     ends = Instant((controller.current_instant() + terms.expires.milliseconds) // 1000 * 1000)
     whole_revision = approved[0] if len(approved) == 1 and _key(approved[0]) is None else None
@@ -188,7 +188,7 @@ def _key(title: str) -> tuple[ApprovedKind, str] | None:
     return (found, name) if found and name else None
 
 
-def _objects(approved: Sequence[str], guard: str, place: Place) -> list[ApprovedObject]:
+def _objects(approved: Sequence[str], guard: str, place: ApprovalTarget) -> list[ApprovedObject]:
     if not approved:
         return []
     keys = []
@@ -210,12 +210,12 @@ def _object(desired: Desired, kind: ApprovedKind, name: str) -> ApprovedObject:
     digest = policy_digest(desired, kind, name)
     if digest is None:
         known = ", ".join(each.name for each in desired.declared if each.kind == kind) or "none"
-        told = f"there is no {kind}/{name} in environment {desired.environment} of {desired.revision}"
-        raise click.UsageError(f"{told}; there is: {known}")
+        text = f"there is no {kind}/{name} in environment {desired.environment} of {desired.revision}"
+        raise click.UsageError(f"{text}; there is: {known}")
     return ApprovedObject(kind=kind, name=name, digest=digest)
 
 
-def _desired(place: Place) -> Desired:
+def _desired(place: ApprovalTarget) -> Desired:
     cluster = ClusterPlace(None, False, place.context)
     checkup = controller.checked(place.origins, cluster, place.environment)
     if checkup.resolved.problems:
@@ -232,28 +232,28 @@ def _whole(revision: str, repository: str) -> str:
         )
     if not _BEGINNING.fullmatch(revision):
         return revision
-    found = controller.read(controller.Origins((Path(),), repository, revision)).revision
-    if not found.startswith(revision):
-        told = f"{revision} is the beginning of a commit's id, and {repository} has no such commit"
-        raise click.UsageError(f"{told}: name a repository that has, with --repo, or write the whole id")
-    return found
+    result = controller.read(controller.Origins((Path(),), repository, revision)).revision
+    if not result.startswith(revision):
+        status = f"{revision} is the beginning of a commit's id, and {repository} has no such commit"
+        raise click.UsageError(f"{status}: name a repository that has, with --repo, or write the whole id")
+    return result
 
 
 def _sentences(spec: ChangeApproval) -> Sequence[str]:
     """What is approved, for people; digests are shown in short."""
-    told = []
+    lines = []
     if spec.objects:
         what = ", ".join(f"{each.kind}/{each.name} ({each.digest[:SHOWN]})" for each in spec.objects)
-        told.append(f"what {what} {'cause' if len(spec.objects) > 1 else 'causes'} may pass guard {spec.guard_name}")
+        lines.append(f"what {what} {'cause' if len(spec.objects) > 1 else 'causes'} may pass guard {spec.guard_name}")
     if spec.revision:
-        told.append(f"plans of {spec.revision} may pass guard {spec.guard_name}")
+        lines.append(f"plans of {spec.revision} may pass guard {spec.guard_name}")
     within = f", within {_ceilings(spec.ceilings)}" if spec.ceilings != Ceiling() else ""
-    told = [f"{each} until {spec.expires}{within}" for each in told]
+    lines = [f"{each} until {spec.expires}{within}" for each in lines]
     if spec.prune:
         once = f"once no policy declares {'them' if len(spec.prune) > 1 else 'it'}"
         passing = f", and may pass guard {spec.guard_name}{within}" if spec.guard_name else ""
-        told.append(f"{', '.join(spec.prune)} may be deleted until {spec.expires}, {once}{passing}")
-    return told
+        lines.append(f"{', '.join(spec.prune)} may be deleted until {spec.expires}, {once}{passing}")
+    return lines
 
 
 def _ceilings(ceilings: Ceiling) -> str:

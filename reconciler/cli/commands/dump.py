@@ -8,7 +8,7 @@ from reconciler import controller
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.files.replace import PRIVATE, replace_files
 from reconciler.cli.options.plan import answered, question_options
-from reconciler.cli.stderr import refused, tell_sight
+from reconciler.cli.stderr import print_cluster_warnings, refused
 from reconciler.model.desired import Desired
 from reconciler.plan.files import dump
 from reconciler.policy.environments import chosen
@@ -25,10 +25,10 @@ def command(question: controller.Question, out: Path | None, kubectl: bool) -> i
     """Write policies and cluster into one file: redacted, canonical, with a digest. Any plan of it is the same plan."""
     if kubectl:
         return _print_kubectl(question)
-    checkup, sight, inputs = answered(lambda: controller.inputs_of(question))
-    if sight is None or inputs is None:
+    checkup, cluster_view, inputs = answered(lambda: controller.inputs_of(question))
+    if cluster_view is None or inputs is None:
         return refused(checkup)
-    tell_sight(sight)
+    print_cluster_warnings(cluster_view)
     content = dump.write(inputs)
     if out:
         replace_files({out: content}, mode=PRIVATE)

@@ -11,13 +11,13 @@ from reconciler.cli.options.history import history_option
 from reconciler.cli.options.output import output_options, write
 from reconciler.cli.options.plan import TimeType, answered, question_options
 from reconciler.cli.report_header import setting_of
-from reconciler.cli.stderr import refused, tell_sight
+from reconciler.cli.stderr import print_cluster_warnings, refused
 from reconciler.model.instant import Instant
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.report.explain.about import UnknownSubject
 from reconciler.report.explain.explained import Explained, explained_document
-from reconciler.report.explain.subject import about, asked
-from reconciler.report.plans.build import told_of
+from reconciler.report.explain.subject import about, parse_subject
+from reconciler.report.plans.build import describe_decisions
 from reconciler.report.plans.guard_section import with_ways_on
 
 
@@ -32,27 +32,27 @@ def command(subject: str, question: controller.Question, at: Instant | None, **g
     claim/NAME for the node of a NodeClaim, or any other object of the plan as KIND/NAME or KIND/NAMESPACE/NAME."""
     history: Path | None = given.pop("history")
     try:
-        meant = asked(subject)
+        meant = parse_subject(subject)
     except UnknownSubject as unknown:
         raise click.UsageError(str(unknown)) from None
     origins = None
     if at is not None:
-        sight, head = _past(history, at)
+        cluster_view, head = _past(history, at)
     else:
         run = answered(lambda: controller.dry_run(question))
-        if run.sight is None or run.head is None:
+        if run.cluster_view is None or run.head is None:
             return refused(run.checkup, **given)
-        sight, head, origins = run.sight, run.head, run.origins
-    tell_sight(sight)
+        cluster_view, head, origins = run.cluster_view, run.head, run.origins
+    print_cluster_warnings(cluster_view)
     try:
         answer = about(head, meant)
     except UnknownSubject as unknown:
         raise click.ClickException(str(unknown)) from None
-    setting = setting_of(sight, head, origins=origins)
+    setting = setting_of(cluster_view, head, origins=origins)
     real = [each for each in head.plan.guarded if not each.would]
-    told = with_ways_on(setting, real, told_of(head.inputs, answer.decisions))
-    changes = controller.last_changes(origins, [each.decision.reason.origin for each in told if each.place])
-    explained = Explained(setting, answer.title, answer.headline, answer.outcome, answer.rows, told, changes)
+    decision_texts = with_ways_on(setting, real, describe_decisions(head.inputs, answer.decisions))
+    changes = controller.last_changes(origins, [each.decision.reason.origin for each in decision_texts if each.place])
+    explained = Explained(setting, answer.title, answer.headline, answer.outcome, answer.rows, decision_texts, changes)
     write(explained_document(explained), **given)
     return ExitCode.FINE
 

@@ -19,7 +19,7 @@ from reconciler.model.quantity import Duration
 _KINDS = {"node": LONGEST_NAME, "pool": LONGEST_LABEL_VALUE, "guard": LONGEST_NAME}
 
 
-class Terms(msgspec.Struct, frozen=True):
+class FreezeTerms(msgspec.Struct, frozen=True):
     """How long, and why; or that a freeze ends."""
 
     length: Duration | None
@@ -47,11 +47,11 @@ def command(subject: str, place: controller.ClusterPlace, **terms: Any) -> int:
 
     What freezes all is written on the namespace of the controller: --namespace names it, as it does for run."""
     kind, name = _meant(subject, place.namespace)
-    until = Terms(**terms).until()
+    until = FreezeTerms(**terms).until()
     try:
         written = answered(lambda: controller.freeze(place, controller.Freezing(kind, name, until, terms["reason"])))
-    except NotWritten as wrong:
-        raise click.ClickException(str(wrong)) from None
+    except NotWritten as error:
+        raise click.ClickException(str(error)) from None
     where = ", ".join(written.titles)
     if written.note:
         click.echo(f"note: {written.note}", err=True)

@@ -17,12 +17,12 @@ from reconciler.cli.options.plan import answered
 from reconciler.importer.autoscaler.flags import Flags, NoFlags
 from reconciler.importer.differences import differences
 from reconciler.importer.imported import NODE_POOLS, Imported, imported
-from reconciler.importer.notes import Note
+from reconciler.importer.notes import ImportNote
 from reconciler.model.cluster.observed import Observed
 from reconciler.report.visible import visible
 
 
-class Target(msgspec.Struct, frozen=True):
+class ImportTarget(msgspec.Struct, frozen=True):
     """Where files go, and whether those that are there may be overwritten."""
 
     folder: Path
@@ -34,7 +34,7 @@ def _target(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def with_target(folder: Path, force: bool, **others: Any) -> Any:
-        return command(target=Target(folder, force), **others)
+        return command(target=ImportTarget(folder, force), **others)
 
     return with_target
 
@@ -58,17 +58,19 @@ def _target(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.argument("names", nargs=-1, metavar="[POOL]...")
 @_target
-def command(place: controller.ClusterPlace, target: Target, autoscaler: str | None, names: tuple[str, ...]) -> int:
+def command(
+    place: controller.ClusterPlace, target: ImportTarget, autoscaler: str | None, names: tuple[str, ...]
+) -> int:
     """Write policies that say what NodePools in the cluster are: those named POOL, or all that have GPUs.
 
     Each is adopted as it is, in mode Observe, such that none of its nodes drifts.
     """
-    sight = answered(lambda: controller.observed_cluster(place))
-    for told in sight.notes:
-        _say(f"note: {told}")
+    cluster_view = answered(lambda: controller.observed_cluster(place))
+    for text in cluster_view.notes:
+        _say(f"note: {text}")
     if not autoscaler:
-        _must_be_seen(sight.observed)
-    found = imported(sight.observed, names)
+        _require_observed(cluster_view.observed)
+    found = imported(cluster_view.observed, names)
     for skipped in found.skipped:
         _say(f"note: NodePool/{skipped.name} is left out: {skipped.why}")
     if names and found.skipped:
@@ -76,11 +78,15 @@ def command(place: controller.ClusterPlace, target: Target, autoscaler: str | No
     if autoscaler:
         found = found.with_drain_policy(_flags(place, autoscaler))
     if not found.files:
-        pools = "no NodePool with GPUs is without a policy" if sight.observed.node_pools else "there are no NodePools"
+        pools = (
+            "no NodePool with GPUs is without a policy"
+            if cluster_view.observed.node_pools
+            else "there are no NodePools"
+        )
         _say(f"nothing to import: {pools}")
         return ExitCode.FINE
     checkup, policies = controller.check_bundle(found.bundle), (target.folder / "policies").as_posix()
-    notes = (*found.notes, *_differences(checkup, sight.observed))
+    notes = (*found.notes, *_differences(checkup, cluster_view.observed))
     _write(target, found)
     for note in notes:
         _say(f"note: {target.folder / note.file}: {note.sentence}; {note.remedy}")
@@ -98,31 +104,31 @@ def _flags(place: controller.ClusterPlace, autoscaler: str) -> Flags:
         raise click.ClickException(f"nothing was written: {none}") from None
 
 
-def _must_be_seen(observed: Observed) -> None:
+def _require_observed(observed: Observed) -> None:
     if why := observed.why_unread(NODE_POOLS):
         raise click.ClickException(f"without NodePools there is nothing to import: {why}")
     if NODE_POOLS in observed.absent:
         raise click.ClickException("the cluster has no Karpenter: it does not serve NodePools")
 
 
-def _differences(checkup: controller.Checkup, observed: Observed) -> Iterator[Note]:
+def _differences(checkup: controller.Checkup, observed: Observed) -> Iterator[ImportNote]:
     """What the policies would render otherwise than it stands in the cluster."""
     live = {pool.name: pool for pool in observed.node_pools}
     for wish in checkup.resolved.wishes:
         for manifest in wish.manifests:
             for field in differences(json.loads(manifest.body), live[manifest.name]):
-                told = f"{field} of NodePool/{manifest.name} would not stay as it is"
-                yield Note(manifest.origin.file, told, "`reconciler plan` shows what that would do to its nodes")
+                text = f"{field} of NodePool/{manifest.name} would not stay as it is"
+                yield ImportNote(manifest.origin.file, text, "`reconciler plan` shows what that would do to its nodes")
 
 
-def _write(target: Target, found: Imported) -> None:
+def _write(target: ImportTarget, found: Imported) -> None:
     try:
         written = write_all(target.folder, found.files, target.force)
     except AlreadyThere as there:
         remedy = "nothing was written; name another folder with --to, or overwrite them with --force"
         raise click.ClickException(f"already there: {there}; {remedy}") from None
-    except OSError as wrong:
-        raise click.ClickException(f"nothing was written: {wrong}") from None
+    except OSError as error:
+        raise click.ClickException(f"nothing was written: {error}") from None
     for path in written:
         click.echo(path.as_posix())
 

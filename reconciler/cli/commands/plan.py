@@ -18,7 +18,7 @@ from reconciler.model.plan.action import Ref
 from reconciler.model.quantity import Duration
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.manifests.node_classes import unknown_node_classes
-from reconciler.report.document import Document
+from reconciler.report.document import ReportDocument
 from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_document import plan_document
 
@@ -35,18 +35,18 @@ def command(
 ) -> int:
     """Tell what would happen to the cluster, and why: nodes, GPUs, evictions, money."""
     run = answered(lambda: controller.dry_run(question))
-    if run.sight is None or run.head is None:
+    if run.cluster_view is None or run.head is None:
         return refused(run.checkup, outputs, color)
     compared = Compared(run.base, run.changed) if run.base else None
     notices = (
         *run.checkup.notices,
         *warning_lines(run.checkup.resolved.warnings),
-        *run.sight.notes,
+        *run.cluster_view.notes,
         *run.notices,
         *_pointless(question.prune, run.head),
         *unknown_node_classes(run.head.inputs),
     )
-    planned = planned_of(setting_of(run.sight, run.head, run.base, run.origins), run.head, compared, notices)
+    planned = planned_of(setting_of(run.cluster_view, run.head, run.base, run.origins), run.head, compared, notices)
     written = ending.written(run.head)
     planned = msgspec.structs.replace(planned, saved_digest=written.digest if written else "")
     document = plan_document(planned)
@@ -57,7 +57,9 @@ def command(
     return ending.code(planned)
 
 
-def _with_forecast(document: Document, planned: tuple[controller.DryRun, PlanningResult], ahead: Duration) -> Document:
+def _with_forecast(
+    document: ReportDocument, planned: tuple[controller.DryRun, PlanningResult], ahead: Duration
+) -> ReportDocument:
     from reconciler.controller.simulation.forecast import forecast  # noqa: PLC0415
     from reconciler.report.simulation.forecast import with_forecast  # noqa: PLC0415  the simulator is large
     from reconciler.simulate.bootstrap.market import NoCapacity  # noqa: PLC0415
@@ -66,8 +68,8 @@ def _with_forecast(document: Document, planned: tuple[controller.DryRun, Plannin
     with progress("forecasting") as tell:
         try:
             return with_forecast(document, forecast(run, head, ahead, tell))
-        except NoCapacity as wrong:
-            raise click.ClickException(str(wrong)) from None
+        except NoCapacity as error:
+            raise click.ClickException(str(error)) from None
 
 
 def _pointless(prune: tuple[str, ...], head: PlanningResult) -> Iterator[str]:

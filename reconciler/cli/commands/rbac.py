@@ -44,26 +44,32 @@ def command(origins: controller.Origins, environment: str | None, namespace: str
     return ExitCode.FINE
 
 
-def _of_a_person(asked: dict[str, Any], environment: str | None, namespace: str) -> int:
-    if _names_policies() or environment is not None or any(asked[each] for each in ("write", "resources", "admission")):
+def _of_a_person(requested: dict[str, Any], environment: str | None, namespace: str) -> int:
+    if (
+        _names_policies()
+        or environment is not None
+        or any(requested[each] for each in ("write", "resources", "admission"))
+    ):
         raise click.UsageError("what people need follows from no policies: leave out the rest")
-    click.echo(person_page(asked["person"], namespace), nl=False)
+    click.echo(person_page(requested["person"], namespace), nl=False)
     return ExitCode.FINE
 
 
-def _page(asked: dict[str, Any], wishes: tuple[Desired, ...], namespace: str) -> str:
-    if asked["admission"]:
-        if asked["write"] or asked["resources"]:
+def _page(requested: dict[str, Any], wishes: tuple[Desired, ...], namespace: str) -> str:
+    if requested["admission"]:
+        if requested["write"] or requested["resources"]:
             raise click.UsageError("--admission prints what limits all rights to act: leave out the rest")
         return admission_page(wishes, namespace)
-    if not asked["write"]:
-        if asked["resources"]:
+    if not requested["write"]:
+        if requested["resources"]:
             raise click.UsageError("--resources goes with --write: looking is the same either way")
         return reading_page(wishes, namespace)
     if wishes and not enforces(wishes):
         click.echo("note: no pool is in mode Enforce: this is only for what it keeps for itself", err=True)
     # For whatever policies there may be, they may be kept either way.
-    return writing_page(wishes, namespace, resources=asked["resources"] if wishes or asked["resources"] else None)
+    return writing_page(
+        wishes, namespace, resources=requested["resources"] if wishes or requested["resources"] else None
+    )
 
 
 def _names_policies() -> bool:
@@ -75,5 +81,5 @@ def _names_policies() -> bool:
 def _wishes(resolved: Resolved, environment: str | None) -> tuple[Desired, ...]:
     try:
         return (chosen(resolved, environment),) if environment is not None else resolved.wishes
-    except NotChosen as wrong:
-        raise click.UsageError(str(wrong)) from None
+    except NotChosen as error:
+        raise click.UsageError(str(error)) from None

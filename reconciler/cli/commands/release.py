@@ -13,7 +13,7 @@ from reconciler.controller.apply_once import Acting
 from reconciler.controller.command_lease import Occupied
 from reconciler.controller.release import release_all
 from reconciler.plan.release.release import release
-from reconciler.report.released import About, Released, released_document
+from reconciler.report.released import Released, ReleaseHeader, released_document
 
 
 @click.command()
@@ -32,7 +32,7 @@ def command(place: controller.ClusterPlace, outputs: tuple[Output, ...], color: 
         return ExitCode.FINE
     if place.file:
         raise click.UsageError("--yes acts on the live cluster: leave out --cluster")
-    acting = Acting(place.context, lambda told: click.echo(f"note: {told}", err=True), place.namespace)
+    acting = Acting(place.context, lambda text: click.echo(f"note: {text}", err=True), place.namespace)
     released = _released(acting, asked["pool"])
     write(released_document(released), outputs, color)
     if not released.failed and not released.why_unsure:
@@ -41,17 +41,17 @@ def command(place: controller.ClusterPlace, outputs: tuple[Output, ...], color: 
 
 
 def _to_be_released(place: controller.ClusterPlace, pool: str) -> Released:
-    sight = answered(lambda: controller.observed_cluster(place))
-    return Released(_about(sight, pool), left=release(sight.observed, pool), is_asked=False)
+    cluster_view = answered(lambda: controller.observed_cluster(place))
+    return Released(_about(cluster_view, pool), left=release(cluster_view.observed, pool), is_asked=False)
 
 
 def _released(acting: Acting, pool: str) -> Released:
     try:
-        sight, taken = answered(lambda: release_all(acting, pool))
+        cluster_view, taken = answered(lambda: release_all(acting, pool))
     except Occupied as occupied:
         raise click.ClickException(str(occupied)) from None
-    return Released(_about(sight, pool), taken.carried_out, taken.left)
+    return Released(_about(cluster_view, pool), taken.carried_out, taken.left)
 
 
-def _about(sight: controller.ClusterView, pool: str) -> About:
-    return About(sight.name, sight.observed, sight.now, __version__, pool)
+def _about(cluster_view: controller.ClusterView, pool: str) -> ReleaseHeader:
+    return ReleaseHeader(cluster_view.name, cluster_view.observed, cluster_view.now, __version__, pool)

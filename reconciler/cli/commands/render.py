@@ -24,7 +24,7 @@ from reconciler.policy.codes import CODES
 from reconciler.policy.custom_resources.render import custom_resources
 from reconciler.policy.environments import NotChosen, chosen
 from reconciler.report import write
-from reconciler.report.checked import Checked
+from reconciler.report.checked import CheckReport
 from reconciler.sources.input_file import MOST_MANIFEST_BYTES, read_file
 
 _CAUTION = """\
@@ -33,7 +33,7 @@ _CAUTION = """\
 """
 
 
-class Target(msgspec.Struct, frozen=True):
+class RenderTarget(msgspec.Struct, frozen=True):
     """Where the output goes, and whether it may be empty."""
 
     file: Path | None
@@ -54,7 +54,7 @@ def _target(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     @wraps(command)
     def with_target(file: Path | None, allow_empty: bool, **others: Any) -> Any:
-        return command(target=Target(file, allow_empty), **others)
+        return command(target=RenderTarget(file, allow_empty), **others)
 
     return with_target
 
@@ -68,7 +68,7 @@ def _target(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--as-resources", is_flag=True, help="Instead, the policies themselves, as custom resources.")
 @_target
 def command(
-    origins: controller.Origins, environment: str | None, smart_pods: bool, as_resources: bool, target: Target
+    origins: controller.Origins, environment: str | None, smart_pods: bool, as_resources: bool, target: RenderTarget
 ) -> int:
     """Print the manifests that the policies in PATHS (policies) yield, as YAML, always in the same order.
 
@@ -83,26 +83,26 @@ def command(
     for notice in checkup.notices:
         click.echo(f"note: {notice}", err=True)
     if resolved.problems:
-        told = Checked(resolved.problems, resolved.files, __version__, CODES)
-        click.echo(write(told, "text", color=wants_color("auto")), err=True, nl=False)
+        report = CheckReport(resolved.problems, resolved.files, __version__, CODES)
+        click.echo(write(report, "text", color=wants_color("auto")), err=True, nl=False)
         return ExitCode.INVALID_POLICY
     try:
         wish = chosen(resolved, environment)
-    except NotChosen as wrong:
-        raise click.UsageError(str(wrong)) from None
+    except NotChosen as error:
+        raise click.UsageError(str(error)) from None
     documents = _resources(bundle, wish) if as_resources else _manifests(wish)
     documents += [_smart_pod(wish, each) for each in wish.smart_pods] if smart_pods else []
     _write("---\n".join(documents), target)
     return ExitCode.FINE
 
 
-def _write(text: str, target: Target) -> None:
+def _write(text: str, target: RenderTarget) -> None:
     """Whatever applies an empty file takes away all that the file before it held: somebody must agree to that."""
     if not text and not target.allow_empty and not (target.file and _is_empty(target.file)):
-        told = (
+        sentence = (
             "nothing was written: the policies yield nothing, and applying that takes away all that was applied before"
         )
-        raise click.ClickException(f"{told}; correct the paths, or agree with --allow-empty")
+        raise click.ClickException(f"{sentence}; correct the paths, or agree with --allow-empty")
     if target.file:
         replace_files({target.file: text.encode()})
     else:
@@ -119,8 +119,8 @@ def _is_empty(file: Path) -> bool:
 
 def _resources(bundle: Bundle, wish: Desired) -> list[str]:
     if pools := own_templates(bundle, wish):
-        told = f"{', '.join(pools)}: custom resources can't bring a template of their own with them"
-        raise click.ClickException(f"{told}; name one that reconciler brings, or have it follow the repository")
+        text = f"{', '.join(pools)}: custom resources can't bring a template of their own with them"
+        raise click.ClickException(f"{text}; name one that reconciler brings, or have it follow the repository")
     return [
         f"# {each.declared.origin().place} at {short_content(wish.revision)}\n{_yaml(each.document)}"
         for each in custom_resources(wish)

@@ -11,10 +11,10 @@ from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.options.history import history_option
 from reconciler.cli.options.output import output_options, write
 from reconciler.cli.options.plan import TimeType, answered
-from reconciler.controller.replay import Span, replay_dump, replay_history
+from reconciler.controller.replay import TimeRange, replay_dump, replay_history
 from reconciler.model.instant import Instant
 from reconciler.plan.files.dump import BadDump
-from reconciler.report.replayed import Told, replayed_document
+from reconciler.report.replayed import ReplayResult, replayed_document
 from reconciler.sources.history.read import NotKept
 from reconciler.sources.input_file import MOST_CLUSTER_BYTES, MOST_PLAN_BYTES, read_file
 
@@ -30,26 +30,26 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @output_options
 def command(dump: Path | None, history: Path | None, **given: Any) -> int:
     """Plan again from DUMP, or from the history of run, and tell whether the same plan comes of it; else exit 1."""
-    span = Span(given.pop("since") or Instant(0), given.pop("until"))
+    span = TimeRange(given.pop("since") or Instant(0), given.pop("until"))
     expected = given.pop("expect")
     if dump is not None:
-        told = [answered(lambda: _of_dump(dump, expected))]
+        results = [answered(lambda: _of_dump(dump, expected))]
     elif history is not None and expected is None:
-        told = answered(lambda: _of_history(history, span))
+        results = answered(lambda: _of_history(history, span))
     else:
         raise click.UsageError("name a dump, or the folder of a history with --history; --expect is for a dump")
-    write(replayed_document(told, __version__), **given)
-    return ExitCode.FAILED if any(each.differs for each in told) else ExitCode.FINE
+    write(replayed_document(results, __version__), **given)
+    return ExitCode.FAILED if any(each.differs for each in results) else ExitCode.FINE
 
 
-def _of_dump(file: Path, expected: str | None) -> Told:
+def _of_dump(file: Path, expected: str | None) -> ReplayResult:
     try:
         return replay_dump(read_file(file, MOST_CLUSTER_BYTES), _digest(expected) if expected else "")
     except BadDump as bad:
         raise click.ClickException(f"{file}: {bad}\n  remedy: {bad.remedy}") from None
 
 
-def _of_history(folder: Path, span: Span) -> list[Told]:
+def _of_history(folder: Path, span: TimeRange) -> list[ReplayResult]:
     try:
         return list(replay_history(folder, span))
     except NotKept as missing:
@@ -67,5 +67,5 @@ def _digest(expected: str) -> str:
         return expected
     try:
         return msgspec.json.decode(read_file(Path(expected), MOST_PLAN_BYTES), type=_Plan).digest
-    except msgspec.MsgspecError as wrong:
-        raise click.UsageError(f"{expected} is no plan as plan -o json writes it: {wrong}") from None
+    except msgspec.MsgspecError as error:
+        raise click.UsageError(f"{expected} is no plan as plan -o json writes it: {error}") from None

@@ -13,21 +13,21 @@ from reconciler.cli.options.plan import answered, live_question_options
 from reconciler.controller.run import Settings
 from reconciler.controller.run import run as run_replica
 from reconciler.protocol.leadership import LONGEST_LEASE_MS
-from reconciler.serve.server import Address
+from reconciler.serve.server import ListenAddress
 
 
-class AddressType(click.ParamType[Address]):
+class AddressType(click.ParamType[ListenAddress]):
     """Reads 127.0.0.1:8080, [::]:8080 and :8080, which is every address of the machine."""
 
     name = "HOST:PORT"
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Address:
-        if isinstance(value, Address):
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> ListenAddress:
+        if isinstance(value, ListenAddress):
             return value
         host, _, port = str(value).rpartition(":")
         if not port.isdecimal() or int(port) > 65_535:
             self.fail(f'"{value}" is no address; write 127.0.0.1:8080.', param, ctx)
-        return Address(host.strip("[]") or "0.0.0.0", int(port))  # noqa: S104 - where somebody asks for it
+        return ListenAddress(host.strip("[]") or "0.0.0.0", int(port))  # noqa: S104 - where somebody asks for it
 
 
 @click.command()

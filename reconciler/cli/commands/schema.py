@@ -66,7 +66,7 @@ def _write(folder: Path) -> None:
     files = [Text(name, content.encode()) for name, content in sorted(_files().items())]
     try:
         write_all(folder, files, overwrite=True)
-    except OSError as wrong:
-        raise click.ClickException(f"nothing was written: {wrong}") from None
+    except OSError as error:
+        raise click.ClickException(f"nothing was written: {error}") from None
     for file in files:
         click.echo(file.path)

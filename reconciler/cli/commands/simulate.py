@@ -15,11 +15,11 @@ from reconciler.cli.options.output import Output, output_options, write
 from reconciler.cli.options.plan import answered
 from reconciler.cli.progress import progress
 from reconciler.cli.stderr import refused
-from reconciler.controller.simulation.load import Asked, Prepared, prepared
+from reconciler.controller.simulation.load import Prepared, SimulationRequest, prepared
 from reconciler.controller.simulation.parallel import WorkerLost
 from reconciler.controller.simulation.report_page import page_of
 from reconciler.controller.simulation.run import played
-from reconciler.controller.simulation.shrink import Moved, shrunk
+from reconciler.controller.simulation.shrink import ScenarioRelocation, shrunk
 from reconciler.report.simulation.simulated import Simulated
 from reconciler.report.simulation.simulated_document import simulated_document
 from reconciler.report.wording import counted
@@ -67,7 +67,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 @output_options
 def command(scenario: Path, outputs: tuple[Output, ...], color: str, **given: Any) -> int:
     """Play SCENARIO through: the real loop, an imagined cluster. Exit 1 where it fails what it expects."""
-    ready = answered(lambda: prepared(Asked(scenario, given["policies"], given["seed"], given["tree"])))
+    ready = answered(lambda: prepared(SimulationRequest(scenario, given["policies"], given["seed"], given["tree"])))
     if ready.checkup.resolved.problems:
         return refused(ready.checkup, outputs, color)
     for notice in ready.notices:
@@ -87,21 +87,21 @@ def command(scenario: Path, outputs: tuple[Output, ...], color: str, **given: An
 
 
 def _played(ready: Prepared, jobs: int) -> tuple[Simulated, ...]:
-    with progress("simulating") as tell, _impossible_told():
+    with progress("simulating") as tell, _report_impossible():
         return played(ready.plays, jobs, tell)
 
 
 @contextmanager
-def _impossible_told() -> Iterator[None]:
+def _report_impossible() -> Iterator[None]:
     """What the scenario asks for can't be, or not here."""
     try:
         yield
-    except (NoCapacity, NoSuchPool, WorkerLost) as wrong:
-        raise click.ClickException(str(wrong)) from None
+    except (NoCapacity, NoSuchPool, WorkerLost) as error:
+        raise click.ClickException(str(error)) from None
 
 
 def _write_trace(ready: Prepared, folder: Path) -> int:
-    with _impossible_told():
+    with _report_impossible():
         found = traced(ready.plays[0])
     _make(folder)
     files = {folder / "nodes.csv": found.nodes, folder / "pods.csv": found.pods}
@@ -114,8 +114,8 @@ def _write_trace(ready: Prepared, folder: Path) -> int:
 def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as wrong:
-        raise click.ClickException(f"nothing was written: {folder}: {wrong.strerror or wrong}") from None
+    except OSError as error:
+        raise click.ClickException(f"nothing was written: {folder}: {error.strerror or error}") from None
 
 
 def _report(folder: Path, runs: tuple[Simulated, ...]) -> None:
@@ -132,7 +132,7 @@ def _shrink(files: tuple[Path, Path], ready: Prepared, runs: tuple[Simulated, ..
     scenario, file = files
     play = next(play for play, run in zip(ready.plays, runs, strict=True) if run.failed)
     with progress("shrinking") as tell:
-        text = shrunk(play, Moved(scenario.parent, file.parent), tell)
+        text = shrunk(play, ScenarioRelocation(scenario.parent, file.parent), tell)
     replace_files({file: text.encode()})
     click.echo(f"{file}: a smaller scenario that fails in the same way", err=True)
     before, after = scenario.parent.resolve(), file.parent.resolve()

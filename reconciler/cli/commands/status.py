@@ -18,8 +18,8 @@ from reconciler.report.status.overview import overview_document
 def command(question: controller.Question, outputs: tuple[Output, ...], color: str) -> int:
     """Tell how the policies and the cluster stand: pools, nodes, GPUs, what is on its way, what is held, who leads."""
     run = answered(lambda: controller.dry_run(question))
-    if run.sight is None or run.head is None:
+    if run.cluster_view is None or run.head is None:
         return refused(run.checkup, outputs, color)
-    notices = (*run.checkup.notices, *run.sight.notes)
-    write(overview_document(overview_of(setting_of(run.sight, run.head), run.head, notices)), outputs, color)
+    notices = (*run.checkup.notices, *run.cluster_view.notes)
+    write(overview_document(overview_of(setting_of(run.cluster_view, run.head), run.head, notices)), outputs, color)
     return ExitCode.FINE

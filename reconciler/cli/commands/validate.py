@@ -10,7 +10,7 @@ from reconciler.cli.options.output import Output, output_options, write
 from reconciler.cli.options.policies import origin_options
 from reconciler.model.revision import short_content
 from reconciler.policy.codes import CODES
-from reconciler.report.checked import Checked
+from reconciler.report.checked import CheckReport
 
 
 @click.command()
@@ -37,7 +37,7 @@ def _tell(checkup: controller.Checkup, outputs: tuple[Output, ...], color: str) 
         click.echo(f"note: {notice}", err=True)
     resolved = checkup.resolved
     problems = (*resolved.problems, *resolved.warnings)
-    write(Checked(problems, resolved.files, __version__, CODES), outputs, color)
+    write(CheckReport(problems, resolved.files, __version__, CODES), outputs, color)
 
 
 def _keep_watching(origins: controller.Origins, outputs: tuple[Output, ...], color: str) -> None:

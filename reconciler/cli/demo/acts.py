@@ -11,7 +11,7 @@ from reconciler.cli.files.replace import replace_files
 from reconciler.cli.report_header import setting_of
 from reconciler.controller import ClusterView
 from reconciler.controller.demo.recording import Witness, later, marks_of
-from reconciler.controller.demo.revisions import RAISED, TAINTED, Edit, Revision, revision
+from reconciler.controller.demo.revisions import RAISED, TAINTED, DemoRevision, LineEdit, revision
 from reconciler.controller.demo.story import (
     cluster_before,
     decided,
@@ -24,11 +24,11 @@ from reconciler.controller.simulation.report_page import page_of
 from reconciler.model.human_time import span
 from reconciler.model.instant import Instant
 from reconciler.model.plan.inputs import Inputs
-from reconciler.plan.explain.decisions import Asked
+from reconciler.plan.explain.decisions import ExplainedObject
 from reconciler.plan.files import dump
 from reconciler.report.explain.explained import Explained, explained_document
 from reconciler.report.explain.subject import about
-from reconciler.report.plans.build import planned_of, told_of
+from reconciler.report.plans.build import describe_decisions, planned_of
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.simulation.simulated import Simulated
 from reconciler.report.wording import counted, dollars
@@ -46,12 +46,12 @@ class Tour:
         self._screen = screen
         self._folder = folder
         self._files: dict[str, bytes] = {}
-        self._main: Revision
-        self._merged: Revision
+        self._main: DemoRevision
+        self._merged: DemoRevision
         self._before: Inputs
         self._simulated: Simulated
         self._witness: Witness
-        self._asked = ""
+        self._requested = ""
 
     def welcome(self) -> None:
         screen = self._screen
@@ -68,8 +68,8 @@ class Tour:
         for text in files:
             screen.say(f"{text.path:<34}{_kinds(text.content)}".rstrip())
         screen.line()
-        told = ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items()))
-        screen.say(f"✓ no problem in {counted(len(files), 'file')}, in base or prod: {told}", "good")
+        sentence = ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items()))
+        screen.say(f"✓ no problem in {counted(len(files), 'file')}, in base or prod: {sentence}", "good")
         for notice in self._main.checkup.notices:
             screen.say(f"note: {notice}", "dim")
 
@@ -83,8 +83,8 @@ class Tour:
             self._edit(edit)
         screen.line()
         head, compared = reviewed(self._before, self._main, proposed)
-        sight = ClusterView(self._before.observed, CLUSTER, self._before.now)
-        screen.show(plan_document(planned_of(setting_of(sight, head, compared.scene), head, compared)))
+        cluster_view = ClusterView(self._before.observed, CLUSTER, self._before.now)
+        screen.show(plan_document(planned_of(setting_of(cluster_view, head, compared.scene), head, compared)))
 
     def time_passes(self) -> None:
         """What passes the guard is merged, and the cluster follows."""
@@ -95,8 +95,8 @@ class Tour:
         self._simulated, self._witness = performed(self._merged, passing.look)
         passing.end()
         screen.line()
-        for told in self._outcome():
-            screen.say(told, "good")
+        for text in self._outcome():
+            screen.say(text, "good")
 
     def _outcome(self) -> tuple[str, ...]:
         sums, steps = self._simulated.sums, self._simulated.steps
@@ -112,17 +112,19 @@ class Tour:
         if marked is None:
             return
         marks = marks_of(marked.observed)
-        self._asked, at = sorted(marks.items())[len(marks) // 2]
+        self._requested, at = sorted(marks.items())[len(marks) // 2]
         screen.heading(
             4, f"Why this node? Asked {span(_ASKED_BEFORE_MS // 1_000)} before it went", "reconciler explain"
         )
         inputs = later(marked, Instant(at - _ASKED_BEFORE_MS))
         scene = decided(inputs)
-        answer = about(scene, Asked("node", self._asked))
+        answer = about(scene, ExplainedObject("node", self._requested))
         setting = setting_of(ClusterView(inputs.observed, CLUSTER, inputs.now), scene)
-        told = told_of(inputs, answer.decisions)
+        decision_texts = describe_decisions(inputs, answer.decisions)
         screen.show(
-            explained_document(Explained(setting, answer.title, answer.headline, answer.outcome, answer.rows, told))
+            explained_document(
+                Explained(setting, answer.title, answer.headline, answer.outcome, answer.rows, decision_texts)
+            )
         )
         self._files["marked.dump"] = dump.write(inputs)
 
@@ -157,15 +159,15 @@ class Tour:
             "edit a target or a taint in policies/, and see what that would do",
             ("reconciler plan -e prod --cluster cluster.dump"),
         )
-        if self._asked:
+        if self._requested:
             yield (
                 "ask about any node, pod, pool or provisioner of that moment",
-                (f"reconciler explain node/{self._asked} -e prod --cluster marked.dump"),
+                (f"reconciler explain node/{self._requested} -e prod --cluster marked.dump"),
             )
         yield "days in seconds: add workloads and faults to scenario.yaml", "reconciler simulate scenario.yaml"
         yield "your own cluster, only looked at: its NodePools as policies", "reconciler import --to fleet"
 
-    def _edit(self, edit: Edit) -> None:
+    def _edit(self, edit: LineEdit) -> None:
         screen = self._screen
         screen.say(f"- {edit.before.strip()}", "bad")
         screen.say(f"+ {edit.after.strip()}", "good")

@@ -12,7 +12,7 @@ import msgspec
 from reconciler.cli.demo.screen import Screen
 from reconciler.model.human_time import clock
 from reconciler.plan.scaling.reasons import DeletionNear, EmptyNodeDeleted, SurplusEmptyNode
-from reconciler.report.simulation.simulated import PoolStep, Step
+from reconciler.report.simulation.simulated import PoolStep, TimelineStep
 from reconciler.report.wording import counted, dollars, per_mille, percent
 
 _COLUMNS = ("", "nodes", "busy", "target", "leaving", "in use", "$/h", "")
@@ -50,14 +50,14 @@ class Passing:
         self._is_written = True  # the last line, where nothing moves
         self._each = 0  # nodes that one sign stands for
 
-    def look(self, step: Step) -> None:
+    def look(self, step: TimelineStep) -> None:
         pool = next((each for each in step.pools if each.pool == self._pool), None)
         if pool is None:
             return
         if self._before is None:
             self._begin(step, pool)
         shown = Shown(pool.nodes, pool.busy_nodes, pool.target, pool.tainted, step.micro_dollars_per_hour)
-        told = self._told(step, pool)
+        text = self._step_text(step, pool)
         has_changed, minute = self._before != shown, clock(step.at, step.at)
         happened = list(_happened(step))
         if happened or (has_changed and minute != self._minute):
@@ -65,10 +65,10 @@ class Passing:
         for each in happened:
             self._keep(self._screen.paint.dim(f"{_MARGIN}{each}"))
         if self._screen.moves:
-            self._screen.rewrite(told)
+            self._screen.rewrite(text)
             self._screen.wait(self._pause)
         if self._screen.moves or has_changed:
-            self._last, self._is_written = told, False
+            self._last, self._is_written = text, False
         self._before, self._minute = shown, minute
 
     def _settle(self, has_changed: bool) -> None:
@@ -77,16 +77,16 @@ class Passing:
             self._keep(self._last)
             self._is_written = True
 
-    def _keep(self, told: str) -> None:
+    def _keep(self, text: str) -> None:
         """In a line of its own that stays."""
         if self._screen.moves:
             self._screen.rewrite("")
-        self._screen.line(told)
+        self._screen.line(text)
 
     def end(self) -> None:
         self._settle(has_changed=True)
 
-    def _begin(self, step: Step, pool: PoolStep) -> None:
+    def _begin(self, step: TimelineStep, pool: PoolStep) -> None:
         paint = self._screen.paint
         taken = len(_MARGIN) + sum(_WIDTHS) + len(_GAP) * len(_WIDTHS)
         self._each = -(-pool.nodes // max(10, self._screen.columns - taken))
@@ -95,9 +95,9 @@ class Passing:
         self._screen.line(_MARGIN + legend + "  ".join(f"{sign} {paint.dim(word)}" for sign, word in signs))
         self._screen.line(_MARGIN + paint.dim(_row(_COLUMNS)))
         if pool.tainted:  # the first step is taken when the first cycle is over
-            self._screen.line(self._told(step, msgspec.structs.replace(pool, tainted=0, target=None)))
+            self._screen.line(self._step_text(step, msgspec.structs.replace(pool, tainted=0, target=None)))
 
-    def _told(self, step: Step, pool: PoolStep) -> str:
+    def _step_text(self, step: TimelineStep, pool: PoolStep) -> str:
         cells = (
             clock(step.at, step.at),
             str(pool.nodes),
@@ -121,7 +121,7 @@ def _row(cells: Sequence[str]) -> str:
     return _GAP.join([*map(str.rjust, cells[:-1], _WIDTHS), cells[-1]]).rstrip()
 
 
-def _happened(step: Step) -> Iterator[str]:
+def _happened(step: TimelineStep) -> Iterator[str]:
     """What was done to nodes, alike ones together."""
     counts = Counter(each.reason for each in step.did)
     for code, words in _DONE.items():

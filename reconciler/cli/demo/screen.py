@@ -10,7 +10,7 @@ from reconciler import report
 from reconciler.cli.demo.wrap import folded
 from reconciler.cli.options.output import wants_color
 from reconciler.report.blocks import Tone
-from reconciler.report.document import Document
+from reconciler.report.document import ReportDocument
 from reconciler.report.formats.paint import Paint
 
 _NARROWEST, _WIDEST = 60, 120
@@ -44,7 +44,7 @@ class Screen:
     def say(self, text: str, tone: Tone = "plain") -> None:
         self.line(self.paint.toned(f"   {text}", tone))
 
-    def show(self, document: Document) -> None:
+    def show(self, document: ReportDocument) -> None:
         """As the command would print it."""
         for each in report.write(document, "text", color=self.color).splitlines():
             self.line(f"   {each}" if each else "")

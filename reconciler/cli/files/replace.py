@@ -19,7 +19,7 @@ def replace_files(contents: Mapping[Path, bytes], mode: int | None = None) -> No
     with contextlib.ExitStack() as undo:
         staged: list[Staged] = []
         for path, content in contents.items():
-            with _told(path):
+            with _report_os_error(path):
                 target = Path(os.path.realpath(path))  # a link stays one
                 if target.is_dir():
                     raise IsADirectoryError(0, "it is a folder")
@@ -28,11 +28,11 @@ def replace_files(contents: Mapping[Path, bytes], mode: int | None = None) -> No
                     undo.callback(file.give_up)
                     staged.append(file)
         for file in staged:
-            with _told(file.target):
+            with _report_os_error(file.target):
                 file.put()
     for path, content in contents.items():
         if not _is_replaceable(path):
-            with _told(path):
+            with _report_os_error(path):
                 path.write_bytes(content)
 
 
@@ -46,16 +46,16 @@ def _mode_of(target: Path) -> int:
 
 
 @contextlib.contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _report_os_error(path: Path) -> Iterator[None]:
     try:
         yield
-    except OSError as wrong:
-        why = "there is no such folder" if isinstance(wrong, FileNotFoundError) else wrong.strerror or str(wrong)
+    except OSError as error:
+        why = "there is no such folder" if isinstance(error, FileNotFoundError) else error.strerror or str(error)
         raise click.ClickException(f"nothing was written: {path}: {why}") from None
 
 
 def mask() -> int:
     """What the user takes away from the rights of new files."""
-    found = os.umask(0)
-    os.umask(found)
-    return found
+    result = os.umask(0)
+    os.umask(result)
+    return result

@@ -16,9 +16,9 @@ class LastingType(click.ParamType[Duration]):
         if isinstance(value, Duration):
             return value
         try:
-            found = Duration.parse(str(value))
-        except ValueError as wrong:
-            self.fail(f"{wrong}.", param, ctx)
-        if not found.milliseconds:
+            duration = Duration.parse(str(value))
+        except ValueError as error:
+            self.fail(f"{error}.", param, ctx)
+        if not duration.milliseconds:
             self.fail("it would be over at once; write 4h, say.", param, ctx)
-        return found
+        return duration

@@ -10,8 +10,8 @@ import click
 
 from reconciler import report
 from reconciler.cli.files.replace import replace_files
-from reconciler.report.checked import Checked
-from reconciler.report.document import Document
+from reconciler.report.checked import CheckReport
+from reconciler.report.document import ReportDocument
 
 
 class Output(NamedTuple):
@@ -49,7 +49,7 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return output(color(command))
 
 
-def write(document: Document | Checked, outputs: tuple[Output, ...], color: str) -> None:
+def write(document: ReportDocument | CheckReport, outputs: tuple[Output, ...], color: str) -> None:
     """Writes the document once for each output; text to standard output where none was asked for."""
     asked = outputs or (Output("text", None),)
     replace_files(

@@ -22,16 +22,16 @@ def answered(ask: Callable[[], T]) -> T:
     """What was asked for; what stands in the way of an answer becomes a sentence, and never a trace."""
     try:
         return ask()
-    except NotChosen as wrong:
-        raise click.UsageError(str(wrong)) from None
+    except NotChosen as error:
+        raise click.UsageError(str(error)) from None
     except BrokenInvariant as broken:
         raise click.ClickException(
             f"there is no safe plan, by a fault of reconciler or of the cluster file:\n{broken}"
         ) from None
-    except ClusterFileError as wrong:
-        raise click.ClickException(f"{wrong}\n  remedy: {wrong.remedy}") from None
-    except (NoRepository, Unreachable, OSError) as wrong:
-        raise click.ClickException(str(wrong)) from None
+    except ClusterFileError as error:
+        raise click.ClickException(f"{error}\n  remedy: {error.remedy}") from None
+    except (NoRepository, Unreachable, OSError) as error:
+        raise click.ClickException(str(error)) from None
 
 
 class TimeType(click.ParamType[Instant]):
@@ -42,8 +42,8 @@ class TimeType(click.ParamType[Instant]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Instant:
         try:
             return instant(str(value))
-        except ValueError as wrong:
-            self.fail(f"{wrong}.", param, ctx)
+        except ValueError as error:
+            self.fail(f"{error}.", param, ctx)
 
 
 def question_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -28,13 +28,13 @@ class Witness:
 
 def marks_of(observed: Observed) -> dict[str, Instant]:
     """Nodes that are marked, and that pods may still land on; and when they are to go."""
-    found = {}
+    instants = {}
     for node in observed.nodes:
         for taint in node.spec.taints:
             at = unix_seconds(taint.value)
             if taint.key == names.DELETION_TIME and taint.effect == "PreferNoSchedule" and at is not None:
-                found[node.name] = at
-    return found
+                instants[node.name] = at
+    return instants
 
 
 def later(inputs: Inputs, now: Instant) -> Inputs:

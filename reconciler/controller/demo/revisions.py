@@ -12,7 +12,7 @@ ENVIRONMENT = "prod"
 _FILE = "policies/base/a100-training.yaml"
 
 
-class Edit(msgspec.Struct, frozen=True):
+class LineEdit(msgspec.Struct, frozen=True):
     """One line of a policy."""
 
     file: str
@@ -21,13 +21,13 @@ class Edit(msgspec.Struct, frozen=True):
 
 
 _TAINTS = '  taints: [{{key: nvidia.com/gpu, value: "true", effect: NoSchedule}}{more}]'
-RAISED = Edit(_FILE, "  minGPUUtilizationPercent: 70", "  minGPUUtilizationPercent: 80")
-TAINTED = Edit(
+RAISED = LineEdit(_FILE, "  minGPUUtilizationPercent: 70", "  minGPUUtilizationPercent: 80")
+TAINTED = LineEdit(
     _FILE, _TAINTS.format(more=""), _TAINTS.format(more=", {key: dedicated, value: training, effect: NoSchedule}")
 )
 
 
-class Revision(msgspec.Struct, frozen=True):
+class DemoRevision(msgspec.Struct, frozen=True):
     """The policies at a revision, checked."""
 
     texts: tuple[Text, ...]
@@ -38,15 +38,15 @@ class Revision(msgspec.Struct, frozen=True):
         return chosen(self.checkup.resolved, ENVIRONMENT)
 
 
-def revision(name: str, *edits: Edit) -> Revision:
+def revision(name: str, *edits: LineEdit) -> DemoRevision:
     """The fleet with these lines edited. Raises ValueError where a line is not there any more."""
     texts = tuple(_edited(text, edits) for text in example_policies())
     if (known := {each.path for each in texts}) and (lost := [each.file for each in edits if each.file not in known]):
         raise ValueError(f"the example fleet has no {', '.join(lost)}")
-    return Revision(texts, check_bundle(Bundle(name, texts), "policies"))
+    return DemoRevision(texts, check_bundle(Bundle(name, texts), "policies"))
 
 
-def _edited(text: Text, edits: tuple[Edit, ...]) -> Text:
+def _edited(text: Text, edits: tuple[LineEdit, ...]) -> Text:
     content = text.content.decode()
     for each in edits:
         if each.file == text.path:

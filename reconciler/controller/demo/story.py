@@ -5,19 +5,19 @@ from collections.abc import Callable
 import msgspec
 
 from reconciler.controller.demo.recording import Witness
-from reconciler.controller.demo.revisions import Revision
+from reconciler.controller.demo.revisions import DemoRevision
 from reconciler.loop import decide
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.quantity import Duration
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.policy.changes import changes
 from reconciler.report.plans.build import Compared
-from reconciler.report.simulation.simulated import Simulated, Step
+from reconciler.report.simulation.simulated import Simulated, TimelineStep
 from reconciler.simulate.results.timeline import step_ms
 from reconciler.simulate.runner.play import Play, Revised
-from reconciler.simulate.runner.run import Watched, run
+from reconciler.simulate.runner.run import RunOptions, run
 from reconciler.simulate.scenario.reading import read_scenario
-from reconciler.simulate.scenario.revision import Revision as Folder
+from reconciler.simulate.scenario.revision import ScenarioRevision as Folder
 from reconciler.simulate.scenario.spec import Scenario
 from reconciler.simulate.scenario.writing import scenario_text
 from reconciler.sources.defaults import demo_scenario
@@ -25,26 +25,26 @@ from reconciler.sources.defaults import demo_scenario
 _AT_ONCE = Duration(1)
 
 
-def cluster_before(main: Revision) -> Inputs:
+def cluster_before(main: DemoRevision) -> Inputs:
     """What the controller sees when it looks for the first time, before it has done anything."""
     witness = Witness()
-    _run(main, msgspec.structs.replace(_scenario(), duration=_AT_ONCE, expect=[]), Watched(publishers=(witness,)))
+    _run(main, msgspec.structs.replace(_scenario(), duration=_AT_ONCE, expect=[]), RunOptions(publishers=(witness,)))
     if witness.first is None:
         raise ValueError("the demo's scenario has no cycle")
     return witness.first
 
 
-def reviewed(before: Inputs, main: Revision, proposed: Revision) -> tuple[PlanningResult, Compared]:
+def reviewed(before: Inputs, main: DemoRevision, proposed: DemoRevision) -> tuple[PlanningResult, Compared]:
     """The plan of the proposal, and that of what is in force, on the same cluster."""
     wish, was = proposed.desired, main.desired
     head = decide(msgspec.structs.replace(before, desired=wish))
     return head, Compared(decide(msgspec.structs.replace(before, desired=was)), changes(was, wish))
 
 
-def performed(merged: Revision, look: Callable[[Step], None]) -> tuple[Simulated, Witness]:
+def performed(merged: DemoRevision, look: Callable[[TimelineStep], None]) -> tuple[Simulated, Witness]:
     """What came of it; `look` is told each step as time passes."""
     witness = Witness()
-    return _run(merged, _scenario(), Watched(publishers=(witness,), look=look)), witness
+    return _run(merged, _scenario(), RunOptions(publishers=(witness,), look=look)), witness
 
 
 def decided(inputs: Inputs) -> PlanningResult:
@@ -65,11 +65,11 @@ def scenario_file() -> bytes:
 
 
 def _scenario() -> Scenario:
-    found = read_scenario(demo_scenario())
-    if found.scenario is None:
-        raise ValueError(f"the demo's scenario has problems: {found.problems}")
-    return found.scenario
+    read = read_scenario(demo_scenario())
+    if read.scenario is None:
+        raise ValueError(f"the demo's scenario has problems: {read.problems}")
+    return read.scenario
 
 
-def _run(revision: Revision, scenario: Scenario, watched: Watched) -> Simulated:
+def _run(revision: DemoRevision, scenario: Scenario, watched: RunOptions) -> Simulated:
     return run(Play("demo", scenario, (Revised(0, revision.desired),), scenario.seed), watched)

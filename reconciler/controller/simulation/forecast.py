@@ -14,8 +14,8 @@ from reconciler.model.quantity import Duration
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.report.simulation.forecast import APPROVED, WITH, WITHOUT, Forecast
 from reconciler.simulate.runner.play import Play, Revised
-from reconciler.simulate.runner.run import Watched, run
-from reconciler.simulate.scenario.revision import Revision
+from reconciler.simulate.runner.run import RunOptions, run
+from reconciler.simulate.scenario.revision import ScenarioRevision
 from reconciler.simulate.scenario.spec import Scenario
 
 _SHORT_MS = 6 * 3_600_000
@@ -39,8 +39,8 @@ def forecast(planned: DryRun, head: PlanningResult, ahead: Duration, tell: Tell)
     return Forecast(labelled, before, run(unheld, _watched(tell, 2)))
 
 
-def _watched(tell: Tell, number: int) -> Watched:
-    return Watched(tell=lambda part: tell((number + part) / 3))
+def _watched(tell: Tell, number: int) -> RunOptions:
+    return RunOptions(tell=lambda part: tell((number + part) / 3))
 
 
 def _play(label: str, scene: PlanningResult, ahead: Duration, priced_by: tuple[Desired, ...]) -> Play:
@@ -49,7 +49,7 @@ def _play(label: str, scene: PlanningResult, ahead: Duration, priced_by: tuple[D
     scenario = Scenario(
         start=timestamp(start),
         duration=ahead,
-        policies=[Revision(revision=inputs.desired.revision)],
+        policies=[ScenarioRevision(revision=inputs.desired.revision)],
         cycle_every=Duration(1_000) if ahead.milliseconds <= _SHORT_MS else _LONGER_CYCLES,
     )
     revised = (Revised(0, inputs.desired),)

@@ -20,7 +20,7 @@ from reconciler.policy.resolve import Resolved
 from reconciler.simulate.bootstrap.check_names import unknown_names
 from reconciler.simulate.runner.play import Play, Revised
 from reconciler.simulate.scenario.reading import place_of, read_scenario
-from reconciler.simulate.scenario.revision import MOST_REVISION, Revision
+from reconciler.simulate.scenario.revision import MOST_REVISION, ScenarioRevision
 from reconciler.simulate.scenario.spec import Scenario
 from reconciler.simulate.workloads.openb.nodes import OpenbNode, read_nodes
 from reconciler.simulate.workloads.openb.pods import OpenbPods, read_pods
@@ -30,7 +30,7 @@ _TEMPLATE = ".j2"
 _TEMPLATES = "templates/"
 
 
-class Asked(msgspec.Struct, frozen=True):
+class SimulationRequest(msgspec.Struct, frozen=True):
     """A scenario's file; the folders of policies to play it with, instead of its last ones; its seed; and the folder
     that everything must lie in which the scenario names."""
 
@@ -48,15 +48,15 @@ class Prepared(msgspec.Struct, frozen=True):
     notices: tuple[str, ...] = ()
 
 
-def prepared(asked: Asked) -> Prepared:
+def prepared(request: SimulationRequest) -> Prepared:
     """Raises NotChosen, OSError."""
-    text = Text(asked.file.as_posix(), read_file(asked.file, MOST_SCENARIO_BYTES))
+    text = Text(request.file.as_posix(), read_file(request.file, MOST_SCENARIO_BYTES))
     read = read_scenario(text)
     if read.scenario is None:
         return Prepared(_refused(read.problems))
-    reading = _Reading(asked, read.name, (text, read.scenario))
+    reading = _ScenarioReader(request, read.name, (text, read.scenario))
     plays = tuple(reading.plays())
-    reading.problems += [place_of(text, told) for told in (unknown_names(plays) if plays else ())]
+    reading.problems += [place_of(text, names) for names in (unknown_names(plays) if plays else ())]
     if reading.problems:
         return Prepared(_refused(tuple(sorted(set(reading.problems))), reading.notices))
     return Prepared(_refused((), reading.notices), plays, tuple(dict.fromkeys(reading.notices)))
@@ -66,23 +66,23 @@ def _refused(problems: tuple[Problem, ...], notices: Sequence[str] = ()) -> Chec
     return Checkup(Resolved((), (), problems, 1), tuple(dict.fromkeys(notices)))
 
 
-class _Reading:
+class _ScenarioReader:
     """Owner of the problems found in all that one scenario names."""
 
-    def __init__(self, asked: Asked, name: str, written: tuple[Text, Scenario]) -> None:
+    def __init__(self, request: SimulationRequest, name: str, written: tuple[Text, Scenario]) -> None:
         self.problems: list[Problem] = []
         self.notices: list[str] = []
-        self._asked = asked
+        self._request = request
         self._name = name
         self._text, self._scenario = written
-        self._folder = asked.file.parent
-        self._tree = os.path.realpath(asked.tree or self._folder)
+        self._folder = request.file.parent
+        self._tree = os.path.realpath(request.tree or self._folder)
 
     def plays(self) -> Iterator[Play]:
         """One for each set of policies; a play with problems is not to be played."""
-        asked, scenario = self._asked, self._scenario
+        request, scenario = self._request, self._scenario
         first = [self._revised(each, f"spec.policies[{at}]") for at, each in enumerate(scenario.policies[:-1])]
-        observed, memory = self._seen()
+        observed, memory = self._read_snapshot()
         machines, traces = self._machines(), tuple(self._traces())
         for label, last, place in self._last_ones():
             revisions = tuple(each for each in (*first, self._revised(last, place)) if each is not None)
@@ -91,7 +91,7 @@ class _Reading:
                     name=self._name,
                     scenario=msgspec.structs.replace(scenario, policies=[*scenario.policies[:-1], last]),
                     revisions=revisions,
-                    seed=scenario.seed if asked.seed is None else asked.seed,
+                    seed=scenario.seed if request.seed is None else request.seed,
                     label=label,
                     machines=machines,
                     traces=traces,
@@ -99,15 +99,19 @@ class _Reading:
                     memory=memory,
                 )
 
-    def _last_ones(self) -> Iterator[tuple[str, Revision, str]]:
+    def _last_ones(self) -> Iterator[tuple[str, ScenarioRevision, str]]:
         """The scenario's last revision and its place there; or those that a person named, which may lie anywhere."""
         last = self._scenario.policies[-1]
-        if not self._asked.policies:
+        if not self._request.policies:
             yield "", last, f"spec.policies[{len(self._scenario.policies) - 1}]"
-        for label, path in _labelled(self._asked.policies):
-            yield label, Revision(at=last.at, revision=label[:MOST_REVISION], folder=relative(path, self._folder)), ""
+        for label, path in _labelled(self._request.policies):
+            yield (
+                label,
+                ScenarioRevision(at=last.at, revision=label[:MOST_REVISION], folder=relative(path, self._folder)),
+                "",
+            )
 
-    def _revised(self, revision: Revision, place: str) -> Revised | None:
+    def _revised(self, revision: ScenarioRevision, place: str) -> Revised | None:
         if revision.folder:
             folder = Path(os.path.normpath(self._folder / revision.folder))
             # Templates are read beside the folder: they are in the tree where what holds both is.
@@ -128,37 +132,37 @@ class _Reading:
         desired: Desired = chosen(checkup.resolved, self._scenario.environment, choose_with="spec.environment")
         return Revised(after_ms, msgspec.structs.replace(desired, revision=name or desired.revision))
 
-    def _seen(self) -> tuple[Observed | None, Memory]:
+    def _read_snapshot(self) -> tuple[Observed | None, Memory]:
         path, place = self._scenario.cluster.dump, "spec.cluster.dump"
         if not path or not self._is_inside(self._folder / path, place):
             return None, Memory()
         try:
-            sight = observed_cluster(ClusterPlace(self._folder / path))
-        except OSError as wrong:
-            self._unread(place, wrong)
+            cluster_view = observed_cluster(ClusterPlace(self._folder / path))
+        except OSError as error:
+            self._unread(place, error)
             return None, Memory()
-        except ClusterFileError as wrong:
-            self.problems.append(Problem(wrong.file, wrong.line, 0, "RC101", wrong.sentence, wrong.remedy))
+        except ClusterFileError as error:
+            self.problems.append(Problem(error.file, error.line, 0, "RC101", error.sentence, error.remedy))
             return None, Memory()
-        self.notices += sight.notes
-        return sight.observed, sight.memory
+        self.notices += cluster_view.notes
+        return cluster_view.observed, cluster_view.memory
 
     def _machines(self) -> tuple[OpenbNode, ...]:
         path = self._scenario.cluster.openb_nodes
         text = self._file(path, "spec.cluster.openbNodes") if path else None
         if text is None:
             return ()
-        found = read_nodes(text)
-        self.problems += found.problems
-        return found.nodes
+        openb_nodes = read_nodes(text)
+        self.problems += openb_nodes.problems
+        return openb_nodes.nodes
 
     def _traces(self) -> Iterator[tuple[str, OpenbPods]]:
         for number, each in enumerate(self._scenario.workloads):
             place = f"spec.workloads[{number}].trace.openbPods"
             if each.trace and (text := self._file(each.trace.openb_pods, place)) is not None:
-                found = read_pods(text, each.trace.from_.milliseconds)
-                self.problems += found.problems
-                yield each.name, found
+                openb_pods = read_pods(text, each.trace.from_.milliseconds)
+                self.problems += openb_pods.problems
+                yield each.name, openb_pods
 
     def _file(self, path: str, place: str) -> Text | None:
         file = self._folder / path
@@ -166,8 +170,8 @@ class _Reading:
             return None
         try:
             return Text(file.as_posix(), read_file(file, MOST_TRACE_BYTES))
-        except OSError as wrong:
-            self._unread(place, wrong)
+        except OSError as error:
+            self._unread(place, error)
             return None
 
     def _is_inside(self, path: Path, place: str) -> bool:
@@ -177,15 +181,15 @@ class _Reading:
         with suppress(ValueError):  # a NUL in the path
             if Path(os.path.realpath(path)).is_relative_to(self._tree):
                 return True
-        told = "leads out of the folder of the scenario"
+        text = "leads out of the folder of the scenario"
         remedy = "move what it names below that folder, or name the folder that holds both with --tree"
-        self.problems.append(place_of(self._text, (place, "RC501", told, remedy)))
+        self.problems.append(place_of(self._text, (place, "RC501", text, remedy)))
         return False
 
-    def _unread(self, place: str, wrong: OSError) -> None:
+    def _unread(self, place: str, error: OSError) -> None:
         """A file that the scenario names there."""
-        told = f"{Path(wrong.filename).as_posix()} cannot be read: {wrong.strerror}"
-        self.problems.append(place_of(self._text, (place, "RC501", told, "name a file that is there")))
+        text = f"{Path(error.filename).as_posix()} cannot be read: {error.strerror}"
+        self.problems.append(place_of(self._text, (place, "RC501", text, "name a file that is there")))
 
 
 def relative(path: Path, folder: Path) -> str:
@@ -204,7 +208,7 @@ def _labelled(paths: Sequence[Path]) -> Iterator[tuple[str, Path]]:
         yield "/".join(parts[-length:]), path
 
 
-def _bundle(revision: Revision) -> Bundle:
+def _bundle(revision: ScenarioRevision) -> Bundle:
     """Files that are written out in the scenario; they are found there by their names."""
     texts = [Text(path, content.encode()) for path, content in sorted(revision.files.items())]
     policies = tuple(each for each in texts if not each.path.endswith(_TEMPLATE))

@@ -15,7 +15,7 @@ from multiprocessing.process import BaseProcess
 
 from reconciler.report.simulation.simulated import Simulated
 from reconciler.simulate.runner.play import Play
-from reconciler.simulate.runner.run import Watched, run
+from reconciler.simulate.runner.run import RunOptions, run
 
 Parts = Array[c_double]  # how far each play is, in parts of 1
 
@@ -42,7 +42,7 @@ def side_by_side(plays: Sequence[Play], jobs: int, tell: Callable[[float], None]
         with _uninterrupted():
             futures = [pool.submit(_played, number, play) for number, play in enumerate(plays)]
         workers = [each for each in active_children() if each not in others]
-        found = _awaited(futures, workers, lambda: tell(sum(parts) / len(plays)))
+        simulateds = _awaited(futures, workers, lambda: tell(sum(parts) / len(plays)))
     except BrokenProcessPool:
         _abandon(pool, others)
         raise WorkerLost from None
@@ -50,7 +50,7 @@ def side_by_side(plays: Sequence[Play], jobs: int, tell: Callable[[float], None]
         _abandon(pool, others)
         raise
     pool.shutdown()
-    return found
+    return simulateds
 
 
 def _awaited(
@@ -103,4 +103,4 @@ def _played(number: int, play: Play) -> Simulated:
     def tell(part: float) -> None:
         _parts[0][number] = part
 
-    return run(play, Watched(tell=tell))
+    return run(play, RunOptions(tell=tell))

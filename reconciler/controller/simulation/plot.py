@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.revision import short_revision
-from reconciler.report.simulation.simulated import Simulated, Step
+from reconciler.report.simulation.simulated import Simulated, TimelineStep
 
 COLORS = ("#3b82c4", "#d9822b", "#3a9d6a", "#a05fc0", "#c4504b", "#8a8f98")
 BAD = "#c4504b"
@@ -45,10 +45,10 @@ _DAY_MS = 86_400_000
 _LEVELS = 6  # of what a tick stands for, from years to seconds
 _MOST_HAPPENINGS = 30  # that are drawn: beyond that they would be a curtain
 
-Series = Callable[[Step], float]
+Series = Callable[[TimelineStep], float]
 
 
-class Panel(msgspec.Struct, frozen=True):
+class PlotPanel(msgspec.Struct, frozen=True):
     """One simulation on one plot."""
 
     axes: Any
@@ -77,14 +77,14 @@ class Panel(msgspec.Struct, frozen=True):
         return [_day(each.at) for each in self.run.steps]
 
 
-def plot(name: str, unit: str, runs: Sequence[Simulated], draw: Callable[[Panel], None]) -> str:
+def plot(name: str, unit: str, runs: Sequence[Simulated], draw: Callable[[PlotPanel], None]) -> str:
     """The SVG; `name` sets the names within it apart from those of other plots on the page."""
     with mpl.rc_context(_SETTING):
         figure = Figure(figsize=(9.6, 2.7))
         figure.subplots_adjust(left=0.07, right=0.97, bottom=0.17, top=0.88)
         axes: Any = figure.subplots()
         for number, run in enumerate(runs):
-            draw(Panel(axes, run, COLORS[number % len(COLORS)]))
+            draw(PlotPanel(axes, run, COLORS[number % len(COLORS)]))
         if not axes.has_data():
             axes.text(0.5, 0.5, "none", transform=axes.transAxes, ha="center", va="center", alpha=0.7)
         _frame(axes, unit, runs)
@@ -120,9 +120,9 @@ def _frame(axes: Any, unit: str, runs: Sequence[Simulated]) -> None:
     changes = {each.at: each.revision for run in runs for each in run.revisions[1:]}
     for at, revision in sorted(changes.items()):
         axes.axvline(_day(at), color=_INK, linewidth=0.8, linestyle=(0, (3, 3)), alpha=0.7)
-        told = short_revision(revision) if len(runs) == 1 else "policies change"
+        text = short_revision(revision) if len(runs) == 1 else "policies change"
         where = {"xycoords": ("data", "axes fraction"), "xytext": (4, -2), "textcoords": "offset points"}
-        axes.annotate(told, (_day(at), 1), va="top", fontsize=8, **where)
+        axes.annotate(text, (_day(at), 1), va="top", fontsize=8, **where)
     if axes.get_legend_handles_labels()[1]:
         number = len(axes.get_legend_handles_labels()[1])
         axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.98), fontsize=9, ncols=number)

@@ -8,10 +8,10 @@ from itertools import accumulate
 
 import msgspec
 
-from reconciler.controller.simulation.plot import BAD, COLORS, GOOD, Panel, plot
+from reconciler.controller.simulation.plot import BAD, COLORS, GOOD, PlotPanel, plot
 from reconciler.model.human_time import span
 from reconciler.report.formats.picture import Picture
-from reconciler.report.simulation.simulated import Simulated, Step
+from reconciler.report.simulation.simulated import Simulated, TimelineStep
 from reconciler.report.wording import counted, dollars
 
 
@@ -19,8 +19,8 @@ class _Subject(msgspec.Struct, frozen=True):
     name: str
     heading: str
     unit: str
-    alone: Callable[[Panel], None]
-    beside_others: Callable[[Panel], None]
+    alone: Callable[[PlotPanel], None]
+    beside_others: Callable[[PlotPanel], None]
     words: Callable[[Simulated], str]
     heading_of_several: str = ""
 
@@ -43,82 +43,82 @@ def _sentence(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def _sum(step: Step, field: str) -> int:
+def _sum(step: TimelineStep, field: str) -> int:
     return sum(getattr(each, field) for each in step.pools)
 
 
-def _gpus(step: Step) -> int:
+def _gpus(step: TimelineStep) -> int:
     return _sum(step, "gpus")
 
 
-def _gpus_used(step: Step) -> int:
+def _gpus_used(step: TimelineStep) -> int:
     return _sum(step, "gpus_used")
 
 
-def _tainted(step: Step) -> int:
+def _tainted(step: TimelineStep) -> int:
     return _sum(step, "tainted")
 
 
-def _wait(step: Step) -> float:
+def _wait(step: TimelineStep) -> float:
     return step.longest_wait_seconds / 60
 
 
-def _price(step: Step) -> float:
+def _price(step: TimelineStep) -> float:
     return step.micro_dollars_per_hour / 1_000_000
 
 
-def _capacity(panel: Panel) -> None:
+def _capacity(panel: PlotPanel) -> None:
     panel.line(_gpus, "there")
     panel.area(_gpus_used, "in use")
     panel.line(lambda step: step.pending_gpus, "pending", color=BAD, linewidth=1.1)
 
 
-def _capacities(panel: Panel) -> None:
+def _capacities(panel: PlotPanel) -> None:
     panel.line(_gpus, panel.run.label)
     panel.line(_gpus_used, linestyle=(0, (2, 1)), linewidth=1.1)
 
 
-def _queue(panel: Panel) -> None:
+def _queue(panel: PlotPanel) -> None:
     panel.area(_wait)
     panel.line(_wait, "longest wait")
 
 
-def _queues(panel: Panel) -> None:
+def _queues(panel: PlotPanel) -> None:
     panel.line(_wait, panel.run.label)
 
 
-def _leaving(panel: Panel) -> None:
+def _leaving(panel: PlotPanel) -> None:
     if _most(panel.run, _tainted):
         panel.area(_tainted, "tainted by us")
     panel.bars(lambda step: step.bought, "bought", GOOD)
     panel.bars(lambda step: -step.removed, "removed", BAD)
 
 
-def _sizes(panel: Panel) -> None:
+def _sizes(panel: PlotPanel) -> None:
     panel.line(lambda step: _sum(step, "nodes"), panel.run.label)
 
 
-def _disruption(panel: Panel) -> None:
+def _disruption(panel: PlotPanel) -> None:
     panel.bars(lambda step: step.evicted, "evicted", COLORS[1])
     panel.bars(lambda step: step.lost, "lost", BAD)
 
 
-def _disruptions(panel: Panel) -> None:
+def _disruptions(panel: PlotPanel) -> None:
     sums = accumulate(each.evicted + each.lost for each in panel.run.steps)
     so_far = dict(zip((each.at for each in panel.run.steps), sums, strict=True))
     panel.line(lambda step: so_far[step.at], panel.run.label)
 
 
-def _cost(panel: Panel) -> None:
+def _cost(panel: PlotPanel) -> None:
     panel.area(_price)
     panel.line(_price)
 
 
-def _costs(panel: Panel) -> None:
+def _costs(panel: PlotPanel) -> None:
     panel.line(_price, panel.run.label)
 
 
-def _most(run: Simulated, value: Callable[[Step], int]) -> int:
+def _most(run: Simulated, value: Callable[[TimelineStep], int]) -> int:
     return max((value(each) for each in run.steps), default=0)
 
 
@@ -132,14 +132,14 @@ def _queue_words(run: Simulated) -> str:
     longest = _most(run, lambda step: step.longest_wait_seconds)
     if not longest and not run.sums.mean_wait_seconds:
         return "no pod waited for a node"
-    told = f"pods waited {span(run.sums.mean_wait_seconds)} for a node on average"
-    return f"{told}, some about {span(longest)}" if longest > run.sums.mean_wait_seconds else told
+    text = f"pods waited {span(run.sums.mean_wait_seconds)} for a node on average"
+    return f"{text}, some about {span(longest)}" if longest > run.sums.mean_wait_seconds else text
 
 
 def _leaving_words(run: Simulated) -> str:
     tainted = _most(run, _tainted)
-    told = f"{counted(run.sums.nodes_bought, 'node')} bought, {run.sums.nodes_removed} removed"
-    return f"{told}, at most {tainted} tainted by us at once" if tainted else f"{told}, none tainted by us"
+    text = f"{counted(run.sums.nodes_bought, 'node')} bought, {run.sums.nodes_removed} removed"
+    return f"{text}, at most {tainted} tainted by us at once" if tainted else f"{text}, none tainted by us"
 
 
 def _disruption_words(run: Simulated) -> str:

@@ -13,7 +13,7 @@ from reconciler.report.simulation.simulated_document import simulated_document
 NO_PLOTS = "the page has no plots, since matplotlib is not installed: pip install 'reconciler[report]'"
 
 
-class Page(msgspec.Struct, frozen=True):
+class SimulationPage(msgspec.Struct, frozen=True):
     """The page, its pictures by the names of their files, and what its writer should know."""
 
     html: str
@@ -21,7 +21,7 @@ class Page(msgspec.Struct, frozen=True):
     note: str = ""
 
 
-def page_of(runs: Sequence[Simulated], tool_version: str) -> Page:
+def page_of(runs: Sequence[Simulated], tool_version: str) -> SimulationPage:
     """Without pictures where they can't be drawn."""
     drawn: tuple[Picture, ...] = ()
     if has_plots := find_spec("matplotlib") is not None:
@@ -29,4 +29,4 @@ def page_of(runs: Sequence[Simulated], tool_version: str) -> Page:
 
         drawn = pictures(runs)
     page = html_page.write(simulated_document(runs, tool_version), drawn)
-    return Page(page, {f"{each.name}.svg": each.alone for each in drawn}, "" if has_plots else NO_PLOTS)
+    return SimulationPage(page, {f"{each.name}.svg": each.alone for each in drawn}, "" if has_plots else NO_PLOTS)

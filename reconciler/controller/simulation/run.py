@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from reconciler.controller.simulation.parallel import side_by_side
 from reconciler.report.simulation.simulated import Simulated
 from reconciler.simulate.runner.play import Play
-from reconciler.simulate.runner.run import Watched, run
+from reconciler.simulate.runner.run import RunOptions, run
 
 Tell = Callable[[float], None]  # how far it is, in parts of 1
 
@@ -14,10 +14,10 @@ def played(plays: Sequence[Play], jobs: int, tell: Tell) -> tuple[Simulated, ...
     """In the order of the plays, whichever is done first. Raises WorkerLost, and what staging.run raises."""
     if jobs > 1 and len(plays) > 1:
         return side_by_side(plays, jobs, tell)
-    found = []
+    simulateds = []
     for number, play in enumerate(plays):
-        found.append(run(play, Watched(tell=_part(tell, number, len(plays)))))
-    return tuple(found)
+        simulateds.append(run(play, RunOptions(tell=_part(tell, number, len(plays)))))
+    return tuple(simulateds)
 
 
 def _part(tell: Tell, number: int, plays: int) -> Tell:

@@ -8,13 +8,13 @@ import msgspec
 from reconciler.controller.simulation.load import relative
 from reconciler.simulate.bootstrap.check_names import unknown_names
 from reconciler.simulate.runner.play import Play
-from reconciler.simulate.runner.run import Watched, run
+from reconciler.simulate.runner.run import RunOptions, run
 from reconciler.simulate.runner.shrink import MOST_TRIES, how_it_fails, shrink
 from reconciler.simulate.scenario.spec import Scenario
 from reconciler.simulate.scenario.writing import scenario_text
 
 
-class Moved(msgspec.Struct, frozen=True):
+class ScenarioRelocation(msgspec.Struct, frozen=True):
     """Where a scenario stood, and where another is to stand: it names its files from there."""
 
     before: Path
@@ -24,7 +24,7 @@ class Moved(msgspec.Struct, frozen=True):
         return relative(self.before / named, self.after) if named else named
 
 
-def shrunk(play: Play, moved: Moved, tell: Callable[[float], None]) -> str:
+def shrunk(play: Play, moved: ScenarioRelocation, tell: Callable[[float], None]) -> str:
     """The text of the smallest that was found."""
     before = how_it_fails(run(play))
     tries = 0
@@ -35,13 +35,13 @@ def shrunk(play: Play, moved: Moved, tell: Callable[[float], None]) -> str:
         tell(tries / MOST_TRIES)
         if any(unknown_names((smaller,))):  # what is left must be read again
             return False
-        return bool(before & how_it_fails(run(smaller, Watched(stops_when_broken=True))))
+        return bool(before & how_it_fails(run(smaller, RunOptions(stops_when_broken=True))))
 
     small = shrink(play, fails)
     return scenario_text(f"{small.name}-shrunk", _moved(msgspec.structs.replace(small.scenario, seed=play.seed), moved))
 
 
-def _moved(scenario: Scenario, moved: Moved) -> Scenario:
+def _moved(scenario: Scenario, moved: ScenarioRelocation) -> Scenario:
     replace, cluster = msgspec.structs.replace, scenario.cluster
     cluster = replace(cluster, dump=moved.path(cluster.dump), openb_nodes=moved.path(cluster.openb_nodes))
     workloads = [

@@ -4,16 +4,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reconciler.fleet.binpack.pending_pods import Waiting
+from reconciler.fleet.binpack.pending_pods import PendingPods
 from reconciler.fleet.binpack.steps import Steps
 from reconciler.fleet.filters.chain import FilterChain
 from reconciler.fleet.filters.interpod import InterPod
 from reconciler.fleet.filters.ports import Ports
 from reconciler.fleet.filters.predicate import Predicate
-from reconciler.fleet.filters.resources import Resources
+from reconciler.fleet.filters.resources import ResourceFilter
 from reconciler.fleet.filters.selection import Selection
-from reconciler.fleet.filters.spread import Spread
-from reconciler.fleet.filters.taints import Taints
+from reconciler.fleet.filters.spread import SpreadFilter
+from reconciler.fleet.filters.taints import TaintFilter
 from reconciler.fleet.filters.unmovable import unmodelled
 from reconciler.fleet.obstacles import ApartFromRunning, TermLabelAbsent, TermNamespacesUnread
 from reconciler.fleet.pod_class import PodClass
@@ -27,10 +27,10 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.obstacle import Obstacle
 
 # What is judged here instead, among the new pods and against those that are there.
-_JUDGED_HERE = (Resources, Ports, InterPod, Spread)
+_JUDGED_HERE = (ResourceFilter, Ports, InterPod, SpreadFilter)
 
 
-class Near(NamedTuple):
+class AffinityCounts(NamedTuple):
     """The pods that a pod must be near, of those that are there."""
 
     total: int
@@ -44,7 +44,7 @@ class Domains(NamedTuple):
     counts: dict[str, int]  # value of the label -> pods
 
 
-class Standing:
+class ExistingNodes:
     """The answers of a fleet about its looks; `rows` are those of imagined nodes, so it is asked within a fork."""
 
     def __init__(self, fleet: Snapshot, looks: list[Node], steps: Steps) -> None:
@@ -59,11 +59,11 @@ class Standing:
             each for each in self._judging.predicates if not each.static and each not in left_out
         ]
 
-    def allowed(self, waiting: list[Waiting]) -> list[Mask]:
+    def allowed(self, waiting: list[PendingPods]) -> list[Mask]:
         """For each class the looks that nothing which stands already forbids; one object for all equal masks."""
         known: dict[object, Mask] = {}
         distinct: dict[bytes, Mask] = {}
-        found = []
+        result = []
         for each in waiting:
             key = self.alike(each)
             mask = known.get(key)
@@ -72,29 +72,29 @@ class Standing:
                 mask = self._unrelated(each, self._judging.static_mask(each.pod_class)[self.rows])
                 mask = self._bound(each.pod_class, mask)
                 mask = known[key] = distinct.setdefault(mask.tobytes(), mask)
-            found.append(mask)
-        return found
+            result.append(mask)
+        return result
 
-    def alike(self, each: Waiting) -> object:
+    def alike(self, each: PendingPods) -> object:
         """Equal for classes that look the same to all that stands already."""
         pod_class = each.pod_class
         has_its_own = _is_bound(pod_class) or bool(pod_class.unmodelled)
-        told = pod_class.needs.number, pod_class.label_class.number, id(each.terms)
-        return (*told, each.number) if has_its_own else told
+        key = pod_class.needs.number, pod_class.label_class.number, id(each.terms)
+        return (*key, each.number) if has_its_own else key
 
     def leave_out(self, looks: Mask) -> None:
         """Nodes of these looks are never bought."""
         self._left_out = np.zeros(self.fleet.rows.capacity, bool)
         self._left_out[self.rows[looks]] = True
 
-    def near(self, matchers: tuple[Matcher, ...], keys: tuple[str, ...]) -> Near:
+    def near(self, matchers: tuple[Matcher, ...], keys: tuple[str, ...]) -> AffinityCounts:
         """How many pods all the matchers mean, in the domains of each look."""
         here, total = {}, 0
         for key in keys:
             count = self._counting.fresh(self._counting.count(matchers, key), self.fleet)
             here[key] = [count.at(row) for row in self.rows.tolist()]
             total += count.total
-        return Near(total, here)
+        return AffinityCounts(total, here)
 
     def domains(self, rule: SpreadRule, keys: tuple[str, ...], pod_class: PodClass) -> Domains:
         """The domains of a rule of a class whose rules name `keys`."""
@@ -103,7 +103,7 @@ class Standing:
         for key in keys:
             eligible &= fleet.rows.column(key) >= 0
         selected = fleet.part(Selection).mask(pod_class, fleet) if rule.honors_affinity else None
-        borne = fleet.part(Taints).mask(pod_class, fleet) if rule.honors_taints else None
+        borne = fleet.part(TaintFilter).mask(pod_class, fleet) if rule.honors_taints else None
         for mask in (selected, borne):
             if mask is not None:
                 eligible &= mask
@@ -112,11 +112,11 @@ class Standing:
         found = {texts[each]: counts.get(each, 0) for each in np.unique(column.ids[eligible]).tolist()}
         return Domains(eligible[self.rows], found)
 
-    def why(self, each: Waiting, look: int) -> Obstacle | None:
+    def why(self, each: PendingPods, look: int) -> Obstacle | None:
         """Why what stands already forbids the look; None where it does not."""
         pod_class, row = each.pod_class, int(self.rows[look])
-        if found := unmodelled(pod_class, self.fleet):
-            return found
+        if obstacle := unmodelled(pod_class, self.fleet):
+            return obstacle
         for predicate in self._judging.predicates:
             if predicate.static and not predicate.fits(pod_class, row, self.fleet):
                 return predicate.why(pod_class, row, self.fleet)
@@ -133,19 +133,19 @@ class Standing:
         met = next((count for count in counts if self._counting.fresh(count, self.fleet).at(row)), None)
         return None if met is None else ApartFromRunning(met.title)
 
-    def _unrelated(self, each: Waiting, mask: Mask) -> Mask:
+    def _unrelated(self, each: PendingPods, mask: Mask) -> Mask:
         """Without the looks where it would meet pods that it must be kept apart from, or that lack a label."""
         if self._counting.is_idle:
             return mask
         if each.terms.asks_namespaces and self._counting.namespaces.unread:
             return np.zeros(len(mask), bool)
-        found = mask.copy()
+        result = mask.copy()
         for key in _needed_keys(each):
-            found &= self.fleet.rows.column(key)[self.rows] >= 0
+            result &= self.fleet.rows.column(key)[self.rows] >= 0
         for count in self._enemies(each):
             if self._counting.fresh(count, self.fleet).total:
-                found &= np.array([count.at(row) == 0 for row in self.rows.tolist()], bool)
-        return found
+                result &= np.array([count.at(row) == 0 for row in self.rows.tolist()], bool)
+        return result
 
     def _bound(self, pod_class: PodClass, mask: Mask) -> Mask:
         """Without the looks that its volumes and devices forbid; others have nothing of the kind."""
@@ -160,7 +160,7 @@ class Standing:
                     mask = mask & judged[self.rows]
         return mask
 
-    def _enemies(self, each: Waiting) -> list[DomainCount]:
+    def _enemies(self, each: PendingPods) -> list[DomainCount]:
         """The pods that it must be kept apart from, by its wish or by theirs."""
         own = [self._counting.count((term.matcher,), term.key) for term in each.terms.apart]
         return own + list(self._counting.repelling(each.pod_class))
@@ -170,6 +170,6 @@ def _is_bound(pod_class: PodClass) -> bool:
     return bool(pod_class.pod.spec.volumes or pod_class.pod.spec.resource_claims)
 
 
-def _needed_keys(each: Waiting) -> tuple[str, ...]:
+def _needed_keys(each: PendingPods) -> tuple[str, ...]:
     """Labels that a node must have for the terms of a pod to be judged."""
     return tuple(dict.fromkeys([term.key for term in each.terms.near] + [rule.key for rule in each.terms.spread]))

@@ -18,12 +18,12 @@ _DEAREST = 2**37
 Indices = NDArray[np.intp]
 
 
-class Market:
+class OfferMarket:
     """Offers by number, by price; `look` says as which kind of node pods see one (see looks.py)."""
 
     def __init__(self, shapes: Sequence[Shape], classes: Classes, nodes: int | None) -> None:
         self.shapes = sorted(shapes, key=lambda each: each.name)
-        _told_apart(self.shapes)
+        _check_distinct(self.shapes)
         listed = [
             (number, offering)
             for number, shape in enumerate(self.shapes)
@@ -68,14 +68,14 @@ class Market:
 
     def holding(self, used: Counts) -> Mask:
         """Offers with room for so much."""
-        found = self.open.copy()
+        mask = self.open.copy()
         for amount, room in zip(used.tolist(), self.room, strict=True):
             if amount:
-                found &= room >= amount
-        return found
+                mask &= room >= amount
+        return mask
 
 
-def _told_apart(shapes: Sequence[Shape]) -> None:
+def _check_distinct(shapes: Sequence[Shape]) -> None:
     for one, other in pairwise(shapes):
         if one.name == other.name:
             raise ValueError(f"two shapes are named {one.name}: give each a name of its own")

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Sequence
 import msgspec
 import numpy as np
 
-from reconciler.fleet.binpack.offers import Market
+from reconciler.fleet.binpack.offers import OfferMarket
 from reconciler.fleet.binpack.result import NewNode, Packed
-from reconciler.fleet.binpack.result_builder import Found
+from reconciler.fleet.binpack.result_builder import PackingRound
 from reconciler.fleet.binpack.round import Round
-from reconciler.fleet.binpack.shape import Limits, Shape
+from reconciler.fleet.binpack.shape import BinpackLimits, Shape
 from reconciler.fleet.binpack.steps import Steps
 from reconciler.fleet.binpack.virtual_nodes import labels_of, new_node
 from reconciler.fleet.filters.chain import FilterChain
@@ -25,34 +25,34 @@ from reconciler.fleet.rows import Mask
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.pod import Pod
 
-NO_LIMITS = Limits()
+NO_LIMITS = BinpackLimits()
 
 
-def pack(fleet: Snapshot, pods: Iterable[Pod], shapes: Sequence[Shape], limits: Limits = NO_LIMITS) -> Packed:
+def pack(fleet: Snapshot, pods: Iterable[Pod], shapes: Sequence[Shape], limits: BinpackLimits = NO_LIMITS) -> Packed:
     """New nodes for the pods, beside the nodes and pods that are there. Nothing stays booked."""
     with fleet.fork():
         steps = Steps(limits.steps)
-        market = Market(shapes, fleet.classes, limits.nodes)
+        market = OfferMarket(shapes, fleet.classes, limits.nodes)
         bill = _Bill(fleet, market, steps)
         left: Sequence[Pod] = list(pods)
         while True:
             with fleet.fork():
-                found = Round(fleet, left, market, steps).pack()
-            bill.take(found)
-            left = [each.pod for each in found.unplaced]
-            if not left or not found.nodes or steps.are_spent:
+                packing_round = Round(fleet, left, market, steps).pack()
+            bill.take(packing_round)
+            left = [each.pod for each in packing_round.unplaced]
+            if not left or not packing_round.nodes or steps.are_spent:
                 break
             bill.book()
         # Not before: a node bought later could be in a domain that has none of them, and they would be too many here.
         while left and (joined := bill.join(left)):
             left = [pod for pod in left if id(pod) not in joined]
-        return bill.packed(found, left)
+        return bill.packed(packing_round, left)
 
 
 class _Bill:
     """Owner of what all rounds bought together."""
 
-    def __init__(self, fleet: Snapshot, market: Market, steps: Steps) -> None:
+    def __init__(self, fleet: Snapshot, market: OfferMarket, steps: Steps) -> None:
         self._fleet = fleet
         self._market = market
         self._steps = steps
@@ -61,12 +61,12 @@ class _Bill:
         self._number_of: dict[int, int] = {}  # row -> node, of those that are booked
         self._order: list[tuple[int, int]] = []
 
-    def take(self, found: Found) -> None:
+    def take(self, packing_round: PackingRound) -> None:
         """What one round bought."""
         first = len(self._nodes)
-        self._order += [(first + number, index) for number, index in found.order]
-        self._nodes += found.nodes
-        self._pods += [list(node.pods) for node in found.nodes]
+        self._order += [(first + number, index) for number, index in packing_round.order]
+        self._nodes += packing_round.nodes
+        self._pods += [list(node.pods) for node in packing_round.nodes]
 
     def book(self) -> None:
         """From here on what was bought is there."""
@@ -105,7 +105,7 @@ class _Bill:
             joined.add(id(pod))
         return joined
 
-    def packed(self, last: Found, left: Sequence[Pod]) -> Packed:
+    def packed(self, last: PackingRound, left: Sequence[Pod]) -> Packed:
         """All of it; what the last round says of the pods that are left holds of them."""
         nodes = [
             node if len(node.pods) == len(pods) else msgspec.structs.replace(node, pods=tuple(pods))

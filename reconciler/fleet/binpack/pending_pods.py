@@ -10,14 +10,14 @@ from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.rows import Counts
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.fleet.topology.term_counts import Counting
-from reconciler.fleet.topology.terms import Terms
+from reconciler.fleet.topology.terms import PodAffinityTerms
 from reconciler.model.cluster.pod import Pod
 
 in_order = attrgetter("metadata.namespace", "metadata.name", "metadata.uid")
-NO_TERMS = Terms()
+NO_TERMS = PodAffinityTerms()
 
 
-class Waiting:
+class PendingPods:
     """The pods of one class, by namespace and name."""
 
     __slots__ = ("number", "pod_class", "pods", "terms")
@@ -29,7 +29,7 @@ class Waiting:
         self.terms = NO_TERMS  # one object for all that ask the same about other pods
 
 
-def by_class(fleet: Snapshot, pods: Iterable[Pod]) -> list[Waiting]:
+def by_class(fleet: Snapshot, pods: Iterable[Pod]) -> list[PendingPods]:
     """The pods in classes, in the order of the first pod of each."""
     of = fleet.classes.of
     found: dict[PodClass, list[Pod]] = {}
@@ -45,10 +45,10 @@ def by_class(fleet: Snapshot, pods: Iterable[Pod]) -> list[Waiting]:
         others = moved.setdefault(pod_class.anew, together)
         if others is not together:
             moved[pod_class.anew] = sorted(others + together, key=in_order)
-    waiting = [Waiting(number, pod_class, together) for number, (pod_class, together) in enumerate(moved.items())]
+    waiting = [PendingPods(number, pod_class, together) for number, (pod_class, together) in enumerate(moved.items())]
     counting = fleet.part(Counting)
     counting.catch_up(fleet)
-    same: dict[Terms, Terms] = {NO_TERMS: NO_TERMS}
+    same: dict[PodAffinityTerms, PodAffinityTerms] = {NO_TERMS: NO_TERMS}
     for each in waiting:
         terms = counting.terms(each.pod_class)
         if terms is not None:
@@ -56,19 +56,19 @@ def by_class(fleet: Snapshot, pods: Iterable[Pod]) -> list[Waiting]:
     return waiting
 
 
-def requests(waiting: list[Waiting], columns: list[int]) -> Counts:
+def requests(waiting: list[PendingPods], columns: list[int]) -> Counts:
     """What each asks for, of the resources in `columns`."""
     place = np.zeros(max(columns, default=0) + 1, np.intp)
     place[columns] = range(len(columns))
-    asked = [each.pod_class.request for each in waiting]
-    found = np.zeros((len(waiting), len(columns)), np.int64)
-    flat = np.array(list(chain.from_iterable(chain.from_iterable(asked))), np.int64)
-    rows = np.repeat(np.arange(len(waiting)), [len(each) for each in asked])
-    found[rows, place[flat[::2]]] = flat[1::2]
-    return found
+    requested = [each.pod_class.request for each in waiting]
+    mask = np.zeros((len(waiting), len(columns)), np.int64)
+    flat = np.array(list(chain.from_iterable(chain.from_iterable(requested))), np.int64)
+    rows = np.repeat(np.arange(len(waiting)), [len(each) for each in requested])
+    mask[rows, place[flat[::2]]] = flat[1::2]
+    return mask
 
 
-def asked_columns(waiting: list[Waiting]) -> list[int]:
+def requested_columns(waiting: list[PendingPods]) -> list[int]:
     """The columns of the resources that anybody asks for."""
     kinds = {tuple([column for column, _ in each.pod_class.request]) for each in waiting}
     return sorted({column for kind in kinds for column in kind})

@@ -2,21 +2,23 @@
 
 import numpy as np
 
-from reconciler.fleet.binpack.existing_nodes import Standing
-from reconciler.fleet.binpack.offers import Market
-from reconciler.fleet.binpack.pending_pods import Waiting
-from reconciler.fleet.binpack.result import Refusal
+from reconciler.fleet.binpack.existing_nodes import ExistingNodes
+from reconciler.fleet.binpack.offers import OfferMarket
+from reconciler.fleet.binpack.pending_pods import PendingPods
+from reconciler.fleet.binpack.result import ShapeRefusal
 from reconciler.fleet.obstacles import NoPlaceByTerms, NothingOffered, NotToBuy, NowhereToBeHad, ShapesTooSmall
 from reconciler.fleet.rows import Counts, Mask
 from reconciler.model.obstacle import Obstacle, order_of
 
 
-class Refusals:
+class ShapeRefusals:
     """Asked class by class, within the fork of `standing`; `allowed` are the looks that each class may be on."""
 
-    def __init__(self, market: Market, standing: Standing, allowed: list[Mask], resources: list[str]) -> None:
+    def __init__(
+        self, market: OfferMarket, existing_nodes: ExistingNodes, allowed: list[Mask], resources: list[str]
+    ) -> None:
         self._market = market
-        self._standing = standing
+        self._existing_nodes = existing_nodes
         self._allowed = allowed
         self._resources = resources
         self._amounts: dict[int, Counts] = {}  # by resource, what each shape has
@@ -30,7 +32,7 @@ class Refusals:
             (NowhereToBeHad(), ~is_offered & ~is_barred),
         ]
 
-    def of(self, each: Waiting) -> tuple[Refusal, ...]:
+    def of(self, each: PendingPods) -> tuple[ShapeRefusal, ...]:
         """What rules out shapes for such a pod; each shape that is ruled out is named once."""
         found = list(self._not_for_sale)
         left = ~np.logical_or(*[shapes for _, shapes in found])
@@ -40,9 +42,9 @@ class Refusals:
                 found.append((self._lacks(column, amount, lacking), lacking))
                 left &= ~lacking
         found += self._ruled_out(each, left)
-        return tuple(Refusal(why, self._named(shapes)) for why, shapes in found if shapes.any())
+        return tuple(ShapeRefusal(why, self._named(shapes)) for why, shapes in found if shapes.any())
 
-    def main(self, each: Waiting, refusals: tuple[Refusal, ...]) -> Obstacle | None:
+    def main(self, each: PendingPods, refusals: tuple[ShapeRefusal, ...]) -> Obstacle | None:
         """What says most, where every shape is ruled out: what none has enough of, or what rules out the most."""
         if not self.are_of_all(refusals):
             return None
@@ -54,11 +56,11 @@ class Refusals:
                 return self._lacks(column, amount, everywhere)
         return max(refusals, key=lambda refusal: (len(refusal.shapes), order_of(refusal.why))).why
 
-    def are_of_all(self, refusals: tuple[Refusal, ...]) -> bool:
+    def are_of_all(self, refusals: tuple[ShapeRefusal, ...]) -> bool:
         """Whether no shape is left."""
         return sum(len(refusal.shapes) for refusal in refusals) == len(self._market.shapes)
 
-    def _ruled_out(self, each: Waiting, shapes: Mask) -> list[tuple[Obstacle, Mask]]:
+    def _ruled_out(self, each: PendingPods, shapes: Mask) -> list[tuple[Obstacle, Mask]]:
         """What labels, taints and pods that stand already say, of shapes none of whose looks the pod may be on."""
         market, allowed = self._market, self._allowed[each.number]
         open_to: Mask = np.zeros(len(market.shapes), bool)
@@ -70,16 +72,16 @@ class Refusals:
             said = found.setdefault(self._say(each, look), np.zeros(len(shapes), bool))
             said[market.shape[market.look == look]] = True
         left = shapes & ~open_to
-        told = []
+        result = []
         for why, said in sorted(found.items(), key=lambda one: order_of(one[0])):
-            told.append((why, said & left))
+            result.append((why, said & left))
             left = left & ~said
-        return told
+        return result
 
-    def _say(self, each: Waiting, look: int) -> Obstacle:
-        key = self._standing.alike(each), look
+    def _say(self, each: PendingPods, look: int) -> Obstacle:
+        key = self._existing_nodes.alike(each), look
         if key not in self._said:
-            self._said[key] = self._standing.why(each, look) or NoPlaceByTerms()
+            self._said[key] = self._existing_nodes.why(each, look) or NoPlaceByTerms()
         return self._said[key]
 
     def _has(self, column: int) -> Counts:

@@ -16,7 +16,7 @@ class NewNode(msgspec.Struct, frozen=True, gc=False):
     pods: tuple[Pod, ...]
 
 
-class Refusal(msgspec.Struct, frozen=True, gc=False):
+class ShapeRefusal(msgspec.Struct, frozen=True, gc=False):
     """Why a pod can't be on new nodes of some shapes, whoever else is there."""
 
     why: Obstacle
@@ -28,7 +28,7 @@ class Unplaced(msgspec.Struct, frozen=True, gc=False):
 
     pod: Pod
     why: Obstacle
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[ShapeRefusal, ...]
     is_ruled_out: bool  # by these alone: they name every shape
 
 

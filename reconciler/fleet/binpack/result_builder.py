@@ -5,18 +5,18 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from reconciler.fleet.binpack.domains.assignment import Sharing
-from reconciler.fleet.binpack.nodes.new_nodes import Bought
+from reconciler.fleet.binpack.nodes.new_nodes import BinpackNode
 from reconciler.fleet.binpack.nodes.pod_groups import Lots
-from reconciler.fleet.binpack.offers import Market
-from reconciler.fleet.binpack.pending_pods import Waiting, in_order
-from reconciler.fleet.binpack.refusals import Refusals
-from reconciler.fleet.binpack.result import NewNode, Refusal, Unplaced
+from reconciler.fleet.binpack.offers import OfferMarket
+from reconciler.fleet.binpack.pending_pods import PendingPods, in_order
+from reconciler.fleet.binpack.refusals import ShapeRefusals
+from reconciler.fleet.binpack.result import NewNode, ShapeRefusal, Unplaced
 from reconciler.fleet.obstacles import CompanionsUnplaced, NodesExhausted, ShapesExhausted
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.obstacle import Obstacle
 
 
-class Found(NamedTuple):
+class PackingRound(NamedTuple):
     """What one round comes to; `order` as of Packed."""
 
     nodes: list[NewNode]
@@ -24,17 +24,17 @@ class Found(NamedTuple):
     order: list[tuple[int, int]]
 
 
-class Outcome:
+class PackingResultBuilder:
     """Owner of where each pod is, by what tells pods apart for as long as packing lasts."""
 
-    def __init__(self, waiting: list[Waiting], sharing: Sharing) -> None:
+    def __init__(self, waiting: list[PendingPods], sharing: Sharing) -> None:
         self._waiting = waiting
         self._sharing = sharing
         self._node_of: dict[int, int] = {}  # id of a pod -> number of its node
         self._pods: list[list[Pod]] = []
         self._why: dict[int, Obstacle] = {}  # id of a pod that is on none -> why
 
-    def place(self, nodes: list[Bought], lots: Lots) -> None:
+    def place(self, nodes: list[BinpackNode], lots: Lots) -> None:
         """Hands the pods of the lots out to the nodes."""
         handed = [0] * len(lots)
         for number, node in enumerate(nodes):
@@ -54,23 +54,23 @@ class Outcome:
         """
         tied = list(self._tied())
         nodes = [self._node_of.get(id(pod)) for _, pod in tied]
-        found: dict[int, Counter[int]] = {}
+        result: dict[int, Counter[int]] = {}
         if None not in nodes and not self._sharing.asks_hosts:
-            return found
+            return result
         for (at, pod), number, is_kept in zip(tied, nodes, self._sharing.kept(nodes), strict=True):
             if number is not None and not is_kept:
                 del self._node_of[id(pod)]
                 self._why[id(pod)] = CompanionsUnplaced()
-                found.setdefault(number, Counter())[at] += 1
-        for number in found:
+                result.setdefault(number, Counter())[at] += 1
+        for number in result:
             self._pods[number] = [pod for pod in self._pods[number] if id(pod) in self._node_of]
-        return found
+        return result
 
     def refuse(self, pods: Iterable[Pod], why: Obstacle) -> None:
         """Says why pods are on no node."""
         self._why.update(dict.fromkeys(map(id, pods), why))
 
-    def found(self, bought: list[Bought], market: Market, refusals: Refusals) -> Found:
+    def result(self, bought: list[BinpackNode], market: OfferMarket, refusals: ShapeRefusals) -> PackingRound:
         """All of it, as if there had been steps for all."""
         number_of: dict[int, int] = {}
         nodes: list[NewNode] = []
@@ -79,7 +79,7 @@ class Outcome:
                 number_of[number] = len(nodes)
                 nodes.append(_new_node(bought[number].offer, market, pods))
         why_else = NodesExhausted() if market.nodes_left <= 0 else ShapesExhausted()
-        return Found(nodes, list(self._unplaced(refusals, why_else)), list(self._order(number_of)))
+        return PackingRound(nodes, list(self._unplaced(refusals, why_else)), list(self._order(number_of)))
 
     def _order(self, number_of: dict[int, int]) -> Iterator[tuple[int, int]]:
         """Pods that are tied to places come first, since all others may be anywhere whoever is there."""
@@ -90,9 +90,9 @@ class Outcome:
         for number, pods in enumerate(self._pods):
             yield from ((number_of[number], index) for index, pod in enumerate(pods) if id(pod) not in tied)
 
-    def _unplaced(self, refusals: Refusals, why_else: Obstacle) -> Iterator[Unplaced]:
+    def _unplaced(self, refusals: ShapeRefusals, why_else: Obstacle) -> Iterator[Unplaced]:
         found = [(pod, each) for each in self._waiting for pod in each.pods if id(pod) not in self._node_of]
-        known: dict[int, tuple[Refusal, ...]] = {}
+        known: dict[int, tuple[ShapeRefusal, ...]] = {}
         for pod, each in sorted(found, key=lambda one: in_order(one[0])):
             if each.number not in known:
                 known[each.number] = refusals.of(each)
@@ -109,7 +109,7 @@ class Outcome:
             yield at, self._waiting[at].pods[number]
 
 
-def _new_node(offer: int, market: Market, pods: list[Pod]) -> NewNode:
+def _new_node(offer: int, market: OfferMarket, pods: list[Pod]) -> NewNode:
     offering = market.offerings[offer]
     return NewNode(
         shape=market.shapes[market.shape[offer]].name,

@@ -26,7 +26,7 @@ class Shape(msgspec.Struct, frozen=True, gc=False):
     most_nodes: int | None = None  # that may be bought; None: as many as are wanted
 
 
-class Limits(msgspec.Struct, frozen=True, gc=False):
+class BinpackLimits(msgspec.Struct, frozen=True, gc=False):
     """How far packing may go."""
 
     nodes: int | None = None  # that may be bought, of all shapes together

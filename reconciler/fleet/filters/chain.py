@@ -3,13 +3,13 @@
 import numpy as np
 
 from reconciler.fleet.filters import PREDICATES
-from reconciler.fleet.filters.claims import Claims
+from reconciler.fleet.filters.claims import ResourceClaimFilter
 from reconciler.fleet.filters.gpu_claims import GpuClaims
 from reconciler.fleet.filters.one_pod_only import OnePodOnly
 from reconciler.fleet.filters.ports import Ports
 from reconciler.fleet.filters.predicate import Predicate
-from reconciler.fleet.filters.resources import Resources
-from reconciler.fleet.filters.spread import Spread
+from reconciler.fleet.filters.resources import ResourceFilter
+from reconciler.fleet.filters.spread import SpreadFilter
 from reconciler.fleet.filters.volume_limits import VolumeLimits
 from reconciler.fleet.filters.volumes import VolumePlaces
 from reconciler.fleet.pod_class import Needs, PodClass
@@ -22,10 +22,10 @@ from reconciler.model.obstacle import Obstacle
 UNMODELLED = "not modelled"
 _MOST_MASKS = 2_000
 
-Asked = tuple[Predicate, ...]
+ActivePredicates = tuple[Predicate, ...]
 
 # Those that have nothing against a pod which says nothing of ports, volumes, claims and other pods: most are like that.
-_NEVER_PLAIN = (Ports, OnePodOnly, VolumeLimits, VolumePlaces, Spread, Claims, GpuClaims)
+_NEVER_PLAIN = (Ports, OnePodOnly, VolumeLimits, VolumePlaces, SpreadFilter, ResourceClaimFilter, GpuClaims)
 
 
 class FilterChain:
@@ -33,56 +33,58 @@ class FilterChain:
 
     def __init__(self, fleet: Snapshot) -> None:
         self.fleet = fleet
-        self.predicates: Asked = tuple([fleet.part(each) for each in PREDICATES])
+        self.predicates: ActivePredicates = tuple([fleet.part(each) for each in PREDICATES])
         self._static = tuple([each for each in self.predicates if each.static])
         self._dynamic = tuple([each for each in self.predicates if not each.static])
         self._of_plain = tuple([each for each in self._dynamic if not isinstance(each, _NEVER_PLAIN)])
-        self._only_resources: Asked = (fleet.part(Resources),)
+        self._only_resources: ActivePredicates = (fleet.part(ResourceFilter),)
         self._masks: dict[Needs, Mask] = {}
         self._version = -1
 
-    def asked(self, pod_class: PodClass) -> Asked:
+    def active_predicates(self, pod_class: PodClass) -> ActivePredicates:
         """The predicates that could refuse such a pod for what is booked now."""
         fleet = self.fleet
-        asked = self._of_plain if pod_class.is_plain else self._dynamic
-        return tuple([each for each in asked if each.concerns(pod_class, fleet)])
+        predicates = self._of_plain if pod_class.is_plain else self._dynamic
+        return tuple([each for each in predicates if each.concerns(pod_class, fleet)])
 
-    def goes_in_bulk(self, asked: Asked) -> bool:
+    def goes_in_bulk(self, predicates: ActivePredicates) -> bool:
         """Whether pods of a class are in each other's way only by what they take."""
-        return asked == self._only_resources
+        return predicates == self._only_resources
 
-    def mask(self, pod_class: PodClass, asked: Asked | None = None) -> Mask:
+    def mask(self, pod_class: PodClass, predicates: ActivePredicates | None = None) -> Mask:
         """Where such a pod fits; a new array."""
-        found: Mask = self.static_mask(pod_class) & self.fleet.rows.alive
+        result: Mask = self.static_mask(pod_class) & self.fleet.rows.alive
         if pod_class.unmodelled:
-            found[:] = False
-            return found
-        for each in self.asked(pod_class) if asked is None else asked:
+            result[:] = False
+            return result
+        for each in self.active_predicates(pod_class) if predicates is None else predicates:
             mask = each.mask(pod_class, self.fleet)
             if mask is not None:
-                np.logical_and(found, mask, out=found)
-        return found
+                np.logical_and(result, mask, out=result)
+        return result
 
     def static_mask(self, pod_class: PodClass) -> Mask:
         """What labels, taints and names of nodes say. Not to be changed."""
         if self._version != self.fleet.rows.version or len(self._masks) > _MOST_MASKS:
             self._version = self.fleet.rows.version
             self._masks.clear()
-        found = self._masks.get(pod_class.needs)
-        if found is None:
-            found = np.ones(self.fleet.rows.capacity, bool)
+        result = self._masks.get(pod_class.needs)
+        if result is None:
+            result = np.ones(self.fleet.rows.capacity, bool)
             for each in self._static:
                 mask = each.mask(pod_class, self.fleet)
                 if mask is not None:
-                    np.logical_and(found, mask, out=found)
-            self._masks[pod_class.needs] = found
-        return found
+                    np.logical_and(result, mask, out=result)
+            self._masks[pod_class.needs] = result
+        return result
 
-    def fits(self, pod_class: PodClass, row: int, asked: Asked | None = None) -> bool:
+    def fits(self, pod_class: PodClass, row: int, predicates: ActivePredicates | None = None) -> bool:
         """Whether such a pod fits on one row."""
         if not self.may_be_on(pod_class, row):
             return False
-        return all(each.fits(pod_class, row, self.fleet) for each in (self._dynamic if asked is None else asked))
+        return all(
+            each.fits(pod_class, row, self.fleet) for each in (self._dynamic if predicates is None else predicates)
+        )
 
     def may_be_on(self, pod_class: PodClass, row: int) -> bool:
         """Whether such a pod could fit on one row, whatever else is there."""
@@ -91,8 +93,10 @@ class FilterChain:
     def reasons(self, pod_class: PodClass, row: int) -> tuple[Obstacle, ...]:
         """Every reason why not, in the order of predicates."""
         fleet = self.fleet
-        told = [each.why(pod_class, row, fleet) for each in self.predicates if not each.fits(pod_class, row, fleet)]
-        return (pod_class.unmodelled, *told) if pod_class.unmodelled else tuple(told)
+        obstacles = [
+            each.why(pod_class, row, fleet) for each in self.predicates if not each.fits(pod_class, row, fleet)
+        ]
+        return (pod_class.unmodelled, *obstacles) if pod_class.unmodelled else tuple(obstacles)
 
     def first_reason(self, pod_class: PodClass, row: int) -> Obstacle | None:
         """The first of the reasons; None where such a pod fits."""

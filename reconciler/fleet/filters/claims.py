@@ -39,14 +39,14 @@ class Claimed(msgspec.Struct, frozen=True):
 _NONE = Claimed()
 
 
-class Claims:
+class ResourceClaimFilter:
     """The claims by name, as last seen, and what they come to for each class of pods."""
 
     name: ClassVar[str] = "resource claims"
     static: ClassVar[bool] = False
 
     def __init__(self, fleet: Snapshot) -> None:
-        self._seen: tuple[ResourceClaim, ...] | None = None
+        self._resource_claims: tuple[ResourceClaim, ...] | None = None
         self._unread = ""
         self._by_name: dict[tuple[str, str], ResourceClaim] = {}
         self._claimed: dict[PodClass, Claimed] = {}
@@ -58,15 +58,15 @@ class Claims:
         claimed = self.claimed(pod_class, fleet)
         if claimed is _NONE:
             return None
-        found: Mask = np.full(fleet.rows.capacity, not (claimed.nowhere or claimed.unmodelled))
+        mask: Mask = np.full(fleet.rows.capacity, not (claimed.nowhere or claimed.unmodelled))
         for _, selector in claimed.met:
             if selector is not None:
                 one: Mask = np.zeros(fleet.rows.capacity, bool)
                 for term in selector.node_selector_terms:
                     if readable(term):
                         one |= term_mask(term, fleet.rows)
-                found &= one
-        return found
+                mask &= one
+        return mask
 
     def fits(self, pod_class: PodClass, row: int, fleet: Snapshot) -> bool:
         claimed = self.claimed(pod_class, fleet)
@@ -84,16 +84,16 @@ class Claims:
         if not pod_class.pod.spec.resource_claims:
             return _NONE
         self._renew(fleet)
-        found = self._claimed.get(pod_class)
-        if found is None:
-            found = self._claimed[pod_class] = self._read(pod_class.pod)
-        return found
+        claimed = self._claimed.get(pod_class)
+        if claimed is None:
+            claimed = self._claimed[pod_class] = self._read(pod_class.pod)
+        return claimed
 
     def _renew(self, fleet: Snapshot) -> None:
         observed = fleet.observed
         unread = observed.why_unread(TITLE)
-        if observed.resource_claims is not self._seen or unread != self._unread:
-            self._seen, self._unread = observed.resource_claims, unread
+        if observed.resource_claims is not self._resource_claims or unread != self._unread:
+            self._resource_claims, self._unread = observed.resource_claims, unread
             self._by_name = {(each.metadata.namespace, each.metadata.name): each for each in observed.resource_claims}
             self._claimed.clear()
 
@@ -103,16 +103,16 @@ class Claims:
         nowhere: list[Obstacle] = []
         unmodelled: list[Obstacle] = []
         met = []
-        for asked in pod.spec.resource_claims:
-            name = _name(pod, asked)
+        for pod_claim in pod.spec.resource_claims:
+            name = _name(pod, pod_claim)
             if name is None:
-                nowhere.append(OwnDeviceClaimNotMade(asked.name))
+                nowhere.append(OwnDeviceClaimNotMade(pod_claim.name))
             elif name:
                 claim = self._by_name.get((pod.metadata.namespace, name))
                 title = f"{pod.metadata.namespace}/{name}"
                 if claim is None:
                     nowhere.append(DeviceClaimUnusable(title, "absent"))
-                elif state := _why_useless(claim, pod, made=not asked.resource_claim_name):
+                elif state := _why_useless(claim, pod, made=not pod_claim.resource_claim_name):
                     nowhere.append(DeviceClaimUnusable(title, state))
                 elif why_not := _why_unmodelled(claim, title):
                     unmodelled.append(why_not)
@@ -131,11 +131,11 @@ class Claims:
         return ""
 
 
-def _name(pod: Pod, asked: PodClaim) -> str | None:
+def _name(pod: Pod, pod_claim: PodClaim) -> str | None:
     """The claim's name; None where it is not made yet, nothing where none will be."""
-    if asked.resource_claim_name:
-        return asked.resource_claim_name
-    statuses = (each for each in pod.status.resource_claim_statuses if each.name == asked.name)
+    if pod_claim.resource_claim_name:
+        return pod_claim.resource_claim_name
+    statuses = (each for each in pod.status.resource_claim_statuses if each.name == pod_claim.name)
     return next((each.resource_claim_name for each in statuses), None)
 
 

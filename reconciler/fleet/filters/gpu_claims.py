@@ -13,7 +13,7 @@ import numpy as np
 
 from reconciler.fleet.obstacles import GpusOfNodeLent, NotInPoolOfClaim
 from reconciler.fleet.pod_class import PodClass
-from reconciler.fleet.rows import ABSENT, Mask, Rows
+from reconciler.fleet.rows import ABSENT, Mask, NodeRows
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.obstacle import Obstacle
@@ -50,10 +50,10 @@ class GpuClaims:
         if pools is None:
             return None
         key = fleet.rows.version, pools
-        found = self._masks.get(key)
-        if found is None:
-            found = self._masks[key] = self._in_one_of(pools, fleet.rows)
-        return found
+        mask = self._masks.get(key)
+        if mask is None:
+            mask = self._masks[key] = self._in_one_of(pools, fleet.rows)
+        return mask
 
     def fits(self, pod_class: PodClass, row: int, fleet: Snapshot) -> bool:
         pools = self._pools.get(pod_class.gpu_claim)
@@ -66,14 +66,14 @@ class GpuClaims:
             return GpusOfNodeLent(claim)
         return NotInPoolOfClaim(claim, node.pool or "none")
 
-    def _in_one_of(self, pools: frozenset[str], rows: Rows) -> Mask:
+    def _in_one_of(self, pools: frozenset[str], rows: NodeRows) -> Mask:
         """As Node.pool reads it: Karpenter's label, or else ours."""
         first, second = rows.column(names.KARPENTER_POOL), rows.column(names.POOL)
         silent = (first == ABSENT) | (first == rows.value_id(names.KARPENTER_POOL, ""))
-        found: Mask = np.isin(first, [rows.value_id(names.KARPENTER_POOL, each) for each in sorted(pools)])
-        found |= silent & np.isin(second, [rows.value_id(names.POOL, each) for each in sorted(pools)])
+        mask: Mask = np.isin(first, [rows.value_id(names.KARPENTER_POOL, each) for each in sorted(pools)])
+        mask |= silent & np.isin(second, [rows.value_id(names.POOL, each) for each in sorted(pools)])
         for name in self._lent:
             row = rows.row_of.get(name)
             if row is not None:
-                found[row] = False
-        return found
+                mask[row] = False
+        return mask

@@ -24,7 +24,7 @@ from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.fleet.topology.breadth import MOST_PAIRS
 from reconciler.fleet.topology.tally import DomainCount
 from reconciler.fleet.topology.term_counts import Counting
-from reconciler.fleet.topology.terms import Terms
+from reconciler.fleet.topology.terms import PodAffinityTerms
 from reconciler.model.obstacle import Obstacle
 
 _Counts = tuple[DomainCount, ...]
@@ -59,7 +59,7 @@ class InterPod:
         self._own: dict[int, _Own] = {}
 
     def concerns(self, pod_class: PodClass, fleet: Snapshot) -> bool:
-        own = self._asked(pod_class, fleet)
+        own = self._own_terms(pod_class, fleet)
         if own is not _NOTHING:
             return True
         if self._counting.is_idle:
@@ -67,18 +67,18 @@ class InterPod:
         return any(self._counting.fresh(each, fleet).total for each in self._repelling(pod_class))
 
     def mask(self, pod_class: PodClass, fleet: Snapshot) -> Mask | None:
-        own = self._asked(pod_class, fleet)
+        own = self._own_terms(pod_class, fleet)
         if own.unread:
             return np.zeros(fleet.rows.capacity, bool)
-        found: Mask | None = self._near_mask(own.near, own.first_of_its_kind, fleet) if own.near else None
+        mask: Mask | None = self._near_mask(own.near, own.first_of_its_kind, fleet) if own.near else None
         for each in (*own.apart, *self._repelling(pod_class)):
             if self._counting.fresh(each, fleet).total:
                 free: Mask = ~each.somewhere()
-                found = free if found is None else np.logical_and(found, free, out=found)
-        return found
+                mask = free if mask is None else np.logical_and(mask, free, out=mask)
+        return mask
 
     def fits(self, pod_class: PodClass, row: int, fleet: Snapshot) -> bool:
-        own = self._asked(pod_class, fleet)
+        own = self._own_terms(pod_class, fleet)
         if own.unread or (own.near and self._why_not_near(own, row, fleet)):
             return False
         return not (own.apart and self._met(own.apart, row, fleet)) and not self._met(
@@ -86,7 +86,7 @@ class InterPod:
         )
 
     def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> Obstacle:
-        own = self._asked(pod_class, fleet)
+        own = self._own_terms(pod_class, fleet)
         if own is _BEYOND:
             return TermsBeyondBound(MOST_PAIRS)
         if own.unread:
@@ -101,7 +101,7 @@ class InterPod:
                 return RepelledByOthers(_domain(each, row, fleet), each.at(row), each.title)
         raise LookupError("it fits")
 
-    def _asked(self, pod_class: PodClass, fleet: Snapshot) -> _Own:
+    def _own_terms(self, pod_class: PodClass, fleet: Snapshot) -> _Own:
         counting = self._counting
         counting.catch_up(fleet)
         if self._epoch != counting.epoch:
@@ -112,12 +112,12 @@ class InterPod:
         terms = counting.terms(pod_class)
         if terms is None:
             return _NOTHING
-        found = self._own.get(pod_class.number)
-        if found is None:
-            found = self._own[pod_class.number] = self._bind(pod_class, terms)
-        return found
+        own = self._own.get(pod_class.number)
+        if own is None:
+            own = self._own[pod_class.number] = self._bind(pod_class, terms)
+        return own
 
-    def _bind(self, pod_class: PodClass, terms: Terms) -> _Own:
+    def _bind(self, pod_class: PodClass, terms: PodAffinityTerms) -> _Own:
         if not terms.near and not terms.apart:
             return _NOTHING
         matchers = tuple(dict.fromkeys(each.matcher for each in terms.near))
@@ -136,15 +136,15 @@ class InterPod:
         return any(self._counting.fresh(each, fleet).total and each.at(row) for each in counts)
 
     def _near_mask(self, near: _Counts, first_of_its_kind: bool, fleet: Snapshot) -> Mask:
-        found: Mask = np.ones(fleet.rows.capacity, bool)
+        mask: Mask = np.ones(fleet.rows.capacity, bool)
         if not all(fleet.rows.has_label(each.key) for each in near):
-            found[:] = False
-            return found
+            mask[:] = False
+            return mask
         counts = [self._counting.fresh(each, fleet) for each in near]
         anywhere = first_of_its_kind and not any(each.total for each in counts)
         for each in counts:
-            found &= each.column.with_key if anywhere else each.somewhere()
-        return found
+            mask &= each.column.with_key if anywhere else each.somewhere()
+        return mask
 
     def _why_not_near(self, own: _Own, row: int, fleet: Snapshot) -> Obstacle | None:
         labels = fleet.rows.node(row).metadata.labels

@@ -27,11 +27,11 @@ class NodeName:
         named = pod_class.needs.node_name
         if not named:
             return None
-        found: Mask = np.zeros(fleet.rows.capacity, bool)
+        mask: Mask = np.zeros(fleet.rows.capacity, bool)
         row = fleet.rows.row_of.get(named)
         if row is not None:
-            found[row] = True
-        return found
+            mask[row] = True
+        return mask
 
     def fits(self, pod_class: PodClass, row: int, fleet: Snapshot) -> bool:
         named = pod_class.needs.node_name

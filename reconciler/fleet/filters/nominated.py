@@ -16,8 +16,8 @@ import numpy as np
 from reconciler.fleet.filters.interpod import InterPod
 from reconciler.fleet.filters.ports import Ports
 from reconciler.fleet.filters.predicate import Predicate
-from reconciler.fleet.filters.resources import Resources
-from reconciler.fleet.filters.spread import Spread
+from reconciler.fleet.filters.resources import ResourceFilter
+from reconciler.fleet.filters.spread import SpreadFilter
 from reconciler.fleet.filters.volume_limits import VolumeLimits
 from reconciler.fleet.obstacles import WithNominated
 from reconciler.fleet.pod_class import PodClass
@@ -26,7 +26,7 @@ from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.obstacle import Obstacle
 
-_PEERS: tuple[type[Predicate], ...] = (Resources, Ports, InterPod, Spread, VolumeLimits)
+_PEERS: tuple[type[Predicate], ...] = (ResourceFilter, Ports, InterPod, SpreadFilter, VolumeLimits)
 
 
 class _Nomination(msgspec.Struct, frozen=True):
@@ -42,7 +42,7 @@ class Nominated:
     static: ClassVar[bool] = False
 
     def __init__(self, fleet: Snapshot) -> None:
-        self._interpod, self._spread = fleet.part(InterPod), fleet.part(Spread)
+        self._interpod, self._spread = fleet.part(InterPod), fleet.part(SpreadFilter)
         self._peers: tuple[Predicate, ...] = tuple([fleet.part(each) for each in _PEERS])
         self._sighting = -1
         self._by_node: dict[str, list[_Nomination]] = {}
@@ -71,13 +71,13 @@ class Nominated:
 
     def mask(self, pod_class: PodClass, fleet: Snapshot) -> Mask | None:
         self._renew(fleet)
-        found: Mask | None = None
+        mask: Mask | None = None
         for name in self._by_node:
             row = fleet.rows.row_of.get(name)
             if row is not None and fleet.rows.alive[row] and self._obstacle(pod_class, row, fleet):
-                found = np.ones(fleet.rows.capacity, bool) if found is None else found
-                found[row] = False
-        return found
+                mask = np.ones(fleet.rows.capacity, bool) if mask is None else mask
+                mask[row] = False
+        return mask
 
     def fits(self, pod_class: PodClass, row: int, fleet: Snapshot) -> bool:
         self._renew(fleet)
@@ -123,12 +123,12 @@ class Nominated:
             return
         self._sighting = fleet.sightings
         self._used_up.clear()
-        found = defaultdict(list)
+        nominations = defaultdict(list)
         for pod in fleet.nominated:
             # One that is held back by a gate has not been looked at.
             if not pod.spec.scheduling_gates:
                 nomination = _Nomination(pod.metadata.uid, pod.title, fleet.classes.of(pod))
-                found[pod.status.nominated_node_name].append(nomination)
-        self._by_node = dict(sorted(found.items()))
+                nominations[pod.status.nominated_node_name].append(nomination)
+        self._by_node = dict(sorted(nominations.items()))
         for each in self._by_node.values():
             each.sort(key=lambda one: (one.title, one.uid))

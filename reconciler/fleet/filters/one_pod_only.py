@@ -8,7 +8,7 @@ from reconciler.fleet.obstacles import VolumeInUse
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.rows import Mask
 from reconciler.fleet.snapshot.snapshot import Snapshot
-from reconciler.fleet.storage.stored import Stored
+from reconciler.fleet.storage.stored import StorageIndex
 from reconciler.fleet.storage.wanted import Key, claims_of
 from reconciler.model.obstacle import Obstacle
 
@@ -20,7 +20,7 @@ class OnePodOnly:
     static: ClassVar[bool] = False
 
     def __init__(self, fleet: Snapshot) -> None:
-        self._stored = fleet.part(Stored)
+        self._stored = fleet.part(StorageIndex)
         self._uses: dict[Key, int] = {}
         self._counts = False
         fleet.listen(self)

@@ -35,12 +35,12 @@ class Ports:
         if not pod_class.ports:
             return None
         taken = self._known(fleet)
-        found: Mask = np.ones(fleet.rows.capacity, bool)
+        mask: Mask = np.ones(fleet.rows.capacity, bool)
         for port in pod_class.ports:
             for row, addresses in taken.get(_slot(port), {}).items():
                 if _clashes(port, addresses):
-                    found[row] = False
-        return found
+                    mask[row] = False
+        return mask
 
     def fits(self, pod_class: PodClass, row: int, fleet: Snapshot) -> bool:
         return not pod_class.ports or not self._clashing(pod_class, row, fleet)

@@ -9,7 +9,7 @@ from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.obstacle import Obstacle
 
 
-class Resources:
+class ResourceFilter:
     """What is allocatable, less what is booked."""
 
     name: ClassVar[str] = "resources"

@@ -7,7 +7,7 @@ import numpy as np
 from reconciler.fleet.node_terms import readable, term_holds, term_mask
 from reconciler.fleet.obstacles import AffinityUnmatched, LabelDiffers, SelectedLabelAbsent
 from reconciler.fleet.pod_class import Needs, PodClass
-from reconciler.fleet.rows import Mask, Rows
+from reconciler.fleet.rows import Mask, NodeRows
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.node import Node
 from reconciler.model.obstacle import Obstacle
@@ -40,21 +40,21 @@ class Selection:
         return AffinityUnmatched()
 
 
-def selected(needs: Needs, rows: Rows) -> Mask:
+def selected(needs: Needs, rows: NodeRows) -> Mask:
     """Where nodeSelector and required node affinity let a pod be."""
-    found: Mask = np.ones(rows.capacity, bool)
+    mask: Mask = np.ones(rows.capacity, bool)
     for key, value in needs.selector.items():
         if not rows.has_label(key):
-            found[:] = False
-            return found
-        found &= rows.column(key) == rows.value_id(key, value)
+            mask[:] = False
+            return mask
+        mask &= rows.column(key) == rows.value_id(key, value)
     if needs.terms is not None:
         one: Mask = np.zeros(rows.capacity, bool)
         for term in needs.terms.node_selector_terms:
             if readable(term):
                 one |= term_mask(term, rows)
-        found &= one
-    return found
+        mask &= one
+    return mask
 
 
 def selects(needs: Needs, node: Node) -> bool:

@@ -12,12 +12,12 @@ import msgspec
 import numpy as np
 
 from reconciler.fleet.filters.selection import Selection
-from reconciler.fleet.filters.taints import Taints
+from reconciler.fleet.filters.taints import TaintFilter
 from reconciler.fleet.obstacles import SpreadDomainsTooFew, SpreadLabelAbsent, SpreadUneven, SpreadUnevenBeside
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.rows import Mask
 from reconciler.fleet.snapshot.snapshot import Snapshot
-from reconciler.fleet.topology.columns import Column
+from reconciler.fleet.topology.columns import DomainColumn
 from reconciler.fleet.topology.eligible import Asker
 from reconciler.fleet.topology.spread_count import SpreadCount
 from reconciler.fleet.topology.term_counts import Counting
@@ -41,7 +41,7 @@ class _Bound:
         self.pod_class = pod_class
 
 
-class Spread:
+class SpreadFilter:
     """The pods that are booked, by the domains of their nodes."""
 
     name: ClassVar[str] = "spread"
@@ -54,25 +54,25 @@ class Spread:
         self._counts: dict[object, SpreadCount] = {}
 
     def concerns(self, pod_class: PodClass, fleet: Snapshot) -> bool:
-        return bool(self._asked(pod_class, fleet))
+        return bool(self._constraints(pod_class, fleet))
 
     def mask(self, pod_class: PodClass, fleet: Snapshot) -> Mask | None:
-        found: Mask | None = None
-        for each in self._asked(pod_class, fleet):
+        mask: Mask | None = None
+        for each in self._constraints(pod_class, fleet):
             count = self._fresh(each, fleet)
             even = count.at_most(_most(each.rule, count))
-            found = even if found is None else np.logical_and(found, even, out=found)
-        return found
+            mask = even if mask is None else np.logical_and(mask, even, out=mask)
+        return mask
 
     def fits(self, pod_class: PodClass, row: int, fleet: Snapshot) -> bool:
-        for each in self._asked(pod_class, fleet):
+        for each in self._constraints(pod_class, fleet):
             count = self._fresh(each, fleet)
             if count.at(row) > _most(each.rule, count):
                 return False
         return True
 
     def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> Obstacle:
-        for each in self._asked(pod_class, fleet):
+        for each in self._constraints(pod_class, fleet):
             rule, count = each.rule, self._fresh(each, fleet)
             if not count.has_key(row):
                 return SpreadLabelAbsent(rule.key)
@@ -91,7 +91,7 @@ class Spread:
 
         For such a rule the scheduler counts nobody, and yet it counts those that are to come.
         """
-        for each in self._asked(pod_class, fleet):
+        for each in self._constraints(pod_class, fleet):
             rule, count = each.rule, self._fresh(each, fleet)
             if not newcomers or not rule.means_all or not count.is_eligible(row):
                 continue
@@ -101,7 +101,7 @@ class Spread:
                 return SpreadUnevenBeside(rule.key, value, newcomers, rule.max_skew)
         return None
 
-    def _asked(self, pod_class: PodClass, fleet: Snapshot) -> tuple[_Bound, ...]:
+    def _constraints(self, pod_class: PodClass, fleet: Snapshot) -> tuple[_Bound, ...]:
         counting = self._counting
         counting.catch_up(fleet)
         if self._epoch != counting.epoch:
@@ -111,12 +111,12 @@ class Spread:
         terms = counting.terms(pod_class)
         if terms is None or not terms.spread:
             return ()
-        found = self._bound.get(pod_class.number)
-        if found is None:
+        bounds = self._bound.get(pod_class.number)
+        if bounds is None:
             keys = tuple(sorted({rule.key for rule in terms.spread}))
-            found = tuple(self._bind(rule, keys, pod_class) for rule in terms.spread)
-            self._bound[pod_class.number] = found
-        return found
+            bounds = tuple(self._bind(rule, keys, pod_class) for rule in terms.spread)
+            self._bound[pod_class.number] = bounds
+        return bounds
 
     def _bind(self, rule: SpreadRule, keys: tuple[str, ...], pod_class: PodClass) -> _Bound:
         needs = pod_class.needs
@@ -124,12 +124,12 @@ class Spread:
         borne = needs.tolerations if rule.honors_taints else None
         leaves_out = rule.honors_taints and not needs.tolerance.bears(_OF_A_DRAIN)
         asker = Asker(rule.key, keys, msgspec.json.encode([honored, borne], order="sorted"), leaves_out)
-        found = self._counts.get((rule.matcher, asker))
-        if found is None:
-            found = SpreadCount(self._counting.tally((rule.matcher,), staying=True))
-            found.tally.views.append(found)
-            self._counts[rule.matcher, asker] = found
-        return _Bound(rule, asker, found, pod_class)
+        spread_count = self._counts.get((rule.matcher, asker))
+        if spread_count is None:
+            spread_count = SpreadCount(self._counting.tally((rule.matcher,), staying=True))
+            spread_count.tally.views.append(spread_count)
+            self._counts[rule.matcher, asker] = spread_count
+        return _Bound(rule, asker, spread_count, pod_class)
 
     def _fresh(self, bound: _Bound, fleet: Snapshot) -> SpreadCount:
         count, rows = bound.count, fleet.rows
@@ -138,20 +138,20 @@ class Spread:
             count.renew(eligible, rows.version)
         return count
 
-    def _eligible(self, bound: _Bound, fleet: Snapshot) -> tuple[Column, Mask]:
+    def _eligible(self, bound: _Bound, fleet: Snapshot) -> tuple[DomainColumn, Mask]:
         """Nodes whose domains and pods count, whether or not they are gone for now."""
-        found: Mask = np.ones(fleet.rows.capacity, bool)
+        result: Mask = np.ones(fleet.rows.capacity, bool)
         for key in bound.asker.keys:
-            found &= self._counting.column(key, fleet).with_key
+            result &= self._counting.column(key, fleet).with_key
         honored: list[Mask | None] = []
         if bound.rule.honors_affinity:
             honored.append(fleet.part(Selection).mask(bound.pod_class, fleet))
         if bound.rule.honors_taints:
-            honored.append(fleet.part(Taints).mask(bound.pod_class, fleet))
+            honored.append(fleet.part(TaintFilter).mask(bound.pod_class, fleet))
         for mask in honored:
             if mask is not None:
-                found &= mask
-        return self._counting.column(bound.rule.key, fleet), found
+                result &= mask
+        return self._counting.column(bound.rule.key, fleet), result
 
 
 def _most(rule: SpreadRule, count: SpreadCount) -> int:

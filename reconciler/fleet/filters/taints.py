@@ -17,7 +17,7 @@ from reconciler.model.obstacle import Obstacle
 _HARD = frozenset({"NoSchedule", "NoExecute"})
 
 
-class Taints:
+class TaintFilter:
     """The taints of the nodes."""
 
     name: ClassVar[str] = "taints"
@@ -39,8 +39,8 @@ class Taints:
                 borne[where] = False
         if borne.all():
             return None
-        found: Mask = borne[fleet.rows.taint_group]
-        return found
+        mask: Mask = borne[fleet.rows.taint_group]
+        return mask
 
     def fits(self, pod_class: PodClass, row: int, fleet: Snapshot) -> bool:
         return unborne(fleet.rows.node(row).spec.taints, pod_class.needs.tolerance) is None

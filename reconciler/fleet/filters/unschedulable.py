@@ -34,8 +34,8 @@ class Unschedulable:
             self._open = np.array([not cordoned for _, cordoned in groups], bool)
         if self._open.all():
             return None
-        found: Mask = self._open[fleet.rows.taint_group]
-        return found
+        mask: Mask = self._open[fleet.rows.taint_group]
+        return mask
 
     def fits(self, pod_class: PodClass, row: int, fleet: Snapshot) -> bool:
         return not fleet.rows.node(row).spec.unschedulable or not self.concerns(pod_class, fleet)

@@ -8,7 +8,7 @@ from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.rows import Mask
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.fleet.storage.holding import Holding
-from reconciler.fleet.storage.stored import Stored
+from reconciler.fleet.storage.stored import StorageIndex
 from reconciler.fleet.storage.wanted import Held
 from reconciler.model.obstacle import Obstacle
 
@@ -20,24 +20,24 @@ class VolumeLimits:
     static: ClassVar[bool] = False
 
     def __init__(self, fleet: Snapshot) -> None:
-        self._stored = fleet.part(Stored)
+        self._stored = fleet.part(StorageIndex)
         self._holding = fleet.part(Holding)
 
     def concerns(self, pod_class: PodClass, fleet: Snapshot) -> bool:
         return bool(self._by_driver(pod_class, fleet))
 
     def mask(self, pod_class: PodClass, fleet: Snapshot) -> Mask | None:
-        found: Mask | None = None
+        mask: Mask | None = None
         there: set[int] = set()
         for driver, held in self._by_driver(pod_class, fleet).items():
             bearable: Mask = self._holding.counts[driver] + len(held) <= self._holding.limits[driver]
-            found = bearable if found is None else found & bearable
+            mask = bearable if mask is None else mask & bearable
             there.update(row for each in held for row in self._holding.rows_of(each))
-        if found is not None:
+        if mask is not None:
             # Where one of them is already, it is not one more.
             for row in there:
-                found[row] = self._over(pod_class, row, fleet) is None
-        return found
+                mask[row] = self._over(pod_class, row, fleet) is None
+        return mask
 
     def fits(self, pod_class: PodClass, row: int, fleet: Snapshot) -> bool:
         return self._over(pod_class, row, fleet) is None
@@ -59,12 +59,12 @@ class VolumeLimits:
 
     def _by_driver(self, pod_class: PodClass, fleet: Snapshot) -> dict[str, list[Held]]:
         """What such a pod wants of drivers that have a limit somewhere."""
-        found: dict[str, list[Held]] = {}
+        result: dict[str, list[Held]] = {}
         held = self._stored.wanted(pod_class, fleet).held
         if held:
             self._holding.renew(fleet)
-            found = defaultdict(list)
+            result = defaultdict(list)
             for each in held:
                 if each[0] in self._holding.limits:
-                    found[each[0]].append(each)
-        return found
+                    result[each[0]].append(each)
+        return result

@@ -7,13 +7,13 @@ import numpy as np
 
 from reconciler.fleet.obstacles import NoVolumeToChoose, VolumeInOtherZone, VolumeUnreachable
 from reconciler.fleet.pod_class import PodClass
-from reconciler.fleet.rows import Mask, Rows
+from reconciler.fleet.rows import Mask, NodeRows
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.fleet.storage.choosing import Stock, chosen, only_node
 from reconciler.fleet.storage.places import agreed, agrees, allowed, reached, reaches
 from reconciler.fleet.storage.promises import Promises
-from reconciler.fleet.storage.stored import Stored
-from reconciler.fleet.storage.wanted import NOTHING, Wanted, key_of
+from reconciler.fleet.storage.stored import StorageIndex
+from reconciler.fleet.storage.wanted import NOTHING, StorageRequirements, key_of
 from reconciler.model.cluster.volumes import PersistentVolumeClaim
 from reconciler.model.obstacle import Obstacle
 
@@ -25,7 +25,7 @@ class VolumePlaces:
     static: ClassVar[bool] = False
 
     def __init__(self, fleet: Snapshot) -> None:
-        self._stored = fleet.part(Stored)
+        self._stored = fleet.part(StorageIndex)
 
     def concerns(self, pod_class: PodClass, fleet: Snapshot) -> bool:
         return self._stored.wanted(pod_class, fleet) is not NOTHING
@@ -36,11 +36,11 @@ class VolumePlaces:
             return None
         if want.nowhere or want.unmodelled:
             return np.zeros(fleet.rows.capacity, bool)
-        found = _bound(want, fleet)
+        mask = _bound(want, fleet)
         if want.unbound:
             others = _chosen(want, fleet)
-            found = others if found is None else found & others
-        return found
+            mask = others if mask is None else mask & others
+        return mask
 
     def fits(self, pod_class: PodClass, row: int, fleet: Snapshot) -> bool:
         want = self._stored.wanted(pod_class, fleet)
@@ -69,30 +69,30 @@ class VolumePlaces:
         return NoVolumeToChoose(tuple([each.title for each in want.unbound]))
 
 
-def _bound(want: Wanted, fleet: Snapshot) -> Mask | None:
+def _bound(want: StorageRequirements, fleet: Snapshot) -> Mask | None:
     masks = [reached(each, fleet.rows) for each in want.bound] + [agreed(each, fleet.rows) for each in want.labelled]
     found = [each for each in masks if each is not None]
     return np.logical_and.reduce(found) if found else None
 
 
-def _chosen(want: Wanted, fleet: Snapshot) -> Mask:
+def _chosen(want: StorageRequirements, fleet: Snapshot) -> Mask:
     """Where all unbound claims get something. Row by row only where one might be in another's way."""
     stock, rows = fleet.part(Promises).stock(fleet), fleet.rows
     groups = _alike(want, stock)
     if groups is not None:
-        found: Mask = np.ones(rows.capacity, bool)
+        mask: Mask = np.ones(rows.capacity, bool)
         for claims in groups:
-            found &= _where_all(claims, rows, stock)
-        return found
-    found = np.zeros(rows.capacity, bool)
+            mask &= _where_all(claims, rows, stock)
+        return mask
+    mask = np.zeros(rows.capacity, bool)
     only = only_node(want, stock)
     for name, row in rows.row_of.items():
         if not only or name == only:
-            found[row] = chosen(want, rows.node(row), stock) is not None
-    return found
+            mask[row] = chosen(want, rows.node(row), stock) is not None
+    return mask
 
 
-def _alike(want: Wanted, stock: Stock) -> list[list[PersistentVolumeClaim]] | None:
+def _alike(want: StorageRequirements, stock: Stock) -> list[list[PersistentVolumeClaim]] | None:
     """The claims in groups that choose among the same volumes; None where groups overlap or something is promised."""
     groups: dict[int, list[PersistentVolumeClaim]] = defaultdict(list)
     classes: dict[str, int] = {}
@@ -105,7 +105,7 @@ def _alike(want: Wanted, stock: Stock) -> list[list[PersistentVolumeClaim]] | No
     return list(groups.values())
 
 
-def _where_all(claims: list[PersistentVolumeClaim], rows: Rows, stock: Stock) -> Mask:
+def _where_all(claims: list[PersistentVolumeClaim], rows: NodeRows, stock: Stock) -> Mask:
     """Where each of some claims that are alike gets a volume of its own, that there is or that is made."""
     claim = claims[0]
     own = stock.stored.kept_for(claim)

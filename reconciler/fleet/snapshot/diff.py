@@ -19,7 +19,7 @@ _OBJECTS_A_PLACE = 64
 _MOST_IN_A_ROW = 8  # that came or are gone side by side
 
 
-class Change(msgspec.Struct, frozen=True):
+class SnapshotDiff(msgspec.Struct, frozen=True):
     """Nodes and pods, in order; one that was replaced is gone, and came."""
 
     gone_pods: list[Pod]
@@ -28,9 +28,9 @@ class Change(msgspec.Struct, frozen=True):
     came_nodes: list[Node]
 
 
-def change_between(before: Observed, after: Observed) -> Change:
+def change_between(before: Observed, after: Observed) -> SnapshotDiff:
     """What makes the one of the other."""
-    return Change(*changes(before.pods, after.pods), *changes(before.nodes, after.nodes))
+    return SnapshotDiff(*changes(before.pods, after.pods), *changes(before.nodes, after.nodes))
 
 
 def changes(before: tuple[T, ...], after: tuple[T, ...]) -> tuple[list[T], list[T]]:

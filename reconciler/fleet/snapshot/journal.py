@@ -38,8 +38,8 @@ class Journal:
         del self._undos[began:]
         self.is_open = False
         try:
-            for undo, *told in reversed(undos):
-                undo(*told)
+            for undo, *arguments in reversed(undos):
+                undo(*arguments)
         finally:
             self.is_open = bool(self._began)
 

@@ -5,17 +5,17 @@ as they do ask, the Leases are theirs. What is withheld is found out from one si
 within a fork: nothing that is lent is moved, and a pod that comes needs GPUs of its own.
 """
 
-from reconciler.fleet.asked_gpus import Lent
 from reconciler.fleet.classes import Classes
-from reconciler.fleet.rows import Rows
-from reconciler.fleet.snapshot.resources import Resources
+from reconciler.fleet.gpu_requests import Lent
+from reconciler.fleet.rows import NodeRows
+from reconciler.fleet.snapshot.resources import NodeResources
 from reconciler.model import names
 
 
-class Lending:
+class LentGpus:
     """Withholds amounts of a stock."""
 
-    def __init__(self, classes: Classes, rows: Rows, stock: Resources) -> None:
+    def __init__(self, classes: Classes, rows: NodeRows, stock: NodeResources) -> None:
         self._classes, self._rows, self._stock = classes, rows, stock
         self._lent: Lent = {}
         self._withheld: dict[int, int] = {}
@@ -33,8 +33,8 @@ class Lending:
         has, left = self._stock.allocatable_of(column), self._stock.free_of(column)
         for row in lent.keys() | self._withheld.keys():
             before, total = self._withheld.pop(row, 0), int(has[row])
-            asked = total - int(left[row]) - before
-            after = max(0, min(total, lent.get(row, 0)) - asked)
+            requested = total - int(left[row]) - before
+            after = max(0, min(total, lent.get(row, 0)) - requested)
             if after:
                 self._withheld[row] = after
             if after != before:

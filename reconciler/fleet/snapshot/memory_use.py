@@ -12,7 +12,7 @@ import numpy as np
 
 from reconciler.fleet.classes import Classes
 from reconciler.fleet.pod_class import PodClass
-from reconciler.fleet.rows import Rows
+from reconciler.fleet.rows import NodeRows
 
 _LEAST_BYTES, _LEAST_BYTES_A_ROW = 262_144, 1_024  # that nobody minds
 _TIMES = 3  # as much as what is there needs
@@ -23,7 +23,7 @@ _PLACE_BYTES = 4  # a row, of the column of a label that only one class asks abo
 class Crowding:
     """Asked often; it looks what is there only when as much has come as may."""
 
-    def __init__(self, classes: Classes, rows: Rows) -> None:
+    def __init__(self, classes: Classes, rows: NodeRows) -> None:
         self._classes = classes
         self._rows = rows
         self._most = self._least()
@@ -38,10 +38,10 @@ class Crowding:
         return taken > self._most
 
     def _needed(self, in_use: Iterable[PodClass]) -> int:
-        found = set(in_use)
-        found |= {each.anew for each in found}
+        pod_classes = set(in_use)
+        pod_classes |= {each.anew for each in pod_classes}
         borne = np.unique(self._rows.taint_group[self._rows.alive])
-        return self._bytes(sum(len(each.text) for each in found), len(found), len(borne))
+        return self._bytes(sum(len(each.text) for each in pod_classes), len(pod_classes), len(borne))
 
     def _bytes(self, written_bytes: int, classes: int, taints: int) -> int:
         return written_bytes + classes * _PLACE_BYTES * self._rows.capacity + taints * _TAINTS_BYTES

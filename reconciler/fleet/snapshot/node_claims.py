@@ -35,10 +35,10 @@ class NodeClaimIndex:
 
     def on_nodes(self, pool: str) -> Mapping[str, NodeClaim]:
         """Those of one pool by the names of their nodes; of several of one node the last by name."""
-        found = self._on_nodes.get(pool)
-        if found is None:
-            found = self._on_nodes[pool] = {each.status.node_name: each for each in self.by_pool.of(pool)}
-        return found
+        node_claims = self._on_nodes.get(pool)
+        if node_claims is None:
+            node_claims = self._on_nodes[pool] = {each.status.node_name: each for each in self.by_pool.of(pool)}
+        return node_claims
 
 
 def _pool_of(claim: NodeClaim) -> str:

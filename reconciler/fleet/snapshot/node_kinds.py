@@ -18,8 +18,8 @@ _LABELS = (names.KARPENTER_POOL, names.POOL, names.INSTANCE_TYPE)
 class NodeKinds:
     """`what_if.part(NodeKinds)` is the one of a what-if."""
 
-    def __init__(self, what_if: Snapshot) -> None:
-        self._rows = what_if.rows
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._rows = snapshot.rows
         self._version = -1
         self._names: list[str] = []
         self._of_row: Counts = np.zeros(0, np.int64)

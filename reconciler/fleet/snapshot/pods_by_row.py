@@ -21,10 +21,10 @@ class PodsByRow:
 
     def of_row(self, row: int) -> tuple[Pod, ...]:
         """By namespace and name; the same object for as long as nothing changes there."""
-        found = self.told[row]
-        if found is None:
-            found = self.told[row] = tuple(sorted(self.on[row], key=_name))
-        return found
+        pods = self.told[row]
+        if pods is None:
+            pods = self.told[row] = tuple(sorted(self.on[row], key=_name))
+        return pods
 
     def put_on(self, pod: Pod, row: int) -> None:
         """It is bound to the node of that row."""

@@ -10,18 +10,18 @@ from reconciler.fleet.node_facts import NodeFacts
 from reconciler.fleet.snapshot.shared_labels import SharedLabels
 
 
-class Standing(msgspec.Struct, frozen=True, gc=False):
+class NodeUsage(msgspec.Struct, frozen=True, gc=False):
     """A node, and what is on it."""
 
     facts: NodeFacts
-    asked: int  # GPUs that unfinished pods ask for
+    requested: int  # GPUs that unfinished pods ask for
     counting: int  # pods that count
     lent: int  # GPUs that are lent to claims
 
     @property
     def gpus_used(self) -> int:
         """The larger of what is asked for and what is lent; at most what the node has."""
-        return min(self.facts.gpus, max(self.asked, self.lent))
+        return min(self.facts.gpus, max(self.requested, self.lent))
 
     @property
     def is_empty(self) -> bool:
@@ -42,7 +42,7 @@ class PoolTotals:
         self._facts: dict[str, NodeFacts] = {}
         self._names: list[str] = []  # in order
         self._nodes: list[NodeFacts] | None = None
-        self._going: dict[str, NodeFacts] = {}
+        self._node_factses: dict[str, NodeFacts] = {}
         self._empty: dict[str, NodeFacts] = {}
         self._closed: dict[str, NodeFacts] = {}
         self._alike: dict[str, SharedLabels] = {}
@@ -55,9 +55,9 @@ class PoolTotals:
         return self._nodes
 
     @property
-    def going(self) -> Sequence[NodeFacts]:
+    def leaving_nodes(self) -> Sequence[NodeFacts]:
         """Those that bear a taint by which somebody takes them away, by name."""
-        return [self._going[name] for name in sorted(self._going)]
+        return [self._node_factses[name] for name in sorted(self._node_factses)]
 
     @property
     def empty(self) -> Sequence[NodeFacts]:
@@ -73,7 +73,7 @@ class PoolTotals:
         """Those of an instance type that are alive; None where there are none."""
         return self._alike.get(instance_type) or None
 
-    def move(self, before: Standing | None, after: Standing | None) -> None:
+    def move(self, before: NodeUsage | None, after: NodeUsage | None) -> None:
         """A node came, went, or is used otherwise; both are of the same name."""
         if before is not None:
             self._count(before, -1)
@@ -87,22 +87,26 @@ class PoolTotals:
             self._nodes = None
             self._compare(were, are)
 
-    def _count(self, standing: Standing, sign: int) -> None:
-        facts = standing.facts
+    def _count(self, usage: NodeUsage, sign: int) -> None:
+        facts = usage.facts
         self.unready += sign * (not facts.is_ready)
-        self.busy += sign * (standing.counting > 0)
-        self.gpus_used += sign * standing.gpus_used
+        self.busy += sign * (usage.counting > 0)
+        self.gpus_used += sign * usage.gpus_used
         self.gpus_total += sign * facts.gpus
         self.sorts[facts.gpus] += sign
-        self.staying[facts.instance_type, facts.capacity_type] += sign * (not facts.is_going)
+        self.staying[facts.instance_type, facts.capacity_type] += sign * (not facts.is_being_removed)
         self.labelled[facts.provisioner] += sign
 
-    def _list(self, standing: Standing) -> None:
-        facts, name = standing.facts, standing.facts.name
+    def _list(self, usage: NodeUsage) -> None:
+        facts, name = usage.facts, usage.facts.name
         if name not in self._facts:
             insort(self._names, name)
         self._facts[name] = facts
-        belonging = ((self._going, facts.is_going), (self._empty, standing.is_empty), (self._closed, facts.is_closed))
+        belonging = (
+            (self._node_factses, facts.is_being_removed),
+            (self._empty, usage.is_empty),
+            (self._closed, facts.is_closed),
+        )
         for among, belongs in belonging:
             if belongs:
                 among[name] = facts
@@ -111,7 +115,7 @@ class PoolTotals:
 
     def _strike(self, name: str) -> None:
         del self._names[bisect_left(self._names, name)]
-        for among in (self._facts, self._going, self._empty, self._closed):
+        for among in (self._facts, self._node_factses, self._empty, self._closed):
             among.pop(name, None)
 
     def _compare(self, before: NodeFacts | None, after: NodeFacts | None) -> None:

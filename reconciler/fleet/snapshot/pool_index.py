@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 
-class Named(Protocol):
+class HasName(Protocol):
     """Of no namespace, so that its name tells it from all others of its kind."""
 
     @property
     def name(self) -> str: ...
 
 
-T = TypeVar("T", bound=Named)
+T = TypeVar("T", bound=HasName)
 
 
 def _all(_: object) -> bool:
@@ -44,11 +44,11 @@ class PerPoolIndex(Generic[T]):
 
     def of(self, pool: str) -> Sequence[T]:
         """Those of one pool, by name."""
-        found = self._lists.get(pool)
-        if found is None:
+        result = self._lists.get(pool)
+        if result is None:
             there = self._pools.get(pool, {})
-            found = self._lists[pool] = [there[name] for name in sorted(there)]
-        return found
+            result = self._lists[pool] = [there[name] for name in sorted(there)]
+        return result
 
     def all(self) -> Sequence[T]:
         """Those of all pools, pool by pool."""

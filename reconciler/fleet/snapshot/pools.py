@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from reconciler.fleet.node_facts import NodeFacts, facts_of
 from reconciler.fleet.occupancy import Occupancy
-from reconciler.fleet.snapshot.diff import Change
-from reconciler.fleet.snapshot.pool import PoolTotals, Standing
+from reconciler.fleet.snapshot.diff import SnapshotDiff
+from reconciler.fleet.snapshot.pool import NodeUsage, PoolTotals
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 
@@ -25,7 +25,7 @@ class PoolIndex:
         self._unsettled: dict[str, NodeFacts] = {}
         self._drained: dict[str, NodeFacts] = {}
         self._unfit: dict[str, NodeFacts] = {}
-        self._standing: dict[str, Standing] = {}  # as they were counted
+        self._usages: dict[str, NodeUsage] = {}  # as they were counted
         self._lent: Lent = {}
 
     def of(self, pool: str) -> PoolTotals:
@@ -46,14 +46,14 @@ class PoolIndex:
         """Those to which nothing should be moved; in no particular order."""
         return list(self._unfit.values())
 
-    def advance(self, change: Change, occupancy: Occupancy, lent: Lent) -> None:
+    def advance(self, change: SnapshotDiff, occupancy: Occupancy, lent: Lent) -> None:
         """To the nodes as they were seen next; the others stand there already."""
         touched = {*occupancy.take_touched(), *self._read(change), *_differing(self._lent, lent)}
         self._lent = lent
         for name in sorted(touched):
             self._count(name, occupancy)
 
-    def _read(self, change: Change) -> Iterable[str]:
+    def _read(self, change: SnapshotDiff) -> Iterable[str]:
         """The names of those that are not what they were."""
         for node in change.gone_nodes:
             self._facts.pop(node.name, None)
@@ -64,7 +64,7 @@ class PoolIndex:
         for node in change.came_nodes:
             facts = self._facts[node.name] = facts_of(node)
             self._count_zone(node, 1)
-            if facts.is_leaving or facts.is_going:
+            if facts.is_leaving or facts.is_being_removed:
                 self._unsettled[node.name] = facts
             if facts.is_drained:
                 self._drained[node.name] = facts
@@ -77,11 +77,11 @@ class PoolIndex:
             self.zones[zone] += sign
 
     def _count(self, name: str, occupancy: Occupancy) -> None:
-        before, facts = self._standing.pop(name, None), self._facts.get(name)
+        before, facts = self._usages.pop(name, None), self._facts.get(name)
         after = None
         if facts is not None and not facts.is_leaving:
-            asked, counting = occupancy.gpus.get(name, 0), occupancy.counting.get(name, 0)
-            after = self._standing[name] = Standing(facts, asked, counting, self._lent.get(name, 0))
+            requested, counting = occupancy.gpus.get(name, 0), occupancy.counting.get(name, 0)
+            after = self._usages[name] = NodeUsage(facts, requested, counting, self._lent.get(name, 0))
         if before is not None and (after is None or after.facts.pool != before.facts.pool):
             self._pools[before.facts.pool].move(before, None)
             before = None

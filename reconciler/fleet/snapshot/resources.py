@@ -26,7 +26,7 @@ class Left:
         self.taken = taken
 
 
-class Resources:
+class NodeResources:
     """Exact whole numbers, as the scheduler counts them."""
 
     def __init__(self, classes: Classes, capacity: int) -> None:
@@ -68,35 +68,35 @@ class Resources:
     def free_of(self, column: int) -> Counts:
         """What is left of one resource on each row; not to be changed."""
         if column < self._dense:
-            found: Counts = self._free[column]
-            return found
-        found = np.zeros(self._free.shape[1], np.int64)
+            mask: Counts = self._free[column]
+            return mask
+        mask = np.zeros(self._free.shape[1], np.int64)
         for row, amount in self._rare.get(column, {}).items():
-            found[row] += amount
+            mask[row] += amount
         for row, taken in self._taken_of.items():
-            found[row] -= taken.get(column, 0)
-        return found
+            mask[row] -= taken.get(column, 0)
+        return mask
 
     def allocatable_of(self, column: int) -> Counts:
         """What pods may have of one resource on each row."""
-        found: Counts = self._allocatable[column]
-        return found
+        mask: Counts = self._allocatable[column]
+        return mask
 
     def roomy(self, request: Request) -> Mask:
         """Where what is left is enough; a new array."""
         (first, least), *others = request
-        found: Mask = self._enough(first, least)
+        mask: Mask = self._enough(first, least)
         for column, amount in others:
-            np.logical_and(found, self._enough(column, amount), out=found)
-        return found
+            np.logical_and(mask, self._enough(column, amount), out=mask)
+        return mask
 
     def roomy_among(self, request: Request, rows: Places) -> Mask:
         """Which of the rows have enough left; a new array."""
         (first, least), *others = request
-        found: Mask = self._enough(first, least, rows)
+        mask: Mask = self._enough(first, least, rows)
         for column, amount in others:
-            np.logical_and(found, self._enough(column, amount, rows), out=found)
-        return found
+            np.logical_and(mask, self._enough(column, amount, rows), out=mask)
+        return mask
 
     def room(self, request: Request, row: int) -> int:
         """How many times what is left of a row is enough."""
@@ -196,8 +196,8 @@ class Resources:
 
     def _enough(self, column: int, amount: int, rows: Places | None = None) -> Mask:
         if column < self._dense:
-            found: Mask = (self._free[column] if rows is None else self._free[column][rows]) >= amount
-            return found
+            mask: Mask = (self._free[column] if rows is None else self._free[column][rows]) >= amount
+            return mask
         everywhere: Mask = np.zeros(self._free.shape[1], bool)
         for row in self._rare.get(column, ()):
             everywhere[row] = self.free_at(row, column) >= amount

@@ -10,17 +10,17 @@ from typing import Any, TypeVar
 import msgspec
 
 from reconciler.fleet.amounts import counted
-from reconciler.fleet.asked_gpus import AskedGpus, asked_gpus, claim_of, lent_by
 from reconciler.fleet.classes import Classes
+from reconciler.fleet.gpu_requests import GpuRequests, claim_of, lent_by, read_gpu_requests
 from reconciler.fleet.pod_class import PodClass, Request
-from reconciler.fleet.rows import Rows, differ
-from reconciler.fleet.snapshot.diff import Change, change_between
+from reconciler.fleet.rows import NodeRows, differ
+from reconciler.fleet.snapshot.diff import SnapshotDiff, change_between
 from reconciler.fleet.snapshot.journal import Fork, Journal
-from reconciler.fleet.snapshot.lent_gpus import Lending
+from reconciler.fleet.snapshot.lent_gpus import LentGpus
 from reconciler.fleet.snapshot.listener import Listener, says_anything
 from reconciler.fleet.snapshot.memory_use import Crowding
 from reconciler.fleet.snapshot.pods_by_row import FINISHED, PodsByRow
-from reconciler.fleet.snapshot.resources import Left, Resources
+from reconciler.fleet.snapshot.resources import Left, NodeResources
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
@@ -37,10 +37,10 @@ class Snapshot:
 
     def _build(self, observed: Observed) -> None:
         self.observed = observed
-        self.classes = Classes(asked_gpus(observed.policies))
+        self.classes = Classes(read_gpu_requests(observed.policies))
         self.classes.expect(len(observed.pods))
-        self.rows = Rows(len(observed.nodes))
-        self.stock = Resources(self.classes, self.rows.capacity)
+        self.rows = NodeRows(len(observed.nodes))
+        self.stock = NodeResources(self.classes, self.rows.capacity)
         self.bound = PodsByRow(self.rows.capacity)  # for others to read
         self._booked: list[dict[PodClass, int]] = [{} for _ in range(self.rows.capacity)]
         self._journal = Journal()
@@ -54,7 +54,7 @@ class Snapshot:
             self.rows.add(node)
         self.stock.settle_all(self.rows.order, [self._has(node) for node in nodes])
         self._book_first(observed.pods)
-        self._lending = Lending(self.classes, self.rows, self.stock)
+        self._lending = LentGpus(self.classes, self.rows, self.stock)
         self._lending.lend(lent_by(observed.leases))
         self._lending.settle()
         self._crowding = Crowding(self.classes, self.rows)
@@ -86,10 +86,10 @@ class Snapshot:
 
     def part(self, make: Callable[["Snapshot"], T]) -> T:
         """The one `make` of this what-if, made when first asked for; not to be kept across `advance`."""
-        found: T | None = self._parts.get(make)
-        if found is None:
-            found = self._parts[make] = make(self)
-        return found
+        result: T | None = self._parts.get(make)
+        if result is None:
+            result = self._parts[make] = make(self)
+        return result
 
     def listen(self, listener: Listener) -> None:
         """Tells of each change from now on."""
@@ -157,12 +157,12 @@ class Snapshot:
             for name, row in sorted(self.rows.row_of.items())
         ]
         heard = sorted((type(each).__name__, each.fingerprint(self)) for each in self._listeners)
-        told = [each for each in heard if says_anything(each[1])]
-        return msgspec.json.encode((rows, self.bound.fingerprint(), told), order="deterministic")
+        fingerprints = [each for each in heard if says_anything(each[1])]
+        return msgspec.json.encode((rows, self.bound.fingerprint(), fingerprints), order="deterministic")
 
     # From one sighting to the next
 
-    def advance(self, observed: Observed, change: Change | None = None) -> None:
+    def advance(self, observed: Observed, change: SnapshotDiff | None = None) -> None:
         """To the cluster as it was seen next; what it costs grows with what changed. Not within a fork.
 
         Whoever knows the change tells it; then nodes and pods are not read from `observed`, and nothing is built anew.
@@ -175,14 +175,18 @@ class Snapshot:
         self.sightings += bool(changed.gone_pods or changed.came_pods)
         for pod in changed.gone_pods:
             self._lose(pod)
-        asks_anew = self._take_asked(asked_gpus(observed.policies)) if observed.policies is not before.policies else []
+        asks_anew = (
+            self._apply_gpu_requests(read_gpu_requests(observed.policies))
+            if observed.policies is not before.policies
+            else []
+        )
         renewed = {each.name for each in changed.came_nodes}
         for node in changed.gone_nodes:
             if node.name not in renewed:
                 self._drop(node)
         for node in changed.came_nodes:
             self._renew(node)
-        self._book_seen([*changed.came_pods, *asks_anew])
+        self._book_observed([*changed.came_pods, *asks_anew])
         if observed.leases is not before.leases:
             self._lending.lend(lent_by(observed.leases))
         self._lending.settle()
@@ -190,7 +194,7 @@ class Snapshot:
             self._build(observed)
 
     def _book_first(self, pods: Iterable[Pod]) -> None:
-        """As `_book_seen`, with the amounts of all pods at once and nobody listening yet."""
+        """As `_book_observed`, with the amounts of all pods at once and nobody listening yet."""
         row_of, book, on = self.rows.row_of.get, self.classes.book, self.bound.on
         rows: list[int] = []
         numbers: list[int] = []
@@ -209,7 +213,7 @@ class Snapshot:
             numbers.append(pod_class.number)
         self.stock.take_all(self.classes.all, numbers, rows)
 
-    def _book_seen(self, pods: Iterable[Pod]) -> None:
+    def _book_observed(self, pods: Iterable[Pod]) -> None:
         for pod in pods:
             if pod.status.phase in FINISHED:
                 continue
@@ -220,14 +224,14 @@ class Snapshot:
                 self.bound.put_on(pod, row)
                 self._book(self.classes.book(pod), row, 1)
 
-    def _take_asked(self, asked: AskedGpus) -> list[Pod]:
+    def _apply_gpu_requests(self, gpu_requests: GpuRequests) -> list[Pod]:
         """Takes those off whose GpuClaims have another count than before; they are to be booked anew."""
-        differing = asked.differing(self.classes.asked_gpus)
-        found = [pod for pods in self.bound.on for pod in pods if claim_of(pod) in differing] if differing else []
-        for pod in found:
+        differing = gpu_requests.differing(self.classes.asked_gpus)
+        result = [pod for pods in self.bound.on for pod in pods if claim_of(pod) in differing] if differing else []
+        for pod in result:
             self._lose(pod)
-        self.classes.asked_gpus = asked
-        return found
+        self.classes.asked_gpus = gpu_requests
+        return result
 
     def _lose(self, pod: Pod) -> None:
         if pod.status.phase in FINISHED:
@@ -253,7 +257,7 @@ class Snapshot:
         self.stock.settle(row, self._has(node))
         for each in self._listeners:
             each.came(row, self)
-        self._book_seen(self.bound.back(node.name))
+        self._book_observed(self.bound.back(node.name))
 
     def _drop(self, node: Node) -> None:
         row = self.rows.row_of[node.name]

@@ -9,16 +9,16 @@ from collections.abc import Mapping
 import msgspec
 
 from reconciler.fleet.storage.places import agrees, allows, reaches
-from reconciler.fleet.storage.stored import Stored
-from reconciler.fleet.storage.wanted import Key, Wanted, key_of
+from reconciler.fleet.storage.stored import StorageIndex
+from reconciler.fleet.storage.wanted import Key, StorageRequirements, key_of
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.volumes import STORAGE, PersistentVolume, PersistentVolumeClaim
-from reconciler.model.resource_quantity import amount_asked
+from reconciler.model.resource_quantity import requested_amount
 
 TO_BE_MADE = ""  # in place of a volume's name
 
 
-class Promise(msgspec.Struct, frozen=True, gc=False):
+class VolumeReservation(msgspec.Struct, frozen=True, gc=False):
     """What a claim got that is not bound yet, and where."""
 
     node: str
@@ -29,12 +29,12 @@ class Promise(msgspec.Struct, frozen=True, gc=False):
 class Stock(msgspec.Struct, frozen=True):
     """All that there is to choose from: what was seen, less what is promised."""
 
-    stored: Stored
-    promises: Mapping[Key, Promise]
+    stored: StorageIndex
+    promises: Mapping[Key, VolumeReservation]
     taken: Mapping[str, Key]  # volumes that are promised
 
 
-def chosen(want: Wanted, node: Node, stock: Stock) -> dict[Key, str] | None:
+def chosen(want: StorageRequirements, node: Node, stock: Stock) -> dict[Key, str] | None:
     """A volume's name for each claim that nothing was promised yet; None where the node will not do."""
     to_be_made, to_be_found = [], []
     for claim in want.unbound:
@@ -61,7 +61,7 @@ def chosen(want: Wanted, node: Node, stock: Stock) -> dict[Key, str] | None:
     return found | {key_of(claim): TO_BE_MADE for claim in to_be_made}
 
 
-def only_node(want: Wanted, stock: Stock) -> str:
+def only_node(want: StorageRequirements, stock: Stock) -> str:
     """The one node that might do, where a claim is being made or was to be made; nothing where any might."""
     for claim in want.unbound:
         promise = stock.promises.get(key_of(claim))
@@ -72,7 +72,7 @@ def only_node(want: Wanted, stock: Stock) -> str:
     return ""
 
 
-def _can_be_made(claim: PersistentVolumeClaim, node: Node, stored: Stored) -> bool:
+def _can_be_made(claim: PersistentVolumeClaim, node: Node, stored: StorageIndex) -> bool:
     storage_class = stored.storage_class(claim.storage_class)
     return storage_class is not None and storage_class.provisions and allows(storage_class, node)
 
@@ -87,7 +87,7 @@ def _smallest(
     return stock.stored.offer(claim).smallest(node, taken)
 
 
-def _is_kept(promise: Promise, node: Node, stock: Stock) -> bool:
+def _is_kept(promise: VolumeReservation, node: Node, stock: Stock) -> bool:
     """Whether another pod can use on the node what was promised. One that is being made is where it is made."""
     if promise.volume == TO_BE_MADE:
         return promise.node == node.name
@@ -96,5 +96,5 @@ def _is_kept(promise: Promise, node: Node, stock: Stock) -> bool:
 
 
 def _size(claim: PersistentVolumeClaim) -> int:
-    found: int = amount_asked(claim.spec.resources.requests.get(STORAGE, "0"))
-    return found
+    result: int = requested_amount(claim.spec.resources.requests.get(STORAGE, "0"))
+    return result

@@ -12,7 +12,7 @@ import numpy as np
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.rows import Counts, grown
 from reconciler.fleet.snapshot.snapshot import Snapshot
-from reconciler.fleet.storage.stored import Stored
+from reconciler.fleet.storage.stored import StorageIndex
 from reconciler.fleet.storage.wanted import Held
 from reconciler.model.cluster.attachments import CsiNode, VolumeAttachment
 
@@ -25,7 +25,7 @@ class Holding:
     def __init__(self, fleet: Snapshot) -> None:
         self.limits: dict[str, Counts] = {}  # by driver, of each row
         self.counts: dict[str, Counts] = {}
-        self._stored = fleet.part(Stored)
+        self._stored = fleet.part(StorageIndex)
         self._version = -1  # of what is stored
         self._nodes: tuple[CsiNode, ...] | None = None
         self._attachments: tuple[VolumeAttachment, ...] | None = None

@@ -10,13 +10,13 @@ from collections.abc import Container, Iterator, KeysView, Sequence
 import msgspec
 import numpy as np
 
-from reconciler.fleet.rows import Counts, Rows
+from reconciler.fleet.rows import Counts, NodeRows
 from reconciler.fleet.storage.places import plain_term, reached, reaches
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.volumes import PersistentVolume
 
 
-class Offer:
+class VolumeOffer:
     """Volumes, the smallest first."""
 
     def __init__(self, volumes: Sequence[PersistentVolume]) -> None:
@@ -47,7 +47,7 @@ class Offer:
                     found = number
         return self.volumes[found] if found < len(self.volumes) else None
 
-    def counts(self, rows: Rows, taken: KeysView[str]) -> Counts:
+    def counts(self, rows: NodeRows, taken: KeysView[str]) -> Counts:
         """How many that are not taken each row reaches. Not to be changed."""
         if self._version != (rows.version, rows.capacity):
             self._version = rows.version, rows.capacity
@@ -66,17 +66,17 @@ class Offer:
             if value in by_value:
                 yield by_value[value]
 
-    def _counted(self, rows: Rows) -> Counts:
-        found: Counts = np.zeros(rows.capacity, np.int64)
+    def _counted(self, rows: NodeRows) -> Counts:
+        result: Counts = np.zeros(rows.capacity, np.int64)
         for key, by_value in self._by_label.items():
             column = rows.column(key)  # first: it gives numbers to the values that nodes have
             many = [len(by_value.get(value, ())) for value in rows.values(key)]
             of_value = np.array([*many, 0], np.int64)  # absent is -1, the last
-            found += of_value[column]
+            result += of_value[column]
         for number in self._others:
             mask = reached(self.volumes[number], rows)
-            found[slice(None) if mask is None else mask] += 1
-        return found
+            result[slice(None) if mask is None else mask] += 1
+        return result
 
 
 class Alike(msgspec.Struct, frozen=True):

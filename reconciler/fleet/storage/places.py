@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from reconciler.fleet.node_terms import readable, term_holds, term_mask
-from reconciler.fleet.rows import ABSENT, Mask, Rows
+from reconciler.fleet.rows import ABSENT, Mask, NodeRows
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import NodeTerm
@@ -28,15 +28,15 @@ def reaches(node: Node, volume: PersistentVolume) -> bool:
     return terms is None or any(term_holds(each, node) for each in terms)
 
 
-def reached(volume: PersistentVolume, rows: Rows) -> Mask | None:
+def reached(volume: PersistentVolume, rows: NodeRows) -> Mask | None:
     """The same for all rows; None: everywhere."""
     terms = _terms(volume)
     if terms is None:
         return None
-    found: Mask = np.zeros(rows.capacity, bool)
+    mask: Mask = np.zeros(rows.capacity, bool)
     for each in terms:
-        found |= term_mask(each, rows)
-    return found
+        mask |= term_mask(each, rows)
+    return mask
 
 
 def plain_term(volume: PersistentVolume) -> tuple[str, tuple[str, ...]] | None:
@@ -44,8 +44,8 @@ def plain_term(volume: PersistentVolume) -> tuple[str, tuple[str, ...]] | None:
     terms = _terms(volume)
     if terms is None or len(terms) != 1 or len(terms[0].match_expressions) != 1:
         return None
-    (found,) = terms[0].match_expressions
-    return (found.key, found.values) if found.operator == "In" else None
+    (node_expression,) = terms[0].match_expressions
+    return (node_expression.key, node_expression.values) if node_expression.operator == "In" else None
 
 
 def agrees(node: Node, volume: PersistentVolume) -> bool:
@@ -56,43 +56,43 @@ def agrees(node: Node, volume: PersistentVolume) -> bool:
     return all(labels.get(key, labels.get(_NOW.get(key, key))) in zones for key, zones in _zones(volume))
 
 
-def agreed(volume: PersistentVolume, rows: Rows) -> Mask | None:
+def agreed(volume: PersistentVolume, rows: NodeRows) -> Mask | None:
     """The same for all rows; None: everywhere."""
     asked = list(_zones(volume))
     if not asked:
         return None
-    found: Mask = np.ones(rows.capacity, bool)
+    mask: Mask = np.ones(rows.capacity, bool)
     for key, zones in asked:
         own, now = rows.column(key), _NOW.get(key, key)
         matches = np.isin(own, [rows.value_id(key, zone) for zone in sorted(zones)])
         instead = np.isin(rows.column(now), [rows.value_id(now, zone) for zone in sorted(zones)])
-        found &= np.where(own != ABSENT, matches, instead)
+        mask &= np.where(own != ABSENT, matches, instead)
     has_none: Mask = np.ones(rows.capacity, bool)
     for key in _PLACES:
         has_none &= rows.column(key) == ABSENT
-    return found | has_none
+    return mask | has_none
 
 
 def allows(storage_class: StorageClass, node: Node) -> bool:
     """Whether a volume of a class may be made for a node."""
     labels = node.metadata.labels
     terms = storage_class.allowed_topologies
-    asked = [term.match_label_expressions for term in terms if term.match_label_expressions]
-    return not terms or any(all(labels.get(each.key) in each.values for each in one) for one in asked)
+    requested = [term.match_label_expressions for term in terms if term.match_label_expressions]
+    return not terms or any(all(labels.get(each.key) in each.values for each in one) for one in requested)
 
 
-def allowed(storage_class: StorageClass, rows: Rows) -> Mask | None:
+def allowed(storage_class: StorageClass, rows: NodeRows) -> Mask | None:
     """The same for all rows; None: everywhere."""
     if not storage_class.allowed_topologies:
         return None
-    found: Mask = np.zeros(rows.capacity, bool)
+    mask: Mask = np.zeros(rows.capacity, bool)
     for term in storage_class.allowed_topologies:
         if term.match_label_expressions:
             one: Mask = np.ones(rows.capacity, bool)
             for each in term.match_label_expressions:
                 one &= np.isin(rows.column(each.key), [rows.value_id(each.key, value) for value in each.values])
-            found |= one
-    return found
+            mask |= one
+    return mask
 
 
 def _terms(volume: PersistentVolume) -> list[NodeTerm] | None:

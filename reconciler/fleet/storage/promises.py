@@ -5,8 +5,8 @@ A claim of a pod that was seen on its node is left as it was seen: whoever put t
 
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.snapshot.snapshot import Snapshot
-from reconciler.fleet.storage.choosing import TO_BE_MADE, Promise, Stock, chosen
-from reconciler.fleet.storage.stored import Stored
+from reconciler.fleet.storage.choosing import TO_BE_MADE, Stock, VolumeReservation, chosen
+from reconciler.fleet.storage.stored import StorageIndex
 from reconciler.fleet.storage.wanted import Key, key_of
 from reconciler.model.cluster.observed import Observed
 
@@ -16,9 +16,9 @@ class Promises:
 
     def __init__(self, fleet: Snapshot) -> None:
         self.version = 0
-        self._stored = fleet.part(Stored)
+        self._stored = fleet.part(StorageIndex)
         self._observed: Observed | None = None
-        self._made: dict[Key, Promise] = {}
+        self._made: dict[Key, VolumeReservation] = {}
         self._taken: dict[str, Key] = {}
         self._seen: set[tuple[Key, int]] = set()  # claims, and the rows where a pod was seen that uses them
         # What a claim had on a node before it was taken off: taking that back must give it the same again.
@@ -66,12 +66,12 @@ class Promises:
         self.version += 1
         made = self._made.get(key)
         if made is not None:
-            self._made[key] = Promise(made.node, made.volume, made.pods + count)
+            self._made[key] = VolumeReservation(made.node, made.volume, made.pods + count)
             return
         before = self._before.pop((key, node), None)
         if before is not None and before not in self._taken:
             volume = before
-        self._made[key] = Promise(node, volume, count)
+        self._made[key] = VolumeReservation(node, volume, count)
         if volume != TO_BE_MADE:
             self._taken[volume] = key
 
@@ -79,7 +79,7 @@ class Promises:
         self.version += 1
         made = self._made.pop(key)
         if made.pods > count:
-            self._made[key] = Promise(made.node, made.volume, made.pods - count)
+            self._made[key] = VolumeReservation(made.node, made.volume, made.pods - count)
             return
         self._before[key, made.node] = made.volume
         if made.volume != TO_BE_MADE:

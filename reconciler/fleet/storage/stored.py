@@ -6,11 +6,11 @@ import msgspec
 
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.snapshot.snapshot import Snapshot
-from reconciler.fleet.storage.offer import Alike, Offer
-from reconciler.fleet.storage.wanted import NOTHING, Key, Wanted, wanted
+from reconciler.fleet.storage.offer import Alike, VolumeOffer
+from reconciler.fleet.storage.wanted import NOTHING, Key, StorageRequirements, wanted
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.volumes import STORAGE, PersistentVolume, PersistentVolumeClaim, StorageClass
-from reconciler.model.resource_quantity import amount_asked, amount_offered
+from reconciler.model.resource_quantity import amount_offered, requested_amount
 
 # Without one of these, nothing can be said of a pod that claims a volume.
 _TITLES = (
@@ -24,7 +24,7 @@ _TITLES = (
 _AVAILABLE = "Available"
 
 
-class Stored:
+class StorageIndex:
     """A part of a what-if: `fleet.part(Stored)`. `version` is another when any of it is."""
 
     def __init__(self, fleet: Snapshot) -> None:
@@ -38,18 +38,18 @@ class Stored:
         self._tracking: frozenset[str] = frozenset()
         self._unclaimed: dict[str, list[PersistentVolume]] = {}  # by class, the smallest first
         self._kept_for: dict[Key, list[PersistentVolume]] = {}
-        self._offers: dict[Alike, Offer] = {}
-        self._wanted: dict[PodClass, Wanted] = {}
+        self._offers: dict[Alike, VolumeOffer] = {}
+        self._wanted: dict[PodClass, StorageRequirements] = {}
 
-    def wanted(self, pod_class: PodClass, fleet: Snapshot) -> Wanted:
+    def wanted(self, pod_class: PodClass, fleet: Snapshot) -> StorageRequirements:
         """What such a pod wants; the one NOTHING where it wants no volume."""
         if not pod_class.pod.spec.volumes:
             return NOTHING
         self.renew(fleet)
-        found = self._wanted.get(pod_class)
-        if found is None:
-            found = self._wanted[pod_class] = wanted(pod_class.pod, self)
-        return found
+        storage_requirements = self._wanted.get(pod_class)
+        if storage_requirements is None:
+            storage_requirements = self._wanted[pod_class] = wanted(pod_class.pod, self)
+        return storage_requirements
 
     def renew(self, fleet: Snapshot) -> None:
         """Looks whether any of it was seen anew."""
@@ -77,7 +77,7 @@ class Stored:
         """Whether a driver says how much room it has on each node."""
         return driver in self._tracking
 
-    def offer(self, claim: PersistentVolumeClaim) -> Offer:
+    def offer(self, claim: PersistentVolumeClaim) -> VolumeOffer:
         """The volumes that are kept for nobody and would do for a claim; one offer for all claims that are alike."""
         spec = claim.spec
         alike = Alike(
@@ -88,11 +88,11 @@ class Stored:
             frozenset(spec.access_modes),
             msgspec.json.encode(spec.selector, order="deterministic"),
         )
-        found = self._offers.get(alike)
-        if found is None:
+        volume_offer = self._offers.get(alike)
+        if volume_offer is None:
             unclaimed = self._unclaimed.get(alike.storage_class, ())
-            found = self._offers[alike] = Offer([each for each in unclaimed if _is_offered(claim, each)])
-        return found
+            volume_offer = self._offers[alike] = VolumeOffer([each for each in unclaimed if _is_offered(claim, each)])
+        return volume_offer
 
     def kept_for(self, claim: PersistentVolumeClaim) -> PersistentVolume | None:
         """A volume that is kept for a claim though the claim knows of none: then no other comes into question."""
@@ -141,15 +141,15 @@ def _is_offered(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
 
 
 def _suits(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
-    asked, told = claim.spec, volume.spec
+    volume_claim_spec, persistent_volume_spec = claim.spec, volume.spec
     return (
         _order(volume)[0] >= _size(claim)
-        and asked.volume_mode == told.volume_mode
-        and asked.volume_attributes_class_name == told.volume_attributes_class_name
+        and volume_claim_spec.volume_mode == persistent_volume_spec.volume_mode
+        and volume_claim_spec.volume_attributes_class_name == persistent_volume_spec.volume_attributes_class_name
         and not volume.metadata.leaving
     )
 
 
 def _size(claim: PersistentVolumeClaim) -> int:
-    found: int = amount_asked(claim.spec.resources.requests.get(STORAGE, "0"))
-    return found
+    result: int = requested_amount(claim.spec.resources.requests.get(STORAGE, "0"))
+    return result

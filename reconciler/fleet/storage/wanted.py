@@ -38,7 +38,7 @@ _STAND_INS = {
 }
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class StorageRequirements(msgspec.Struct, frozen=True):
     """What a pod wants to keep things on."""
 
     nowhere: Obstacle | None = None  # why no node will do
@@ -50,10 +50,10 @@ class Wanted(msgspec.Struct, frozen=True):
     held: tuple[Held, ...] = ()  # what the node will have to hold
 
 
-NOTHING = Wanted()
+NOTHING = StorageRequirements()
 
 
-class Store(Protocol):
+class StorageLookup(Protocol):
     """Where claims, volumes and classes are found by name."""
 
     unread: str
@@ -74,22 +74,22 @@ def key_of(claim: PersistentVolumeClaim) -> Key:
     return claim.metadata.namespace, claim.metadata.name
 
 
-def wanted(pod: Pod, store: Store) -> Wanted:
+def wanted(pod: Pod, store: StorageLookup) -> StorageRequirements:
     """The one NOTHING where no volume of the pod can be in its way."""
     volumes = pod.spec.volumes
     if store.unread and any(each.persistent_volume_claim or each.ephemeral for each in volumes):
-        return Wanted(unmodelled=VolumesUnread(store.unread))
-    reading = _Reading(pod, store)
+        return StorageRequirements(unmodelled=VolumesUnread(store.unread))
+    reading = _StorageReader(pod, store)
     for volume in volumes:
         reading.take(volume)
-    found = reading.result()
-    return NOTHING if found == NOTHING else found
+    storage_requirements = reading.result()
+    return NOTHING if storage_requirements == NOTHING else storage_requirements
 
 
-class _Reading:
+class _StorageReader:
     """Owner of what was found so far of one pod; the first reason of each kind stays."""
 
-    def __init__(self, pod: Pod, store: Store) -> None:
+    def __init__(self, pod: Pod, store: StorageLookup) -> None:
         self._pod = pod
         self._store = store
         self._nowhere: list[Obstacle] = []
@@ -116,8 +116,8 @@ class _Reading:
             self._nowhere.append(why_not)
         self._claimed(claim, is_own)
 
-    def result(self) -> Wanted:
-        return Wanted(
+    def result(self) -> StorageRequirements:
+        return StorageRequirements(
             nowhere=next(iter(self._nowhere), None),
             unmodelled=next(iter(self._unmodelled), None),
             bound=tuple(self._bound),

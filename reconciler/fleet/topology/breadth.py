@@ -14,7 +14,7 @@ from collections.abc import Set as AbstractSet
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.topology.index import telling
 from reconciler.fleet.topology.matcher import Matcher
-from reconciler.fleet.topology.terms import Term, Terms
+from reconciler.fleet.topology.terms import PodAffinityTerms, Term
 
 MOST_PAIRS = 250_000  # of a term and a set of labels, by the pods of one namespace
 
@@ -31,7 +31,7 @@ class Breadth:
             self._with_label.update(label_class.labels.items())
         self._all = len(sets)
 
-    def beyond(self, asking: Mapping[PodClass, Terms]) -> frozenset[Compared]:
+    def beyond(self, asking: Mapping[PodClass, PodAffinityTerms]) -> frozenset[Compared]:
         """What is not compared, since it is beyond the bound of its namespace."""
         spent: Counter[str] = Counter()
         known: set[Compared] = set()
@@ -55,16 +55,16 @@ class Breadth:
         return max(1, sum(self._with_label[requirement.key, value] for value in sorted(set(requirement.values))))
 
 
-def compared(pod_class: PodClass, terms: Terms) -> AbstractSet[Compared]:
+def compared(pod_class: PodClass, terms: PodAffinityTerms) -> AbstractSet[Compared]:
     """Whom the terms of a class mean."""
     matchers = [each.matcher for each in terms.near + terms.apart] + [each.matcher for each in terms.spread]
     return {(pod_class.namespace, each) for each in matchers}
 
 
-def broadened(terms: Terms) -> Terms:
+def broadened(terms: PodAffinityTerms) -> PodAffinityTerms:
     """Apart from every pod that one of the terms could mean; nothing else."""
     apart = {Term(_broad(each.matcher), each.key) for each in terms.apart}
-    return Terms(apart=tuple(sorted(apart, key=lambda each: (each.key, each.matcher.namespaces))))
+    return PodAffinityTerms(apart=tuple(sorted(apart, key=lambda each: (each.key, each.matcher.namespaces))))
 
 
 def _broad(matcher: Matcher) -> Matcher:

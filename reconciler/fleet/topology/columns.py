@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from reconciler.fleet.rows import Mask, Numbers, Rows
+from reconciler.fleet.rows import Mask, NodeRows, Numbers
 
 
-class Column(NamedTuple):
+class DomainColumn(NamedTuple):
     """Domains by row. Rows without the label are in one of their own, numbered `size`, after all others."""
 
     ids: NDArray[np.intp]
@@ -21,11 +21,11 @@ class Column(NamedTuple):
     @property
     def with_key(self) -> Mask:
         """The rows that have the label."""
-        found: Mask = self.ids < self.size
-        return found
+        mask: Mask = self.ids < self.size
+        return mask
 
 
-NOWHERE = Column(np.zeros(0, np.intp), [], 0)
+NOWHERE = DomainColumn(np.zeros(0, np.intp), [], 0)
 
 
 class Columns:
@@ -33,10 +33,10 @@ class Columns:
 
     def __init__(self) -> None:
         self._version = -1
-        self._found: dict[str, Column] = {}
-        self._nobodys: Column | None = None  # the same for every label that no node has
+        self._found: dict[str, DomainColumn] = {}
+        self._nobodys: DomainColumn | None = None  # the same for every label that no node has
 
-    def of(self, key: str, rows: Rows) -> Column:
+    def of(self, key: str, rows: NodeRows) -> DomainColumn:
         if self._version != rows.version:
             self._version = rows.version
             self._found.clear()
@@ -45,13 +45,13 @@ class Columns:
             if self._nobodys is None:
                 self._nobodys = _column(rows.column(key))
             return self._nobodys
-        found = self._found.get(key)
-        if found is None:
-            found = self._found[key] = _column(rows.column(key))
-        return found
+        domain_column = self._found.get(key)
+        if domain_column is None:
+            domain_column = self._found[key] = _column(rows.column(key))
+        return domain_column
 
 
-def _column(numbers: Numbers) -> Column:
+def _column(numbers: Numbers) -> DomainColumn:
     size = int(numbers.max(initial=-1)) + 1
     ids = np.where(numbers < 0, size, numbers).astype(np.intp)
-    return Column(ids, ids.tolist(), size)
+    return DomainColumn(ids, ids.tolist(), size)

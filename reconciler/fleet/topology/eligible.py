@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reconciler.fleet.rows import Mask, Rows
-from reconciler.fleet.topology.columns import NOWHERE, Column
+from reconciler.fleet.rows import Mask, NodeRows
+from reconciler.fleet.topology.columns import NOWHERE, DomainColumn
 
 
 class Asker(NamedTuple):
@@ -25,12 +25,14 @@ class Asker(NamedTuple):
     leaves_out_vacated: bool = False
 
 
-class Eligible:
+class EligibleNodes:
     """The nodes, whether or not they are gone for now; all of them have the label that tells the domain."""
 
     __slots__ = ("_nodes", "column", "counted", "domains", "is_kept", "leaves_out_vacated")
 
-    def __init__(self, column: Column, counted: bytes, nodes: list[int], leaves_out_vacated: bool = False) -> None:
+    def __init__(
+        self, column: DomainColumn, counted: bytes, nodes: list[int], leaves_out_vacated: bool = False
+    ) -> None:
         self.column = column
         self.leaves_out_vacated = leaves_out_vacated
         self.counted = counted  # a byte a row
@@ -46,13 +48,13 @@ class Eligible:
         if not before or not before + change:
             self.domains += change
 
-    def is_true(self, rows: Rows) -> bool:
+    def is_true(self, rows: NodeRows) -> bool:
         there = rows.alive if self.leaves_out_vacated else rows.standing
         nodes = _nodes(self.column, np.frombuffer(self.counted, bool) & there)
         return self._nodes == nodes and self.domains == sum(map(bool, nodes))
 
 
-NOBODY = Eligible(NOWHERE, b"", [])
+NOBODY = EligibleNodes(NOWHERE, b"", [])
 
 
 class Eligibles:
@@ -60,19 +62,19 @@ class Eligibles:
 
     def __init__(self) -> None:
         self._version = -1
-        self._by_asker: dict[Asker, Eligible] = {}
-        self._shared: dict[tuple[str, bytes, bool], Eligible] = {}
-        self._by_row: dict[int, list[Eligible]] = {}
+        self._by_asker: dict[Asker, EligibleNodes] = {}
+        self._shared: dict[tuple[str, bytes, bool], EligibleNodes] = {}
+        self._by_row: dict[int, list[EligibleNodes]] = {}
 
-    def of(self, asker: Asker, rows: Rows, find: Callable[[], tuple[Column, Mask]]) -> Eligible:
+    def of(self, asker: Asker, rows: NodeRows, find: Callable[[], tuple[DomainColumn, Mask]]) -> EligibleNodes:
         """The eligible nodes; `find` finds them where they are not known."""
         if self._version != rows.version:
             self._version = rows.version
             self._forget()
-        found = self._by_asker.get(asker)
-        if found is None:
-            found = self._by_asker[asker] = self._share(asker, *find(), rows)
-        return found
+        eligible_nodes = self._by_asker.get(asker)
+        if eligible_nodes is None:
+            eligible_nodes = self._by_asker[asker] = self._share(asker, *find(), rows)
+        return eligible_nodes
 
     def flip(self, row: int, change: int) -> None:
         """A node came (1) or went (-1)."""
@@ -86,20 +88,20 @@ class Eligibles:
             if each.leaves_out_vacated:
                 each.flip(row, change)
 
-    def are_true(self, rows: Rows) -> bool:
+    def are_true(self, rows: NodeRows) -> bool:
         """Whether counting afresh would find the same."""
         return self._version != rows.version or all(each.is_true(rows) for each in self._shared.values())
 
-    def _share(self, asker: Asker, column: Column, mask: Mask, rows: Rows) -> Eligible:
+    def _share(self, asker: Asker, column: DomainColumn, mask: Mask, rows: NodeRows) -> EligibleNodes:
         counted, leaves_out = mask.tobytes(), asker.leaves_out_vacated
         key = asker.key, counted, leaves_out
-        found = self._shared.get(key)
-        if found is None:
+        eligible_nodes = self._shared.get(key)
+        if eligible_nodes is None:
             nodes = _nodes(column, mask & (rows.alive if leaves_out else rows.standing))
-            found = self._shared[key] = Eligible(column, counted, nodes, leaves_out)
+            eligible_nodes = self._shared[key] = EligibleNodes(column, counted, nodes, leaves_out)
             for row in mask.nonzero()[0].tolist():
-                self._by_row.setdefault(row, []).append(found)
-        return found
+                self._by_row.setdefault(row, []).append(eligible_nodes)
+        return eligible_nodes
 
     def _forget(self) -> None:
         for each in self._shared.values():
@@ -108,7 +110,7 @@ class Eligibles:
             known.clear()
 
 
-def _nodes(column: Column, living: Mask) -> list[int]:
+def _nodes(column: DomainColumn, living: Mask) -> list[int]:
     """How many of the rows each domain has."""
-    found: list[int] = np.bincount(column.ids[living], minlength=column.size).tolist()
-    return found
+    result: list[int] = np.bincount(column.ids[living], minlength=column.size).tolist()
+    return result

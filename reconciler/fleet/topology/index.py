@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
-from reconciler.fleet.topology.matcher import Matcher, Requirement
+from reconciler.fleet.topology.matcher import LabelRequirement, Matcher
 
 T = TypeVar("T")
 
 
-def telling(matchers: Iterable[Matcher]) -> Requirement | None:
+def telling(matchers: Iterable[Matcher]) -> LabelRequirement | None:
     """A requirement that only few pods meet: one that names the values of a label."""
     found = (each for matcher in matchers for each in matcher.of_labels or () if each.operator == "In")
     return min(found, key=lambda each: len(each.values), default=None)

@@ -8,7 +8,7 @@ from reconciler.model.cluster.metadata import LabelSelector
 Labels = dict[str, str]
 
 
-class Requirement(NamedTuple):
+class LabelRequirement(NamedTuple):
     """A label compared with In, NotIn, Exists or DoesNotExist."""
 
     key: str
@@ -38,16 +38,17 @@ class Requirement(NamedTuple):
 
 
 # Of a selector: None where it is absent and means nobody, none at all where it is empty and means everybody.
-Requirements = tuple[Requirement, ...] | None
+Requirements = tuple[LabelRequirement, ...] | None
 
 
 def canonical(selector: LabelSelector | None) -> Requirements:
     """What a selector requires; labels that must be equal are written as In."""
     if selector is None:
         return None
-    equal = {Requirement(key, "In", (value,)) for key, value in selector.match_labels.items()}
+    equal = {LabelRequirement(key, "In", (value,)) for key, value in selector.match_labels.items()}
     compared = {
-        Requirement(each.key, each.operator, tuple(sorted(set(each.values)))) for each in selector.match_expressions
+        LabelRequirement(each.key, each.operator, tuple(sorted(set(each.values))))
+        for each in selector.match_expressions
     }
     return tuple(sorted(equal | compared))
 

@@ -12,8 +12,8 @@ from collections import Counter
 import numpy as np
 
 from reconciler.fleet.rows import Counts, Mask
-from reconciler.fleet.topology.eligible import NOBODY, Eligible
-from reconciler.fleet.topology.tally import Tally, change
+from reconciler.fleet.topology.eligible import NOBODY, EligibleNodes
+from reconciler.fleet.topology.tally import PodTally, change
 
 _FULL = 2**62  # what rows without the label have, so that nothing more ever fits there
 
@@ -23,7 +23,7 @@ class SpreadCount:
 
     __slots__ = ("_counts", "_eligible", "_shares", "tally", "version")
 
-    def __init__(self, tally: Tally) -> None:
+    def __init__(self, tally: PodTally) -> None:
         self.tally = tally
         self.version = -1
         self._eligible = NOBODY
@@ -39,7 +39,7 @@ class SpreadCount:
         """Whether it was made for the rows as they are."""
         return self.version == version and self._eligible.is_kept
 
-    def renew(self, eligible: Eligible, version: int) -> None:
+    def renew(self, eligible: EligibleNodes, version: int) -> None:
         """Counts afresh."""
         self.version = version
         self._eligible = eligible

@@ -5,10 +5,10 @@ from typing import Protocol
 import numpy as np
 
 from reconciler.fleet.rows import Mask
-from reconciler.fleet.topology.columns import NOWHERE, Column
+from reconciler.fleet.topology.columns import NOWHERE, DomainColumn
 
 
-class View(Protocol):
+class DomainView(Protocol):
     """A tally's pods, counted by domain. It is made again where the rows have another version than it was made for."""
 
     version: int
@@ -19,14 +19,14 @@ class View(Protocol):
         """Whether counting afresh would find the same."""
 
 
-class Tally:
+class PodTally:
     """Pods by row, class by class; its views are kept up with them while the rows stay what they are."""
 
     __slots__ = ("_places", "views")
 
     def __init__(self) -> None:
         self._places: list[dict[int, int]] = []
-        self.views: list[View] = []
+        self.views: list[DomainView] = []
 
     def include(self, places: dict[int, int]) -> None:
         """The pods of one more class, by row: where they are now, and wherever they will be."""
@@ -40,22 +40,22 @@ class Tally:
 
     def by_row(self) -> dict[int, int]:
         """How many there are on each row that has some."""
-        found: dict[int, int] = {}
+        result: dict[int, int] = {}
         for places in self._places:
             for row, count in places.items():
-                found[row] = found.get(row, 0) + count
-        return found
+                result[row] = result.get(row, 0) + count
+        return result
 
-    def by_domain(self, column: Column, counted: bytes | None = None) -> dict[int, int]:
+    def by_domain(self, column: DomainColumn, counted: bytes | None = None) -> dict[int, int]:
         """How many there are in each domain that has some, of rows that are `counted` (a byte each; None: all)."""
-        found: dict[int, int] = {}
+        result: dict[int, int] = {}
         domains, nowhere = column.of_row, column.size
         for places in self._places:
             for row, count in places.items():
                 domain = domains[row]
                 if domain != nowhere and (counted is None or counted[row]):
-                    found[domain] = found.get(domain, 0) + count
-        return found
+                    result[domain] = result.get(domain, 0) + count
+        return result
 
 
 class DomainCount:
@@ -63,7 +63,7 @@ class DomainCount:
 
     __slots__ = ("_counts", "column", "key", "tally", "title", "total", "version")
 
-    def __init__(self, tally: Tally, key: str, title: str) -> None:
+    def __init__(self, tally: PodTally, key: str, title: str) -> None:
         self.tally = tally
         self.key = key
         self.title = title  # whom it counts, for people
@@ -72,7 +72,7 @@ class DomainCount:
         self.column = NOWHERE
         self._counts: dict[int, int] = {}  # of domains that have some
 
-    def renew(self, column: Column, version: int) -> None:
+    def renew(self, column: DomainColumn, version: int) -> None:
         """Counts afresh."""
         self.version = version
         self.column = column
@@ -94,9 +94,9 @@ class DomainCount:
 
     def somewhere(self) -> Mask:
         """The rows whose domain has some; a new array."""
-        found: Mask = np.zeros(self.column.size + 1, bool)
-        found[list(self._counts)] = True
-        return found.take(self.column.ids)
+        mask: Mask = np.zeros(self.column.size + 1, bool)
+        mask[list(self._counts)] = True
+        return mask.take(self.column.ids)
 
     def is_true(self) -> bool:
         counts = self.tally.by_domain(self.column)

@@ -12,14 +12,14 @@ from collections.abc import Collection
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.fleet.topology.breadth import MOST_PAIRS, Breadth, Compared, broadened, compared
-from reconciler.fleet.topology.columns import Column, Columns
+from reconciler.fleet.topology.columns import Columns, DomainColumn
 from reconciler.fleet.topology.eligible import Eligibles
 from reconciler.fleet.topology.index import Index
 from reconciler.fleet.topology.matcher import Matcher
 from reconciler.fleet.topology.namespaces import Namespaces
-from reconciler.fleet.topology.tally import DomainCount, Tally
-from reconciler.fleet.topology.terms import Term, Terms, terms_of
-from reconciler.fleet.topology.whereabouts import Whereabouts
+from reconciler.fleet.topology.tally import DomainCount, PodTally
+from reconciler.fleet.topology.terms import PodAffinityTerms, Term, terms_of
+from reconciler.fleet.topology.whereabouts import PodLocations
 
 _Key = tuple[tuple[Matcher, ...], bool]  # whom a tally counts, and whether those that are being deleted are left out
 
@@ -33,7 +33,7 @@ class Counting:
         self.namespaces = Namespaces.of(fleet.observed)
         self._beyond: frozenset[Compared] = frozenset()  # what is not compared (breadth.py)
         self._bounded = -1  # the sighting of pods that it is of
-        self._own: list[Terms | None] = []  # by class, what its pods say
+        self._own: list[PodAffinityTerms | None] = []  # by class, what its pods say
         self._compared = 0  # how many terms these have
         self._within = 0  # so many classes are known to be within the bound, all together
         self._observed = fleet.observed
@@ -90,43 +90,43 @@ class Counting:
         """Whether nobody asks about other pods."""
         return not self._warm
 
-    def terms(self, pod_class: PodClass) -> Terms | None:
+    def terms(self, pod_class: PodClass) -> PodAffinityTerms | None:
         """What pods of a class ask about others; None where they ask nothing."""
         return self._terms[pod_class.number]
 
-    def tally(self, matchers: tuple[Matcher, ...], staying: bool = False) -> Tally:
+    def tally(self, matchers: tuple[Matcher, ...], staying: bool = False) -> PodTally:
         """The pods that all the matchers mean; with `staying`, without those that are being deleted."""
         key = (matchers, staying)
-        found = self._tallies.get(key)
-        if found is None:
-            found = self._tallies[key] = Tally()
+        pod_tally = self._tallies.get(key)
+        if pod_tally is None:
+            pod_tally = self._tallies[key] = PodTally()
             self._meaning.add(matchers, key)
             for pod_class in self._whereabouts.candidates(matchers):
                 if self._means(key, pod_class):
-                    self._feed(found, pod_class)
-        return found
+                    self._feed(pod_tally, pod_class)
+        return pod_tally
 
     def count(self, matchers: tuple[Matcher, ...], key: str) -> DomainCount:
         """How many of them there are in each domain."""
-        found = self._counts.get((matchers, key))
-        if found is None:
-            found = DomainCount(self.tally(matchers), key, " and ".join(map(str, matchers)))
-            found.tally.views.append(found)
-            self._counts[matchers, key] = found
-        return found
+        domain_count = self._counts.get((matchers, key))
+        if domain_count is None:
+            domain_count = DomainCount(self.tally(matchers), key, " and ".join(map(str, matchers)))
+            domain_count.tally.views.append(domain_count)
+            self._counts[matchers, key] = domain_count
+        return domain_count
 
     def repelling(self, pod_class: PodClass) -> tuple[DomainCount, ...]:
         """For each anti-affinity term that means pods like this one, how many pods with that term each domain has."""
         of = pod_class.label_class
-        known, found = self._repelling.get(of.number, (-1, ()))
+        known, domain_counts = self._repelling.get(of.number, (-1, ()))
         if known != len(self._holders):
-            found = tuple(
+            domain_counts = tuple(
                 self._holders[term]
                 for term in self._repellers.candidates(of.labels)
                 if term.matcher.repels(of.namespace, of.labels, self.namespaces)
             )
-            self._repelling[of.number] = len(self._holders), found
-        return found
+            self._repelling[of.number] = len(self._holders), domain_counts
+        return domain_counts
 
     def fresh(self, count: DomainCount, fleet: Snapshot) -> DomainCount:
         """The same count, made for the rows as they are."""
@@ -134,7 +134,7 @@ class Counting:
             count.renew(self.column(count.key, fleet), fleet.rows.version)
         return count
 
-    def column(self, key: str, fleet: Snapshot) -> Column:
+    def column(self, key: str, fleet: Snapshot) -> DomainColumn:
         """The domain of each row."""
         return self._columns.of(key, fleet.rows)
 
@@ -167,15 +167,15 @@ class Counting:
         for row in fleet.rows.row_of.values():
             for pod_class, count in fleet.booked_on(row).items():
                 booked[pod_class.number][row] = count
-        wrong = [] if self.eligibles.are_true(fleet.rows) else ["eligible nodes"]
+        errors = [] if self.eligibles.are_true(fleet.rows) else ["eligible nodes"]
         for name, tally, numbers in meant + held:
-            afresh = Tally()
+            afresh = PodTally()
             for number in numbers & booked.keys():
                 afresh.include(booked[number])
             current = [view for view in tally.views if view.version == fleet.rows.version]
             if tally.by_row() != afresh.by_row() or not all(view.is_true() for view in current):
-                wrong.append(name)
-        return sorted(wrong)
+                errors.append(name)
+        return sorted(errors)
 
     # Learning
 
@@ -184,11 +184,11 @@ class Counting:
         self._somebody_asks = False
         self._warm = False
         self._columns = Columns()
-        self._whereabouts = Whereabouts()
-        self._terms: list[Terms | None] = []
+        self._whereabouts = PodLocations()
+        self._terms: list[PodAffinityTerms | None] = []
         self._classes_beyond: set[int] = set()
-        self._fed: list[list[Tally]] = []
-        self._tallies: dict[_Key, Tally] = {}
+        self._fed: list[list[PodTally]] = []
+        self._tallies: dict[_Key, PodTally] = {}
         self._meaning: Index[_Key] = Index()
         self._counts: dict[tuple[tuple[Matcher, ...], str], DomainCount] = {}
         self._holders: dict[Term, DomainCount] = {}
@@ -235,12 +235,12 @@ class Counting:
         for term in dict.fromkeys(terms.apart if terms is not None else ()):
             held = self._holders.get(term)
             if held is None:
-                held = self._holders[term] = DomainCount(Tally(), term.key, str(term.matcher))
+                held = self._holders[term] = DomainCount(PodTally(), term.key, str(term.matcher))
                 held.tally.views.append(held)
                 self._repellers.add((term.matcher,), term)
             self._feed(held.tally, pod_class)
 
-    def _feed(self, tally: Tally, pod_class: PodClass) -> None:
+    def _feed(self, tally: PodTally, pod_class: PodClass) -> None:
         tally.include(self._whereabouts.of(pod_class))
         self._fed[pod_class.number].append(tally)
 

@@ -2,9 +2,9 @@
 
 import msgspec
 
-from reconciler.fleet.topology.matcher import Matcher, Requirement, Requirements, all_hold, canonical
+from reconciler.fleet.topology.matcher import LabelRequirement, Matcher, Requirements, all_hold, canonical
 from reconciler.fleet.topology.namespaces import Namespaces
-from reconciler.model.cluster.pod import Pod, PodTerm, Spread
+from reconciler.model.cluster.pod import Pod, PodTerm, TopologySpreadConstraint
 
 
 class Term(msgspec.Struct, frozen=True, gc=False):
@@ -31,7 +31,7 @@ class SpreadRule(msgspec.Struct, frozen=True, gc=False):
         return self.matcher.of_labels is None and self.own == 1
 
 
-class Terms(msgspec.Struct, frozen=True, gc=False):
+class PodAffinityTerms(msgspec.Struct, frozen=True, gc=False):
     """All that a pod asks about other pods."""
 
     near: tuple[Term, ...] = ()
@@ -49,18 +49,18 @@ class Terms(msgspec.Struct, frozen=True, gc=False):
         return any(each.matcher.asks_namespaces for each in self.near + self.apart)
 
 
-def terms_of(pod: Pod) -> Terms | None:
+def terms_of(pod: Pod) -> PodAffinityTerms | None:
     """What a pod asks; None for one that asks nothing."""
     spec = pod.spec
     rules = tuple(_rule(each, pod) for each in spec.topology_spread_constraints if _filters(each))
     if spec.affinity is None:
-        return Terms(spread=rules) if rules else None
+        return PodAffinityTerms(spread=rules) if rules else None
     near = tuple(_term(each, pod) for each in spec.affinity.pod_affinity.required)
     apart = tuple(_term(each, pod) for each in spec.affinity.pod_anti_affinity.required)
-    return Terms(near, apart, rules) if near or apart or rules else None
+    return PodAffinityTerms(near, apart, rules) if near or apart or rules else None
 
 
-def _filters(spread: Spread) -> bool:
+def _filters(spread: TopologySpreadConstraint) -> bool:
     """One that may be left unmet keeps no node away, and those that a cluster has by default all may."""
     return spread.when_unsatisfiable == "DoNotSchedule"
 
@@ -77,7 +77,7 @@ def _term(term: PodTerm, pod: Pod) -> Term:
     return Term(Matcher(namespaces, canonical(term.namespace_selector), labels), term.topology_key)
 
 
-def _rule(spread: Spread, pod: Pod) -> SpreadRule:
+def _rule(spread: TopologySpreadConstraint, pod: Pod) -> SpreadRule:
     labels = _with_own(canonical(spread.label_selector), spread.match_label_keys, "In", pod.metadata.labels)
     return SpreadRule(
         # An empty selector means every pod, and yet the scheduler counts nobody for it but the pod itself.
@@ -95,5 +95,5 @@ def _with_own(labels: Requirements, keys: tuple[str, ...], operator: str, own: d
     """A selector that also asks for the pod's own values; a selector that means nobody stays so."""
     if labels is None or not keys:
         return labels
-    added = {Requirement(key, operator, (own[key],)) for key in keys if key in own}
+    added = {LabelRequirement(key, operator, (own[key],)) for key in keys if key in own}
     return tuple(sorted({*labels, *added}))

@@ -7,7 +7,7 @@ from reconciler.fleet.topology.index import telling
 from reconciler.fleet.topology.matcher import Matcher
 
 
-class Whereabouts:
+class PodLocations:
     """Rows by class, and classes by label."""
 
     def __init__(self) -> None:

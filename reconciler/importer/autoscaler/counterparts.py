@@ -106,13 +106,13 @@ _KEEPS = {"cores-total": ("cpu", ""), "memory-total": ("memory", "Gi"), "gpu-tot
 
 def least_of_cluster(flags: Flags) -> dict[str, str]:
     """What clusterMin says; raises ValueError, naming the flag."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for flag, (resource, unit) in _KEEPS.items():
         values = flags.of.get(flag, ())
         sums = sum(_least(flag, value) for value in (values if flag == "gpu-total" else values[-1:]))
         if sums:
-            found[resource] = f"{sums}{unit}"
-    return found
+            result[resource] = f"{sums}{unit}"
+    return result
 
 
 def _least(flag: str, value: str) -> int:

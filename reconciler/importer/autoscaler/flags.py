@@ -42,8 +42,8 @@ class Flags(msgspec.Struct, frozen=True):
 
     def value(self, name: str) -> str | None:
         """The last one, which counts."""
-        found = self.of.get(name)
-        return found[-1] if found else None
+        names = self.of.get(name)
+        return names[-1] if names else None
 
     def is_false(self, name: str) -> bool:
         """As Go reads it; a flag that is not given is neither."""
@@ -71,8 +71,8 @@ def flags_in(documents: list[Any], only: str = "") -> Flags:
         where = f"Deployment {only}" if only else "container"
         raise NoFlags(f"no {where} that runs {PROGRAM} is there")
     if len(found) > 1:
-        told = ", ".join(sorted(_title(body) for body, _ in found))
-        raise NoFlags(f"several run {PROGRAM} ({told}): say which one as NAMESPACE/NAME, or give a file of one")
+        text = ", ".join(sorted(_title(body) for body, _ in found))
+        raise NoFlags(f"several run {PROGRAM} ({text}): say which one as NAMESPACE/NAME, or give a file of one")
     return Flags(_read(found[0][1]))
 
 
@@ -110,7 +110,7 @@ def _title(document: Mapping[str, Any]) -> str:
 def _read(words: list[str]) -> dict[str, tuple[str, ...]]:
     """--name=value, --name value, and --name, which is true; one dash does as well. The word after a switch is not its
     value, as in Go."""
-    found: dict[str, tuple[str, ...]] = {}
+    result: dict[str, tuple[str, ...]] = {}
     at = 0
     while at < len(words):
         word, at = words[at], at + 1
@@ -122,5 +122,5 @@ def _read(words: list[str]) -> dict[str, tuple[str, ...]]:
             value, at = words[at], at + 1
         elif not has_value:
             value = "true"
-        found[name] = (*found.get(name, ()), value.strip("'\""))
-    return found
+        result[name] = (*result.get(name, ()), value.strip("'\""))
+    return result

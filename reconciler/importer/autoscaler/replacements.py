@@ -63,7 +63,7 @@ _AS_HERE = frozenset(
     }
 )
 _NODES, _OF_CPU = "nodes", "scale-down-utilization-threshold"
-TOLD = frozenset({*INSTEAD, _NODES, _OF_CPU})
+EXPLAINED_FLAGS = frozenset({*INSTEAD, _NODES, _OF_CPU})
 
 
 def notes(flags: Flags) -> Iterator[tuple[str, str]]:
@@ -76,10 +76,10 @@ def notes(flags: Flags) -> Iterator[tuple[str, str]]:
     for value in flags.of.get(_NODES, ()):
         yield _of_group(value)
     if (value := flags.value(_OF_CPU)) is not None:
-        told = (
+        text = (
             f"--{_OF_CPU}={value} is not taken over: Cluster Autoscaler judges nodes without GPUs by it, and no other"
         )
-        yield told, "spec.utilizationThresholdPercent says what --scale-down-gpu-utilization-threshold says"
+        yield text, "spec.utilizationThresholdPercent says what --scale-down-gpu-utilization-threshold says"
 
 
 def _of_group(value: str) -> tuple[str, str]:

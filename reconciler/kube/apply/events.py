@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from reconciler.kube.api_server import MERGE_PATCH, Request, Unreachable, Writer
+from reconciler.kube.api_server import MERGE_PATCH, ApiRequest, Unreachable, Writer
 from reconciler.kube.apply.resource_paths import api_version, kind_of
 from reconciler.kube.apply.token_bucket import Bucket
 from reconciler.kube.paths import BadPath, below, folder_in
@@ -36,7 +36,7 @@ _SERIES_SECONDS = 360.0  # as long as client-go keeps a series open
 _MOST_SERIES = 4_096
 
 
-class Told(msgspec.Struct, frozen=True):
+class EventNote(msgspec.Struct, frozen=True):
     """One Event: equal ones are a series."""
 
     regarding: Ref
@@ -53,22 +53,22 @@ class _Series(msgspec.Struct):
     count: int = 1
 
 
-def is_told(decision: Decision) -> bool:
+def is_reported(decision: Decision) -> bool:
     """Statuses and what we keep for ourselves speak for themselves."""
     return not isinstance(decision.act, Status) and decision.subject.kind not in _OUR_BOOKKEEPING
 
 
-def told_of(decision: Decision, uid: str = "") -> Iterator[Told]:
+def event_notes(decision: Decision, uid: str = "") -> Iterator[EventNote]:
     """Of its subject, of those that leave with it as of subjects of their own, and of a node on its NodeClaim.
     `uid`: of a subject that the write made."""
     note = note_of(decision.reason)
     single = [each for each in decision.about if each.kind not in _OF_MANY_NODES]
     for ref in (*decision.refs, *single):
         known = msgspec.structs.replace(ref, uid=uid) if uid and not ref.uid and ref == decision.subject else ref
-        yield Told(known, decision.reason.code, _action(decision), note)
+        yield EventNote(known, decision.reason.code, _action(decision), note)
 
 
-def told_of_pools(decisions: Iterable[Decision]) -> Iterator[Told]:
+def pool_event_notes(decisions: Iterable[Decision]) -> Iterator[EventNote]:
     """What was done to nodes, on their pools: one for all nodes to which the same was done for the same reason."""
     alike: dict[tuple[Ref, str, str], list[Decision]] = {}
     for decision in decisions:
@@ -81,7 +81,7 @@ def told_of_pools(decisions: Iterable[Decision]) -> Iterator[Told]:
         if len(nodes) > 1:
             more = f" and {len(nodes) - _NAMED} more" if len(nodes) > _NAMED else ""
             note = f"{len(nodes)} nodes ({', '.join(nodes[:_NAMED])}{more}): {note}"
-        yield Told(ref, reason, action, note)
+        yield EventNote(ref, reason, action, note)
 
 
 class Events:
@@ -95,37 +95,37 @@ class Events:
         self._bucket, self._of_pools = Bucket(per_second, burst), Bucket(per_second, burst)
         self._instance = socket.gethostname()
         self._lock = threading.Lock()
-        self._series: OrderedDict[Told, _Series] = OrderedDict()
+        self._series: OrderedDict[EventNote, _Series] = OrderedDict()
 
-    def tell(self, told: Told) -> None:
+    def tell(self, note: EventNote) -> None:
         """Never raises, and never waits for its turn."""
-        bucket = self._of_pools if told.regarding.kind in _OF_MANY_NODES else self._bucket
+        bucket = self._of_pools if note.regarding.kind in _OF_MANY_NODES else self._bucket
         if not bucket.try_take():
             return
         with suppress(Unreachable, BadPath):
-            request = self._again(told) or self._first(told)
+            request = self._again(note) or self._first(note)
             answer = self._server.send(request)
             if request.method == "PATCH" and answer.status == 404:  # it expired, or somebody deleted it
                 with self._lock:
-                    self._series.pop(told, None)
+                    self._series.pop(note, None)
 
-    def _again(self, told: Told) -> Request | None:
+    def _again(self, note: EventNote) -> ApiRequest | None:
         with self._lock:
-            known = self._series.get(told)
+            known = self._series.get(note)
             if known is None or self._clock() - known.began > _SERIES_SECONDS:
                 return None
             known.count += 1
             body = {"series": {"count": known.count, "lastObservedTime": _time(time.time_ns())}}
-            return Request("PATCH", known.path, msgspec.json.encode(body), MERGE_PATCH)
+            return ApiRequest("PATCH", known.path, msgspec.json.encode(body), MERGE_PATCH)
 
-    def _first(self, told: Told) -> Request:
+    def _first(self, note: EventNote) -> ApiRequest:
         now_nanoseconds = time.time_ns()
-        namespace = told.regarding.namespace or _CLUSTER_WIDE
-        name = f"{told.regarding.name[:_LONGEST_NAME].rstrip('-.')}.{now_nanoseconds:x}"
+        namespace = note.regarding.namespace or _CLUSTER_WIDE
+        name = f"{note.regarding.name[:_LONGEST_NAME].rstrip('-.')}.{now_nanoseconds:x}"
         folder_path = folder_in(namespace, "events.k8s.io", "events")
         with self._lock:
-            self._series[told] = _Series(below(folder_path, name), self._clock())
-            self._series.move_to_end(told)
+            self._series[note] = _Series(below(folder_path, name), self._clock())
+            self._series.move_to_end(note)
             while len(self._series) > _MOST_SERIES:
                 self._series.popitem(last=False)
         event = {
@@ -134,14 +134,14 @@ class Events:
             "metadata": {"name": name, "namespace": namespace},
             "eventTime": _time(now_nanoseconds),
             "type": "Normal",
-            "reason": told.reason,
-            "action": told.action,
-            "note": told.note.encode()[:_LONGEST_NOTE_BYTES].decode(errors="ignore"),
-            "regarding": _regarding(told.regarding),
+            "reason": note.reason,
+            "action": note.action,
+            "note": note.note.encode()[:_LONGEST_NOTE_BYTES].decode(errors="ignore"),
+            "regarding": _regarding(note.regarding),
             "reportingController": names.EVENT_SOURCE,
             "reportingInstance": self._instance,
         }
-        return Request("POST", folder_path, msgspec.json.encode(event))
+        return ApiRequest("POST", folder_path, msgspec.json.encode(event))
 
 
 def _action(decision: Decision) -> str:
@@ -154,11 +154,11 @@ def _time(nanoseconds: int) -> str:
 
 
 def _regarding(subject: Ref) -> dict[str, str]:
-    told = {
+    entries = {
         "apiVersion": api_version(kind_of(subject)),
         "kind": subject.kind,
         "namespace": subject.namespace,
         "name": subject.name,
         "uid": subject.uid,
     }
-    return {key: value for key, value in told.items() if value}
+    return {key: value for key, value in entries.items() if value}

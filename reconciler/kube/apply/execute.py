@@ -8,17 +8,17 @@ import random
 
 import msgspec
 
-from reconciler.kube.api_server import Answer, Request, Unreachable
+from reconciler.kube.api_server import ApiRequest, ApiResponse, Unreachable
 from reconciler.kube.apply.fenced_writer import FencedWriter, FenceFell, NotSeen
 from reconciler.kube.apply.group_eviction import GroupEviction
-from reconciler.kube.apply.lease_binding import Lending
+from reconciler.kube.apply.lease_binding import LeaseBinding
 from reconciler.kube.apply.resource_paths import path_of
-from reconciler.kube.apply.responses import Meaning, meaning_of, told, uid_in
+from reconciler.kube.apply.responses import Meaning, error_text, meaning_of, uid_in
 from reconciler.kube.apply.verbs import next_write
-from reconciler.kube.backoff import Backoff, Waits
+from reconciler.kube.backoff import Backoff, BackoffBounds
 from reconciler.kube.decode import Undecodable, one
 from reconciler.kube.paths import BadPath
-from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.node import Node
 from reconciler.model.instant import Instant
 from reconciler.model.plan.action import Bind, Evict, Hold, Preconditions
@@ -26,8 +26,8 @@ from reconciler.model.plan.decision import Decision
 from reconciler.protocol.emptiness import occupied
 from reconciler.protocol.preconditions import DONE, NO_LONGER_OURS, Object, WriteResult
 
-_NODES = next(each for each in SEEN if each.field == "nodes")
-_WAITS = Waits(first_seconds=0.2, most_seconds=5.0)
+_NODES = next(each for each in RESOURCE_KINDS if each.field == "nodes")
+_WAITS = BackoffBounds(first_seconds=0.2, most_seconds=5.0)
 
 
 class Again(msgspec.Struct, frozen=True):
@@ -52,7 +52,7 @@ class WriteExecution:
     def __init__(self, decision: Decision, pen: FencedWriter, namespace: str) -> None:
         self._decision, self._pen = decision, pen
         act = decision.act
-        self._lending = Lending(act, namespace, pen) if isinstance(act, Bind) else None
+        self._lending = LeaseBinding(act, namespace, pen) if isinstance(act, Bind) else None
         self._company = GroupEviction(act, pen) if isinstance(act, Evict) and act.others else None
         self._presumes = Preconditions() if isinstance(act, Hold) else act.presumes
         self._is_to_be_empty = self._presumes.empty
@@ -119,7 +119,7 @@ class WriteExecution:
             return None
         try:
             node: Node = one(_NODES, msgspec.json.encode(found))
-            self._pen.take_turn()
+            self._pen.await_token()
             pods = self._pen.pods_on(subject.name)
             now = Instant(int(1_000 * self._pen.limits.wall_clock()))
             return occupied(node, pods, self._presumes, now)
@@ -128,7 +128,7 @@ class WriteExecution:
         except Unreachable as fault:
             return Again(WriteResult("retry", str(fault)))
 
-    def _lend(self, lending: Lending, pod: Object, binding: Request) -> WriteResult | Again:
+    def _lend(self, lending: LeaseBinding, pod: Object, binding: ApiRequest) -> WriteResult | Again:
         """What is lent is taken first; where the Binding definitely failed, it is given back."""
         try:
             step = lending.take(pod) or self._sent(binding)
@@ -140,7 +140,7 @@ class WriteExecution:
             return Again(WriteResult("retry", str(fault)))
         return step
 
-    def _sent_together(self, company: GroupEviction, last: Request) -> WriteResult | Again:
+    def _sent_together(self, company: GroupEviction, last: ApiRequest) -> WriteResult | Again:
         """Nothing in earnest unless all may go; then all of them, whatever comes of one."""
         try:
             others = company.requests()
@@ -157,7 +157,7 @@ class WriteExecution:
         ended = [self._sent(each) for each in (*others, last)]
         return next((each for each in ended if each is not DONE), DONE)
 
-    def _sent(self, request: Request) -> WriteResult | Again:
+    def _sent(self, request: ApiRequest) -> WriteResult | Again:
         try:
             answer = self._pen.send(request, has_turn=self._is_to_be_empty)
         except Unreachable as fault:
@@ -171,21 +171,21 @@ class WriteExecution:
         return _followed(meaning, answer)
 
 
-def _followed(meaning: Meaning, answer: Answer) -> WriteResult | Again:
+def _followed(meaning: Meaning, answer: ApiResponse) -> WriteResult | Again:
     match meaning:
         case Meaning.DONE:
             return DONE
         case Meaning.REFUSED:
-            return WriteResult("refused", told(answer))
+            return WriteResult("refused", error_text(answer))
         case Meaning.BLOCKED:
-            return WriteResult("retry", told(answer))
+            return WriteResult("retry", error_text(answer))
         case Meaning.MOVED:
             # What is still not found when it was seen a moment ago is not served at all.
-            result = WriteResult("refused" if answer.status == 404 else "stale", told(answer))
+            result = WriteResult("refused" if answer.status == 404 else "stale", error_text(answer))
             return Again(result, is_at_once=True)
-    return Again(WriteResult("retry", told(answer)), answer.retry_after_seconds)
+    return Again(WriteResult("retry", error_text(answer)), answer.retry_after_seconds)
 
 
-def _unseen(answer: Answer) -> WriteResult | Again:
+def _unseen(answer: ApiResponse) -> WriteResult | Again:
     followed = _followed(meaning_of(answer), answer)
-    return WriteResult("refused", told(answer)) if followed is DONE else followed
+    return WriteResult("refused", error_text(answer)) if followed is DONE else followed

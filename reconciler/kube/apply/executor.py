@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from reconciler.kube.api_server import Writer
-from reconciler.kube.apply.events import Events, Told, is_told, told_of, told_of_pools
+from reconciler.kube.apply.events import EventNote, Events, event_notes, is_reported, pool_event_notes
 from reconciler.kube.apply.execute import WriteExecution
-from reconciler.kube.apply.fenced_writer import FencedWriter, Limits
+from reconciler.kube.apply.fenced_writer import FencedWriter, WriteLimits
 from reconciler.kube.apply.token_bucket import Bucket
 from reconciler.model import names
 from reconciler.model.plan.decision import Decision
@@ -18,14 +18,16 @@ from reconciler.model.plan.outcome import Outcome
 from reconciler.ports import Fence
 from reconciler.protocol.write_order import WriteOrder, verb_of
 
-__all__ = ["Executor", "Limits"]
+__all__ = ["Executor", "WriteLimits"]
 
 
 class Executor:
     """One identity that writes to one cluster; `namespace` is where what is lent is noted."""
 
-    def __init__(self, server: Writer, namespace: str = names.LEASES_NAMESPACE, limits: Limits | None = None) -> None:
-        limits = limits or Limits()
+    def __init__(
+        self, server: Writer, namespace: str = names.LEASES_NAMESPACE, limits: WriteLimits | None = None
+    ) -> None:
+        limits = limits or WriteLimits()
         self._server, self._namespace, self._limits = server, namespace, limits
         self._bucket = Bucket(limits.writes_per_second, limits.burst)
         self._events = Events(server, limits.events_per_second, limits.burst_of_events)
@@ -50,24 +52,24 @@ class Executor:
                 yield from outcomes
         finally:
             threads.shutdown(cancel_futures=True)
-            for told in told_of_pools(written) if pen.may_write else ():
-                self._events.tell(told)
+            for note in pool_event_notes(written) if pen.may_write else ():
+                self._events.tell(note)
         yield from turns.left()
 
-    def tell(self, told: Told) -> None:
+    def tell(self, note: EventNote) -> None:
         """An Event that no write goes with. Never raises, and never waits for its turn."""
-        self._events.tell(told)
+        self._events.tell(note)
 
     def _carried_out(self, decision: Decision, pen: FencedWriter, written: list[Decision]) -> Outcome:
         """What was written is added to `written`."""
         try:
             carried = WriteExecution(decision, pen, self._namespace).carry_out()
         except Exception as fault:  # noqa: BLE001 - what one object brings out must not stop the others
-            told = f"it broke off, by a fault of reconciler or of what answers: {type(fault).__name__}: {fault}"
-            return Outcome(decision.subject, verb_of(decision), "unknown", told)
-        if carried.wrote and is_told(decision) and pen.may_write:
+            text = f"it broke off, by a fault of reconciler or of what answers: {type(fault).__name__}: {fault}"
+            return Outcome(decision.subject, verb_of(decision), "unknown", text)
+        if carried.wrote and is_reported(decision) and pen.may_write:
             written.append(decision)
-            for each in told_of(decision, carried.uid):
+            for each in event_notes(decision, carried.uid):
                 self._events.tell(each)
         settled = carried.settled
         return Outcome(decision.subject, verb_of(decision), settled.result, settled.detail)

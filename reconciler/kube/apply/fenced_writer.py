@@ -9,25 +9,25 @@ from typing import Any
 
 import msgspec
 
-from reconciler.kube.api_server import Answer, Request, Writer
+from reconciler.kube.api_server import ApiRequest, ApiResponse, Writer
 from reconciler.kube.apply.resource_paths import path_of
 from reconciler.kube.apply.token_bucket import Bucket
 from reconciler.kube.decode import Undecodable, page, refused_words
 from reconciler.kube.paths import BadPath, folder
 from reconciler.kube.placeholders import StandIn
-from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.object_names import is_object_name, shortened
 from reconciler.model.plan.action import Ref
 from reconciler.ports import Fence
 
-_PODS = next(each for each in SEEN if each.field == "pods")
+_PODS = next(each for each in RESOURCE_KINDS if each.field == "pods")
 _PODS_PATH = folder("", "pods")
 _PAGE = 500
 _SLICE_SECONDS = 0.1  # a fence that falls is noticed within that while something is waited for
 
 
-class Limits(msgspec.Struct, frozen=True):
+class WriteLimits(msgspec.Struct, frozen=True):
     """How much is written at once, and how patiently."""
 
     threads: int = 16
@@ -50,7 +50,7 @@ class FenceFell(Exception):
 class NotSeen(Exception):
     """To look at an object was answered with something else than the object, or than that it is not there."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: ApiResponse) -> None:
         super().__init__(str(answer.status))
         self.answer = answer
 
@@ -58,7 +58,7 @@ class NotSeen(Exception):
 class FencedWriter:
     """Holds no state of its own; the bucket is shared by all that write."""
 
-    def __init__(self, server: Writer, bucket: Bucket, fence: Fence, limits: Limits) -> None:
+    def __init__(self, server: Writer, bucket: Bucket, fence: Fence, limits: WriteLimits) -> None:
         self._server, self._bucket, self._fence = server, bucket, fence
         self.limits = limits
 
@@ -74,15 +74,15 @@ class FencedWriter:
             return None
         if answer.status != 200:
             raise NotSeen(answer)
-        found: dict[str, Any] = msgspec.json.decode(answer.body)
-        return found
+        result: dict[str, Any] = msgspec.json.decode(answer.body)
+        return result
 
     def pods_on(self, node: str) -> list[Pod]:
         """The pods of a node, most recently: read page by page, and from nobody's cache. Raises as `look`, and
         Undecodable."""
         if not is_object_name(node):  # a comma in it would be another selector
             raise BadPath(f"{shortened(node)} is no name of a Node")
-        found: list[Pod] = []
+        pods: list[Pod] = []
         query = {"fieldSelector": f"spec.nodeName={node}", "limit": str(_PAGE)}
         while True:
             self._mind_fence()
@@ -90,19 +90,19 @@ class FencedWriter:
             if answer.status != 200:
                 raise NotSeen(answer)
             listed = page(_PODS, answer.body)
-            found += [_counting(each) for each in listed.items]
+            pods += [_counting(each) for each in listed.items]
             if not listed.continue_token:
-                return found
+                return pods
             query = {**query, "continue": listed.continue_token}
 
-    def take_turn(self) -> None:
+    def await_token(self) -> None:
         """Waits until another write may be sent. Raises FenceFell."""
         self.wait(self._bucket.reserve())
 
-    def send(self, request: Request, has_turn: bool = False) -> Answer:
+    def send(self, request: ApiRequest, has_turn: bool = False) -> ApiResponse:
         """Raises Unreachable, where it may have taken effect all the same, and FenceFell, where nothing was sent."""
         if not has_turn:
-            self.take_turn()
+            self.await_token()
         self._mind_fence()
         return self._server.send(request)
 
@@ -119,10 +119,10 @@ class FencedWriter:
             raise FenceFell
 
 
-def _counting(found: Pod | StandIn) -> Pod:
+def _counting(result: Pod | StandIn) -> Pod:
     """A pod that is set aside counts as what stands in its place. Raises Undecodable."""
-    if not isinstance(found, StandIn):
-        return found
-    if not isinstance(found.object, Pod):
-        raise Undecodable(refused_words(found))
-    return found.object
+    if not isinstance(result, StandIn):
+        return result
+    if not isinstance(result.object, Pod):
+        raise Undecodable(refused_words(result))
+    return result.object

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from reconciler.kube.api_server import Answer, Request
+from reconciler.kube.api_server import ApiRequest, ApiResponse
 from reconciler.kube.apply.fenced_writer import FencedWriter
 from reconciler.kube.apply.verbs import eviction
 from reconciler.model.plan.action import Evict
@@ -24,27 +24,27 @@ class GroupEviction:
         self._others, self._pen = act.others, pen
         self._has_begun = False
 
-    def requests(self) -> WriteResult | tuple[Request, ...]:
+    def requests(self) -> WriteResult | tuple[ApiRequest, ...]:
         """How the others are asked that are there; or how it ends where one left before any was asked. Raises
         Unreachable, NotSeen and FenceFell."""
-        found = []
+        api_requests = []
         for each in self._others:
             there = self._pen.look(each.ref)
             if there is None or leaves(each.ref, there):
                 if not self._has_begun:
                     return no_longer_whole(each.ref)
                 continue
-            found.append(eviction(each.ref, each.grace_seconds, {"uid": str(there["metadata"]["uid"])}))
-        return tuple(found)
+            api_requests.append(eviction(each.ref, each.grace_seconds, {"uid": str(there["metadata"]["uid"])}))
+        return tuple(api_requests)
 
-    def answers(self, requests: tuple[Request, ...]) -> Iterator[Answer]:
+    def answers(self, requests: tuple[ApiRequest, ...]) -> Iterator[ApiResponse]:
         """What is said to dry runs of all. Raises Unreachable and FenceFell."""
         for each in () if self._has_begun else requests:
             yield self._pen.send(_dry(each))
         self._has_begun = True
 
 
-def _dry(request: Request) -> Request:
+def _dry(request: ApiRequest) -> ApiRequest:
     body = msgspec.json.decode(request.body)
     body["deleteOptions"]["dryRun"] = ["All"]
     return msgspec.structs.replace(request, body=msgspec.json.encode(body, order="sorted"))

@@ -2,16 +2,16 @@
 
 import msgspec
 
-from reconciler.kube.api_server import Request
+from reconciler.kube.api_server import ApiRequest
 from reconciler.kube.apply.fenced_writer import FencedWriter
 from reconciler.kube.apply.resource_paths import folder_of, kind_of, path_of
-from reconciler.kube.apply.responses import told
+from reconciler.kube.apply.responses import error_text
 from reconciler.model.plan.action import Bind, Ref
 from reconciler.protocol.lease_binding import HELD, lease, lent_to_another
 from reconciler.protocol.preconditions import Object, WriteResult, text_at
 
 
-class Lending:
+class LeaseBinding:
     """Taken in sorted order, so that two who want the same never hold half each for long."""
 
     def __init__(self, act: Bind, namespace: str, pen: FencedWriter) -> None:
@@ -42,7 +42,7 @@ class Lending:
                     "resourceVersion": found["metadata"]["resourceVersion"],
                 }
                 options = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": preconditions}
-                self._pen.send(Request("DELETE", path_of(ref), msgspec.json.encode(options)))
+                self._pen.send(ApiRequest("DELETE", path_of(ref), msgspec.json.encode(options)))
 
     def _take(self, ref: Ref, manifest: Object) -> WriteResult | None:
         found = self._pen.look(ref)
@@ -50,11 +50,11 @@ class Lending:
             # An answer that is lost on the way leaves it taken: so it is noted first.
             self._taken.append(ref)
             body = msgspec.json.encode(manifest)
-            answer = self._pen.send(Request("POST", folder_of(kind_of(ref), ref.namespace), body))
+            answer = self._pen.send(ApiRequest("POST", folder_of(kind_of(ref), ref.namespace), body))
             if answer.status < 300:
                 return None
             if answer.status != 409:
-                return WriteResult("retry" if answer.status >= 429 else "refused", told(answer))
+                return WriteResult("retry" if answer.status >= 429 else "refused", error_text(answer))
             found = self._pen.look(ref) or {}
         holder = text_at(found, HELD)
         return None if holder == self._holder else WriteResult("stale", lent_to_another(ref.title, holder))

@@ -7,7 +7,7 @@ before.
 from collections.abc import Iterable
 
 from reconciler.kube.paths import BadPath, below, folder, folder_in
-from reconciler.model.cluster.kinds import SEEN, ResourceKind
+from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.plan.action import Ref
 
@@ -16,14 +16,16 @@ _UNSEEN = (ResourceKind("ConfigMap", "", "configmaps", "", Unstructured),)
 
 
 def _by_kind(kinds: Iterable[ResourceKind]) -> dict[str, ResourceKind]:
-    found: dict[str, ResourceKind] = {}
+    resource_kinds: dict[str, ResourceKind] = {}
     for each in kinds:
-        found.setdefault(each.kind, ResourceKind(each.kind, each.group, each.plural, "", Unstructured, each.namespaced))
-    return found
+        resource_kinds.setdefault(
+            each.kind, ResourceKind(each.kind, each.group, each.plural, "", Unstructured, each.namespaced)
+        )
+    return resource_kinds
 
 
 # Each as it is compared: whole.
-WRITTEN = _by_kind((*SEEN, *_UNSEEN))
+WRITTEN = _by_kind((*RESOURCE_KINDS, *_UNSEEN))
 
 
 class UnknownKind(BadPath):
@@ -37,9 +39,9 @@ def kind_of(ref: Ref) -> ResourceKind:
     return WRITTEN[ref.kind]
 
 
-def api_version(seen: ResourceKind) -> str:
+def api_version(resource_kind: ResourceKind) -> str:
     """policy/v1, or v1 for Kubernetes' core."""
-    return f"{seen.group}/v1" if seen.group else "v1"
+    return f"{resource_kind.group}/v1" if resource_kind.group else "v1"
 
 
 def path_of(ref: Ref, subresource: str = "") -> str:
@@ -47,6 +49,10 @@ def path_of(ref: Ref, subresource: str = "") -> str:
     return below(folder_of(kind_of(ref), ref.namespace), ref.name, subresource)
 
 
-def folder_of(seen: ResourceKind, namespace: str = "") -> str:
+def folder_of(resource_kind: ResourceKind, namespace: str = "") -> str:
     """Where objects of the kind are made. Raises BadPath."""
-    return folder_in(namespace, seen.group, seen.plural) if seen.namespaced else folder(seen.group, seen.plural)
+    return (
+        folder_in(namespace, resource_kind.group, resource_kind.plural)
+        if resource_kind.namespaced
+        else folder(resource_kind.group, resource_kind.plural)
+    )

@@ -5,7 +5,7 @@ from enum import Enum, auto
 
 import msgspec
 
-from reconciler.kube.api_server import Answer
+from reconciler.kube.api_server import ApiResponse
 from reconciler.kube.watch.list_result import said
 from reconciler.protocol.conflicts import conflict
 
@@ -32,7 +32,7 @@ class _Details(msgspec.Struct, frozen=True, rename="camel"):
     retry_after_seconds: int = 0
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class ApiStatus(msgspec.Struct, frozen=True):
     """Kubernetes' own Status, as far as it is gone by."""
 
     reason: str = ""
@@ -44,8 +44,8 @@ class Refusal(msgspec.Struct, frozen=True):
         return (self.details.causes or ()) if self.details else ()
 
 
-class _Line(msgspec.Struct, frozen=True):
-    fits: Callable[[int, Refusal], bool]
+class _ResponseRule(msgspec.Struct, frozen=True):
+    fits: Callable[[int, ApiStatus], bool]
     meaning: Meaning
 
 
@@ -55,50 +55,50 @@ _OF_A_BUDGET = "DisruptionBudget"
 _OF_A_FIELD = "FieldManagerConflict"
 
 _TABLE = (
-    _Line(lambda status, _: 200 <= status < 300, Meaning.DONE),
-    _Line(lambda status, told: status == 429 and _has(told, _OF_A_BUDGET), Meaning.BLOCKED),
-    _Line(lambda status, _: status == 429, Meaning.LATER),
-    _Line(lambda status, told: status == 409 and _has(told, _OF_A_FIELD), Meaning.REFUSED),
+    _ResponseRule(lambda status, _: 200 <= status < 300, Meaning.DONE),
+    _ResponseRule(lambda status, api_status: status == 429 and _has(api_status, _OF_A_BUDGET), Meaning.BLOCKED),
+    _ResponseRule(lambda status, _: status == 429, Meaning.LATER),
+    _ResponseRule(lambda status, api_status: status == 409 and _has(api_status, _OF_A_FIELD), Meaning.REFUSED),
     # 404: the object went away; the next look tells whether it was that, or a kind or subresource that is not served.
-    _Line(lambda status, _: status in {404, 409, 410}, Meaning.MOVED),
-    _Line(lambda status, _: status == 504, Meaning.DOUBTFUL),
-    _Line(lambda status, _: status == 503, Meaning.LATER),
-    _Line(lambda status, told: status == 500 and _passes(told), Meaning.DOUBTFUL),
-    _Line(lambda *_: True, Meaning.REFUSED),
+    _ResponseRule(lambda status, _: status in {404, 409, 410}, Meaning.MOVED),
+    _ResponseRule(lambda status, _: status == 504, Meaning.DOUBTFUL),
+    _ResponseRule(lambda status, _: status == 503, Meaning.LATER),
+    _ResponseRule(lambda status, api_status: status == 500 and _passes(api_status), Meaning.DOUBTFUL),
+    _ResponseRule(lambda *_: True, Meaning.REFUSED),
 )
 
 
-def meaning_of(answer: Answer) -> Meaning:
+def meaning_of(answer: ApiResponse) -> Meaning:
     """Total: every answer means something."""
     refusal = refusal_of(answer)
     return next(line.meaning for line in _TABLE if line.fits(answer.status, refusal))
 
 
-def refusal_of(answer: Answer) -> Refusal:
+def refusal_of(answer: ApiResponse) -> ApiStatus:
     """What came with an answer; nothing where that is no Status."""
     try:
-        return msgspec.json.decode(answer.body, type=Refusal)
+        return msgspec.json.decode(answer.body, type=ApiStatus)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return Refusal()
+        return ApiStatus()
 
 
-class _Metadata(msgspec.Struct, frozen=True):
+class _UidMetadata(msgspec.Struct, frozen=True):
     uid: str = ""
 
 
-class _Written(msgspec.Struct, frozen=True):
-    metadata: _Metadata = _Metadata()
+class _WrittenObject(msgspec.Struct, frozen=True):
+    metadata: _UidMetadata = _UidMetadata()
 
 
-def uid_in(answer: Answer) -> str:
+def uid_in(answer: ApiResponse) -> str:
     """Of the object that was written; nothing where the answer is no object."""
     try:
-        return msgspec.json.decode(answer.body, type=_Written).metadata.uid
+        return msgspec.json.decode(answer.body, type=_WrittenObject).metadata.uid
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return ""
 
 
-def told(answer: Answer) -> str:
+def error_text(answer: ApiResponse) -> str:
     """For people: whose field, or which budget; else what the API server says."""
     refusal = refusal_of(answer)
     if fields := [(each.message, each.field) for each in refusal.causes if each.reason == _OF_A_FIELD]:
@@ -112,10 +112,10 @@ def _owner(message: str) -> str:
     return message.partition('"')[2].partition('"')[0] or message
 
 
-def _has(refusal: Refusal, reason: str) -> bool:
+def _has(refusal: ApiStatus, reason: str) -> bool:
     return any(each.reason == reason for each in refusal.causes)
 
 
-def _passes(refusal: Refusal) -> bool:
+def _passes(refusal: ApiStatus) -> bool:
     is_asked_again = refusal.details is not None and refusal.details.retry_after_seconds > 0
     return is_asked_again or refusal.reason == "ServerTimeout" or any(each in refusal.message for each in _PASSING)

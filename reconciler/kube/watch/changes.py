@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from reconciler.kube.decode import Event
+from reconciler.kube.decode import WatchEvent
 from reconciler.model.cluster.kinds import ResourceKind
 from reconciler.model.instant import Instant
 
@@ -21,38 +21,38 @@ def wall_clock() -> Instant:
 class Listed(msgspec.Struct, frozen=True):
     """All objects of a kind."""
 
-    seen: ResourceKind
+    resource_kind: ResourceKind
     items: tuple[Any, ...]
     version: str
     at: Instant  # before it was asked for: what is in it is at least as new
 
 
-class Happened(msgspec.Struct, frozen=True):
+class ObjectEvent(msgspec.Struct, frozen=True):
     """An event of a watch that is no error."""
 
-    seen: ResourceKind
-    event: Event
+    resource_kind: ResourceKind
+    event: WatchEvent
     at: Instant
 
 
-class Opened(msgspec.Struct, frozen=True):
+class WatchOpened(msgspec.Struct, frozen=True):
     """The API server lets the kind be watched."""
 
-    seen: ResourceKind
+    resource_kind: ResourceKind
 
 
 class Absent(msgspec.Struct, frozen=True):
     """The cluster does not serve the kind."""
 
-    seen: ResourceKind
+    resource_kind: ResourceKind
     at: Instant
     again: bool = False  # it was so before
 
 
-class Trouble(msgspec.Struct, frozen=True):
+class ReadFailure(msgspec.Struct, frozen=True):
     """The kind can't be read now. What was seen of it holds for a while, unless the API server refuses to tell more."""
 
-    seen: ResourceKind
+    resource_kind: ResourceKind
     why: str
     is_refusal: bool = False
 
@@ -64,16 +64,16 @@ class Identity(msgspec.Struct, frozen=True):
     why: str = ""
 
 
-Change = Listed | Happened | Opened | Absent | Trouble | Identity
+Change = Listed | ObjectEvent | WatchOpened | Absent | ReadFailure | Identity
 
 
 def is_news(change: Change) -> bool:
     """Whether it may change what is known, not only how lately it was confirmed."""
     match change:
-        case Happened(event=event):
+        case ObjectEvent(event=event):
             return event.type != "BOOKMARK"
         case Absent(again=again):
             return not again
-        case Trouble(is_refusal=is_refusal):
+        case ReadFailure(is_refusal=is_refusal):
             return is_refusal
     return True

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from reconciler.kube.api_server import Answer, ApiServer, Unreachable
+from reconciler.kube.api_server import ApiResponse, ApiServer, Unreachable
 from reconciler.kube.paths import below, folder
 from reconciler.kube.watch.changes import Identity
-from reconciler.kube.watch.list_result import Outcome, Setback, What, said
+from reconciler.kube.watch.list_result import ListEnding, ListFailed, ListResult, said
 from reconciler.model.cluster.kinds import ResourceKind
 
 _LIST = "APIGroupDiscoveryList"
@@ -25,23 +25,27 @@ class Served(msgspec.Struct, frozen=True):
     versions: Mapping[tuple[str, str], tuple[str, ...]]
     unknown_groups: frozenset[str] = frozenset()
 
-    def path(self, seen: ResourceKind, namespace: str) -> str:
+    def path(self, resource_kind: ResourceKind, namespace: str) -> str:
         """Where a kind is listed and watched. Raises Setback."""
-        found = self.versions.get((seen.group, seen.plural), ())
-        version = seen.version or next(iter(found), "")
-        if not found:
-            raise Setback(self._why_not(seen))
-        if version not in found:
-            why = f"is served as {', '.join(found)} and not as {version}, the only version that is read"
-            raise Setback(Outcome(What.UNSUITED, why))
-        return folder(seen.group, seen.plural, seen.namespace_for(namespace), version)
+        names = self.versions.get((resource_kind.group, resource_kind.plural), ())
+        version = resource_kind.version or next(iter(names), "")
+        if not names:
+            raise ListFailed(self._why_not(resource_kind))
+        if version not in names:
+            why = f"is served as {', '.join(names)} and not as {version}, the only version that is read"
+            raise ListFailed(ListResult(ListEnding.UNSUITED, why))
+        return folder(resource_kind.group, resource_kind.plural, resource_kind.namespace_for(namespace), version)
 
-    def _why_not(self, seen: ResourceKind) -> Outcome:
-        if seen.group in self.unknown_groups:
-            return Outcome(What.FAILED, f"the API server can't tell now what it serves in {seen.group}")
-        if seen.optional:
-            return Outcome(What.NOT_SERVED, f"the cluster serves no {seen.resource}")
-        return Outcome(What.UNSUITED, f"the cluster serves no {seen.resource}, which every cluster should")
+    def _why_not(self, resource_kind: ResourceKind) -> ListResult:
+        if resource_kind.group in self.unknown_groups:
+            return ListResult(
+                ListEnding.FAILED, f"the API server can't tell now what it serves in {resource_kind.group}"
+            )
+        if resource_kind.optional:
+            return ListResult(ListEnding.NOT_SERVED, f"the cluster serves no {resource_kind.resource}")
+        return ListResult(
+            ListEnding.UNSUITED, f"the cluster serves no {resource_kind.resource}, which every cluster should"
+        )
 
 
 class _Resource(msgspec.Struct, frozen=True):
@@ -68,7 +72,7 @@ class _Groups(msgspec.Struct, frozen=True):
     items: tuple[_Group, ...] | None = ()
 
 
-def served(answers: Mapping[str, Answer]) -> Served:
+def served(answers: Mapping[str, ApiResponse]) -> Served:
     """Reads the answers by the path that was asked. Raises Setback."""
     versions: dict[tuple[str, str], tuple[str, ...]] = {}
     unknown: set[str] = set()
@@ -83,21 +87,21 @@ def served(answers: Mapping[str, Answer]) -> Served:
     return Served(versions, frozenset(unknown))
 
 
-def _groups(path: str, answer: Answer) -> _Groups:
+def _groups(path: str, answer: ApiResponse) -> _Groups:
     if answer.status == 406:
-        raise Setback(Outcome(What.FAILED, f"the API server {_TOO_OLD}"))
+        raise ListFailed(ListResult(ListEnding.FAILED, f"the API server {_TOO_OLD}"))
     if answer.status == 403:
         why = f"may not read {path}: bind the identity to the role system:discovery, as every cluster does by itself"
-        raise Setback(Outcome(What.FORBIDDEN, why))
+        raise ListFailed(ListResult(ListEnding.FORBIDDEN, why))
     if answer.status != 200:
         why = f"to read {path} was answered with {said(answer)}"
-        raise Setback(Outcome(What.FAILED, why, answer.retry_after_seconds))
+        raise ListFailed(ListResult(ListEnding.FAILED, why, answer.retry_after_seconds))
     try:
         groups = msgspec.json.decode(answer.body, type=_Groups)
     except (msgspec.MsgspecError, UnicodeDecodeError) as fault:
-        raise Setback(Outcome(What.FAILED, f"{path} is not what an API server says: {fault}")) from fault
+        raise ListFailed(ListResult(ListEnding.FAILED, f"{path} is not what an API server says: {fault}")) from fault
     if groups.kind != _LIST:
-        raise Setback(Outcome(What.FAILED, f"the API server {_TOO_OLD}"))
+        raise ListFailed(ListResult(ListEnding.FAILED, f"the API server {_TOO_OLD}"))
     return groups
 
 
@@ -109,16 +113,16 @@ class Discovery:
         self._namespace = namespace
         self._lock = threading.Lock()
         self._asked = float("-inf")
-        self._found: Served | Setback | Unreachable = Served({})
+        self._found: Served | ListFailed | Unreachable = Served({})
 
-    def path(self, seen: ResourceKind, age_seconds: float) -> str:
+    def path(self, resource_kind: ResourceKind, age_seconds: float) -> str:
         """Where the kind is, by an answer of at most that age. Raises Setback and Unreachable."""
         called = time.monotonic()
         with self._lock:
             # A failure is shared only with those who waited for it.
             if self._asked < (called - age_seconds if isinstance(self._found, Served) else called):
                 self._ask()
-            return self._served().path(seen, self._namespace)
+            return self._served().path(resource_kind, self._namespace)
 
     def ask(self) -> None:
         """Asks now. Raises Setback and Unreachable."""
@@ -136,7 +140,7 @@ class Discovery:
         try:
             answers = {path: self._server.get(path, accept=_ACCEPT) for path in ("/api", "/apis")}
             self._found, self._asked = served(answers), began
-        except (Setback, Unreachable) as fault:
+        except (ListFailed, Unreachable) as fault:
             self._found, self._asked = fault, time.monotonic()
 
 
@@ -152,10 +156,10 @@ def identity(server: ApiServer) -> Identity:
             why="may not get kube-system, whose uid names the cluster: the role needs get, see `reconciler rbac`"
         )
     try:
-        found = msgspec.json.decode(answer.body, type=_Named) if answer.status == 200 else _Named({})
+        named = msgspec.json.decode(answer.body, type=_Named) if answer.status == 200 else _Named({})
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        found = _Named({})
-    if uid := found.metadata.get("uid"):
+        named = _Named({})
+    if uid := named.metadata.get("uid"):
         return Identity(str(uid))
     why = f"to get the namespace kube-system was answered with {said(answer)}"
-    raise Setback(Outcome(What.FAILED, why, answer.retry_after_seconds))
+    raise ListFailed(ListResult(ListEnding.FAILED, why, answer.retry_after_seconds))

@@ -77,14 +77,14 @@ def _shared_spec(spec: PodSpec, kin: PodSpec) -> PodSpec:
     force_setattr(spec, "node_name", kin.node_name)
     force_setattr(spec, "affinity", kin.affinity)
     force_setattr(spec, "volumes", kin.volumes)
-    found: PodSpec = copy(kin) if spec == kin else spec
+    pod_spec: PodSpec = copy(kin) if spec == kin else spec
     if node != kin.node_name:
-        force_setattr(found, "node_name", intern(node))
+        force_setattr(pod_spec, "node_name", intern(node))
     if affinity != kin.affinity:
-        force_setattr(found, "affinity", affinity)
+        force_setattr(pod_spec, "affinity", affinity)
     if volumes != kin.volumes:
-        force_setattr(found, "volumes", volumes)
-    return found
+        force_setattr(pod_spec, "volumes", volumes)
+    return pod_spec
 
 
 def _share_words(status: PodStatus) -> None:

@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 
 from reconciler.kube.api_server import ApiServer
-from reconciler.kube.decode import Page, Undecodable, page
+from reconciler.kube.decode import ListPage, Undecodable, page
 from reconciler.kube.watch.changes import Clock, Listed
-from reconciler.kube.watch.list_result import Outcome, Setback, What, setback_of
+from reconciler.kube.watch.list_result import ListEnding, ListFailed, ListResult, setback_of
 from reconciler.kube.watch.resource_versions import is_older
 from reconciler.model.cluster.kinds import ResourceKind
 
@@ -16,40 +16,40 @@ _ATTEMPTS = 3  # while pages expire under our hands
 _GONE = "pages of the list expire faster than they can be read"
 
 
-class Asked(msgspec.Struct, frozen=True):
+class ListRequest(msgspec.Struct, frozen=True):
     """What is listed, and the newest version that was seen of it."""
 
-    seen: ResourceKind
+    resource_kind: ResourceKind
     path: str
-    seen_version: str = ""
+    known_version: str = ""
 
     def query(self, **more: str) -> dict[str, str]:
         """What makes a list, or a watch, one of this kind and nothing else."""
-        return {**({"labelSelector": self.seen.selector} if self.seen.selector else {}), **more}
+        return {**({"labelSelector": self.resource_kind.selector} if self.resource_kind.selector else {}), **more}
 
 
-def list_all(server: ApiServer, asked: Asked, clock: Clock) -> Listed:
+def list_all(server: ApiServer, request: ListRequest, clock: Clock) -> Listed:
     """All objects as of one moment. Raises Setback and Unreachable."""
     for _ in range(_ATTEMPTS):
         at = clock()
-        first = _page(server, asked, "")
-        if is_older(first.resource_version, asked.seen_version):
-            raise Setback(Outcome(What.OLDER, _older(first.resource_version, asked.seen_version)))
-        items = _with_the_rest(server, asked, first)
+        first = _page(server, request, "")
+        if is_older(first.resource_version, request.known_version):
+            raise ListFailed(ListResult(ListEnding.OLDER, _older(first.resource_version, request.known_version)))
+        items = _with_the_rest(server, request, first)
         if items is not None:
-            return Listed(asked.seen, items, first.resource_version, at)
-    raise Setback(Outcome(What.EXPIRED, _GONE))
+            return Listed(request.resource_kind, items, first.resource_version, at)
+    raise ListFailed(ListResult(ListEnding.EXPIRED, _GONE))
 
 
-def _with_the_rest(server: ApiServer, asked: Asked, first: Page) -> tuple[Any, ...] | None:
+def _with_the_rest(server: ApiServer, request: ListRequest, first: ListPage) -> tuple[Any, ...] | None:
     """The items of all pages; None when a later page is of another moment, or of none any more."""
     pages = [first.items]
     last = first
     while last.continue_token:
         try:
-            last = _page(server, asked, last.continue_token)
-        except Setback as setback:
-            if setback.outcome.what is What.EXPIRED:
+            last = _page(server, request, last.continue_token)
+        except ListFailed as setback:
+            if setback.outcome.ending is ListEnding.EXPIRED:
                 return None
             raise
         if last.resource_version != first.resource_version:
@@ -58,15 +58,15 @@ def _with_the_rest(server: ApiServer, asked: Asked, first: Page) -> tuple[Any, .
     return tuple(item for each in pages for item in each)
 
 
-def _page(server: ApiServer, asked: Asked, token: str) -> Page:
-    query = asked.query(limit=str(PAGE), **({"continue": token} if token else {}))
-    answer = server.get(asked.path, query)
+def _page(server: ApiServer, request: ListRequest, token: str) -> ListPage:
+    query = request.query(limit=str(PAGE), **({"continue": token} if token else {}))
+    answer = server.get(request.path, query)
     if answer.status != 200:
-        raise setback_of(answer, asked.seen, "list")
+        raise setback_of(answer, request.resource_kind, "list")
     try:
-        return page(asked.seen, answer.body)
+        return page(request.resource_kind, answer.body)
     except Undecodable as fault:
-        raise Setback(Outcome(What.FAILED, str(fault))) from fault
+        raise ListFailed(ListResult(ListEnding.FAILED, str(fault))) from fault
 
 
 def _older(version: str, seen_version: str) -> str:

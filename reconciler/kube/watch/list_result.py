@@ -4,11 +4,11 @@ from enum import Enum, auto
 
 import msgspec
 
-from reconciler.kube.api_server import Answer
+from reconciler.kube.api_server import ApiResponse
 from reconciler.model.cluster.kinds import ResourceKind
 
 
-class What(Enum):
+class ListEnding(Enum):
     """How it went."""
 
     SERVED = auto()  # there is such a kind, at a path
@@ -24,18 +24,18 @@ class What(Enum):
     FAILED = auto()  # no answer, or one that helps nobody
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class ListResult(msgspec.Struct, frozen=True):
     """How it went, and why."""
 
-    what: What
+    ending: ListEnding
     why: str = ""
     retry_after_seconds: float = 0.0  # asked for by the API server
 
 
-class Setback(Exception):
+class ListFailed(Exception):
     """Something else came of it than was hoped for."""
 
-    def __init__(self, outcome: Outcome) -> None:
+    def __init__(self, outcome: ListResult) -> None:
         super().__init__(outcome.why)
         self.outcome = outcome
 
@@ -44,22 +44,22 @@ class _Status(msgspec.Struct):
     message: str = ""
 
 
-_BY_STATUS = {403: What.FORBIDDEN, 404: What.MISSING, 410: What.EXPIRED}
+_BY_STATUS = {403: ListEnding.FORBIDDEN, 404: ListEnding.MISSING, 410: ListEnding.EXPIRED}
 
 
-def setback_of(answer: Answer, seen: ResourceKind, verb: str) -> Setback:
+def setback_of(answer: ApiResponse, resource_kind: ResourceKind, verb: str) -> ListFailed:
     """What an answer other than 200 means for a kind that was to be listed or watched."""
-    what = _BY_STATUS.get(answer.status, What.FAILED)
-    if what is What.FORBIDDEN:
+    ending = _BY_STATUS.get(answer.status, ListEnding.FAILED)
+    if ending is ListEnding.FORBIDDEN:
         # The kind is told beside it; without it here, the kinds that the role lacks are told in one sentence.
-        where = " in our namespace" if seen.namespace_for("ours") else ""
+        where = " in our namespace" if resource_kind.namespace_for("ours") else ""
         why = f"may not {verb} them{where}: the role needs list and watch, and `reconciler rbac` prints one with both"
     else:
-        why = f"to {verb} {seen.resource} was answered with {said(answer)}"
-    return Setback(Outcome(what, why, answer.retry_after_seconds))
+        why = f"to {verb} {resource_kind.resource} was answered with {said(answer)}"
+    return ListFailed(ListResult(ending, why, answer.retry_after_seconds))
 
 
-def said(answer: Answer) -> str:
+def said(answer: ApiResponse) -> str:
     """The status, and the sentence that came with it."""
     try:
         message = msgspec.json.decode(answer.body, type=_Status).message

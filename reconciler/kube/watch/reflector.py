@@ -12,27 +12,27 @@ from collections.abc import Callable
 import msgspec
 
 from reconciler.kube.api_server import ApiServer, Unreachable
-from reconciler.kube.backoff import Backoff, Waits
-from reconciler.kube.decode import Event, Undecodable, event
-from reconciler.kube.watch.changes import Absent, Change, Clock, Happened, Opened, Trouble, wall_clock
+from reconciler.kube.backoff import Backoff, BackoffBounds
+from reconciler.kube.decode import Undecodable, WatchEvent, event
+from reconciler.kube.watch.changes import Absent, Change, Clock, ObjectEvent, ReadFailure, WatchOpened, wall_clock
 from reconciler.kube.watch.discovery import Discovery
-from reconciler.kube.watch.list_pages import Asked, list_all
-from reconciler.kube.watch.list_result import Outcome, Setback, What, setback_of
-from reconciler.kube.watch.reflector_states import Next, Phase, Tell, Wait, next_step
+from reconciler.kube.watch.list_pages import ListRequest, list_all
+from reconciler.kube.watch.list_result import ListEnding, ListFailed, ListResult, setback_of
+from reconciler.kube.watch.reflector_states import Next, ReflectorPhase, Tell, Wait, next_step
 from reconciler.kube.watch.resource_versions import is_newer
 from reconciler.model.cluster.kinds import ResourceKind
 
-_UNTROUBLED = frozenset({What.LISTED, What.ENDED})
+_UNTROUBLED = frozenset({ListEnding.LISTED, ListEnding.ENDED})
 
 
-class Pace(msgspec.Struct, frozen=True):
+class ReflectorTiming(msgspec.Struct, frozen=True):
     """How long things take. API servers send a bookmark a minute, and a kind not confirmed for 5 minutes is unread."""
 
     watch_seconds: float = 240.0  # up to half as much again, so that not all watches end at once
     silence_seconds: float = 90.0  # without a line, after which the connection is taken for dead
     overdue_seconds: float = 150.0  # without a confirmation, after which the next thing is a list
     absent_seconds: float = 30.0  # before a kind that is not served is looked for again
-    waits: Waits = Waits()
+    waits: BackoffBounds = BackoffBounds()
     chance: random.Random = msgspec.field(default_factory=random.Random)
     clock: Clock = wall_clock
 
@@ -43,107 +43,109 @@ class Means(msgspec.Struct, frozen=True):
     server: ApiServer
     discovery: Discovery
     tell: Callable[[Change], None]
-    pace: Pace
+    pace: ReflectorTiming
     stop: threading.Event
 
 
 class Reflector:
     """Follows a kind until it is told to stop."""
 
-    def __init__(self, seen: ResourceKind, means: Means) -> None:
-        self._seen = seen
+    def __init__(self, resource_kind: ResourceKind, means: Means) -> None:
+        self._resource_kind = resource_kind
         self._means = means
         self._backoff = Backoff(means.pace.waits, means.pace.chance)
-        self._phase = Phase.LOOK
+        self._phase = ReflectorPhase.LOOK
         self._path = ""
         self._version = ""  # the newest that was seen
         self._confirmed = time.monotonic()
-        self._last = What.SERVED
+        self._last = ListEnding.SERVED
 
     def run(self) -> None:
         stop = self._means.stop
         while not stop.is_set():
             began = time.monotonic()
-            lasting, outcome = self._phase is Phase.WATCH, self._step()
+            duration, outcome = self._phase is ReflectorPhase.WATCH, self._step()
             if stop.is_set():
                 return
             ended = time.monotonic()
             overdue = ended - self._confirmed > self._means.pace.overdue_seconds
-            following = next_step(self._phase, outcome.what, overdue)
+            following = next_step(self._phase, outcome.ending, overdue)
             self._say(following.tell, outcome)
-            self._phase, self._last = following.phase or self._phase, outcome.what
-            wait_seconds = self._wait_seconds(following, ended - began if lasting else 0)
+            self._phase, self._last = following.phase or self._phase, outcome.ending
+            wait_seconds = self._wait_seconds(following, ended - began if duration else 0)
             # A server, or what stands before it, may ask for more than anybody can wait.
             stop.wait(max(wait_seconds, min(outcome.retry_after_seconds, self._means.pace.waits.most_seconds)))
 
-    def _step(self) -> Outcome:
+    def _step(self) -> ListResult:
         try:
             match self._phase:
-                case Phase.LOOK:
+                case ReflectorPhase.LOOK:
                     return self._look()
-                case Phase.LIST:
+                case ReflectorPhase.LIST:
                     return self._list()
-                case Phase.WATCH:
+                case ReflectorPhase.WATCH:
                     return self._watch()
-        except Setback as setback:
+        except ListFailed as setback:
             return setback.outcome
         except Unreachable as fault:
-            return Outcome(What.FAILED, str(fault))
+            return ListResult(ListEnding.FAILED, str(fault))
         except Exception as error:  # noqa: BLE001 - a thread that ends would freeze the kind without a word
-            return Outcome(What.FAILED, f"reading it broke off: {type(error).__name__}: {error}")
+            return ListResult(ListEnding.FAILED, f"reading it broke off: {type(error).__name__}: {error}")
 
-    def _look(self) -> Outcome:
+    def _look(self) -> ListResult:
         # What was missing a moment ago needs an answer that is newer; else one that another watcher got will do.
-        age_seconds = 0.0 if self._last is What.MISSING else self._means.pace.absent_seconds / 2
-        self._path = self._means.discovery.path(self._seen, age_seconds)
-        return Outcome(What.SERVED)
+        age_seconds = 0.0 if self._last is ListEnding.MISSING else self._means.pace.absent_seconds / 2
+        self._path = self._means.discovery.path(self._resource_kind, age_seconds)
+        return ListResult(ListEnding.SERVED)
 
-    def _list(self) -> Outcome:
+    def _list(self) -> ListResult:
         began = time.monotonic()
-        asked = Asked(self._seen, self._path, self._version)
-        listed = list_all(self._means.server, asked, self._means.pace.clock)
+        request = ListRequest(self._resource_kind, self._path, self._version)
+        listed = list_all(self._means.server, request, self._means.pace.clock)
         self._means.tell(listed)
         self._version, self._confirmed = listed.version, began
-        return Outcome(What.LISTED)
+        return ListResult(ListEnding.LISTED)
 
-    def _watch(self) -> Outcome:
+    def _watch(self) -> ListResult:
         pace = self._means.pace
         seconds = max(1, round(pace.watch_seconds * (1 + pace.chance.random() / 2)))
-        query = Asked(self._seen, self._path).query(
+        query = ListRequest(self._resource_kind, self._path).query(
             watch="true", allowWatchBookmarks="true", timeoutSeconds=str(seconds), resourceVersion=self._version
         )
         with self._means.server.stream(self._path, query, pace.silence_seconds) as stream:
             if stream.answer.status != 200:
-                raise setback_of(stream.answer, self._seen, "watch")
+                raise setback_of(stream.answer, self._resource_kind, "watch")
             if self._last not in _UNTROUBLED:
-                self._means.tell(Opened(self._seen))
+                self._means.tell(WatchOpened(self._resource_kind))
             for line in stream.lines:
                 self._heed(self._event(line))
-        return Outcome(What.ENDED)
+        return ListResult(ListEnding.ENDED)
 
-    def _event(self, line: bytes) -> Event:
+    def _event(self, line: bytes) -> WatchEvent:
         try:
-            found = event(self._seen, line)
+            watch_event = event(self._resource_kind, line)
         except Undecodable as fault:
-            raise Setback(Outcome(What.BROKEN, str(fault))) from fault
-        if found.type == "ERROR":
-            what = What.EXPIRED if found.code == 410 else What.BROKEN
-            raise Setback(Outcome(what, f"the watch of it told of an error, {found.code}: {found.message}"))
-        return found
+            raise ListFailed(ListResult(ListEnding.BROKEN, str(fault))) from fault
+        if watch_event.type == "ERROR":
+            ending = ListEnding.EXPIRED if watch_event.code == 410 else ListEnding.BROKEN
+            raise ListFailed(
+                ListResult(ending, f"the watch of it told of an error, {watch_event.code}: {watch_event.message}")
+            )
+        return watch_event
 
-    def _heed(self, found: Event) -> None:
-        self._means.tell(Happened(self._seen, found, self._means.pace.clock()))
-        if found.resource_version and is_newer(found.resource_version, self._version):
-            self._version = found.resource_version
+    def _heed(self, watch_event: WatchEvent) -> None:
+        self._means.tell(ObjectEvent(self._resource_kind, watch_event, self._means.pace.clock()))
+        if watch_event.resource_version and is_newer(watch_event.resource_version, self._version):
+            self._version = watch_event.resource_version
         self._confirmed = time.monotonic()
 
-    def _say(self, tell: Tell, outcome: Outcome) -> None:
+    def _say(self, tell: Tell, outcome: ListResult) -> None:
         match tell:
             case Tell.ABSENT:
-                again = self._last is What.NOT_SERVED
-                self._means.tell(Absent(self._seen, self._means.pace.clock(), again))
+                again = self._last is ListEnding.NOT_SERVED
+                self._means.tell(Absent(self._resource_kind, self._means.pace.clock(), again))
             case Tell.TROUBLE | Tell.REFUSAL:
-                self._means.tell(Trouble(self._seen, outcome.why, is_refusal=tell is Tell.REFUSAL))
+                self._means.tell(ReadFailure(self._resource_kind, outcome.why, is_refusal=tell is Tell.REFUSAL))
 
     def _wait_seconds(self, following: Next, lasted_seconds: float) -> float:
         pace = self._means.pace

@@ -9,10 +9,10 @@ from enum import Enum, auto
 
 import msgspec
 
-from reconciler.kube.watch.list_result import What
+from reconciler.kube.watch.list_result import ListEnding
 
 
-class Phase(Enum):
+class ReflectorPhase(Enum):
     """What is tried."""
 
     LOOK = auto()
@@ -40,31 +40,31 @@ class Tell(Enum):
 class Next(msgspec.Struct, frozen=True):
     """What follows; without a phase, the same is tried again."""
 
-    phase: Phase | None
+    phase: ReflectorPhase | None
     wait: Wait
     tell: Tell
 
 
 NEXT = {
-    What.SERVED: Next(Phase.LIST, Wait.NONE, Tell.NOTHING),
-    What.NOT_SERVED: Next(Phase.LOOK, Wait.INTERVAL, Tell.ABSENT),
-    What.UNSUITED: Next(Phase.LOOK, Wait.INTERVAL, Tell.REFUSAL),
-    What.LISTED: Next(Phase.WATCH, Wait.NONE, Tell.NOTHING),
-    What.ENDED: Next(Phase.WATCH, Wait.BACKOFF, Tell.NOTHING),
-    What.BROKEN: Next(Phase.WATCH, Wait.BACKOFF, Tell.TROUBLE),
-    What.EXPIRED: Next(Phase.LIST, Wait.BACKOFF, Tell.TROUBLE),
-    What.MISSING: Next(Phase.LOOK, Wait.BACKOFF, Tell.TROUBLE),
-    What.FORBIDDEN: Next(None, Wait.BACKOFF, Tell.REFUSAL),
-    What.OLDER: Next(Phase.LIST, Wait.BACKOFF, Tell.REFUSAL),
-    What.FAILED: Next(None, Wait.BACKOFF, Tell.TROUBLE),
+    ListEnding.SERVED: Next(ReflectorPhase.LIST, Wait.NONE, Tell.NOTHING),
+    ListEnding.NOT_SERVED: Next(ReflectorPhase.LOOK, Wait.INTERVAL, Tell.ABSENT),
+    ListEnding.UNSUITED: Next(ReflectorPhase.LOOK, Wait.INTERVAL, Tell.REFUSAL),
+    ListEnding.LISTED: Next(ReflectorPhase.WATCH, Wait.NONE, Tell.NOTHING),
+    ListEnding.ENDED: Next(ReflectorPhase.WATCH, Wait.BACKOFF, Tell.NOTHING),
+    ListEnding.BROKEN: Next(ReflectorPhase.WATCH, Wait.BACKOFF, Tell.TROUBLE),
+    ListEnding.EXPIRED: Next(ReflectorPhase.LIST, Wait.BACKOFF, Tell.TROUBLE),
+    ListEnding.MISSING: Next(ReflectorPhase.LOOK, Wait.BACKOFF, Tell.TROUBLE),
+    ListEnding.FORBIDDEN: Next(None, Wait.BACKOFF, Tell.REFUSAL),
+    ListEnding.OLDER: Next(ReflectorPhase.LIST, Wait.BACKOFF, Tell.REFUSAL),
+    ListEnding.FAILED: Next(None, Wait.BACKOFF, Tell.TROUBLE),
 }
 
 
-def next_step(phase: Phase, what: What, is_overdue: bool) -> Next:
+def next_step(phase: ReflectorPhase, ending: ListEnding, is_overdue: bool) -> Next:
     """`is_overdue`: nothing has confirmed what is known of the kind for so long that it should be listed again."""
-    following = NEXT[what]
+    following = NEXT[ending]
     after = following.phase or phase
     # A server need not send bookmarks, and a kind of which nothing changes has no events: its lists confirm it.
-    if after is Phase.WATCH and is_overdue and what is not What.LISTED:
-        after = Phase.LIST
+    if after is ReflectorPhase.WATCH and is_overdue and ending is not ListEnding.LISTED:
+        after = ReflectorPhase.LIST
     return msgspec.structs.replace(following, phase=after)

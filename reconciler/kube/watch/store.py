@@ -11,19 +11,29 @@ from typing import Any
 
 import msgspec
 
-from reconciler.kube.decode import Event
+from reconciler.kube.decode import WatchEvent
 from reconciler.kube.placeholders import each_once, parted
-from reconciler.kube.watch.changes import Absent, Change, Clock, Happened, Identity, Listed, Opened, Trouble, wall_clock
+from reconciler.kube.watch.changes import (
+    Absent,
+    Change,
+    Clock,
+    Identity,
+    Listed,
+    ObjectEvent,
+    ReadFailure,
+    WatchOpened,
+    wall_clock,
+)
 from reconciler.kube.watch.resource_versions import is_newer
 from reconciler.model import names
-from reconciler.model.cluster.kinds import SEEN, ResourceKind
+from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
 from reconciler.model.cluster.observed import QUIET_MS, Observed, Quiet, Unread
 from reconciler.model.cluster.set_aside import SetAside
 from reconciler.model.instant import Instant, timestamp
 
 STALE_MS = 300_000
 # While nothing else changes, seen_at moves on in steps of this, or each bookmark would make another Observed.
-SEEN_STEP_MS = 30_000
+OBSERVED_STEP_MS = 30_000
 NOT_YET = "has not been read yet"
 # A cluster is told by one of these: where it can't be, they count as unread.
 CLUSTER = "namespaces"
@@ -31,7 +41,7 @@ CLUSTER = "namespaces"
 Key = tuple[str, str]  # namespace and name
 
 
-class _Sight(msgspec.Struct):
+class _KindSnapshot(msgspec.Struct):
     """What is seen of one kind."""
 
     objects: dict[Key, Any] = {}  # those that are set aside as a StandIn
@@ -68,17 +78,20 @@ class _Sight(msgspec.Struct):
         return f"{since}: {self.trouble}" if self.trouble else since
 
 
-class Store:
+class ObservedStore:
     """The objects by kind, namespace and name."""
 
     def __init__(
-        self, seen: Iterable[ResourceKind] = SEEN, clock: Clock = wall_clock, own_namespace: str = names.OWN_NAMESPACE
+        self,
+        resource_kinds: Iterable[ResourceKind] = RESOURCE_KINDS,
+        clock: Clock = wall_clock,
+        own_namespace: str = names.OWN_NAMESPACE,
     ) -> None:
         self._clock = clock
-        self._sights = {each: _Sight() for each in seen}
-        self._by_field: dict[str, list[_Sight]] = {}
-        for each, sight in self._sights.items():
-            self._by_field.setdefault(each.field, []).append(sight)
+        self._sights = {each: _KindSnapshot() for each in resource_kinds}
+        self._by_field: dict[str, list[_KindSnapshot]] = {}
+        for each, kind_snapshot in self._sights.items():
+            self._by_field.setdefault(each.field, []).append(kind_snapshot)
         self._identity = Identity()
         self._observed = Observed(own_namespace=own_namespace)
 
@@ -88,7 +101,7 @@ class Store:
             if isinstance(change, Identity):
                 self._identity = change
             else:
-                _take(self._sights[change.seen], change)
+                _take(self._sights[change.resource_kind], change)
 
     @property
     def is_settled(self) -> bool:
@@ -99,42 +112,53 @@ class Store:
     def observed(self) -> Observed:
         """What is known now."""
         now, before = self._clock(), self._observed
-        told = {"cluster_uid": self._identity.uid, "unread": self._unread(now)}
-        told |= {"quiet": self._quiet(now), "absent": self._absent(now)}
-        changed: dict[str, Any] = {name: value for name, value in told.items() if value != getattr(before, name)}
+        entries = {"cluster_uid": self._identity.uid, "unread": self._unread(now)}
+        entries |= {"quiet": self._quiet(now), "absent": self._absent(now)}
+        changed: dict[str, Any] = {name: value for name, value in entries.items() if value != getattr(before, name)}
         changed |= self._objects()
         if (aside := self._set_aside()) != before.set_aside:
             changed["set_aside"] = aside
         seen_at = self._seen_at()
-        if changed or seen_at < before.seen_at or seen_at >= before.seen_at + SEEN_STEP_MS:
+        if changed or seen_at < before.seen_at or seen_at >= before.seen_at + OBSERVED_STEP_MS:
             self._observed = msgspec.structs.replace(before, seen_at=seen_at, **changed)
         return self._observed
 
     def _unread(self, now: Instant) -> tuple[Unread, ...]:
-        found = {each.title: sight.why_unread(now) for each, sight in self._sights.items()}
+        found = {each.title: kind_snapshot.why_unread(now) for each, kind_snapshot in self._sights.items()}
         if not self._identity.uid:
             found[CLUSTER] = self._identity.why or NOT_YET
         return tuple(Unread(kind, why) for kind, why in sorted(found.items()) if why)
 
     def _quiet(self, now: Instant) -> tuple[Quiet, ...]:
         """What is not served can't have changed; what is unread is told as that."""
-        found = []
-        for each, sight in self._sights.items():
-            since = sight.confirmed_at
-            if since is not None and now - since > QUIET_MS and not sight.is_absent and not sight.why_unread(now):
-                found.append(Quiet(each.title, since))
-        return tuple(sorted(found))
+        quiets = []
+        for each, kind_snapshot in self._sights.items():
+            since = kind_snapshot.confirmed_at
+            if (
+                since is not None
+                and now - since > QUIET_MS
+                and not kind_snapshot.is_absent
+                and not kind_snapshot.why_unread(now)
+            ):
+                quiets.append(Quiet(each.title, since))
+        return tuple(sorted(quiets))
 
     def _absent(self, now: Instant) -> tuple[str, ...]:
         found = self._sights.items()
-        return tuple(sorted(each.title for each, sight in found if sight.is_absent and not sight.why_unread(now)))
+        return tuple(
+            sorted(
+                each.title
+                for each, kind_snapshot in found
+                if kind_snapshot.is_absent and not kind_snapshot.why_unread(now)
+            )
+        )
 
     def _seen_at(self) -> Instant:
         confirmed = [each.confirmed_at for each in self._sights.values() if each.confirmed_at is not None]
         return min(confirmed, default=Instant(0))
 
     def _set_aside(self) -> tuple[SetAside, ...]:
-        return each_once(each for sight in self._sights.values() for each in sight.set_aside)
+        return each_once(each for kind_snapshot in self._sights.values() for each in kind_snapshot.set_aside)
 
     def _objects(self) -> dict[str, tuple[Any, ...]]:
         """The fields of which something changed."""
@@ -150,41 +174,41 @@ class Store:
         return changed
 
 
-def _take(sight: _Sight, change: Listed | Happened | Opened | Absent | Trouble) -> None:
+def _take(kind_snapshot: _KindSnapshot, change: Listed | ObjectEvent | WatchOpened | Absent | ReadFailure) -> None:
     match change:
         case Listed(items=items, version=version, at=at):
-            _replace(sight, items)
-            sight.is_absent = False
-            sight.confirm(at, version)
-        case Happened(event=event, at=at):
-            if is_newer(event.resource_version, sight.version):
-                _heed(sight, event)
-            sight.confirm(at)
-        case Opened():
-            sight.trouble, sight.is_refused = "", False
+            _replace(kind_snapshot, items)
+            kind_snapshot.is_absent = False
+            kind_snapshot.confirm(at, version)
+        case ObjectEvent(event=event, at=at):
+            if is_newer(event.resource_version, kind_snapshot.version):
+                _heed(kind_snapshot, event)
+            kind_snapshot.confirm(at)
+        case WatchOpened():
+            kind_snapshot.trouble, kind_snapshot.is_refused = "", False
         case Absent(at=at):
-            _replace(sight, ())
-            sight.is_absent = True
-            sight.confirm(at)
-        case Trouble(why=why, is_refusal=is_refusal):
-            sight.trouble, sight.is_refused = why, is_refusal
+            _replace(kind_snapshot, ())
+            kind_snapshot.is_absent = True
+            kind_snapshot.confirm(at)
+        case ReadFailure(why=why, is_refusal=is_refusal):
+            kind_snapshot.trouble, kind_snapshot.is_refused = why, is_refusal
 
 
-def _heed(sight: _Sight, event: Event) -> None:
-    sight.version = event.resource_version or sight.version
+def _heed(kind_snapshot: _KindSnapshot, event: WatchEvent) -> None:
+    kind_snapshot.version = event.resource_version or kind_snapshot.version
     if event.object is None:
         return
     key = _key(event.object)
     if event.type != "DELETED":
-        sight.objects[key] = event.object
-    elif sight.objects.pop(key, None) is None:
+        kind_snapshot.objects[key] = event.object
+    elif kind_snapshot.objects.pop(key, None) is None:
         return
-    sight.is_shown = False
+    kind_snapshot.is_shown = False
 
 
-def _replace(sight: _Sight, items: tuple[Any, ...]) -> None:
+def _replace(kind_snapshot: _KindSnapshot, items: tuple[Any, ...]) -> None:
     """What has not changed stays the same object, and the kind the same tuple."""
-    held = sight.objects
+    held = kind_snapshot.objects
     found = {}
     for item in items:
         key = _key(item)
@@ -192,7 +216,7 @@ def _replace(sight: _Sight, items: tuple[Any, ...]) -> None:
         same = old is not None and old.metadata.resource_version == item.metadata.resource_version
         found[key] = old if same else item
     if len(found) != len(held) or any(held.get(key) is not item for key, item in found.items()):
-        sight.objects, sight.is_shown = found, False
+        kind_snapshot.objects, kind_snapshot.is_shown = found, False
 
 
 def _key(item: Any) -> Key:

@@ -30,7 +30,7 @@ class ChildPlanner:
         self._command = command
         self._longest_seconds = longest_seconds
         self._process: subprocess.Popen[bytes] | None = None
-        self._told: Inputs | None = None  # what the child knows
+        self._inputs: Inputs | None = None  # what the child knows
         self._is_closed = False
         self._lock = threading.Lock()
 
@@ -72,10 +72,10 @@ class ChildPlanner:
     def _ask(self, process: subprocess.Popen[bytes], inputs: Inputs) -> PlanAnswer:
         if process.stdin is None or process.stdout is None:
             raise Ended
-        told, self._told = self._told, None  # until it has answered, nobody knows what it knows
-        say(process.stdin, successor(told, inputs))
+        before, self._inputs = self._inputs, None  # until it has answered, nobody knows what it knows
+        say(process.stdin, successor(before, inputs))
         answer = decoded(hear(process.stdout), PlanAnswer)
-        self._told = inputs
+        self._inputs = inputs
         return answer
 
     def _running(self) -> subprocess.Popen[bytes]:
@@ -110,7 +110,7 @@ class ChildPlanner:
         for pipe in (process.stdin, process.stdout):
             if pipe:
                 _close(pipe)
-        self._told = None
+        self._inputs = None
         return f"the planner was ended by signal {-code}" if code < 0 else f"the planner ended with {code}"
 
 

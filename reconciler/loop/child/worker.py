@@ -45,9 +45,9 @@ class _Serving:
         self._is_frozen = False
 
     def answer(self, questions: IO[bytes], answers: IO[bytes]) -> None:
-        asked = decoded(hear(questions), Successor)
-        self._received(asked.inputs.observed)
-        inputs = self._succession.take(asked)
+        successor = decoded(hear(questions), Successor)
+        self._received(successor.inputs.observed)
+        inputs = self._succession.take(successor)
         plan, answer = None, PlanAnswer()
         try:
             plan = self._brain.plan(inputs)

@@ -44,13 +44,13 @@ class BundleObjects(msgspec.Struct, frozen=True):
     @property
     def progress(self) -> str:
         """3 of 4 objects of bundle 1a2b3c4d (revision 9f8e7d6) are there (missing: GpuPool/l4)."""
-        told = f"{len(self.objects)} of {' or '.join(sorted(self.counts))} objects of {self.title} are there"
+        text = f"{len(self.objects)} of {' or '.join(sorted(self.counts))} objects of {self.title} are there"
         named = self.missing
         if not named:
-            return told
+            return text
         more = self._number_missing - len(named)
         listed = ", ".join(named) + (f" and {more} more" if more > 0 else "")
-        return f"{told} (missing: {listed})"
+        return f"{text} (missing: {listed})"
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -89,4 +89,6 @@ def by_bundle(resources: Iterable[Unstructured]) -> tuple[tuple[Unstructured, ..
             free.append(each)
         else:
             together[digest].append(each)
-    return tuple(free), tuple(BundleObjects(digest, tuple(found)) for digest, found in sorted(together.items()))
+    return tuple(free), tuple(
+        BundleObjects(digest, tuple(unstructureds)) for digest, unstructureds in sorted(together.items())
+    )

@@ -19,8 +19,8 @@ def daemon_sets(observed: Observed) -> DaemonSets | None:
     """Those that are observed; None where they could not be read."""
     if observed.why_unread(_TITLE):
         return None
-    found = (each.metadata for each in observed.workloads if each.kind == "DaemonSet")
-    return frozenset((each.namespace, each.name) for each in found)
+    metadatas = (each.metadata for each in observed.workloads if each.kind == "DaemonSet")
+    return frozenset((each.namespace, each.name) for each in metadatas)
 
 
 def comes_with_each_node(pod: Pod, known: DaemonSets | None) -> bool:

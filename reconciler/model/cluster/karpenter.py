@@ -15,7 +15,7 @@ class ClassRef(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     name: str = ""
 
 
-class Asked(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+class NodeClaimRequirement(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A demand on the labels of a machine; only of which label is gone by."""
 
     key: str = ""
@@ -27,10 +27,10 @@ class ClaimSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defa
     node_class_ref: ClassRef = ClassRef()
     expire_after: str = ""
     termination_grace_period: str = ""
-    requirements: tuple[Asked, ...] = ()
+    requirements: tuple[NodeClaimRequirement, ...] = ()
 
 
-class ClaimStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+class NodeClaimStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """What came of it."""
 
     node_name: str = ""
@@ -46,7 +46,7 @@ class NodeClaim(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     metadata: Metadata
     spec: ClaimSpec = ClaimSpec()
-    status: ClaimStatus = ClaimStatus()
+    status: NodeClaimStatus = NodeClaimStatus()
 
     @property
     def name(self) -> str:

@@ -58,7 +58,7 @@ def _ours(kind: str, plural: str, namespaced: bool = False) -> ResourceKind:
 _STORAGE = "storage.k8s.io"
 _KEPT = f"{names.MANAGED}=true"
 
-SEEN: tuple[ResourceKind, ...] = (
+RESOURCE_KINDS: tuple[ResourceKind, ...] = (
     ResourceKind("Node", "", "nodes", "nodes", Node, namespaced=False),
     ResourceKind("Pod", "", "pods", "pods", Pod),
     ResourceKind("PodDisruptionBudget", "policy", "poddisruptionbudgets", "budgets", PodDisruptionBudget),

@@ -78,7 +78,7 @@ class Node(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return "" if state == _UPGRADE_DONE else state
 
     @property
-    def is_going(self) -> bool:
+    def is_being_removed(self) -> bool:
         """Whether somebody takes it away, we included."""
         return self.metadata.leaving or any(each.key in names.TAKING for each in self.spec.taints)
 

@@ -7,7 +7,7 @@ import msgspec
 from reconciler.model.parsers import Int64
 
 
-class _Metadata(msgspec.Struct):
+class _NodePoolMetadata(msgspec.Struct):
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
 
@@ -19,7 +19,7 @@ class _Taint(msgspec.Struct, rename="camel"):
     time_added: str | None = None
 
 
-class _Class(msgspec.Struct):
+class _NodeClassRef(msgspec.Struct):
     group: str | None = None
     kind: str | None = None
     name: str | None = None
@@ -36,13 +36,13 @@ class _Nodes(msgspec.Struct, rename="camel"):
     taints: tuple[_Taint, ...] | None = None
     startup_taints: tuple[_Taint, ...] | None = None
     requirements: tuple[_Requirement, ...] | None = None
-    node_class_ref: _Class | None = None
+    node_class_ref: _NodeClassRef | None = None
     termination_grace_period: str | None = None
     expire_after: str | None = None
 
 
 class _Template(msgspec.Struct):
-    metadata: _Metadata | None = None
+    metadata: _NodePoolMetadata | None = None
     spec: _Nodes | None = None
 
 

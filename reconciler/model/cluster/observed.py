@@ -70,8 +70,8 @@ class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def why_unread(self, *titles: str) -> str:
         """Why one of the kinds could not be read; nothing when all could."""
-        found = self.unread_among(*titles)
-        return f"{found.kind}: {found.why}" if found is not None else ""
+        unread = self.unread_among(*titles)
+        return f"{unread.kind}: {unread.why}" if unread is not None else ""
 
     def quiet_among(self, *titles: str) -> Quiet | None:
         """The first of the kinds of which what is seen is old; None when none of them is."""

@@ -20,14 +20,14 @@ OBJECTS = tuple(
 )
 
 
-class Difference(msgspec.Struct, frozen=True, omit_defaults=True):
+class ObservedDelta(msgspec.Struct, frozen=True, omit_defaults=True):
     """Puts come in place of what has their key; in `put`, what is no object is as it is afterwards."""
 
     put: Observed
     gone: dict[str, tuple[Key, ...]] = {}  # by field
 
 
-def difference(before: Observed, after: Observed) -> Difference:
+def difference(before: Observed, after: Observed) -> ObservedDelta:
     """What makes `after` of `before`."""
     put: dict[str, tuple[Any, ...]] = {}
     gone: dict[str, tuple[Key, ...]] = {}
@@ -41,7 +41,7 @@ def difference(before: Observed, after: Observed) -> Difference:
         left = {key_of(each) for each in old if id(each) not in kept} - {key_of(each) for each in put[field]}
         if left:
             gone[field] = tuple(sorted(left))
-    return Difference(msgspec.structs.replace(after, **put), gone)
+    return ObservedDelta(msgspec.structs.replace(after, **put), gone)
 
 
 class Replica:
@@ -55,9 +55,9 @@ class Replica:
     def observed(self) -> Observed:
         return self._observed
 
-    def take(self, change: Difference) -> Observed:
+    def take(self, change: ObservedDelta) -> Observed:
         """The copy as it is after the change."""
-        if change == Difference(self._observed_without_objects()):
+        if change == ObservedDelta(self._observed_without_objects()):
             return self._observed
         objects: dict[str, tuple[Any, ...]] = {}
         for field in OBJECTS:

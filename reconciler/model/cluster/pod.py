@@ -21,7 +21,7 @@ class Toleration(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_def
     toleration_seconds: Int64 | None = None
 
 
-class Resources(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+class ResourceRequirements(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """What is asked for."""
 
     requests: Amounts = {}
@@ -46,7 +46,7 @@ class Container(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defa
     """What one container asks for; an init container that restarts is a sidecar."""
 
     name: str = ""
-    resources: Resources = Resources()
+    resources: ResourceRequirements = ResourceRequirements()
     ports: tuple[Port, ...] = ()
     restart_policy: str = ""
     restart_policy_rules: tuple[RestartRule, ...] = ()
@@ -104,7 +104,7 @@ class Affinity(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defau
     pod_anti_affinity: PodTerms = PodTerms()
 
 
-class Spread(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+class TopologySpreadConstraint(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """How evenly it must be spread."""
 
     max_skew: Int32
@@ -117,7 +117,7 @@ class Spread(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_default
     match_label_keys: tuple[str, ...] = ()
 
 
-class Named(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+class LocalObjectReference(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """Something known by its name."""
 
     name: str = ""
@@ -147,10 +147,10 @@ class PodSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaul
     node_selector: dict[str, str] = {}
     affinity: Affinity | None = None
     tolerations: tuple[Toleration, ...] = ()
-    topology_spread_constraints: tuple[Spread, ...] = ()
-    scheduling_gates: tuple[Named, ...] = ()
+    topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    scheduling_gates: tuple[LocalObjectReference, ...] = ()
     overhead: Amounts = {}
-    resources: Resources | None = None
+    resources: ResourceRequirements | None = None
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     resource_claims: tuple[PodClaim, ...] = ()
@@ -162,11 +162,11 @@ class ContainerStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omi
 
     name: str = ""
     ready: bool = False
-    resources: Resources | None = None
+    resources: ResourceRequirements | None = None
     allocated_resources: Amounts = {}
 
 
-class ClaimStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+class PodResourceClaimStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """The claim that was made from a template."""
 
     name: str = ""
@@ -183,8 +183,8 @@ class PodStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defa
     conditions: tuple[Condition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
-    resource_claim_statuses: tuple[ClaimStatus, ...] = ()
-    resources: Resources | None = None
+    resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
+    resources: ResourceRequirements | None = None
     allocated_resources: Amounts = {}
 
 
@@ -267,6 +267,8 @@ class Pod(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 def _gpus(container: Container) -> int:
-    asked = container.resources
-    found = asked.requests.get(names.NVIDIA_GPU) or asked.limits.get(names.NVIDIA_GPU, "0")
+    resource_requirements = container.resources
+    found = resource_requirements.requests.get(names.NVIDIA_GPU) or resource_requirements.limits.get(
+        names.NVIDIA_GPU, "0"
+    )
     return whole_number(found) if is_quantity(found) else MOST

@@ -36,23 +36,25 @@ def class_without_secrets(spec: dict[str, Any]) -> dict[str, Any]:
 def metadata_without_secrets(metadata: UnstructuredMetadata) -> UnstructuredMetadata:
     """With those annotations alone that are gone by, or that we set."""
     annotations = metadata.annotations
-    asked = {key for key in annotations if key.partition("/")[0] in DOMAINS}
-    if len(asked) < len(annotations):
-        asked |= _ours(metadata) & annotations.keys() - {_LAST_APPLIED}
-    if len(asked) == len(annotations):
+    requested = {key for key in annotations if key.partition("/")[0] in DOMAINS}
+    if len(requested) < len(annotations):
+        requested |= _ours(metadata) & annotations.keys() - {_LAST_APPLIED}
+    if len(requested) == len(annotations):
         return metadata
-    return msgspec.structs.replace(metadata, annotations={key: annotations[key] for key in annotations if key in asked})
+    return msgspec.structs.replace(
+        metadata, annotations={key: annotations[key] for key in annotations if key in requested}
+    )
 
 
 def _ours(metadata: UnstructuredMetadata) -> set[str]:
     """Annotations that the API server says we set."""
-    found: set[str] = set()
+    result: set[str] = set()
     for writer in metadata.managed_fields:
         fields = writer.fields.get("f:metadata")
         named = fields.get("f:annotations") if isinstance(fields, dict) else None
         if writer.manager == names.FIELD_MANAGER and writer.operation == "Apply" and isinstance(named, dict):
-            found |= {key.removeprefix("f:") for key in named}
-    return found
+            result |= {key.removeprefix("f:") for key in named}
+    return result
 
 
 _PARTS: dict[str, Any] = {"spec": PodSpec, "status": PodStatus}

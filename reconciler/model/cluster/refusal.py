@@ -10,8 +10,8 @@ from reconciler.model.cluster import bounds
 from reconciler.model.cluster.karpenter import NodeClaim, NodeClass
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.node_pool_shape import why_misshapen
-from reconciler.model.cluster.pod import Container, ContainerStatus, Pod, Resources
-from reconciler.model.cluster.set_aside import Refusal
+from reconciler.model.cluster.pod import Container, ContainerStatus, Pod, ResourceRequirements
+from reconciler.model.cluster.set_aside import DecodeRefusal
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.cluster.volumes import PersistentVolume, PersistentVolumeClaim
 from reconciler.model.cluster.workload import Workload
@@ -21,33 +21,33 @@ from reconciler.model.resource_quantity import billionths
 TOO_DEEP = "gpu.scheduling/nested-too-deeply"  # stands in JSON for what is nested deeper than MOST_LEVELS
 MOST_LEVELS = 64  # of the JSON of an object that is kept whole
 _LEAST_NUMBER, _MOST_NUMBER = -(2**63), 2**63 - 1
-_MOST_TOLD = 40  # characters of what was written
+_LONGEST_TEXT = 40  # characters of what was written
 
 Amounts = Mapping[str, str]
-Check = Callable[[Any], Refusal | None]
+Check = Callable[[Any], DecodeRefusal | None]
 
 
-def why_refused(found: Any, kind: str) -> Refusal | None:
+def why_refused(found: Any, kind: str) -> DecodeRefusal | None:
     """Why an object of the kind cannot be understood; None where it can."""
     misnamed = _why_misnamed(found, kind)
     if misnamed is not None:
         return misnamed
     excess = bounds.why_refused(found)
     if excess is not None:
-        return Refusal("TooLarge", excess.field, excess.detail)
+        return DecodeRefusal("TooLarge", excess.field, excess.detail)
     check = CHECKS.get(type(found))
     return None if check is None else check(found)
 
 
-def _why_misnamed(found: Any, kind: str) -> Refusal | None:
+def _why_misnamed(found: Any, kind: str) -> DecodeRefusal | None:
     """A name that the API server gives to no object must not become part of a plan."""
     metadata = found.metadata
     if why := why_no_object(kind, metadata.namespace, metadata.name):
-        return Refusal("Malformed", "metadata", why)
+        return DecodeRefusal("Malformed", "metadata", why)
     node = _named_node(found)
     if node and not is_object_name(node):
         field = "spec.nodeName" if isinstance(found, Pod) else "status.nodeName"
-        return Refusal("Malformed", field, f"{told(node)} is no name of a Node")
+        return DecodeRefusal("Malformed", field, f"{printable_text(node)} is no name of a Node")
     return None
 
 
@@ -57,9 +57,9 @@ def _named_node(found: Any) -> str:
     return found.status.node_name if isinstance(found, NodeClaim) else ""
 
 
-def told(text: str) -> str:
+def printable_text(text: str) -> str:
     """What was written, in ASCII, and not more than a line of it."""
-    short = text if len(text) <= _MOST_TOLD else f"{text[:_MOST_TOLD]}... ({len(text)} characters)"
+    short = text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}... ({len(text)} characters)"
     return ascii(short)
 
 
@@ -71,18 +71,22 @@ def unreadable(amounts: Amounts) -> str | None:
     return None
 
 
-def _first(places: Iterable[tuple[str, Amounts]]) -> Refusal | None:
+def _first(places: Iterable[tuple[str, Amounts]]) -> DecodeRefusal | None:
     for field, amounts in places:
         name = unreadable(amounts) if amounts else None
         if name is not None:
-            return Refusal("Quantity", f"{field}.{told(name)[1:-1]}", f"{told(amounts[name])} is no quantity")
+            return DecodeRefusal(
+                "Quantity", f"{field}.{printable_text(name)[1:-1]}", f"{printable_text(amounts[name])} is no quantity"
+            )
     return None
 
 
-def _of_pod(pod: Pod) -> Refusal | None:
+def _of_pod(pod: Pod) -> DecodeRefusal | None:
     spec, status = pod.spec, pod.status
     if _are_plain(spec.containers) and not spec.init_containers and not spec.overhead and spec.resources is None:
-        given = status.resources is not None or status.allocated_resources or any(map(_is_given, _told_of(pod)))
+        given = (
+            status.resources is not None or status.allocated_resources or any(map(_is_given, _container_statuses(pod)))
+        )
         return _first(_of_status(pod)) if given else None
     return _first((*_of_spec(pod), *_of_status(pod)))
 
@@ -95,7 +99,7 @@ def _are_plain(containers: tuple[Container, ...]) -> bool:
     return True
 
 
-def _told_of(pod: Pod) -> tuple[ContainerStatus, ...]:
+def _container_statuses(pod: Pod) -> tuple[ContainerStatus, ...]:
     return (*pod.status.container_statuses, *pod.status.init_container_statuses)
 
 
@@ -103,7 +107,7 @@ def _is_given(status: ContainerStatus) -> bool:
     return status.resources is not None or bool(status.allocated_resources)
 
 
-def _of_resources(field: str, resources: Resources | None) -> Iterator[tuple[str, Amounts]]:
+def _of_resources(field: str, resources: ResourceRequirements | None) -> Iterator[tuple[str, Amounts]]:
     if resources is not None:
         yield f"{field}.requests", resources.requests
         yield f"{field}.limits", resources.limits
@@ -120,26 +124,26 @@ def _of_spec(pod: Pod) -> Iterator[tuple[str, Amounts]]:
 
 def _of_status(pod: Pod) -> Iterator[tuple[str, Amounts]]:
     status = pod.status
-    for number, each in enumerate(_told_of(pod)):
+    for number, each in enumerate(_container_statuses(pod)):
         yield from _of_resources(f"status.containerStatuses[{number}].resources", each.resources)
         yield f"status.containerStatuses[{number}].allocatedResources", each.allocated_resources
     yield from _of_resources("status.resources", status.resources)
     yield "status.allocatedResources", status.allocated_resources
 
 
-def _of_node(found: Node | NodeClaim) -> Refusal | None:
+def _of_node(found: Node | NodeClaim) -> DecodeRefusal | None:
     return _first((("status.allocatable", found.status.allocatable), ("status.capacity", found.status.capacity)))
 
 
-def _of_claim(claim: PersistentVolumeClaim) -> Refusal | None:
+def _of_claim(claim: PersistentVolumeClaim) -> DecodeRefusal | None:
     return _first(_of_resources("spec.resources", claim.spec.resources))
 
 
-def _of_volume(volume: PersistentVolume) -> Refusal | None:
+def _of_volume(volume: PersistentVolume) -> DecodeRefusal | None:
     return _first((("spec.capacity", volume.spec.capacity),))
 
 
-def _of_workload(workload: Workload) -> Refusal | None:
+def _of_workload(workload: Workload) -> DecodeRefusal | None:
     template = workload.spec.template
     if template is None or _are_plain(template.spec.containers):
         return None
@@ -151,31 +155,31 @@ def _of_workload(workload: Workload) -> Refusal | None:
     return _first(places)
 
 
-def _of_whole(whole: Unstructured) -> Refusal | None:
+def _of_whole(whole: Unstructured) -> DecodeRefusal | None:
     for field, value in whole.rest.items():
         if refusal := why_unbounded(value, field):
             return refusal
     misshapen = why_misshapen(whole.rest.get("spec")) if whole.kind == "NodePool" else ""
-    return Refusal("Malformed", "spec", misshapen) if misshapen else None
+    return DecodeRefusal("Malformed", "spec", misshapen) if misshapen else None
 
 
-def _of_class(found: NodeClass) -> Refusal | None:
-    return why_unbounded(found.spec, "spec")
+def _of_class(node_class: NodeClass) -> DecodeRefusal | None:
+    return why_unbounded(node_class.spec, "spec")
 
 
-def why_unbounded(value: Any, field: str) -> Refusal | None:
+def why_unbounded(value: Any, field: str) -> DecodeRefusal | None:
     """Why JSON that is kept as it is cannot be: its depth, or a number that nobody can write again. No recursion."""
     left: list[tuple[Any, str, int]] = [(value, field, 1)]
     while left:
         found, place, level = left.pop()
         if level > MOST_LEVELS or found == TOO_DEEP:
-            return Refusal("Depth", field, f"is nested deeper than {MOST_LEVELS} levels")
+            return DecodeRefusal("Depth", field, f"is nested deeper than {MOST_LEVELS} levels")
         if isinstance(found, dict):
             left += [(each, place, level + 1) for each in found.values()]
         elif isinstance(found, list):
             left += [(each, place, level + 1) for each in found]
         elif isinstance(found, int | float) and not _LEAST_NUMBER <= found <= _MOST_NUMBER:
-            return Refusal("Number", place, "has a number beyond 64 bits")
+            return DecodeRefusal("Number", place, "has a number beyond 64 bits")
     return None
 
 

@@ -18,7 +18,7 @@ Code = Literal["Malformed", "Quantity", "Depth", "Number", "TooLarge"]
 ANY_POOL = "*"
 
 
-class Refusal(msgspec.Struct, frozen=True, gc=False):
+class DecodeRefusal(msgspec.Struct, frozen=True, gc=False):
     """Why an object cannot be understood."""
 
     code: Code
@@ -49,6 +49,6 @@ class SetAside(msgspec.Struct, frozen=True, gc=False, order=True, omit_defaults=
         return "/".join(part for part in (self.kind, self.namespace, self.name or "(without a name)") if part)
 
     @property
-    def refusal(self) -> Refusal:
+    def refusal(self) -> DecodeRefusal:
         """Why."""
-        return Refusal(self.code, self.field, self.detail)
+        return DecodeRefusal(self.code, self.field, self.detail)

@@ -26,7 +26,7 @@ def leaves_by(pod: Pod, longest_grace_seconds: int) -> Instant | None:
     if ends is None:
         return None
     given = pod.metadata.deletion_grace_period_seconds
-    given_ms = 1_000 * max(0, _asked_seconds(pod) if given is None else given)
+    given_ms = 1_000 * max(0, _requested_seconds(pod) if given is None else given)
     # A pod is not deleted before it is made, whatever the two times say.
     deleted = max(ends - given_ms, moment(pod.metadata.creation_timestamp) or 0)
     return Instant(min(ends, deleted + min(given_ms, 1_000 * longest_grace_seconds)))
@@ -39,7 +39,7 @@ def stuck_at(pod: Pod, node: Node, longest_grace_seconds: int) -> Instant | None
     unready = unready_since(node)
     if ends is None or unready is None:
         return None
-    waits_ms = 1_000 * max(0, min(_asked_seconds(pod), longest_grace_seconds)) + _AFTER_GRACE_MS
+    waits_ms = 1_000 * max(0, min(_requested_seconds(pod), longest_grace_seconds)) + _AFTER_GRACE_MS
     return later(max(ends, unready), waits_ms)
 
 
@@ -62,6 +62,6 @@ def is_silent(node: Node) -> bool:
     return any(each.type == "Ready" and each.status == "Unknown" for each in node.status.conditions)
 
 
-def _asked_seconds(pod: Pod) -> int:
-    asked = pod.spec.termination_grace_period_seconds
-    return _USUAL_GRACE_SECONDS if asked is None else asked
+def _requested_seconds(pod: Pod) -> int:
+    requested = pod.spec.termination_grace_period_seconds
+    return _USUAL_GRACE_SECONDS if requested is None else requested

@@ -3,7 +3,7 @@
 import msgspec
 
 from reconciler.model.cluster.metadata import LabelSelector, Metadata
-from reconciler.model.cluster.pod import Amounts, NodeSelector, Resources
+from reconciler.model.cluster.pod import Amounts, NodeSelector, ResourceRequirements
 from reconciler.model.cluster.pod_volume import Present
 
 STORAGE = "storage"
@@ -22,7 +22,7 @@ class VolumeClaimSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omi
     volume_mode: str = _FILESYSTEM
     volume_attributes_class_name: str = ""
     access_modes: tuple[str, ...] = ()
-    resources: Resources = Resources()
+    resources: ResourceRequirements = ResourceRequirements()
     selector: LabelSelector | None = None
 
 

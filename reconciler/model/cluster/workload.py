@@ -7,7 +7,7 @@ from reconciler.model.cluster.pod import PodSpec
 from reconciler.model.parsers import Int32, Int64
 
 
-class Template(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+class PodTemplate(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """The pods that it makes."""
 
     spec: PodSpec = PodSpec()
@@ -19,7 +19,7 @@ class WorkloadSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_d
     replicas: Int32 | None = None
     parallelism: Int32 | None = None
     completions: Int32 | None = None
-    template: Template | None = None
+    template: PodTemplate | None = None
 
 
 class WorkloadStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):

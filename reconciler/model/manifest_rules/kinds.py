@@ -12,7 +12,17 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.manifest_rules import smart_pod
-from reconciler.model.manifest_rules.shape import Entry, Fault, Fields, Map, Number, OneOf, Shape, Text, faults
+from reconciler.model.manifest_rules.shape import (
+    Fields,
+    ManifestFault,
+    ManifestField,
+    Map,
+    Number,
+    OneOf,
+    RestrictedText,
+    Shape,
+    faults,
+)
 
 _OBJECT = ("apiVersion", "kind", "metadata", "spec")
 
@@ -21,41 +31,41 @@ MOST_PRIORITY = 0
 
 PRIORITY_CLASS = Fields(
     (
-        Entry("apiVersion", OneOf(("scheduling.k8s.io/v1",)), required=True),
-        Entry("kind", OneOf(("PriorityClass",)), required=True),
-        Entry("metadata", Map(), required=True),
-        Entry("value", Number(most=MOST_PRIORITY), required=True),
-        Entry("globalDefault", OneOf((False,))),
-        Entry("description", Text()),
-        Entry("preemptionPolicy", OneOf(("Never", "PreemptLowerPriority"))),
+        ManifestField("apiVersion", OneOf(("scheduling.k8s.io/v1",)), required=True),
+        ManifestField("kind", OneOf(("PriorityClass",)), required=True),
+        ManifestField("metadata", Map(), required=True),
+        ManifestField("value", Number(most=MOST_PRIORITY), required=True),
+        ManifestField("globalDefault", OneOf((False,))),
+        ManifestField("description", RestrictedText()),
+        ManifestField("preemptionPolicy", OneOf(("Never", "PreemptLowerPriority"))),
     )
 )
 
 STATUSES = Fields(
     (
-        Entry("apiVersion", OneOf(("v1",)), required=True),
-        Entry("kind", OneOf(("ConfigMap",)), required=True),
-        Entry(
+        ManifestField("apiVersion", OneOf(("v1",)), required=True),
+        ManifestField("kind", OneOf(("ConfigMap",)), required=True),
+        ManifestField(
             "metadata",
             Fields(
                 (
-                    Entry("name", OneOf((names.STATUS_CONFIG_MAP,)), required=True),
-                    Entry("namespace", Text(), required=True),
+                    ManifestField("name", OneOf((names.STATUS_CONFIG_MAP,)), required=True),
+                    ManifestField("namespace", RestrictedText(), required=True),
                 )
             ),
             required=True,
         ),
-        Entry("data", Map()),
+        ManifestField("data", Map()),
     )
 )
 
 SMART_POD = Fields(
     (
-        Entry("apiVersion", OneOf(("v1",)), required=True),
-        Entry("kind", OneOf(("Pod",)), required=True),
-        Entry("metadata", smart_pod.METADATA, required=True),
-        Entry("spec", smart_pod.SPEC, required=True),
-        Entry("status", Map(), by_server=True),
+        ManifestField("apiVersion", OneOf(("v1",)), required=True),
+        ManifestField("kind", OneOf(("Pod",)), required=True),
+        ManifestField("metadata", smart_pod.METADATA, required=True),
+        ManifestField("spec", smart_pod.SPEC, required=True),
+        ManifestField("status", Map(), by_server=True),
     )
 )
 
@@ -89,32 +99,32 @@ _OWN: dict[str, ManifestKind] = {
 APPLIED: dict[str, ManifestKind] = YIELDED | SMART_PODS | _OWN
 
 
-def manifest_faults(manifest: Any) -> list[Fault]:
+def manifest_faults(manifest: Any) -> list[ManifestFault]:
     """Why a manifest may not be applied, whoever yields it; nothing where it may."""
     kind = manifest.get("kind") if isinstance(manifest, dict) else None
     known = APPLIED.get(kind) if isinstance(kind, str) else None
     if known is None:
-        told = f'is "{kind}", which is not applied' if kind else "is missing"
-        return [Fault(("kind",), told, f"write {' or '.join(APPLIED)}")]
+        text = f'is "{kind}", which is not applied' if kind else "is missing"
+        return [ManifestFault(("kind",), text, f"write {' or '.join(APPLIED)}")]
     found = []
     if manifest.get("apiVersion") != known.api_version:
-        told = f"of a {kind} is {known.api_version}"
-        found.append(Fault(("apiVersion",), told, f"write {known.api_version}"))
+        text = f"of a {kind} is {known.api_version}"
+        found.append(ManifestFault(("apiVersion",), text, f"write {known.api_version}"))
     extra = [name for name in manifest if name not in known.fields]
-    found += [Fault((name,), f"is no field of a {kind}", "take it out") for name in extra]
+    found += [ManifestFault((name,), f"is no field of a {kind}", "take it out") for name in extra]
     return found or [*faults(known.shape, manifest), *(_unlabelled(manifest) if kind in SMART_PODS else ())]
 
 
-def _unlabelled(pod: dict[str, Any]) -> Iterator[Fault]:
+def _unlabelled(pod: dict[str, Any]) -> Iterator[ManifestFault]:
     metadata = pod.get("metadata")
     labels = metadata.get("labels") if isinstance(metadata, dict) else None
     for key, value in smart_pod.LABELS:
         if not isinstance(labels, dict) or labels.get(key) != value:
-            yield Fault(("metadata", "labels", key), f"must be {value}", f'write {key}: "{value}"')
+            yield ManifestFault(("metadata", "labels", key), f"must be {value}", f'write {key}: "{value}"')
     namespace = metadata.get("namespace") if isinstance(metadata, dict) else None
     if namespace in smart_pod.RESERVED_NAMESPACES:
-        told = f"is {namespace}, which is not for smart pods"
-        yield Fault(("metadata", "namespace"), told, "leave spec.smartPods.namespace of the GpuPool out")
+        text = f"is {namespace}, which is not for smart pods"
+        yield ManifestFault(("metadata", "namespace"), text, "leave spec.smartPods.namespace of the GpuPool out")
 
 
 def why_not_applied(text: str) -> str:
@@ -125,5 +135,5 @@ def why_not_applied(text: str) -> str:
         return f"the manifest can't be read: {fault}"
     found = manifest_faults(manifest)
     if not found and not isinstance(manifest.get("metadata"), dict):
-        found = [Fault(("metadata",), "must be a map", "name the object")]
+        found = [ManifestFault(("metadata",), "must be a map", "name the object")]
     return ", ".join(f"{'.'.join(str(step) for step in each.path)} {each.sentence}" for each in found[:3])

@@ -13,7 +13,7 @@ Path = tuple[str | int, ...]
 Scalar = str | int | bool
 
 
-class Fault(msgspec.Struct, frozen=True):
+class ManifestFault(msgspec.Struct, frozen=True):
     """A value that may not be there."""
 
     path: Path
@@ -25,11 +25,11 @@ class Map(msgspec.Struct, frozen=True):
     """A map with any content."""
 
 
-class Items(msgspec.Struct, frozen=True):
+class AnyList(msgspec.Struct, frozen=True):
     """A list with any content."""
 
 
-class Text(msgspec.Struct, frozen=True):
+class RestrictedText(msgspec.Struct, frozen=True):
     """A text that does not begin like these."""
 
     refused: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class OneOf(msgspec.Struct, frozen=True):
     values: tuple[Scalar, ...]
 
 
-class Keys(msgspec.Struct, frozen=True):
+class TextMap(msgspec.Struct, frozen=True):
     """A map of texts with any keys but those that begin like these."""
 
     refused: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class Including(msgspec.Struct, frozen=True):
     value: str
 
 
-class Entry(msgspec.Struct, frozen=True):
+class ManifestField(msgspec.Struct, frozen=True):
     """A field of an object."""
 
     name: str
@@ -82,42 +82,42 @@ class Entry(msgspec.Struct, frozen=True):
 class Fields(msgspec.Struct, frozen=True):
     """An object with these fields and no others."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ManifestField, ...]
 
 
-Shape = Map | Items | Text | Number | Flag | OneOf | Keys | ListOf | Including | Fields
+Shape = Map | AnyList | RestrictedText | Number | Flag | OneOf | TextMap | ListOf | Including | Fields
 
 _TYPES: dict[type, tuple[type, str]] = {
     Map: (dict, "a map"),
-    Keys: (dict, "a map"),
+    TextMap: (dict, "a map"),
     Fields: (dict, "a map"),
-    Items: (list, "a list"),
+    AnyList: (list, "a list"),
     ListOf: (list, "a list"),
     Including: (list, "a list"),
-    Text: (str, "a text"),
+    RestrictedText: (str, "a text"),
     Number: (int, "an integer"),
     Flag: (bool, "true or false"),
 }
 
 
-def faults(shape: Shape, value: Any, path: Path = ()) -> Iterator[Fault]:
+def faults(shape: Shape, value: Any, path: Path = ()) -> Iterator[ManifestFault]:
     """What is not as the shape says, from the outside in."""
     if not isinstance(shape, OneOf) and not _is_of_type(shape, value):
         words = _TYPES[type(shape)][1]
-        yield Fault(path, f"must be {words}", f"write {words}")
+        yield ManifestFault(path, f"must be {words}", f"write {words}")
         return
     match shape:
         case Fields():
             yield from _of_fields(shape, value, path)
         case ListOf(item=item):
             if not value:
-                yield Fault(path, "is empty", "write at least one item")
+                yield ManifestFault(path, "is empty", "write at least one item")
             for number, each in enumerate(value):
                 yield from faults(item, each, (*path, number))
-        case Keys(refused=beginnings):
+        case TextMap(refused=beginnings):
             for key in value:
                 if str(key).startswith(beginnings):
-                    yield Fault((*path, key), "may not be set", "take it out")
+                    yield ManifestFault((*path, key), "may not be set", "take it out")
         case _:
             yield from _of_value(shape, value, path)
 
@@ -128,37 +128,37 @@ def _is_of_type(shape: Shape, value: Any) -> bool:
     return isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
 
 
-def _of_value(shape: Shape, value: Any, path: Path) -> Iterator[Fault]:
+def _of_value(shape: Shape, value: Any, path: Path) -> Iterator[ManifestFault]:
     match shape:
         case OneOf(values=values):
             if not any(type(value) is type(each) and value == each for each in values):
                 words = " or ".join(_written(each) for each in values)
-                yield Fault(path, f"is {_written(value)}, and must be {words}", f"write {words}")
-        case Text(refused=beginnings):
+                yield ManifestFault(path, f"is {_written(value)}, and must be {words}", f"write {words}")
+        case RestrictedText(refused=beginnings):
             if beginnings and value.startswith(beginnings):
-                yield Fault(path, f"is {_written(value)}, which is not for it", "name another one")
+                yield ManifestFault(path, f"is {_written(value)}, which is not for it", "name another one")
         case Number(least=least, most=most):
             if (least is not None and value < least) or (most is not None and value > most):
                 words = f"at least {least}" if most is None else f"at most {most}"
-                yield Fault(path, f"is {value}, and must be {words}", f"write a number that is {words}")
+                yield ManifestFault(path, f"is {value}, and must be {words}", f"write a number that is {words}")
         case Including(value=wanted):
             if wanted not in value:
-                yield Fault(path, f"lacks {wanted}", f"write [{wanted}]")
+                yield ManifestFault(path, f"lacks {wanted}", f"write [{wanted}]")
 
 
-def _of_fields(shape: Fields, value: dict[str, Any], path: Path) -> Iterator[Fault]:
+def _of_fields(shape: Fields, value: dict[str, Any], path: Path) -> Iterator[ManifestFault]:
     known = {each.name: each for each in shape.entries if not each.by_server}
     for name, inner in value.items():
         if name not in known:
-            yield Fault((*path, name), "is no field that it may have", "take it out")
+            yield ManifestFault((*path, name), "is no field that it may have", "take it out")
         else:
             yield from faults(known[name].shape, inner, (*path, name))
     for name, entry in known.items():
         if entry.required and name not in value:
-            yield Fault((*path, name), "is missing", f"write {_example(entry)}")
+            yield ManifestFault((*path, name), "is missing", f"write {_example(entry)}")
 
 
-def _example(entry: Entry) -> str:
+def _example(entry: ManifestField) -> str:
     """The field as it is to be written."""
     match entry.shape:
         case OneOf(values=values):

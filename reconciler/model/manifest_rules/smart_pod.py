@@ -6,17 +6,17 @@ team adds for scheduling, for its registry, and for people who look at the pod.
 
 from reconciler.model import names
 from reconciler.model.manifest_rules.shape import (
-    Entry,
+    AnyList,
     Fields,
     Flag,
     Including,
-    Items,
-    Keys,
     ListOf,
+    ManifestField,
     Map,
     Number,
     OneOf,
-    Text,
+    RestrictedText,
+    TextMap,
 )
 
 _NO, _YES = OneOf((False,)), OneOf((True,))
@@ -31,87 +31,87 @@ _RUNTIME_ANNOTATIONS = (
     "k8s.v1.cni.cncf.io/",
 )
 
-_SECCOMP = Fields((Entry("type", OneOf(("RuntimeDefault",)), required=True),))
+_SECCOMP = Fields((ManifestField("type", OneOf(("RuntimeDefault",)), required=True),))
 
 _USER = (
-    Entry("runAsUser", _SOMEBODY),
-    Entry("runAsGroup", _SOMEBODY),
+    ManifestField("runAsUser", _SOMEBODY),
+    ManifestField("runAsGroup", _SOMEBODY),
 )
 
 _POD_SECURITY = Fields(
     (
-        Entry("runAsNonRoot", _YES, required=True),
-        Entry("seccompProfile", _SECCOMP, required=True),
+        ManifestField("runAsNonRoot", _YES, required=True),
+        ManifestField("seccompProfile", _SECCOMP, required=True),
         *_USER,
-        Entry("fsGroup", _SOMEBODY),
-        Entry("fsGroupChangePolicy", Text()),
-        Entry("supplementalGroups", ListOf(_SOMEBODY)),
+        ManifestField("fsGroup", _SOMEBODY),
+        ManifestField("fsGroupChangePolicy", RestrictedText()),
+        ManifestField("supplementalGroups", ListOf(_SOMEBODY)),
     )
 )
 
 _CONTAINER_SECURITY = Fields(
     (
-        Entry("allowPrivilegeEscalation", _NO, required=True),
-        Entry("capabilities", Fields((Entry("drop", Including("ALL"), required=True),)), required=True),
-        Entry("privileged", _NO),
-        Entry("readOnlyRootFilesystem", Flag()),
-        Entry("runAsNonRoot", _YES),
-        Entry("seccompProfile", _SECCOMP),
+        ManifestField("allowPrivilegeEscalation", _NO, required=True),
+        ManifestField("capabilities", Fields((ManifestField("drop", Including("ALL"), required=True),)), required=True),
+        ManifestField("privileged", _NO),
+        ManifestField("readOnlyRootFilesystem", Flag()),
+        ManifestField("runAsNonRoot", _YES),
+        ManifestField("seccompProfile", _SECCOMP),
         *_USER,
     )
 )
 
 _CONTAINER = Fields(
     (
-        Entry("name", Text(), required=True),
-        Entry("image", Text(), required=True),
-        Entry("imagePullPolicy", OneOf(("Always", "IfNotPresent", "Never"))),
-        Entry("resources", Fields((Entry("requests", Map()), Entry("limits", Map())))),
-        Entry("securityContext", _CONTAINER_SECURITY, required=True),
-        Entry("terminationMessagePath", OneOf(("/dev/termination-log",))),
-        Entry("terminationMessagePolicy", OneOf(("File",))),
+        ManifestField("name", RestrictedText(), required=True),
+        ManifestField("image", RestrictedText(), required=True),
+        ManifestField("imagePullPolicy", OneOf(("Always", "IfNotPresent", "Never"))),
+        ManifestField("resources", Fields((ManifestField("requests", Map()), ManifestField("limits", Map())))),
+        ManifestField("securityContext", _CONTAINER_SECURITY, required=True),
+        ManifestField("terminationMessagePath", OneOf(("/dev/termination-log",))),
+        ManifestField("terminationMessagePolicy", OneOf(("File",))),
     )
 )
 
 SPEC = Fields(
     (
-        Entry("automountServiceAccountToken", _NO, required=True),
-        Entry("containers", ListOf(_CONTAINER), required=True),
-        Entry("securityContext", _POD_SECURITY, required=True),
-        Entry("activeDeadlineSeconds", Number(least=1)),
-        Entry("affinity", Map()),
-        Entry("enableServiceLinks", _NO),
-        Entry("imagePullSecrets", Items()),
-        Entry("nodeSelector", Map()),
-        Entry("priorityClassName", Text(refused=("system-",))),
-        Entry("restartPolicy", OneOf(("Never", "OnFailure", "Always"))),
-        Entry("schedulerName", Text()),
+        ManifestField("automountServiceAccountToken", _NO, required=True),
+        ManifestField("containers", ListOf(_CONTAINER), required=True),
+        ManifestField("securityContext", _POD_SECURITY, required=True),
+        ManifestField("activeDeadlineSeconds", Number(least=1)),
+        ManifestField("affinity", Map()),
+        ManifestField("enableServiceLinks", _NO),
+        ManifestField("imagePullSecrets", AnyList()),
+        ManifestField("nodeSelector", Map()),
+        ManifestField("priorityClassName", RestrictedText(refused=("system-",))),
+        ManifestField("restartPolicy", OneOf(("Never", "OnFailure", "Always"))),
+        ManifestField("schedulerName", RestrictedText()),
         # The namespace's own, which nobody grants anything.
-        Entry("serviceAccountName", OneOf(("default",))),
-        Entry("terminationGracePeriodSeconds", Number(least=0)),
-        Entry("tolerations", Items()),
-        Entry("topologySpreadConstraints", Items()),
-        Entry("dnsPolicy", OneOf(("ClusterFirst", "Default", "None"))),
-        Entry("serviceAccount", OneOf(("default",)), by_server=True),
-        Entry("preemptionPolicy", Text(), by_server=True),
-        Entry("priority", Number(most=1_000_000_000), by_server=True),
+        ManifestField("serviceAccountName", OneOf(("default",))),
+        ManifestField("terminationGracePeriodSeconds", Number(least=0)),
+        ManifestField("tolerations", AnyList()),
+        ManifestField("topologySpreadConstraints", AnyList()),
+        ManifestField("dnsPolicy", OneOf(("ClusterFirst", "Default", "None"))),
+        ManifestField("serviceAccount", OneOf(("default",)), by_server=True),
+        ManifestField("preemptionPolicy", RestrictedText(), by_server=True),
+        ManifestField("priority", Number(most=1_000_000_000), by_server=True),
     )
 )
 
 METADATA = Fields(
     (
-        Entry("name", Text(), required=True),
-        Entry("namespace", Text(), required=True),
-        Entry("labels", Map(), required=True),
-        Entry("annotations", Keys(refused=_RUNTIME_ANNOTATIONS)),
+        ManifestField("name", RestrictedText(), required=True),
+        ManifestField("namespace", RestrictedText(), required=True),
+        ManifestField("labels", Map(), required=True),
+        ManifestField("annotations", TextMap(refused=_RUNTIME_ANNOTATIONS)),
         *(
-            Entry(name, shape, by_server=True)
+            ManifestField(name, shape, by_server=True)
             for name, shape in (
-                ("uid", Text()),
-                ("creationTimestamp", Text()),
-                ("managedFields", Items()),
+                ("uid", RestrictedText()),
+                ("creationTimestamp", RestrictedText()),
+                ("managedFields", AnyList()),
                 ("generation", Number()),
-                ("resourceVersion", Text()),
+                ("resourceVersion", RestrictedText()),
             )
         ),
     )

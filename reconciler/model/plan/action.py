@@ -77,7 +77,7 @@ class Evict(Act, frozen=True, gc=False):
     gang: str = ""  # namespace and name of the gang with which the pod leaves
 
     @property
-    def asked(self) -> "Evict":
+    def api_request(self) -> "Evict":
         """What the API server is asked for, wherever the pods would go."""
         others = tuple([replace(each, destination="") for each in self.others])
         return replace(self, destination="", gang="", others=others)

@@ -66,7 +66,7 @@ class Share(msgspec.Struct, frozen=True, gc=False):
     is_paid_for: bool = False  # of a purchase: its machine runs already
 
 
-class Order(msgspec.Struct, frozen=True, gc=False, order=True):
+class MachineOrder(msgspec.Struct, frozen=True, gc=False, order=True):
     """Which machines come: for nodes that are bought, and how far that is, or for nodes that are replaced."""
 
     instance_type: str  # nothing where that is not known
@@ -100,7 +100,7 @@ class Consequence(msgspec.Struct, frozen=True, gc=False):
     unpriced: int = 0  # nodes without a declared price, or followed by some without: not in the money above
     homeless: tuple[Homeless, ...] = ()  # of the pods that must move, those that would fit nowhere
     shares: tuple[Share, ...] = ()  # what each node has in the sums, in the order of `nodes`
-    order: Order | None = None  # which machines come; None: none does, or replacements of the same sort
+    order: MachineOrder | None = None  # which machines come; None: none does, or replacements of the same sort
     serves: int = 0  # pods that nodes are bought for
 
     @property

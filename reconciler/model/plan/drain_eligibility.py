@@ -3,7 +3,7 @@
 import msgspec
 
 from reconciler.model.instant import Instant
-from reconciler.model.plan.memory import Tried
+from reconciler.model.plan.memory import FailedPlacement
 from reconciler.model.plan.reason import Reason
 
 
@@ -16,4 +16,4 @@ class DrainEligibility(msgspec.Struct, frozen=True, gc=False):
     reason: Reason
     is_candidate: bool = False
     since: Instant | None = None  # of a candidate: since when it is known to be one
-    tried: Tried | None = None  # of one that is none: when it was last found that its pods have no places
+    tried: FailedPlacement | None = None  # of one that is none: when it was last found that its pods have no places

@@ -3,7 +3,7 @@
 import msgspec
 
 from reconciler.model.cluster.observed import Observed
-from reconciler.model.cluster.observed_delta import Difference, Key, Replica, difference
+from reconciler.model.cluster.observed_delta import Key, ObservedDelta, Replica, difference
 from reconciler.model.desired import Desired
 from reconciler.model.plan.inputs import Inputs
 
@@ -31,11 +31,11 @@ class Succession:
         self._replica = Replica()
         self._desired: Desired | None = None
 
-    def take(self, told: Successor) -> Inputs:
+    def take(self, delta: Successor) -> Inputs:
         """The next inputs; what did not change stays the same object. Raises ValueError where the first is missing."""
-        desired = self._desired if told.same_policies else told.inputs.desired
+        desired = self._desired if delta.same_policies else delta.inputs.desired
         if desired is None:
             raise ValueError("the inputs before these are missing")
         self._desired = desired
-        observed = self._replica.take(Difference(told.inputs.observed, told.gone))
-        return msgspec.structs.replace(told.inputs, desired=desired, observed=observed)
+        observed = self._replica.take(ObservedDelta(delta.inputs.observed, delta.gone))
+        return msgspec.structs.replace(delta.inputs, desired=desired, observed=observed)

@@ -43,7 +43,7 @@ class Memory(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, sections=dict(sorted(others.items())))
 
 
-class Tried(msgspec.Struct, frozen=True, gc=False):
+class FailedPlacement(msgspec.Struct, frozen=True, gc=False):
     """A node for whose pods no places were found."""
 
     uid: str
@@ -58,4 +58,4 @@ class Hints(msgspec.Struct, frozen=True):
     # Name of the node that pods leave, or nothing -> key of their class -> name of a node, and how many of them find a
     # place there. Pods of a class are as good as each other.
     destinations: dict[str, dict[str, dict[str, int]]] = {}
-    tried: dict[str, Tried] = {}  # name of a node -> what came of it
+    tried: dict[str, FailedPlacement] = {}  # name of a node -> what came of it

@@ -10,7 +10,7 @@ from reconciler.model.plan.guard_verdict import GuardVerdict
 from reconciler.model.plan.memory import Hints, Memory
 from reconciler.model.plan.purchase import Purchase
 from reconciler.model.plan.size_evaluation import SizeEvaluation
-from reconciler.model.plan.trouble import Trouble
+from reconciler.model.plan.trouble import PlannerFailure
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -24,6 +24,6 @@ class Plan(msgspec.Struct, frozen=True):
     wake_at: Instant | None
     guarded: tuple[GuardVerdict, ...] = ()  # what each guard says to it, where it counted anything or is full
     sizes: tuple[SizeEvaluation, ...] = ()  # each NodeProvisioner that is not suspended, by order and name
-    troubles: tuple[Trouble, ...] = ()  # planners that raised, and for which pools
+    troubles: tuple[PlannerFailure, ...] = ()  # planners that raised, and for which pools
     weighed: tuple[DrainEligibility, ...] = ()  # each node of a pool that a DrainPolicy names, by name
     purchases: tuple[Purchase, ...] = ()  # nodes that pools are to get, by pool

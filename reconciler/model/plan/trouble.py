@@ -3,7 +3,7 @@
 import msgspec
 
 
-class Trouble(msgspec.Struct, frozen=True, gc=False, order=True):
+class PlannerFailure(msgspec.Struct, frozen=True, gc=False, order=True):
     """One exception."""
 
     planner: str

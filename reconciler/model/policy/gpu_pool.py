@@ -5,14 +5,25 @@ from typing import Annotated, Literal
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.fields import LABEL_KEY, LABEL_VALUE, NAME, NAMESPACE, Keys, MergeKey, Says, Shaped, Unit, Within
+from reconciler.model.fields import (
+    LABEL_KEY,
+    LABEL_VALUE,
+    NAME,
+    NAMESPACE,
+    KeyPattern,
+    MergeKey,
+    Says,
+    Shaped,
+    Unit,
+    Within,
+)
 from reconciler.model.quantity import Duration, Money, Quantity
 
 CapacityType = Literal["reserved", "on-demand", "spot"]
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 TEMPLATE = Shaped(r"^[A-Za-z0-9_][A-Za-z0-9_./-]*$", "a relative path")
 Resources = Annotated[
-    dict[str, Quantity], Keys(r"^[A-Za-z0-9./-]{1,317}$", "a resource name, such as cpu or nvidia.com/gpu")
+    dict[str, Quantity], KeyPattern(r"^[A-Za-z0-9./-]{1,317}$", "a resource name, such as cpu or nvidia.com/gpu")
 ]
 
 
@@ -46,7 +57,7 @@ class NodeClassRef(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     name: Annotated[str, Says("Name of the node class."), NAME]
 
 
-class Taint(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class PoolTaint(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """Keeps pods away that do not tolerate it."""
 
     key: Annotated[str, Says("Key of the taint."), Shaped(LABEL_KEY.pattern, LABEL_KEY.words)]
@@ -151,11 +162,11 @@ class GpuPool(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     annotations: Annotated[
         Annotated[dict[str, Annotated[str, Within(most=1024)]], LABEL_KEY], Says("Annotations of its nodes.")
     ] = msgspec.field(default_factory=dict)
-    taints: Annotated[list[Taint], Says("Taints of its nodes."), Within(most=50), MergeKey(("key", "effect"))] = (
+    taints: Annotated[list[PoolTaint], Says("Taints of its nodes."), Within(most=50), MergeKey(("key", "effect"))] = (
         msgspec.field(default_factory=list)
     )
     startup_taints: Annotated[
-        list[Taint],
+        list[PoolTaint],
         Says("Taints of new nodes that another program removes, such as Cilium; pods need not tolerate them."),
         Within(most=50),
         MergeKey(("key", "effect")),

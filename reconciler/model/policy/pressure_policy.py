@@ -4,10 +4,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from reconciler.model.fields import Keys, Refers, Says, Within
+from reconciler.model.fields import KeyPattern, Refers, Says, Within
 from reconciler.model.quantity import Percent, Quantity
 
-_RESOURCE = Keys(r"^[A-Za-z0-9./-]{1,317}$", "a resource name, such as cpu or memory")
+_RESOURCE = KeyPattern(r"^[A-Za-z0-9./-]{1,317}$", "a resource name, such as cpu or memory")
 
 
 class Pressure(msgspec.Struct, frozen=True, rename="camel", kw_only=True):

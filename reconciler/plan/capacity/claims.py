@@ -32,7 +32,7 @@ class ClaimDoubt(msgspec.Struct, frozen=True, gc=False):
     asked: int = 0  # GPUs that the pod asks its node for
 
 
-class Claims:
+class GpuClaimIndex:
     """As they were seen, against the pools as they are declared."""
 
     def __init__(self, observed: Observed, pools: Iterable[Declared[GpuPool]]) -> None:
@@ -73,22 +73,22 @@ class Claims:
     @cached_property
     def pools(self) -> Mapping[Key, frozenset[str]]:
         """By claim, the names of pools that have what it asks for; without claims that can't be read."""
-        found = {}
+        result = {}
         for key, spec in self._specs.items():
             devices = _devices(spec)
             if devices is not None:
                 named = spec.get("poolName")
-                found[key] = frozenset(
+                result[key] = frozenset(
                     each.name for each in self._pools if named in {None, each.name} and _has(each.spec.devices, devices)
                 )
-        return found
+        return result
 
 
-def _has(devices: Devices, asked: ClaimedDevices) -> bool:
+def _has(devices: Devices, claimed_devices: ClaimedDevices) -> bool:
     return (
-        asked.model in {None, devices.model}
-        and asked.count <= devices.count
-        and (asked.memory is None or asked.memory.milli <= devices.memory.milli)
+        claimed_devices.model in {None, devices.model}
+        and claimed_devices.count <= devices.count
+        and (claimed_devices.memory is None or claimed_devices.memory.milli <= devices.memory.milli)
     )
 
 

@@ -14,7 +14,7 @@ def title_of(gang: Gang) -> str:
     return "/".join(gang)
 
 
-class Gangs:
+class GangIndex:
     """By the GpuClaims as they were seen."""
 
     def __init__(self, observed: Observed) -> None:

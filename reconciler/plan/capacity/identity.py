@@ -11,7 +11,7 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Desired
 from reconciler.model.parsers import json_value
 from reconciler.model.policy.gpu_pool import SmartPods
-from reconciler.plan.capacity.request import COMPONENT, Request
+from reconciler.plan.capacity.request import COMPONENT, CapacityRequest
 
 
 class SmartPodIdentity:
@@ -27,7 +27,7 @@ class SmartPodIdentity:
         """Whether the pod was made as a smart pod, readable or not: no workload of anybody."""
         return is_labelled_as_smart(pod) and pod.metadata.namespace in self._namespaces
 
-    def request_of(self, pod: Pod) -> Request | None:
+    def request_of(self, pod: Pod) -> CapacityRequest | None:
         """What the smart pod asks for; None for a pod that does not prove to be a smart pod of a declared pool."""
         if not self.is_smart(pod):
             return None
@@ -42,13 +42,13 @@ def is_labelled_as_smart(pod: Pod) -> bool:
     return pod.metadata.labels.get(names.COMPONENT) == COMPONENT
 
 
-def request_by_name(pod: Pod) -> Request | None:
+def request_by_name(pod: Pod) -> CapacityRequest | None:
     """The request on a pod that bears all labels of a smart pod and the name that follows from the request; None for
     other pods. Of the namespace nothing is said."""
     labels = pod.metadata.labels
     if not is_labelled_as_smart(pod) or labels.get(names.MANAGED) != "true":
         return None
-    request = json_value(pod.metadata.annotations.original_request, Request)
+    request = json_value(pod.metadata.annotations.original_request, CapacityRequest)
     if request is None or request.pool != labels.get(names.POOL) or request.name != pod.name:
         return None
     return request

@@ -14,23 +14,23 @@ from reconciler.model.cluster.karpenter import NodeClaim
 MachinePhase = Literal["Created", "Launching", "Registering", "Ready", "Failed"]
 
 
-class _Rule(msgspec.Struct, frozen=True):
+class _PhaseRule(msgspec.Struct, frozen=True):
     phase: MachinePhase
-    told: str
+    text: str
     applies: Callable[[NodeClaim], bool]
 
 
 # First match wins; the last one always applies.
 RULES = (
-    _Rule("Failed", "is gone, or is being deleted", lambda claim: claim.metadata.leaving),
-    _Rule("Ready", "is Initialized: its node can be used", lambda claim: claim.says("Initialized")),
-    _Rule("Registering", "is Launched: its machine boots", lambda claim: claim.says("Launched")),
-    _Rule(
+    _PhaseRule("Failed", "is gone, or is being deleted", lambda claim: claim.metadata.leaving),
+    _PhaseRule("Ready", "is Initialized: its node can be used", lambda claim: claim.says("Initialized")),
+    _PhaseRule("Registering", "is Launched: its machine boots", lambda claim: claim.says("Launched")),
+    _PhaseRule(
         "Launching",
         "says of Launched that it is not, or not yet known",
         lambda claim: claim.condition("Launched") is not None,
     ),
-    _Rule("Created", "says nothing yet", lambda _: True),
+    _PhaseRule("Created", "says nothing yet", lambda _: True),
 )
 
 

@@ -38,10 +38,14 @@ def choices(pool: GpuPool, zones: Sequence[str]) -> list[LaunchOption]:
     """All ways, in the order in which they are tried."""
     types = [each.name for each in pool.instance_types]
     several = len(pool.capacity_types) > 1
-    found = [LaunchOption(each, kind if several else "") for kind in pool.capacity_types for each in types]
+    launch_options = [LaunchOption(each, kind if several else "") for kind in pool.capacity_types for each in types]
     if len(zones) > 1:
-        found += [LaunchOption(each.instance_type, each.capacity_type, zone) for zone in zones for each in tuple(found)]
-    return found
+        launch_options += [
+            LaunchOption(each.instance_type, each.capacity_type, zone)
+            for zone in zones
+            for each in tuple(launch_options)
+        ]
+    return launch_options
 
 
 def digest_of(pool: GpuPool) -> str:
@@ -50,9 +54,9 @@ def digest_of(pool: GpuPool) -> str:
     return sha256(msgspec.json.encode((*said, pool.limits), order="sorted")).hexdigest()[:12]
 
 
-def live(shortages: Iterable[Shortage], pool: str, asked: str, now: Instant) -> tuple[Shortage, ...]:
+def live(shortages: Iterable[Shortage], pool: str, requested: str, now: Instant) -> tuple[Shortage, ...]:
     """Those of a pool that still count."""
-    return tuple(each for each in shortages if each.pool == pool and each.asked == asked and each.until > now)
+    return tuple(each for each in shortages if each.pool == pool and each.asked == requested and each.until > now)
 
 
 class LaunchOptions(msgspec.Struct, frozen=True):

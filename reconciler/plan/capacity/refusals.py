@@ -77,17 +77,17 @@ class NotServed(msgspec.Struct, frozen=True, gc=False, tag=True):
 Why = NoRoom | NoStock | NoFit | NotServed | PolicySuspended
 
 
-class Refusal(msgspec.Struct, frozen=True, gc=False):
+class PoolRefusal(msgspec.Struct, frozen=True, gc=False):
     """One pool that can't serve a pod."""
 
     pool: str
     why: Why
 
 
-class Refusals(msgspec.Struct, frozen=True, gc=False):
+class PoolRefusals(msgspec.Struct, frozen=True, gc=False):
     """All pools that can't serve a pod; of none, no GpuPool is declared."""
 
-    first: tuple[Refusal, ...] = ()  # of the first few pools
+    first: tuple[PoolRefusal, ...] = ()  # of the first few pools
     more: int = 0  # pools that can't serve it either
 
 

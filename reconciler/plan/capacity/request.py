@@ -15,7 +15,7 @@ _DIGITS = 12
 _LONGEST_MODEL = 63 - len("smart-gpu-scheduler--") - _DIGITS
 
 
-class Request(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class CapacityRequest(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Serialized into the annotation gpu.scheduling/original-request."""
 
     key: str  # the same for the same demand, however often it is asked for

@@ -10,14 +10,14 @@ from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.plan.capacity.identity import SmartPodIdentity
-from reconciler.plan.capacity.request import TAG, Request, tag_of
+from reconciler.plan.capacity.request import TAG, CapacityRequest, tag_of
 
 
 class Requested(msgspec.Struct, frozen=True, gc=False):
     """One smart pod, and the machine that was bought for it."""
 
     pod: Pod
-    request: Request
+    request: CapacityRequest
     claim: NodeClaim | None = None  # that Karpenter bought for it
     node: Node | None = None  # of that claim, whether the scheduler has bound it there or not yet; or that it runs on
 
@@ -60,7 +60,7 @@ class Requests:
     @cached_property
     def by_pool(self) -> Mapping[str, tuple[Requested, ...]]:
         """Those that prove to be ours, by name."""
-        found: dict[str, list[tuple[Pod, Request]]] = {}
+        found: dict[str, list[tuple[Pod, CapacityRequest]]] = {}
         for pod in self.smart_pods:
             request = self._identity.request_of(pod)
             if request is not None:
@@ -78,7 +78,7 @@ class Requests:
         """The names of NodeClaims that were bought for a smart pod which waits for them or runs there."""
         return frozenset(each.claim.name for each in self.of(pool) if each.claim is not None and each.uses_its_machine)
 
-    def _requested(self, pool: str, there: Iterable[tuple[Pod, Request]]) -> Iterable[Requested]:
+    def _requested(self, pool: str, there: Iterable[tuple[Pod, CapacityRequest]]) -> Iterable[Requested]:
         tagged = self._tagged(pool)
         for pod, request in there:
             # A smart pod of the same name may have been there before: its machine is another's by now.
@@ -91,12 +91,12 @@ class Requests:
     def _tagged(self, pool: str) -> dict[str, list[NodeClaim]]:
         """Claims by each label that they are to be without. One that is going is as good as gone: Karpenter buys
         another for as long as the smart pod waits."""
-        found: dict[str, list[NodeClaim]] = {}
+        node_claims: dict[str, list[NodeClaim]] = {}
         for claim in self._fleet.claims_of(pool):
             for each in () if claim.metadata.leaving else claim.spec.requirements:
                 if each.key.startswith(TAG):
-                    found.setdefault(each.key, []).append(claim)
-        return found
+                    node_claims.setdefault(each.key, []).append(claim)
+        return node_claims
 
 
 def _progress(claim: NodeClaim) -> tuple[bool, bool, str]:

@@ -19,7 +19,7 @@ from reconciler.plan.recent_evictions import owner_of
 HOLDS_MS = 60_000
 
 
-class Promise(msgspec.Struct, frozen=True, gc=False):
+class PodReservation(msgspec.Struct, frozen=True, gc=False):
     """A pod that waits, whom it comes after, and where it is to go."""
 
     pod: Pod
@@ -29,20 +29,22 @@ class Promise(msgspec.Struct, frozen=True, gc=False):
     until: Instant
 
 
-def promises(inputs: Inputs, waiting: Iterable[Pod]) -> list[Promise]:
+def promises(inputs: Inputs, waiting: Iterable[Pod]) -> list[PodReservation]:
     """Each eviction has one successor, the first by name."""
     by_owner: defaultdict[str, list[Evicted]] = defaultdict(list)
     for each in inputs.memory.drained.evicted:
         if each.owner and each.home and each.at <= inputs.now < each.at + HOLDS_MS:
             by_owner[each.owner].append(each)
-    found = []
+    pod_reservations = []
     for pod in sorted(waiting, key=lambda each: (each.metadata.namespace, each.name)) if by_owner else ():
         evicted = by_owner.get(owner_of(pod), [])
         before = next((each for each in evicted if _came_after(pod, each)), None)
         if before is not None:
             evicted.remove(before)
-            found.append(Promise(pod, before.uid, before.node, before.home, later(before.at, HOLDS_MS)))
-    return found
+            pod_reservations.append(
+                PodReservation(pod, before.uid, before.node, before.home, later(before.at, HOLDS_MS))
+            )
+    return pod_reservations
 
 
 def _came_after(pod: Pod, evicted: Evicted) -> bool:

@@ -7,11 +7,13 @@ from reconciler.fleet.snapshot.rejections import NodesOfKind, Rejections
 _MOST_KINDS = 4  # that are named of one predicate
 
 
-def ruled_out_words(found: Rejections) -> str:
+def ruled_out_words(rejections: Rejections) -> str:
     """resources on 12 of a100 p4d.24xlarge and 1 of l4 g6.12xlarge, selection on 3 of l4 g6.12xlarge."""
-    by = sorted(found.by, key=lambda each: each.predicate)
+    by = sorted(rejections.by, key=lambda each: each.predicate)
     parts = [f"{each.predicate} on {_kinds_words(each.kinds)}" for each in by]
-    return ", ".join([*parts, *([f"not beside the others on {_kinds_words(found.free)}"] if found.free else [])])
+    return ", ".join(
+        [*parts, *([f"not beside the others on {_kinds_words(rejections.free)}"] if rejections.free else [])]
+    )
 
 
 def _kinds_words(kinds: Sequence[NodesOfKind]) -> str:

@@ -7,7 +7,7 @@ import msgspec
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
 from reconciler.model.plan.action import Ref
-from reconciler.plan.capacity.refusals import Bar, ClaimTrouble, Refusals
+from reconciler.plan.capacity.refusals import Bar, ClaimTrouble, PoolRefusals
 
 WaitsFor = Literal[
     "scheduler",  # a node that stays has room
@@ -32,15 +32,15 @@ WaitsFor = Literal[
 NAMELESS = Ref("", "", "")  # what has no name yet, and what is no object
 
 
-class Waits(msgspec.Struct, frozen=True, gc=False):
+class PodWait(msgspec.Struct, frozen=True, gc=False):
     """One pod."""
 
     pod: Pod
-    what: WaitsFor
+    waits_for: WaitsFor
     pool: str = ""
     awaited: Ref = NAMELESS  # the node, smart pod, machine or claim that it waits for
     gang: str = ""  # that can't be served as a whole
     bar: Bar | None = None  # why the pool may not be asked
     trouble: ClaimTrouble | None = None  # of its claim
     until: Instant | None = None
-    refusals: Refusals = Refusals()  # why no pool can serve it
+    refusals: PoolRefusals = PoolRefusals()  # why no pool can serve it

@@ -5,17 +5,17 @@ import msgspec
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.plan.capacity_limit import CapacityLimit
 from reconciler.plan.capacity.offerings import LaunchOption, LaunchOptions
-from reconciler.plan.capacity.wait_times import Waits
+from reconciler.plan.capacity.wait_times import PodWait
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class WantedNode(msgspec.Struct, frozen=True):
     """One node."""
 
     choice: LaunchOption
     labels: dict[str, str]  # that it will have
     memory: str  # that pods may ask for there, as Kubernetes writes it
     pods: tuple[Pod, ...] = ()  # none where it is for minSize or warmNodes
-    is_seen: bool = False  # Karpenter sees one of these pods, and buys of its own accord
+    is_visible: bool = False  # Karpenter sees one of these pods, and buys of its own accord
 
 
 class Unmet(msgspec.Struct, frozen=True):
@@ -24,7 +24,7 @@ class Unmet(msgspec.Struct, frozen=True):
     pool: str
     outlook: LaunchOptions
     pods: tuple[Pod, ...] = ()
-    wanted: tuple[Wanted, ...] = ()  # nodes for some of these pods: for the others it is not known which they need
+    wanted: tuple[WantedNode, ...] = ()  # nodes for some of these pods: for the others it is not known which they need
     min_size: int = 0  # nodes that minSize lacks
     warm: int = 0  # nodes that warmNodes lacks
 
@@ -38,7 +38,7 @@ class Limited(msgspec.Struct, frozen=True):
     warm: int = 0  # nodes that warmNodes lacks
 
 
-class Place(msgspec.Struct, frozen=True, gc=False):
+class NodeWithRoom(msgspec.Struct, frozen=True, gc=False):
     """A node that stays, can be used, and has room for a pod."""
 
     node: str
@@ -48,11 +48,11 @@ class Place(msgspec.Struct, frozen=True, gc=False):
 class CapacityAnswer(msgspec.Struct, frozen=True):
     """What there is for those who wait."""
 
-    places: dict[str, Place] = {}  # of pods behind our gate, by uid
+    places: dict[str, NodeWithRoom] = {}  # of pods behind our gate, by uid
     schedulable: frozenset[str] = frozenset()  # uids of pods without a gate that find a place on nodes as they are
     unfit: frozenset[str] = frozenset()  # smart pods whose node has come, and takes none of those it was for
     used: frozenset[str] = frozenset()  # smart pods without a node yet that somebody waits for
     unmet: tuple[Unmet, ...] = ()
     limited: tuple[Limited, ...] = ()
     asked: dict[str, str] = {}  # uid of a pod -> the pool in which a machine is on its way for it by a smart pod
-    waits: tuple[Waits, ...] = ()  # what each pod without a place waits for
+    waits: tuple[PodWait, ...] = ()  # what each pod without a place waits for

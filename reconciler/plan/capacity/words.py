@@ -21,8 +21,8 @@ from reconciler.plan.capacity.refusals import (
     PolicySuspended,
     PoolFrozen,
     PoolObserved,
-    Refusal,
-    Refusals,
+    PoolRefusal,
+    PoolRefusals,
     Unserved,
     Why,
 )
@@ -65,11 +65,11 @@ def bar_words(bar: Bar) -> str:
         case PolicySuspended(policy=policy):
             return f"{policy.title} is suspended"
         case PoolFrozen(freeze=freeze):
-            return f"{freeze.what} is frozen {freeze.told}"
+            return f"{freeze.scope_text} is frozen {freeze.until_text}"
         case NodePoolAbsent(node_pool=node_pool):
             return f"{node_pool.title} does not exist yet"
         case PoolObserved(observation=observation):
-            return observation.told
+            return observation.causes_text
 
 
 def why_words(why: Why) -> str:
@@ -87,12 +87,12 @@ def why_words(why: Why) -> str:
             return bar_words(why)
 
 
-def refusal_words(refusal: Refusal) -> str:
+def refusal_words(refusal: PoolRefusal) -> str:
     """a100: limits.nodes 16 of GpuPool/a100 allows no more nodes."""
     return f"{refusal.pool}: {why_words(refusal.why)}"
 
 
-def refusals_words(refusals: Refusals) -> str:
+def refusals_words(refusals: PoolRefusals) -> str:
     """Why each pool can't serve the pod."""
     parts = [refusal_words(each) for each in refusals.first]
     if refusals.more:
@@ -119,8 +119,8 @@ WORDS: Mapping[type, Callable[[Any], str]] = {
     LaunchOption: choice_words,
     CapacityLimit: limit_words,
     **dict.fromkeys((PolicySuspended, PoolFrozen, NodePoolAbsent, PoolObserved), bar_words),
-    Refusal: refusal_words,
-    Refusals: refusals_words,
+    PoolRefusal: refusal_words,
+    PoolRefusals: refusals_words,
     **dict.fromkeys((ClaimUnusable, ClaimUnseen), claim_words),
     Unread: unread_words,
 }

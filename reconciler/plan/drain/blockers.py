@@ -63,12 +63,12 @@ _SYSTEM = "kube-system"
 _MAKE_ANEW = frozenset({(kind, version) for own, kind in WATCHED for version in (own, "")})
 
 
-class Asked(msgspec.Struct, frozen=True):
+class PodToEvict(msgspec.Struct, frozen=True):
     """A pod that is to leave a node."""
 
-    site: DrainContext
+    context: DrainContext
     remaining: Remaining
-    seen: DrainNode
+    drain_node: DrainNode
     pod: Pod
 
     @property
@@ -80,20 +80,27 @@ class Asked(msgspec.Struct, frozen=True):
         return self.pod.metadata.annotations.safe_to_evict == "true"
 
 
-class _Line(msgspec.Struct, frozen=True):
+class _BlockerRule(msgspec.Struct, frozen=True):
     concerns: Callable[[Pod], bool]  # whether it could ever apply to such a pod, by what the pod alone says
-    facts: Callable[[Asked], Facts | None]  # None: it does not apply
+    facts: Callable[[PodToEvict], Facts | None]  # None: it does not apply
 
 
-def _if(code: type[PodBlocker], applies: Callable[[Asked], bool]) -> Callable[[Asked], Facts | None]:
-    return lambda asked: code(pod=asked.ref, node=asked.seen.name) if applies(asked) else None
+def _if(code: type[PodBlocker], applies: Callable[[PodToEvict], bool]) -> Callable[[PodToEvict], Facts | None]:
+    return lambda pod_to_evict: (
+        code(pod=pod_to_evict.ref, node=pod_to_evict.drain_node.name) if applies(pod_to_evict) else None
+    )
 
 
-def _claim(asked: Asked) -> Facts | None:
-    doubt = asked.site.claims.why_unknown(asked.pod)
+def _claim(pod_to_evict: PodToEvict) -> Facts | None:
+    doubt = pod_to_evict.context.claims.why_unknown(pod_to_evict.pod)
     if doubt is None:
         return None
-    return PodOfClaim(pod=asked.ref, node=asked.seen.name, claim=asked.pod.metadata.annotations.claim, why=doubt)
+    return PodOfClaim(
+        pod=pod_to_evict.ref,
+        node=pod_to_evict.drain_node.name,
+        claim=pod_to_evict.pod.metadata.annotations.claim,
+        why=doubt,
+    )
 
 
 def custom_controller(pod: Pod) -> OwnerReference | None:
@@ -109,11 +116,13 @@ def _has_no_known_maker(pod: Pod) -> bool:
     return owner is None or (owner.kind, owner.api_version) not in _MAKE_ANEW
 
 
-def _custom_controller(asked: Asked) -> Facts | None:
-    owner = None if asked.is_safe else custom_controller(asked.pod)
+def _custom_controller(pod_to_evict: PodToEvict) -> Facts | None:
+    owner = None if pod_to_evict.is_safe else custom_controller(pod_to_evict.pod)
     if owner is None:
         return None
-    return PodOfCustomController(pod=asked.ref, node=asked.seen.name, controller=Ref(owner.kind, "", owner.name))
+    return PodOfCustomController(
+        pod=pod_to_evict.ref, node=pod_to_evict.drain_node.name, controller=Ref(owner.kind, "", owner.name)
+    )
 
 
 def _local(pod: Pod) -> Volume | None:
@@ -129,46 +138,56 @@ def _spared(pod: Pod) -> frozenset[str]:
     return frozenset(each.strip() for each in written.split(",")) if written else frozenset()
 
 
-def _local_storage(asked: Asked) -> Facts | None:
-    volume = None if asked.is_safe else _local(asked.pod)
+def _local_storage(pod_to_evict: PodToEvict) -> Facts | None:
+    volume = None if pod_to_evict.is_safe else _local(pod_to_evict.pod)
     if volume is None:
         return None
-    return PodWithLocalStorage(pod=asked.ref, node=asked.seen.name, volume=volume.name)
+    return PodWithLocalStorage(pod=pod_to_evict.ref, node=pod_to_evict.drain_node.name, volume=volume.name)
 
 
-def _of_the_system(asked: Asked) -> Facts | None:
+def _of_the_system(pod_to_evict: PodToEvict) -> Facts | None:
     """Without a budget, and younger than the policy wants. One without a creation time is never known to be older."""
-    if asked.pod.metadata.namespace != _SYSTEM or asked.is_safe or asked.remaining.budgets_of(asked.pod):
+    if (
+        pod_to_evict.pod.metadata.namespace != _SYSTEM
+        or pod_to_evict.is_safe
+        or pod_to_evict.remaining.budgets_of(pod_to_evict.pod)
+    ):
         return None
-    created = moment(asked.pod.metadata.creation_timestamp)
+    created = moment(pod_to_evict.pod.metadata.creation_timestamp)
     if created is None:
-        return SystemPod(pod=asked.ref, node=asked.seen.name, time=None)
-    until = later(created, asked.seen.policy.spec.system_pod_timeout.milliseconds)
-    if until <= asked.site.now:
+        return SystemPod(pod=pod_to_evict.ref, node=pod_to_evict.drain_node.name, time=None)
+    until = later(created, pod_to_evict.drain_node.policy.spec.system_pod_timeout.milliseconds)
+    if until <= pod_to_evict.context.now:
         return None
-    asked.site.wakes.append(until)
-    return SystemPod(pod=asked.ref, node=asked.seen.name, time=until)
+    pod_to_evict.context.wakes.append(until)
+    return SystemPod(pod=pod_to_evict.ref, node=pod_to_evict.drain_node.name, time=until)
 
 
-def _not_to_be_disrupted(asked: Asked) -> Facts | None:
-    until = eviction.stays_until(asked.pod)
-    if until <= asked.site.now:
+def _not_to_be_disrupted(pod_to_evict: PodToEvict) -> Facts | None:
+    until = eviction.stays_until(pod_to_evict.pod)
+    if until <= pod_to_evict.context.now:
         return None
     if until != eviction.FOREVER:
-        asked.site.wakes.append(until)
-    return PodDoNotDisrupt(pod=asked.ref, node=asked.seen.name)
+        pod_to_evict.context.wakes.append(until)
+    return PodDoNotDisrupt(pod=pod_to_evict.ref, node=pod_to_evict.drain_node.name)
 
 
-def _controller_gone(asked: Asked) -> Facts | None:
-    owner = asked.pod.metadata.controller
-    if owner is None or asked.is_safe or not asked.site.controllers.is_gone(asked.pod.metadata.namespace, owner):
+def _controller_gone(pod_to_evict: PodToEvict) -> Facts | None:
+    owner = pod_to_evict.pod.metadata.controller
+    if (
+        owner is None
+        or pod_to_evict.is_safe
+        or not pod_to_evict.context.controllers.is_gone(pod_to_evict.pod.metadata.namespace, owner)
+    ):
         return None
-    return PodControllerGone(pod=asked.ref, node=asked.seen.name, controller=Ref(owner.kind, "", owner.name))
+    return PodControllerGone(
+        pod=pod_to_evict.ref, node=pod_to_evict.drain_node.name, controller=Ref(owner.kind, "", owner.name)
+    )
 
 
-def _place_unknown(asked: Asked) -> Facts | None:
-    told = asked.site.why_it_stays(asked.pod)
-    return PodPlaceUnknown(pod=asked.ref, node=asked.seen.name, why=told) if told else None
+def _place_unknown(pod_to_evict: PodToEvict) -> Facts | None:
+    obstacle = pod_to_evict.context.why_it_stays(pod_to_evict.pod)
+    return PodPlaceUnknown(pod=pod_to_evict.ref, node=pod_to_evict.drain_node.name, why=obstacle) if obstacle else None
 
 
 def _is_annotated(pod: Pod) -> bool:
@@ -176,22 +195,31 @@ def _is_annotated(pod: Pod) -> bool:
 
 
 _LINES = (
-    _Line(_is_annotated, _if(PodRunsToCompletion, lambda asked: asked.pod.runs_to_completion)),
-    _Line(_is_annotated, _not_to_be_disrupted),
-    _Line(_is_annotated, _if(PodNotSafeToEvict, lambda asked: asked.pod.metadata.annotations.safe_to_evict == "false")),
-    _Line(is_labelled_as_smart, _if(SmartPodStays, lambda asked: asked.site.draft.identity.is_smart(asked.pod))),
-    _Line(_is_annotated, _claim),
-    _Line(
-        _has_no_known_maker,
-        _if(PodWithoutController, lambda asked: asked.pod.metadata.controller is None and not asked.is_safe),
+    _BlockerRule(_is_annotated, _if(PodRunsToCompletion, lambda pod_to_evict: pod_to_evict.pod.runs_to_completion)),
+    _BlockerRule(_is_annotated, _not_to_be_disrupted),
+    _BlockerRule(
+        _is_annotated,
+        _if(PodNotSafeToEvict, lambda pod_to_evict: pod_to_evict.pod.metadata.annotations.safe_to_evict == "false"),
     ),
-    _Line(_has_no_known_maker, _custom_controller),
+    _BlockerRule(
+        is_labelled_as_smart,
+        _if(SmartPodStays, lambda pod_to_evict: pod_to_evict.context.draft.identity.is_smart(pod_to_evict.pod)),
+    ),
+    _BlockerRule(_is_annotated, _claim),
+    _BlockerRule(
+        _has_no_known_maker,
+        _if(
+            PodWithoutController,
+            lambda pod_to_evict: pod_to_evict.pod.metadata.controller is None and not pod_to_evict.is_safe,
+        ),
+    ),
+    _BlockerRule(_has_no_known_maker, _custom_controller),
     # Asked of all controllers of a node's pods at once (Moving.controllers), not of each pod.
-    _Line(lambda _: False, _controller_gone),
-    _Line(lambda pod: _local(pod) is not None, _local_storage),
-    _Line(lambda pod: pod.metadata.namespace == _SYSTEM, _of_the_system),
+    _BlockerRule(lambda _: False, _controller_gone),
+    _BlockerRule(lambda pod: _local(pod) is not None, _local_storage),
+    _BlockerRule(lambda pod: pod.metadata.namespace == _SYSTEM, _of_the_system),
     # What may concern any pod is asked of its class, beside this table.
-    _Line(lambda _: False, _place_unknown),
+    _BlockerRule(lambda _: False, _place_unknown),
 )
 
 _CONCERNING = tuple(dict.fromkeys(each.concerns for each in _LINES))
@@ -225,15 +253,15 @@ def is_plain(pod: Pod) -> bool:
     return True
 
 
-def blocker(site: DrainContext, remaining: Remaining, seen: DrainNode, pod: Pod) -> Reason | None:
+def blocker(context: DrainContext, remaining: Remaining, drain_node: DrainNode, pod: Pod) -> Reason | None:
     """What keeps it; nothing when it may be asked to leave now."""
-    asked = Asked(site, remaining, seen, pod)
+    pod_to_evict = PodToEvict(context, remaining, drain_node, pod)
     for line in _LINES:
-        facts = line.facts(asked)
+        facts = line.facts(pod_to_evict)
         if facts is not None:
-            return seen.reason(facts)
+            return drain_node.reason(facts)
     case = remaining.why_not(pod)
     if case is None:
         return None
     budgets = tuple([ref_of_budget(each) for each in remaining.budgets_of(pod)])
-    return seen.reason(_OF_BUDGETS[case](pod=asked.ref, node=seen.name, budgets=budgets))
+    return drain_node.reason(_OF_BUDGETS[case](pod=pod_to_evict.ref, node=drain_node.name, budgets=budgets))

@@ -22,7 +22,7 @@ from reconciler.model.plan.reason import Facts, Reason
 from reconciler.model.plan.refs import node_ref, pod_ref
 from reconciler.model.policy.drain_policy import DrainPolicy
 from reconciler.model.policy.gpu_pool import GpuPool
-from reconciler.plan.capacity.claims import Claims
+from reconciler.plan.capacity.claims import GpuClaimIndex
 from reconciler.plan.containment import planning_for
 from reconciler.plan.draft import Draft, leaves_after
 from reconciler.plan.drain.marks import DrainTaint, candidate_mark, draining_mark
@@ -94,13 +94,13 @@ class DrainContext:
         return self.inputs.memory.drained
 
     @cached_property
-    def asked_before(self) -> frozenset[str]:
+    def evicted_uids(self) -> frozenset[str]:
         """Uids of the pods that are remembered as asked to leave."""
         return frozenset(each.uid for each in self.memory.evicted)
 
     @cached_property
     def said(self) -> Said:
-        return self.fleet.what_if.part(Said)
+        return self.fleet.snapshot.part(Said)
 
     @cached_property
     def freezes(self) -> Freezes:
@@ -108,15 +108,15 @@ class DrainContext:
 
     @cached_property
     def budgets(self) -> PodBudgets:
-        return self.fleet.what_if.part(BudgetsSeen).of(self.inputs.observed.budgets)
+        return self.fleet.snapshot.part(BudgetsSeen).of(self.inputs.observed.budgets)
 
     @cached_property
     def controllers(self) -> Controllers:
-        return self.fleet.what_if.part(ControllersSeen).of(self.inputs.observed)
+        return self.fleet.snapshot.part(ControllersSeen).of(self.inputs.observed)
 
     @cached_property
-    def claims(self) -> Claims:
-        return Claims(self.inputs.observed, self.inputs.desired.pools)
+    def claims(self) -> GpuClaimIndex:
+        return GpuClaimIndex(self.inputs.observed, self.inputs.desired.pools)
 
     @cached_property
     def policies(self) -> list[Declared[DrainPolicy]]:
@@ -128,16 +128,16 @@ class DrainContext:
         return {each.name: each for each in self.inputs.desired.pools}
 
     @cached_property
-    def seen(self) -> list[DrainNode]:
+    def drain_nodes(self) -> list[DrainNode]:
         """The nodes of pools that are named, those that are being deleted left out; by name."""
-        return sorted(self._seen(), key=lambda each: each.name)
+        return sorted(self._list_drain_nodes(), key=lambda each: each.name)
 
-    def _seen(self) -> Iterator[DrainNode]:
-        imagined, looked_at = by_node(self.inputs), self.fleet.what_if.part(LookedAt)
+    def _list_drain_nodes(self) -> Iterator[DrainNode]:
+        imagined, looked_at = by_node(self.inputs), self.fleet.snapshot.part(LookedAt)
         for pool, policy in self.policy_of.items():
             with planning_for(pool):
                 nodes = self.fleet.pool(pool).nodes
-                if imagined and pool in self._only_told:
+                if imagined and pool in self._report_only_pools:
                     for facts in nodes:
                         taints = imagined.get((facts.name, facts.node.metadata.uid))
                         yield _looked_at(facts, policy, as_imagined(facts.node, taints) if taints else facts.node)
@@ -146,59 +146,59 @@ class DrainContext:
 
     @cached_property
     def by_name(self) -> Mapping[str, DrainNode]:
-        return {each.name: each for each in self.seen}
+        return {each.name: each for each in self.drain_nodes}
 
     @cached_property
     def draining(self) -> Mapping[str, DrainNode]:
         """By name, those that really bear our hard taint, and that are ours to go on with: nobody else has them."""
-        return {each.name: each for each in self.seen if each.draining is not None and not self.is_others(each)}
+        return {each.name: each for each in self.drain_nodes if each.draining is not None and not self.is_others(each)}
 
     @cached_property
-    def _only_told(self) -> frozenset[str]:
+    def _report_only_pools(self) -> frozenset[str]:
         """Pools of which all is told, and nothing done."""
         return frozenset(pool for pool in self.policy_of if observes(self.inputs, pool))
 
-    def is_empty(self, seen: DrainNode) -> bool:
+    def is_empty(self, drain_node: DrainNode) -> bool:
         """Whether no pod on the node counts, and none of its GPUs is lent."""
-        return is_empty(self.fleet, seen.node)
+        return is_empty(self.fleet, drain_node.node)
 
-    def is_only_told(self, seen: DrainNode) -> bool:
+    def is_report_only(self, drain_node: DrainNode) -> bool:
         """Whether nothing is done to it, since its pool is only observed."""
-        return seen.pool in self._only_told
+        return drain_node.pool in self._report_only_pools
 
-    def is_others(self, seen: DrainNode) -> bool:
+    def is_others(self, drain_node: DrainNode) -> bool:
         """Whether nobody here may write to it: somebody else has it in hand, or its pool is only observed."""
-        return self.is_only_told(seen) or untouchable(seen.node) is not None
+        return self.is_report_only(drain_node) or untouchable(drain_node.node) is not None
 
     def why_it_stays(self, pod: Pod) -> Obstacle | None:
         """Why it can't be told where such a pod would fit."""
-        return self.why_such_stay(self.fleet.what_if.classes.of(pod))
+        return self.why_such_stay(self.fleet.snapshot.classes.of(pod))
 
     def why_such_stay(self, pod_class: PodClass) -> Obstacle | None:
         """The same of a class; found once."""
         if pod_class not in self._staying:
-            self._staying[pod_class] = why_it_stays(pod_class, self.fleet.what_if)
+            self._staying[pod_class] = why_it_stays(pod_class, self.fleet.snapshot)
         return self._staying[pod_class]
 
     def is_claimed(self, subject: Ref) -> bool:
         """Whether another planner acts on it in this plan."""
         return bool(self.draft.claimed_by(subject))
 
-    def is_taken(self, seen: DrainNode) -> bool:
+    def is_taken(self, drain_node: DrainNode) -> bool:
         """The same of a node."""
-        return self.draft.has_claims and self.is_claimed(node_ref(seen.node))
+        return self.draft.has_claims and self.is_claimed(node_ref(drain_node.node))
 
-    def is_going_after_plan(self, seen: DrainNode) -> bool:
+    def leaves_after_plan(self, drain_node: DrainNode) -> bool:
         """Whether the node is on its way out once the actions of earlier planners are done, or would be done in a
         pool that is only observed."""
-        act = self.draft.act_on(node_ref(seen.node)) if self.draft.has_claims else None
-        return leaves_after(act, seen.node)
+        act = self.draft.act_on(node_ref(drain_node.node)) if self.draft.has_claims else None
+        return leaves_after(act, drain_node.node)
 
-    def act(self, seen: DrainNode, act: Action | Hold, why: Reason) -> Decision:
-        return Decision(PLANNER, node_ref(seen.node), act, why, seen.pool)
+    def act(self, drain_node: DrainNode, act: Action | Hold, why: Reason) -> Decision:
+        return Decision(PLANNER, node_ref(drain_node.node), act, why, drain_node.pool)
 
-    def act_on(self, pod: Pod, seen: DrainNode, act: Action | Hold, why: Reason) -> Decision:
-        return Decision(PLANNER, pod_ref(pod), act, why, seen.pool)
+    def act_on(self, pod: Pod, drain_node: DrainNode, act: Action | Hold, why: Reason) -> Decision:
+        return Decision(PLANNER, pod_ref(pod), act, why, drain_node.pool)
 
     def hold(self, policy: Declared[DrainPolicy], why: Reason, until: Instant | None = None) -> Decision:
         """Of the policy itself."""

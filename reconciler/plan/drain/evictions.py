@@ -45,12 +45,12 @@ from reconciler.plan.drain.codes.emptying import (
     PodWaitsItsTurn,
 )
 from reconciler.plan.drain.context import PATIENCE_MS, DrainContext, DrainNode
-from reconciler.plan.drain.eviction.checkpoints import as_told, saving, told_of, why_evicted
+from reconciler.plan.drain.eviction.checkpoints import notice_of, notice_precondition, saving, why_evicted
 from reconciler.plan.drain.eviction.concurrent import SettingOut
 from reconciler.plan.drain.eviction.grace import grace_of
-from reconciler.plan.drain.eviction.pace import Pacing
+from reconciler.plan.drain.eviction.pace import EvictionPace
 from reconciler.plan.drain.eviction.successors import Successors
-from reconciler.plan.drain.gangs.eviction import GangsLeaving, asked_by
+from reconciler.plan.drain.gangs.eviction import GangsLeaving, evicted_uids
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.nodes.lost import why_lost
 from reconciler.plan.drain.placement import Rehomed
@@ -60,180 +60,186 @@ from reconciler.plan.nodes.ownership import opt_out
 EMPTY_FOR_MS = 60_000
 
 
-class Emptying:
+class DrainEvictions:
     """Owner of what is left of budgets while one plan asks pods to leave, and of which nodes were found empty."""
 
-    def __init__(self, site: DrainContext, rehomed: Rehomed, members: Members) -> None:
-        self._site, self._rehomed = site, rehomed
-        self._remaining = Remaining(site.budgets)
-        self._pacing = Pacing(Successors(site), SettingOut(site, rehomed.on_their_way))
-        self._gangs = GangsLeaving(site, members, self._remaining, self._pacing)
-        self._needed = NeededAgain(site, rehomed)
-        self._told: dict[str, Decision] = {}  # by uid, of pods that save their work, or had time to
-        self._before = {(each.node, each.uid): each for each in site.memory.emptied}
+    def __init__(self, context: DrainContext, rehomed: Rehomed, members: Members) -> None:
+        self._context, self._rehomed = context, rehomed
+        self._remaining = Remaining(context.budgets)
+        self._pacing = EvictionPace(Successors(context), SettingOut(context, rehomed.on_their_way))
+        self._gangs = GangsLeaving(context, members, self._remaining, self._pacing)
+        self._needed = NeededAgain(context, rehomed)
+        self._decisions: dict[str, Decision] = {}  # by uid, of pods that save their work, or had time to
+        self._before = {(each.node, each.uid): each for each in context.memory.emptied}
         self.emptied: list[Emptied] = []
         self.wakes: list[Instant] = []  # when nodes are given up
 
     def decide(self, waits: frozenset[str]) -> Iterator[Decision]:
         """Of all nodes but those. What is decided of a whole gang is told once."""
-        ours = [each for each in self._site.draining.values() if each.name not in waits and self._is_ours(each)]
+        ours = [each for each in self._context.draining.values() if each.name not in waits and self._is_ours(each)]
         released = self._released(ours)
         in_hand = [each for each in ours if each.name not in released]
         self._gangs.decide(self._rehomed.homes, waits | released.keys())
         self._go_on(in_hand)
-        told: set[Ref] = set()
+        refs: set[Ref] = set()
         for each in (*released.values(), *self._of_nodes(in_hand), *self._gangs.elsewhere):
-            if each.subject not in told:
-                told.add(each.subject)
+            if each.subject not in refs:
+                refs.add(each.subject)
                 yield each
 
     def _released(self, ours: list[DrainNode]) -> dict[str, Decision]:
         """Nodes that opted out since their drain began, or that nobody can empty, by name: the taint comes off, and
         nothing else is evicted."""
-        found = {}
-        for seen in ours:
-            opted_out, mark = opt_out(seen.node, self._site.now), seen.draining
-            reason = opted_out.reason if opted_out is not None else why_lost(self._site, seen)
+        decisions = {}
+        for drain_node in ours:
+            opted_out, mark = opt_out(drain_node.node, self._context.now), drain_node.draining
+            reason = opted_out.reason if opted_out is not None else why_lost(self._context, drain_node)
             if reason is not None and mark is not None:
-                found[seen.name] = self._site.act(seen, mark.off, reason)
-        return found
+                decisions[drain_node.name] = self._context.act(drain_node, mark.off, reason)
+        return decisions
 
     def _of_nodes(self, in_hand: list[DrainNode]) -> Iterator[Decision]:
-        for seen in in_hand:
-            with planning_for(seen.pool):
-                yield from self._of_node(seen)
+        for drain_node in in_hand:
+            with planning_for(drain_node.pool):
+                yield from self._of_node(drain_node)
 
-    def _of_node(self, seen: DrainNode) -> Iterator[Decision]:
-        mark = seen.draining
+    def _of_node(self, drain_node: DrainNode) -> Iterator[Decision]:
+        mark = drain_node.draining
         if mark is not None and mark.since is None:
-            facts = DrainMarkUnreadable(key=mark.key, node=seen.name, value=mark.value)
-            yield self._site.act(seen, mark.off, seen.reason(facts))
-        elif pods := self._counting(seen):
-            yield from self._busy(seen, pods)
+            facts = DrainMarkUnreadable(key=mark.key, node=drain_node.name, value=mark.value)
+            yield self._context.act(drain_node, mark.off, drain_node.reason(facts))
+        elif pods := self._counting(drain_node):
+            yield from self._busy(drain_node, pods)
         else:
-            yield from self._empty(seen)
+            yield from self._empty(drain_node)
 
-    def _is_ours(self, seen: DrainNode) -> bool:
-        return not self._site.is_claimed(node_ref(seen.node))
+    def _is_ours(self, drain_node: DrainNode) -> bool:
+        return not self._context.is_claimed(node_ref(drain_node.node))
 
-    def _counting(self, seen: DrainNode) -> list[Pod]:
+    def _counting(self, drain_node: DrainNode) -> list[Pod]:
         """Pods that are waited for. Those that nobody will end are not; Karpenter does not wait for them either."""
-        counting = [pod for pod in self._site.fleet.pods_on(seen.name) if pod.counts]
-        if seen.is_ready:
+        counting = [pod for pod in self._context.fleet.pods_on(drain_node.name) if pod.counts]
+        if drain_node.is_ready:
             return counting
-        longest = seen.longest_grace_seconds
-        self.wakes += [at for pod in counting if (at := stuck_at(pod, seen.node, longest)) is not None]
-        return [pod for pod in counting if not is_stuck(pod, seen.node, self._site.now, longest)]
+        longest = drain_node.longest_grace_seconds
+        self.wakes += [at for pod in counting if (at := stuck_at(pod, drain_node.node, longest)) is not None]
+        return [pod for pod in counting if not is_stuck(pod, drain_node.node, self._context.now, longest)]
 
     def _go_on(self, in_hand: list[DrainNode]) -> None:
         """Those that were told before draw on their budgets first."""
-        told = {pod.node for pod in self._site.fleet.occupancy.told}
-        for seen in (each for each in in_hand if each.name in told):
-            for pod in self._counting(seen):
-                if moves(pod) and not self._gangs.of(pod) and told_of(self._site, seen, pod) is not None:
-                    self._told[pod.metadata.uid] = self._asked(seen, pod)
+        notified = {pod.node for pod in self._context.fleet.occupancy.notified_pods}
+        for drain_node in (each for each in in_hand if each.name in notified):
+            for pod in self._counting(drain_node):
+                if moves(pod) and not self._gangs.of(pod) and notice_of(self._context, drain_node, pod) is not None:
+                    self._decisions[pod.metadata.uid] = self._evict(drain_node, pod)
 
-    def _busy(self, seen: DrainNode, pods: list[Pod]) -> Iterator[Decision]:
+    def _busy(self, drain_node: DrainNode, pods: list[Pod]) -> Iterator[Decision]:
         staying = sorted(filter(stays, pods), key=self._pacing.setting_out.rank)
-        free = [pod for pod in staying if not self._site.is_claimed(pod_ref(pod))]
-        asked = [self._decided(pod) or self._asked(seen, pod) for pod in free]
-        holds = [each for each in asked if isinstance(each.act, Hold)]
-        ends = self._ends(seen, pods)
+        free = [pod for pod in staying if not self._context.is_claimed(pod_ref(pod))]
+        decisions = [self._decided(pod) or self._evict(drain_node, pod) for pod in free]
+        holds = [each for each in decisions if isinstance(each.act, Hold)]
+        ends = self._ends(drain_node, pods)
         self.wakes.append(ends)
-        goes_on = any(not self._site.asked_before.issuperset(asked_by(each)) for each in asked)
+        goes_on = any(not self._context.evicted_uids.issuperset(evicted_uids(each)) for each in decisions)
         goes_on = goes_on or any(isinstance(each.reason.facts, PodWaitsItsTurn) for each in holds)
         # Whom we would ask may be held by a guard, plan after plan: once more as long, and no longer.
-        gives_up_at = later(ends, patience_ms(seen))
+        gives_up_at = later(ends, patience_ms(drain_node))
         self.wakes.append(gives_up_at)
-        if ends <= self._site.now and not (goes_on and self._site.now < gives_up_at):
-            yield self._given_back(seen, holds)
+        if ends <= self._context.now and not (goes_on and self._context.now < gives_up_at):
+            yield self._given_back(drain_node, holds)
             return
-        yield from asked
-        if not asked:
-            yield self._site.act(seen, Hold(ends), seen.reason(PodLeaves(pods=len(pods), node=seen.name)))
+        yield from decisions
+        if not decisions:
+            yield self._context.act(
+                drain_node, Hold(ends), drain_node.reason(PodLeaves(pods=len(pods), node=drain_node.name))
+            )
 
     def _decided(self, pod: Pod) -> Decision | None:
-        return self._gangs.of(pod) or self._told.get(pod.metadata.uid)
+        return self._gangs.of(pod) or self._decisions.get(pod.metadata.uid)
 
-    def _asked(self, seen: DrainNode, pod: Pod) -> Decision:
-        site = self._site
-        if found := blocker(site, self._remaining, seen, pod):
-            return site.act_on(pod, seen, Hold(), found)
+    def _evict(self, drain_node: DrainNode, pod: Pod) -> Decision:
+        context = self._context
+        if reason := blocker(context, self._remaining, drain_node, pod):
+            return context.act_on(pod, drain_node, Hold(), reason)
         home = self._rehomed.homes.get(pod.metadata.uid)
         if home is None:
             ruled_out = self._rehomed.unplaced.get(pod.metadata.uid)
-            unplaced = PodWithoutPlace(pod=pod_ref(pod), node=seen.name, ruled_out=ruled_out)
-            return site.act_on(pod, seen, Hold(), seen.reason(unplaced))
-        if waits := self._pacing.successors.why_not(seen, pod):
-            return site.act_on(pod, seen, Hold(), waits)
+            unplaced = PodWithoutPlace(pod=pod_ref(pod), node=drain_node.name, ruled_out=ruled_out)
+            return context.act_on(pod, drain_node, Hold(), drain_node.reason(unplaced))
+        if waits := self._pacing.successors.why_not(drain_node, pod):
+            return context.act_on(pod, drain_node, Hold(), waits)
         if not self._pacing.setting_out.may(pod):
             others = self._pacing.setting_out.count
-            turn = PodWaitsItsTurn(pod=pod_ref(pod), node=seen.name, others=others)
-            return site.act_on(pod, seen, Hold(), seen.reason(turn))
+            pod_waits_its_turn = PodWaitsItsTurn(pod=pod_ref(pod), node=drain_node.name, others=others)
+            return context.act_on(pod, drain_node, Hold(), drain_node.reason(pod_waits_its_turn))
         self._remaining.take(pod)
-        self._pacing.asked(pod)
-        saves = saving(site, seen, pod)
-        evict = Evict(grace_seconds=grace_of(seen, pod), presumes=as_told(pod), destination=home)
-        return saves or site.act_on(pod, seen, evict, why_evicted(site, seen, pod, home))
+        self._pacing.note_eviction(pod)
+        saves = saving(context, drain_node, pod)
+        evict = Evict(grace_seconds=grace_of(drain_node, pod), presumes=notice_precondition(pod), destination=home)
+        return saves or context.act_on(pod, drain_node, evict, why_evicted(context, drain_node, pod, home))
 
-    def _ends(self, seen: DrainNode, pods: list[Pod]) -> Instant:
+    def _ends(self, drain_node: DrainNode, pods: list[Pod]) -> Instant:
         """When it is given up, by the last sign that it goes on. To tell pods again and again is none."""
-        signs = [seen.draining_since or self._site.now, *self._evicted_at.get(seen.name, ())]
+        signs = [drain_node.draining_since or self._context.now, *self._evicted_at.get(drain_node.name, ())]
         # A grace that is longer than the policy allows is no sign that the drain goes on.
-        leaving = (pod for pod in pods if pod.metadata.leaving and not marks.came_late(pod, seen.draining))
-        signs += [leaves_by(pod, seen.longest_grace_seconds) or Instant(0) for pod in leaving]
-        ends = max(signs) + patience_ms(seen)
-        told = [each for pod in pods if (each := told_of(self._site, seen, pod)) is not None]
-        saved = [each.evict_at + patience_ms(seen) for each in told if each.asked_at <= ends]
+        leaving = (pod for pod in pods if pod.metadata.leaving and not marks.came_late(pod, drain_node.draining))
+        signs += [leaves_by(pod, drain_node.longest_grace_seconds) or Instant(0) for pod in leaving]
+        ends = max(signs) + patience_ms(drain_node)
+        notices = [each for pod in pods if (each := notice_of(self._context, drain_node, pod)) is not None]
+        saved = [each.evict_at + patience_ms(drain_node) for each in notices if each.notified_at <= ends]
         return Instant(max([ends, *saved]))
 
     @cached_property
     def _evicted_at(self) -> dict[str, list[Instant]]:
-        found: dict[str, list[Instant]] = {}
-        for each in self._site.memory.evicted:
+        instants: dict[str, list[Instant]] = {}
+        for each in self._context.memory.evicted:
             if not each.is_late:
-                found.setdefault(each.node, []).append(each.first)
-        return found
+                instants.setdefault(each.node, []).append(each.first)
+        return instants
 
-    def _given_back(self, seen: DrainNode, holds: list[Decision]) -> Decision:
-        mark = seen.draining
+    def _given_back(self, drain_node: DrainNode, holds: list[Decision]) -> Decision:
+        mark = drain_node.draining
         if mark is None:
             raise TypeError("only what is drained is given back")
         why = holds[0].reason if holds else Reason(EvictedPodsStay())
-        facts = GivenBack(node=seen.name, minutes=patience_ms(seen) // 60_000, why=why)
-        return self._site.act(seen, mark.off, seen.reason(facts))
+        facts = GivenBack(node=drain_node.name, minutes=patience_ms(drain_node) // 60_000, why=why)
+        return self._context.act(drain_node, mark.off, drain_node.reason(facts))
 
-    def _empty(self, seen: DrainNode) -> Iterator[Decision]:
+    def _empty(self, drain_node: DrainNode) -> Iterator[Decision]:
         """Nothing that counts is left."""
-        site, node, mark = self._site, seen.node, seen.draining
-        if mark is not None and (kept := self._needed.why_kept(seen)):
-            yield site.act(seen, mark.off, kept)
+        context, node, mark = self._context, drain_node.node, drain_node.draining
+        if mark is not None and (kept := self._needed.why_kept(drain_node)):
+            yield context.act(drain_node, mark.off, kept)
             return
-        known = self._before.get((seen.name, node.metadata.uid)) or Emptied(seen.name, node.metadata.uid, site.now)
+        known = self._before.get((drain_node.name, node.metadata.uid)) or Emptied(
+            drain_node.name, node.metadata.uid, context.now
+        )
         self.emptied.append(known)
-        yield from self._daemons(seen)
+        yield from self._daemons(drain_node)
         at = later(known.since, EMPTY_FOR_MS)
-        if at > site.now:
-            yield site.act(seen, Hold(at), seen.reason(EmptiedNodeWaits(node=seen.name, time=at)))
-        elif gpus := site.fleet.lent.get(seen.name, 0):
-            yield site.act(seen, Hold(), seen.reason(GpusLent(gpus=gpus, node=seen.name)))
+        if at > context.now:
+            yield context.act(drain_node, Hold(at), drain_node.reason(EmptiedNodeWaits(node=drain_node.name, time=at)))
+        elif gpus := context.fleet.lent.get(drain_node.name, 0):
+            yield context.act(drain_node, Hold(), drain_node.reason(GpusLent(gpus=gpus, node=drain_node.name)))
         else:
-            longest = seen.longest_grace_seconds
+            longest = drain_node.longest_grace_seconds
             version = node.metadata.resource_version
             presumes = Preconditions(resource_version=version, empty=True, longest_grace_seconds=longest)
-            yield site.act(seen, Delete(presumes=presumes), seen.reason(DrainedNodeDeleted(node=seen.name)))
+            yield context.act(
+                drain_node, Delete(presumes=presumes), drain_node.reason(DrainedNodeDeleted(node=drain_node.name))
+            )
 
-    def _daemons(self, seen: DrainNode) -> Iterator[Decision]:
-        for pod in self._site.fleet.pods_on(seen.name):
+    def _daemons(self, drain_node: DrainNode) -> Iterator[Decision]:
+        for pod in self._context.fleet.pods_on(drain_node.name):
             if pod.is_finished or pod.metadata.leaving or not pod.is_daemon:
                 continue
-            is_kept = stays_until(pod) > self._site.now or _says_that_it_stays(pod)
+            is_kept = stays_until(pod) > self._context.now or _says_that_it_stays(pod)
             if is_kept or tolerated(_TAINT, pod.spec.tolerations) or self._remaining.why_not(pod) is not None:
                 continue
-            if not self._site.is_claimed(pod_ref(pod)):
+            if not self._context.is_claimed(pod_ref(pod)):
                 self._remaining.take(pod)
-                reason = seen.reason(DaemonPodEvicted(pod=pod_ref(pod), node=seen.name))
-                yield self._site.act_on(pod, seen, Evict(grace_seconds=grace_of(seen, pod)), reason)
+                reason = drain_node.reason(DaemonPodEvicted(pod=pod_ref(pod), node=drain_node.name))
+                yield self._context.act_on(pod, drain_node, Evict(grace_seconds=grace_of(drain_node, pod)), reason)
 
 
 def _says_that_it_stays(daemon: Pod) -> bool:
@@ -245,6 +251,6 @@ def _says_that_it_stays(daemon: Pod) -> bool:
 _TAINT = NodeTaint(names.DRAINING, marks.HARD)
 
 
-def patience_ms(seen: DrainNode) -> int:
+def patience_ms(drain_node: DrainNode) -> int:
     """For how long nothing may go on."""
-    return 1_000 * seen.longest_grace_seconds + PATIENCE_MS
+    return 1_000 * drain_node.longest_grace_seconds + PATIENCE_MS

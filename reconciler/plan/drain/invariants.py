@@ -6,20 +6,20 @@ from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.plan.action import Evict
 from reconciler.plan.drain.reasons import PLANNER
-from reconciler.plan.feature.invariant import Case, Invariant
+from reconciler.plan.feature.invariant import Invariant, InvariantInput
 
 _MOVING = frozenset({"nodes", "pods", "poddisruptionbudgets.policy"})
 
 
-def _evicted_astray(case: Case) -> Iterator[str]:
+def _evicted_astray(case: InvariantInput) -> Iterator[str]:
     drained = [each for each in case.acted if each.decision.planner == PLANNER and isinstance(each.act, Evict)]
     pods = {each.metadata.uid: each for each in case.inputs.observed.pods} if drained else {}
     begun = {each.uid for each in case.inputs.memory.drained.evicted} if drained else set()
     for each in drained:
-        asked = [pods.get(ref.uid) for ref in each.decision.refs]
-        if None in asked:
+        requested = [pods.get(ref.uid) for ref in each.decision.refs]
+        if None in requested:
             yield f"{each.title}, which is not there, or leaves with one that is not"
-        on = [case.fleet.node(pod.node) for pod in asked if pod is not None]
+        on = [case.fleet.node(pod.node) for pod in requested if pod is not None]
         # Where one node is emptied a whole gang leaves; and what was asked once is asked again wherever it is.
         if each.decision.subject.uid not in begun and not any(map(_is_kept_from_others, on)):
             yield f"{each.title}, on Node/{on[0].name if on and on[0] else '?'}"
@@ -30,7 +30,7 @@ def _is_kept_from_others(node: Node | None) -> bool:
     return mark is not None and mark.effect != "PreferNoSchedule"
 
 
-def _evicted_unseen(case: Case) -> Iterator[str]:
+def _evicted_unseen(case: InvariantInput) -> Iterator[str]:
     missing = {each.kind for each in case.inputs.observed.unread} & _MOVING
     for each in case.acted:
         if isinstance(each.act, Evict) and missing:

@@ -32,7 +32,7 @@ from reconciler.plan.guards.observing import observes
 from reconciler.plan.nodes.ownership import closed_nodes
 
 
-class Budget(msgspec.Struct, frozen=True, gc=False):
+class PoolDrainBudget(msgspec.Struct, frozen=True, gc=False):
     """Of one pool."""
 
     provisioner: Ref
@@ -41,29 +41,31 @@ class Budget(msgspec.Struct, frozen=True, gc=False):
     leaving: int
     floor: Floor
 
-    def floor_for(self, seen: DrainNode) -> Floor:
+    def floor_for(self, drain_node: DrainNode) -> Floor:
         """How many nodes must stay for such a node to go, and why."""
-        return self.floor if seen.is_ready else replace(self.floor, nodes=self.min_size, by="minSize")
+        return self.floor if drain_node.is_ready else replace(self.floor, nodes=self.min_size, by="minSize")
 
-    def left(self, seen: DrainNode) -> int:
+    def left(self, drain_node: DrainNode) -> int:
         """How many more may go, such a node among them."""
-        return max(0, self.size - self.leaving - self.floor_for(seen).nodes)
+        return max(0, self.size - self.leaving - self.floor_for(drain_node).nodes)
 
 
-def budgets_of(site: DrainContext) -> dict[str, Budget]:
+def budgets_of(context: DrainContext) -> dict[str, PoolDrainBudget]:
     """By pool; those that nobody scales are left out."""
-    wishes = site.provisioner_of
+    wishes = context.provisioner_of
     leaving: dict[str, int] = {}
-    for each in site.seen if wishes else ():
-        leaving[each.pool] = leaving.get(each.pool, 0) + site.is_going_after_plan(each)
-    return {pool: _budget(site, pool, wishes[pool], leaving.get(pool, 0)) for pool in site.policy_of if pool in wishes}
+    for each in context.drain_nodes if wishes else ():
+        leaving[each.pool] = leaving.get(each.pool, 0) + context.leaves_after_plan(each)
+    return {
+        pool: _budget(context, pool, wishes[pool], leaving.get(pool, 0)) for pool in context.policy_of if pool in wishes
+    }
 
 
-def _budget(site: DrainContext, pool: str, wish: Declared[NodeProvisioner], leaving: int) -> Budget:
-    seen = site.fleet.pool(pool)
-    gpus, fewest = (seen.gpus_used, seen.gpus_total), _fewest(seen.sorts)
-    floor = floor_of(wish.spec, len(seen.nodes), gpus, fewest, closed_nodes(seen))
-    return Budget(Ref("NodeProvisioner", "", wish.name), wish.spec.min_size, len(seen.nodes), leaving, floor)
+def _budget(context: DrainContext, pool: str, wish: Declared[NodeProvisioner], leaving: int) -> PoolDrainBudget:
+    totals = context.fleet.pool(pool)
+    gpus, fewest = (totals.gpus_used, totals.gpus_total), _fewest(totals.sorts)
+    floor = floor_of(wish.spec, len(totals.nodes), gpus, fewest, closed_nodes(totals))
+    return PoolDrainBudget(Ref("NodeProvisioner", "", wish.name), wish.spec.min_size, len(totals.nodes), leaving, floor)
 
 
 def floor_of(wish: NodeProvisioner, size: int, gpus: tuple[int, int], gpus_per_node: int, closed: int = 0) -> Floor:
@@ -96,25 +98,27 @@ class Slots:
     """Owner of how many nodes may begin to leave now: of each policy in its pools, and of all at most as many as the
     largest limit of any policy. What scaling deletes takes a slot, and waits for none."""
 
-    def __init__(self, site: DrainContext) -> None:
-        self.draining: dict[str, int] = dict.fromkeys((each.name for each in site.policies), 0)
+    def __init__(self, context: DrainContext) -> None:
+        self.draining: dict[str, int] = dict.fromkeys((each.name for each in context.policies), 0)
         self.leaving: dict[str, int] = dict.fromkeys(self.draining, 0)
         # By policy and whether pods move, until a node takes a slot.
         self._full: dict[tuple[str, bool], Facts | None] = {}
-        self._site = site
-        self._most_drained = max((each.spec.max_drain_parallelism for each in site.policies), default=0)
-        self._most_leaving = max((each.spec.max_scale_down_parallelism for each in site.policies), default=0)
-        drained, counting = site.draining, site.fleet.occupancy.counting
-        leaving = set(_leaving_now(site)) | {each.name for each in site.seen if _is_taken_now(site, each)}
-        for name, policy in _policies_of(site, leaving | drained.keys()):
+        self._context = context
+        self._most_drained = max((each.spec.max_drain_parallelism for each in context.policies), default=0)
+        self._most_leaving = max((each.spec.max_scale_down_parallelism for each in context.policies), default=0)
+        drained, counting = context.draining, context.fleet.occupancy.counting
+        leaving = set(_leaving_now(context)) | {
+            each.name for each in context.drain_nodes if _is_taken_now(context, each)
+        }
+        for name, policy in _policies_of(context, leaving | drained.keys()):
             self.leaving[policy] += 1
             self.draining[policy] += name in drained and counting[name] > 0
 
-    def why_none(self, seen: DrainNode) -> Facts | None:
+    def why_none(self, drain_node: DrainNode) -> Facts | None:
         """The limit that is reached; None where there is a slot. An empty node needs no slot of a drain."""
-        key = seen.policy.name, not self._site.is_empty(seen)
+        key = drain_node.policy.name, not self._context.is_empty(drain_node)
         if key not in self._full:
-            self._full[key] = self._why_full(seen.policy, drains=key[1])
+            self._full[key] = self._why_full(drain_node.policy, drains=key[1])
         return self._full[key]
 
     def both_taken(self, policy: Declared[DrainPolicy], waiting: int) -> Throttled | None:
@@ -123,7 +127,7 @@ class Slots:
         spec, name = policy.spec, policy.name
         leaving = (self.leaving[name], spec.max_scale_down_parallelism), (self._all(self.leaving), self._most_leaving)
         draining = (self.draining[name], spec.max_drain_parallelism), (self._all(self.draining), self._most_drained)
-        leave, drain = (next((each for each in told if each[0] >= each[1]), None) for told in (leaving, draining))
+        leave, drain = (next((each for each in pairs if each[0] >= each[1]), None) for pairs in (leaving, draining))
         if leave is None or drain is None:
             return None
         return Throttled(
@@ -154,33 +158,33 @@ class Slots:
         )
         return next(full, None)
 
-    def take(self, seen: DrainNode, count: int = 1) -> None:
+    def take(self, drain_node: DrainNode, count: int = 1) -> None:
         """Or gives it back, with -1."""
         self._full.clear()
-        self.leaving[seen.policy.name] += count
-        self.draining[seen.policy.name] += 0 if self._site.is_empty(seen) else count
+        self.leaving[drain_node.policy.name] += count
+        self.draining[drain_node.policy.name] += 0 if self._context.is_empty(drain_node) else count
 
 
-def _leaving_now(site: DrainContext) -> Iterator[str]:
+def _leaving_now(context: DrainContext) -> Iterator[str]:
     """Being deleted, or so near their deletion by scaling that pods are kept away."""
-    for facts in site.fleet.nodes_unsettled:
+    for facts in context.fleet.nodes_unsettled:
         taint = facts.node.taint(names.DELETION_TIME)
-        is_near = taint is not None and taint.effect != SOFT and not observes(site.inputs, facts.pool)
+        is_near = taint is not None and taint.effect != SOFT and not observes(context.inputs, facts.pool)
         if facts.is_leaving or is_near:
             yield facts.name
 
 
-def _is_taken_now(site: DrainContext, seen: DrainNode) -> bool:
+def _is_taken_now(context: DrainContext, drain_node: DrainNode) -> bool:
     """Whether scaling keeps pods away from it, or deletes it, in this plan."""
-    if not site.is_taken(seen) or site.is_only_told(seen):
+    if not context.is_taken(drain_node) or context.is_report_only(drain_node):
         return False
-    act = site.draft.act_on(node_ref(seen.node))
+    act = context.draft.act_on(node_ref(drain_node.node))
     return isinstance(act, Delete) or (isinstance(act, Taint) and act.value is not None and act.effect != SOFT)
 
 
-def _policies_of(site: DrainContext, nodes: Iterable[str]) -> Iterator[tuple[str, str]]:
+def _policies_of(context: DrainContext, nodes: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Of those in pools that a policy names."""
     for name in nodes:
-        node = site.fleet.node(name)
-        if node is not None and node.pool in site.policy_of:
-            yield name, site.policy_of[node.pool].name
+        node = context.fleet.node(name)
+        if node is not None and node.pool in context.policy_of:
+            yield name, context.policy_of[node.pool].name

@@ -57,5 +57,9 @@ def hard(since: Instant, node: Node) -> Taint:
 
 
 def _mark(node: Node, key: str) -> DrainTaint | None:
-    found = node.taint(key)
-    return None if found is None else DrainTaint(key, found.value, found.effect, unix_seconds(found.value))
+    node_taint = node.taint(key)
+    return (
+        None
+        if node_taint is None
+        else DrainTaint(key, node_taint.value, node_taint.effect, unix_seconds(node_taint.value))
+    )

@@ -54,21 +54,21 @@ def _evicted(
     inputs: Inputs, fleet: Fleet, decisions: Iterable[Decision], before: Mapping[str, Evicted]
 ) -> Iterator[Evicted]:
     """Pods that need another place; one that is asked again counts from then, to the nearest few seconds."""
-    asked: dict[str, tuple[str, str]] = {}  # by uid: where it is to go, and its gang
+    requested: dict[str, tuple[str, str]] = {}  # by uid: where it is to go, and its gang
     for each in decisions:
         if isinstance(each.act, Evict):
-            asked[each.subject.uid] = each.act.destination, each.act.gang
-            asked |= {other.ref.uid: (other.destination, each.act.gang) for other in each.act.others}
-    if not asked:
+            requested[each.subject.uid] = each.act.destination, each.act.gang
+            requested |= {other.ref.uid: (other.destination, each.act.gang) for other in each.act.others}
+    if not requested:
         return
     for pod in inputs.observed.pods:
         uid = pod.metadata.uid
-        node = fleet.node(pod.node) if uid in asked else None
+        node = fleet.node(pod.node) if uid in requested else None
         known = before.get(uid)
         if node is not None and pod.counts and (known is None or inputs.now - known.at >= _RENEWED_MS):
             first = inputs.now if known is None else known.first
-            told = pod.title, uid, node.name, node.pool, first, written(pod), owner_of(pod)
-            yield Evicted(inputs.now, *told, *asked[uid], came_late(pod, draining_mark(node)))
+            key = pod.title, uid, node.name, node.pool, first, written(pod), owner_of(pod)
+            yield Evicted(inputs.now, *key, *requested[uid], came_late(pod, draining_mark(node)))
 
 
 def written(pod: Pod) -> str:

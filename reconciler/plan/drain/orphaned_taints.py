@@ -16,13 +16,13 @@ from reconciler.plan.drain.reasons import PLANNER
 from reconciler.plan.nodes.ownership import untouchable
 
 
-def left_behind(site: DrainContext) -> Iterator[Decision]:
+def left_behind(context: DrainContext) -> Iterator[Decision]:
     """The hard one first, where a node has both: one action a subject."""
-    for facts in site.fleet.nodes_drained:
-        node, pool = facts.node, site.pools.get(facts.pool)
-        if facts.pool in site.policy_of or pool is None:
+    for facts in context.fleet.nodes_drained:
+        node, pool = facts.node, context.pools.get(facts.pool)
+        if facts.pool in context.policy_of or pool is None:
             continue
         mark = draining_mark(node) or candidate_mark(node)
-        if mark is not None and untouchable(node) is None and not site.is_claimed(node_ref(node)):
+        if mark is not None and untouchable(node) is None and not context.is_claimed(node_ref(node)):
             reason = Reason(NoDrainPolicy(pool=pool.name, node=node.name, key=mark.key), pool.origin())
             yield Decision(PLANNER, node_ref(node), mark.off, reason, pool.name)

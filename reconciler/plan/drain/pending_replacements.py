@@ -5,14 +5,14 @@ from reconciler.plan.drain.context import DrainContext
 from reconciler.plan.recent_evictions import owner_of, recent, unreplaced
 
 
-def lacking(site: DrainContext) -> tuple[list[tuple[str, Pod]], list[Pod]]:
+def lacking(context: DrainContext) -> tuple[list[tuple[str, Pod]], list[Pod]]:
     """Pods that need a place since they were evicted, with the node they were on; and all others that wait."""
-    waiting = site.fleet.what_if.waiting
-    lately = recent(site.inputs)
+    waiting = context.fleet.snapshot.waiting
+    lately = recent(context.inputs)
     if not lately:
         return [], waiting
     left = {each.owner: each.node for each in reversed(lately) if each.owner}
-    found = [(each.node, pod) for each, pod in unreplaced(site.inputs)]
+    found = [(each.node, pod) for each, pod in unreplaced(context.inputs)]
     coming = [pod for pod in waiting if owner_of(pod) in left and not pod.spec.scheduling_gates]
     found += [(left[owner_of(pod)], pod) for pod in coming]
     known = {pod.metadata.uid for pod in coming}

@@ -38,11 +38,11 @@ class Trial(msgspec.Struct, frozen=True):
     rehomed: Rehomed
 
 
-def rehome(site: DrainContext, order: Sequence[DrainNode], members: Members) -> Trial:
+def rehome(context: DrainContext, order: Sequence[DrainNode], members: Members) -> Trial:
     """The best that is found. What is changed in the fleet for it is taken back."""
-    steps_left = steps_of(site)
-    best = _searched(site, members, order, Search(backwards=True, budget=steps_left))
-    lost = _lost(site, best)
+    steps_left = steps_of(context)
+    best = _searched(context, members, order, Search(backwards=True, budget=steps_left))
+    lost = _lost(context, best)
     if not lost and best.rehomed.homeless is None:
         return best
     steps_left -= best.rehomed.steps
@@ -53,10 +53,10 @@ def rehome(site: DrainContext, order: Sequence[DrainNode], members: Members) -> 
         changed = _with_ahead(order, lost[part])
         if _title(changed, way) not in done:
             done.add(_title(changed, way))
-            trial = _searched(site, members, changed, replace(way, budget=steps_left))
+            trial = _searched(context, members, changed, replace(way, budget=steps_left))
             steps_left -= trial.rehomed.steps
-            if _is_better(site, trial, best):
-                best, lost = trial, _lost(site, trial)
+            if _is_better(context, trial, best):
+                best, lost = trial, _lost(context, trial)
     return best
 
 
@@ -75,28 +75,28 @@ def _title(order: Sequence[DrainNode], way: Search) -> tuple[object, ...]:
     return way.pointer, way.backwards, way.anew, *(each.name for each in order)
 
 
-def _searched(site: DrainContext, members: Members, order: Sequence[DrainNode], way: Search) -> Trial:
-    what_if = site.fleet.what_if
-    with what_if.fork(), what_if.part(GpuClaims).judged(site.claims.pools, site.fleet.lent.keys()):
-        return Trial(order, way, Rehoming(site, members, way).run(order))
+def _searched(context: DrainContext, members: Members, order: Sequence[DrainNode], way: Search) -> Trial:
+    snapshot = context.fleet.snapshot
+    with snapshot.fork(), snapshot.part(GpuClaims).judged(context.claims.pools, context.fleet.lent.keys()):
+        return Trial(order, way, Rehoming(context, members, way).run(order))
 
 
-def _lost(site: DrainContext, trial: Trial) -> list[DrainNode]:
+def _lost(context: DrainContext, trial: Trial) -> list[DrainNode]:
     """Candidates of which nothing was found before, and for whose pods there is no place, or that must take others.
     Those that wait for a pod to complete gain nothing by a place now."""
-    hints, refused = site.inputs.hints, trial.rehomed.refused
+    hints, refused = context.inputs.hints, trial.rehomed.refused
     timed = (each for each in trial.order if each.name in refused and each.candidate_since is not None)
-    timed = (each for each in timed if not completing(site, each.name))
+    timed = (each for each in timed if not completing(context, each.name))
     unaided = (each for each in timed if each.name not in hints.destinations and each.name not in hints.tried)
     return [each for each in unaided if type(refused[each.name].facts) in _BY_WAY]
 
 
-def _is_better(site: DrainContext, trial: Trial, best: Trial) -> bool:
+def _is_better(context: DrainContext, trial: Trial, best: Trial) -> bool:
     if trial.rehomed.homeless is not None or trial.rehomed.left_out:
         return False
     if best.rehomed.homeless is not None:
         return True
-    hints = site.inputs.hints.destinations
+    hints = context.inputs.hints.destinations
     timed = {each.name for each in trial.order if each.candidate_since is not None}
     kept, before = timed & trial.rehomed.together.keys(), timed & best.rehomed.together.keys()
     return len(kept) > len(before) and all(name in kept for name in before if name in hints)

@@ -30,7 +30,7 @@ from reconciler.plan.drain.codes.eligibility import NotEvaluated, NotTried
 from reconciler.plan.drain.codes.emptying import BatchTorn
 from reconciler.plan.drain.context import PATIENCE_MS, DrainContext, DrainNode, ref_of_policy
 from reconciler.plan.drain.eviction.cancel import called_off
-from reconciler.plan.drain.evictions import Emptying
+from reconciler.plan.drain.evictions import DrainEvictions
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.nodes.eligible import eligible
 from reconciler.plan.drain.nodes.lost import held
@@ -38,11 +38,11 @@ from reconciler.plan.drain.orphaned_taints import left_behind
 from reconciler.plan.drain.placement import Rehomed, StrandedPod
 from reconciler.plan.drain.placement_search import rehome
 from reconciler.plan.drain.start.batch import Began, Settling, begin, settle
-from reconciler.plan.recent_evictions import SEEN_BY, recent_seconds
+from reconciler.plan.recent_evictions import OBSERVED_KINDS, recent_seconds
 
 # To judge what may move, and where, all of these must have been read.
 NEEDED = (
-    *SEEN_BY,
+    *OBSERVED_KINDS,
     "nodes",
     "nodeclaims.karpenter.sh",
     "leases.coordination.k8s.io",
@@ -58,67 +58,67 @@ _NEXT_MS = 10_000  # after a plan in which there was no time for all nodes
 
 def drain(inputs: Inputs, draft: Draft) -> Verdict:
     """All DrainPolicies together: what one moves takes the room of another."""
-    site = DrainContext(inputs, draft)
-    if not site.policies:
-        return Verdict(tuple(_stopped(site, frozenset())), memory=_memory(site, DrainMemory()))
+    context = DrainContext(inputs, draft)
+    if not context.policies:
+        return Verdict(tuple(_stopped(context, frozenset())), memory=_memory(context, DrainMemory()))
     if unread := inputs.observed.unread_among(*NEEDED):
-        return Verdict(tuple(_unread(site, unread)))
-    ground = EligibilityContext(site)
-    settling = settle(site)
-    found = eligible(ground)
-    members = Members(site)
-    rehomed = rehome(site, found.order, members).rehomed
-    emptying = Emptying(site, rehomed, members)
-    decisions = [*_stopped(site, members.on_their_way), *settling.decisions, *emptying.decide(settling.nodes)]
-    refused = found.refused | rehomed.refused
+        return Verdict(tuple(_unread(context, unread)))
+    eligibility = EligibilityContext(context)
+    settling = settle(context)
+    candidate_order = eligible(eligibility)
+    members = Members(context)
+    rehomed = rehome(context, candidate_order.order, members).rehomed
+    emptying = DrainEvictions(context, rehomed, members)
+    decisions = [*_stopped(context, members.on_their_way), *settling.decisions, *emptying.decide(settling.nodes)]
+    refused = candidate_order.refused | rehomed.refused
     began = Began()
     if rehomed.homeless is not None:
-        decisions += _homeless(site, rehomed.homeless)
-        refused |= {each.name: _not_tried(each, rehomed.homeless) for each in found.order}
+        decisions += _homeless(context, rehomed.homeless)
+        refused |= {each.name: _not_tried(each, rehomed.homeless) for each in candidate_order.order}
     else:
-        began = begin(ground, rehomed, members, is_settling=settling.batch is not None)
-        decisions += [*_timed(site, rehomed, refused, settling), *began.decisions, *_left_out(site, rehomed)]
-        decisions += held(site, refused)
+        began = begin(eligibility, rehomed, members, is_settling=settling.batch is not None)
+        decisions += [*_timed(context, rehomed, refused, settling), *began.decisions, *_left_out(context, rehomed)]
+        decisions += held(context, refused)
     drained = DrainMemory(
         batch=settling.batch,
-        evicted=tuple(sorted(_kept(site, each) for each in site.memory.evicted if _counts_still(site, each))),
+        evicted=tuple(sorted(_kept(context, each) for each in context.memory.evicted if _counts_still(context, each))),
         emptied=tuple(sorted(emptying.emptied)),
-        setbacks=_setbacks(site, settling),
-        moved=moved(site),
-        in_vain=tuple(ground.in_vain.values()),
+        setbacks=_setbacks(context, settling),
+        moved=moved(context),
+        in_vain=tuple(eligibility.in_vain.values()),
         begin_at=rehomed.left_out[0] if rehomed.left_out else "",
     )
-    drained = msgspec.structs.replace(drained, begun=_begun(site, drained, began))
-    hints = Hints(rehomed.hints, tried(site, refused, rehomed))
-    weighed = tuple(_weighed(site, refused, rehomed, hints))
-    wakes = [*_wakes(site, rehomed, drained), *ground.wakes, *site.wakes, *emptying.wakes]
+    drained = msgspec.structs.replace(drained, begun=_begun(context, drained, began))
+    hints = Hints(rehomed.hints, tried(context, refused, rehomed))
+    weighed = tuple(_weighed(context, refused, rehomed, hints))
+    wakes = [*_wakes(context, rehomed, drained), *eligibility.wakes, *context.wakes, *emptying.wakes]
     wakes += [settling.wake_at] if settling.wake_at is not None else []
-    wake_at = min((each for each in wakes if each > site.now), default=None)
-    memory = _memory(site, drained)
+    wake_at = min((each for each in wakes if each > context.now), default=None)
+    memory = _memory(context, drained)
     return Verdict(tuple(decisions), memory=memory, weighed=weighed, hints=hints, wake_at=wake_at)
 
 
-def _begun(site: DrainContext, drained: DrainMemory, began: Began) -> tuple[Begun, ...]:
+def _begun(context: DrainContext, drained: DrainMemory, began: Began) -> tuple[Begun, ...]:
     """A node of a batch may bear its taint, and not have been seen with it yet."""
-    batch = site.memory.batch
-    nodes = [site.by_name[name] for name, _ in batch.nodes if name in site.by_name] if batch is not None else []
-    under_way = {each.pool for each in (*nodes, *site.draining.values())}
+    batch = context.memory.batch
+    nodes = [context.by_name[name] for name, _ in batch.nodes if name in context.by_name] if batch is not None else []
+    under_way = {each.pool for each in (*nodes, *context.draining.values())}
     under_way |= {each.pool for each in drained.evicted} | {each.pool for each in drained.moved}
-    return begun(site, drained.in_vain, under_way, began.loads)
+    return begun(context, drained.in_vain, under_way, began.loads)
 
 
-def _stopped(site: DrainContext, gangs: frozenset[Gang]) -> Iterator[Decision]:
+def _stopped(context: DrainContext, gangs: frozenset[Gang]) -> Iterator[Decision]:
     """What is left of drains that nobody goes on with; `gangs`: those that are on their way."""
-    if site.fleet.nodes_drained:
-        yield from left_behind(site)
-    yield from called_off(site, gangs)
+    if context.fleet.nodes_drained:
+        yield from left_behind(context)
+    yield from called_off(context, gangs)
 
 
-def _memory(site: DrainContext, drained: DrainMemory) -> Memory:
+def _memory(context: DrainContext, drained: DrainMemory) -> Memory:
     """With what was known of pools that are left out."""
-    left_out, before = site.draft.left_out, site.memory
+    left_out, before = context.draft.left_out, context.memory
     if left_out:
-        names = {each.name for pool in left_out for each in site.fleet.nodes_of(pool)}
+        names = {each.name for pool in left_out for each in context.fleet.nodes_of(pool)}
         drained = msgspec.structs.replace(
             drained,
             evicted=_with_left_out(left_out, drained.evicted, before.evicted),
@@ -127,7 +127,7 @@ def _memory(site: DrainContext, drained: DrainMemory) -> Memory:
             in_vain=_with_left_out(left_out, drained.in_vain, before.in_vain),
             begun=_with_left_out(left_out, drained.begun, before.begun),
         )
-    return msgspec.structs.replace(site.inputs.memory, drained=drained)
+    return msgspec.structs.replace(context.inputs.memory, drained=drained)
 
 
 def _with_left_out(left_out: Set[str], found: Iterable[_OfPool], before: Iterable[_OfPool]) -> tuple[_OfPool, ...]:
@@ -136,79 +136,81 @@ def _with_left_out(left_out: Set[str], found: Iterable[_OfPool], before: Iterabl
     return tuple(sorted(others + [each for each in before if each.pool in left_out]))
 
 
-def _wakes(site: DrainContext, rehomed: Rehomed, drained: DrainMemory) -> Iterator[Instant]:
+def _wakes(context: DrainContext, rehomed: Rehomed, drained: DrainMemory) -> Iterator[Instant]:
     """When something is to be looked at again, though nothing changes."""
     yield from (rests_until(each) for each in drained.setbacks)
     if rehomed.left_out:
-        yield later(site.now, _NEXT_MS)
+        yield later(context.now, _NEXT_MS)
     if rehomed.on_their_way:  # room is kept for them until then
         yield from (
-            later(each.at, 1_000 * recent_seconds(site.policy_of.get(each.pool)) + 1) for each in drained.evicted
+            later(each.at, 1_000 * recent_seconds(context.policy_of.get(each.pool)) + 1) for each in drained.evicted
         )
 
 
-def _timed(site: DrainContext, rehomed: Rehomed, refused: dict[str, Reason], settling: Settling) -> list[Decision]:
+def _timed(context: DrainContext, rehomed: Rehomed, refused: dict[str, Reason], settling: Settling) -> list[Decision]:
     return [
-        *timers.take_off(site, {name: reason for name, reason in refused.items() if name not in settling.nodes}),
-        *timers.put_on(site, {name: to for name, to in rehomed.together.items() if name not in settling.nodes}),
+        *timers.take_off(context, {name: reason for name, reason in refused.items() if name not in settling.nodes}),
+        *timers.put_on(context, {name: to for name, to in rehomed.together.items() if name not in settling.nodes}),
     ]
 
 
-def _unread(site: DrainContext, unread: Unread) -> Iterator[Decision]:
-    for policy in site.policies:
+def _unread(context: DrainContext, unread: Unread) -> Iterator[Decision]:
+    for policy in context.policies:
         facts = DrainUnread(policy=ref_of_policy(policy), unread=unread)
-        yield site.hold(policy, Reason(facts, policy.origin()))
+        yield context.hold(policy, Reason(facts, policy.origin()))
 
 
-def _homeless(site: DrainContext, homeless: StrandedPod) -> Iterator[Decision]:
-    for policy in site.policies:
+def _homeless(context: DrainContext, homeless: StrandedPod) -> Iterator[Decision]:
+    for policy in context.policies:
         facts = LeavingPodWithoutPlace(pod=homeless.pod, node=homeless.node, policy=ref_of_policy(policy))
-        yield site.hold(policy, Reason(facts, policy.origin()))
+        yield context.hold(policy, Reason(facts, policy.origin()))
 
 
-def _not_tried(seen: DrainNode, homeless: StrandedPod) -> Reason:
-    return seen.reason(NotTried(policy=seen.policy_ref, pod=homeless.pod, leaves=homeless.node))
+def _not_tried(drain_node: DrainNode, homeless: StrandedPod) -> Reason:
+    return drain_node.reason(NotTried(policy=drain_node.policy_ref, pod=homeless.pod, leaves=homeless.node))
 
 
-def _left_out(site: DrainContext, rehomed: Rehomed) -> Iterator[Decision]:
+def _left_out(context: DrainContext, rehomed: Rehomed) -> Iterator[Decision]:
     """That there was no time for all of them."""
     left = set(rehomed.left_out)
-    for policy in site.policies if left else ():
-        own = [each.name for each in site.seen if each.policy is policy]
+    for policy in context.policies if left else ():
+        own = [each.name for each in context.drain_nodes if each.policy is policy]
         count = len(left.intersection(own))
         if count:
             facts = PartlyEvaluated(nodes=len(own), policy=ref_of_policy(policy), left=count, node=rehomed.left_out[0])
-            yield site.hold(policy, Reason(facts, policy.origin("spec.simulationTimeBound")))
+            yield context.hold(policy, Reason(facts, policy.origin("spec.simulationTimeBound")))
 
 
 def _weighed(
-    site: DrainContext, refused: dict[str, Reason], rehomed: Rehomed, hints: Hints
+    context: DrainContext, refused: dict[str, Reason], rehomed: Rehomed, hints: Hints
 ) -> Iterator[DrainEligibility]:
-    for seen in site.seen:
-        name, pool, policy = seen.name, seen.pool, seen.policy.name
+    for drain_node in context.drain_nodes:
+        name, pool, policy = drain_node.name, drain_node.pool, drain_node.policy.name
         if name in rehomed.together:
-            reason = timers.candidacy(site, seen, rehomed.together[name])
-            yield DrainEligibility(name, pool, policy, reason, is_candidate=True, since=timers.since(site, seen))
+            reason = timers.candidacy(context, drain_node, rehomed.together[name])
+            yield DrainEligibility(
+                name, pool, policy, reason, is_candidate=True, since=timers.since(context, drain_node)
+            )
         else:
-            reason = refused.get(name) or seen.reason(NotEvaluated(node=name))
+            reason = refused.get(name) or drain_node.reason(NotEvaluated(node=name))
             yield DrainEligibility(name, pool, policy, reason, tried=hints.tried.get(name))
 
 
-def _counts_still(site: DrainContext, evicted: Evicted) -> bool:
+def _counts_still(context: DrainContext, evicted: Evicted) -> bool:
     """Its successor may be missing, or it tells how long ago something went on."""
-    policy = site.policy_of.get(evicted.pool)
+    policy = context.policy_of.get(evicted.pool)
     grace_ms = 1_000 * policy.spec.max_graceful_termination_seconds if policy is not None else 0
-    lasts_ms = max(1_000 * recent_seconds(site.policy_of.get(evicted.pool)), grace_ms + PATIENCE_MS)
-    return site.now - evicted.at <= lasts_ms
+    lasts_ms = max(1_000 * recent_seconds(context.policy_of.get(evicted.pool)), grace_ms + PATIENCE_MS)
+    return context.now - evicted.at <= lasts_ms
 
 
-def _kept(site: DrainContext, evicted: Evicted) -> Evicted:
+def _kept(context: DrainContext, evicted: Evicted) -> Evicted:
     """What it asks of a node, and where it was to go, is forgotten once nobody keeps room for it.
     Whose it was, and when it went, is short."""
-    is_recent = site.now - evicted.at <= max(HOLDS_MS, 1_000 * recent_seconds(site.policy_of.get(evicted.pool)))
+    is_recent = context.now - evicted.at <= max(HOLDS_MS, 1_000 * recent_seconds(context.policy_of.get(evicted.pool)))
     return evicted if is_recent else msgspec.structs.replace(evicted, pod="", home="")
 
 
-def _setbacks(site: DrainContext, settling: Settling) -> tuple[Setback, ...]:
-    new = (Setback(name, uid, site.now, BatchTorn.__name__) for name, uid in settling.untainted)
-    return with_more(unforgotten(site.memory.setbacks, site.fleet, site.now), new)
+def _setbacks(context: DrainContext, settling: Settling) -> tuple[Setback, ...]:
+    new = (Setback(name, uid, context.now, BatchTorn.__name__) for name, uid in settling.untainted)
+    return with_more(unforgotten(context.memory.setbacks, context.fleet, context.now), new)

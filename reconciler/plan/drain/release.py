@@ -16,11 +16,11 @@ class EvictionReleased(CodeFacts, frozen=True):
     key: str
 
 
-def eviction_times(ground: ReleaseContext) -> Iterator[Decision]:
+def eviction_times(context: ReleaseContext) -> Iterator[Decision]:
     """Pods that were told to save their work, and are not evicted by us."""
-    for pod in ground.observed.pods:
+    for pod in context.observed.pods:
         metadata = pod.metadata
-        if metadata.annotations.evict_at and not metadata.leaving and ground.is_of_pool(metadata.labels, pod.node):
+        if metadata.annotations.evict_at and not metadata.leaving and context.is_of_pool(metadata.labels, pod.node):
             subject = Ref("Pod", metadata.namespace, metadata.name, metadata.uid)
             act = Annotate(annotations=((names.EVICT_AT, None),))
             why = EvictionReleased(object=subject, key=names.EVICT_AT)

@@ -31,81 +31,85 @@ from reconciler.plan.nodes.ownership import untouchable
 MOST = 200  # taints that are put on in one plan: the others have their turn in the next
 
 
-def since(site: DrainContext, seen: DrainNode) -> Instant:
+def since(context: DrainContext, drain_node: DrainNode) -> Instant:
     """Since when it has been a candidate; now where it has just become one. No time is ahead of now."""
-    found = seen.candidate_since
-    return site.now if found is None else min(found, site.now)
+    instant = drain_node.candidate_since
+    return context.now if instant is None else min(instant, context.now)
 
 
-def due_at(site: DrainContext, seen: DrainNode) -> Instant:
+def due_at(context: DrainContext, drain_node: DrainNode) -> Instant:
     """When it has been one for long enough."""
-    return Instant(since(site, seen) + delay_ms(seen))
+    return Instant(since(context, drain_node) + delay_ms(drain_node))
 
 
-def is_due(site: DrainContext, seen: DrainNode) -> bool:
+def is_due(context: DrainContext, drain_node: DrainNode) -> bool:
     """Whether its time has come."""
-    return due_at(site, seen) <= site.now
+    return due_at(context, drain_node) <= context.now
 
 
-def delay_ms(seen: DrainNode) -> int:
+def delay_ms(drain_node: DrainNode) -> int:
     """How long it must be one."""
-    spec = seen.policy.spec
-    wanted = spec.scale_down_unneeded_time if seen.is_ready else spec.scale_down_unready_time
+    spec = drain_node.policy.spec
+    wanted = spec.scale_down_unneeded_time if drain_node.is_ready else spec.scale_down_unready_time
     return wanted.milliseconds
 
 
-def candidacy(site: DrainContext, seen: DrainNode, destinations: tuple[str, ...]) -> Reason:
+def candidacy(context: DrainContext, drain_node: DrainNode, destinations: tuple[str, ...]) -> Reason:
     """Why it is one."""
-    is_empty, pods = site.is_empty(seen), completing(site, seen.name)
-    by = (seen.policy, seen.is_ready, is_empty, destinations, pods)
-    return site.said.again(seen.name, "goes", by, lambda: _candidacy(seen, is_empty, destinations, pods))
+    is_empty, pods = context.is_empty(drain_node), completing(context, drain_node.name)
+    by = (drain_node.policy, drain_node.is_ready, is_empty, destinations, pods)
+    return context.said.again(drain_node.name, "goes", by, lambda: _candidacy(drain_node, is_empty, destinations, pods))
 
 
-def _candidacy(seen: DrainNode, is_empty: bool, destinations: tuple[str, ...], pods: Sequence[Pod]) -> Reason:
-    field = "scaleDownUnneededTime" if seen.is_ready else "scaleDownUnreadyTime"
-    return seen.reason(_candidate(seen, is_empty, destinations, pods), field)
+def _candidacy(drain_node: DrainNode, is_empty: bool, destinations: tuple[str, ...], pods: Sequence[Pod]) -> Reason:
+    field = "scaleDownUnneededTime" if drain_node.is_ready else "scaleDownUnreadyTime"
+    return drain_node.reason(_candidate(drain_node, is_empty, destinations, pods), field)
 
 
-def _candidate(seen: DrainNode, is_empty: bool, destinations: tuple[str, ...], pods: Sequence[Pod]) -> Facts:
-    name, seconds = seen.name, delay_ms(seen) // 1_000
-    if is_empty and seen.is_ready:
-        return EmptyDrainCandidate(node=name, pool=seen.pool, delay_seconds=seconds)
+def _candidate(drain_node: DrainNode, is_empty: bool, destinations: tuple[str, ...], pods: Sequence[Pod]) -> Facts:
+    name, seconds = drain_node.name, delay_ms(drain_node) // 1_000
+    if is_empty and drain_node.is_ready:
+        return EmptyDrainCandidate(node=name, pool=drain_node.pool, delay_seconds=seconds)
     if is_empty:
         return UnreadyEmptyDrainCandidate(node=name, delay_seconds=seconds)
-    if pods and seen.is_ready:
+    if pods and drain_node.is_ready:
         first = pod_ref(pods[0])
         return CompletingDrainCandidate(node=name, pods=len(pods), pod=first, delay_seconds=seconds)
-    code = DrainCandidate if seen.is_ready else UnreadyDrainCandidate
+    code = DrainCandidate if drain_node.is_ready else UnreadyDrainCandidate
     return code(node=name, destinations=destinations_of(destinations), delay_seconds=seconds)
 
 
-def put_on(site: DrainContext, together: Mapping[str, tuple[str, ...]]) -> Iterator[Decision]:
+def put_on(context: DrainContext, together: Mapping[str, tuple[str, ...]]) -> Iterator[Decision]:
     """For those that became candidates; those beyond the most that one plan taints are held until the next plan."""
     left = MOST
     for name, destinations in together.items():
-        seen = site.by_name[name]
-        if site.is_taken(seen) or seen.candidate_since is not None:
+        drain_node = context.by_name[name]
+        if context.is_taken(drain_node) or drain_node.candidate_since is not None:
             continue
         if left:
             left -= 1
-            yield site.act(seen, marks.soft(site.now), candidacy(site, seen, destinations))
+            yield context.act(drain_node, marks.soft(context.now), candidacy(context, drain_node, destinations))
         else:
-            later = candidacy(site, seen, destinations)
-            yield site.act(seen, Hold(), seen.reason(DrainCandidateNext(node=name, most=MOST, candidacy=later)))
+            later = candidacy(context, drain_node, destinations)
+            yield context.act(
+                drain_node, Hold(), drain_node.reason(DrainCandidateNext(node=name, most=MOST, candidacy=later))
+            )
 
 
-def take_off(site: DrainContext, refused: Mapping[str, Reason]) -> Iterator[Decision]:
+def take_off(context: DrainContext, refused: Mapping[str, Reason]) -> Iterator[Decision]:
     """For those that are none any more; one that is drained keeps what it has until it is given back."""
-    for seen in site.seen:
-        mark, reason = seen.candidate, refused.get(seen.name)
-        if mark is None or reason is None or seen.draining is not None or site.is_taken(seen):
+    for drain_node in context.drain_nodes:
+        mark, reason = drain_node.candidate, refused.get(drain_node.name)
+        if mark is None or reason is None or drain_node.draining is not None or context.is_taken(drain_node):
             continue
-        if untouchable(seen.node) is not None:
+        if untouchable(drain_node.node) is not None:
             continue
         if type(reason.facts) not in KEEPS_TIMER:
-            yield site.act(seen, mark.off, seen.reason(NoLongerCandidate(node=seen.name, why=reason)))
+            yield context.act(
+                drain_node, mark.off, drain_node.reason(NoLongerCandidate(node=drain_node.name, why=reason))
+            )
 
 
-def wait(site: DrainContext, seen: DrainNode, destinations: tuple[str, ...]) -> Decision:
+def wait(context: DrainContext, drain_node: DrainNode, destinations: tuple[str, ...]) -> Decision:
     """One whose time has not come."""
-    return site.act(seen, Hold(due_at(site, seen)), candidacy(site, seen, destinations))
+    return context.act(drain_node, Hold(due_at(context, drain_node)), candidacy(context, drain_node, destinations))

@@ -13,16 +13,16 @@ from reconciler.plan.files.planning_result import PlanningResult
 
 def blocking_reasons(scene: PlanningResult, weighed: DrainEligibility) -> list[Reason]:
     """Nothing where it is what is known of the node already."""
-    found = _held(scene, weighed) if isinstance(weighed.reason.facts, BeingDrained) else _keep(scene, weighed)
-    return found if found != [weighed.reason] else []
+    reasons = _held(scene, weighed) if isinstance(weighed.reason.facts, BeingDrained) else _keep(scene, weighed)
+    return reasons if reasons != [weighed.reason] else []
 
 
 def _keep(scene: PlanningResult, weighed: DrainEligibility) -> list[Reason]:
     if weighed.is_candidate:
         return []
-    found = keepers(scene.inputs, Draft(scene.fleet, scene.inputs.desired), weighed.node)
+    reasons = keepers(scene.inputs, Draft(scene.fleet, scene.inputs.desired), weighed.node)
     # Nodes that had no room are counted in a plan once for pods that are alike; of one pod let there be one count.
-    return [weighed.reason if _is_without_place(each, weighed.reason) else each for each in found]
+    return [weighed.reason if _is_without_place(each, weighed.reason) else each for each in reasons]
 
 
 def _is_without_place(reason: Reason, before: Reason) -> bool:

@@ -6,7 +6,7 @@ from reconciler.model.plan.decision import Decision
 from reconciler.plan.files.planning_result import PlanningResult
 
 
-class Asked(msgspec.Struct, frozen=True):
+class ExplainedObject(msgspec.Struct, frozen=True):
     """The subject that a person asked about."""
 
     kind: str
@@ -18,7 +18,7 @@ class Asked(msgspec.Struct, frozen=True):
         return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
 
 
-def decisions_about(scene: PlanningResult, *subjects: Asked) -> tuple[Decision, ...]:
+def decisions_about(scene: PlanningResult, *subjects: ExplainedObject) -> tuple[Decision, ...]:
     """In the order of the plan: of objects of these kinds and names, and of pods that leave with others."""
     wanted = {(each.kind.lower(), each.namespace, each.name) for each in subjects}
     return tuple(

@@ -63,7 +63,7 @@ class MarkedNodes(msgspec.Struct, frozen=True):
     still: int  # those that stand still, and go at no time
 
 
-class Going(msgspec.Struct, frozen=True, dict=True):
+class ScaleDownForecast(msgspec.Struct, frozen=True, dict=True):
     """One node of a pool that a provisioner sizes."""
 
     scene: PlanningResult
@@ -74,8 +74,8 @@ class Going(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def departing(self) -> dict[str, Departing]:
         """Of its pool."""
-        found = departing(self.scene.inputs, self.scene.plan)
-        return {name: each for name, each in found.items() if each.pool == self.evaluated.pool}
+        departings = departing(self.scene.inputs, self.scene.plan)
+        return {name: each for name, each in departings.items() if each.pool == self.evaluated.pool}
 
     @cached_property
     def own(self) -> Departing | None:
@@ -96,7 +96,7 @@ class Going(msgspec.Struct, frozen=True, dict=True):
         if pool is None:
             return free
         order = RemovalOrder(pool.spec)
-        return sorted(free, key=lambda each: (self._turn(each), order.key(each)))
+        return sorted(free, key=lambda each: (self._position(each), order.key(each)))
 
     @cached_property
     def _drain_policy(self) -> Declared[DrainPolicy] | None:
@@ -112,7 +112,7 @@ class Going(msgspec.Struct, frozen=True, dict=True):
     def leaves_at(self) -> Instant | None:
         return self.own.at if self.own else None
 
-    def _turn(self, node: Node) -> int:
+    def _position(self, node: Node) -> int:
         found = self.departing.get(node.name)
         return 2 if found is None else int(not found.is_marked)
 
@@ -140,19 +140,19 @@ class Going(msgspec.Struct, frozen=True, dict=True):
 
 def is_still(scene: PlanningResult, node: Node) -> bool:
     """Whether the node bears a taint with which no planner goes on by itself."""
-    found = scene.standstills.get(node.name)
-    return found is not None and not found.goes_on_alone
+    standstill = scene.standstills.get(node.name)
+    return standstill is not None and not standstill.goes_on_alone
 
 
-def going(scene: PlanningResult, node: Node) -> Going | None:
+def forecast_scale_down(scene: PlanningResult, node: Node) -> ScaleDownForecast | None:
     """Nothing where no provisioner was evaluated for its pool."""
     evaluated = next((each for each in scene.plan.sizes if node.pool and each.pool == node.pool), None)
     wishes = provisioners_now(scene.inputs)
     wish = next((each for each in wishes if evaluated and each.name == evaluated.provisioner), None)
-    return Going(scene, node, wish, evaluated) if evaluated and wish else None
+    return ScaleDownForecast(scene, node, wish, evaluated) if evaluated and wish else None
 
 
-def keepers_of(node: Going) -> Iterator[Keeper]:
+def keepers_of(node: ScaleDownForecast) -> Iterator[Keeper]:
     """Nothing where the node is not marked."""
     if node.own is None or not node.own.is_marked:
         return
@@ -166,7 +166,7 @@ def keepers_of(node: Going) -> Iterator[Keeper]:
         yield Keeper(KeptWhile.FROZEN, freeze)
 
 
-def stay_of(node: Going) -> Stay | None:
+def stay_of(node: ScaleDownForecast) -> Stay | None:
     """Why it is no empty node, whatever the size; None where the size alone decides."""
     scene, seen = node.scene, node.node
     if node.is_still:
@@ -186,7 +186,7 @@ def stay_of(node: Going) -> Stay | None:
     return Stay(StayCause.WINDOW_CLOSED, shut.until) if shut is not None else None
 
 
-def deciding_keys(node: Going) -> list[Key]:
+def deciding_keys(node: ScaleDownForecast) -> list[Key]:
     """Of the order in which nodes go, only keys that tell the empty nodes apart."""
     pool = node.scene.inputs.desired.pool(node.evaluated.pool)
     if pool is None:

@@ -22,7 +22,7 @@ class Acted(msgspec.Struct, frozen=True):
         return f"{self.decision.planner} on {self.decision.subject.title}"
 
 
-class Case(msgspec.Struct, frozen=True):
+class InvariantInput(msgspec.Struct, frozen=True):
     """What is judged: all actions of a plan, and what they follow from."""
 
     inputs: Inputs
@@ -35,4 +35,4 @@ class Invariant(msgspec.Struct, frozen=True):
     """What must hold, and what breaks it."""
 
     sentence: str
-    broken_by: Callable[[Case], Iterator[str]]
+    broken_by: Callable[[InvariantInput], Iterator[str]]

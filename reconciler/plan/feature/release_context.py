@@ -29,8 +29,8 @@ class ReleaseContext(msgspec.Struct, frozen=True, dict=True):
     @property
     def nodes(self) -> Iterator[Node]:
         """A node that is leaving takes all of it with it."""
-        found = (each for each in self.observed.nodes if not each.metadata.leaving)
-        return (each for each in found if not self.pool or each.pool == self.pool)
+        nodes = (each for each in self.observed.nodes if not each.metadata.leaving)
+        return (each for each in nodes if not self.pool or each.pool == self.pool)
 
     def is_of_pool(self, labels: dict[str, str], node: str = "") -> bool:
         return not self.pool or self.pool in {labels.get(names.POOL), self._pool_of_node.get(node)}

@@ -7,7 +7,7 @@ import msgspec
 from reconciler.model import names
 from reconciler.model.desired import Declared, Manifest
 from reconciler.model.policy.gpu_pool import GpuPool
-from reconciler.model.right import Limits
+from reconciler.model.right import RightLimits
 
 # Server-side apply is a patch, and where the object is not there yet, its maker must be allowed to create it too.
 APPLY_AND_DELETE = ("create", "delete", "patch")
@@ -16,7 +16,7 @@ APPLY_AND_DELETE = ("create", "delete", "patch")
 # By these a node is of a pool. The controller writes neither, so no other node becomes one.
 NODES_OF_POOLS = (names.KARPENTER_POOL, names.POOL)
 OWN_OBJECTS = ((names.MANAGED, "true"),)
-LEFT_BEHIND = Limits("delete what an older version made", labels=OWN_OBJECTS)
+LEFT_BEHIND = RightLimits("delete what an older version made", labels=OWN_OBJECTS)
 
 
 class Enforced(msgspec.Struct, frozen=True):
@@ -39,7 +39,7 @@ class WriteRight(msgspec.Struct, frozen=True):
     resources: tuple[str, ...]
     verbs: tuple[str, ...]
     why: str
-    limits: Limits | None = None
+    limits: RightLimits | None = None
 
 
 def where_acted_on(enforced: Enforced) -> set[str]:

@@ -77,7 +77,7 @@ class BadDump(ValueError):
         self.remedy = remedy
 
 
-class _File(msgspec.Struct):
+class _DumpFile(msgspec.Struct):
     format: str
     digest: str = ""
     inputs: msgspec.Raw = msgspec.Raw(b"null")
@@ -103,7 +103,7 @@ def write(inputs: Inputs) -> bytes:
 def read(content: bytes) -> Inputs:
     """Raises BadDump."""
     try:
-        file = msgspec.json.decode(content, type=_File)
+        file = msgspec.json.decode(content, type=_DumpFile)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
         raise BadDump(f"it is no dump: {fault}", "write it again with reconciler dump") from fault
     if file.format not in {FORMAT, _BEFORE}:
@@ -193,14 +193,14 @@ def _observed(observed: Observed) -> Observed:
     for key in _UNLABELLED:
         objects[key] = tuple(_with_labels(each, ()) for each in objects[key])
     for key in ("node_pools", "policies", "kept"):
-        objects[key] = tuple(map(_told, objects[key]))
+        objects[key] = tuple(map(_redacted, objects[key]))
     return msgspec.structs.replace(
         observed,
         unread=tuple(sorted(observed.unread)),
         quiet=tuple(sorted(observed.quiet)),
         absent=tuple(sorted(observed.absent)),
         set_aside=tuple(sorted(observed.set_aside)),
-        **objects | {"node_classes": tuple(map(_class_told, objects["node_classes"]))},
+        **objects | {"node_classes": tuple(map(_redacted_class, objects["node_classes"]))},
     )
 
 
@@ -211,12 +211,12 @@ def _place(each: Any) -> tuple[str, str, str, str, str]:
     return getattr(each, "api_version", ""), kind, metadata.namespace, metadata.name, metadata.uid
 
 
-def _told(whole: Unstructured) -> Unstructured:
+def _redacted(whole: Unstructured) -> Unstructured:
     metadata = metadata_without_secrets(whole.metadata)
     return msgspec.structs.replace(whole, metadata=metadata, rest=without_secrets(whole.kind, whole.rest))
 
 
-def _class_told(each: NodeClass) -> NodeClass:
+def _redacted_class(each: NodeClass) -> NodeClass:
     return msgspec.structs.replace(each, spec=class_without_secrets(each.spec), images=tuple(sorted(each.images)))
 
 
@@ -224,10 +224,10 @@ def _digest(content: bytes | memoryview) -> bytes:
     return f"sha256:{sha256(content).hexdigest()}".encode()
 
 
-def _is_whole(file: _File) -> bool:
+def _is_whole(file: _DumpFile) -> bool:
     """A file that was only laid out anew, by jq say, still is."""
-    told = file.digest.encode()
-    return told == _digest(memoryview(file.inputs)) or told == _digest(
+    digest = file.digest.encode()
+    return digest == _digest(memoryview(file.inputs)) or digest == _digest(
         _ENCODER.encode(msgspec.json.decode(file.inputs))
     )
 

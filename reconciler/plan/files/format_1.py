@@ -10,7 +10,7 @@ import msgspec
 
 from reconciler.model.plan.action import Ref
 from reconciler.model.plan.inputs import Inputs
-from reconciler.model.plan.memory import Tried
+from reconciler.model.plan.memory import FailedPlacement
 from reconciler.model.plan.reason import CodeFacts, Facts, Reason
 from reconciler.plan.reason_catalog import REASONS, facts_of
 
@@ -22,14 +22,14 @@ class _Reason(msgspec.Struct, frozen=True):
     facts: tuple[tuple[str, str | int], ...] = ()
 
 
-class _Tried(msgspec.Struct, frozen=True):
+class _FailedSearch(msgspec.Struct, frozen=True):
     reason: _Reason
 
 
 class Hints1(msgspec.Struct, frozen=True):
     """Of the hints, what was written about reasons."""
 
-    tried: dict[str, _Tried] = {}
+    tried: dict[str, _FailedSearch] = {}
 
 
 class Inputs1(msgspec.Struct, frozen=True):
@@ -67,7 +67,7 @@ def _without_facts(kind: Any, plain: Any) -> Any:
     return _Unconverted() if kind is Facts and isinstance(plain, list) else facts_of(kind, plain)
 
 
-def _converted(tried: Tried, written: _Tried | None) -> Tried | None:
+def _converted(tried: FailedPlacement, written: _FailedSearch | None) -> FailedPlacement | None:
     facts = _facts(written.reason) if written is not None else None
     if facts is None:
         return None

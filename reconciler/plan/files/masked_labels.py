@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.redaction import DOMAINS
 from reconciler.model.plan.inputs import Inputs
 
-_OBJECTS = sorted({each.field for each in SEEN})
+_OBJECTS = sorted({each.field for each in RESOURCE_KINDS})
 _MASKED = ("pods", "nodes", "node_claims", "node_pools", "policies", "kept")
 # What Kubernetes, the cloud and the GPU operator say about a machine.
 _OF_MACHINES = frozenset(
@@ -80,5 +80,5 @@ def _with_masks(each: Any, masks: Mapping[str, Mapping[str, str]]) -> Any:
     labels = each.metadata.labels
     if labels.keys().isdisjoint(masks):
         return each
-    told = {key: masks[key].get(value, value) if key in masks else value for key, value in labels.items()}
-    return msgspec.structs.replace(each, metadata=msgspec.structs.replace(each.metadata, labels=told))
+    entries = {key: masks[key].get(value, value) if key in masks else value for key, value in labels.items()}
+    return msgspec.structs.replace(each, metadata=msgspec.structs.replace(each.metadata, labels=entries))

@@ -63,7 +63,7 @@ class BadPlan(ValueError):
         self.remedy = remedy
 
 
-class Step(msgspec.Struct, frozen=True):
+class SavedAction(msgspec.Struct, frozen=True):
     """One action, and what it takes away."""
 
     decision: Decision
@@ -78,11 +78,11 @@ class SavedPlan(msgspec.Struct, frozen=True):
     made_at: Instant
     expires_at: Instant
     digest: str  # of the plan that was saved
-    steps: tuple[Step, ...]
+    steps: tuple[SavedAction, ...]
     prune: tuple[str, ...] = ()
 
 
-class Written(msgspec.Struct, frozen=True):
+class WrittenPlan(msgspec.Struct, frozen=True):
     """The file, and what a report says of it."""
 
     content: bytes
@@ -91,7 +91,7 @@ class Written(msgspec.Struct, frozen=True):
     expires_at: Instant
 
 
-class _File(msgspec.Struct):
+class _SavedPlanFile(msgspec.Struct):
     format: str
     digest: str = ""
     plan: msgspec.Raw = msgspec.Raw(b"null")
@@ -111,13 +111,13 @@ def saved_of(scene: PlanningResult, expires_at: Instant) -> SavedPlan:
     )
 
 
-def write(scene: PlanningResult, expires_at: Instant) -> Written:
+def write(scene: PlanningResult, expires_at: Instant) -> WrittenPlan:
     """The file."""
     saved = saved_of(scene, expires_at)
     content = _ENCODER.encode(saved)
     digest = _digest(content)
     file = b'{"digest":"%s","format":"%s","plan":%s}\n' % (digest.encode(), FORMAT.encode(), content)
-    return Written(file, digest, len(saved.steps), expires_at)
+    return WrittenPlan(file, digest, len(saved.steps), expires_at)
 
 
 def digest_of_saved(saved: SavedPlan) -> str:
@@ -128,20 +128,20 @@ def digest_of_saved(saved: SavedPlan) -> str:
 def read(content: bytes) -> SavedPlan:
     """Raises BadPlan."""
     try:
-        file = msgspec.json.decode(content, type=_File)
+        file = msgspec.json.decode(content, type=_SavedPlanFile)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
         raise BadPlan(f"it is no saved plan: {fault}", "write one with reconciler plan --out") from fault
     name, _, version = file.format.partition("/")
     if name != _NAME:
         raise BadPlan(f'it is no saved plan: its format is "{file.format}"', "write one with reconciler plan --out")
     if file.format != FORMAT:
-        told = (
+        text = (
             f"it is a saved plan of format {version}, and this version of reconciler reads {FORMAT.partition('/')[2]}"
         )
-        raise BadPlan(told, "plan again, and apply that")
+        raise BadPlan(text, "plan again, and apply that")
     if not _is_whole(file):
-        told = "what it holds does not match its digest: it was changed after it was written, or is damaged"
-        raise BadPlan(told, _AGAIN)
+        text = "what it holds does not match its digest: it was changed after it was written, or is damaged"
+        raise BadPlan(text, _AGAIN)
     try:
         saved = decoded(file.plan, SavedPlan)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
@@ -178,7 +178,7 @@ def exactly(saved: SavedPlan, scene: PlanningResult) -> Plan:
     )
 
 
-def _is_whole(file: _File) -> bool:
+def _is_whole(file: _SavedPlanFile) -> bool:
     """A file that was only laid out anew, by jq say, still is."""
     try:
         laid_out = _ENCODER.encode(msgspec.json.decode(file.plan))
@@ -200,10 +200,10 @@ def _why_invalid(saved: SavedPlan) -> str:
     return next(of_desired(saved.desired), "")
 
 
-def _steps(scene: PlanningResult) -> Iterator[Step]:
+def _steps(scene: PlanningResult) -> Iterator[SavedAction]:
     for each in scene.plan.decisions:
         if not isinstance(each.act, Hold) and not each.would:
-            yield Step(each, _takes(scene, each))
+            yield SavedAction(each, _takes(scene, each))
 
 
 def _takes(scene: PlanningResult, decision: Decision) -> tuple[DisruptionRecord, ...]:
@@ -218,7 +218,7 @@ def _outdated(saved: SavedPlan, inputs: Inputs) -> Iterator[Difference]:
         yield UnreadNow(each.kind, each.why)
 
 
-def _step_moved(step: Step, scene: PlanningResult) -> Iterator[Difference]:
+def _step_moved(step: SavedAction, scene: PlanningResult) -> Iterator[Difference]:
     before = step.decision
     subject = before.subject
     now = _decided_now(scene, before)
@@ -229,7 +229,11 @@ def _step_moved(step: Step, scene: PlanningResult) -> Iterator[Difference]:
         yield OtherObject(subject)
     elif isinstance(now.act, Hold):
         yield HeldNow(subject, now.reason)
-    elif isinstance(before.act, Hold) or _asked(now.act) != _asked(before.act) or now.would:
+    elif (
+        isinstance(before.act, Hold)
+        or _without_preconditions(now.act) != _without_preconditions(before.act)
+        or now.would
+    ):
         yield OtherAction(subject, now.reason)
     elif (paths := _paths(now)) != (paths_before := _paths(before)):
         yield OtherFields(subject, paths_before, paths)
@@ -246,15 +250,15 @@ def _paths(decision: Decision) -> tuple[str, ...]:
 def _decided_now(scene: PlanningResult, before: Decision) -> Decision | None:
     """On the same subject, whatever uid it has; the one that acts before one that does not."""
     place = (before.subject.kind, before.subject.namespace, before.subject.name)
-    found = [
+    decisions = [
         each for each in scene.plan.decisions if (each.subject.kind, each.subject.namespace, each.subject.name) == place
     ]
-    return min(found, key=lambda each: isinstance(each.act, Hold), default=None)
+    return min(decisions, key=lambda each: isinstance(each.act, Hold), default=None)
 
 
-def _asked(act: Action) -> Action:
+def _without_preconditions(act: Action) -> Action:
     """What is asked for, whatever it presumes of the object's version, and wherever a pod would go."""
-    act = act.asked if isinstance(act, Evict) else act
+    act = act.api_request if isinstance(act, Evict) else act
     return msgspec.structs.replace(act, presumes=Preconditions(absent=act.presumes.absent))
 
 

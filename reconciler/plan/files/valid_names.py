@@ -6,7 +6,7 @@ The API server never hands out an object that breaks these rules; a file can be 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.object_names import is_namespace, is_object_name, shortened, why_no_object
@@ -86,10 +86,10 @@ def _no_nodes(names: Iterable[str]) -> Iterator[str]:
 
 
 def _by_field() -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
-    for seen in SEEN:
-        found[seen.field] = (*found.get(seen.field, ()), seen.kind)
-    return found
+    result: dict[str, tuple[str, ...]] = {}
+    for resource_kind in RESOURCE_KINDS:
+        result[resource_kind.field] = (*result.get(resource_kind.field, ()), resource_kind.kind)
+    return result
 
 
 _KINDS_OF: dict[str, tuple[Any, ...]] = _by_field()

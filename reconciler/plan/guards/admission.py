@@ -18,10 +18,10 @@ from reconciler.plan.guards.cluster_identity import of_another_cluster
 from reconciler.plan.guards.cluster_min import ClusterMin, ClusterMinHolds, nodes_named
 from reconciler.plan.guards.context import GuardContext
 from reconciler.plan.guards.frozen import Freezes
-from reconciler.plan.guards.observing import is_only_told
+from reconciler.plan.guards.observing import is_report_only
 from reconciler.plan.guards.one_action import waits_for
 from reconciler.plan.guards.reasons import ObjectUnversioned
-from reconciler.plan.guards.related_objects import About
+from reconciler.plan.guards.related_objects import RelatedObjects
 from reconciler.plan.guards.removals import taken
 from reconciler.plan.guards.set_aside import SetAsides
 from reconciler.plan.nodes.ownership import why_opted_out, why_untouchable
@@ -36,7 +36,7 @@ class Admission:
         self._troubles = troubles
         self._freezes = Freezes(inputs, draft.fleet)
         self._set_asides = SetAsides(inputs, draft.fleet)
-        self._about = About(draft.fleet)
+        self._about = RelatedObjects(draft.fleet)
         self._cluster_min = ClusterMin(inputs, draft)
         self._gone: set[str] = set()  # nodes that this plan takes, as they count against clusterMin
 
@@ -61,7 +61,7 @@ class Admission:
         held = self._why_not(stage, decision)
         if held is not None:
             return msgspec.structs.replace(decision, act=held[1], reason=held[0])
-        would, about = is_only_told(self._inputs, decision), self._about.of(decision)
+        would, about = is_report_only(self._inputs, decision), self._about.of(decision)
         settled = msgspec.structs.replace(decision, would=would, about=about)
         self._draft.claim(settled)
         self._count(stage, settled)
@@ -96,9 +96,9 @@ class Admission:
         """A node that is on its way out already may go unless the cluster lacks something that the node has."""
         if not self._cluster_min.is_limited:
             return None
-        going = list(nodes_named(self._draft.fleet, {each.name for each in marks if each.goes}))
-        lack = self._cluster_min.why_not(*(each for each in going if self._is_there(each)))
-        lack = lack or next((found for each in going if (found := self._cluster_min.why_kept(each))), None)
+        nodes = list(nodes_named(self._draft.fleet, {each.name for each in marks if each.goes}))
+        lack = self._cluster_min.why_not(*(each for each in nodes if self._is_there(each)))
+        lack = lack or next((found for each in nodes if (found := self._cluster_min.why_kept(each))), None)
         if lack is None:
             return None
         facts = ClusterMinHolds(
@@ -112,17 +112,17 @@ class Admission:
             return
         fleet, subject = self._draft.fleet, decision.subject
         node = fleet.node(subject.name) if subject.kind == "Node" else None
-        if node is not None and node.is_going and not self._draft.leaves(node):
+        if node is not None and node.is_being_removed and not self._draft.leaves(node):
             self._cluster_min.give(node)
-        going = {each.mark.name for each in taken(stage, decision) if each.mark.kind == "Node" and each.mark.goes}
-        for each in nodes_named(fleet, going):
-            if not each.is_going and each.name not in self._gone:
+        leaving = {each.mark.name for each in taken(stage, decision) if each.mark.kind == "Node" and each.mark.goes}
+        for each in nodes_named(fleet, leaving):
+            if not each.is_being_removed and each.name not in self._gone:
                 self._gone.add(each.name)
                 self._cluster_min.take(each)
 
     def _is_there(self, node: Node) -> bool:
         """Whether nobody takes the node away yet, in this plan or before it."""
-        return not node.is_going and node.name not in self._gone
+        return not node.is_being_removed and node.name not in self._gone
 
 
 def is_blind(decision: Decision) -> bool:
@@ -133,10 +133,10 @@ def is_blind(decision: Decision) -> bool:
     return not (presumes.absent or presumes.resource_version or presumes.fields or decision.subject.uid)
 
 
-def _barred(asked: Iterable[Decision], settled: Iterable[Decision]) -> frozenset[str]:
+def _barred(decisions: Iterable[Decision], settled: Iterable[Decision]) -> frozenset[str]:
     """NodePools that were to be edited or deleted, and are not."""
     return frozenset(
         before.subject.name
-        for before, after in zip(asked, settled, strict=True)
+        for before, after in zip(decisions, settled, strict=True)
         if before.subject.kind == "NodePool" and isinstance(after.act, Hold) and not isinstance(before.act, Hold)
     )

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import msgspec
 
-from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.instant import Instant, instant
 from reconciler.model.plan.guard_verdict import Measure
@@ -19,10 +19,10 @@ from reconciler.model.plan.inputs import Inputs
 from reconciler.model.policy.change_approval import ApprovedObject, ChangeApproval
 from reconciler.plan.causes import Cause, PolicyKey
 from reconciler.plan.guards.digests import policy_digest
-from reconciler.plan.guards.sums import Sums, limit_of
+from reconciler.plan.guards.sums import DisruptionSums, limit_of
 
 KIND = "ChangeApproval"
-TITLE = next(each.title for each in SEEN if each.kind == KIND)
+TITLE = next(each.title for each in RESOURCE_KINDS if each.kind == KIND)
 INSTALL = "reconciler schema ChangeApproval --crd | kubectl apply --server-side -f -"
 SHOWN = 15  # of a digest: sha256: and as many digits as tell two apart, as a rule
 
@@ -43,7 +43,7 @@ class Approval(msgspec.Struct, frozen=True):
             return bool(cause.policies) and cause.policies <= self.policies
         return self.spec.revision is not None
 
-    def allows(self, sums: Sums, measures: Iterable[Measure]) -> bool:
+    def allows(self, sums: DisruptionSums, measures: Iterable[Measure]) -> bool:
         """Whether what is over the guard's own limits is within its ceilings."""
         ceilings = ((measure, limit_of(self.spec.ceilings, measure)) for measure in measures)
         return all(limit is not None and not sums.count(measure, limit).is_over for measure, limit in ceilings)
@@ -65,13 +65,13 @@ class Approvals:
         inputs = self._inputs
         if inputs.observed.why_unread(TITLE):
             return ()
-        found = (
+        approvals = (
             each
             for each in _readable(inputs)
             if self._is_of_revision(each.spec.revision) and not each.spec.suspend and inputs.now < each.ends
         )
         digests: dict[PolicyKey, str | None] = {}
-        whole = (msgspec.structs.replace(each, policies=_unchanged(inputs, each.spec, digests)) for each in found)
+        whole = (msgspec.structs.replace(each, policies=_unchanged(inputs, each.spec, digests)) for each in approvals)
         return tuple(sorted(whole, key=lambda each: each.name))
 
     def _is_of_revision(self, revision: str | None) -> bool:
@@ -85,7 +85,7 @@ class Approvals:
         return found | {title: f"--prune {title}" for title in self._inputs.prune}
 
 
-def told_of_approvals(inputs: Inputs) -> Iterator[str]:
+def approval_notes(inputs: Inputs) -> Iterator[str]:
     """What a person must know who relies on one."""
     if inputs.desired.guards and (why := inputs.observed.why_unread(TITLE)):
         yield f"approvals could not be read, so none counts: {why}"

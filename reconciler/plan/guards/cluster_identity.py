@@ -11,7 +11,7 @@ from reconciler.plan.guards.reasons import WrongCluster, guard_ref
 _SHOWN = 8  # of a uid; enough to tell two apart, as a rule
 
 
-class ToldOfGuards(msgspec.Struct, frozen=True):
+class GuardClusterMessages(msgspec.Struct, frozen=True):
     """What a plan must say of them."""
 
     warnings: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ def of_another_cluster(inputs: Inputs, pool: str) -> Reason | None:
     return None
 
 
-def told_of_guards(inputs: Inputs) -> ToldOfGuards:
+def guard_cluster_messages(inputs: Inputs) -> GuardClusterMessages:
     """Of each that is not suspended."""
     warnings, notices = [], []
     for guard in inputs.desired.guards:
@@ -41,7 +41,7 @@ def told_of_guards(inputs: Inputs) -> ToldOfGuards:
             warnings.append(f"{title} is for cluster {wanted}, this is {found}: nothing would be done {where}")
         elif guard.spec.cluster_uid and not inputs.observed.cluster_uid:
             notices.append(f"{title} is for cluster {guard.spec.cluster_uid[:_SHOWN]}, and which this is is not known")
-    return ToldOfGuards(tuple(warnings), tuple(notices))
+    return GuardClusterMessages(tuple(warnings), tuple(notices))
 
 
 def is_elsewhere(inputs: Inputs, guard: Declared[ChangeGuard]) -> bool:

@@ -114,27 +114,27 @@ class _Limit(msgspec.Struct, frozen=True, gc=False):
         return self.least.milli if self.resource == CPU else -(-self.least.milli // 1_000)
 
     def lack(self, left: int) -> Lack:
-        told = str(Quantity(left if self.resource == CPU else left * 1_000))
+        text = str(Quantity(left if self.resource == CPU else left * 1_000))
         policy = Ref("DrainPolicy", "", self.policy.name)
-        return Lack(self.resource, told, str(self.least), policy, self.policy.origin("spec.clusterMin"))
+        return Lack(self.resource, text, str(self.least), policy, self.policy.origin("spec.clusterMin"))
 
 
 def _limits(inputs: Inputs) -> Iterable[tuple[str, _Limit]]:
-    found: dict[str, _Limit] = {}
+    limits: dict[str, _Limit] = {}
     for policy in sorted(inputs.desired.drains, key=lambda each: each.name):
         for resource, least in policy.spec.cluster_min.items() if not policy.spec.suspend else ():
-            if resource not in found or least.milli > found[resource].least.milli:
-                found[resource] = _Limit(resource, least, policy)
-    return found.items()
+            if resource not in limits or least.milli > limits[resource].least.milli:
+                limits[resource] = _Limit(resource, least, policy)
+    return limits.items()
 
 
 def _has(fleet: Fleet, node: Node, resource: str) -> int:
-    what_if = fleet.what_if
-    column, row = what_if.classes.columns.get(resource), what_if.rows.row_of.get(node.name)
-    return 0 if column is None or row is None else what_if.stock.allocatable_at(row, column)
+    snapshot = fleet.snapshot
+    column, row = snapshot.classes.columns.get(resource), snapshot.rows.row_of.get(node.name)
+    return 0 if column is None or row is None else snapshot.stock.allocatable_at(row, column)
 
 
 def nodes_named(fleet: Fleet, names: Iterable[str]) -> Iterator[Node]:
     """Those that are there."""
-    found = (fleet.node(name) for name in sorted(names))
-    yield from (node for node in found if node is not None)
+    nodes = (fleet.node(name) for name in sorted(names))
+    yield from (node for node in nodes if node is not None)

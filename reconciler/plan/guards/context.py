@@ -54,10 +54,10 @@ class GuardContext:
     def pod(self, namespace: str, name: str) -> Pod | None:
         return self._pods.get((namespace, name))
 
-    def is_going(self, mark: DisruptionRecord) -> bool:
+    def is_leaving(self, mark: DisruptionRecord) -> bool:
         """Whether what was marked shows a sign of it still: it is there, and is being taken away."""
         node = self.fleet.node(mark.name)
-        if node is not None and node.metadata.uid == mark.uid and node.is_going:
+        if node is not None and node.metadata.uid == mark.uid and node.is_being_removed:
             return True
         claim = self.claim_with(mark.claim) if mark.claim else None
         return claim is not None and (claim.metadata.leaving or claim.says("Drifted"))

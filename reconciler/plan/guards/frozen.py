@@ -13,7 +13,7 @@ import msgspec
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
-from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.instant import Instant, instant, timestamp
@@ -23,7 +23,7 @@ from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.reason import CodeFacts, Reason
 
 
-class Scope(msgspec.Struct, frozen=True, gc=False):
+class FreezeScope(msgspec.Struct, frozen=True, gc=False):
     """What is frozen."""
 
     kind: Literal["everything", "guard", "pool", "node"]
@@ -48,7 +48,7 @@ class Frozen(CodeFacts, frozen=True):
     by_person = True
 
     object: Ref
-    scope: Scope
+    scope: FreezeScope
     until: Instant
     written: str  # until when, as it stands in the annotation
     note: str = ""  # the reason that somebody gave for it
@@ -62,7 +62,7 @@ class FrozenUnreadably(CodeFacts, frozen=True):
     by_person = True
 
     object: Ref
-    scope: Scope
+    scope: FreezeScope
     written: str
     note: str = ""
 
@@ -78,7 +78,7 @@ class PoolSuspended(CodeFacts, frozen=True):
 REASONS = (Frozen, FrozenUnreadably, PoolSuspended)
 
 # Where a freeze may sit; nodes and NodePools must have been read for any plan.
-_PLACES = tuple(each.title for each in SEEN if each.kind in {"Namespace", "GpuPool", "ChangeGuard"})
+_PLACES = tuple(each.title for each in RESOURCE_KINDS if each.kind in {"Namespace", "GpuPool", "ChangeGuard"})
 
 RELEASE = "release"  # the planner that takes everything of ours off: what is frozen may be left by us, too
 
@@ -86,13 +86,13 @@ RELEASE = "release"  # the planner that takes everything of ours off: what is fr
 class Freeze(msgspec.Struct, frozen=True):
     """One annotation that holds now."""
 
-    scope: Scope
+    scope: FreezeScope
     written: str  # until when, as it stands there
     reason: str = ""
     until: Instant | None = None  # None: it can't be read
 
     @property
-    def what(self) -> str:
+    def scope_text(self) -> str:
         """What is frozen, in words."""
         return self.scope.words
 
@@ -103,13 +103,13 @@ class Freeze(msgspec.Struct, frozen=True):
         return Frozen(object=subject, scope=self.scope, until=self.until, written=self.written, note=self.reason)
 
     @property
-    def told(self) -> str:
+    def until_text(self) -> str:
         """until 2026-11-02T08:00:00Z (maintenance)."""
         until = timestamp(self.until) if self.until is not None else self.written
         return f"until {until} ({self.reason})" if self.reason else f"until {until}"
 
 
-def freeze_of(scope: Scope, written: str, reason: str, now: Instant) -> Freeze | None:
+def freeze_of(scope: FreezeScope, written: str, reason: str, now: Instant) -> Freeze | None:
     """What two annotations say; nothing where there is none, or its time is over."""
     if not written:
         return None
@@ -141,17 +141,17 @@ class Freezes:
         if declared is not None and declared.spec.suspend:
             facts = PoolSuspended(object=decision.subject, pool=decision.pool)
             return Reason(facts, declared.origin("spec.suspend")), Hold()
-        found = next(self._over(decision, nodes), None)
-        if found is None:
+        freeze = next(self._over(decision, nodes), None)
+        if freeze is None:
             return None
-        return Reason(found.facts(decision.subject), decision.reason.origin), Hold(found.until)
+        return Reason(freeze.facts(decision.subject), decision.reason.origin), Hold(freeze.until)
 
     def all(self) -> tuple[Freeze, ...]:
         """Everything that is frozen now, the widest first."""
         pools = [each for _, each in sorted(self._pools.items())]
         nodes = [each for _, each in sorted(self._nodes.items())]
-        found = [*self._everything, *pools, *nodes]
-        return tuple(dict.fromkeys(found))
+        freezes = [*self._everything, *pools, *nodes]
+        return tuple(dict.fromkeys(freezes))
 
     def of_node(self, name: str) -> Freeze | None:
         """The widest that a node is under."""
@@ -185,42 +185,44 @@ class Freezes:
         for name in sorted(nodes & self._nodes.keys()):
             yield self._nodes[name]
 
-    def _freeze(self, scope: Scope, annotations: Mapping[str, str]) -> Freeze | None:
+    def _freeze(self, scope: FreezeScope, annotations: Mapping[str, str]) -> Freeze | None:
         until, reason = annotations.get(names.FROZEN_UNTIL, ""), annotations.get(names.FROZEN_REASON, "")
         return freeze_of(scope, until, reason, self._inputs.now)
 
     @cached_property
     def _everything(self) -> tuple[Freeze, ...]:
         own = [each for each in self._inputs.observed.namespaces if each.name == self._inputs.observed.own_namespace]
-        told = (each.metadata.annotations for each in own)
-        scope, now = Scope("everything"), self._inputs.now
-        found = (freeze_of(scope, each.frozen_until, each.frozen_reason, now) for each in told)
-        return tuple(each for each in found if each is not None)
+        annotationses = (each.metadata.annotations for each in own)
+        scope, now = FreezeScope("everything"), self._inputs.now
+        freezes = (freeze_of(scope, each.frozen_until, each.frozen_reason, now) for each in annotationses)
+        return tuple(each for each in freezes if each is not None)
 
     @cached_property
     def _pools(self) -> dict[str, Freeze]:
         """By pool: that of a guard, else that of the GpuPool, else that of a NodePool."""
-        found: dict[str, Freeze] = {}
+        freezes: dict[str, Freeze] = {}
         named = [(each.name, each) for each in (*self._of("GpuPool"), *self._inputs.observed.node_pools)]
         named += [(each.metadata.labels.get(names.POOL, ""), each) for each in self._inputs.observed.node_pools]
         for guard in self._of("ChangeGuard"):
-            if freeze := self._freeze(Scope("guard", guard.name), guard.metadata.annotations):
-                found |= {pool: freeze for pool in self._guarded(guard.name) if pool not in found}
+            if freeze := self._freeze(FreezeScope("guard", guard.name), guard.metadata.annotations):
+                freezes |= {pool: freeze for pool in self._guarded(guard.name) if pool not in freezes}
         for name, whole in named:
-            freeze = self._freeze(Scope("pool", name), whole.metadata.annotations)
+            freeze = self._freeze(FreezeScope("pool", name), whole.metadata.annotations)
             if freeze and name:
-                found.setdefault(name, freeze)
-        return found
+                freezes.setdefault(name, freeze)
+        return freezes
 
     @cached_property
     def _nodes(self) -> dict[str, Freeze]:
-        found = {}
+        freezes = {}
         for node in self._fleet.nodes_frozen:
-            told = node.metadata.annotations
-            freeze = freeze_of(Scope("node", node.name), told.frozen_until, told.frozen_reason, self._inputs.now)
+            annotations = node.metadata.annotations
+            freeze = freeze_of(
+                FreezeScope("node", node.name), annotations.frozen_until, annotations.frozen_reason, self._inputs.now
+            )
             if freeze is not None:
-                found[node.name] = freeze
-        return found
+                freezes[node.name] = freeze
+        return freezes
 
     @cached_property
     def _node_of_pod(self) -> dict[tuple[str, str], str]:

@@ -27,7 +27,7 @@ HOUR_MS = 3_600_000
 SAME_ATTEMPT_MS = 600_000
 
 
-class Ledger:
+class DisruptionLedger:
     """The marks by what they are of; it never changes."""
 
     def __init__(self, stage: GuardContext, marks: Sequence[DisruptionRecord], pools: frozenset[str]) -> None:
@@ -50,7 +50,7 @@ class Ledger:
     def counts_already(self, mark: DisruptionRecord) -> bool:
         """Whether it was marked, and has been on its way out since."""
         known = self.known(mark)
-        return known is not None and self._stage.is_going(known)
+        return known is not None and self._stage.is_leaving(known)
 
     def in_the_hour(self) -> tuple[DisruptionRecord, ...]:
         """What was marked in the hour that ends now, oldest first."""
@@ -74,7 +74,7 @@ class Ledger:
         return tuple(sorted(marks.values()))
 
     def _lasts(self, mark: DisruptionRecord) -> bool:
-        return mark.at > self._stage.now - HOUR_MS or self._is_unseen(mark) or self._stage.is_going(mark)
+        return mark.at > self._stage.now - HOUR_MS or self._is_unseen(mark) or self._stage.is_leaving(mark)
 
     def _is_unseen(self, mark: DisruptionRecord) -> bool:
         return mark.kind == "Node" and bool(self._stage.observed.why_unread("nodes", CLAIMS))
@@ -97,14 +97,14 @@ def _of_others(stage: GuardContext, pools: frozenset[str]) -> Iterator[Disruptio
     """Nodes of these pools that are leaving, in the hour; and NodeClaims that are, whose node is gone before them."""
     for node in stage.fleet.nodes_taken_away:
         if node.pool in pools:
-            yield from _seen_leaving(stage, stage.mark(node, goes=True), node.metadata.deletion_timestamp)
+            yield from _observed_leaving(stage, stage.mark(node, goes=True), node.metadata.deletion_timestamp)
     for claim in stage.fleet.claims_leaving:
         pool = claim.metadata.labels.get(names.KARPENTER_POOL, "")
         # One that never had a node is no node that is lost: it was not to be had, say.
         if claim.status.node_name and pool in pools:
             node_there = stage.fleet.node(claim.status.node_name)
             mark = stage.mark(node_there, goes=True) if node_there else _nodeless(stage, claim, pool)
-            yield from _seen_leaving(stage, mark, claim.metadata.deletion_timestamp)
+            yield from _observed_leaving(stage, mark, claim.metadata.deletion_timestamp)
 
 
 def _nodeless(stage: GuardContext, claim: NodeClaim, pool: str) -> DisruptionRecord:
@@ -116,9 +116,9 @@ def _nodeless(stage: GuardContext, claim: NodeClaim, pool: str) -> DisruptionRec
     )
 
 
-def _seen_leaving(stage: GuardContext, mark: DisruptionRecord, deleted_at: str) -> Iterator[DisruptionRecord]:
+def _observed_leaving(stage: GuardContext, mark: DisruptionRecord, deleted_at: str) -> Iterator[DisruptionRecord]:
     """A busy node is taken for one that is replaced: whether it is, nobody can tell yet."""
-    told = moment(deleted_at)
-    at = stage.now if told is None else min(stage.now, told)
+    instant = moment(deleted_at)
+    at = stage.now if instant is None else min(stage.now, instant)
     if at > stage.now - HOUR_MS:
         yield msgspec.structs.replace(mark, at=at, goes=not mark.gpus, own=False)

@@ -17,12 +17,12 @@ from reconciler.plan.causes import Cause, cause_of
 from reconciler.plan.guards.approvals import Approvals
 from reconciler.plan.guards.cluster_identity import is_elsewhere
 from reconciler.plan.guards.context import GuardContext
-from reconciler.plan.guards.ledger import HOUR_MS, Ledger
-from reconciler.plan.guards.panel import Held, Panel
+from reconciler.plan.guards.ledger import HOUR_MS, DisruptionLedger
+from reconciler.plan.guards.panel import GuardPanel, Held
 from reconciler.plan.guards.reasons import FollowsHeld, guard_ref, sum_of
 from reconciler.plan.guards.removals import taken
 from reconciler.plan.guards.sums import Roll
-from reconciler.plan.guards.tally import Books, Take, Tally
+from reconciler.plan.guards.tally import Books, GuardTally, Take
 from reconciler.plan.guards.verdicts import guarded_of
 
 
@@ -33,7 +33,7 @@ class Proposed(msgspec.Struct, frozen=True):
     consequences: tuple[Consequence, ...] = ()
 
 
-class Judged(msgspec.Struct, frozen=True):
+class GuardedDecisions(msgspec.Struct, frozen=True):
     """The decisions, held where a guard holds them; what each guard says; and all marks that are to be remembered."""
 
     decisions: tuple[Decision, ...]
@@ -41,35 +41,35 @@ class Judged(msgspec.Struct, frozen=True):
     marks: tuple[DisruptionRecord, ...] = ()
 
 
-def judge(inputs: Inputs, fleet: Fleet, proposed: Proposed) -> Judged:
+def judge(inputs: Inputs, fleet: Fleet, proposed: Proposed) -> GuardedDecisions:
     """Without a guard there is no limit, and nothing new to remember; what was counted before is kept, for a guard may
     be there again within the hour."""
     if not inputs.desired.guards:
         before = inputs.memory.marks
-        marks = Ledger(GuardContext(fleet, inputs), before, frozenset()).marks if before else ()
-        return Judged(following(proposed.decisions), marks=marks)
+        marks = DisruptionLedger(GuardContext(fleet, inputs), before, frozenset()).marks if before else ()
+        return GuardedDecisions(following(proposed.decisions), marks=marks)
     stage = GuardContext(fleet, inputs, proposed.consequences)
-    ledger = Ledger(stage, inputs.memory.marks, frozenset(each.name for each in inputs.desired.pools))
+    ledger = DisruptionLedger(stage, inputs.memory.marks, frozenset(each.name for each in inputs.desired.pools))
     books = Books(ledger, Roll(fleet), Roll(fleet, later(inputs.now, -HOUR_MS)), inputs.now)
     approvals = Approvals(inputs)
-    real, seen = (
-        Panel(_tallies(inputs, books, approvals), _takes(inputs, stage, ledger, proposed.decisions, would=would))
+    real, guard_panel = (
+        GuardPanel(_tallies(inputs, books, approvals), _takes(inputs, stage, ledger, proposed.decisions, would=would))
         for would in (False, True)
     )
     decisions = tuple(_held(each, real.held.get(at)) for at, each in enumerate(proposed.decisions))
-    told = [guarded_of(real, tally) for tally in real.tallies]
-    imagined = (guarded_of(seen, tally, would=True) for tally in seen.tallies if seen.takes)
-    told += [each for each in imagined if each.exceeded]
-    return Judged(following(decisions), tuple(told), ledger.with_taken(real.marks))
+    guard_verdicts = [guarded_of(real, tally) for tally in real.tallies]
+    imagined = (guarded_of(guard_panel, tally, would=True) for tally in guard_panel.tallies if guard_panel.takes)
+    guard_verdicts += [each for each in imagined if each.exceeded]
+    return GuardedDecisions(following(decisions), tuple(guard_verdicts), ledger.with_taken(real.marks))
 
 
-def _tallies(inputs: Inputs, books: Books, approvals: Approvals) -> list[Tally]:
+def _tallies(inputs: Inputs, books: Books, approvals: Approvals) -> list[GuardTally]:
     guards = [each for each in inputs.desired.guards if not each.spec.suspend and not is_elsewhere(inputs, each)]
-    return [Tally(books, each, approvals.for_guard(each.name)) for each in guards]
+    return [GuardTally(books, each, approvals.for_guard(each.name)) for each in guards]
 
 
 def _takes(
-    inputs: Inputs, stage: GuardContext, ledger: Ledger, decisions: Sequence[Decision], *, would: bool
+    inputs: Inputs, stage: GuardContext, ledger: DisruptionLedger, decisions: Sequence[Decision], *, would: bool
 ) -> tuple[Take, ...]:
     """What does not count already. A pod whose node is taken in the same plan goes with it."""
     found = [
@@ -92,9 +92,9 @@ def _takes(
     return tuple(takes)
 
 
-def _counted_nodes(stage: GuardContext, ledger: Ledger) -> frozenset[str]:
+def _counted_nodes(stage: GuardContext, ledger: DisruptionLedger) -> frozenset[str]:
     """Nodes whose GPUs in use count already."""
-    return frozenset(each.name for each in ledger.marks if each.kind == "Node" and each.gpus and stage.is_going(each))
+    return frozenset(each.name for each in ledger.marks if each.kind == "Node" and each.gpus and stage.is_leaving(each))
 
 
 def _title(decision: Decision) -> str:

@@ -18,10 +18,10 @@ ByNode = Mapping[tuple[str, str], Sequence[ObservedTaint]]
 
 def by_node(inputs: Inputs) -> ByNode:
     """What is imagined of each node, by its name and uid."""
-    found: dict[tuple[str, str], list[ObservedTaint]] = {}
+    observed_taints: dict[tuple[str, str], list[ObservedTaint]] = {}
     for each in inputs.memory.imagined:
-        found.setdefault((each.node, each.uid), []).append(each)
-    return found
+        observed_taints.setdefault((each.node, each.uid), []).append(each)
+    return observed_taints
 
 
 def as_imagined(node: Node, taints: Sequence[ObservedTaint]) -> Node:
@@ -34,7 +34,7 @@ def as_imagined(node: Node, taints: Sequence[ObservedTaint]) -> Node:
 
 def imagined_after(inputs: Inputs, fleet: Fleet, decisions: Iterable[Decision]) -> tuple[ObservedTaint, ...]:
     """What is imagined once the plan would be carried out; of nodes that went, or are acted on by now, nothing."""
-    found = {
+    observed_taints = {
         (each.node, each.uid, each.key): each
         for each in inputs.memory.imagined
         if _is_imagined_still(inputs, fleet, each)
@@ -44,11 +44,11 @@ def imagined_after(inputs: Inputs, fleet: Fleet, decisions: Iterable[Decision]) 
         # What is drained in thought alone is never emptied: it stays what would begin.
         if each.would and isinstance(act, Taint) and subject.kind == "Node" and act.key != names.DRAINING:
             if act.value is None:
-                found.pop((subject.name, subject.uid, act.key), None)
+                observed_taints.pop((subject.name, subject.uid, act.key), None)
             else:
                 taint = ObservedTaint(subject.name, subject.uid, act.key, act.value, act.effect)
-                found[subject.name, subject.uid, act.key] = taint
-    return tuple(sorted(found.values()))
+                observed_taints[subject.name, subject.uid, act.key] = taint
+    return tuple(sorted(observed_taints.values()))
 
 
 def _is_imagined_still(inputs: Inputs, fleet: Fleet, each: ObservedTaint) -> bool:

@@ -24,7 +24,7 @@ class Observation(msgspec.Struct, frozen=True):
     freeze: Freeze | None = None  # of the pool, of what a guard guards, or of everything
 
     @property
-    def told(self) -> str:
+    def causes_text(self) -> str:
         """The causes, as a clause."""
         node_pool = f"NodePool/{self.pool}"
         parts = (
@@ -33,7 +33,7 @@ class Observation(msgspec.Struct, frozen=True):
             (bool(self.environment), f"{node_pool} is kept by environment {self.environment}"),
             (self.is_suspended, f"GpuPool/{self.pool} is suspended"),
         )
-        frozen = [f"{self.freeze.what} is frozen {self.freeze.told}"] if self.freeze is not None else []
+        frozen = [f"{self.freeze.scope_text} is frozen {self.freeze.until_text}"] if self.freeze is not None else []
         return ", and ".join([*(words for applies, words in parts if applies), *frozen])
 
     @property
@@ -46,7 +46,7 @@ class Observation(msgspec.Struct, frozen=True):
             (bool(self.environment), f"{node_pool} were not kept by environment {self.environment}"),
             (self.is_suspended, f"GpuPool/{self.pool} were not suspended"),
         )
-        frozen = [f"{self.freeze.what} were not frozen"] if self.freeze is not None else []
+        frozen = [f"{self.freeze.scope_text} were not frozen"] if self.freeze is not None else []
         return " and ".join([*(words for applies, words in parts if applies), *frozen])
 
 
@@ -86,7 +86,7 @@ def other_keeper(inputs: Inputs, pool: str) -> str:
     return node_pool.metadata.annotations.get(names.ENVIRONMENT, "") if node_pool.is_ours else ""
 
 
-def is_only_told(inputs: Inputs, decision: Decision) -> bool:
+def is_report_only(inputs: Inputs, decision: Decision) -> bool:
     """Whether the action is told and not carried out. The NodePool itself may be adopted, and then the nodes get its
     labels: both follow from the mode alone."""
     if not observes(inputs, decision.pool):

@@ -6,21 +6,21 @@ import msgspec
 
 from reconciler.model.plan.disruption_record import DisruptionRecord
 from reconciler.plan.guards.reasons import BehindOthers, HeldByGuard, HourIsFull, OverHourLimit, OverPlanLimit
-from reconciler.plan.guards.tally import Room, Take, Tally
+from reconciler.plan.guards.tally import GuardHeadroom, GuardTally, Take
 
 
 class Held(msgspec.Struct, frozen=True):
     """By which guard, and why."""
 
-    tally: Tally
-    room: Room
+    tally: GuardTally
+    room: GuardHeadroom
     why: type[HeldByGuard]
 
 
-class Panel:
+class GuardPanel:
     """Each guard looks at the plan as a whole, then at each take that no guard holds yet."""
 
-    def __init__(self, tallies: Sequence[Tally], takes: Sequence[Take]) -> None:
+    def __init__(self, tallies: Sequence[GuardTally], takes: Sequence[Take]) -> None:
         self.tallies = tuple(tallies)
         self.takes = tuple(takes)
         self.held: dict[int, Held] = {}  # by the place of the decision
@@ -32,10 +32,10 @@ class Panel:
             if take.at not in self.held:
                 self._look_at_the_hour(take)
 
-    def held_by(self, tally: Tally) -> list[Held]:
+    def held_by(self, tally: GuardTally) -> list[Held]:
         return [each for each in self.held.values() if each.tally is tally]
 
-    def _look_at_the_plan(self, tally: Tally) -> None:
+    def _look_at_the_plan(self, tally: GuardTally) -> None:
         tally.count(self.takes)
         room = tally.judge_plan()
         if room.approvals:
@@ -65,7 +65,7 @@ class Panel:
             self.marks += [msgspec.structs.replace(each.mark, approvals=names) for each in take.taken]
 
 
-def _why(room: Room) -> type[HeldByGuard]:
+def _why(room: GuardHeadroom) -> type[HeldByGuard]:
     if room.until is None:
         return OverHourLimit
     return HourIsFull if room.over else BehindOthers

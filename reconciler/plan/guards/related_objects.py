@@ -10,7 +10,7 @@ from reconciler.model.plan.action import Ref
 from reconciler.model.plan.decision import Decision
 
 
-class About:
+class RelatedObjects:
     """Owner of what was looked up for one plan."""
 
     def __init__(self, fleet: Fleet) -> None:
@@ -23,9 +23,9 @@ class About:
             return ()
         claim = self._fleet.claims_on(node.pool).get(node.name)
         node_pool = self._node_pools.get(node.metadata.labels.get(names.KARPENTER_POOL, ""))
-        found = [Ref("NodeClaim", "", claim.name, claim.metadata.uid)] if claim is not None else []
-        found += [_ref(each) for each in (node_pool, self._gpu_pools.get(decision.pool)) if each is not None]
-        return tuple(each for each in found if each.uid)
+        refs = [Ref("NodeClaim", "", claim.name, claim.metadata.uid)] if claim is not None else []
+        refs += [_ref(each) for each in (node_pool, self._gpu_pools.get(decision.pool)) if each is not None]
+        return tuple(each for each in refs if each.uid)
 
     @cached_property
     def _node_pools(self) -> dict[str, Unstructured]:

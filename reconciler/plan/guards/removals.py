@@ -19,7 +19,7 @@ from reconciler.model.plan.disruption_record import DisruptionRecord
 from reconciler.plan.guards.context import GuardContext
 
 
-class Taken(msgspec.Struct, frozen=True, gc=False):
+class Removal(msgspec.Struct, frozen=True, gc=False):
     """One node, pod or NodePool."""
 
     mark: DisruptionRecord
@@ -32,10 +32,10 @@ class Taken(msgspec.Struct, frozen=True, gc=False):
         return self.mark.goes or self.mark.gpus > 0 or self.mark.kind == "NodePool"
 
 
-class _Rule(msgspec.Struct, frozen=True):
+class _RemovalRule(msgspec.Struct, frozen=True):
     kind: str
     does: Callable[[Act], bool]
-    takes: Callable[[GuardContext, Decision], Iterator[Taken]]
+    takes: Callable[[GuardContext, Decision], Iterator[Removal]]
 
 
 _EDITED: dict[Fate, str] = {
@@ -46,7 +46,7 @@ _EDITED: dict[Fate, str] = {
 }
 
 
-def taken(stage: GuardContext, decision: Decision) -> Iterator[Taken]:
+def taken(stage: GuardContext, decision: Decision) -> Iterator[Removal]:
     """All that it takes."""
     act = decision.act
     if isinstance(act, Hold):
@@ -57,64 +57,64 @@ def taken(stage: GuardContext, decision: Decision) -> Iterator[Taken]:
             return
 
 
-def _node(part: str, *, goes: bool) -> Callable[[GuardContext, Decision], Iterator[Taken]]:
-    def takes(stage: GuardContext, decision: Decision) -> Iterator[Taken]:
+def _node(part: str, *, goes: bool) -> Callable[[GuardContext, Decision], Iterator[Removal]]:
+    def takes(stage: GuardContext, decision: Decision) -> Iterator[Removal]:
         node = stage.fleet.node(decision.subject.name)
         if node is not None:
-            yield Taken(stage.mark(node, goes=goes), part)
+            yield Removal(stage.mark(node, goes=goes), part)
 
     return takes
 
 
-def _node_of_claim(stage: GuardContext, decision: Decision) -> Iterator[Taken]:
+def _node_of_claim(stage: GuardContext, decision: Decision) -> Iterator[Removal]:
     claim = stage.claim(decision.subject.name)
     node = stage.fleet.node(claim.status.node_name) if claim else None
     if node is not None:
-        yield Taken(stage.mark(node, goes=True), "deleted")
+        yield Removal(stage.mark(node, goes=True), "deleted")
 
 
-def _pods(stage: GuardContext, decision: Decision) -> Iterator[Taken]:
+def _pods(stage: GuardContext, decision: Decision) -> Iterator[Removal]:
     """Its subject, and those that leave with it."""
     for ref in decision.refs:
         yield from _pod(stage, ref, decision.pool)
 
 
-def _pod(stage: GuardContext, ref: Ref, asked_for: str) -> Iterator[Taken]:
+def _pod(stage: GuardContext, ref: Ref, asked_for: str) -> Iterator[Removal]:
     pod = stage.pod(ref.namespace, ref.name)
     # A smart pod runs nobody's work. In the namespaces of tenants labels prove nothing.
     if pod is None or not pod.node or pod.is_finished or stage.identity.is_smart(pod):
         return
     node = stage.fleet.node(pod.node)
     pool = node.pool if node else asked_for
-    gpus = stage.fleet.asked_gpus.of(pod)
-    yield Taken(
+    gpus = stage.fleet.gpu_requests.of(pod)
+    yield Removal(
         DisruptionRecord(stage.now, "Pod", pod.title, pod.metadata.uid, pool=pool, gpus=gpus), "evicted", pod.node
     )
 
 
-def _edit(stage: GuardContext, decision: Decision) -> Iterator[Taken]:
+def _edit(stage: GuardContext, decision: Decision) -> Iterator[Removal]:
     for each in stage.brought_about(decision.subject.name):
         if each.fate in _EDITED:
             yield from _fate(stage, each)
 
 
-def _node_pool(stage: GuardContext, decision: Decision) -> Iterator[Taken]:
+def _node_pool(stage: GuardContext, decision: Decision) -> Iterator[Removal]:
     subject = decision.subject
-    yield Taken(
+    yield Removal(
         DisruptionRecord(stage.now, "NodePool", subject.name, subject.uid, pool=decision.pool or subject.name),
         "deleted",
     )
     yield from _edit(stage, decision)
 
 
-def _fate(stage: GuardContext, consequence: Consequence) -> Iterator[Taken]:
+def _fate(stage: GuardContext, consequence: Consequence) -> Iterator[Removal]:
     pool = consequence.pool or consequence.node_pool
     for name, share in zip(consequence.nodes, consequence.shares, strict=True):
         # One that is held up is not replaced either, when nothing runs on it: budgets may be opened any day.
         goes = consequence.fate in {"removed", "deleted"} or (consequence.fate == "blocked" and not share.pods)
         node, claim = stage.fleet.node(name), stage.claim_of(name)
         uids = (node.metadata.uid if node else "", claim.metadata.uid if claim else "")
-        yield Taken(
+        yield Removal(
             DisruptionRecord(stage.now, "Node", name, *uids, pool, goes, share.gpus_in_use), _EDITED[consequence.fate]
         )
 
@@ -131,13 +131,13 @@ def _is(*verbs: type[Act]) -> Callable[[Act], bool]:
     return lambda act: isinstance(act, verbs)
 
 
-RULES: tuple[_Rule, ...] = (
-    _Rule("Node", _is(Delete), _node("deleted", goes=True)),
-    _Rule("Node", _puts(names.DELETION_TIME), _node("scaled down", goes=True)),
-    _Rule("Node", _puts(names.DRAINING), _node("drained", goes=True)),
-    _Rule("Node", _throws_out, _node("thrown out by a taint", goes=False)),
-    _Rule("NodeClaim", _is(Delete), _node_of_claim),
-    _Rule("Pod", _is(Delete, Evict), _pods),
-    _Rule("NodePool", _is(Apply), _edit),
-    _Rule("NodePool", _is(Delete), _node_pool),
+RULES: tuple[_RemovalRule, ...] = (
+    _RemovalRule("Node", _is(Delete), _node("deleted", goes=True)),
+    _RemovalRule("Node", _puts(names.DELETION_TIME), _node("scaled down", goes=True)),
+    _RemovalRule("Node", _puts(names.DRAINING), _node("drained", goes=True)),
+    _RemovalRule("Node", _throws_out, _node("thrown out by a taint", goes=False)),
+    _RemovalRule("NodeClaim", _is(Delete), _node_of_claim),
+    _RemovalRule("Pod", _is(Delete, Evict), _pods),
+    _RemovalRule("NodePool", _is(Apply), _edit),
+    _RemovalRule("NodePool", _is(Delete), _node_pool),
 )

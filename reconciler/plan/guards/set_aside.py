@@ -14,7 +14,7 @@ from functools import cached_property
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.cluster.set_aside import ANY_POOL, Refusal, SetAside
+from reconciler.model.cluster.set_aside import ANY_POOL, DecodeRefusal, SetAside
 from reconciler.model.plan.action import Apply, Evict, Hold, Ref, Taint, Ungate
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.inputs import Inputs
@@ -28,7 +28,7 @@ class ObjectSetAside(CodeFacts, frozen=True):
     by_person = True
 
     object: Ref
-    refusal: Refusal
+    refusal: DecodeRefusal
 
 
 class BehindSetAside(CodeFacts, frozen=True):
@@ -40,12 +40,12 @@ class BehindSetAside(CodeFacts, frozen=True):
 
     object: Ref
     other: Ref
-    refusal: Refusal
+    refusal: DecodeRefusal
 
 
 REASONS = (ObjectSetAside, BehindSetAside)
 
-MOST_TOLD = 100  # objects that a plan tells of one by one; a metric counts all of them
+MOST_LISTED = 100  # objects that a plan tells of one by one; a metric counts all of them
 
 Key = tuple[str, str, str]  # kind, namespace, name
 # Which pods these hold for, or which gangs they tell of, is known of none in their namespace.
@@ -76,7 +76,7 @@ class SetAsides:
 
     def holds(self) -> Iterator[Decision]:
         """One for each object."""
-        for each in self._all[:MOST_TOLD]:
+        for each in self._all[:MOST_LISTED]:
             subject = _ref(each)
             node = self._fleet.node(each.node) if each.node else None
             pool = each.pool.strip(ANY_POOL) or (node.pool if node is not None else "")
@@ -94,7 +94,7 @@ class SetAsides:
         other = other or next((self._nodes[each] for each in sorted(taken) if each in self._nodes), None)
         other = other or (self._lent_somewhere if taken or _marks(decision) else None)
         if other is None and isinstance(decision.act, Evict):
-            other = next((found for each in decision.refs if (found := self._behind(each)) is not None), None)
+            other = next((set_aside for each in decision.refs if (set_aside := self._behind(each)) is not None), None)
         if other is None and isinstance(decision.act, Ungate):
             namespace = decision.subject.namespace
             other = (
@@ -122,8 +122,8 @@ class SetAsides:
 
     @cached_property
     def _pods(self) -> dict[tuple[str, str], Pod]:
-        found = self._fleet.observed.pods
-        return {(each.metadata.namespace, each.name): each for each in found}
+        pods = self._fleet.observed.pods
+        return {(each.metadata.namespace, each.name): each for each in pods}
 
 
 def _ref(aside: SetAside) -> Ref:

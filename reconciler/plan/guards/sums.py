@@ -37,11 +37,11 @@ class Roll:
         return node is not None and node.pool == mark.pool and not node.metadata.leaving
 
     def size(self, pool: str) -> int:
-        found = self._sizes.get(pool)
-        if found is None:
+        result = self._sizes.get(pool)
+        if result is None:
             there = (each for each in self._fleet.nodes_of(pool) if not each.metadata.leaving)
-            found = self._sizes[pool] = sum(self._was_there(each) for each in there)
-        return found
+            result = self._sizes[pool] = sum(self._was_there(each) for each in there)
+        return result
 
     def _was_there(self, node: Node) -> bool:
         """A node that does not say when it came was there."""
@@ -49,7 +49,7 @@ class Roll:
         return since is None or (moment(node.metadata.creation_timestamp) or since) <= since
 
 
-class Count(msgspec.Struct, frozen=True, gc=False):
+class LimitCount(msgspec.Struct, frozen=True, gc=False):
     """What there is of one measure, and what is allowed."""
 
     counted: int
@@ -61,7 +61,7 @@ class Count(msgspec.Struct, frozen=True, gc=False):
         return self.counted > self.allowed
 
 
-class Sums:
+class DisruptionSums:
     """What has been added; each mark is to be added once."""
 
     def __init__(self, roll: Roll, marks: Iterable[DisruptionRecord] = ()) -> None:
@@ -81,12 +81,12 @@ class Sums:
             self._going[mark.pool] += times
             self._gone[mark.pool] += times * (not self._roll.has(mark))
 
-    def copy(self) -> "Sums":
-        other = Sums(self._roll)
+    def copy(self) -> "DisruptionSums":
+        other = DisruptionSums(self._roll)
         other._simple, other._going, other._gone = self._simple.copy(), self._going.copy(), self._gone.copy()
         return other
 
-    def plus(self, marks: Iterable[DisruptionRecord]) -> "Sums":
+    def plus(self, marks: Iterable[DisruptionRecord]) -> "DisruptionSums":
         """With these too."""
         other = self.copy()
         for mark in marks:
@@ -99,13 +99,13 @@ class Sums:
             return max((self._percent(pool) for pool in self._losing), default=0)
         return self._simple[measure]
 
-    def count(self, measure: Measure, limit: int) -> Count:
+    def count(self, measure: Measure, limit: int) -> LimitCount:
         """What there is and what is allowed; of percentages, in the pool that is over its limit, else in the one that
         loses most."""
         if measure != "removed_percent":
-            return Count(self._simple[measure], limit)
-        found = (Count(self._percent(pool), self._allowed(pool, limit), pool) for pool in self._losing)
-        return max(found, key=lambda each: (each.is_over, each.counted), default=Count(0, limit))
+            return LimitCount(self._simple[measure], limit)
+        limit_counts = (LimitCount(self._percent(pool), self._allowed(pool, limit), pool) for pool in self._losing)
+        return max(limit_counts, key=lambda each: (each.is_over, each.counted), default=LimitCount(0, limit))
 
     @property
     def _losing(self) -> list[str]:

@@ -23,9 +23,9 @@ from reconciler.model.plan.guard_verdict import GuardCount, Measure, Period
 from reconciler.model.policy.change_guard import ChangeGuard
 from reconciler.plan.causes import Cause
 from reconciler.plan.guards.approvals import Approval
-from reconciler.plan.guards.ledger import HOUR_MS, Ledger
-from reconciler.plan.guards.removals import Taken
-from reconciler.plan.guards.sums import FIELDS, MEASURES, Roll, Sums, limit_of
+from reconciler.plan.guards.ledger import HOUR_MS, DisruptionLedger
+from reconciler.plan.guards.removals import Removal
+from reconciler.plan.guards.sums import FIELDS, MEASURES, DisruptionSums, Roll, limit_of
 
 
 class Take(msgspec.Struct, frozen=True):
@@ -33,11 +33,11 @@ class Take(msgspec.Struct, frozen=True):
 
     at: int  # the place of the decision in the plan
     title: str  # of what it comes from
-    taken: tuple[Taken, ...]
+    taken: tuple[Removal, ...]
     cause: Cause = Cause()
 
 
-class Room(msgspec.Struct, frozen=True):
+class GuardHeadroom(msgspec.Struct, frozen=True):
     """Whether there is room for a take: by an approval or without; else when there is, if ever."""
 
     is_free: bool = True
@@ -49,13 +49,13 @@ class Room(msgspec.Struct, frozen=True):
 class Books(msgspec.Struct, frozen=True):
     """What all guards look at."""
 
-    ledger: Ledger
+    ledger: DisruptionLedger
     roll: Roll  # as the pools are now
     hour_roll: Roll  # as they were when the hour began
     now: Instant
 
 
-class Tally:
+class GuardTally:
     """One guard's."""
 
     def __init__(self, books: Books, guard: Declared[ChangeGuard], approvals: Sequence[Approval]) -> None:
@@ -63,14 +63,14 @@ class Tally:
         self._books = books
         self._approvals = approvals
         self.window = [each for each in books.ledger.in_the_hour() if self._guards(each)]
-        self._hour = Sums(books.hour_roll, self.window)
+        self._hour = DisruptionSums(books.hour_roll, self.window)
         self._in_hour = {books.ledger.key(each): each for each in self.window}
-        self._plan = Sums(books.roll)
-        self.counted: dict[str, Taken] = {}
+        self._plan = DisruptionSums(books.roll)
+        self.counted: dict[str, Removal] = {}
         self._takes: tuple[Take, ...] = ()
         self._admitted: list[DisruptionRecord] = []
         self._by_approval = {
-            each.name: Sums(books.hour_roll, (mark for mark in self.window if each.name in mark.approvals))
+            each.name: DisruptionSums(books.hour_roll, (mark for mark in self.window if each.name in mark.approvals))
             for each in approvals
         }
         self._waiting: dict[Measure, Instant] = {}
@@ -84,49 +84,49 @@ class Tally:
                 self.counted[key] = each
                 self._plan.add(each.mark)
 
-    def own(self, take: Take) -> list[Taken]:
+    def own(self, take: Take) -> list[Removal]:
         """What of a take is guarded."""
         return [each for each in take.taken if self._guards(each.mark)]
 
     @property
-    def plan(self) -> Sums:
+    def plan(self) -> DisruptionSums:
         """What the whole plan takes."""
         return self._plan
 
     @property
-    def hour_with_plan(self) -> Sums:
+    def hour_with_plan(self) -> DisruptionSums:
         """What the hour holds, once the whole plan is carried out."""
         return self._hour_plus(self.counted.values())[1] if self.counted else self._hour
 
-    def judge_plan(self) -> Room:
+    def judge_plan(self) -> GuardHeadroom:
         """The whole of it against `perPlan`. To be asked before `room`."""
         over = self._plan.over(self.guard.spec.per_plan)
         if not over:
-            return Room()
+            return GuardHeadroom()
         covering = self._covering(over)
-        return Room(covering is not None, covering or (), over=self.counts("plan", self._plan, over))
+        return GuardHeadroom(covering is not None, covering or (), over=self.counts("plan", self._plan, over))
 
-    def room(self, take: Take) -> Room:
+    def room(self, take: Take) -> GuardHeadroom:
         """A take of the plan against `perHour`."""
         limits = self.guard.spec.per_hour
         new, hour = self._hour_plus(self.own(take))
-        alone = Sums(self._books.hour_roll, new)
+        alone = DisruptionSums(self._books.hour_roll, new)
         added = [measure for measure in MEASURES if alone.amount(measure)]
         over = tuple(measure for measure in hour.over(limits) if measure in added)
         behind = tuple(measure for measure in added if measure in self._waiting)
         wanting = tuple(measure for measure in added if measure in {*over, *behind})
         if not wanting:
-            return Room()
+            return GuardHeadroom()
         for approval in self._approvals:
             if approval.covers(take.cause) and approval.allows(self._by_approval[approval.name].plus(new), wanting):
-                return Room(approvals=(approval.name,))
+                return GuardHeadroom(approvals=(approval.name,))
         if not set(over).isdisjoint(alone.over(limits)):
-            return Room(is_free=False, over=self.counts("hour", hour, over))
+            return GuardHeadroom(is_free=False, over=self.counts("hour", hour, over))
         # Once something waits, nobody knows better what comes after it until that has gone on.
         untold = [each for each in over if each not in behind]
         until = max([*(self._waiting[each] for each in behind), *([self._when_free(new, over)] if untold else [])])
         self._waiting |= dict.fromkeys(wanting, until)
-        return Room(is_free=False, until=until, over=self.counts("hour", hour, over))
+        return GuardHeadroom(is_free=False, until=until, over=self.counts("hour", hour, over))
 
     def admit(self, take: Take, approvals: Iterable[str]) -> None:
         """It goes: what comes after it finds less room."""
@@ -136,7 +136,9 @@ class Tally:
         for name in approvals:
             self._by_approval[name] = self._by_approval[name].plus(new)
 
-    def counts(self, period: Period, sums: Sums, measures: Sequence[Measure] = MEASURES) -> tuple[GuardCount, ...]:
+    def counts(
+        self, period: Period, sums: DisruptionSums, measures: Sequence[Measure] = MEASURES
+    ) -> tuple[GuardCount, ...]:
         """What is limited of it, and by how much."""
         ceiling = self.guard.spec.per_plan if period == "plan" else self.guard.spec.per_hour
         limits = ((measure, limit_of(ceiling, measure)) for measure in measures)
@@ -153,13 +155,13 @@ class Tally:
             for measure, count in counts
         )
 
-    def sum_of(self, marks: Iterable[DisruptionRecord]) -> Sums:
+    def sum_of(self, marks: Iterable[DisruptionRecord]) -> DisruptionSums:
         """Over these alone."""
-        return Sums(self._books.roll, marks)
+        return DisruptionSums(self._books.roll, marks)
 
-    def hour_of(self, marks: Iterable[DisruptionRecord]) -> Sums:
+    def hour_of(self, marks: Iterable[DisruptionRecord]) -> DisruptionSums:
         """Over these, where they count in the hour."""
-        return Sums(self._books.hour_roll, marks)
+        return DisruptionSums(self._books.hour_roll, marks)
 
     def used_by_approval(self, measure: Measure) -> int:
         """The most that any approval has let pass in the hour."""
@@ -169,7 +171,7 @@ class Tally:
         """What the plan's amount is made of; of percentages, nothing."""
         found: Counter[str] = Counter()
         for each in self.counted.values():
-            amount = Sums(self._books.roll, [each.mark]).amount(measure)
+            amount = DisruptionSums(self._books.roll, [each.mark]).amount(measure)
             found[each.part] += amount if measure != "removed_percent" else 0
         return tuple((part, count) for part, count in found.items() if count)
 
@@ -191,24 +193,24 @@ class Tally:
                 return None
         return tuple(sorted(used))
 
-    def _sums_of(self, takes: Iterable[Take]) -> Sums:
+    def _sums_of(self, takes: Iterable[Take]) -> DisruptionSums:
         """Over what these take, each once."""
         marks = {self._books.ledger.key(each.mark): each.mark for take in takes for each in self.own(take)}
-        return Sums(self._books.roll, marks.values())
+        return DisruptionSums(self._books.roll, marks.values())
 
     def _guards(self, mark: DisruptionRecord) -> bool:
         return bool({"*", mark.pool} & set(self.guard.spec.pool_names))
 
-    def _hour_plus(self, taken: Iterable[Taken]) -> tuple[list[DisruptionRecord], Sums]:
+    def _hour_plus(self, taken: Iterable[Removal]) -> tuple[list[DisruptionRecord], DisruptionSums]:
         """What is not in the hour yet, or not as much, each once; and the hour with it."""
         new: dict[str, DisruptionRecord] = {}
         hour = self._hour.copy()
         for each in taken:
             key, mark = self._books.ledger.key(each.mark), self._books.ledger.merged(each.mark)
-            standing = new.get(key) or self._in_hour.get(key)
-            if standing is None or mark.goes > standing.goes or mark.gpus > standing.gpus:
-                if standing is not None:
-                    hour.add(standing, -1)
+            disruption_record = new.get(key) or self._in_hour.get(key)
+            if disruption_record is None or mark.goes > disruption_record.goes or mark.gpus > disruption_record.gpus:
+                if disruption_record is not None:
+                    hour.add(disruption_record, -1)
                 hour.add(mark)
                 new[key] = mark
         return list(new.values()), hour
@@ -218,12 +220,12 @@ class Tally:
         low, high = 0, len(self.window)  # how many of the oldest must go; all of it, and then what goes now
         while low < high:
             middle = (low + high) // 2
-            left = Sums(self._books.hour_roll, [*self.window[middle:], *self._admitted, *new])
+            left = DisruptionSums(self._books.hour_roll, [*self.window[middle:], *self._admitted, *new])
             if set(over).isdisjoint(left.over(self.guard.spec.per_hour)):
                 high = middle
             else:
                 low = middle + 1
-        left = Sums(self._books.hour_roll, [*self.window[low:], *self._admitted, *new])
+        left = DisruptionSums(self._books.hour_roll, [*self.window[low:], *self._admitted, *new])
         fits = set(over).isdisjoint(left.over(self.guard.spec.per_hour))
         last = self.window[low - 1].at if fits and low else self._books.now
         return later(last, HOUR_MS)

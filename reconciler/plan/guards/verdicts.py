@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from reconciler.model.plan.guard_verdict import GuardCount, GuardVerdict, Needed
-from reconciler.plan.guards.panel import Held, Panel
+from reconciler.plan.guards.panel import GuardPanel, Held
 from reconciler.plan.guards.reasons import OverPlanLimit
 from reconciler.plan.guards.sums import FIELDS, limit_of
-from reconciler.plan.guards.tally import Tally
+from reconciler.plan.guards.tally import GuardTally
 
 
-def guarded_of(panel: Panel, tally: Tally, *, would: bool = False) -> GuardVerdict:
+def guarded_of(panel: GuardPanel, tally: GuardTally, *, would: bool = False) -> GuardVerdict:
     """What one guard of a panel says; of pools that only observe, nothing is held."""
     held = panel.held_by(tally)
     causes = {take.cause for take in panel.takes if take.at in panel.held and panel.held[take.at].tally is tally}
@@ -35,7 +35,7 @@ def guarded_of(panel: Panel, tally: Tally, *, would: bool = False) -> GuardVerdi
     )
 
 
-def _hour(tally: Tally) -> Iterator[GuardCount]:
+def _hour(tally: GuardTally) -> Iterator[GuardCount]:
     """What others took is told apart: nobody here can do anything about it."""
     others = [each for each in tally.window if not each.own]
     ours = [each for each in tally.window if each.own]
@@ -44,12 +44,12 @@ def _hour(tally: Tally) -> Iterator[GuardCount]:
             ("before this plan", tally.hour_of(ours).amount(each.measure)),
             ("by Karpenter or a person", tally.hour_of(others).amount(each.measure)),
         )
-        told = tuple((part, count) for part, count in parts if count and each.measure != "removed_percent")
+        counts = tuple((part, count) for part, count in parts if count and each.measure != "removed_percent")
         before = tally.hour_of(tally.window).amount(each.measure)
-        yield msgspec.structs.replace(each, before=before, parts=told)
+        yield msgspec.structs.replace(each, before=before, parts=counts)
 
 
-def _needed(tally: Tally, held: Sequence[Held]) -> Needed:
+def _needed(tally: GuardTally, held: Sequence[Held]) -> Needed:
     """Ceilings that cover the whole plan, and what an approval has let pass in the hour besides."""
     found: dict[str, int] = {}
     for each in (each for one in held for each in one.room.over):
@@ -58,7 +58,7 @@ def _needed(tally: Tally, held: Sequence[Held]) -> Needed:
     return Needed(**found)
 
 
-def _alone(panel: Panel, tally: Tally) -> Iterator[str]:
+def _alone(panel: GuardPanel, tally: GuardTally) -> Iterator[str]:
     """What would pass if it were all of the plan, where the plan is more than that."""
     titles = dict.fromkeys(take.title for take in panel.takes if tally.own(take))
     for title in titles if len(titles) > 1 else ():
@@ -67,7 +67,7 @@ def _alone(panel: Panel, tally: Tally) -> Iterator[str]:
             yield title
 
 
-def _by_the_hour(panel: Panel, tally: Tally) -> Iterator[str]:
+def _by_the_hour(panel: GuardPanel, tally: GuardTally) -> Iterator[str]:
     """The limits that the plan exceeds as a whole, where nothing of it does so by itself: maxRemovedPercent: 20."""
     limits = tally.guard.spec.per_plan
     if any(tally.sum_of(each.mark for each in tally.own(take)).over(limits) for take in panel.takes):

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from reconciler.model.cluster.set_aside import Refusal
+from reconciler.model.cluster.set_aside import DecodeRefusal
 from reconciler.model.plan.guard_verdict import Measure
 from reconciler.model.plan.reason import Facts
-from reconciler.plan.guards.frozen import Scope
+from reconciler.plan.guards.frozen import FreezeScope
 from reconciler.plan.guards.observing import Observation
 from reconciler.plan.guards.reasons import GuardSum
 from reconciler.plan.guards.set_aside import BehindSetAside
@@ -30,24 +30,24 @@ def _other(facts: BehindSetAside) -> str:
     return "/".join(part for part in (other.kind, other.namespace, other.name or "(without a name)") if part)
 
 
-def _refusal(refusal: Refusal) -> str:
+def _refusal(refusal: DecodeRefusal) -> str:
     return refusal.why
 
 
-def _scope(scope: Scope) -> str:
+def _scope(scope: FreezeScope) -> str:
     return scope.words
 
 
 def _observation(observation: Observation) -> str:
-    return observation.told
+    return observation.causes_text
 
 
 # By the type of a fact.
 WORDS: Mapping[type, Callable[[Any], str]] = {
     GuardSum: _sum,
     Observation: _observation,
-    Refusal: _refusal,
-    Scope: _scope,
+    DecodeRefusal: _refusal,
+    FreezeScope: _scope,
 }
 
 # By code, what stands in its template and is no fact, or is written otherwise than by its type.

@@ -109,7 +109,7 @@ class Standstills:
         return {name: standstill for name, standstill in found if standstill is not None}
 
     @cached_property
-    def _going(self) -> frozenset[str]:
+    def _deleted_node_pools(self) -> frozenset[str]:
         """NodePools that are being deleted."""
         return frozenset(each.name for each in self._inputs.observed.node_pools if each.metadata.deletion_timestamp)
 
@@ -118,12 +118,12 @@ class Standstills:
         fleet, node_pools = self._fleet, self._inputs.observed.node_pools
         pools = {each.name for each in self._inputs.desired.pools} | {each.name for each in node_pools if each.is_ours}
         closed = (facts for pool in sorted(pools) for facts in fleet.pool(pool).closed)
-        found = {each.name: each.node for each in (*fleet.nodes_unsettled, *fleet.nodes_drained, *closed)}
-        return (each for each in found.values() if not each.metadata.leaving and taints_of(each))
+        nodes = {each.name: each.node for each in (*fleet.nodes_unsettled, *fleet.nodes_drained, *closed)}
+        return (each for each in nodes.values() if not each.metadata.leaving and taints_of(each))
 
     def _of(self, node: Node) -> Standstill | None:
         declared = self._inputs.desired.pool(node.pool) if node.pool else None
-        if node.pool in self._going:
+        if node.pool in self._deleted_node_pools:
             return None  # its NodePool takes it along
         if declared is None:
             return self._undeclared(node)
@@ -178,17 +178,17 @@ class Standstills:
         return self._elsewhere[pool]
 
 
-def told_of_standstills(inputs: Inputs, fleet: Fleet, decisions: Iterable[Decision]) -> tuple[Decision, ...]:
+def with_standstill_holds(inputs: Inputs, fleet: Fleet, decisions: Iterable[Decision]) -> tuple[Decision, ...]:
     """The decisions, with a hold for each node that stands still instead of what announces that it goes."""
     decisions = tuple(decisions)
-    found = Standstills(inputs, fleet).all
-    if not found:
+    standstills = Standstills(inputs, fleet).all
+    if not standstills:
         return decisions
     gone = {each.subject.name for each in decisions if each.subject.kind == "NodePool" and isinstance(each.act, Delete)}
-    found = {name: each for name, each in found.items() if each.node.pool not in gone}
-    kept = tuple(each for each in decisions if not _announces(each, found.get(each.subject.name)))
+    standstills = {name: each for name, each in standstills.items() if each.node.pool not in gone}
+    kept = tuple(each for each in decisions if not _announces(each, standstills.get(each.subject.name)))
     telling = {each.subject.name for each in kept if each.subject.kind == "Node" and _tells(each)}
-    return (*kept, *(each.decision for name, each in found.items() if each.observation or name not in telling))
+    return (*kept, *(each.decision for name, each in standstills.items() if each.observation or name not in telling))
 
 
 def _announces(decision: Decision, standstill: Standstill | None) -> bool:

@@ -14,7 +14,7 @@ def _the_taints(facts: StandingStill) -> str:
 
 def _cause(facts: TaintStays) -> str:
     if facts.observation is not None:
-        return facts.observation.told
+        return facts.observation.causes_text
     if not facts.pool:
         return "belongs to no pool"
     return f"no policy of environment {facts.environment} declares pool {facts.pool}"

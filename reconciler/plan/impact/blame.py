@@ -26,7 +26,7 @@ class Blame(msgspec.Struct, frozen=True):
     """Each in the order of the plan."""
 
     without: tuple[Consequence, ...] = ()
-    because: tuple[Consequence, ...] = ()
+    causes: tuple[Consequence, ...] = ()
     spared: tuple[Consequence, ...] = ()  # would come without the change, and do not come with it
 
 
@@ -34,8 +34,8 @@ def blame(plan: Plan, base: Plan | None) -> Blame:
     """Without a base, what changes is blamed on the plan, and what stands is not."""
     if base is None:
         changed = [each for each in plan.consequences if each.cause == "change"]
-        standing = [each for each in plan.consequences if each.cause == "standing"]
-        return Blame(tuple(standing), tuple(changed))
+        consequences = [each for each in plan.consequences if each.cause == "standing"]
+        return Blame(tuple(consequences), tuple(changed))
     with_change, without = _by_node(plan.consequences), _by_node(base.consequences)
 
     def comes_anyway(node: _Node) -> bool:
@@ -58,9 +58,9 @@ def blame(plan: Plan, base: Plan | None) -> Blame:
     )
 
 
-def instead_of(because: Iterable[Consequence], base: Plan | None) -> Iterator[Consequence]:
+def instead_of(consequences: Iterable[Consequence], base: Plan | None) -> Iterator[Consequence]:
     """What the base does to nodes for which the change has another fate."""
-    nodes = {(each.node_pool, node) for each in because if each.fate != "exchanged" for node in each.nodes}
+    nodes = {(each.node_pool, node) for each in consequences if each.fate != "exchanged" for node in each.nodes}
     yield from _parts(base.consequences if base is not None else (), lambda node: node in nodes)
 
 

@@ -18,7 +18,7 @@ from reconciler.plan.drain.blockers import moves
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.guards.cluster_identity import of_another_cluster
 from reconciler.plan.guards.observing import inaction_of
-from reconciler.plan.impact.drains import Drain, drains
+from reconciler.plan.impact.drains import NodeDrain, drains
 from reconciler.plan.impact.mode_changes import Side
 from reconciler.plan.impact.scale_down import departing
 
@@ -36,28 +36,30 @@ class _Departure(msgspec.Struct, frozen=True, gc=False):
 
 def with_departures(own: Side, base: Side | None = None) -> tuple[Side, Side | None]:
     """Both plans, with the nodes that scaling and drains take away among their consequences."""
-    going = _departures(own)
+    departures = _departures(own)
     if base is None:
-        standing = frozenset(name for name, each in going.items() if each.cause == "standing")
-        return _with(own, going, standing), None
+        standing = frozenset(name for name, each in departures.items() if each.cause == "standing")
+        return _with(own, departures, standing), None
     before = _departures(base)
     declared = {pool.name for pool in base.scene.inputs.desired.pools}
     # What the base brings about as well is not caused by the change, whatever this plan does to it.
-    told = {
+    entries = {
         name: _caused(each, standing=_comes_anyway(each, before.get(name), is_seen=each.pool in declared))
-        for name, each in going.items()
+        for name, each in departures.items()
     }
-    return _with(own, told, frozenset(before)), _with(base, before, frozenset(before))
+    return _with(own, entries, frozenset(before)), _with(base, before, frozenset(before))
 
 
 def _departures(side: Side) -> dict[str, _Departure]:
     """By the name of the node."""
     scene = side.scene
-    found = {name: _of_drain(each) for name, each in drains(scene).items()}
+    by_node = {name: _of_drain(each) for name, each in drains(scene).items()}
     for name, each in departing(scene.inputs, scene.plan).items():
-        found[name] = _Departure(each.pool, "scaled", "standing" if each.is_marked else "change", each.at)
-    told = ((name, _as_it_stands(scene, name, each)) for name, each in sorted(found.items()) if side.does(each.pool))
-    return {name: each for name, each in told if each is not None}
+        by_node[name] = _Departure(each.pool, "scaled", "standing" if each.is_marked else "change", each.at)
+    checked = (
+        (name, _as_it_stands(scene, name, each)) for name, each in sorted(by_node.items()) if side.does(each.pool)
+    )
+    return {name: each for name, each in checked if each is not None}
 
 
 def _as_it_stands(scene: PlanningResult, node: str, departure: _Departure) -> _Departure | None:
@@ -70,7 +72,7 @@ def _as_it_stands(scene: PlanningResult, node: str, departure: _Departure) -> _D
     return msgspec.structs.replace(departure, cause="change", at=None if standstill else departure.at)
 
 
-def _of_drain(drain: Drain) -> _Departure:
+def _of_drain(drain: NodeDrain) -> _Departure:
     is_standing = (drain.has_begun or drain.is_known) and not drain.is_acted_on
     cause: Cause = "standing" if is_standing else "change"
     return _Departure(drain.pool, "drained", cause, drain.begins_at, drain.parallelism, drain.seconds)
@@ -87,15 +89,15 @@ def _caused(departure: _Departure, *, standing: bool) -> _Departure:
     return msgspec.structs.replace(departure, cause="standing" if standing else "change")
 
 
-def _with(side: Side, going: Mapping[str, _Departure], anyway: frozenset[str]) -> Side:
-    if not going:
+def _with(side: Side, departures: Mapping[str, _Departure], anyway: frozenset[str]) -> Side:
+    if not departures:
         return side
     scene = side.scene
     drifting = {name for each in scene.plan.consequences if each.fate != "undrifted" for name in each.nodes}
-    departs = {name: each for name, each in going.items() if name in anyway or name not in drifting}
+    departs = {name: each for name, each in departures.items() if name in anyway or name not in drifting}
     others = [each.only(name for name in each.nodes if name not in departs) for each in scene.plan.consequences]
-    found = (*_consequences(scene.fleet, departs), *(each for each in others if each is not None))
-    plan = msgspec.structs.replace(scene.plan, consequences=found)
+    consequences = (*_consequences(scene.fleet, departs), *(each for each in others if each is not None))
+    plan = msgspec.structs.replace(scene.plan, consequences=consequences)
     return msgspec.structs.replace(side, scene=msgspec.structs.replace(scene, plan=plan))
 
 
@@ -125,5 +127,5 @@ def _share(fleet: Fleet, name: str, departure: _Departure) -> Share:
     node = fleet.node(name)
     gpus = node.gpus if node is not None else 0
     moving = [pod for pod in fleet.pods_on(name) if moves(pod)] if departure.fate == "drained" else []
-    in_use = min(gpus, sum(map(fleet.asked_gpus.of, moving)))
+    in_use = min(gpus, sum(map(fleet.gpu_requests.of, moving)))
     return Share(gpus, in_use, len(moving), 0, 0, (), at=departure.at)

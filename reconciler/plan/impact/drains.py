@@ -29,7 +29,7 @@ from reconciler.plan.scaling.reasons import PLANNER as SCALING
 from reconciler.plan.windows import closed
 
 
-class Drain(msgspec.Struct, frozen=True, gc=False):
+class NodeDrain(msgspec.Struct, frozen=True, gc=False):
     """One node that a drain empties and deletes."""
 
     node: str
@@ -42,7 +42,7 @@ class Drain(msgspec.Struct, frozen=True, gc=False):
     is_acted_on: bool = False  # by this plan: a timer, the taint, an eviction, or the deletion
 
 
-def drains(scene: PlanningResult) -> dict[str, Drain]:
+def drains(scene: PlanningResult) -> dict[str, NodeDrain]:
     """By node, sorted by name."""
     if not scene.plan.weighed:
         return {}
@@ -54,19 +54,19 @@ class _Forecast:
 
     def __init__(self, scene: PlanningResult) -> None:
         self._scene = scene
-        self._site = DrainContext(scene.inputs, _draft(scene))
-        self._ground = EligibilityContext(self._site)
+        self._context = DrainContext(scene.inputs, _draft(scene))
+        self._eligibility = EligibilityContext(self._context)
         self._decisions = {each.subject.name: each for each in _of_nodes(scene)}
         self._acted_on = frozenset(_acted_on(scene))
         self._taken: Counter[str] = Counter()
 
-    def drains(self) -> dict[str, Drain]:
-        by_name = self._site.by_name
-        begun = [each for name, each in self._site.draining.items() if not self._is_given_back(name)]
+    def drains(self) -> dict[str, NodeDrain]:
+        by_name = self._context.by_name
+        begun = [each for name, each in self._context.draining.items() if not self._is_given_back(name)]
         candidates = [by_name[each.node] for each in self._scene.plan.weighed if each.is_candidate]
-        found = [self._drain(each) for each in begun]
-        found += [self._drain(each) for each in self._within_limits(candidates)]
-        return {each.node: each for each in sorted(found, key=lambda each: each.node)}
+        node_drains = [self._drain(each) for each in begun]
+        node_drains += [self._drain(each) for each in self._within_limits(candidates)]
+        return {each.node: each for each in sorted(node_drains, key=lambda each: each.node)}
 
     def _is_given_back(self, node: str) -> bool:
         decision = self._decisions.get(node)
@@ -75,59 +75,59 @@ class _Forecast:
 
     def _within_limits(self, candidates: list[DrainNode]) -> Iterator[DrainNode]:
         """Those that begin in this plan first; of the others those first that save most."""
-        cluster_min = self._ground.cluster_min
-        for seen in sorted(candidates, key=self._turn):
-            budget = self._ground.budgets.get(seen.pool)
-            if not self._begins_now(seen):
-                if budget is not None and self._taken[seen.pool] >= budget.left(seen):
+        cluster_min = self._eligibility.cluster_min
+        for drain_node in sorted(candidates, key=self._order_key):
+            budget = self._eligibility.budgets.get(drain_node.pool)
+            if not self._begins_now(drain_node):
+                if budget is not None and self._taken[drain_node.pool] >= budget.left(drain_node):
                     continue
-                if cluster_min.why_not(seen.node):
+                if cluster_min.why_not(drain_node.node):
                     continue
-            self._taken[seen.pool] += 1
-            cluster_min.take(seen.node)
-            yield seen
+            self._taken[drain_node.pool] += 1
+            cluster_min.take(drain_node.node)
+            yield drain_node
 
-    def _turn(self, seen: DrainNode) -> tuple[bool, tuple[int, int], str]:
-        return not self._begins_now(seen), self._ground.worth.key(seen), seen.name
+    def _order_key(self, drain_node: DrainNode) -> tuple[bool, tuple[int, int], str]:
+        return not self._begins_now(drain_node), self._eligibility.worth.key(drain_node), drain_node.name
 
-    def _begins_now(self, seen: DrainNode) -> bool:
+    def _begins_now(self, drain_node: DrainNode) -> bool:
         """Whether this plan drains it, or would if no guard held it."""
-        decision = self._decisions.get(seen.name)
+        decision = self._decisions.get(drain_node.name)
         return decision is not None and (_drains(decision) or _is_held_by_guard(decision))
 
-    def _drain(self, seen: DrainNode) -> Drain:
-        spec = seen.policy.spec
-        pods = [pod for pod in self._scene.fleet.pods_on(seen.name) if moves(pod)]
+    def _drain(self, drain_node: DrainNode) -> NodeDrain:
+        spec = drain_node.policy.spec
+        pods = [pod for pod in self._scene.fleet.pods_on(drain_node.name) if moves(pod)]
         most = spec.max_scale_down_parallelism
-        grace = longest_grace(seen, pods) if pods else 0
-        return Drain(
-            seen.name,
-            seen.pool,
-            self._begins_at(seen),
+        grace = longest_grace(drain_node, pods) if pods else 0
+        return NodeDrain(
+            drain_node.name,
+            drain_node.pool,
+            self._begins_at(drain_node),
             None if spec.windows else grace + EMPTY_FOR_MS // 1_000,
             min(spec.max_drain_parallelism, most) if pods else most,
-            has_begun=seen.draining is not None,
-            is_known=seen.candidate_since is not None,
-            is_acted_on=seen.name in self._acted_on,
+            has_begun=drain_node.draining is not None,
+            is_known=drain_node.candidate_since is not None,
+            is_acted_on=drain_node.name in self._acted_on,
         )
 
-    def _begins_at(self, seen: DrainNode) -> Instant | None:
-        now = self._site.now
-        if seen.draining is not None:
-            return seen.draining.since
-        if completing(self._site, seen.name):
+    def _begins_at(self, drain_node: DrainNode) -> Instant | None:
+        now = self._context.now
+        if drain_node.draining is not None:
+            return drain_node.draining.since
+        if completing(self._context, drain_node.name):
             return None
-        if self._begins_now(seen):
-            decision = self._decisions[seen.name]
+        if self._begins_now(drain_node):
+            decision = self._decisions[drain_node.name]
             return decision.act.until if isinstance(decision.act, Hold) else now
-        vain = self._ground.in_vain.get(seen.pool)
-        if not seen.is_ready or self._site.is_empty(seen):
+        vain = self._eligibility.in_vain.get(drain_node.pool)
+        if not drain_node.is_ready or self._context.is_empty(drain_node):
             vain = None
-        if vain is not None and seen.pool in self._ground.no_better:
+        if vain is not None and drain_node.pool in self._eligibility.no_better:
             return None
-        rested = rests_until(vain) if vain is not None and seen.pool in self._ground.resting else now
-        begins = Instant(max(now, timers.due_at(self._site, seen), rested))
-        shut = closed(seen.policy.spec.windows, begins)
+        rested = rests_until(vain) if vain is not None and drain_node.pool in self._eligibility.resting else now
+        begins = Instant(max(now, timers.due_at(self._context, drain_node), rested))
+        shut = closed(drain_node.policy.spec.windows, begins)
         return begins if shut is None else shut.until
 
 

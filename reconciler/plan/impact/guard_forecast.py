@@ -15,9 +15,9 @@ from reconciler.model.plan.guard_verdict import GuardCount, GuardVerdict
 from reconciler.model.policy.change_guard import ChangeGuard
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.guards.context import GuardContext
-from reconciler.plan.guards.ledger import Ledger
+from reconciler.plan.guards.ledger import DisruptionLedger
 from reconciler.plan.guards.observing import observes
-from reconciler.plan.guards.sums import Roll, Sums
+from reconciler.plan.guards.sums import DisruptionSums, Roll
 from reconciler.plan.impact.drains import drains
 
 
@@ -49,7 +49,7 @@ def _marks(scene: PlanningResult) -> Iterator[DisruptionRecord]:
     """Of each node that a drain empties later, and that does not count already."""
     now = scene.inputs.now
     stage = GuardContext(scene.fleet, scene.inputs)
-    ledger = Ledger(stage, scene.plan.memory.marks, frozenset())
+    ledger = DisruptionLedger(stage, scene.plan.memory.marks, frozenset())
     for each in drains(scene).values():
         node = scene.fleet.node(each.node)
         is_later = not each.has_begun and each.begins_at is not None and each.begins_at > now
@@ -63,13 +63,13 @@ def _with(
     guarded: GuardVerdict, guard: Declared[ChangeGuard], marks: tuple[DisruptionRecord, ...], roll: Roll
 ) -> GuardVerdict:
     own = [each for each in marks if {"*", each.pool} & set(guard.spec.pool_names)]
-    sums = Sums(roll, own)
+    sums = DisruptionSums(roll, own)
     limits = (guard.spec.per_plan, guard.spec.per_hour)
-    too_large = sum(any(Sums(roll, [each]).over(ceiling) for ceiling in limits) for each in own)
+    too_large = sum(any(DisruptionSums(roll, [each]).over(ceiling) for ceiling in limits) for each in own)
     counts = tuple(_expected(each, sums) for each in guarded.counts)
     return msgspec.structs.replace(guarded, counts=counts, too_large=too_large)
 
 
-def _expected(count: GuardCount, sums: Sums) -> GuardCount:
-    found = sums.count(count.measure, count.allowed)
-    return msgspec.structs.replace(count, expected=found.counted, pool=count.pool or found.pool)
+def _expected(count: GuardCount, sums: DisruptionSums) -> GuardCount:
+    limit_count = sums.count(count.measure, count.allowed)
+    return msgspec.structs.replace(count, expected=limit_count.counted, pool=count.pool or limit_count.pool)

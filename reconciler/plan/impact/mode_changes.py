@@ -38,8 +38,10 @@ def sides(scene: PlanningResult, base: PlanningResult | None) -> tuple[Side, Sid
 
 
 def _side(scene: PlanningResult, quiet: frozenset[str]) -> Side:
-    told = tuple(each for each in scene.plan.consequences if each.cause == "standing" or pool_of(each) not in quiet)
-    plan = msgspec.structs.replace(scene.plan, consequences=told) if quiet else scene.plan
+    consequences = tuple(
+        each for each in scene.plan.consequences if each.cause == "standing" or pool_of(each) not in quiet
+    )
+    plan = msgspec.structs.replace(scene.plan, consequences=consequences) if quiet else scene.plan
     return Side(msgspec.structs.replace(scene, plan=plan), quiet)
 
 

@@ -22,13 +22,13 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from reconciler.model.desired import Declared
-from reconciler.model.plan.consequence import LEAVES, Consequence, Order, Share, summed
+from reconciler.model.plan.consequence import LEAVES, Consequence, MachineOrder, Share, summed
 from reconciler.model.policy.gpu_pool import GpuPool
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.impact.blame import blame, instead_of, pool_of
 from reconciler.plan.karpenter.survey import NodePoolSurvey
-from reconciler.plan.sums.cost import Machine, Tariff, machine_of, successor, tariffs
-from reconciler.plan.sums.ledger import NOTHING, UNKNOWN, Change, Ledger
+from reconciler.plan.sums.cost import MachineType, Tariff, machine_of, successor, tariffs
+from reconciler.plan.sums.ledger import NOTHING, UNKNOWN, CostChange, CostLedger
 
 _Tariffs = Mapping[str, Tariff]  # by pool
 
@@ -61,16 +61,16 @@ def priced(scene: PlanningResult, base: PlanningResult | None) -> Priced:
     with_own, with_base = _Money(), _Money()
     for each in blamed.without:
         _book(books, each).anyway(each, (with_own, with_base))
-    instead = list(instead_of(blamed.because, base.plan if base else None))
+    instead = list(instead_of(blamed.causes, base.plan if base else None))
     for each in (*instead, *blamed.spared):
         _book(books, each).without(each, with_base)
     without = {name: book.ledger.bill for name, book in books.items()}
     for each in reversed(blamed.spared):
         _book(books, each).spare(each)
     exchanged = tuple(each for _, book in sorted(books.items()) for each in book.exchanged())
-    for each in blamed.because:
-        _book(books, each).because(each, with_own)
-    for each in (*blamed.without, *blamed.because, *blamed.spared):
+    for each in blamed.causes:
+        _book(books, each).add_cause(each, with_own)
+    for each in (*blamed.without, *blamed.causes, *blamed.spared):
         _book(books, each).scheduled(each, (with_own, with_base))
     bills = {name: book.bills(without[name].micro_dollars_per_hour) for name, book in books.items()}
     return Priced(with_own.put_into(scene, exchanged), with_base.put_into(base) if base else None, bills)
@@ -90,19 +90,21 @@ class _Money:
     """Owner of what each node of a plan changes, by its fate."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, str, str], tuple[Change, Order | None]] = {}
+        self._found: dict[tuple[str, str, str], tuple[CostChange, MachineOrder | None]] = {}
 
-    def note(self, consequence: Consequence, node: str, change: Change, order: Order | None = None) -> None:
+    def note(self, consequence: Consequence, node: str, change: CostChange, order: MachineOrder | None = None) -> None:
         self._found[consequence.node_pool, consequence.fate, node] = change, order
 
     def put_into(self, scene: PlanningResult, more: Iterable[Consequence] = ()) -> PlanningResult:
         """The plan with this money, and no other."""
-        found = tuple(each for one in scene.plan.consequences for each in self._priced(one))
-        return msgspec.structs.replace(scene, plan=msgspec.structs.replace(scene.plan, consequences=(*found, *more)))
+        consequences = tuple(each for one in scene.plan.consequences for each in self._priced(one))
+        return msgspec.structs.replace(
+            scene, plan=msgspec.structs.replace(scene.plan, consequences=(*consequences, *more))
+        )
 
     def _priced(self, consequence: Consequence) -> Iterator[Consequence]:
         """By what replaces its nodes, where that is something else than before."""
-        groups: dict[Order | None, list[tuple[str, Share]]] = {}
+        groups: dict[MachineOrder | None, list[tuple[str, Share]]] = {}
         for node, share in zip(consequence.nodes, consequence.shares, strict=True):
             key = consequence.node_pool, consequence.fate, node
             change, order = self._found.get(key, (NOTHING, None))
@@ -111,7 +113,7 @@ class _Money:
             yield summed(msgspec.structs.replace(consequence, order=order or consequence.order), shared)
 
 
-def _paying(share: Share, change: Change) -> Share:
+def _paying(share: Share, change: CostChange) -> Share:
     money, unpriced = change.micro_dollars_per_hour, change.unpriced
     return msgspec.structs.replace(share, micro_dollars_per_hour=money, unpriced=unpriced)
 
@@ -127,11 +129,11 @@ class _Book:
         own, before = scene.inputs.desired.pool(pool), base.inputs.desired.pool(pool) if base else None
         self._own, self._before = _spec(own or before), _spec(before or own)
         self._machines = machines_of(scene, pool)
-        self._there: dict[str, Machine | None] = dict(self._machines)  # as the ledger has them
-        self._others: list[tuple[str, Share, Machine]] = []  # by what the change replaces nodes that go anyway
-        self.ledger = Ledger(prices[0].get(pool), Counter(self._machines.values()))
+        self._there: dict[str, MachineType | None] = dict(self._machines)  # as the ledger has them
+        self._others: list[tuple[str, Share, MachineType]] = []  # by what the change replaces nodes that go anyway
+        self.ledger = CostLedger(prices[0].get(pool), Counter(self._machines.values()))
         self._now = self.ledger.bill
-        by_base = Ledger(prices[1].get(pool), Counter(self._machines.values()))
+        by_base = CostLedger(prices[1].get(pool), Counter(self._machines.values()))
         self._by_base = by_base.bill.micro_dollars_per_hour
 
     def bills(self, without: int) -> Bills:
@@ -168,7 +170,7 @@ class _Book:
         for node, _ in reversed(_shares(consequence)):
             self._move(node, self._machines.get(node))
 
-    def because(self, consequence: Consequence, money: _Money) -> None:
+    def add_cause(self, consequence: Consequence, money: _Money) -> None:
         """What the change does, from what the base would have made of the node."""
         for node, share in _shares(consequence):
             after = self._end(consequence, node, share, self._own)
@@ -176,9 +178,9 @@ class _Book:
 
     def exchanged(self) -> Iterator[Consequence]:
         """Nodes that are replaced anyway, and by other machines with the change."""
-        groups: dict[Order, list[tuple[str, Share]]] = {}
+        groups: dict[MachineOrder, list[tuple[str, Share]]] = {}
         for node, share, other in self._others:
-            order = Order(other.instance_type, other.capacity_type)
+            order = MachineOrder(other.instance_type, other.capacity_type)
             only = Share(share.gpus, 0, 0, 0, 0, ())  # its pods move for another reason
             groups.setdefault(order, []).append((node, _paying(only, self._move(node, other))))
         for order, shared in sorted(groups.items()):
@@ -191,11 +193,11 @@ class _Book:
             return
         ledger, order = self.ledger.copy(), consequence.order
         for node, _ in _shares(consequence):
-            change = ledger.exchange(None, Machine(order.instance_type, order.capacity_type))
+            change = ledger.exchange(None, MachineType(order.instance_type, order.capacity_type))
             for money in monies:
                 money.note(consequence, node, change)
 
-    def _move(self, node: str, after: Machine | None) -> Change:
+    def _move(self, node: str, after: MachineType | None) -> CostChange:
         """Where it is not known what following costs, the bill stays as it is: what is compared are the same nodes."""
         before = self._there.get(node)
         if not self.ledger.compares(before, after):
@@ -203,7 +205,7 @@ class _Book:
         self._there[node] = after
         return self.ledger.exchange(before, after)
 
-    def _end(self, consequence: Consequence, node: str, share: Share, spec: GpuPool | None) -> Machine | None:
+    def _end(self, consequence: Consequence, node: str, share: Share, spec: GpuPool | None) -> MachineType | None:
         """What is paid for in the end."""
         order, before = consequence.order, self._machines.get(node)
         if consequence.fate in LEAVES:
@@ -211,14 +213,14 @@ class _Book:
         if consequence.fate == "replaced" and before is not None and spec is not None:
             return successor(spec, before)
         if consequence.fate == "bought" and order is not None and not share.is_paid_for:
-            return Machine(order.instance_type, order.capacity_type)
+            return MachineType(order.instance_type, order.capacity_type)
         return before
 
-    def _order(self, consequence: Consequence, node: str, after: Machine | None) -> Order | None:
+    def _order(self, consequence: Consequence, node: str, after: MachineType | None) -> MachineOrder | None:
         """What replaces a node, where that is something else."""
         if consequence.fate != "replaced" or after is None or after == self._machines.get(node):
             return None
-        return Order(after.instance_type, after.capacity_type)
+        return MachineOrder(after.instance_type, after.capacity_type)
 
 
 def _shares(consequence: Consequence) -> list[tuple[str, Share]]:
@@ -229,11 +231,11 @@ def _spec(declared: Declared[GpuPool] | None) -> GpuPool | None:
     return declared.spec if declared is not None else None
 
 
-def machines_of(scene: PlanningResult, pool: str) -> dict[str, Machine]:
+def machines_of(scene: PlanningResult, pool: str) -> dict[str, MachineType]:
     """What is paid for now, by the name of the node; of a machine without a node, by that of its NodeClaim. A node
     belongs to the pool by its label, whoever made it."""
-    found = {node.name: machine_of(node.metadata.labels) for node in scene.fleet.nodes_of(pool)}
+    machine_types = {node.name: machine_of(node.metadata.labels) for node in scene.fleet.nodes_of(pool)}
     for each in NodePoolSurvey(scene.fleet, pool, scene.inputs.now).all():
         if each.machine is not None:
-            found[each.name] = each.machine
-    return found
+            machine_types[each.name] = each.machine
+    return machine_types

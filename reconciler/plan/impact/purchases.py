@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from reconciler.model.plan.consequence import Cause, Consequence, Fate, Order, Share, summed
+from reconciler.model.plan.consequence import Cause, Consequence, Fate, MachineOrder, Share, summed
 from reconciler.model.plan.purchase import Purchase, Stage
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.impact.mode_changes import Side
@@ -21,7 +21,7 @@ from reconciler.plan.impact.sizes import later
 
 _STAGES: tuple[Stage, ...] = get_args(Stage)
 # What goes on without this plan: it was decided before, or is not ours to decide.
-_STANDING: frozenset[Stage] = frozenset({"machine", "asked", "karpenter", "attempt", "schedule", "limit"})
+_UNCHANGED_STAGES: frozenset[Stage] = frozenset({"machine", "asked", "karpenter", "attempt", "schedule", "limit"})
 # What was begun before, also where the base does not look at the pool.
 _BEGUN: frozenset[Stage] = frozenset({"machine", "asked"})
 
@@ -50,7 +50,7 @@ def _cause(scene: PlanningResult, purchase: Purchase) -> Cause:
     if purchase.stage == "refill":
         removed = (each for each in scene.plan.consequences if each.pool == purchase.pool and each.fate == "removed")
         return "change" if any(each.cause == "change" for each in removed) else "standing"
-    return "standing" if purchase.stage in _STANDING else "change"
+    return "standing" if purchase.stage in _UNCHANGED_STAGES else "change"
 
 
 def _comes_anyway(purchase: Purchase, before: Purchase | None) -> bool:
@@ -70,17 +70,17 @@ def _fate(purchase: Purchase) -> Fate:
 def _named(side: Side) -> _Named:
     scene = side.scene
     there = {name for each in scene.plan.consequences for name in each.nodes}
-    told = [each for each in scene.plan.purchases if side.does(each.pool, each.stage)]
-    bought = [each for each in told if each.stage != "machine" or each.name not in there]
-    found: dict[str, Purchase] = {each.name: each for each in bought if each.stage == "machine"}
+    purchases = [each for each in scene.plan.purchases if side.does(each.pool, each.stage)]
+    bought = [each for each in purchases if each.stage != "machine" or each.name not in there]
+    result: dict[str, Purchase] = {each.name: each for each in bought if each.stage == "machine"}
     numbers: Counter[str] = Counter()
     others = [each for each in bought if each.stage != "machine"]
     after = [each for each in later(scene, bought) if side.does(each.pool)]
-    for each in sorted([*others, *after], key=_turn):
+    for each in sorted([*others, *after], key=_sort_key):
         kind = "/".join(_kind(each))
         numbers[kind] += 1
-        found[f"{kind}/{numbers[kind]:04}"] = each
-    return found
+        result[f"{kind}/{numbers[kind]:04}"] = each
+    return result
 
 
 def _kind(purchase: Purchase) -> Iterator[str]:
@@ -92,31 +92,31 @@ def _kind(purchase: Purchase) -> Iterator[str]:
         yield from filter(None, (purchase.instance_type or "unknown", purchase.capacity_type))
 
 
-def _turn(purchase: Purchase) -> tuple[str, int, int, str]:
+def _sort_key(purchase: Purchase) -> tuple[str, int, int, str]:
     return purchase.pool, _STAGES.index(purchase.stage), purchase.at or 0, purchase.why or ""
 
 
 def _with(side: Side, named: _Named, causes: Mapping[str, Cause]) -> Side:
     if not named:
         return side
-    found = (*side.scene.plan.consequences, *_consequences(named, causes))
-    plan = msgspec.structs.replace(side.scene.plan, consequences=found)
+    consequences = (*side.scene.plan.consequences, *_consequences(named, causes))
+    plan = msgspec.structs.replace(side.scene.plan, consequences=consequences)
     return msgspec.structs.replace(side, scene=msgspec.structs.replace(side.scene, plan=plan))
 
 
 def _consequences(named: _Named, causes: Mapping[str, Cause]) -> Iterator[Consequence]:
     """One a pool, fate, cause and order."""
-    groups: dict[tuple[str, Fate, Cause, Order], list[str]] = {}
+    groups: dict[tuple[str, Fate, Cause, MachineOrder], list[str]] = {}
     for name, each in named.items():
-        order = Order(each.instance_type, each.capacity_type, each.stage, each.why, each.limit)
+        order = MachineOrder(each.instance_type, each.capacity_type, each.stage, each.why, each.limit)
         groups.setdefault((each.pool, _fate(each), causes[name], order), []).append(name)
-    for key in sorted(groups, key=_group_turn):
+    for key in sorted(groups, key=_group_sort_key):
         pool, fate, cause, order = key
         like = Consequence(pool, pool, cause, fate, (), 0, 0, 0, 0, order=order)
         yield summed(like, _shares(groups[key], named))
 
 
-def _group_turn(key: tuple[str, Fate, Cause, Order]) -> tuple[Any, ...]:
+def _group_sort_key(key: tuple[str, Fate, Cause, MachineOrder]) -> tuple[Any, ...]:
     pool, _, cause, order = key
     stage = _STAGES.index(order.stage) if order.stage is not None else 0
     limit = (order.limit is not None, order.limit)

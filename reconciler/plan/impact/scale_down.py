@@ -29,28 +29,28 @@ class Departing(msgspec.Struct, frozen=True, gc=False):
 def departing(inputs: Inputs, plan: Plan) -> dict[str, Departing]:
     """By node."""
     delays = {each.name: each.spec.scale_down_delay.milliseconds for each in inputs.desired.provisioners}
-    found = {}
+    departings = {}
     for evaluated in plan.sizes:
         delay_ms = max(LEAST_DELAY_MS, delays.get(evaluated.provisioner, 0))
         for each in evaluated.marked:
             since = later(each.at, -delay_ms) if each.at - delay_ms <= inputs.now else None
-            found[each.node] = Departing(each.node, evaluated.pool, each.at, since, is_marked=True)
+            departings[each.node] = Departing(each.node, evaluated.pool, each.at, since, is_marked=True)
     for decision in plan.decisions:
         if decision.planner == PLANNER and decision.subject.kind == "Node":
-            _follow(found, decision)
-    return dict(sorted(found.items()))
+            _follow(departings, decision)
+    return dict(sorted(departings.items()))
 
 
-def _follow(found: dict[str, Departing], decision: Decision) -> None:
+def _follow(departings: dict[str, Departing], decision: Decision) -> None:
     name = decision.subject.name
     match decision.act:
         case Taint(key=names.DELETION_TIME, value=None):
-            found.pop(name, None)
+            departings.pop(name, None)
         case Taint(key=names.DELETION_TIME, value=str() as value):
-            before = found.get(name)
+            before = departings.get(name)
             since = before.since if before else None
-            found[name] = Departing(name, decision.pool, unix_seconds(value), since, is_marked=before is not None)
+            departings[name] = Departing(name, decision.pool, unix_seconds(value), since, is_marked=before is not None)
         case Delete():
-            found.setdefault(name, Departing(name, decision.pool, None))
+            departings.setdefault(name, Departing(name, decision.pool, None))
         case Hold() if isinstance(decision.reason.facts, HeldByGuard):
-            found.setdefault(name, Departing(name, decision.pool, None))
+            departings.setdefault(name, Departing(name, decision.pool, None))

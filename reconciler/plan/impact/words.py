@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from reconciler.model.human_time import clock
 from reconciler.model.instant import Instant
-from reconciler.model.plan.consequence import Consequence, Order
+from reconciler.model.plan.consequence import Consequence, MachineOrder
 from reconciler.plan.capacity.words import limit_words
 from reconciler.plan.reasons import counted
 
@@ -28,7 +28,7 @@ def bought_words(consequence: Consequence) -> str:
             )
 
 
-def _for(consequence: Consequence, order: Order) -> str:
+def _for(consequence: Consequence, order: MachineOrder) -> str:
     match order.why:
         case "demand":
             return f" for {counted(consequence.serves, 'pod')}" if consequence.serves else " for pods"
@@ -49,7 +49,7 @@ def bought_when(consequence: Consequence, now: Instant) -> Iterator[str]:
         yield f"{some}on the commitment, paid for anyway"
 
 
-def _when(consequence: Consequence, order: Order, now: Instant) -> str:
+def _when(consequence: Consequence, order: MachineOrder, now: Instant) -> str:
     first = consequence.first_at
     match order.stage:
         case "machine":

@@ -19,13 +19,13 @@ def is_open(schedule: str | None, duration: str | None, now: Instant) -> bool:
         return True
     try:
         length = timedelta(microseconds=nanoseconds(duration or "0") // 1000)
-    except ValueError as wrong:
-        raise UnreadableWindow(str(wrong)) from None
+    except ValueError as error:
+        raise UnreadableWindow(str(error)) from None
     moment = utc(now)
     try:
         words = in_our_words(schedule or "")
-    except UnreadableSchedule as wrong:
-        raise UnreadableWindow(str(wrong)) from None
+    except UnreadableSchedule as error:
+        raise UnreadableWindow(str(error)) from None
     try:
         return next(CronSim(words, moment - length)) <= moment
     except (OverflowError, ValueError):  # before the first year, or beyond the last one that a calendar has

@@ -54,13 +54,13 @@ class Surroundings(msgspec.Struct, frozen=True):
 class _Expected(msgspec.Struct, frozen=True, gc=False):
     """One node, and what is expected of it."""
 
-    found: Surveyed
+    survey: Surveyed
     ahead: NodeOutlook
     intent: Intent
     cause: Cause
 
     @property
-    def is_standing(self) -> bool:
+    def is_unconditional(self) -> bool:
         """Whether it goes without any change."""
         return self.ahead.leaving or self.cause == "standing"
 
@@ -74,57 +74,57 @@ def fates(
     node_pool: Unstructured, after_spec: Mapping[str, Any] | None, drift: Drift, around: Surroundings
 ) -> tuple[Consequence, ...]:
     """What becomes of them, by cause and fate; `after_spec` is None where the NodePool is deleted, whatever drifts."""
-    site = NodePoolSurvey(around.fleet, node_pool.name, around.now)
+    survey = NodePoolSurvey(around.fleet, node_pool.name, around.now)
     groups: defaultdict[tuple[Cause, Fate], list[Due]] = defaultdict(list)
-    for due in _within_limits(tuple(_dues(node_pool, after_spec, drift, around)), site):
+    for due in _within_limits(tuple(_dues(node_pool, after_spec, drift, around)), survey):
         groups[due.cause, due.fate].append(due)
-    till = Till(around.declared, site.machines())
-    told = []
+    till = Till(around.declared, survey.machines())
+    consequences = []
     for cause, fate in _ORDER:
         if dues := groups.get((cause, fate)):
             pace = _pace(fate, dues, len(groups.get((cause, "removed"), ())))
-            told.append(_consequence(around.pool, dues, pace, till))
-    return tuple(told)
+            consequences.append(_consequence(around.pool, dues, pace, till))
+    return tuple(consequences)
 
 
-def _within_limits(dues: Sequence[Due], site: NodePoolSurvey) -> Iterator[Due]:
+def _within_limits(dues: Sequence[Due], survey: NodePoolSurvey) -> Iterator[Due]:
     """Each with the room that there is for replacements once the empty nodes, which go first, are gone."""
     gone: set[str] = set()
     for cause in _CAUSES:
         own = [due for due in dues if due.cause == cause]
         gone |= {due.ahead.name for due in own if due.fate == "removed"}
-        space = room(own[0].rules.spec, site, gone) if any(due.fate == "replaced" for due in own) else None
+        space = room(own[0].rules.spec, survey, gone) if any(due.fate == "replaced" for due in own) else None
         yield from (msgspec.structs.replace(due, room=space) for due in own)
 
 
 def _dues(
     node_pool: Unstructured, after_spec: Mapping[str, Any] | None, drift: Drift, around: Surroundings
 ) -> Iterator[Due]:
-    site = NodePoolSurvey(around.fleet, node_pool.name, around.now)
+    survey = NodePoolSurvey(around.fleet, node_pool.name, around.now)
     claims = around.fleet.claims_of(node_pool.name)
     nodes = sum(not claim.says("InstanceTerminating") for claim in claims)
     live = Rules(node_pool.name, node_pool.spec, nodes, around.now)
     after = live if after_spec is None else Rules(node_pool.name, after_spec, nodes, around.now)
     live_is_shut, after_is_shut = live.wave() == 0, after.wave() == 0
     expected = [
-        _Expected(found, outlook(found, around.budgets, around.fleet.asked_gpus), intent, cause)
-        for found, intent, cause in _intended(site, drift, is_deleted=after_spec is None)
+        _Expected(surveyed_node, outlook(surveyed_node, around.budgets, around.fleet.gpu_requests), intent, cause)
+        for surveyed_node, intent, cause in _intended(survey, drift, is_deleted=after_spec is None)
     ]
-    standing = [each for each in expected if each.is_standing]
-    changed = [each for each in expected if not each.is_standing]
-    homeless = _homeless(around, standing, Goes(node_pool.name, node_pool.spec))
-    homeless |= _homeless(around, changed, Goes(node_pool.name, after_spec, _names(standing)))
+    expecteds = [each for each in expected if each.is_unconditional]
+    changed = [each for each in expected if not each.is_unconditional]
+    homeless = _homeless(around, expecteds, Goes(node_pool.name, node_pool.spec))
+    homeless |= _homeless(around, changed, Goes(node_pool.name, after_spec, _names(expecteds)))
     is_opened = live_is_shut and not after_is_shut
     for each in expected:
         ahead, without_home = each.ahead, homeless.get(each.ahead.name, ())
-        if each.is_standing and (ahead.leaving or not is_opened):
+        if each.is_unconditional and (ahead.leaving or not is_opened):
             yield Due(ahead, "drifts", "standing", live, live_is_shut, without_home)
         else:  # what the edit lets begin is its doing, though it drifted before
             yield Due(ahead, each.intent, "change", after, after_is_shut, without_home)
 
 
 def _homeless(around: Surroundings, expected: Sequence[_Expected], goes: Goes) -> dict[str, tuple[Homeless, ...]]:
-    pods = {each.ahead.name: moving_pods(each.found) for each in expected if each.intent != "undrifted"}
+    pods = {each.ahead.name: moving_pods(each.survey) for each in expected if each.intent != "undrifted"}
     return homeless_of(around.fleet, goes, pods, around.steps)
 
 
@@ -132,12 +132,12 @@ def _names(expected: Sequence[_Expected]) -> frozenset[str]:
     return frozenset(each.ahead.name for each in expected)
 
 
-def _intended(site: NodePoolSurvey, drift: Drift, is_deleted: bool) -> Iterator[tuple[Surveyed, Intent, Cause]]:
+def _intended(survey: NodePoolSurvey, drift: Drift, is_deleted: bool) -> Iterator[tuple[Surveyed, Intent, Cause]]:
     if is_deleted:
-        for claim in site.fleet.claims_of(site.node_pool):
-            yield site.of_claim(claim), "deleted", "change"
+        for claim in survey.fleet.claims_of(survey.node_pool):
+            yield survey.of_claim(claim), "deleted", "change"
         return
-    claims = {claim.name: claim for claim in site.fleet.claims_of(site.node_pool)}
+    claims = {claim.name: claim for claim in survey.fleet.claims_of(survey.node_pool)}
     wanted: tuple[tuple[Sequence[str], Intent, Cause], ...] = (
         (drift.already, "drifts", "standing"),
         (drift.fresh, "drifts", "change"),
@@ -145,7 +145,7 @@ def _intended(site: NodePoolSurvey, drift: Drift, is_deleted: bool) -> Iterator[
     )
     for listed, intent, cause in wanted:
         for name in listed:
-            yield site.of_claim(claims[name]), intent, cause
+            yield survey.of_claim(claims[name]), intent, cause
 
 
 def _consequence(pool: str, dues: Sequence[Due], pace: _Pace, till: Till) -> Consequence:

@@ -41,7 +41,7 @@ class Drift(msgspec.Struct, frozen=True):
     exact: bool = True  # False: the hash could not be foretold, and fields were compared instead
 
 
-class _Sight(msgspec.Struct, frozen=True):
+class _DriftFields(msgspec.Struct, frozen=True):
     """What Karpenter goes by when it looks at a claim."""
 
     hash: str
@@ -86,19 +86,21 @@ def _stays_drifted(claim: NodeClaim) -> bool:
     return claim.metadata.leaving or (drifted is not None and drifted.reason not in _BY_NODE_POOL)
 
 
-def _foretold(node_pool: Unstructured, after_spec: Mapping[str, Any]) -> tuple[_Sight, _Sight] | None:
+def _foretold(node_pool: Unstructured, after_spec: Mapping[str, Any]) -> tuple[_DriftFields, _DriftFields] | None:
     """Before and after, by hashes; None where they can't be foretold."""
     bears, version = _hash_and_version(node_pool)
     try:
         if version != HASH_VERSION or template_hash(_template(node_pool.spec)) != bears:
             return None
         will_bear = template_hash(_template(after_spec))
-        return _Sight(bears, version, _demands(node_pool.spec)), _Sight(will_bear, version, _demands(after_spec))
+        return _DriftFields(bears, version, _demands(node_pool.spec)), _DriftFields(
+            will_bear, version, _demands(after_spec)
+        )
     except ValueError:
         return None
 
 
-def _compared(node_pool: Unstructured, after_spec: Mapping[str, Any]) -> tuple[_Sight, _Sight]:
+def _compared(node_pool: Unstructured, after_spec: Mapping[str, Any]) -> tuple[_DriftFields, _DriftFields]:
     """Before and after, by fields."""
     bears, version = _hash_and_version(node_pool)
     changed = which_fields(node_pool.spec, after_spec)
@@ -108,7 +110,9 @@ def _compared(node_pool: Unstructured, after_spec: Mapping[str, Any]) -> tuple[_
     except ValueError:
         # Nobody can say which labels still match: then any difference is one that drifts all.
         required, rehashed = ({}, {}), bool(changed)
-    return _Sight(bears, version, required[0]), _Sight(_OTHER_HASH if rehashed else bears, version, required[1])
+    return _DriftFields(bears, version, required[0]), _DriftFields(
+        _OTHER_HASH if rehashed else bears, version, required[1]
+    )
 
 
 def _hash_and_version(node_pool: Unstructured) -> tuple[str, str]:

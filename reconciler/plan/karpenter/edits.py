@@ -38,10 +38,10 @@ def which_fields(before_spec: Mapping[str, Any], after_spec: Mapping[str, Any]) 
         # Not what Karpenter 1.14 reads: then every difference counts.
         hashes = _written(before), _written(after)
         required = _at(before, "spec.requirements"), _at(after, "spec.requirements")
-    found = [f"template.{path}" for path in HASHED_PATHS if hashes[0].get(path) != hashes[1].get(path)]
+    names = [f"template.{path}" for path in HASHED_PATHS if hashes[0].get(path) != hashes[1].get(path)]
     if required[0] != required[1]:
-        found.append(REQUIREMENTS)
-    return tuple(sorted(found))
+        names.append(REQUIREMENTS)
+    return tuple(sorted(names))
 
 
 def _is_within(path: str, beginning: str) -> bool:

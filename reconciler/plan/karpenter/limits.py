@@ -17,25 +17,26 @@ from reconciler.plan.karpenter.survey import NodePoolSurvey, Surveyed
 _NODES = "nodes"
 
 
-def room(spec: Mapping[str, Any], site: NodePoolSurvey, gone: Collection[str]) -> int | None:
+def room(spec: Mapping[str, Any], survey: NodePoolSurvey, gone: Collection[str]) -> int | None:
     """How many at once, when some nodes are gone; 0 is none at all, None is any number."""
     limits = {name: _milli(most) for name, most in (spec.get("limits") or {}).items()}
     if not limits:
         return None
-    left = [found for found in site.all() if found.name not in gone]
+    left = [surveyed_node for surveyed_node in survey.all() if surveyed_node.name not in gone]
     if spec.get("replicas") is not None:
         most = limits.get(_NODES)
         return None if most is None else max(0, most // 1000 - len(left))
-    counted = [found for found in left if not found.is_leaving]
+    counted = [surveyed_node for surveyed_node in left if not surveyed_node.is_leaving]
     exceeded = any(
-        most is not None and sum(_amount(found, name) for found in counted) > most for name, most in limits.items()
+        most is not None and sum(_amount(surveyed_node, name) for surveyed_node in counted) > most
+        for name, most in limits.items()
     )
     return 0 if exceeded else None
 
 
-def _amount(found: Surveyed, resource: str) -> int:
+def _amount(surveyed_node: Surveyed, resource: str) -> int:
     """In thousandths."""
-    return 1000 if resource == _NODES else _milli(found.capacity.get(resource, "0")) or 0
+    return 1000 if resource == _NODES else _milli(surveyed_node.capacity.get(resource, "0")) or 0
 
 
 def _milli(written: Any) -> int | None:

@@ -58,15 +58,15 @@ class Due(msgspec.Struct, frozen=True, gc=False):
     @property
     def held_by(self) -> tuple[Hindrance, ...]:
         """What holds it up; a node that is leaving already is past its budgets and its own annotation."""
-        found = set(self.ahead.held_by)
+        hindrances = set(self.ahead.held_by)
         if self.intent == "undrifted":
             return ()
         if self.intent == "drifts" and not self.ahead.leaving:
-            found |= {_ANNOTATED} if self.ahead.kept else set()
-            found |= {self.rules.budget} if self.budgets_are_shut else set()
-            found |= {self.rules.limits} if self._has_no_room else set()
-            found |= {FITS_NOWHERE} if self.homeless else set()
-        return tuple(sorted(found))
+            hindrances |= {_ANNOTATED} if self.ahead.kept else set()
+            hindrances |= {self.rules.budget} if self.budgets_are_shut else set()
+            hindrances |= {self.rules.limits} if self._has_no_room else set()
+            hindrances |= {FITS_NOWHERE} if self.homeless else set()
+        return tuple(sorted(hindrances))
 
     @property
     def has_no_end(self) -> bool:

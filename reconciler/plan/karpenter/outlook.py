@@ -8,14 +8,14 @@ while the annotation of the node itself holds without bound.
 
 import msgspec
 
-from reconciler.fleet.asked_gpus import AskedGpus
+from reconciler.fleet.gpu_requests import GpuRequests
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod, Toleration
 from reconciler.model.instant import Instant
 from reconciler.model.plan.consequence import Hindrance
 from reconciler.plan.karpenter.survey import Surveyed
-from reconciler.plan.nodes.eviction import FOREVER, Asked, EvictionObstacle, PodBudgets, stays_until
-from reconciler.plan.sums.cost import Machine
+from reconciler.plan.nodes.eviction import FOREVER, EvictionCandidate, EvictionObstacle, PodBudgets, stays_until
+from reconciler.plan.sums.cost import MachineType
 
 # What the API server fills in where a pod says nothing.
 _DEFAULT_GRACE_SECONDS = 30
@@ -25,7 +25,7 @@ class NodeOutlook(msgspec.Struct, frozen=True, gc=False):
     """One node, or a NodeClaim whose node has not appeared yet."""
 
     name: str
-    machine: Machine | None  # None: nothing was bought yet
+    machine: MachineType | None  # None: nothing was bought yet
     gpus: int
     gpus_in_use: int
     pods: int  # that have to move
@@ -37,31 +37,31 @@ class NodeOutlook(msgspec.Struct, frozen=True, gc=False):
     drain_seconds: int  # from then on, until its pods are gone
 
 
-class _Held(msgspec.Struct, frozen=True, gc=False):
+class _EvictionDelay(msgspec.Struct, frozen=True, gc=False):
     by: frozenset[Hindrance]
     until: Instant  # FOREVER: no end is known
 
 
-def outlook(found: Surveyed, budgets: PodBudgets, asked: AskedGpus) -> NodeOutlook:
+def outlook(surveyed_node: Surveyed, budgets: PodBudgets, gpu_requests: GpuRequests) -> NodeOutlook:
     """What is ahead of it."""
-    moving = moving_pods(found)
-    held = _held(found, budgets)
-    bound = found.bound_seconds
+    moving = moving_pods(surveyed_node)
+    held = _held(surveyed_node, budgets)
+    bound = surveyed_node.bound_seconds
     grace = max((_grace_seconds(pod) for pod in moving), default=0)
     endless = held.until == FOREVER
-    wait = 0 if endless else max(0, -((found.now - held.until) // 1000))
+    wait = 0 if endless else max(0, -((surveyed_node.now - held.until) // 1000))
     # Where there is a bound Karpenter begins at once, and waits for the pods until then.
     begins_in = wait if bound is None else 0
     drains_in = grace if bound is None else bound if endless else min(bound, wait + grace)
-    gpus = found.gpus
+    gpus = surveyed_node.gpus
     return NodeOutlook(
-        name=found.name,
-        machine=found.machine,
+        name=surveyed_node.name,
+        machine=surveyed_node.machine,
         gpus=gpus,
-        gpus_in_use=min(gpus, sum(map(asked.of, moving))),
+        gpus_in_use=min(gpus, sum(map(gpu_requests.of, moving))),
         pods=len(moving),
-        leaving=found.is_leaving,
-        kept=found.is_kept,
+        leaving=surveyed_node.is_leaving,
+        kept=surveyed_node.is_kept,
         held_by=tuple(sorted(held.by)),
         stalls=endless and bound is None,
         wait_seconds=begins_in,
@@ -69,27 +69,27 @@ def outlook(found: Surveyed, budgets: PodBudgets, asked: AskedGpus) -> NodeOutlo
     )
 
 
-def held_by(found: Surveyed, budgets: PodBudgets) -> frozenset[Hindrance]:
+def held_by(surveyed_node: Surveyed, budgets: PodBudgets) -> frozenset[Hindrance]:
     """Whatever keeps pods on it."""
-    return _held(found, budgets).by
+    return _held(surveyed_node, budgets).by
 
 
-def moving_pods(found: Surveyed) -> list[Pod]:
+def moving_pods(surveyed_node: Surveyed) -> list[Pod]:
     """The pods that need another place once it goes."""
-    return [pod for pod in found.pods if pod.is_reschedulable and not _goes_by_itself(pod)]
+    return [pod for pod in surveyed_node.pods if pod.is_reschedulable and not _goes_by_itself(pod)]
 
 
-def _held(found: Surveyed, budgets: PodBudgets) -> _Held:
+def _held(surveyed_node: Surveyed, budgets: PodBudgets) -> _EvictionDelay:
     by: set[Hindrance] = set()
     until = Instant(0)
-    for pod in found.pods:
-        asked = Asked(pod, budgets.of(pod), found.now)
-        why = asked.why_not
+    for pod in surveyed_node.pods:
+        candidate = EvictionCandidate(pod, budgets.of(pod), surveyed_node.now)
+        why = candidate.why_not
         if why is None or (why is not EvictionObstacle.DO_NOT_DISRUPT and outlasts_the_drain(pod)):
             continue
-        by.update(asked.held_by(why))
+        by.update(candidate.held_by(why))
         until = max(until, stays_until(pod) if why is EvictionObstacle.DO_NOT_DISRUPT else FOREVER)
-    return _Held(frozenset(by), until)
+    return _EvictionDelay(frozenset(by), until)
 
 
 def _goes_by_itself(pod: Pod) -> bool:

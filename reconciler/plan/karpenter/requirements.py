@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from reconciler.plan.karpenter.template import Requirement
+from reconciler.plan.karpenter.template import NodePoolRequirement
 
 # Older and foreign names of a label, which Karpenter takes for the newer one on both sides; the last is AWS's.
 _ALIASES = {
@@ -66,13 +66,13 @@ _ANYTHING = Allowed(frozenset(), all_but=True)
 Demands = Mapping[str, Allowed]
 
 
-def demands(requirements: Sequence[Requirement]) -> Demands:
+def demands(requirements: Sequence[NodePoolRequirement]) -> Demands:
     """What is allowed, by label, in the newer names of labels."""
-    found: dict[str, Allowed] = {}
+    alloweds: dict[str, Allowed] = {}
     for each in requirements:
         key, allowed = _ALIASES.get(each.key, each.key), _allowed(each)
-        found[key] = found[key].joined(allowed) if key in found else allowed
-    return found
+        alloweds[key] = alloweds[key].joined(allowed) if key in alloweds else allowed
+    return alloweds
 
 
 def meets(labels: Mapping[str, str], demanded: Demands) -> bool:
@@ -93,7 +93,7 @@ def _allows(allowed: Allowed, said: frozenset[str]) -> bool:
     return allowed.may_be_missing
 
 
-def _allowed(requirement: Requirement) -> Allowed:
+def _allowed(requirement: NodePoolRequirement) -> Allowed:
     values = frozenset(requirement.values)
     bound = _bound(requirement.values)
     match requirement.operator:

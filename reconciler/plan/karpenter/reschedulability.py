@@ -30,7 +30,7 @@ from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus, NodeTaint
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.obstacle import Obstacle
 from reconciler.model.plan.consequence import Homeless, homeless_order
-from reconciler.plan.karpenter.template import Template, read_template
+from reconciler.plan.karpenter.template import NodeClaimTemplate, read_template
 
 # What a machine of which nothing is known is taken to have of each resource that pods ask for.
 _PLENTY = str(10**12)
@@ -52,53 +52,53 @@ def homeless_of(
     """Of pods that have to move, by the node that they are on, those that would find no place."""
     if not any(pods.values()):
         return {}
-    with fleet.what_if.fork():
+    with fleet.snapshot.fork():
         why = _Search(fleet, goes, pods).run(steps)
-    found: dict[str, tuple[Homeless, ...]] = {}
+    homelesses: dict[str, tuple[Homeless, ...]] = {}
     for node, moving in pods.items():
         counted = Counter((pod.made_by, why[pod.metadata.uid]) for pod in moving if pod.metadata.uid in why)
         if counted:
-            found[node] = tuple(
+            homelesses[node] = tuple(
                 Homeless(owner, why, count) for (owner, why), count in sorted(counted.items(), key=homeless_order)
             )
-    return found
+    return homelesses
 
 
 class _Search:
     """Owner of one search: the fleet without the nodes that go, and with a new one of each kind that can be bought."""
 
     def __init__(self, fleet: Fleet, goes: Goes, pods: Mapping[str, Sequence[Pod]]) -> None:
-        self._what_if = what_if = fleet.what_if
+        self._snapshot = snapshot = fleet.snapshot
         self._pods = sorted((pod for moving in pods.values() for pod in moving), key=lambda pod: pod.title)
         self._node_pool = goes.node_pool
         kinds = list(_kinds(fleet, goes))
-        for name, row in sorted(what_if.rows.row_of.items()):
-            if name in pods or name in goes.others or _goes(what_if.rows.node(row)):
-                what_if.take_away(row)
-        self._new = [(node_pool, _brought(what_if, node, daemons)) for node_pool, node, daemons in kinds]
-        self._stays = what_if.rows.alive.copy()
+        for name, row in sorted(snapshot.rows.row_of.items()):
+            if name in pods or name in goes.others or _goes(snapshot.rows.node(row)):
+                snapshot.take_away(row)
+        self._new = [(node_pool, _brought(snapshot, node, daemons)) for node_pool, node, daemons in kinds]
+        self._stays = snapshot.rows.alive.copy()
         self._stays[[row for _, row in self._new]] = False
 
     def run(self, steps: int) -> dict[str, tuple[Obstacle, ...]]:
         """Why it fits nowhere, by the uid of a pod."""
-        what_if, waiting = self._what_if, self._without_new_node()
-        placed = place(what_if, waiting, Search(allowed=self._stays, budget=steps))
+        snapshot, waiting = self._snapshot, self._without_new_node()
+        placed = place(snapshot, waiting, Search(allowed=self._stays, budget=steps))
         return {
-            pod.metadata.uid: self._why(what_if.classes.of(pod).anew, placed.unplaced[pod.metadata.uid])
+            pod.metadata.uid: self._why(snapshot.classes.of(pod).anew, placed.unplaced[pod.metadata.uid])
             for pod in waiting
             if pod.metadata.uid in placed.unplaced
         }
 
     def _without_new_node(self) -> list[Pod]:
         """Those for which no new node would do."""
-        what_if, judging = self._what_if, self._what_if.part(FilterChain)
+        snapshot, judging = self._snapshot, self._snapshot.part(FilterChain)
         rows = [row for _, row in self._new]
         waiting: list[Pod] = []
         has_home: dict[PodClass, bool] = {}
         for pod in self._pods:
-            pod_class = what_if.classes.of(pod).anew
+            pod_class = snapshot.classes.of(pod).anew
             if pod_class not in has_home:
-                is_unknown = bool(why_it_stays(pod_class, what_if))
+                is_unknown = bool(why_it_stays(pod_class, snapshot))
                 has_home[pod_class] = is_unknown or any(judging.fits(pod_class, row) for row in rows)
             if not has_home[pod_class]:
                 waiting.append(pod)
@@ -106,7 +106,7 @@ class _Search:
 
     def _why(self, pod_class: PodClass, ruled_out: Rejections) -> tuple[Obstacle, ...]:
         """What new nodes of its own NodePool have against it; else what rules out the nodes that stay."""
-        judging = self._what_if.part(FilterChain)
+        judging = self._snapshot.part(FilterChain)
         own = [row for node_pool, row in self._new if node_pool == self._node_pool]
         if own:
             return judging.reasons(pod_class, own[0])
@@ -117,14 +117,14 @@ def _goes(node: Node) -> bool:
     return node.metadata.leaving or node.taint(names.DISRUPTED) is not None
 
 
-def _brought(what_if: Snapshot, node: Node, daemons: Sequence[Pod]) -> int:
+def _brought(snapshot: Snapshot, node: Node, daemons: Sequence[Pod]) -> int:
     """Its row, with those of the DaemonSets' pods on it that would come to it too."""
-    row = what_if.bring(node)
-    judging = what_if.part(FilterChain)
+    row = snapshot.bring(node)
+    judging = snapshot.part(FilterChain)
     for pod in daemons:
-        pod_class = what_if.classes.of(pod).anew
+        pod_class = snapshot.classes.of(pod).anew
         if judging.fits(pod_class, row):
-            what_if.add(pod_class, row)
+            snapshot.add(pod_class, row)
     return row
 
 
@@ -146,7 +146,7 @@ def _kinds(fleet: Fleet, goes: Goes) -> Iterator[tuple[str, Node, Sequence[Pod]]
             daemons = [pod for pod in fleet.pods_on(nodes[0].name) if comes_with_each_node(pod, known)]
             yield node_pool, made, daemons
         if not alike:
-            yield node_pool, _unknown(node_pool, template, fleet.what_if.classes.columns), ()
+            yield node_pool, _unknown(node_pool, template, fleet.snapshot.classes.columns), ()
 
 
 def _kind(node: Node) -> _Kind:
@@ -155,24 +155,24 @@ def _kind(node: Node) -> _Kind:
     return machine, sold, labels.get(names.ZONE, ""), frozenset(node.status.allocatable.items())
 
 
-def _like(nodes: Sequence[Node], template: Template, name: str) -> Node:
+def _like(nodes: Sequence[Node], template: NodeClaimTemplate, name: str) -> Node:
     """A new node, like these in all that they share."""
     shared = set(nodes[0].metadata.labels.items()).intersection(*(node.metadata.labels.items() for node in nodes[1:]))
     return _made(name, dict(shared) | _declared(template, dict(shared)), template, nodes[0].status)
 
 
-def _unknown(node_pool: str, template: Template, resources: Iterable[str]) -> Node:
+def _unknown(node_pool: str, template: NodeClaimTemplate, resources: Iterable[str]) -> Node:
     plenty = dict.fromkeys(resources, _PLENTY)
     labels = {names.KARPENTER_POOL: node_pool} | _declared(template, {})
     return _made(f"new/{node_pool}", labels, template, NodeStatus(allocatable=plenty))
 
 
-def _made(name: str, labels: dict[str, str], template: Template, status: NodeStatus) -> Node:
+def _made(name: str, labels: dict[str, str], template: NodeClaimTemplate, status: NodeStatus) -> Node:
     taints = tuple(NodeTaint(each.key, each.effect, each.value or "") for each in template.spec.taints or ())
     return Node(Metadata(name, labels=labels | {names.HOSTNAME: name}), NodeSpec(taints=taints), status)
 
 
-def _declared(template: Template, labels: Mapping[str, str]) -> dict[str, str]:
+def _declared(template: NodeClaimTemplate, labels: Mapping[str, str]) -> dict[str, str]:
     """Labels by the template, and by requirements that the nodes which are there no longer meet."""
     found: dict[str, str] = {}
     for each in template.spec.requirements or ():
@@ -181,9 +181,9 @@ def _declared(template: Template, labels: Mapping[str, str]) -> dict[str, str]:
     return found | (template.metadata.labels or {})
 
 
-def _template(spec: Mapping[str, Any]) -> Template:
+def _template(spec: Mapping[str, Any]) -> NodeClaimTemplate:
     written = spec.get("template")
     try:
-        return read_template(written) if isinstance(written, Mapping) else Template()
+        return read_template(written) if isinstance(written, Mapping) else NodeClaimTemplate()
     except ValueError:
-        return Template()
+        return NodeClaimTemplate()

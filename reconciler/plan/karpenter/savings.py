@@ -10,8 +10,8 @@ from collections import Counter
 from reconciler.model.desired import Declared
 from reconciler.model.plan.consequence import Fate
 from reconciler.model.policy.gpu_pool import GpuPool
-from reconciler.plan.sums.cost import Machine, Tariff, successor
-from reconciler.plan.sums.ledger import NOTHING, UNKNOWN, Change, Ledger
+from reconciler.plan.sums.cost import MachineType, Tariff, successor
+from reconciler.plan.sums.ledger import NOTHING, UNKNOWN, CostChange, CostLedger
 
 _SAVES: frozenset[Fate] = frozenset({"removed", "deleted"})
 
@@ -19,11 +19,11 @@ _SAVES: frozenset[Fate] = frozenset({"removed", "deleted"})
 class Till:
     """Owner of the machines that are left in a NodePool while its fates are told one after the other."""
 
-    def __init__(self, declared: Declared[GpuPool] | None, machines: Counter[Machine]) -> None:
+    def __init__(self, declared: Declared[GpuPool] | None, machines: Counter[MachineType]) -> None:
         self._pool = declared.spec if declared is not None else None
-        self._ledger = Ledger(Tariff(self._pool) if self._pool is not None else None, machines)
+        self._ledger = CostLedger(Tariff(self._pool) if self._pool is not None else None, machines)
 
-    def saved(self, fate: Fate, machine: Machine | None) -> Change:
+    def saved(self, fate: Fate, machine: MachineType | None) -> CostChange:
         """By one node of this fate; its machine is then no longer among those that are left."""
         if machine is None:
             return NOTHING

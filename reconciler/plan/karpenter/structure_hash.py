@@ -19,10 +19,10 @@ _MASK = 0xFFFFFFFFFFFFFFFF
 
 def octets(content: bytes) -> int:
     """FNV-1 of bytes."""
-    found = _OFFSET
+    result = _OFFSET
     for octet in content:
-        found = (found * _PRIME & _MASK) ^ octet
-    return found
+        result = (result * _PRIME & _MASK) ^ octet
+    return result
 
 
 @lru_cache(maxsize=4096)
@@ -44,19 +44,19 @@ def mapping(entries: Mapping[str, str]) -> int:
 
 def unordered(items: Iterable[int]) -> int:
     """Of a list, from the hashes of its items."""
-    found = 0
+    result = 0
     for item in items:
-        found ^= item
-    return found
+        result ^= item
+    return result
 
 
 def structure(type_name: str, fields: Iterable[tuple[str, int | None]]) -> int:
     """Of a structure, from the hashes of its fields in the order of their declaration; None is left out."""
-    found = text(type_name)
+    result = text(type_name)
     for name, value in fields:
         if value is not None:
-            found = number(found ^ _in_order(text(name), value))
-    return found
+            result = number(result ^ _in_order(text(name), value))
+    return result
 
 
 def _in_order(first: int, second: int) -> int:

@@ -13,7 +13,7 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
 from reconciler.model.resource_quantity import whole_number
 from reconciler.plan.karpenter.durations import nanoseconds
-from reconciler.plan.sums.cost import Machine, machine_of
+from reconciler.plan.sums.cost import MachineType, machine_of
 
 
 class Surveyed(msgspec.Struct, frozen=True, gc=False):
@@ -44,7 +44,7 @@ class Surveyed(msgspec.Struct, frozen=True, gc=False):
         return self.claim.status.capacity if self.claim is not None else {}
 
     @property
-    def machine(self) -> Machine | None:
+    def machine(self) -> MachineType | None:
         """What is paid for; nothing before it was bought."""
         if self.node is not None:
             return machine_of(self.node.metadata.labels)
@@ -94,6 +94,6 @@ class NodePoolSurvey(msgspec.Struct, frozen=True):
             if node.name not in named and node.metadata.labels.get(names.KARPENTER_POOL) == self.node_pool:
                 yield Surveyed(None, node, self.fleet.pods_on(node.name), self.now)
 
-    def machines(self) -> Counter[Machine]:
+    def machines(self) -> Counter[MachineType]:
         """What is paid for."""
-        return Counter(found.machine for found in self.all() if found.machine is not None)
+        return Counter(surveyed_node.machine for surveyed_node in self.all() if surveyed_node.machine is not None)

@@ -32,7 +32,7 @@ class TemplateClass(msgspec.Struct, frozen=True, gc=False):
     group: str = ""
 
 
-class Requirement(msgspec.Struct, frozen=True, gc=False):
+class NodePoolRequirement(msgspec.Struct, frozen=True, gc=False):
     """A label compared. `minValues` is left behind: it limits what is bought, never what may stay."""
 
     key: str
@@ -45,22 +45,22 @@ class TemplateSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
     taints: tuple[TemplateTaint, ...] | None = None
     startup_taints: tuple[TemplateTaint, ...] | None = None
-    requirements: tuple[Requirement, ...] | None = None
+    requirements: tuple[NodePoolRequirement, ...] | None = None
     node_class_ref: TemplateClass | None = None
     termination_grace_period: str | None = None
     expire_after: str | None = EXPIRES_AFTER
 
 
-class Template(msgspec.Struct, frozen=True, gc=False):
+class NodeClaimTemplate(msgspec.Struct, frozen=True, gc=False):
     """The whole of it."""
 
     metadata: TemplateMetadata = TemplateMetadata()
     spec: TemplateSpec = TemplateSpec()
 
 
-def read_template(written: Mapping[str, Any]) -> Template:
+def read_template(written: Mapping[str, Any]) -> NodeClaimTemplate:
     """Reads `spec.template`. Raises ValueError with a sentence where the API server would refuse it."""
     try:
-        return msgspec.convert(written, Template)
+        return msgspec.convert(written, NodeClaimTemplate)
     except msgspec.ValidationError as refused:
         raise ValueError(f"spec.template is not what Karpenter reads: {refused}") from None

@@ -13,7 +13,7 @@ from reconciler.plan.karpenter import structure_hash as hashed
 from reconciler.plan.karpenter.durations import nanoseconds, nanoseconds_unless_never
 from reconciler.plan.karpenter.template import (
     EXPIRES_AFTER,
-    Template,
+    NodeClaimTemplate,
     TemplateClass,
     TemplateTaint,
     read_template,
@@ -59,7 +59,7 @@ def _of_parts(
     return hashed.structure(type_name, ((name, parts.get(path)) for path, name in names))
 
 
-def _part_hashes(template: Template) -> dict[str, int]:
+def _part_hashes(template: NodeClaimTemplate) -> dict[str, int]:
     metadata, spec = template.metadata, template.spec
     found = {
         "metadata.labels": _entries(metadata.labels),

@@ -30,15 +30,15 @@ from reconciler.plan.manifests.reasons import (
     NodeLabel,
     NodeLacksLabels,
 )
-from reconciler.plan.manifests.wanted_manifest import Wish, ref_of, wish_of
+from reconciler.plan.manifests.wanted_manifest import WantedManifest, ref_of, wish_of
 
 
-def adopt(sight: ManifestContext, manifest: Manifest, live: Unstructured) -> Verdict:
+def adopt(context: ManifestContext, manifest: Manifest, live: Unstructured) -> Verdict:
     """Takes the object over, or says why not."""
-    wish = wish_of(manifest, live, sight.environment, adopting=True)
+    wish = wish_of(manifest, live, context.environment, adopting=True)
     comparison = compare(live, wish.body)
     subject = ref_of(manifest, live)
-    if why := _why_not(sight, manifest, live, comparison):
+    if why := _why_not(context, manifest, live, comparison):
         return Verdict((Decision(PLANNER, subject, Hold(), why, manifest.pool),))
     apply = Apply(
         manifest=wish.text,
@@ -46,26 +46,28 @@ def adopt(sight: ManifestContext, manifest: Manifest, live: Unstructured) -> Ver
         presumes=Preconditions(resource_version=live.metadata.resource_version),
     )
     taken = Decision(PLANNER, subject, apply, _reason(subject, manifest, comparison), manifest.pool)
-    follows = sight.standing(live, manifest.pool, comparison.spec) if live.kind == NODE_POOL else ()
-    return Verdict((taken, *labels(sight, wish, subject, after=(subject,))), follows)
+    follows = context.current_consequences(live, manifest.pool, comparison.spec) if live.kind == NODE_POOL else ()
+    return Verdict((taken, *labels(context, wish, subject, after=(subject,))), follows)
 
 
-def labels(sight: ManifestContext, wish: Wish, node_pool: Ref, after: tuple[Ref, ...] = ()) -> Iterator[Decision]:
+def labels(
+    context: ManifestContext, wish: WantedManifest, node_pool: Ref, after: tuple[Ref, ...] = ()
+) -> Iterator[Decision]:
     """Puts on each node what it lacks."""
     if not wish.node_labels:
         return
-    for node in sight.fleet.nodes_of(node_pool.name):
+    for node in context.fleet.nodes_of(node_pool.name):
         borne = node.metadata.labels
         lacking = tuple((key, value) for key, value in wish.node_labels.items() if borne.get(key) != value)
         if lacking and not node.metadata.leaving:
             # Of that very node, whatever else changed on it: a kubelet writes its status every few minutes.
             act = Label(labels=lacking)
-            told = tuple(NodeLabel(key, value) for key, value in lacking)
-            reason = Reason(NodeLacksLabels(node=node.name, labels=told, object=node_pool), wish.manifest.origin)
+            node_labels = tuple(NodeLabel(key, value) for key, value in lacking)
+            reason = Reason(NodeLacksLabels(node=node.name, labels=node_labels, object=node_pool), wish.manifest.origin)
             yield Decision(PLANNER, node_ref(node), act, reason, wish.manifest.pool, after=after)
 
 
-def _why_not(sight: ManifestContext, manifest: Manifest, live: Unstructured, comparison: Comparison) -> Reason | None:
+def _why_not(context: ManifestContext, manifest: Manifest, live: Unstructured, comparison: Comparison) -> Reason | None:
     subject, origin = ref_of(manifest, live), manifest.origin
     if fixed := fixed_fields(live.kind, comparison.paths):
         return Reason(FieldFixed(object=subject, paths=fixed), origin)
@@ -73,9 +75,9 @@ def _why_not(sight: ManifestContext, manifest: Manifest, live: Unstructured, com
     if not changed:
         return None
     paths = tuple(f"spec.{path}" for path in changed)
-    if why := sight.why_fleet_unread:
+    if why := context.why_fleet_unread:
         return Reason(ImpactUnread(object=subject, paths=paths, why=why), origin)
-    claims = sight.fleet.claims_of(live.name)
+    claims = context.fleet.claims_of(live.name)
     drifted = drift_of(live, comparison.spec, claims).fresh
     if not drifted:
         return None

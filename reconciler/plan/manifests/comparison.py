@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 
-class Change(msgspec.Struct, frozen=True):
+class ManifestFieldChange(msgspec.Struct, frozen=True):
     """A field, and what it is and would be: JSON, or None where nothing is said."""
 
     path: str  # spec.limits.cpu
@@ -24,7 +24,7 @@ class Foreign(msgspec.Struct, frozen=True, order=True):
 class Comparison(msgspec.Struct, frozen=True):
     """What an apply would do; `merged` is the object as it would then stand."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[ManifestFieldChange, ...]
     merged: dict[str, Any]
     foreign: tuple[Foreign, ...]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
-from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.desired import Declared
 from reconciler.model.plan.consequence import Consequence
@@ -26,8 +26,12 @@ _FLEET = ("nodes", "pods", "nodeclaims.karpenter.sh")
 
 # The titles of what is kept whole, by kind.
 _TITLES: dict[str, tuple[str, ...]] = {
-    each.kind: tuple(seen.title for seen in SEEN if seen.kind == each.kind and seen.type is Unstructured)
-    for each in SEEN
+    each.kind: tuple(
+        resource_kind.title
+        for resource_kind in RESOURCE_KINDS
+        if resource_kind.kind == each.kind and resource_kind.type is Unstructured
+    )
+    for each in RESOURCE_KINDS
     if each.type is Unstructured
 }
 
@@ -84,7 +88,7 @@ class ManifestContext:
         """Why nobody can tell what runs on a pool's nodes; nothing when one can."""
         return self.inputs.observed.why_unread(*_FLEET)
 
-    def standing(
+    def current_consequences(
         self, node_pool: Unstructured, pool: str, after_spec: Mapping[str, Any] | None = None
     ) -> tuple[Consequence, ...]:
         """What Karpenter does to the pool's nodes already, without any change; or once an edit that drifts none of them

@@ -18,7 +18,7 @@ from reconciler.plan.manifests.comparison import Comparison
 from reconciler.plan.manifests.context import NODE_POOL, ManifestContext
 from reconciler.plan.manifests.kind_traits import fixed_fields
 from reconciler.plan.manifests.up_to_date import is_settled
-from reconciler.plan.manifests.wanted_manifest import Wish, ref_of, wish_of
+from reconciler.plan.manifests.wanted_manifest import WantedManifest, ref_of, wish_of
 
 _NOTHING = Verdict()
 
@@ -26,60 +26,60 @@ _NOTHING = Verdict()
 class _Edit(msgspec.Struct, frozen=True):
     """An object of ours that is not as it is wished."""
 
-    wish: Wish
+    wish: WantedManifest
     live: Unstructured
     subject: Ref
     comparison: Comparison
 
 
-def ensure(sight: ManifestContext, manifest: Manifest) -> Verdict:
+def ensure(context: ManifestContext, manifest: Manifest) -> Verdict:
     """What to do for one manifest; for one that stands as it is wished, nothing."""
-    live = sight.objects.get((manifest.kind, manifest.namespace, manifest.name))
-    verdict = _decided(sight, manifest, live)
+    live = context.objects.get((manifest.kind, manifest.namespace, manifest.name))
+    verdict = _decided(context, manifest, live)
     if live is None or live.kind != NODE_POOL or verdict.consequences:
         return verdict
-    return msgspec.structs.replace(verdict, consequences=sight.standing(live, manifest.pool))
+    return msgspec.structs.replace(verdict, consequences=context.current_consequences(live, manifest.pool))
 
 
-def _decided(sight: ManifestContext, manifest: Manifest, live: Unstructured | None) -> Verdict:
-    if live is not None and _is_kept_elsewhere(sight, manifest, live):
+def _decided(context: ManifestContext, manifest: Manifest, live: Unstructured | None) -> Verdict:
+    if live is not None and _is_kept_elsewhere(context, manifest, live):
         return _NOTHING
-    if why := _in_the_way(sight, manifest, live):
+    if why := _in_the_way(context, manifest, live):
         return _held(manifest, live, why)
     if live is None:
         reason = Reason(reasons.Missing(object=ref_of(manifest, live)), manifest.origin)
-        apply = Apply(manifest=wish_of(manifest, live, sight.environment).text, presumes=Preconditions(absent=True))
+        apply = Apply(manifest=wish_of(manifest, live, context.environment).text, presumes=Preconditions(absent=True))
         return Verdict((Decision(reasons.PLANNER, ref_of(manifest, live), apply, reason, manifest.pool),))
     if not live.is_ours:
-        return adopt(sight, manifest, live)
-    wish = wish_of(manifest, live, sight.environment)
-    edited = _NOTHING if is_settled(live, wish.body) else _edited(sight, wish, live)
+        return adopt(context, manifest, live)
+    wish = wish_of(manifest, live, context.environment)
+    edited = _NOTHING if is_settled(live, wish.body) else _edited(context, wish, live)
     if not wish.node_labels:
         return edited
-    lacking = tuple(labels(sight, wish, ref_of(manifest, live)))
+    lacking = tuple(labels(context, wish, ref_of(manifest, live)))
     return msgspec.structs.replace(edited, decisions=(*edited.decisions, *lacking)) if lacking else edited
 
 
-def _is_kept_elsewhere(sight: ManifestContext, manifest: Manifest, live: Unstructured) -> bool:
+def _is_kept_elsewhere(context: ManifestContext, manifest: Manifest, live: Unstructured) -> bool:
     """What is for all pools is for those of every environment: whichever made it keeps it for the others."""
-    return not manifest.pool and live.is_ours and bool(sight.other_environment(live))
+    return not manifest.pool and live.is_ours and bool(context.other_environment(live))
 
 
-def _in_the_way(sight: ManifestContext, manifest: Manifest, live: Unstructured | None) -> Reason | None:
+def _in_the_way(context: ManifestContext, manifest: Manifest, live: Unstructured | None) -> Reason | None:
     """What forbids to look any further; the first that applies."""
-    facts = _facts_in_the_way(sight, manifest, live)
+    facts = _facts_in_the_way(context, manifest, live)
     return Reason(facts, manifest.origin) if facts is not None else None
 
 
-def _facts_in_the_way(sight: ManifestContext, manifest: Manifest, live: Unstructured | None) -> CodeFacts | None:
-    subject, pool = ref_of(manifest, live), sight.pools.get(manifest.pool)
-    if why := sight.why_unread(manifest.kind):
+def _facts_in_the_way(context: ManifestContext, manifest: Manifest, live: Unstructured | None) -> CodeFacts | None:
+    subject, pool = ref_of(manifest, live), context.pools.get(manifest.pool)
+    if why := context.why_unread(manifest.kind):
         return reasons.KindUnread(object=subject, why=why)
     if live is None:
-        return _no_place(sight, manifest, subject)
+        return _no_place(context, manifest, subject)
     if live.metadata.deletion_timestamp:
         return reasons.BeingDeleted(object=subject)
-    if other := sight.other_environment(live):
+    if other := context.other_environment(live):
         return reasons.OwnedByOther(object=subject, environment=other)
     if not live.is_ours and not (pool and pool.spec.adopt):
         if not manifest.pool:
@@ -88,16 +88,16 @@ def _facts_in_the_way(sight: ManifestContext, manifest: Manifest, live: Unstruct
     return None
 
 
-def _no_place(sight: ManifestContext, manifest: Manifest, subject: Ref) -> CodeFacts | None:
+def _no_place(context: ManifestContext, manifest: Manifest, subject: Ref) -> CodeFacts | None:
     """Why an object that is not there can't be made."""
-    if sight.is_absent(manifest.kind):
+    if context.is_absent(manifest.kind):
         return reasons.KindAbsent(object=subject, kind=manifest.kind)
-    if sight.is_taken((manifest.kind, manifest.namespace, manifest.name)):
+    if context.is_taken((manifest.kind, manifest.namespace, manifest.name)):
         return reasons.NameTaken(object=subject)
     return None
 
 
-def _edited(sight: ManifestContext, wish: Wish, live: Unstructured) -> Verdict:
+def _edited(context: ManifestContext, wish: WantedManifest, live: Unstructured) -> Verdict:
     comparison = compare(live, wish.body)
     if not comparison.changes:
         return _NOTHING
@@ -109,14 +109,14 @@ def _edited(sight: ManifestContext, wish: Wish, live: Unstructured) -> Verdict:
         in_place = reasons.EditedInPlace(object=edit.subject, paths=paths)
         return _applied(edit, Reason(in_place, wish.manifest.origin))
     if not which_fields(live.spec, comparison.spec):
-        follows = sight.standing(live, wish.manifest.pool, comparison.spec)
+        follows = context.current_consequences(live, wish.manifest.pool, comparison.spec)
         return _applied(edit, _in_place(edit, follows), follows)
-    if why_unread := sight.why_fleet_unread:
+    if why_unread := context.why_fleet_unread:
         unread = reasons.ImpactUnread(object=edit.subject, paths=paths, why=why_unread)
         return _held(wish.manifest, live, Reason(unread, wish.manifest.origin))
-    drift = drift_of(live, comparison.spec, sight.fleet.claims_of(live.name))
-    consequences = sight.fates(live, comparison.spec, drift, wish.manifest.pool)
-    return _applied(edit, _by_drift(sight, edit, drift, consequences), consequences)
+    drift = drift_of(live, comparison.spec, context.fleet.claims_of(live.name))
+    consequences = context.fates(live, comparison.spec, drift, wish.manifest.pool)
+    return _applied(edit, _by_drift(context, edit, drift, consequences), consequences)
 
 
 def _refused(edit: _Edit) -> Reason | None:
@@ -144,8 +144,8 @@ def _in_place(edit: _Edit, follows: tuple[Consequence, ...]) -> Reason:
     return Reason(reasons.EditedOpening(object=subject, paths=paths, nodes=nodes, gpus=gpus), origin)
 
 
-def _by_drift(sight: ManifestContext, edit: _Edit, drift: Drift, consequences: tuple[Consequence, ...]) -> Reason:
-    nodes, gpus = len(sight.fleet.claims_of(edit.live.name)), _gpus_drifting(consequences)
+def _by_drift(context: ManifestContext, edit: _Edit, drift: Drift, consequences: tuple[Consequence, ...]) -> Reason:
+    nodes, gpus = len(context.fleet.claims_of(edit.live.name)), _gpus_drifting(consequences)
     return Reason(_drift_facts(edit, drift, nodes, gpus), edit.wish.manifest.origin)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from reconciler.model.manifest_rules.kinds import PRIORITY_CLASS
-from reconciler.model.right import Limits
+from reconciler.model.right import RightLimits
 from reconciler.plan.feature.feature import Feature, declared_in
 from reconciler.plan.feature.write_rights import (
     APPLY_AND_DELETE,
@@ -16,8 +16,8 @@ from reconciler.plan.feature.write_rights import (
 from reconciler.plan.manifests import reasons, words
 from reconciler.plan.manifests.planner import manifests
 
-NODE_POOLS = Limits("write NodePools that are marked as its own", labels=OWN_OBJECTS, adopts=True)
-PRIORITY_CLASSES = Limits(
+NODE_POOLS = RightLimits("write NodePools that are marked as its own", labels=OWN_OBJECTS, adopts=True)
+PRIORITY_CLASSES = RightLimits(
     "write PriorityClasses of its own, none above the workloads and none the default",
     labels=OWN_OBJECTS,
     keeps_as=PRIORITY_CLASS,

@@ -3,11 +3,11 @@
 import json
 from collections.abc import Iterator
 
-from reconciler.model.cluster.kinds import SEEN, ResourceKind
+from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.plan.inputs import Inputs
 
-_CLASSES = {(each.group, each.kind): each for each in SEEN if each.field == "node_classes"}
+_CLASSES = {(each.group, each.kind): each for each in RESOURCE_KINDS if each.field == "node_classes"}
 
 
 def unknown_node_classes(inputs: Inputs) -> Iterator[str]:
@@ -17,11 +17,11 @@ def unknown_node_classes(inputs: Inputs) -> Iterator[str]:
         if manifest.kind != "NodePool":
             continue
         named = json.loads(manifest.body)["spec"]["template"]["spec"]["nodeClassRef"]
-        seen = _CLASSES.get((named["group"], named["kind"]))
-        if seen and _was_read(inputs.observed, seen) and (named["kind"], named["name"]) not in there:
+        resource_kind = _CLASSES.get((named["group"], named["kind"]))
+        if resource_kind and _was_read(inputs.observed, resource_kind) and (named["kind"], named["name"]) not in there:
             what = f"{named['kind']}/{named['name']}"
             yield f"NodePool/{manifest.name} names {what}, which the cluster does not have: Karpenter launches nothing"
 
 
-def _was_read(observed: Observed, seen: ResourceKind) -> bool:
-    return not observed.why_unread(seen.title)
+def _was_read(observed: Observed, resource_kind: ResourceKind) -> bool:
+    return not observed.why_unread(resource_kind.title)

@@ -11,13 +11,13 @@ from reconciler.plan.manifests.prune import prune
 
 def manifests(inputs: Inputs, draft: Draft) -> Verdict:
     """Nothing is decided for what stands as it is wished; that costs one walk over each manifest."""
-    sight = ManifestContext(inputs, draft.fleet)
+    context = ManifestContext(inputs, draft.fleet)
     verdicts = []
     for each in sorted(inputs.desired.manifests, key=_key):
         if each.pool not in draft.left_out:
             with planning_for(each.pool):
-                verdicts.append(ensure(sight, each))
-    verdicts += prune(sight, draft.left_out)
+                verdicts.append(ensure(context, each))
+    verdicts += prune(context, draft.left_out)
     return Verdict(
         tuple(decision for each in verdicts for decision in each.decisions),
         tuple(consequence for each in verdicts for consequence in each.consequences),

@@ -28,16 +28,16 @@ from reconciler.plan.manifests import reasons
 from reconciler.plan.manifests.context import NODE_POOL, ManifestContext
 
 
-def prune(sight: ManifestContext, left_out: Set[str] = frozenset()) -> Iterator[Verdict]:
+def prune(context: ManifestContext, left_out: Set[str] = frozenset()) -> Iterator[Verdict]:
     """For each object of the inventory that no manifest yields, in order; without those of pools that are left out."""
-    wished = {(each.kind, each.namespace, each.name) for each in sight.inputs.desired.manifests}
-    for key in sorted(sight.objects.keys() - wished):
-        live = sight.objects[key]
-        if live.is_ours and not sight.other_environment(live) and not _comes_and_goes(live):
+    wished = {(each.kind, each.namespace, each.name) for each in context.inputs.desired.manifests}
+    for key in sorted(context.objects.keys() - wished):
+        live = context.objects[key]
+        if live.is_ours and not context.other_environment(live) and not _comes_and_goes(live):
             pool = live.metadata.labels.get(names.POOL, "")
             if pool not in left_out:
                 with planning_for(pool):
-                    orphan = _orphan(sight, live)
+                    orphan = _orphan(context, live)
                 yield orphan
 
 
@@ -46,35 +46,35 @@ def _comes_and_goes(live: Unstructured) -> bool:
     return live.kind == "Pod" and names.COMPONENT in live.metadata.labels
 
 
-def _orphan(sight: ManifestContext, live: Unstructured) -> Verdict:
+def _orphan(context: ManifestContext, live: Unstructured) -> Verdict:
     subject = Ref(live.kind, live.metadata.namespace, live.name, live.metadata.uid)
     pool = live.metadata.labels.get(names.POOL, "")
-    if why := _in_the_way(sight, live, subject):
+    if why := _in_the_way(context, live, subject):
         return Verdict((Decision(reasons.PLANNER, subject, Hold(), why, pool),))
-    takes = sight.fates(live, None, Drift(), pool) if live.kind == NODE_POOL else ()
-    agreed = sight.approvals.losses.get(subject.title, "")
+    takes = context.fates(live, None, Drift(), pool) if live.kind == NODE_POOL else ()
+    agreed = context.approvals.losses.get(subject.title, "")
     if agreed:
         delete = Delete(presumes=Preconditions(resource_version=live.metadata.resource_version))
         pruned = Reason(_pruned(subject, agreed, takes))
         return Verdict((Decision(reasons.PLANNER, subject, delete, pruned, pool),), takes)
-    if live.metadata.namespace not in sight.own_namespaces:
+    if live.metadata.namespace not in context.own_namespaces:
         stays: CodeFacts = reasons.ObjectOnlyLabelled(object=subject)
     elif names.ENVIRONMENT in live.metadata.annotations:
         stays = _undeclared(subject, takes)
     else:
-        stays = _unclaimed(subject, sight.environment, takes)
+        stays = _unclaimed(subject, context.environment, takes)
     return Verdict((Decision(reasons.PLANNER, subject, Hold(), Reason(stays), pool),))
 
 
-def _in_the_way(sight: ManifestContext, live: Unstructured, subject: Ref) -> Reason | None:
+def _in_the_way(context: ManifestContext, live: Unstructured, subject: Ref) -> Reason | None:
     """What forbids it, agreed or not; the first that applies."""
     if live.metadata.deletion_timestamp:
         return Reason(reasons.BeingDeleted(object=subject))
-    if not sight.inputs.desired.pools:
+    if not context.inputs.desired.pools:
         return Reason(reasons.NothingDeclared(object=subject))
-    why = sight.why_unread(live.kind)
+    why = context.why_unread(live.kind)
     if live.kind == NODE_POOL:
-        why = why or sight.why_fleet_unread
+        why = why or context.why_fleet_unread
     return Reason(reasons.PruneUnread(object=subject, why=why)) if why else None
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from reconciler.plan.manifests.comparison import Change, Foreign
+from reconciler.plan.manifests.comparison import Foreign, ManifestFieldChange
 from reconciler.plan.manifests.equal_values import same
 from reconciler.plan.manifests.kind_traits import Path, Traits
 from reconciler.plan.manifests.ownership import Owners
@@ -18,7 +18,7 @@ class FieldWalk:
 
     def __init__(self, kind: Traits) -> None:
         self._kind = kind
-        self.changes: list[Change] = []
+        self.changes: list[ManifestFieldChange] = []
         self.foreign: list[Foreign] = []
 
     def merged(self, path: Path, live: Any, wished: Any, owners: Owners) -> Any:
@@ -76,8 +76,8 @@ class FieldWalk:
         return [each for each in found if each is not None] + left
 
     def _changed(self, path: Path, before: Any, after: Any) -> Any:
-        told = (None if each is None else _json(each) for each in (before, after))
-        self.changes.append(Change(_written(path), *told))
+        lines = (None if each is None else _json(each) for each in (before, after))
+        self.changes.append(ManifestFieldChange(_written(path), *lines))
         return after
 
     def _is_one_value(self, path: Path, owners: Owners) -> bool:

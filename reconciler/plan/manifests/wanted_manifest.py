@@ -19,7 +19,7 @@ from reconciler.plan.manifests.context import NODE_POOL
 from reconciler.plan.manifests.spelling import as_it_stands
 
 
-class Wish(msgspec.Struct, frozen=True):
+class WantedManifest(msgspec.Struct, frozen=True):
     """What shall stand in the cluster, and on the Node objects."""
 
     manifest: Manifest
@@ -38,7 +38,7 @@ def ref_of(manifest: Manifest, live: Unstructured | None) -> Ref:
     return Ref(manifest.kind, manifest.namespace, manifest.name, live.metadata.uid if live else "")
 
 
-def wish_of(manifest: Manifest, live: Unstructured | None, environment: str, adopting: bool = False) -> Wish:
+def wish_of(manifest: Manifest, live: Unstructured | None, environment: str, adopting: bool = False) -> WantedManifest:
     """What to apply for an environment, given what is there."""
     body = msgspec.json.decode(manifest.body)
     metadata = body["metadata"]
@@ -47,14 +47,14 @@ def wish_of(manifest: Manifest, live: Unstructured | None, environment: str, ado
         metadata["labels"][names.POOL] = manifest.pool
     metadata["annotations"] = {**metadata.get("annotations", {}), names.ENVIRONMENT: environment}
     if live is None:
-        return Wish(manifest, body)
+        return WantedManifest(manifest, body)
     if manifest.kind == NODE_POOL:
         keep_arriving_as_it_is(body, live)
     if manifest.kind != NODE_POOL or not (adopting or was_adopted(live, body)):
-        return Wish(manifest, as_it_stands(body, live))
+        return WantedManifest(manifest, as_it_stands(body, live))
     metadata["annotations"][names.ADOPTED] = YES
     taken_out = _taken_out(body, live)
-    return Wish(manifest, as_it_stands(body, live), taken_out, adopted=True)
+    return WantedManifest(manifest, as_it_stands(body, live), taken_out, adopted=True)
 
 
 def _taken_out(body: dict[str, Any], live: Unstructured) -> dict[str, str]:

@@ -66,7 +66,7 @@ class PodBudgets:
         return self._of_kin[kin]
 
 
-class _Budget(msgspec.Struct, frozen=True, gc=False):
+class _IndexedBudget(msgspec.Struct, frozen=True, gc=False):
     """A budget, and what is left to compare once one of its labels is known to fit."""
 
     budget: PodDisruptionBudget
@@ -85,12 +85,12 @@ class _Namespace:
 
     def __init__(self, budgets: list[tuple[PodDisruptionBudget, LabelSelector]]) -> None:
         shared = Counter(label for _, selector in budgets for label in selector.match_labels.items())
-        self._by_label: dict[str, dict[str, list[_Budget]]] = {}
-        self._others: list[_Budget] = []
+        self._by_label: dict[str, dict[str, list[_IndexedBudget]]] = {}
+        self._others: list[_IndexedBudget] = []
         for budget, selector in budgets:
             # The rarest first: a namespace may be full of budgets that all ask for one application.
             labels = sorted(selector.match_labels.items(), key=lambda label: (shared[label], label))
-            kept = _Budget(budget, tuple(labels[1:]), selector if selector.match_expressions else None)
+            kept = _IndexedBudget(budget, tuple(labels[1:]), selector if selector.match_expressions else None)
             if labels:
                 key, value = labels[0]
                 self._by_label.setdefault(key, {}).setdefault(value, []).append(kept)
@@ -98,20 +98,24 @@ class _Namespace:
                 self._others.append(kept)
 
     def of(self, labels: dict[str, str]) -> tuple[PodDisruptionBudget, ...]:
-        found = _selecting(self._others, labels)
+        pod_disruption_budgets = _selecting(self._others, labels)
         for key, by_value in self._by_label.items():
             if key in labels:
-                found += _selecting(by_value.get(labels[key], ()), labels)
-        return tuple(found if len(found) < 2 else sorted(found, key=lambda each: each.metadata.name)[:_MOST_LISTED])
+                pod_disruption_budgets += _selecting(by_value.get(labels[key], ()), labels)
+        return tuple(
+            pod_disruption_budgets
+            if len(pod_disruption_budgets) < 2
+            else sorted(pod_disruption_budgets, key=lambda each: each.metadata.name)[:_MOST_LISTED]
+        )
 
 
-def _selecting(budgets: Sequence[_Budget], labels: dict[str, str]) -> list[PodDisruptionBudget]:
+def _selecting(budgets: Sequence[_IndexedBudget], labels: dict[str, str]) -> list[PodDisruptionBudget]:
     if len(budgets) > MOST_COMPARED:
         return [each.budget for each in budgets[:2]]
     return [each.budget for each in budgets if each.selects(labels)]
 
 
-class Asked(msgspec.Struct, frozen=True, gc=False):
+class EvictionCandidate(msgspec.Struct, frozen=True, gc=False):
     """A pod that somebody would evict, and the budgets that hold for it."""
 
     pod: Pod
@@ -135,41 +139,41 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
         return tuple(Hindrance(each.title, "pod_budget") for each in self.budgets)
 
 
-class Case(msgspec.Struct, frozen=True, gc=False):
+class EvictionRule(msgspec.Struct, frozen=True, gc=False):
     """A way in which an eviction can end, and when."""
 
     obstacle: EvictionObstacle | None
-    applies: Callable[[Asked], bool]
+    applies: Callable[[EvictionCandidate], bool]
 
 
-def _is_going(asked: Asked) -> bool:
-    return asked.pod.is_finished or asked.pod.metadata.leaving
+def _is_leaving(candidate: EvictionCandidate) -> bool:
+    return candidate.pod.is_finished or candidate.pod.metadata.leaving
 
 
-def _is_mirror(asked: Asked) -> bool:
-    owner = asked.pod.metadata.controller
-    return bool(asked.pod.metadata.annotations.mirror_pod) or (owner is not None and owner.kind == "Node")
+def _is_mirror(candidate: EvictionCandidate) -> bool:
+    owner = candidate.pod.metadata.controller
+    return bool(candidate.pod.metadata.annotations.mirror_pod) or (owner is not None and owner.kind == "Node")
 
 
-def _may_go_unhealthy(asked: Asked) -> bool:
-    return asked.budgets[0].spec.unhealthy_pod_eviction_policy == "AlwaysAllow" and any(
-        each.type == "Ready" and each.status == "False" for each in asked.pod.status.conditions
+def _may_go_unhealthy(candidate: EvictionCandidate) -> bool:
+    return candidate.budgets[0].spec.unhealthy_pod_eviction_policy == "AlwaysAllow" and any(
+        each.type == "Ready" and each.status == "False" for each in candidate.pod.status.conditions
     )
 
 
 # First match wins; the last one always applies. Below "no budget" there is one, and below "several" exactly one.
 CASES = (
-    Case(None, _is_going),
-    Case(EvictionObstacle.DO_NOT_DISRUPT, lambda asked: stays_until(asked.pod) > asked.now),
-    Case(None, lambda asked: not asked.budgets),
+    EvictionRule(None, _is_leaving),
+    EvictionRule(EvictionObstacle.DO_NOT_DISRUPT, lambda candidate: stays_until(candidate.pod) > candidate.now),
+    EvictionRule(None, lambda candidate: not candidate.budgets),
     # It comes and goes with its node: nobody asks for its eviction.
-    Case(None, _is_mirror),
+    EvictionRule(None, _is_mirror),
     # The API server refuses to weigh one against the other, whatever they allow.
-    Case(EvictionObstacle.SEVERAL_BUDGETS, lambda asked: len(asked.budgets) > 1),
-    Case(None, _may_go_unhealthy),
-    Case(EvictionObstacle.BUDGET_UNSEEN, lambda asked: asked.budgets[0].status == _NO_STATUS),
-    Case(EvictionObstacle.BUDGET_SPENT, lambda asked: asked.budgets[0].status.disruptions_allowed <= 0),
-    Case(None, lambda _: True),
+    EvictionRule(EvictionObstacle.SEVERAL_BUDGETS, lambda candidate: len(candidate.budgets) > 1),
+    EvictionRule(None, _may_go_unhealthy),
+    EvictionRule(EvictionObstacle.BUDGET_UNSEEN, lambda candidate: candidate.budgets[0].status == _NO_STATUS),
+    EvictionRule(EvictionObstacle.BUDGET_SPENT, lambda candidate: candidate.budgets[0].status.disruptions_allowed <= 0),
+    EvictionRule(None, lambda _: True),
 )
 
 
@@ -178,7 +182,7 @@ def why_immovable(pod: Pod, budgets: PodBudgets, now: Instant) -> EvictionObstac
 
     DaemonSet pods are judged like any other: whether a pod has to move at all is `pod.counts`.
     """
-    return Asked(pod, budgets.of(pod), now).why_not
+    return EvictionCandidate(pod, budgets.of(pod), now).why_not
 
 
 def stays_until(pod: Pod) -> Instant:
@@ -280,10 +284,10 @@ class Remaining:
         return self._of_kin[kin]
 
     def _quota(self, budget: PodDisruptionBudget) -> _Quota:
-        found = self._quotas.get(budget.title)
-        if found is None:
-            found = self._quotas[budget.title] = _Quota(budget.status.disruptions_allowed)
-        return found
+        quota = self._quotas.get(budget.title)
+        if quota is None:
+            quota = self._quotas[budget.title] = _Quota(budget.status.disruptions_allowed)
+        return quota
 
 
 def _is_unseen(budget: PodDisruptionBudget) -> bool:

@@ -65,26 +65,28 @@ class NodeOptedOut(CodeFacts, frozen=True):
 REASONS = (NodeGone, NodeLeaving, DisruptedByKarpenter, DriverUpgrade, CordonedByOthers, NodeOptedOut)
 
 
-class _Rule(msgspec.Struct, frozen=True):
+class _OwnershipRule(msgspec.Struct, frozen=True):
     code: type[CodeFacts]
     applies: Callable[[Node], bool]
     facts: Callable[[Node], CodeFacts]
 
 
 RULES = (
-    _Rule(NodeLeaving, lambda node: node.metadata.leaving, lambda node: NodeLeaving(node=node.name)),
-    _Rule(
+    _OwnershipRule(NodeLeaving, lambda node: node.metadata.leaving, lambda node: NodeLeaving(node=node.name)),
+    _OwnershipRule(
         DisruptedByKarpenter,
         lambda node: node.taint(names.DISRUPTED) is not None,
         lambda node: DisruptedByKarpenter(node=node.name),
     ),
-    _Rule(
+    _OwnershipRule(
         DriverUpgrade,
         lambda node: bool(node.driver_upgrade),
         lambda node: DriverUpgrade(node=node.name, upgrade=node.driver_upgrade),
     ),
     # Our own drain cordons by a taint of its own, never by this field.
-    _Rule(CordonedByOthers, lambda node: node.spec.unschedulable, lambda node: CordonedByOthers(node=node.name)),
+    _OwnershipRule(
+        CordonedByOthers, lambda node: node.spec.unschedulable, lambda node: CordonedByOthers(node=node.name)
+    ),
 )
 
 

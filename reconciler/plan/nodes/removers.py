@@ -14,13 +14,13 @@ from reconciler.plan.sizes_by_time import provisioners_now
 
 def drain_policies(desired: Desired) -> dict[str, Declared[DrainPolicy]]:
     """By pool; suspended policies name no pool."""
-    found: dict[str, Declared[DrainPolicy]] = {}
+    declareds: dict[str, Declared[DrainPolicy]] = {}
     for policy in desired.drains:
         if not policy.spec.suspend:
             for pool in desired.pools:
                 if {"*", pool.name} & set(policy.spec.pool_names):
-                    found.setdefault(pool.name, policy)
-    return found
+                    declareds.setdefault(pool.name, policy)
+    return declareds
 
 
 def provisioners(inputs: Inputs) -> dict[str, Declared[NodeProvisioner]]:

@@ -30,12 +30,12 @@ _FREEZE = ((names.FROZEN_UNTIL, None), (names.FROZEN_REASON, None))
 
 def release(observed: Observed, pool: str = "") -> tuple[Decision, ...]:
     """What comes off now; what can't stays, as a hold that says why."""
-    ground = ReleaseContext(observed, pool)
-    found: dict[Ref, Decision] = {}
+    context = ReleaseContext(observed, pool)
+    decisions: dict[Ref, Decision] = {}
     for line in RELEASED:
-        for decision in line(ground):
-            found.setdefault(decision.subject, decision)
-    return tuple(found[subject] for subject in sorted(found))
+        for decision in line(context):
+            decisions.setdefault(decision.subject, decision)
+    return tuple(decisions[subject] for subject in sorted(decisions))
 
 
 def why_unsure(observed: Observed) -> str:
@@ -44,30 +44,30 @@ def why_unsure(observed: Observed) -> str:
     return observed.why_unread(*NEEDED, *kept)
 
 
-def _taints(ground: ReleaseContext) -> Iterator[Decision]:
-    for node in ground.nodes:
-        lasting = _template_taints(ground, node)
+def _taints(context: ReleaseContext) -> Iterator[Decision]:
+    for node in context.nodes:
+        duration = _template_taints(context, node)
         for taint in node.spec.taints:
-            if taint.key.startswith(names.OURS) and (taint.key, taint.effect) not in lasting:
+            if taint.key.startswith(names.OURS) and (taint.key, taint.effect) not in duration:
                 act = Taint(key=taint.key, value=None, effect=taint.effect)
                 why = reasons.TaintReleased(object=node_ref(node), key=taint.key, effect=taint.effect)
                 yield released(node_ref(node), act, why, node.pool)
 
 
-def _labels(ground: ReleaseContext) -> Iterator[Decision]:
-    for node in ground.nodes:
-        lasting = _template_labels(ground, node)
-        ours = sorted(key for key in node.metadata.labels if key.startswith(names.OURS) and key not in lasting)
+def _labels(context: ReleaseContext) -> Iterator[Decision]:
+    for node in context.nodes:
+        duration = _template_labels(context, node)
+        ours = sorted(key for key in node.metadata.labels if key.startswith(names.OURS) and key not in duration)
         if ours:
             act = Label(labels=tuple((key, None) for key in ours))
             why = reasons.LabelsReleased(object=node_ref(node), keys=tuple(ours))
             yield released(node_ref(node), act, why, node.pool)
 
 
-def _freezes(ground: ReleaseContext) -> Iterator[Decision]:
-    frozen: list[tuple[Ref, Metadata, str]] = [(node_ref(each), each.metadata, each.pool) for each in ground.nodes]
-    if not ground.pool:
-        own = (each for each in ground.observed.namespaces if not each.metadata.leaving)
+def _freezes(context: ReleaseContext) -> Iterator[Decision]:
+    frozen: list[tuple[Ref, Metadata, str]] = [(node_ref(each), each.metadata, each.pool) for each in context.nodes]
+    if not context.pool:
+        own = (each for each in context.observed.namespaces if not each.metadata.leaving)
         frozen += [(Ref("Namespace", "", each.name, each.metadata.uid), each.metadata, "") for each in own]
     for subject, metadata, pool in frozen:
         if metadata.annotations.frozen_until or metadata.annotations.frozen_reason:
@@ -75,14 +75,14 @@ def _freezes(ground: ReleaseContext) -> Iterator[Decision]:
             yield released(subject, act, reasons.FreezeReleased(object=subject), pool)
 
 
-def _objects(ground: ReleaseContext) -> Iterator[Decision]:
+def _objects(context: ReleaseContext) -> Iterator[Decision]:
     """What templates yielded beside NodePools: our own pods, their budgets and priorities."""
-    users = Counter(each.spec.priority_class_name for each in ground.observed.pods if not made_by_us(each))
-    for each in ground.observed.kept:
+    users = Counter(each.spec.priority_class_name for each in context.observed.pods if not made_by_us(each))
+    for each in context.observed.kept:
         metadata = each.metadata
-        if metadata.deletion_timestamp or not ground.is_of_pool(metadata.labels):
+        if metadata.deletion_timestamp or not context.is_of_pool(metadata.labels):
             continue
-        if each.kind == "Pod" and not ground.is_own_pod(metadata.namespace, each.name):
+        if each.kind == "Pod" and not context.is_own_pod(metadata.namespace, each.name):
             continue
         subject = Ref(each.kind, metadata.namespace, each.name, metadata.uid)
         pool = metadata.labels.get(names.POOL, "")
@@ -105,16 +105,16 @@ RELEASED: tuple[Callable[[ReleaseContext], Iterable[Decision]], ...] = (
 )
 
 
-def _template_taints(ground: ReleaseContext, node: Node) -> set[tuple[str, str]]:
+def _template_taints(context: ReleaseContext, node: Node) -> set[tuple[str, str]]:
     """Those that the NodePool gives to each node for good; a startup taint is for whoever declared it to take off."""
-    node_pool = ground.templates.get(node.metadata.labels.get(names.KARPENTER_POOL, ""))
+    node_pool = context.templates.get(node.metadata.labels.get(names.KARPENTER_POOL, ""))
     template = (node_pool.spec.get("template") or {}).get("spec") or {} if node_pool else {}
     return {(str(each.get("key")), str(each.get("effect"))) for each in template.get("taints") or ()}
 
 
-def _template_labels(ground: ReleaseContext, node: Node) -> set[str]:
+def _template_labels(context: ReleaseContext, node: Node) -> set[str]:
     """Those that it has from its NodePool; without Karpenter, people say by a label which pool it is of."""
-    node_pool = ground.templates.get(node.metadata.labels.get(names.KARPENTER_POOL, ""))
+    node_pool = context.templates.get(node.metadata.labels.get(names.KARPENTER_POOL, ""))
     template = (node_pool.spec.get("template") or {}).get("metadata") or {} if node_pool else {}
     by_people = set() if names.KARPENTER_POOL in node.metadata.labels else {names.POOL}
-    return {*(template.get("labels") or {}), *ground.claimed_labels.get(node.name, {}), *by_people}
+    return {*(template.get("labels") or {}), *context.claimed_labels.get(node.name, {}), *by_people}

@@ -13,7 +13,7 @@ from reconciler.plan.draft import Draft, UnmetNodes
 from reconciler.plan.scaling.reasons import PLANNER
 
 
-def asked(draft: Draft, missing: UnmetNodes, why: Reason) -> Decision:
+def request_capacity(draft: Draft, missing: UnmetNodes, why: Reason) -> Decision:
     """Left for whoever asks Karpenter, and told."""
     draft.missing.append(missing)
     return Decision(PLANNER, Ref("NodeProvisioner", "", missing.provisioner), Hold(), why, missing.pool)

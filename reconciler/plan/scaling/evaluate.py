@@ -54,74 +54,83 @@ class Evaluation(msgspec.Struct, frozen=True):
     short: Shortfall  # what its pool lacks that no pod asks for
 
 
-def evaluate(ground: PoolView, demand: Demand) -> Evaluation:
+def evaluate(pool_view: PoolView, demand: Demand) -> Evaluation:
     """One provisioner, by its pool and what pods ask of it."""
-    size = decide_size(ground.use, ground.wish.spec)
-    is_served = _is_served(ground, demand)
-    surplus = _surplus(ground, size)
+    size = decide_size(pool_view.use, pool_view.wish.spec)
+    is_served = _is_served(pool_view, demand)
+    surplus = _surplus(pool_view, size)
     if is_served:
-        surplus = min(surplus, len(ground.ours) - len(demand.keeps))
-    short = shortfall(ground, demand, surplus)
-    wanted = _growing(ground, demand, surplus, short) if is_served else _resting(ground, size, surplus)
-    marked = tuple(told for each in ground.noted if (told := each.told) is not None)
+        surplus = min(surplus, len(pool_view.ours) - len(demand.keeps))
+    short = shortfall(pool_view, demand, surplus)
+    wanted = _growing(pool_view, demand, surplus, short) if is_served else _resting(pool_view, size, surplus)
+    marked = tuple(mark for each in pool_view.noted if (mark := each.marked) is not None)
     evaluated = SizeEvaluation(
-        provisioner=ground.wish.name,
-        pool=ground.pool.name,
-        use=ground.use,
+        provisioner=pool_view.wish.name,
+        pool=pool_view.pool.name,
+        use=pool_view.use,
         target=wanted.target,
         surplus=wanted.surplus,
         reason=wanted.reason,
-        leaving=len(ground.noted) + len(ground.leaving_otherwise),
-        leaving_otherwise=len(ground.leaving_otherwise),
-        arriving=len(ground.arriving),
+        leaving=len(pool_view.noted) + len(pool_view.leaving_otherwise),
+        leaving_otherwise=len(pool_view.leaving_otherwise),
+        arriving=len(pool_view.arriving),
         pods=len(demand.pods),
         missing=demand.new_nodes + short.nodes,
         marked=marked,
-        limits=tuple(_limits(ground, demand)),
+        limits=tuple(_limits(pool_view, demand)),
     )
     return Evaluation(evaluated, wanted.why, short)
 
 
-def _is_served(ground: PoolView, demand: Demand) -> bool:
+def _is_served(pool_view: PoolView, demand: Demand) -> bool:
     """Whether anything is done for pods that wait, or can still be."""
-    is_stuck = demand.left and not (demand.keeps or demand.new_nodes or ground.machines or ground.asked)
+    is_stuck = demand.left and not (
+        demand.keeps or demand.new_nodes or pool_view.machines or pool_view.requested_machines
+    )
     return bool(demand.pods) and not is_stuck
 
 
-def _surplus(ground: PoolView, size: Size) -> int:
+def _surplus(pool_view: PoolView, size: Size) -> int:
     """Nodes above the target that nobody else takes away."""
-    return max(0, ground.size - len(ground.leaving_otherwise) - size.target)
+    return max(0, pool_view.size - len(pool_view.leaving_otherwise) - size.target)
 
 
-def _resting(ground: PoolView, size: Size, surplus: int) -> _Wanted:
-    origin = ground.wish.origin(f"spec.{size.by}")
-    facts = TargetSize(_ref(ground), ground.pool.name, ground.size, size.target, size.reason)
+def _resting(pool_view: PoolView, size: Size, surplus: int) -> _Wanted:
+    origin = pool_view.wish.origin(f"spec.{size.by}")
+    facts = TargetSize(_ref(pool_view), pool_view.pool.name, pool_view.size, size.target, size.reason)
     return _Wanted(size.target, surplus, Reason(facts, origin), size.reason)
 
 
-def _growing(ground: PoolView, demand: Demand, surplus: int, short: Shortfall) -> _Wanted:
-    wish = ground.wish.spec
-    wished = ground.size - surplus + len(ground.arriving) + ground.asked + demand.new_nodes + short.warm
+def _growing(pool_view: PoolView, demand: Demand, surplus: int, short: Shortfall) -> _Wanted:
+    wish = pool_view.wish.spec
+    wished = (
+        pool_view.size
+        - surplus
+        + len(pool_view.arriving)
+        + pool_view.requested_machines
+        + demand.new_nodes
+        + short.warm
+    )
     target = min(max(wished, wish.min_size), wish.max_size)
-    why = Growth(len(demand.keeps), len(ground.arriving), ground.asked, demand.new_nodes, short.warm)
-    facts = TargetGrows(_ref(ground), ground.pool.name, ground.size, target, len(demand.pods), why)
-    return _Wanted(target, surplus, Reason(facts, ground.wish.origin()), why)
+    why = Growth(len(demand.keeps), len(pool_view.arriving), pool_view.requested_machines, demand.new_nodes, short.warm)
+    facts = TargetGrows(_ref(pool_view), pool_view.pool.name, pool_view.size, target, len(demand.pods), why)
+    return _Wanted(target, surplus, Reason(facts, pool_view.wish.origin()), why)
 
 
-def _limits(ground: PoolView, demand: Demand) -> Iterator[Limit]:
-    observed, pool, origin = ground.site.inputs.observed, ground.pool.name, ground.wish.origin()
+def _limits(pool_view: PoolView, demand: Demand) -> Iterator[Limit]:
+    observed, pool, origin = pool_view.context.inputs.observed, pool_view.pool.name, pool_view.wish.origin()
     if unread := observed.unread_among(*NEEDED):
         yield Limit("ScaleDownHeld", Reason(ScalingUnread(pool, unread), origin))
     elif unread := observed.unread_among(LENDING):
         yield Limit("ScaleDownHeld", Reason(LentUnread(pool, unread), origin))
-    if brake.is_on(ground.size, ground.unready):
-        yield Limit("ScaleDownHeld", Reason(PoolUnready(pool, ground.size, ground.unready), origin))
-    if _is_served(ground, demand):
+    if brake.is_on(pool_view.size, pool_view.unready):
+        yield Limit("ScaleDownHeld", Reason(PoolUnready(pool, pool_view.size, pool_view.unready), origin))
+    if _is_served(pool_view, demand):
         yield Limit("ScaleDownHeld", Reason(DemandFirst(pool, len(demand.pods)), origin))
     if demand.left:
-        facts = NoMoreNodes(pool, demand.left, room_for(ground).limit)
-        yield Limit("ScaleUpLimited", Reason(facts, ground.wish.origin("spec.maxSize")))
+        facts = NoMoreNodes(pool, demand.left, room_for(pool_view).limit)
+        yield Limit("ScaleUpLimited", Reason(facts, pool_view.wish.origin("spec.maxSize")))
 
 
-def _ref(ground: PoolView) -> Ref:
-    return Ref("NodeProvisioner", "", ground.wish.name)
+def _ref(pool_view: PoolView) -> Ref:
+    return Ref("NodeProvisioner", "", pool_view.wish.name)

@@ -1,12 +1,12 @@
 """The size of pools with a NodeProvisioner: which nodes are to go, and how many are missing."""
 
-from reconciler.model.right import Limits
+from reconciler.model.right import RightLimits
 from reconciler.plan.feature.feature import Feature, declared_in
 from reconciler.plan.feature.write_rights import NODES_OF_POOLS, Enforced, WriteRight
 from reconciler.plan.scaling import reasons, words
 from reconciler.plan.scaling.planner import scaling
 
-NODE_DELETIONS = Limits("delete nodes of pools", any_label=NODES_OF_POOLS)
+NODE_DELETIONS = RightLimits("delete nodes of pools", any_label=NODES_OF_POOLS)
 
 
 def _scaled(enforced: Enforced) -> set[str]:

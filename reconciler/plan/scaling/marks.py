@@ -54,11 +54,11 @@ class DeletionTaint(msgspec.Struct, frozen=True, gc=False):
 
 def mark_of(node: Node) -> DeletionTaint | None:
     """A hard one first, should a person have put both."""
-    found: DeletionTaint | None = None
+    deletion_taint: DeletionTaint | None = None
     for taint in node.spec.taints:
-        if taint.key == KEY and (found is None or taint.effect != SOFT):
-            found = DeletionTaint(taint.value, taint.effect)
-    return found
+        if taint.key == KEY and (deletion_taint is None or taint.effect != SOFT):
+            deletion_taint = DeletionTaint(taint.value, taint.effect)
+    return deletion_taint
 
 
 def value_of(at: Instant) -> str:

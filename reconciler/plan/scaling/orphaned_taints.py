@@ -17,10 +17,10 @@ from reconciler.plan.scaling.pool_view import ScalingContext
 from reconciler.plan.scaling.reasons import PLANNER, MarkWithoutProvisioner
 
 
-def left_behind(site: ScalingContext, scaled: frozenset[str]) -> Iterator[Decision]:
+def left_behind(context: ScalingContext, scaled: frozenset[str]) -> Iterator[Decision]:
     """`scaled` are the pools whose provisioners have their turn."""
-    pools = {each.name: each for each in site.inputs.desired.pools}
-    for node in (each.node for each in site.fleet.nodes_unsettled):
+    pools = {each.name: each for each in context.inputs.desired.pools}
+    for node in (each.node for each in context.fleet.nodes_unsettled):
         mark, pool = marks.mark_of(node), pools.get(node.pool)
         if mark is None or pool is None or pool.name in scaled:
             continue

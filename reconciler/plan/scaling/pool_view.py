@@ -82,7 +82,7 @@ class Noted(msgspec.Struct, frozen=True, gc=False):
     mark: DeletionTaint
 
     @property
-    def told(self) -> Marked | None:
+    def marked(self) -> Marked | None:
         at = self.mark.at
         return None if at is None else Marked(self.node.name, at, self.mark.is_hard)
 
@@ -90,19 +90,19 @@ class Noted(msgspec.Struct, frozen=True, gc=False):
 class PoolView:
     """Owner of what was looked up of one pool, for one plan. Sums are the fleet's: of many nodes few have changed."""
 
-    def __init__(self, site: ScalingContext, wish: Declared[NodeProvisioner], pool: Declared[GpuPool]) -> None:
-        self.site, self.wish, self.pool = site, wish, pool
-        self.seen = site.fleet.pool(pool.name)
+    def __init__(self, context: ScalingContext, wish: Declared[NodeProvisioner], pool: Declared[GpuPool]) -> None:
+        self.context, self.wish, self.pool = context, wish, pool
+        self.totals = context.fleet.pool(pool.name)
         self.noted: list[Noted] = []  # marked, and not taken away otherwise
         self.leaving_otherwise: list[Node] = []
-        imagines = bool(site.imagined) and observes(site.inputs, pool.name)
-        for each in self.seen.nodes if imagines else self.seen.going:
+        imagines = bool(context.imagined) and observes(context.inputs, pool.name)
+        for each in self.totals.nodes if imagines else self.totals.leaving_nodes:
             self._sort(each, imagines)
         self.leaving_otherwise += self._begun()
 
     def _sort(self, facts: NodeFacts, imagines: bool) -> None:
         node = facts.node
-        if imagines and (taints := self.site.imagined.get((node.name, node.metadata.uid))):
+        if imagines and (taints := self.context.imagined.get((node.name, node.metadata.uid))):
             node = as_imagined(node, taints)
         mark = mark_of(node)
         if node.taint(names.DRAINING) is not None or node.taint(names.DISRUPTED) is not None:
@@ -113,40 +113,45 @@ class PoolView:
     @cached_property
     def cluster_min(self) -> ClusterMin:
         """A pool that is only observed takes nothing from the others: its nodes go in thought."""
-        if not self.site.cluster_min.is_limited or not observes(self.site.inputs, self.pool.name):
-            return self.site.cluster_min
-        found = self.site.cluster_min.copy()
+        if not self.context.cluster_min.is_limited or not observes(self.context.inputs, self.pool.name):
+            return self.context.cluster_min
+        cluster_min = self.context.cluster_min.copy()
         for each in self.noted:
-            node = self.site.fleet.node(each.node.name)
-            if node is not None and not node.is_going:
-                found.take(node)
-        return found
+            node = self.context.fleet.node(each.node.name)
+            if node is not None and not node.is_being_removed:
+                cluster_min.take(node)
+        return cluster_min
 
     def _begun(self) -> Iterator[Node]:
         """Nodes that a drain began with, while its taint is not seen yet."""
-        batch = self.site.inputs.memory.drained.batch
+        batch = self.context.inputs.memory.drained.batch
         for name, uid in batch.nodes if batch is not None and batch.torn_at is None else ():
-            node = self.site.fleet.node(name)
-            if node is not None and node.metadata.uid == uid and node.pool == self.pool.name and not node.is_going:
+            node = self.context.fleet.node(name)
+            if (
+                node is not None
+                and node.metadata.uid == uid
+                and node.pool == self.pool.name
+                and not node.is_being_removed
+            ):
                 yield node
 
     def remover_of(self, node: Node) -> Declared[DrainPolicy] | None:
         """The DrainPolicy to which a node belongs that is not ready; nothing where none names the pool."""
-        return None if node.is_ready else self.site.drain_policies.get(self.pool.name)
+        return None if node.is_ready else self.context.drain_policies.get(self.pool.name)
 
     @property
     def facts(self) -> Sequence[NodeFacts]:
         """All its nodes, by name."""
-        return self.seen.nodes
+        return self.totals.nodes
 
     @cached_property
-    def _going(self) -> frozenset[str]:
+    def _leaving_names(self) -> frozenset[str]:
         """Names of nodes that somebody takes away."""
         return frozenset([*(each.node.name for each in self.noted), *(each.name for each in self.leaving_otherwise)])
 
     def stays(self, name: str) -> bool:
         """Whether nobody takes that node of the pool away."""
-        return name not in self._going
+        return name not in self._leaving_names
 
     @cached_property
     def ours(self) -> list[Noted]:
@@ -164,12 +169,12 @@ class PoolView:
 
     @property
     def unready(self) -> int:
-        return self.seen.unready
+        return self.totals.unready
 
     @property
     def machines(self) -> Sequence[NodeClaim]:
         """Bought machines whose nodes have not come: until it is gone, each counts for what a pool may have."""
-        return self.site.fleet.nodeless_claims_of(self.pool.name)
+        return self.context.fleet.nodeless_claims_of(self.pool.name)
 
     @cached_property
     def arriving(self) -> tuple[NodeClaim, ...]:
@@ -177,34 +182,34 @@ class PoolView:
         return tuple([each for each in self.machines if not each.metadata.deletion_timestamp])
 
     @property
-    def asked(self) -> int:
+    def requested_machines(self) -> int:
         """Machines that smart pods ask for, and that nobody has bought yet."""
-        return self.site.draft.requests.open_in(self.pool.name)
+        return self.context.draft.requests.open_in(self.pool.name)
 
     @cached_property
     def zones(self) -> list[str]:
         """Where a new node may come."""
-        return zones_of(self.pool.spec, self.site.fleet)
+        return zones_of(self.pool.spec, self.context.fleet)
 
     @cached_property
     def outlook(self) -> LaunchOptions:
         """In which ways nodes can be asked for now."""
-        pool, inputs = self.pool, self.site.inputs
+        pool, inputs = self.pool, self.context.inputs
         failed = live(inputs.memory.shortages, pool.name, digest_of(pool.spec), inputs.now)
         return outlook_of(pool.spec, self.zones, failed)
 
     @cached_property
     def use(self) -> Use:
-        seen = self.seen
-        sorts = [gpus for gpus, nodes in seen.sorts.items() if gpus and nodes]
+        totals = self.totals
+        sorts = [gpus for gpus, nodes in totals.sorts.items() if gpus and nodes]
         return Use(
             nodes=self.size,
-            busy_nodes=seen.busy,
+            busy_nodes=totals.busy,
             drained_nodes=sum(map(self._is_drained, self.leaving_otherwise)),
             free_nodes=len(self.free),
-            closed_nodes=closed_nodes(seen),
-            gpus_used=seen.gpus_used,
-            gpus_total=seen.gpus_total,
+            closed_nodes=closed_nodes(totals),
+            gpus_used=totals.gpus_used,
+            gpus_total=totals.gpus_total,
             gpus_per_node=sorts[0] if len(sorts) == 1 else self.pool.spec.devices.count,
             spare=tuple(node.gpus for node in self._spare()) if len(sorts) > 1 else None,
         )
@@ -212,8 +217,8 @@ class PoolView:
     @cached_property
     def free(self) -> frozenset[str]:
         """Names of nodes with room for a pod of any size: empty ones, and those that only a smart pod holds."""
-        fleet, empty = self.site.fleet, {each.name for each in self.seen.empty}
-        held = (each.pod for each in self.site.draft.requests.of(self.pool.name) if each.pod.node)
+        fleet, empty = self.context.fleet, {each.name for each in self.totals.empty}
+        held = (each.pod for each in self.context.draft.requests.of(self.pool.name) if each.pod.node)
         counting = fleet.occupancy.counting
         return frozenset(
             empty | {pod.node for pod in held if counting.get(pod.node) == 1 and not fleet.lent.get(pod.node, 0)}
@@ -221,7 +226,7 @@ class PoolView:
 
     def _is_drained(self, node: Node) -> bool:
         """Whether it is being emptied, its taint seen or not: places were found for what is left there."""
-        return node.taint(names.DISRUPTED) is None and not is_empty(self.site.fleet, node)
+        return node.taint(names.DISRUPTED) is None and not is_empty(self.context.fleet, node)
 
     @cached_property
     def order(self) -> RemovalOrder:
@@ -229,14 +234,14 @@ class PoolView:
 
     def empty(self) -> list[Node]:
         """Those of the nodes that nobody takes away on which nothing runs that counts."""
-        return [each.node for each in self.seen.empty if self.stays(each.name)]
+        return [each.node for each in self.totals.empty if self.stays(each.name)]
 
     def _spare(self) -> list[Node]:
         """Empty nodes in the order in which they go: those on their way out first, so that none is called back."""
-        fleet = self.site.fleet
+        fleet = self.context.fleet
         leaving = [node for node in self.leaving_otherwise if is_empty(fleet, node)]
         marked = [each.node for each in self.noted if is_empty(fleet, each.node)]
         return [node for group in (leaving, marked, self.empty()) for node in self.order.sorted(group)]
 
     def claim_of(self, node: Node) -> NodeClaim | None:
-        return self.site.fleet.claims_on(self.pool.name).get(node.name)
+        return self.context.fleet.claims_on(self.pool.name).get(node.name)

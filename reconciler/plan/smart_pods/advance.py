@@ -22,7 +22,8 @@ from reconciler.plan.capacity.offerings import REMEMBERED_MS, LaunchOption, Laun
 from reconciler.plan.capacity.requests import Requested
 from reconciler.plan.capacity.usable import is_usable
 from reconciler.plan.capacity.waiting import unschedulable_since
-from reconciler.plan.smart_pods.phases import Event, Phase, after, read
+from reconciler.plan.smart_pods.context import SmartPodContext
+from reconciler.plan.smart_pods.phases import PhaseEvent, SmartPodPhase, after, read
 from reconciler.plan.smart_pods.reasons import (
     SmartPodAttemptsSpent,
     SmartPodCleared,
@@ -38,7 +39,6 @@ from reconciler.plan.smart_pods.reasons import (
     SmartPodWithoutMachine,
     Unbought,
 )
-from reconciler.plan.smart_pods.turn import SmartPodContext
 
 MACHINE_WITHIN_MS = 30_000
 
@@ -50,10 +50,10 @@ class Advanced(msgspec.Struct, frozen=True):
     shortage: Shortage | None = None
 
 
-class Case(msgspec.Struct, frozen=True, dict=True):
+class SmartPodView(msgspec.Struct, frozen=True, dict=True):
     """One smart pod in its turn."""
 
-    turn: SmartPodContext
+    context: SmartPodContext
     each: Requested
 
     @property
@@ -61,14 +61,14 @@ class Case(msgspec.Struct, frozen=True, dict=True):
         return pod_ref(self.each.pod)
 
     @property
-    def phase(self) -> Phase:
+    def phase(self) -> SmartPodPhase:
         """What is seen counts; that it has failed can only be told."""
         if self.each.pod.node:
-            return Phase.SCHEDULED
-        return Phase.FAILED if self.written is Phase.FAILED else Phase.PENDING
+            return SmartPodPhase.SCHEDULED
+        return SmartPodPhase.FAILED if self.written is SmartPodPhase.FAILED else SmartPodPhase.PENDING
 
     @property
-    def written(self) -> Phase:
+    def written(self) -> SmartPodPhase:
         return read(self.each.pod.metadata.annotations.phase)
 
     @property
@@ -82,51 +82,51 @@ class Case(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def is_past_deadline(self) -> bool:
-        return self.turn.now >= self.created + 1000 * self.turn.pool.spec.smart_pods.active_deadline_seconds
+        return self.context.now >= self.created + 1000 * self.context.pool.spec.smart_pods.active_deadline_seconds
 
     @property
     def deadline_seconds(self) -> int:
-        return self.turn.pool.spec.smart_pods.active_deadline_seconds
+        return self.context.pool.spec.smart_pods.active_deadline_seconds
 
     @property
     def waits_since(self) -> Instant | None:
         """Since when Karpenter could have bought a machine, and did not; None while it has not seen the pod."""
-        seen = unschedulable_since(self.each.pod)
-        if seen is None:
+        instant = unschedulable_since(self.each.pod)
+        if instant is None:
             return None
         since = self.each.pod.metadata.annotations.since
         lost = unix_seconds(since) or Instant(0)
-        return max(self.created, seen, lost)
+        return max(self.created, instant, lost)
 
     def why(self, facts: CodeFacts) -> Reason:
-        return Reason(facts, self.turn.pool.origin())
+        return Reason(facts, self.context.pool.origin())
 
     @property
     def timed_out(self) -> Reason:
         return self.why(SmartPodTimedOut(self.ref, self.deadline_seconds, self.choice))
 
-    def gone(self, why: Reason, *events: Event) -> Advanced:
+    def gone(self, why: Reason, *events: PhaseEvent) -> Advanced:
         """Deleted: what has happened must lead to an end."""
         after(self.phase, *events)
-        return Advanced(self.turn.act(self.each.pod, Delete(), why))
+        return Advanced(self.context.act(self.each.pod, Delete(), why))
 
-    def noted(self, why: Reason, phase: Phase, **texts: str | None) -> Advanced:
+    def noted(self, why: Reason, phase: SmartPodPhase, **texts: str | None) -> Advanced:
         """Written on the pod."""
         annotations = {names.PHASE: phase.value} | {_NAMES[key]: value for key, value in texts.items()}
         pod = self.each.pod
         presumes = Preconditions(resource_version=pod.metadata.resource_version)
-        return Advanced(self.turn.act(pod, Annotate(annotations=tuple(annotations.items()), presumes=presumes), why))
+        return Advanced(self.context.act(pod, Annotate(annotations=tuple(annotations.items()), presumes=presumes), why))
 
     def shortage(self, why: type[CodeFacts]) -> Shortage:
-        now, choice = self.turn.now, self.choice
+        now, choice = self.context.now, self.choice
         return Shortage(
-            self.turn.pool.name,
+            self.context.pool.name,
             choice.instance_type,
             choice.capacity_type,
             choice.zone,
             now,
             later(now, REMEMBERED_MS),
-            self.turn.asked,
+            self.context.spec_digest,
             why.__name__,
         )
 
@@ -134,10 +134,10 @@ class Case(msgspec.Struct, frozen=True, dict=True):
 _NAMES = {"claim": names.NODE_CLAIM, "since": names.SINCE}
 
 
-def advance(turn: SmartPodContext, each: Requested) -> Advanced:
+def advance(context: SmartPodContext, each: Requested) -> Advanced:
     """What the first rule says that applies; where none does, it is as it should be."""
-    case = Case(turn, each)
-    return next((found for rule in RULES if (found := rule(case)) is not None), Advanced())
+    case = SmartPodView(context, each)
+    return next((advanced for rule in RULES if (advanced := rule(case)) is not None), Advanced())
 
 
 def _node(name: str) -> Ref:
@@ -148,56 +148,58 @@ def _claim(name: str) -> Ref:
     return Ref("NodeClaim", "", name)
 
 
-def _going(case: Case) -> Advanced | None:
+def _leaving(case: SmartPodView) -> Advanced | None:
     return Advanced() if case.each.pod.metadata.leaving else None
 
 
-def _ended(case: Case) -> Advanced | None:
+def _ended(case: SmartPodView) -> Advanced | None:
     """Its kubelet ended it: its deadline, most likely."""
     if not case.each.pod.is_finished:
         return None
-    return Advanced(case.turn.act(case.each.pod, Delete(), case.timed_out))
+    return Advanced(case.context.act(case.each.pod, Delete(), case.timed_out))
 
 
-def _arrived(case: Case) -> Advanced | None:
+def _arrived(case: SmartPodView) -> Advanced | None:
     """Its node can be used, whether it was bound there or the scheduler has yet to look: had it to wait for that, it
     would find the node opened and closed to it, and Karpenter would buy another."""
     node = case.each.node
-    if node is None or not is_usable(node, case.turn.passing):
+    if node is None or not is_usable(node, case.context.passing):
         return None
-    bound = [] if case.phase is Phase.SCHEDULED else [Event.BOUND]
-    found = case.gone(case.why(SmartPodDone(case.ref, _node(node.name))), *bound, Event.USABLE, Event.CLEANED)
+    bound = [] if case.phase is SmartPodPhase.SCHEDULED else [PhaseEvent.BOUND]
+    advanced = case.gone(
+        case.why(SmartPodDone(case.ref, _node(node.name))), *bound, PhaseEvent.USABLE, PhaseEvent.CLEANED
+    )
     # A machine that came and takes none of those it was for would be bought again and again.
-    unfit = case.each.name in case.turn.draft.answered.unfit
-    return Advanced(found.decision, case.shortage(SmartPodDone)) if unfit else found
+    unfit = case.each.name in case.context.draft.answered.unfit
+    return Advanced(advanced.decision, case.shortage(SmartPodDone)) if unfit else advanced
 
 
-def _bound(case: Case) -> Advanced | None:
+def _bound(case: SmartPodView) -> Advanced | None:
     pod = case.each.pod
     if not pod.node:
         return None
     if case.is_past_deadline and case.each.claim is None:
-        return Advanced(case.turn.act(pod, Delete(), case.timed_out), case.shortage(SmartPodTimedOut))
+        return Advanced(case.context.act(pod, Delete(), case.timed_out), case.shortage(SmartPodTimedOut))
     why = case.why(SmartPodScheduled(case.ref, _node(pod.node)))
-    if case.written is Phase.SCHEDULED:
-        return Advanced(case.turn.act(pod, Hold(), why))
-    return case.noted(why, after(case.written, Event.BOUND), since=None)
+    if case.written is SmartPodPhase.SCHEDULED:
+        return Advanced(case.context.act(pod, Hold(), why))
+    return case.noted(why, after(case.written, PhaseEvent.BOUND), since=None)
 
 
-def _failed(case: Case) -> Advanced | None:
+def _failed(case: SmartPodView) -> Advanced | None:
     """It was told that nothing can be had; it is cleaned up in a while, or when a way may be tried again: no other asks
     for the same before it is gone."""
-    if case.phase is not Phase.FAILED:
+    if case.phase is not SmartPodPhase.FAILED:
         return None
-    interval_ms = case.turn.pool.spec.smart_pods.cleanup_interval.milliseconds
+    interval_ms = case.context.pool.spec.smart_pods.cleanup_interval.milliseconds
     since = case.each.pod.metadata.annotations.since
     due = later(unix_seconds(since) or Instant(0), interval_ms)
-    if case.turn.now >= due or case.turn.may_ask:
-        return case.gone(case.why(SmartPodCleared(case.ref)), Event.CLEARED)
-    return Advanced(case.turn.act(case.each.pod, Hold(due), _failure(case, case.turn.outlook)))
+    if case.context.now >= due or case.context.may_ask:
+        return case.gone(case.why(SmartPodCleared(case.ref)), PhaseEvent.CLEARED)
+    return Advanced(case.context.act(case.each.pod, Hold(due), _failure(case, case.context.outlook)))
 
 
-def _failure(case: Case, outlook: LaunchOptions) -> Reason:
+def _failure(case: SmartPodView, outlook: LaunchOptions) -> Reason:
     """Why nothing more is asked for: no way to buy is left, or no attempt."""
     if not outlook.is_limited:
         return case.why(SmartPodFailed(case.ref, outlook.tried))
@@ -205,82 +207,82 @@ def _failure(case: Case, outlook: LaunchOptions) -> Reason:
     return case.why(SmartPodAttemptsSpent(case.ref, attempts, outlook.tried, most))
 
 
-def _duplicate(case: Case) -> Advanced | None:
+def _duplicate(case: SmartPodView) -> Advanced | None:
     """Another asks for the same and is further: it has a machine, or was made earlier."""
     mine = _rank(case.each)
-    for other in case.turn.requested:
+    for other in case.context.requested:
         if other.request.key == case.each.request.key and other.name != case.each.name and _rank(other) < mine:
-            return case.gone(case.why(SmartPodDuplicate(case.ref, pod_ref(other.pod))), Event.DUPLICATE)
+            return case.gone(case.why(SmartPodDuplicate(case.ref, pod_ref(other.pod))), PhaseEvent.DUPLICATE)
     return None
 
 
 def _rank(each: Requested) -> tuple[bool, bool, bool, str, str]:
     pod = each.pod
-    is_over = pod.metadata.leaving or pod.is_finished or pod.metadata.annotations.phase == Phase.FAILED.value
+    is_over = pod.metadata.leaving or pod.is_finished or pod.metadata.annotations.phase == SmartPodPhase.FAILED.value
     return is_over, not pod.node, each.claim is None, pod.metadata.creation_timestamp, each.name
 
 
-def _bought(case: Case) -> Advanced | None:
+def _bought(case: SmartPodView) -> Advanced | None:
     claim = case.each.claim
     if claim is None:
         return None
-    told = case.why(SmartPodMachineBought(case.ref, _claim(claim.name), machine_phase(claim)))
+    reason = case.why(SmartPodMachineBought(case.ref, _claim(claim.name), machine_phase(claim)))
     if case.each.pod.metadata.annotations.node_claim == claim.name:
-        return Advanced(case.turn.act(case.each.pod, Hold(), told))
-    return case.noted(told, after(case.phase, Event.BOUGHT), claim=claim.name, since=None)
+        return Advanced(case.context.act(case.each.pod, Hold(), reason))
+    return case.noted(reason, after(case.phase, PhaseEvent.BOUGHT), claim=claim.name, since=None)
 
 
-def _not_needed(case: Case) -> Advanced | None:
-    if case.each.name in case.turn.draft.answered.used:
+def _not_needed(case: SmartPodView) -> Advanced | None:
+    if case.each.name in case.context.draft.answered.used:
         return None
-    return case.gone(case.why(SmartPodOrphaned(case.ref)), Event.NOT_NEEDED)
+    return case.gone(case.why(SmartPodOrphaned(case.ref)), PhaseEvent.NOT_NEEDED)
 
 
-def _lost(case: Case) -> Advanced | None:
+def _lost(case: SmartPodView) -> Advanced | None:
     """Karpenter may buy another by itself: it has as long as for the first."""
     name = case.each.pod.metadata.annotations.node_claim
     if not name:
         return None
-    since = str(case.turn.now // 1000)
+    since = str(case.context.now // 1000)
     why = case.why(SmartPodMachineLost(case.ref, _claim(name)))
-    return case.noted(why, after(case.phase, Event.LOST), claim=None, since=since)
+    return case.noted(why, after(case.phase, PhaseEvent.LOST), claim=None, since=since)
 
 
-def _without_machine(case: Case) -> Advanced | None:
+def _without_machine(case: SmartPodView) -> Advanced | None:
     """No machine came in time, and no other is on its way that it could ride on."""
     since = case.waits_since
-    if since is None or case.turn.others_coming or case.turn.now < since + MACHINE_WITHIN_MS:
+    if since is None or case.context.others_coming or case.context.now < since + MACHINE_WITHIN_MS:
         return None
     shortage = case.shortage(SmartPodWithoutMachine)
-    outlook = case.turn.outlook_with((shortage,))
+    outlook = case.context.outlook_with((shortage,))
     if outlook.is_exhausted:
         why = _failure(case, outlook)
-        noted = case.noted(why, after(case.phase, Event.NO_MACHINE), since=str(case.turn.now // 1000))
+        noted = case.noted(why, after(case.phase, PhaseEvent.NO_MACHINE), since=str(case.context.now // 1000))
         return Advanced(noted.decision, shortage)
     why = case.why(SmartPodWithoutMachine(case.ref, MACHINE_WITHIN_MS // 1000, case.choice))
-    return Advanced(case.gone(why, Event.NO_MACHINE).decision, shortage)
+    return Advanced(case.gone(why, PhaseEvent.NO_MACHINE).decision, shortage)
 
 
-def _timed_out(case: Case) -> Advanced | None:
+def _timed_out(case: SmartPodView) -> Advanced | None:
     """activeDeadlineSeconds never ends a pod that was never bound."""
     if not case.is_past_deadline:
         return None
-    return case.gone(case.timed_out, Event.TIMED_OUT)
+    return case.gone(case.timed_out, PhaseEvent.TIMED_OUT)
 
 
-def _waiting(case: Case) -> Advanced | None:
+def _waiting(case: SmartPodView) -> Advanced | None:
     since = case.waits_since
     until = later(case.created, 1000 * case.deadline_seconds)
-    if since is not None and not case.turn.others_coming:
+    if since is not None and not case.context.others_coming:
         until = min(until, later(since, MACHINE_WITHIN_MS))
     unbought = Unbought.NO_CLAIM if since is not None else Unbought.UNSCHEDULED
     why = case.why(SmartPodWaits(case.ref, case.choice, unbought))
-    return Advanced(case.turn.act(case.each.pod, Hold(until), why))
+    return Advanced(case.context.act(case.each.pod, Hold(until), why))
 
 
 # First match wins; the last one always applies.
-RULES: tuple[Callable[[Case], Advanced | None], ...] = (
-    _going,
+RULES: tuple[Callable[[SmartPodView], Advanced | None], ...] = (
+    _leaving,
     _ended,
     _arrived,
     _bound,

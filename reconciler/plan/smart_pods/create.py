@@ -23,9 +23,9 @@ from reconciler.model.policy.gpu_pool import GpuPool
 from reconciler.model.quantity import Quantity
 from reconciler.model.resource_quantity import amount_offered
 from reconciler.plan.capacity.offerings import labels_of
-from reconciler.plan.capacity.request import Request, tag_of
-from reconciler.plan.capacity.wanted_node import Wanted
-from reconciler.plan.smart_pods.phases import Phase
+from reconciler.plan.capacity.request import CapacityRequest, tag_of
+from reconciler.plan.capacity.wanted_node import WantedNode
+from reconciler.plan.smart_pods.phases import SmartPodPhase
 
 Body = dict[str, Any]
 
@@ -36,14 +36,16 @@ _BILLIONTHS = 1_000_000
 _LARGEST_MILLI = 1000 * (10**18 - 1)
 
 
-def manifest_of(template: SmartPod, request: Request, wanted: Wanted, memory: Quantity, retries: int) -> Body:
+def manifest_of(
+    template: SmartPod, request: CapacityRequest, wanted: WantedNode, memory: Quantity, retries: int
+) -> Body:
     """Without the nodes that are ruled out, which can't be known before it is asked where it would go."""
     body: Body = msgspec.json.decode(template.body)
     metadata, spec = body["metadata"], body["spec"]
     metadata["name"] = request.name
     metadata["annotations"] = metadata.get("annotations", {}) | {
         names.ORIGINAL_REQUEST: msgspec.json.encode(request, order="sorted").decode(),
-        names.PHASE: Phase.PENDING.value,
+        names.PHASE: SmartPodPhase.PENDING.value,
         names.RETRIES: str(retries),
     }
     resources = spec["containers"][0].setdefault("resources", {})
@@ -91,7 +93,7 @@ def affinity_of(pods: Iterable[Pod]) -> Any:
     return found[0] if len(found) == 1 else found or None
 
 
-def memory_of(pool: GpuPool, request: Request, wanted: Wanted, has_live_node: bool) -> Quantity:
+def memory_of(pool: GpuPool, request: CapacityRequest, wanted: WantedNode, has_live_node: bool) -> Quantity:
     """The memory of the GPUs, but never more than a node of the instance type can give.
 
     What a node can give is known of a live node, less its DaemonSets. Else the declared capacity is the bound, with a
@@ -102,34 +104,34 @@ def memory_of(pool: GpuPool, request: Request, wanted: Wanted, has_live_node: bo
     left_milli = amount_offered(wanted.memory) // _BILLIONTHS
     if not has_live_node:
         is_declared = machine is not None and "memory" in machine.capacity
-        left_milli = left_milli * _ALLOCATABLE_PERCENT // 100 if is_declared else _most_asked_milli(wanted.pods)
+        left_milli = left_milli * _ALLOCATABLE_PERCENT // 100 if is_declared else _largest_request_milli(wanted.pods)
     return vram if vram.milli <= left_milli else Quantity(left_milli // 1000 * 1000)
 
 
-def _most_asked_milli(pods: Iterable[Pod]) -> int:
+def _largest_request_milli(pods: Iterable[Pod]) -> int:
     return max((1000 * pod_request(pod).get("memory", 0) for pod in pods), default=0)
 
 
 def _tolerations(before: list[Body], pods: Iterable[Pod]) -> list[Body]:
-    found = list(before)
+    result = list(before)
     for pod in pods:
         for each in pod.spec.tolerations:
             written = msgspec.to_builtins(each)
-            if written not in found:
-                found.append(written)
-    return found
+            if written not in result:
+                result.append(written)
+    return result
 
 
-def _affinities(wanted: Wanted) -> list[Body]:
+def _affinities(wanted: WantedNode) -> list[Body]:
     """One line for each demand on labels of those who wait."""
     node = Node(Metadata("wanted", labels=wanted.labels))
-    found: list[Body] = []
+    result: list[Body] = []
     for pod in wanted.pods:
         for each in _expressions(pod, node):
             line = msgspec.to_builtins(each)
-            if line not in found:
-                found.append(line)
-    return found
+            if line not in result:
+                result.append(line)
+    return result
 
 
 def _expressions(pod: Pod, node: Node) -> Iterator[NodeExpression]:

@@ -3,14 +3,14 @@
 from reconciler.model import names
 from reconciler.model.manifest_rules.kinds import SMART_POD
 from reconciler.model.manifest_rules.smart_pod import LABELS
-from reconciler.model.right import Limits
+from reconciler.model.right import RightLimits
 from reconciler.plan.feature.feature import Feature, declared_in
 from reconciler.plan.feature.write_rights import LEFT_BEHIND, Enforced, WriteRight, where_left_by_older_versions
 from reconciler.plan.smart_pods import reasons, release, words
 from reconciler.plan.smart_pods.invariants import INVARIANTS
 from reconciler.plan.smart_pods.planner import smart_pods
 
-SMART_PODS = Limits("make and delete smart pods, in the restricted form", labels=LABELS, made_as=SMART_POD)
+SMART_PODS = RightLimits("make and delete smart pods, in the restricted form", labels=LABELS, made_as=SMART_POD)
 
 
 def _smart_pods(enforced: Enforced) -> set[str]:

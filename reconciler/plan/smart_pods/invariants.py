@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 from reconciler.model.plan.action import Ungate
 from reconciler.plan.draft import takes_node_away
-from reconciler.plan.feature.invariant import Case, Invariant
+from reconciler.plan.feature.invariant import Invariant, InvariantInput
 
 
-def _let_onto_what_goes(case: Case) -> Iterator[str]:
-    going = {each.decision.subject.name for each in case.acted if takes_node_away(each.decision)}
+def _let_onto_leaving_nodes(case: InvariantInput) -> Iterator[str]:
+    leaving = {each.decision.subject.name for each in case.acted if takes_node_away(each.decision)}
     for each in case.acted:
-        if isinstance(each.act, Ungate) and each.act.node in going:
+        if isinstance(each.act, Ungate) and each.act.node in leaving:
             yield f"{each.title}, on Node/{each.act.node}"
 
 
-INVARIANTS = (Invariant("no pod is let onto a node that the plan takes away", _let_onto_what_goes),)
+INVARIANTS = (Invariant("no pod is let onto a node that the plan takes away", _let_onto_leaving_nodes),)

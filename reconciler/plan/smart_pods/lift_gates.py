@@ -12,9 +12,9 @@ from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.reason import CodeFacts, Reason
 from reconciler.model.plan.refs import pod_ref
-from reconciler.plan.capacity.gangs import Gang, Gangs
+from reconciler.plan.capacity.gangs import Gang, GangIndex
 from reconciler.plan.capacity.waiting import is_gated
-from reconciler.plan.capacity.wanted_node import Place, Unmet
+from reconciler.plan.capacity.wanted_node import NodeWithRoom, Unmet
 from reconciler.plan.draft import Draft, UnmetNodes
 from reconciler.plan.guards.observing import observes
 from reconciler.plan.smart_pods.reasons import (
@@ -34,16 +34,16 @@ REFUSED = "none-to-be-had"
 KeptBy = type[PlaceTakenAway | NodeOpens]
 
 
-class Crowd(msgspec.Struct, frozen=True):
+class GatedPods(msgspec.Struct, frozen=True):
     """All that wait behind our gate, by uid. Nodes that are opened in this very plan, or emptied of smart pods, are not
     for them yet: a scheduler that has not seen it would find no place, and Karpenter would buy another node."""
 
     pods: Mapping[str, Pod]
     opening: frozenset[str]
-    gangs: Gangs
+    gangs: GangIndex
 
     @classmethod
-    def seen(cls, draft: Draft, opening: frozenset[str]) -> "Crowd":
+    def observe(cls, draft: Draft, opening: frozenset[str]) -> "GatedPods":
         gated = (pod for pod in draft.fleet.occupancy.waiting if is_gated(pod))
         return cls({pod.metadata.uid: pod for pod in gated}, opening, draft.gangs)
 
@@ -52,12 +52,12 @@ class _Placed(msgspec.Struct, frozen=True):
     """A pod behind our gate, and the node that has room for it."""
 
     pod: Pod
-    place: Place
+    place: NodeWithRoom
     kept_by: KeptBy | None  # why it can't be let go now
-    is_told: bool  # the pool is only observed
+    is_reported: bool  # the pool is only observed
 
 
-def lifted(crowd: Crowd, draft: Draft, inputs: Inputs) -> Iterator[Decision]:
+def lifted(crowd: GatedPods, draft: Draft, inputs: Inputs) -> Iterator[Decision]:
     """Where a node that can be used has room; a gang all together, or not yet."""
     places = draft.answered.places
     placed = {
@@ -72,7 +72,7 @@ def lifted(crowd: Crowd, draft: Draft, inputs: Inputs) -> Iterator[Decision]:
         act: Ungate | Hold = Hold()
         if each.kept_by is not None:
             facts: CodeFacts = each.kept_by(*of)
-        elif gang is not None and (missing := lacking[each.is_told][gang]):
+        elif gang is not None and (missing := lacking[each.is_reported][gang]):
             facts = GangWaits(*of, missing, gang[1])
         else:
             presumes = Preconditions(resource_version=each.pod.metadata.resource_version)
@@ -81,34 +81,36 @@ def lifted(crowd: Crowd, draft: Draft, inputs: Inputs) -> Iterator[Decision]:
         yield Decision(PLANNER, pod_ref(each.pod), act, Reason(facts), each.place.pool)
 
 
-def _kept_by(crowd: Crowd, draft: Draft, node: str) -> KeptBy | None:
+def _kept_by(crowd: GatedPods, draft: Draft, node: str) -> KeptBy | None:
     if draft.takes_away(node):
         return PlaceTakenAway
     return NodeOpens if node in crowd.opening else None
 
 
-def _lacking(crowd: Crowd, draft: Draft, placed: Mapping[str, _Placed]) -> dict[bool, Counter[Gang]]:
+def _lacking(crowd: GatedPods, draft: Draft, placed: Mapping[str, _Placed]) -> dict[bool, Counter[Gang]]:
     """How many pods of each gang can't start after this plan: for pods that are only told of, and for others. Pods of
     pools that only observe do not start, but where all of a gang is told of, the gang is told of as a whole."""
-    found: dict[bool, Counter[Gang]] = {True: Counter(), False: Counter()}
+    result: dict[bool, Counter[Gang]] = {True: Counter(), False: Counter()}
     for pod in draft.fleet.occupancy.waiting:
         gang, uid = crowd.gangs.of(pod), pod.metadata.uid
         if gang is None or pod.metadata.leaving:
             continue
         each = placed.get(uid)
         stays = uid not in draft.answered.schedulable if each is None else each.kept_by is not None
-        found[True][gang] += stays
-        found[False][gang] += stays or (each is not None and each.is_told)
-    return found
+        result[True][gang] += stays
+        result[False][gang] += stays or (each is not None and each.is_reported)
+    return result
 
 
-def told(crowd: Crowd, draft: Draft, missing: Iterable[UnmetNodes]) -> Iterator[Decision]:
+def pod_holds(crowd: GatedPods, draft: Draft, missing: Iterable[UnmetNodes]) -> Iterator[Decision]:
     """Each once, on itself: that a machine was asked for, or that none can be had. `missing`: of pools that can ask."""
     waiting = {pod.metadata.uid: pod for pod in draft.fleet.occupancy.waiting}
-    asked = dict(draft.answered.asked)
+    requested = dict(draft.answered.asked)
     for lacking in missing:
-        asked |= {pod.metadata.uid: lacking.pool for each in lacking.wanted if not each.is_seen for pod in each.pods}
-    for uid, pool in sorted(asked.items()):
+        requested |= {
+            pod.metadata.uid: lacking.pool for each in lacking.wanted if not each.is_visible for pod in each.pods
+        }
+    for uid, pool in sorted(requested.items()):
         pod = crowd.pods.get(uid) or waiting.get(uid)
         if pod is not None and pod.metadata.annotations.waits_for != pool:
             yield _annotated(pod, pool, pool, Reason(ScalingTriggered(pool)))

@@ -15,28 +15,28 @@ from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.reason import Reason
 from reconciler.model.plan.refs import node_ref
 from reconciler.plan.capacity.usable import is_opening
+from reconciler.plan.smart_pods.context import SmartPodContext
 from reconciler.plan.smart_pods.reasons import PLANNER, NodeUsable
-from reconciler.plan.smart_pods.turn import SmartPodContext
 
 
-def opened(turn: SmartPodContext) -> Iterator[Decision]:
+def opened(context: SmartPodContext) -> Iterator[Decision]:
     """Whoever it was bought for: Karpenter buys with that taint for all."""
-    awaited = _awaited(turn)
-    for facts in turn.fleet.pool(turn.pool.name).closed:
+    awaited = _awaited(context)
+    for facts in context.fleet.pool(context.pool.name).closed:
         node = facts.node
         taint = node.taint(names.ARRIVING)
-        if taint is None or node.name in awaited or not is_opening(node, turn.passing):
+        if taint is None or node.name in awaited or not is_opening(node, context.passing):
             continue
         subject = node_ref(node)
-        why = Reason(NodeUsable(subject), turn.pool.origin())
+        why = Reason(NodeUsable(subject), context.pool.origin())
         presumes = Preconditions(resource_version=node.metadata.resource_version)
         labels = ((names.ARRIVED, "true"),)
         act = Taint(key=names.ARRIVING, value=None, effect=taint.effect, labels=labels, presumes=presumes)
-        busy = turn.draft.claimed_by(subject)
-        yield Decision(PLANNER, subject, Hold() if busy else act, why, turn.pool.name)
+        busy = context.draft.claimed_by(subject)
+        yield Decision(PLANNER, subject, Hold() if busy else act, why, context.pool.name)
 
 
-def _awaited(turn: SmartPodContext) -> frozenset[str]:
+def _awaited(context: SmartPodContext) -> frozenset[str]:
     """Names of nodes that smart pods wait for which the scheduler has not bound: Karpenter may yet buy for these."""
-    waiting = (each for each in turn.requested if not each.pod.node and not each.pod.metadata.leaving)
+    waiting = (each for each in context.requested if not each.pod.node and not each.pod.metadata.leaving)
     return frozenset(each.node.name for each in waiting if each.node is not None and not each.pod.is_finished)

@@ -10,7 +10,7 @@ on. A move that is not in the table is refused, names both, and changes nothing.
 from enum import Enum
 
 
-class Phase(Enum):
+class SmartPodPhase(Enum):
     """Written on the pod but for the last moments of its life."""
 
     PENDING = "Pending"
@@ -20,7 +20,7 @@ class Phase(Enum):
     FAILED = "Failed"
 
 
-class Event(Enum):
+class PhaseEvent(Enum):
     """What is seen of it, of its machine and of those it is for."""
 
     BOUGHT = "its NodeClaim has come"
@@ -36,42 +36,42 @@ class Event(Enum):
     CLEARED = "what failed is cleaned up"
 
 
-class Refused(Exception):
+class InvalidTransition(Exception):
     """No such move."""
 
 
-TABLE: dict[tuple[Phase, Event], Phase] = {
-    (Phase.PENDING, Event.BOUGHT): Phase.PENDING,
-    (Phase.PENDING, Event.LOST): Phase.PENDING,
-    (Phase.PENDING, Event.BOUND): Phase.SCHEDULED,
-    (Phase.PENDING, Event.NO_MACHINE): Phase.FAILED,
-    (Phase.PENDING, Event.TIMED_OUT): Phase.FAILED,
-    (Phase.PENDING, Event.ENDED): Phase.FAILED,
-    (Phase.PENDING, Event.NOT_NEEDED): Phase.COMPLETED,
-    (Phase.PENDING, Event.DUPLICATE): Phase.COMPLETED,
-    (Phase.SCHEDULED, Event.USABLE): Phase.NODE_READY,
-    (Phase.SCHEDULED, Event.TIMED_OUT): Phase.FAILED,
-    (Phase.SCHEDULED, Event.ENDED): Phase.FAILED,
-    (Phase.NODE_READY, Event.CLEANED): Phase.COMPLETED,
-    (Phase.FAILED, Event.CLEARED): Phase.COMPLETED,
-    (Phase.FAILED, Event.NOT_NEEDED): Phase.COMPLETED,
-    (Phase.FAILED, Event.BOUND): Phase.SCHEDULED,
+TABLE: dict[tuple[SmartPodPhase, PhaseEvent], SmartPodPhase] = {
+    (SmartPodPhase.PENDING, PhaseEvent.BOUGHT): SmartPodPhase.PENDING,
+    (SmartPodPhase.PENDING, PhaseEvent.LOST): SmartPodPhase.PENDING,
+    (SmartPodPhase.PENDING, PhaseEvent.BOUND): SmartPodPhase.SCHEDULED,
+    (SmartPodPhase.PENDING, PhaseEvent.NO_MACHINE): SmartPodPhase.FAILED,
+    (SmartPodPhase.PENDING, PhaseEvent.TIMED_OUT): SmartPodPhase.FAILED,
+    (SmartPodPhase.PENDING, PhaseEvent.ENDED): SmartPodPhase.FAILED,
+    (SmartPodPhase.PENDING, PhaseEvent.NOT_NEEDED): SmartPodPhase.COMPLETED,
+    (SmartPodPhase.PENDING, PhaseEvent.DUPLICATE): SmartPodPhase.COMPLETED,
+    (SmartPodPhase.SCHEDULED, PhaseEvent.USABLE): SmartPodPhase.NODE_READY,
+    (SmartPodPhase.SCHEDULED, PhaseEvent.TIMED_OUT): SmartPodPhase.FAILED,
+    (SmartPodPhase.SCHEDULED, PhaseEvent.ENDED): SmartPodPhase.FAILED,
+    (SmartPodPhase.NODE_READY, PhaseEvent.CLEANED): SmartPodPhase.COMPLETED,
+    (SmartPodPhase.FAILED, PhaseEvent.CLEARED): SmartPodPhase.COMPLETED,
+    (SmartPodPhase.FAILED, PhaseEvent.NOT_NEEDED): SmartPodPhase.COMPLETED,
+    (SmartPodPhase.FAILED, PhaseEvent.BOUND): SmartPodPhase.SCHEDULED,
 }
 
 
-_WRITTEN = (Phase.PENDING, Phase.SCHEDULED, Phase.FAILED)
+_WRITTEN = (SmartPodPhase.PENDING, SmartPodPhase.SCHEDULED, SmartPodPhase.FAILED)
 
 
-def after(phase: Phase, *events: Event) -> Phase:
+def after(phase: SmartPodPhase, *events: PhaseEvent) -> SmartPodPhase:
     """What it is when all of that has happened. Raises Refused."""
     for event in events:
         try:
             phase = TABLE[phase, event]
         except KeyError:
-            raise Refused(f"a smart pod that is {phase.value} can't learn that {event.value}") from None
+            raise InvalidTransition(f"a smart pod that is {phase.value} can't learn that {event.value}") from None
     return phase
 
 
-def read(written: str) -> Phase:
+def read(written: str) -> SmartPodPhase:
     """As it stands on a pod; what we never write there counts as nothing written."""
-    return next((each for each in _WRITTEN if each.value == written), Phase.PENDING)
+    return next((each for each in _WRITTEN if each.value == written), SmartPodPhase.PENDING)

@@ -14,19 +14,19 @@ from reconciler.model.plan.purchase import Purchase
 from reconciler.model.plan.reason import Reason
 from reconciler.model.plan.shortage import Shortage
 from reconciler.plan.capacity.offerings import digest_of
-from reconciler.plan.capacity.wait_times import Waits
+from reconciler.plan.capacity.wait_times import PodWait
 from reconciler.plan.containment import planning_for
 from reconciler.plan.draft import Draft, UnmetNodes, Verdict
 from reconciler.plan.smart_pods.advance import advance
+from reconciler.plan.smart_pods.context import SmartPodContext
 from reconciler.plan.smart_pods.gated_pods import asking, lacking
-from reconciler.plan.smart_pods.lift_gates import Crowd, lifted, told, unmet_holds
+from reconciler.plan.smart_pods.lift_gates import GatedPods, lifted, pod_holds, unmet_holds
 from reconciler.plan.smart_pods.open_nodes import opened
 from reconciler.plan.smart_pods.purchases import purchases
 from reconciler.plan.smart_pods.reasons import PLANNER, SmartPodsUnread
 from reconciler.plan.smart_pods.returned_nodes import wanting
 from reconciler.plan.smart_pods.stray import stray
-from reconciler.plan.smart_pods.turn import SmartPodContext
-from reconciler.plan.smart_pods.waiting_pods import told_of, unread_pods
+from reconciler.plan.smart_pods.waiting_pods import unread_pods, waiting_pod_holds
 
 # To judge what is missing, all of these must have been read.
 NEEDED = ("nodes", "pods", "nodeclaims.karpenter.sh", "nodepools.karpenter.sh")
@@ -42,27 +42,27 @@ def smart_pods(inputs: Inputs, draft: Draft) -> Verdict:
     decisions: list[Decision] = list(stray(inputs, draft))
     shortages: list[Shortage] = []
     wakes: list[Instant] = []
-    asked: list[UnmetNodes] = []  # of pools that could ask
+    unmet_nodeses: list[UnmetNodes] = []  # of pools that could ask
     bought: list[Purchase] = []
     spared: set[str] = set()  # uids of pods that wait for nodes which a drain gives back
     for pool in (each for each in inputs.desired.pools if each.name not in draft.left_out):
         with planning_for(pool.name):
-            turn = SmartPodContext(inputs, draft, pool)
-            advanced = [advance(turn, each) for each in turn.requested]
+            context = SmartPodContext(inputs, draft, pool)
+            advanced = [advance(context, each) for each in context.requested]
             decisions += [each.decision for each in advanced if each.decision is not None]
             shortages += [each.shortage for each in advanced if each.shortage is not None]
             wanted = wanting(draft, pool.name, [each for each in draft.missing if each.pool == pool.name])
-            found = asking(turn, wanted)
-            decisions += [*found.decisions, *opened(turn)]
-            bought += [*purchases(turn, advanced), *found.purchases]
-            asked += wanted.missing if turn.has_node_pool else ()
+            gated_pod_demand = asking(context, wanted)
+            decisions += [*gated_pod_demand.decisions, *opened(context)]
+            bought += [*purchases(context, advanced), *gated_pod_demand.purchases]
+            unmet_nodeses += wanted.missing if context.has_node_pool else ()
             spared |= {pod.metadata.uid for each in wanted.spared for pod in each.pods}
-            if turn.requested:
+            if context.requested:
                 wakes.append(later(inputs.now, pool.spec.smart_pods.cleanup_interval.milliseconds))
-    crowd = Crowd.seen(draft, _not_open(inputs, draft))
-    decisions += [*lifted(crowd, draft, inputs), *told(crowd, draft, asked), *unmet_holds(draft)]
+    crowd = GatedPods.observe(draft, _not_open(inputs, draft))
+    decisions += [*lifted(crowd, draft, inputs), *pod_holds(crowd, draft, unmet_nodeses), *unmet_holds(draft)]
     decided = {each.subject for each in (*decisions, *draft.claims)}
-    decisions += told_of(_waits(draft, spared), decided)
+    decisions += waiting_pod_holds(_waits(draft, spared), decided)
     memory = msgspec.structs.replace(
         inputs.memory, shortages=_remembered(inputs, shortages), lacking=lacking(inputs, draft)
     )
@@ -71,10 +71,10 @@ def smart_pods(inputs: Inputs, draft: Draft) -> Verdict:
     return Verdict(_once(decisions), memory=memory, wake_at=wake_at, purchases=tuple(bought))
 
 
-def _waits(draft: Draft, spared: AbstractSet[str]) -> Iterator[Waits]:
+def _waits(draft: Draft, spared: AbstractSet[str]) -> Iterator[PodWait]:
     for each in draft.answered.waits:
         is_spared = each.pod.metadata.uid in spared
-        yield msgspec.structs.replace(each, what="returned_node") if is_spared else each
+        yield msgspec.structs.replace(each, waits_for="returned_node") if is_spared else each
 
 
 def _not_open(inputs: Inputs, draft: Draft) -> frozenset[str]:
@@ -84,11 +84,13 @@ def _not_open(inputs: Inputs, draft: Draft) -> frozenset[str]:
     return frozenset(there | closed)
 
 
-def _remembered(inputs: Inputs, found: list[Shortage]) -> tuple[Shortage, ...]:
+def _remembered(inputs: Inputs, shortages: list[Shortage]) -> tuple[Shortage, ...]:
     """What could not be bought, for as long as it counts."""
-    asked = {pool.name: digest_of(pool.spec) for pool in inputs.desired.pools} if inputs.memory.shortages else {}
-    kept = [each for each in inputs.memory.shortages if each.until > inputs.now and asked.get(each.pool) == each.asked]
-    new = {(each.pool, each.instance_type, each.capacity_type, each.zone): each for each in (*kept, *found)}
+    requested = {pool.name: digest_of(pool.spec) for pool in inputs.desired.pools} if inputs.memory.shortages else {}
+    kept = [
+        each for each in inputs.memory.shortages if each.until > inputs.now and requested.get(each.pool) == each.asked
+    ]
+    new = {(each.pool, each.instance_type, each.capacity_type, each.zone): each for each in (*kept, *shortages)}
     return tuple(sorted(new.values()))
 
 

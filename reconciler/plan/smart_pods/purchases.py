@@ -14,15 +14,15 @@ from reconciler.model.plan.purchase import Purchase, Stage, Why
 from reconciler.model.policy.gpu_pool import GpuPool
 from reconciler.plan.capacity.offerings import LaunchOption, LaunchOptions
 from reconciler.plan.capacity.requests import Requested
-from reconciler.plan.capacity.wanted_node import Limited, Unmet, Wanted
+from reconciler.plan.capacity.wanted_node import Limited, Unmet, WantedNode
 from reconciler.plan.smart_pods.advance import Advanced
+from reconciler.plan.smart_pods.context import SmartPodContext
 from reconciler.plan.smart_pods.reasons import SmartPodDuplicate
-from reconciler.plan.smart_pods.turn import SmartPodContext
 from reconciler.plan.sums.cost import machine_of
 
 
 def wanted_purchase(
-    pool: Declared[GpuPool], wanted: Wanted, stage: Stage, why: Why, at: Instant | None, name: str = ""
+    pool: Declared[GpuPool], wanted: WantedNode, stage: Stage, why: Why, at: Instant | None, name: str = ""
 ) -> Purchase:
     """Of one node."""
     kind = wanted.choice.capacity_type or wanted.labels.get(names.CAPACITY_TYPE, "") or _first_kind(pool)
@@ -30,25 +30,25 @@ def wanted_purchase(
     return Purchase(pool.name, stage, why, wanted.choice.instance_type, kind, gpus, name, at, pods)
 
 
-def purchases(turn: SmartPodContext, advanced: Sequence[Advanced]) -> Iterator[Purchase]:
+def purchases(context: SmartPodContext, advanced: Sequence[Advanced]) -> Iterator[Purchase]:
     """But for what this plan asks for itself. `advanced`: what becomes of each smart pod that there is."""
-    yield from _machines(turn)
-    yield from _asked(turn, advanced)
-    for unmet in turn.draft.answered.unmet:
-        if unmet.pool == turn.pool.name:
-            yield from _at_next_attempt(turn.pool, unmet)
-    for limited in turn.draft.answered.limited:
-        if limited.pool == turn.pool.name:
-            yield from _limited(turn.pool, limited)
+    yield from _machines(context)
+    yield from _pending_purchases(context, advanced)
+    for unmet in context.draft.answered.unmet:
+        if unmet.pool == context.pool.name:
+            yield from _at_next_attempt(context.pool, unmet)
+    for limited in context.draft.answered.limited:
+        if limited.pool == context.pool.name:
+            yield from _limited(context.pool, limited)
 
 
-def _machines(turn: SmartPodContext) -> Iterator[Purchase]:
-    for claim in turn.fleet.nodeless_claims_of(turn.pool.name):
+def _machines(context: SmartPodContext) -> Iterator[Purchase]:
+    for claim in context.fleet.nodeless_claims_of(context.pool.name):
         if not claim.metadata.leaving:
             machine = machine_of(claim.metadata.labels)
-            gpus = _gpus_of(claim) or turn.pool.spec.devices.count
+            gpus = _gpus_of(claim) or context.pool.spec.devices.count
             yield Purchase(
-                pool=turn.pool.name,
+                pool=context.pool.name,
                 stage="machine",
                 why=None,
                 instance_type=machine.instance_type,
@@ -64,19 +64,19 @@ def _gpus_of(claim: NodeClaim) -> int:
     return int(found) if found.isdigit() else 0
 
 
-def _asked(turn: SmartPodContext, advanced: Sequence[Advanced]) -> Iterator[Purchase]:
+def _pending_purchases(context: SmartPodContext, advanced: Sequence[Advanced]) -> Iterator[Purchase]:
     """By smart pods that are there. Where one gives up in this plan, the next way to buy is tried after it."""
-    for each, after in zip(turn.requested, advanced, strict=True):
-        if not each.is_open or each.name not in turn.draft.answered.used:
+    for each, after in zip(context.requested, advanced, strict=True):
+        if not each.is_open or each.name not in context.draft.answered.used:
             continue
         decision = after.decision
         is_over = after.shortage is not None or (decision is not None and isinstance(decision.act, Delete))
         if not is_over:
             way = LaunchOption(each.request.instance_type, each.request.capacity_type)
-            yield _of_request(turn.pool, each, "asked", way, None)
+            yield _of_request(context.pool, each, "asked", way, None)
         elif decision is None or not isinstance(decision.reason.facts, SmartPodDuplicate):
             failed = (after.shortage,) if after.shortage is not None else ()
-            yield _of_request(turn.pool, each, "attempt", *next_attempt(turn.outlook_with(failed)))
+            yield _of_request(context.pool, each, "attempt", *next_attempt(context.outlook_with(failed)))
 
 
 def _of_request(

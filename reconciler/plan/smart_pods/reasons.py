@@ -8,7 +8,7 @@ from reconciler.model.plan.action import Ref
 from reconciler.model.plan.reason import CodeFacts
 from reconciler.plan.capacity.machines import MachinePhase
 from reconciler.plan.capacity.offerings import LaunchOption
-from reconciler.plan.capacity.refusals import Bar, ClaimTrouble, Refusals
+from reconciler.plan.capacity.refusals import Bar, ClaimTrouble, PoolRefusals
 
 PLANNER = "smart_pods"
 
@@ -345,7 +345,7 @@ class PodUnserved(CodeFacts, frozen=True):
     template = "no pool can serve {pod} now: {why}."
 
     pod: Ref
-    why: Refusals
+    why: PoolRefusals
 
 
 class GangUnserved(CodeFacts, frozen=True):

@@ -16,10 +16,10 @@ class GateReleased(CodeFacts, frozen=True):
     gate: str
 
 
-def gates(ground: ReleaseContext) -> Iterator[Decision]:
-    for pod in ground.observed.pods:
+def gates(context: ReleaseContext) -> Iterator[Decision]:
+    for pod in context.observed.pods:
         metadata = pod.metadata
-        if metadata.leaving or not ground.is_of_pool(metadata.labels, pod.node) or made_by_us(pod):
+        if metadata.leaving or not context.is_of_pool(metadata.labels, pod.node) or made_by_us(pod):
             continue
         for gate in pod.spec.scheduling_gates:
             if gate.name.startswith(names.OURS):

@@ -9,28 +9,28 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.plan.action import Taint
-from reconciler.plan.capacity.wanted_node import Wanted
+from reconciler.plan.capacity.wanted_node import WantedNode
 from reconciler.plan.draft import Draft, UnmetNodes
 
 
-class Wanting(msgspec.Struct, frozen=True):
+class NodeShortfall(msgspec.Struct, frozen=True):
     """Nodes of one pool that are wanted, without those that drained nodes make up for."""
 
     missing: tuple[UnmetNodes, ...]
-    spared: tuple[Wanted, ...] = ()  # nodes that are not bought
+    spared: tuple[WantedNode, ...] = ()  # nodes that are not bought
     returned: int = 0
 
 
-def wanting(draft: Draft, pool: str, missing: Sequence[UnmetNodes]) -> Wanting:
+def wanting(draft: Draft, pool: str, missing: Sequence[UnmetNodes]) -> NodeShortfall:
     """Demand is spared first, in its order, and then warm nodes."""
     returned = nodes_returned(draft, pool)
-    spared: list[Wanted] = []
-    found = []
+    spared: list[WantedNode] = []
+    unmet_nodeses = []
     for each in missing:
         count = max(0, returned - len(spared)) if each.why != "minSize" else 0
         spared += each.wanted[:count]
-        found.append(msgspec.structs.replace(each, wanted=each.wanted[count:]) if count else each)
-    return Wanting(tuple(found), tuple(spared), returned)
+        unmet_nodeses.append(msgspec.structs.replace(each, wanted=each.wanted[count:]) if count else each)
+    return NodeShortfall(tuple(unmet_nodeses), tuple(spared), returned)
 
 
 def nodes_returned(draft: Draft, pool: str) -> int:

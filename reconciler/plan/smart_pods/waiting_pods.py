@@ -9,7 +9,7 @@ from reconciler.model.plan.action import Hold, Ref
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.reason import CodeFacts, Reason
 from reconciler.model.plan.refs import pod_ref
-from reconciler.plan.capacity.wait_times import Waits, WaitsFor
+from reconciler.plan.capacity.wait_times import PodWait, WaitsFor
 from reconciler.plan.capacity.waiting import is_gated
 from reconciler.plan.smart_pods.reasons import (
     PLANNER,
@@ -33,7 +33,7 @@ from reconciler.plan.smart_pods.reasons import (
 )
 
 
-def told_of(waits: Iterable[Waits], decided: AbstractSet[Ref]) -> Iterator[Decision]:
+def waiting_pod_holds(waits: Iterable[PodWait], decided: AbstractSet[Ref]) -> Iterator[Decision]:
     """A hold for each pod that nothing else was decided about."""
     for each in sorted(waits, key=lambda one: (one.pod.metadata.namespace, one.pod.name)):
         subject = _ref(each)
@@ -41,13 +41,13 @@ def told_of(waits: Iterable[Waits], decided: AbstractSet[Ref]) -> Iterator[Decis
             yield Decision(PLANNER, subject, Hold(each.until), Reason(_facts(subject, each)), each.pool)
 
 
-def unread_pods(waits: Iterable[Waits], why: Reason) -> Iterator[Decision]:
+def unread_pods(waits: Iterable[PodWait], why: Reason) -> Iterator[Decision]:
     """The same hold for each pod, while what smart pods need to know is not read."""
     for each in waits:
         yield Decision(PLANNER, _ref(each), Hold(), why, each.pool)
 
 
-def _ref(waits: Waits) -> Ref:
+def _ref(waits: PodWait) -> Ref:
     return pod_ref(waits.pod)
 
 
@@ -70,19 +70,19 @@ _OF_MACHINE: Mapping[WaitsFor, type[PodAwaitsSmartPod | PodAwaitsMachine]] = {
 }
 
 
-def _facts(pod: Ref, waits: Waits) -> CodeFacts:
+def _facts(pod: Ref, waits: PodWait) -> CodeFacts:
     """What the pod waits for."""
-    if (of_node := _OF_NODE.get(waits.what)) is not None:
+    if (of_node := _OF_NODE.get(waits.waits_for)) is not None:
         return of_node(pod, waits.awaited)
-    if (of_machine := _OF_MACHINE.get(waits.what)) is not None:
+    if (of_machine := _OF_MACHINE.get(waits.waits_for)) is not None:
         return of_machine(pod, waits.pool, waits.awaited)
-    if (of_pool := _OF_POOL.get(waits.what)) is not None:
+    if (of_pool := _OF_POOL.get(waits.waits_for)) is not None:
         return of_pool(pod, waits.pool)
     return _otherwise(pod, waits)
 
 
-def _otherwise(pod: Ref, waits: Waits) -> CodeFacts:
-    match waits.what:
+def _otherwise(pod: Ref, waits: PodWait) -> CodeFacts:
+    match waits.waits_for:
         case "retry":
             return PodAwaitsAttempt(pod, waits.pool, waits.until)
         case "pool" if waits.bar is not None:

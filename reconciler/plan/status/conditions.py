@@ -45,7 +45,7 @@ _BEFORE_JUDGED = frozenset({BundleIncomplete.__name__, BundleReceived.__name__})
 Key = tuple[str, str]  # kind and name
 
 
-class Condition(msgspec.Struct, frozen=True):
+class PolicyCondition(msgspec.Struct, frozen=True):
     """One thing that holds of it, or does not."""
 
     kind: str
@@ -61,18 +61,18 @@ class ObjectCondition(msgspec.Struct, frozen=True):
     is_reconciling: bool = False
     is_stalled: bool = False
     problems: tuple[Problem, ...] = ()
-    further: tuple[Condition, ...] = ()  # conditions of its kind alone
+    further: tuple[PolicyCondition, ...] = ()  # conditions of its kind alone
     size: SizeEvaluation | None = None  # of a NodeProvisioner
 
 
-def conditions_of(standing: ObjectCondition) -> tuple[Condition, ...]:
+def conditions_of(condition: ObjectCondition) -> tuple[PolicyCondition, ...]:
     """The three that every kind has, and its own."""
     three = (
-        ("Ready", standing.is_ready),
-        ("Reconciling", standing.is_reconciling),
-        ("Stalled", standing.is_stalled),
+        ("Ready", condition.is_ready),
+        ("Reconciling", condition.is_reconciling),
+        ("Stalled", condition.is_stalled),
     )
-    return (*(Condition(kind, holds, standing.why) for kind, holds in three), *standing.further)
+    return (*(PolicyCondition(kind, holds, condition.why) for kind, holds in three), *condition.further)
 
 
 class Scenery(msgspec.Struct, frozen=True, dict=True):
@@ -80,7 +80,7 @@ class Scenery(msgspec.Struct, frozen=True, dict=True):
 
     inputs: Inputs
     plan: Plan | None  # None: there was nothing to plan from
-    told: StatusContext
+    context: StatusContext
 
     @cached_property
     def declared(self) -> dict[Key, Declared[Any]]:
@@ -91,12 +91,12 @@ class Scenery(msgspec.Struct, frozen=True, dict=True):
     def decisions(self) -> dict[str, list[Decision]]:
         """By pool, those about what its template yields."""
         wished = {(each.kind, each.namespace, each.name) for each in self.inputs.desired.manifests}
-        found: dict[str, list[Decision]] = {}
+        decisions: dict[str, list[Decision]] = {}
         for each in self.plan.decisions if self.plan else ():
             subject = each.subject
             if (subject.kind, subject.namespace, subject.name) in wished:
-                found.setdefault(each.pool, []).append(each)
-        return found
+                decisions.setdefault(each.pool, []).append(each)
+        return decisions
 
     @cached_property
     def sizes(self) -> dict[str, SizeEvaluation]:
@@ -106,7 +106,7 @@ class Scenery(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def resources(self) -> dict[Key, Unstructured]:
         """The policies that are custom resources."""
-        there = self.inputs.observed.policies if self.told.are_resources else ()
+        there = self.inputs.observed.policies if self.context.are_resources else ()
         policies = (each for each in there if each.kind in POLICIES and not each.metadata.deletion_timestamp)
         return {(each.kind, each.name): each for each in policies}
 
@@ -118,16 +118,16 @@ class Scenery(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def culprits(self) -> tuple[Key, ...]:
         """The policies that have problems, in order."""
-        keys = {*self.resources} if self.told.are_resources else {*self.declared}
-        return tuple(key for key in sorted(keys) if self.problems_of(key)) if self.told.problems else ()
+        keys = {*self.resources} if self.context.are_resources else {*self.declared}
+        return tuple(key for key in sorted(keys) if self.problems_of(key)) if self.context.problems else ()
 
     def problems_of(self, key: Key) -> tuple[Problem, ...]:
         """Its own, and those that its template has with it."""
         title, subject = "/".join(key), PolicyRef(*key)
-        return tuple(each for each in self.told.problems if each.file == title or each.subject == subject)
+        return tuple(each for each in self.context.problems if each.file == title or each.subject == subject)
 
 
-class About(msgspec.Struct, frozen=True):
+class PolicyStatusContext(msgspec.Struct, frozen=True):
     """One policy."""
 
     scenery: Scenery
@@ -162,21 +162,21 @@ class About(msgspec.Struct, frozen=True):
         return self.scenery.decisions.get(self.name, []) if self.kind == "GpuPool" else []
 
 
-def standing_of(about: About) -> ObjectCondition:
-    return next((found for rule in RULES if (found := rule(about)) is not None), FOLLOWED)
+def condition_of(about: PolicyStatusContext) -> ObjectCondition:
+    return next((condition for rule in RULES if (condition := rule(about)) is not None), FOLLOWED)
 
 
 def received(scenery: Scenery, kind: str, name: str) -> ObjectCondition:
     """Of an object whose bundle is judged next."""
-    return ObjectCondition(BundleReceived(About(scenery, kind, name).bundle), is_reconciling=True)
+    return ObjectCondition(BundleReceived(PolicyStatusContext(scenery, kind, name).bundle), is_reconciling=True)
 
 
-def _invalid(about: About) -> ObjectCondition | None:
+def _invalid(about: PolicyStatusContext) -> ObjectCondition | None:
     problems = about.scenery.problems_of((about.kind, about.name))
     return ObjectCondition(Invalid(problems), is_stalled=True, problems=problems) if problems else None
 
 
-def _incomplete(about: About) -> ObjectCondition | None:
+def _incomplete(about: PolicyStatusContext) -> ObjectCondition | None:
     """Its bundle is still being applied, beside another bundle that is followed or without one."""
     bundle = about.bundle
     if bundle is None or bundle.is_whole or about.is_left_over:
@@ -184,7 +184,7 @@ def _incomplete(about: About) -> ObjectCondition | None:
     return ObjectCondition(BundleIncomplete(bundle), is_reconciling=True)
 
 
-def _waits(about: About) -> ObjectCondition | None:
+def _waits(about: PolicyStatusContext) -> ObjectCondition | None:
     """It waits for others to be corrected: its bundle is followed as soon as they are."""
     culprits = about.scenery.culprits
     if not culprits:
@@ -194,27 +194,27 @@ def _waits(about: About) -> ObjectCondition | None:
     return ObjectCondition(why, is_reconciling=True)
 
 
-def _refused(about: About) -> ObjectCondition | None:
+def _refused(about: PolicyStatusContext) -> ObjectCondition | None:
     """A problem that no object causes by itself."""
-    problems = about.scenery.told.problems
+    problems = about.scenery.context.problems
     if not problems:
         return None
     is_coming = all(each.code == NOT_WHOLE for each in problems)
     return ObjectCondition(PoliciesRefused(problems[0]), is_reconciling=is_coming, is_stalled=not is_coming)
 
 
-def _left_over(about: About) -> ObjectCondition | None:
+def _left_over(about: PolicyStatusContext) -> ObjectCondition | None:
     return ObjectCondition(NotInBundle(), is_stalled=True) if about.declared is None else None
 
 
-def _suspended(about: About) -> ObjectCondition | None:
+def _suspended(about: PolicyStatusContext) -> ObjectCondition | None:
     declared = about.declared
     if declared is None or not declared.spec.suspend:
         return None
     return ObjectCondition(Suspended(), is_ready=True)
 
 
-def _held(about: About) -> ObjectCondition | None:
+def _held(about: PolicyStatusContext) -> ObjectCondition | None:
     for each in about.decisions:
         if isinstance(each.act, Hold):
             waits = each.act.until is not None
@@ -222,12 +222,12 @@ def _held(about: About) -> ObjectCondition | None:
     return None
 
 
-def _on_its_way(about: About) -> ObjectCondition | None:
+def _on_its_way(about: PolicyStatusContext) -> ObjectCondition | None:
     acts = [each for each in about.decisions if not isinstance(each.act, Hold) and not each.would]
     return ObjectCondition(acts[0].reason, is_reconciling=True) if acts else None
 
 
-def _observed(about: About) -> ObjectCondition | None:
+def _observed(about: PolicyStatusContext) -> ObjectCondition | None:
     declared = about.declared
     if declared is None or not isinstance(declared.spec, GpuPool) or declared.spec.mode != "Observe":
         return None
@@ -237,7 +237,7 @@ def _observed(about: About) -> ObjectCondition | None:
 # Where no rule applies.
 FOLLOWED = ObjectCondition(Followed(), is_ready=True)
 
-RULES: tuple[Callable[[About], ObjectCondition | None], ...] = (
+RULES: tuple[Callable[[PolicyStatusContext], ObjectCondition | None], ...] = (
     _invalid,
     _incomplete,
     _waits,

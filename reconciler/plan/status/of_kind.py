@@ -7,28 +7,35 @@ import msgspec
 
 from reconciler.model.plan.size_evaluation import LimitKind, SizeEvaluation
 from reconciler.plan.capacity.shortages import short_of
-from reconciler.plan.status.conditions import FOLLOWED, About, Condition, ObjectCondition, Scenery, standing_of
+from reconciler.plan.status.conditions import (
+    FOLLOWED,
+    ObjectCondition,
+    PolicyCondition,
+    PolicyStatusContext,
+    Scenery,
+    condition_of,
+)
 from reconciler.plan.status.messages import MachinesRefused, NothingRefused, NotLimited
 
 
 def standing_in(scenery: Scenery, kind: str, name: str) -> ObjectCondition:
-    standing = standing_of(About(scenery, kind, name))
+    object_condition = condition_of(PolicyStatusContext(scenery, kind, name))
     if kind == "GpuPool" and scenery.plan is not None and (kind, name) in scenery.declared:
         short = tuple(short_of(scenery.plan.memory.shortages, name, scenery.inputs.now))
-        condition = Condition("CapacityShort", bool(short), MachinesRefused(short) if short else NothingRefused())
-        return msgspec.structs.replace(standing, further=(condition,))
+        condition = PolicyCondition("CapacityShort", bool(short), MachinesRefused(short) if short else NothingRefused())
+        return msgspec.structs.replace(object_condition, further=(condition,))
     evaluated = scenery.sizes.get(name) if kind == "NodeProvisioner" else None
-    return _sized(standing, evaluated) if evaluated is not None else standing
+    return _sized(object_condition, evaluated) if evaluated is not None else object_condition
 
 
-def _sized(standing: ObjectCondition, evaluated: SizeEvaluation) -> ObjectCondition:
+def _sized(condition: ObjectCondition, evaluated: SizeEvaluation) -> ObjectCondition:
     """One that has nothing else to say says why the pool has its size."""
-    if standing == FOLLOWED:
-        standing = msgspec.structs.replace(standing, why=evaluated.reason)
+    if condition == FOLLOWED:
+        condition = msgspec.structs.replace(condition, why=evaluated.reason)
     further = tuple(_limit(evaluated, kind) for kind in get_args(LimitKind))
-    return msgspec.structs.replace(standing, further=further, size=evaluated)
+    return msgspec.structs.replace(condition, further=further, size=evaluated)
 
 
-def _limit(evaluated: SizeEvaluation, kind: LimitKind) -> Condition:
-    found = next((each.reason for each in evaluated.limits if each.kind == kind), None)
-    return Condition(kind, found is not None, found or NotLimited(kind))
+def _limit(evaluated: SizeEvaluation, kind: LimitKind) -> PolicyCondition:
+    reason = next((each.reason for each in evaluated.limits if each.kind == kind), None)
+    return PolicyCondition(kind, reason is not None, reason or NotLimited(kind))

@@ -21,7 +21,7 @@ _RESERVED = "reserved"
 _SPOT = "spot"
 
 
-class Machine(msgspec.Struct, frozen=True, gc=False, order=True):
+class MachineType(msgspec.Struct, frozen=True, gc=False, order=True):
     """What a price depends on."""
 
     instance_type: str
@@ -41,12 +41,12 @@ def micro_dollars_per_hour(pool: Declared[GpuPool], nodes: Sequence[Node]) -> Bi
     return bill(pool.spec, Counter(machine_of(node.metadata.labels) for node in nodes))
 
 
-def machine_of(labels: Mapping[str, str]) -> Machine:
+def machine_of(labels: Mapping[str, str]) -> MachineType:
     """By the labels of a node or a NodeClaim."""
-    return Machine(labels.get(names.INSTANCE_TYPE, ""), labels.get(names.CAPACITY_TYPE, "on-demand"))
+    return MachineType(labels.get(names.INSTANCE_TYPE, ""), labels.get(names.CAPACITY_TYPE, "on-demand"))
 
 
-def bill(pool: GpuPool, machines: Mapping[Machine, int]) -> Bill:
+def bill(pool: GpuPool, machines: Mapping[MachineType, int]) -> Bill:
     """The bill for so many machines of each sort."""
     return Tariff(pool).bill(machines)
 
@@ -61,7 +61,7 @@ class Tariff:
         price = _committed_price(pool)
         self._committed_price = price if price is not None or other is None else _committed_price(other)
 
-    def bill(self, machines: Mapping[Machine, int]) -> Bill:
+    def bill(self, machines: Mapping[MachineType, int]) -> Bill:
         """For so many machines of each sort."""
         pool, price_of = self._pool, self._price_of
         committed = pool.committed_nodes * (self._committed_price or 0)
@@ -80,7 +80,7 @@ class Tariff:
                 unpriced += count
         return Bill(total, committed, unpriced)
 
-    def has(self, machine: Machine) -> bool:
+    def has(self, machine: MachineType) -> bool:
         """Whether its price is known."""
         return machine in self._price_of
 
@@ -92,10 +92,10 @@ def tariffs(policies: Sequence[Desired]) -> dict[str, Tariff]:
     for desired in policies:
         for pool in desired.pools:
             versions.setdefault(pool.name, []).append(pool.spec)
-    return {name: Tariff(*found[:2]) for name, found in versions.items()}
+    return {name: Tariff(*gpu_pools[:2]) for name, gpu_pools in versions.items()}
 
 
-def successor(pool: GpuPool, machine: Machine) -> Machine:
+def successor(pool: GpuPool, machine: MachineType) -> MachineType:
     """What is bought in place of a machine: one of its instance type and of its capacity type, of each as far as the
     pool still allows it, else of the pool's first choice."""
     types = [each.name for each in pool.instance_types]
@@ -104,23 +104,23 @@ def successor(pool: GpuPool, machine: Machine) -> Machine:
         instance_type = types[0]
     if pool.capacity_types and capacity_type not in pool.capacity_types:
         capacity_type = pool.capacity_types[0]
-    return Machine(instance_type, capacity_type)
+    return MachineType(instance_type, capacity_type)
 
 
-def _prices(pool: GpuPool) -> dict[Machine, int]:
+def _prices(pool: GpuPool) -> dict[MachineType, int]:
     return {
-        Machine(each.name, capacity_type): money.micro_dollars
+        MachineType(each.name, capacity_type): money.micro_dollars
         for each in pool.instance_types
         for capacity_type, money in each.price_per_hour.items()
     }
 
 
-def _in_order(machines: Iterable[Machine], price_of: Mapping[Machine, int]) -> list[Machine]:
+def _in_order(machines: Iterable[MachineType], price_of: Mapping[MachineType, int]) -> list[MachineType]:
     """Dearest first; those of unknown price last."""
     return sorted(machines, key=lambda each: (-price_of.get(each, -1), each))
 
 
-def _runs_on_the_commitment(pool: GpuPool, machine: Machine) -> bool:
+def _runs_on_the_commitment(pool: GpuPool, machine: MachineType) -> bool:
     if _RESERVED in pool.capacity_types:
         return machine.capacity_type == _RESERVED
     return machine.capacity_type != _SPOT

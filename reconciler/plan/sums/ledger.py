@@ -5,24 +5,24 @@ from collections.abc import Mapping
 
 import msgspec
 
-from reconciler.plan.sums.cost import Bill, Machine, Tariff
+from reconciler.plan.sums.cost import Bill, MachineType, Tariff
 
 
-class Change(msgspec.Struct, frozen=True):
+class CostChange(msgspec.Struct, frozen=True):
     """By one node."""
 
     micro_dollars_per_hour: int = 0  # negative is saved
     unpriced: int = 0  # 1 where that is not known
 
 
-NOTHING = Change()
-UNKNOWN = Change(unpriced=1)
+NOTHING = CostChange()
+UNKNOWN = CostChange(unpriced=1)
 
 
-class Ledger:
+class CostLedger:
     """Owner of the machines that are left. Without a tariff nothing is known of any bill."""
 
-    def __init__(self, tariff: Tariff | None, machines: Mapping[Machine, int]) -> None:
+    def __init__(self, tariff: Tariff | None, machines: Mapping[MachineType, int]) -> None:
         self._tariff, self._left = tariff, Counter(machines)
         self._bill = tariff.bill(self._left) if tariff is not None else None
 
@@ -31,16 +31,16 @@ class Ledger:
         """Of the machines that are left."""
         return self._bill or Bill(0, 0, self._left.total())
 
-    def copy(self) -> "Ledger":
-        return Ledger(self._tariff, self._left)
+    def copy(self) -> "CostLedger":
+        return CostLedger(self._tariff, self._left)
 
-    def compares(self, goes: Machine | None, comes: Machine | None) -> bool:
+    def compares(self, goes: MachineType | None, comes: MachineType | None) -> bool:
         """Whether it is known what it changes that one machine follows another."""
         if goes is None or comes is None or goes == comes or self._tariff is None:
             return True
         return self._tariff.has(goes) and self._tariff.has(comes)
 
-    def exchange(self, goes: Machine | None, comes: Machine | None) -> Change:
+    def exchange(self, goes: MachineType | None, comes: MachineType | None) -> CostChange:
         """What the bill changes by."""
         if goes == comes:
             return NOTHING
@@ -53,4 +53,4 @@ class Ledger:
             return UNKNOWN
         self._bill = after = self._tariff.bill(self._left)
         unpriced = abs(after.unpriced - before.unpriced)
-        return Change(after.micro_dollars_per_hour - before.micro_dollars_per_hour, unpriced)
+        return CostChange(after.micro_dollars_per_hour - before.micro_dollars_per_hour, unpriced)

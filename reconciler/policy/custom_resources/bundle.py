@@ -21,7 +21,7 @@ import msgspec
 from reconciler.model import names
 from reconciler.model.bundle import Bundle, Seal, Text
 from reconciler.model.cluster.bundle_objects import BundleObjects, by_bundle
-from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.problem import Problem
@@ -33,17 +33,21 @@ WHERE = "custom resources"  # what problems of all of them together are said to 
 NOT_WHOLE, SEVERAL, UNREAD = "RC521", "RC522", "RC523"
 
 POLICY_KINDS = frozenset(kind.name for kind in KINDS if kind.is_policy)
-_TITLES = tuple(seen.title for seen in SEEN if seen.group == GROUP and seen.kind in POLICY_KINDS)
+_TITLES = tuple(
+    resource_kind.title
+    for resource_kind in RESOURCE_KINDS
+    if resource_kind.group == GROUP and resource_kind.kind in POLICY_KINDS
+)
 
 
 def bundle_of(observed: Observed) -> Bundle:
     """All that counts now; with a problem where that can't be said."""
     if why := observed.why_unread(*_TITLES):
-        told = f"policies that are custom resources can't be read: {why}"
-        return _refused(Problem(WHERE, 0, 0, UNREAD, told, "grant what `reconciler rbac` prints, and look again"))
+        text = f"policies that are custom resources can't be read: {why}"
+        return _refused(Problem(WHERE, 0, 0, UNREAD, text, "grant what `reconciler rbac` prints, and look again"))
     if refused := next((each for each in observed.set_aside if each.kind in POLICY_KINDS), None):
-        told = f"{refused.title} cannot be understood: {refused.refusal.why}"
-        return _refused(Problem(WHERE, 0, 0, UNREAD, told, "correct the object, or delete it"))
+        text = f"{refused.title} cannot be understood: {refused.refusal.why}"
+        return _refused(Problem(WHERE, 0, 0, UNREAD, text, "correct the object, or delete it"))
     there = [each for each in observed.policies if each.kind in POLICY_KINDS and not each.metadata.deletion_timestamp]
     free, sets = by_bundle(there)
     whole = [each for each in sets if each.is_whole]
@@ -62,17 +66,17 @@ def bundle_of(observed: Observed) -> Bundle:
 def _several(whole: Sequence[BundleObjects]) -> Problem | None:
     if len(whole) < 2:
         return None
-    told = " and ".join(f"{len(each.objects)} of {each.title}" for each in whole)
+    text = " and ".join(f"{len(each.objects)} of {each.title}" for each in whole)
     remedy = "delete the objects of the older one, or have whatever applies them prune"
-    return Problem(WHERE, 0, 0, SEVERAL, f"several bundles are there whole: {told}", remedy)
+    return Problem(WHERE, 0, 0, SEVERAL, f"several bundles are there whole: {text}", remedy)
 
 
 def _lacking(sets: Sequence[BundleObjects]) -> Problem | None:
     if not sets:
         return None
-    told = f"no bundle is complete: {', '.join(each.progress for each in sets)}"
+    text = f"no bundle is complete: {', '.join(each.progress for each in sets)}"
     remedy = "apply all objects of a bundle in one sync wave"
-    return Problem(WHERE, 0, 0, NOT_WHOLE, told, remedy)
+    return Problem(WHERE, 0, 0, NOT_WHOLE, text, remedy)
 
 
 def _refused(problem: Problem) -> Bundle:
@@ -91,7 +95,7 @@ def _text(each: Unstructured) -> Text:
 
 def _digest(texts: Sequence[Text]) -> str:
     """Two bundles with the same policies bear the same revision, as with folders."""
-    told = sha256()
+    digest = sha256()
     for text in texts:
-        told.update(f"{text.path} {len(text.content)}\n".encode() + text.content)
-    return f"resources:{told.hexdigest()}"
+        digest.update(f"{text.path} {len(text.content)}\n".encode() + text.content)
+    return f"resources:{digest.hexdigest()}"

@@ -17,10 +17,10 @@ def by_field(bundle: Bundle, problems: Sequence[Problem]) -> list[Problem]:
     """The same problems; those of an object begin with the field, unless their sentence names it, or a part of it."""
     wanted = {each.file for each in problems}
     fields = {text.path: _fields(text) for text in bundle.policies if text.path in wanted}
-    return [_told(each, fields[each.file]) if each.file in fields else each for each in problems]
+    return [_with_field(each, fields[each.file]) if each.file in fields else each for each in problems]
 
 
-def _told(problem: Problem, fields: Places) -> Problem:
+def _with_field(problem: Problem, fields: Places) -> Problem:
     field = fields.get((problem.line, problem.column), "")
     sentence = problem.sentence if not field or _is_within(problem.field, field) else f"{field}: {problem.sentence}"
     return msgspec.structs.replace(problem, line=0, column=0, width=1, excerpt="", sentence=sentence)
@@ -34,10 +34,10 @@ def _is_within(field: str, other: str) -> bool:
 def _fields(text: Text) -> Places:
     """Which field stands where."""
     documents, _ = read(text.path, text.content)
-    found: Places = {}
+    result: Places = {}
     for document in documents:
-        _note(found, document, ())
-    return found
+        _note(result, document, ())
+    return result
 
 
 def _note(found: Places, node: Node, path: Path) -> None:

@@ -53,8 +53,8 @@ def custom_resources(wish: Desired) -> tuple[CustomResource, ...]:
 
 def digest_of(wish: Desired) -> str:
     """The revision is part of it: whatever is applied belongs to one commit or another."""
-    told = (wish.revision, wish.environment, [_document(each) for each in wish.declared])
-    return f"sha256:{sha256(msgspec.json.encode(told, order='sorted')).hexdigest()}"
+    content = (wish.revision, wish.environment, [_document(each) for each in wish.declared])
+    return f"sha256:{sha256(msgspec.json.encode(content, order='sorted')).hexdigest()}"
 
 
 def _document(declared: Declared[Any]) -> Document:

@@ -26,14 +26,14 @@ _LOOKED_AT = 500
 _MATCH = "text.matches(pattern)"
 
 
-class Rule(msgspec.Struct, frozen=True):
+class CelRule(msgspec.Struct, frozen=True):
     """An expression over `self` that must be true."""
 
     program: "cel.Program"
     message: str
 
 
-def compiled(validations: Sequence[dict[str, Any]]) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
+def compiled(validations: Sequence[dict[str, Any]]) -> tuple[tuple[CelRule, ...], tuple[str, ...]]:
     """The rules among them, and the messages of those that can't be judged here.
 
     Rules over `oldSelf` are neither: they are about a change, and there is no change yet.
@@ -52,7 +52,7 @@ def compiled(validations: Sequence[dict[str, Any]]) -> tuple[tuple[Rule, ...], t
         if any(name.isidentifier() and name not in _FUNCTIONS for name in program.functions()):
             unknown.append(message)
         else:
-            rules.append(Rule(program, message))
+            rules.append(CelRule(program, message))
     return tuple(rules), tuple(unknown)
 
 
@@ -63,30 +63,30 @@ class Breach(msgspec.Struct, frozen=True):
     item: tuple[str | int, ...] = ()
 
 
-def broken(rules: Sequence[Rule], value: Any) -> list[Breach]:
+def broken(rules: Sequence[CelRule], value: Any) -> list[Breach]:
     """The rules that the value breaks."""
     context = _context(value)
     breaches = []
     for rule in rules:
-        if told := _told(rule, context):
+        if text := _violation_text(rule, context):
             items = (name for name, alone in _one_by_one(value) if _breaks(rule, alone))
-            breaches.append(Breach(told, tuple(islice(items, 1))))
+            breaches.append(Breach(text, tuple(islice(items, 1))))
     return breaches
 
 
-def _told(rule: Rule, context: "cel.Context") -> str:
+def _violation_text(rule: CelRule, context: "cel.Context") -> str:
     """What is wrong, if anything is."""
     try:
         holds = rule.program.execute(context)
-    except Exception as wrong:  # noqa: BLE001  each kind of failure is another class; to the API server all are one
-        return f"{rule.message} (it can't be evaluated: {wrong})"
+    except Exception as error:  # noqa: BLE001  each kind of failure is another class; to the API server all are one
+        return f"{rule.message} (it can't be evaluated: {error})"
     return "" if holds is True else rule.message
 
 
-def _breaks(rule: Rule, alone: Any) -> bool:
+def _breaks(rule: CelRule, alone: Any) -> bool:
     """Of a map, an entry alone may lack what the rule asks for; that says nothing about it."""
-    told = _told(rule, _context(alone))
-    return told == rule.message or (bool(told) and isinstance(alone, list))
+    text = _violation_text(rule, _context(alone))
+    return text == rule.message or (bool(text) and isinstance(alone, list))
 
 
 def _one_by_one(value: Any) -> Iterator[tuple[str | int, Any]]:
@@ -125,5 +125,5 @@ def _program(text: str) -> "cel.Program":
 
 def _find(text: str, pattern: str) -> str:
     """The API server's own function: the first part of the text that matches, or nothing."""
-    found = re.search(pattern, text)
-    return found[0] if found else ""
+    match = re.search(pattern, text)
+    return match[0] if match else ""

@@ -50,15 +50,15 @@ def check(
     """What is wrong with the documents of a rendering; without a schema, NodePools are not held against one."""
     problems = []
     for document in documents:
-        found = list(_violations(document.data, kinds))
-        if not found and schema and document.data["kind"] == "NodePool":
+        violations = list(_violations(document.data, kinds))
+        if not violations and schema and document.data["kind"] == "NodePool":
             # The API server looks after metadata by itself; a schema does not.
-            found = schema.violations({name: each for name, each in document.data.items() if name != "metadata"})
-        problems += [told_at(rendering, document, each) for each in found]
+            violations = schema.violations({name: each for name, each in document.data.items() if name != "metadata"})
+        problems += [problem_at(rendering, document, each) for each in violations]
     return problems
 
 
-def told_at(rendering: Rendering, document: Yielded, violation: Violation) -> Problem:
+def problem_at(rendering: Rendering, document: Yielded, violation: Violation) -> Problem:
     """A violation, at the line of the template that it came from."""
     file, line = origin(rendering, document.line_of(violation.path))
     at = f"{written(violation.path)} " if violation.path else ""
@@ -116,12 +116,12 @@ def _of_any_kind(manifest: Any, kinds: Kinds) -> Iterator[Violation]:
     kind = manifest.get("kind")
     yields = kinds.get(kind) if isinstance(kind, str) else None
     if yields is None:
-        told = f'is "{kind}", which templates may not yield' if kind else "is missing"
+        text = f'is "{kind}", which templates may not yield' if kind else "is missing"
         remedy = f"write {choice(tuple(kinds))}"
         if isinstance(kind, str) and kind in SMART_PODS:
-            told = f'is "{kind}", which only the template of smart pods yields'
+            text = f'is "{kind}", which only the template of smart pods yields'
             remedy = "take it out: smart pods have a template of their own, spec.smartPods.template of the GpuPool"
-        yield Violation(("kind",), MANIFEST, told, remedy)
+        yield Violation(("kind",), MANIFEST, text, remedy)
         return
     if manifest.get("apiVersion") != yields.api_version:
         yield Violation(
@@ -130,21 +130,21 @@ def _of_any_kind(manifest: Any, kinds: Kinds) -> Iterator[Violation]:
     for name in manifest:
         if name not in yields.fields:
             remedy = "" if meant(name, yields.fields) else "take it out"
-            told = f"is no field of a {kind}{did_you_mean(name, yields.fields)}"
-            yield Violation((name,), MANIFEST, told, remedy)
+            text = f"is no field of a {kind}{did_you_mean(name, yields.fields)}"
+            yield Violation((name,), MANIFEST, text, remedy)
     if "spec" in yields.fields and not isinstance(manifest.get("spec"), dict):
         yield Violation(("spec",), MANIFEST, "must be a map", f"give the {kind} a spec")
-    yield from _wrong_metadata(manifest.get("metadata"), f"{kind}", yields.namespaced)
+    yield from _metadata_violations(manifest.get("metadata"), f"{kind}", yields.namespaced)
 
 
-def _wrong_metadata(metadata: Any, kind: str, namespaced: bool) -> Iterator[Violation]:
+def _metadata_violations(metadata: Any, kind: str, namespaced: bool) -> Iterator[Violation]:
     if not isinstance(metadata, dict):
         yield Violation(("metadata",), MANIFEST, "must be a map with a name", "give it metadata: {name: …}")
         return
     name = metadata.get("name")
     if why := why_no_name(name) if isinstance(name, str) else NAME.words:
-        told = f"must be {why}" if name else "is missing"
-        yield Violation(("metadata", "name"), MANIFEST, told, "name it after the pool: {{ pool.name }}")
+        text = f"must be {why}" if name else "is missing"
+        yield Violation(("metadata", "name"), MANIFEST, text, "name it after the pool: {{ pool.name }}")
     for key, value in metadata.items():
         path: Path = ("metadata", key)
         if key not in _METADATA:
@@ -154,10 +154,10 @@ def _wrong_metadata(metadata: Any, kind: str, namespaced: bool) -> Iterator[Viol
         elif key == "namespace" and not (isinstance(value, str) and _NAMESPACE.fullmatch(value)):
             yield Violation(path, MANIFEST, f"must be {NAMESPACE.words}", "write a namespace, or take it out")
         elif key in {"labels", "annotations"}:
-            yield from _wrong_texts(value, path)
+            yield from _text_violations(value, path)
 
 
-def _wrong_texts(texts: Any, path: Path) -> Iterator[Violation]:
+def _text_violations(texts: Any, path: Path) -> Iterator[Violation]:
     if not isinstance(texts, dict):
         yield Violation(path, MANIFEST, "must be a map", "write key: value")
         return

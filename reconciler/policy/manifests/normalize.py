@@ -25,26 +25,26 @@ def rewritten_templates(base: Desired, head: Desired) -> dict[str, list[FieldCha
     others = {pool for pool in {*before, *after} if _bodies(before[pool]) != _bodies(after[pool])}
     if not others:
         return {}
-    asked, asks = _asked(base, others), _asked(head, others)
+    requested, asks = _render_requests(base, others), _render_requests(head, others)
     return {
         pool: list(_rewritten(before[pool], after[pool]))
         for pool in sorted(others)
-        if pool in asks and asked.get(pool) == asks[pool]
+        if pool in asks and requested.get(pool) == asks[pool]
     }
 
 
 def _by_pool(wish: Desired) -> defaultdict[str, _Titled]:
-    found: defaultdict[str, _Titled] = defaultdict(dict)
+    result: defaultdict[str, _Titled] = defaultdict(dict)
     for each in wish.manifests:
-        found[each.pool]["/".join(part for part in (each.kind, each.namespace, each.name) if part)] = each
-    return found
+        result[each.pool]["/".join(part for part in (each.kind, each.namespace, each.name) if part)] = each
+    return result
 
 
 def _bodies(manifests: _Titled) -> dict[str, str]:
     return {title: each.body for title, each in manifests.items()}
 
 
-def _asked(wish: Desired, names: set[str]) -> dict[str, Any]:
+def _render_requests(wish: Desired, names: set[str]) -> dict[str, Any]:
     """What the templates of these pools are asked for."""
     some = msgspec.structs.replace(wish, pools=tuple(pool for pool in wish.pools if pool.name in names))
     return {order.pool.name: order.request for order in orders(some)}
@@ -65,7 +65,9 @@ def _rewritten(before: _Titled, after: _Titled) -> Iterator[FieldChange]:
 def _differing(title: str, one: Manifest, other: Manifest) -> FieldChange:
     before, after = (dict(_leaves(msgspec.json.decode(each.body), "")) for each in (one, other))
     paths = [path for path in sorted({*before, *after}) if before.get(path) != after.get(path)]
-    return FieldChange(_PATH, _told(title, before, paths), _told(title, after, paths), other.template)
+    return FieldChange(
+        _PATH, _changed_fields_text(title, before, paths), _changed_fields_text(title, after, paths), other.template
+    )
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
@@ -80,7 +82,7 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
         yield path, value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _told(title: str, leaves: dict[str, str], paths: Sequence[str]) -> str:
+def _changed_fields_text(title: str, leaves: dict[str, str], paths: Sequence[str]) -> str:
     """The manifest with some of its fields that differ."""
     shown = [f"{path}: {leaves[path]}" for path in paths[:_MOST_FIELDS] if path in leaves]
     more = len(paths) - _MOST_FIELDS

@@ -41,9 +41,9 @@ def _requirements(spec: GpuPool) -> list[dict[str, Any]]:
         Requirement(key=names.CAPACITY_TYPE, operator="In", values=list(spec.capacity_types)),
     )
     left_open = {each.key for each in spec.requirements if each.operator == "Exists"}
-    found = [each for each in derived if each.key not in left_open]
-    found += [each for each in spec.requirements if not demands_nothing(each)]
-    return [_plain(describe(Requirement), each) for each in found]
+    requirements = [each for each in derived if each.key not in left_open]
+    requirements += [each for each in spec.requirements if not demands_nothing(each)]
+    return [_plain(describe(Requirement), each) for each in requirements]
 
 
 def demands_nothing(requirement: Requirement) -> bool:

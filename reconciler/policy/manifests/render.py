@@ -22,38 +22,38 @@ CONSOLIDATES, CLASHES = "RC306", "RC414"
 _OWN_INITIATIVE = frozenset({"Empty", "Underutilized"})
 
 
-class Order(msgspec.Struct, frozen=True):
+class RenderOrder(msgspec.Struct, frozen=True):
     """A pool, and what is asked of its template."""
 
     pool: Declared[GpuPool]
     request: RenderRequest
 
 
-def orders(wish: Desired) -> tuple[Order, ...]:
+def orders(wish: Desired) -> tuple[RenderOrder, ...]:
     """What to render for a wish, one order a pool."""
     weights = weights_of(wish)
     return tuple(
-        Order(pool, RenderRequest(pool.spec.template, _values(wish, pool, weights.get(pool.name))))
+        RenderOrder(pool, RenderRequest(pool.spec.template, _values(wish, pool, weights.get(pool.name))))
         for pool in wish.pools
     )
 
 
 def manifests(
-    wish: Desired, answers: Sequence[tuple[Order, Rendering]], schema: Structural | None
+    wish: Desired, answers: Sequence[tuple[RenderOrder, Rendering]], schema: Structural | None
 ) -> tuple[tuple[Manifest, ...], list[Problem]]:
     """The manifests of a wish, sorted, and all that is wrong with them; without a schema, all but what it asks."""
     found: list[Manifest] = list(shared_manifests(wish))
     problems: list[Problem] = []
     for order, rendering in answers:
         if rendering.problem:
-            problems.append(told_for(order, rendering.problem))
+            problems.append(problem_for_pool(order, rendering.problem))
             continue
-        documents, wrong = manifests_of(rendering, schema)
-        if not wrong:
+        documents, errors = manifests_of(rendering, schema)
+        if not errors:
             yielded = [_manifest(wish, order, rendering, document) for document in documents]
-            wrong = [*misnamed(order, yielded), *fights(wish, order, documents, yielded)]
+            errors = [*misnamed(order, yielded), *fights(wish, order, documents, yielded)]
             found += yielded
-        problems += [told_for(order, each) for each in wrong]
+        problems += [problem_for_pool(order, each) for each in errors]
     ordered = tuple(sorted(found, key=lambda each: (each.kind, each.namespace, each.name, each.pool)))
     return ordered, [*problems, *clashes(ordered)]
 
@@ -80,7 +80,7 @@ def _covering(wish: Desired, pool: Declared[GpuPool]) -> Declared[object] | None
     return None
 
 
-def _manifest(wish: Desired, order: Order, rendering: Rendering, document: Yielded) -> Manifest:
+def _manifest(wish: Desired, order: RenderOrder, rendering: Rendering, document: Yielded) -> Manifest:
     body, metadata = document.data, document.data["metadata"]
     file, line = origin(rendering, document.line_of(()))
     return Manifest(
@@ -94,29 +94,31 @@ def _manifest(wish: Desired, order: Order, rendering: Rendering, document: Yield
     )
 
 
-def misnamed(order: Order, yielded: Sequence[Manifest]) -> Iterator[Problem]:
+def misnamed(order: RenderOrder, yielded: Sequence[Manifest]) -> Iterator[Problem]:
     """A node belongs to the pool that its NodePool is named after: another name, and its nodes would be nobody's."""
     named = [each for each in yielded if each.kind == "NodePool"]
     for each in named[1:] if named and named[0].name == order.pool.name else named:
-        told = f"NodePool/{each.name}: a pool has one NodePool, which bears its name"
+        text = f"NodePool/{each.name}: a pool has one NodePool, which bears its name"
         remedy = "write name: {{ pool.name }}, and declare a GpuPool for each NodePool"
-        yield Problem(each.template.file, each.template.line, 1, CLASHES, told, remedy)
+        yield Problem(each.template.file, each.template.line, 1, CLASHES, text, remedy)
 
 
-def fights(wish: Desired, order: Order, documents: Sequence[Yielded], yielded: Sequence[Manifest]) -> Iterator[Problem]:
+def fights(
+    wish: Desired, order: RenderOrder, documents: Sequence[Yielded], yielded: Sequence[Manifest]
+) -> Iterator[Problem]:
     covering = _covering(wish, order.pool)
     for document, each in zip(documents, yielded, strict=True):
         if covering is None or each.kind != "NodePool" or not consolidates(document.data["spec"]):
             continue
         place = order.pool.origin("spec.disruption.consolidateAfter")
-        told = (
+        text = (
             f"NodePool/{each.name} consolidates by itself, and {covering.kind}/{covering.name} decides which of its "
             f"nodes go: the two would fight"
         )
         remedy = f"leave disruption out, or take the pool out of {covering.kind}/{covering.name}"
         if not any(path.startswith("spec.disruption") for path, _ in order.pool.origins):  # its template's doing
             place, remedy = each.template, "write consolidateAfter: Never, or the budgets of the default template"
-        yield Problem(place.file, place.line, 1, CONSOLIDATES, told, remedy)
+        yield Problem(place.file, place.line, 1, CONSOLIDATES, text, remedy)
 
 
 def consolidates(spec: dict[str, dict[str, object]]) -> bool:
@@ -137,13 +139,13 @@ def clashes(ordered: Sequence[Manifest]) -> Iterator[Problem]:
     for one, other in itertools.pairwise(ordered):
         if (one.kind, one.namespace, one.name) == (other.kind, other.namespace, other.name):
             title, place, remedy = f"{other.kind}/{other.name}", other.template, "put the pool's name into its name"
-            told = f"{title} is yielded for GpuPool/{one.pool} and GpuPool/{other.pool}"
+            text = f"{title} is yielded for GpuPool/{one.pool} and GpuPool/{other.pool}"
             if not one.pool:
-                told = f"{title} is yielded for GpuPool/{other.pool}, and is made for all pools anyway"
-            yield Problem(place.file, place.line, 1, CLASHES, told, remedy)
+                text = f"{title} is yielded for GpuPool/{other.pool}, and is made for all pools anyway"
+            yield Problem(place.file, place.line, 1, CLASHES, text, remedy)
 
 
-def told_for(order: Order, problem: Problem) -> Problem:
+def problem_for_pool(order: RenderOrder, problem: Problem) -> Problem:
     """The same problem, saying for which pool it showed."""
     place = order.pool.origin()
     about = f" (for GpuPool/{order.pool.name}, {place.place})"

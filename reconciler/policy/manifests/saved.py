@@ -12,9 +12,9 @@ from reconciler.model.manifest_rules.kinds import SMART_PODS, YIELDED
 from reconciler.model.problem import Problem
 from reconciler.model.rendering import Rendering
 from reconciler.policy.manifests.check import MANIFEST, Yielded, check
-from reconciler.policy.manifests.render import clashes, fights, misnamed, orders, told_for
+from reconciler.policy.manifests.render import clashes, fights, misnamed, orders, problem_for_pool
 from reconciler.policy.manifests.shared import shared_manifests
-from reconciler.policy.manifests.smart_pods import pod_orders, wrong_pod
+from reconciler.policy.manifests.smart_pods import pod_orders, smart_pod_problems
 from reconciler.policy.manifests.structural import Structural
 
 _SAVED = Rendering()  # no line of a template is known
@@ -35,9 +35,9 @@ def _of_templates(wish: Desired, schema: Structural | None) -> Iterator[Problem]
     for order in orders(wish):
         yielded = [each for each in wish.manifests if each.pool == order.pool.name]
         documents = [_document(each) for each in yielded]
-        wrong = check(_SAVED, documents, schema)
-        wrong = wrong or [*misnamed(order, yielded), *fights(wish, order, documents, yielded)]
-        yield from (told_for(order, each) for each in wrong)
+        problems = check(_SAVED, documents, schema)
+        problems = problems or [*misnamed(order, yielded), *fights(wish, order, documents, yielded)]
+        yield from (problem_for_pool(order, each) for each in problems)
 
 
 def _of_all_pools(wish: Desired) -> Iterator[Problem]:
@@ -46,20 +46,22 @@ def _of_all_pools(wish: Desired) -> Iterator[Problem]:
     shared = {(each.kind, each.namespace, each.name, each.body) for each in shared_manifests(wish)}
     for each in wish.manifests:
         if each.pool not in pools and (each.pool or (each.kind, each.namespace, each.name, each.body) not in shared):
-            told = f"{each.kind}/{each.name} is for no pool of these policies, and reconciler makes no such object"
-            yield _problem(told)
+            text = f"{each.kind}/{each.name} is for no pool of these policies, and reconciler makes no such object"
+            yield _problem(text)
 
 
 def _of_smart_pods(wish: Desired) -> Iterator[Problem]:
-    asked = {(order.pool.name, order.instance_type): order for order in pod_orders(wish)}
+    requested = {(order.pool.name, order.instance_type): order for order in pod_orders(wish)}
     for each in wish.smart_pods:
-        order = asked.pop((each.pool, each.instance_type), None)
+        order = requested.pop((each.pool, each.instance_type), None)
         if order is None:
             yield _problem(f"a smart pod for {each.instance_type} of GpuPool/{each.pool} is not asked for, or twice")
             continue
         documents = [_document(each)]
-        wrong = check(_SAVED, documents, None, YIELDED | SMART_PODS) or list(wrong_pod(order, _SAVED, documents))
-        yield from (told_for(order, problem) for problem in wrong)
+        problems = check(_SAVED, documents, None, YIELDED | SMART_PODS) or list(
+            smart_pod_problems(order, _SAVED, documents)
+        )
+        yield from (problem_for_pool(order, problem) for problem in problems)
 
 
 def _document(each: Manifest | SmartPod) -> Yielded:

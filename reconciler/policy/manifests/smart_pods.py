@@ -17,9 +17,9 @@ from reconciler.model.manifest_rules.smart_pod import RESERVED_NAMESPACES
 from reconciler.model.origin import Origin
 from reconciler.model.problem import Problem
 from reconciler.model.rendering import Rendering, RenderRequest
-from reconciler.policy.manifests.check import Yielded, manifests_of, origin, told_at
+from reconciler.policy.manifests.check import Yielded, manifests_of, origin, problem_at
 from reconciler.policy.manifests.pool_values import values_of_pod
-from reconciler.policy.manifests.render import Order, told_for
+from reconciler.policy.manifests.render import RenderOrder, problem_for_pool
 from reconciler.policy.manifests.structural import Violation
 from reconciler.policy.tree import Path
 
@@ -30,7 +30,7 @@ _CONTAINERS: Path = ("spec", "containers")
 _NAMESPACE: Path = ("metadata", "namespace")
 
 
-class PodOrder(Order, frozen=True):
+class PodOrder(RenderOrder, frozen=True):
     """What is asked for machines of one type."""
 
     instance_type: str
@@ -54,12 +54,12 @@ def smart_pods(
     problems: list[Problem] = []
     for order, rendering in answers:
         if rendering.problem:
-            problems.append(told_for(order, rendering.problem))
+            problems.append(problem_for_pool(order, rendering.problem))
             continue
-        documents, wrong = manifests_of(rendering, None, YIELDED | SMART_PODS)
-        wrong = wrong or list(wrong_pod(order, rendering, documents))
-        problems += [told_for(order, each) for each in wrong]
-        if not wrong:
+        documents, errors = manifests_of(rendering, None, YIELDED | SMART_PODS)
+        errors = errors or list(smart_pod_problems(order, rendering, documents))
+        problems += [problem_for_pool(order, each) for each in errors]
+        if not errors:
             found.append(_smart_pod(wish, order, rendering, documents[0]))
     return tuple(found), problems
 
@@ -70,7 +70,7 @@ def _smart_pod(wish: Desired, order: PodOrder, rendering: Rendering, document: Y
     return SmartPod(order.pool.name, order.instance_type, body, Origin(file, line, wish.revision))
 
 
-def wrong_pod(order: PodOrder, rendering: Rendering, documents: Sequence[Yielded]) -> Iterator[Problem]:
+def smart_pod_problems(order: PodOrder, rendering: Rendering, documents: Sequence[Yielded]) -> Iterator[Problem]:
     kinds = [each.data["kind"] for each in documents]
     if kinds != ["Pod"]:
         place = order.pool.origin(_TEMPLATE)
@@ -78,24 +78,24 @@ def wrong_pod(order: PodOrder, rendering: Rendering, documents: Sequence[Yielded
         if documents:
             # The first that is too many, or no Pod.
             file, line = origin(rendering, documents[kinds[:1] == ["Pod"]].line_of(()))
-        told = f"{order.request.template} yields {', '.join(kinds) or 'nothing'}, and must yield one Pod"
-        yield Problem(file, line, 1, NO_SMART_POD, told, _REMEDY)
+        text = f"{order.request.template} yields {', '.join(kinds) or 'nothing'}, and must yield one Pod"
+        yield Problem(file, line, 1, NO_SMART_POD, text, _REMEDY)
         return
     (pod,) = documents
     for path, sentence in _violations(order, pod):
-        yield told_at(rendering, pod, Violation(path, NO_SMART_POD, sentence, _REMEDY))
+        yield problem_at(rendering, pod, Violation(path, NO_SMART_POD, sentence, _REMEDY))
     for fault in faults(SMART_POD, pod.data):
         if fault.path not in {_CONTAINERS, _NAMESPACE}:  # told above
-            yield told_at(rendering, pod, Violation(fault.path, TOO_MUCH, fault.sentence, fault.remedy))
+            yield problem_at(rendering, pod, Violation(fault.path, TOO_MUCH, fault.sentence, fault.remedy))
     yield from _in_a_reserved_namespace(order)
 
 
 def _in_a_reserved_namespace(order: PodOrder) -> Iterator[Problem]:
     namespace, place = order.pool.spec.smart_pods.namespace, order.pool.origin("spec.smartPods.namespace")
     if namespace in RESERVED_NAMESPACES:
-        told = f"spec.smartPods.namespace is {namespace}, which has another purpose: no smart pod is made there"
+        text = f"spec.smartPods.namespace is {namespace}, which has another purpose: no smart pod is made there"
         remedy = f"leave it out: the default is {names.SMART_PODS_NAMESPACE}"
-        yield Problem(place.file, place.line, 1, TOO_MUCH, told, remedy)
+        yield Problem(place.file, place.line, 1, TOO_MUCH, text, remedy)
 
 
 def _violations(order: PodOrder, pod: Yielded) -> Iterator[tuple[Path, str]]:

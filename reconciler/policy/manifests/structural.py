@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from reconciler.policy.manifests.cel_rules import Rule, broken, compiled
+from reconciler.policy.manifests.cel_rules import CelRule, broken, compiled
 from reconciler.policy.manifests.kubernetes_schema import BITS, Schema, compared, first_repeated, validator_of
 from reconciler.policy.tree import Path
 from reconciler.policy.words import did_you_mean, meant
@@ -47,7 +47,7 @@ class _Ruled(msgspec.Struct, frozen=True):
     """The rules of one part of the schema, and the steps from the outermost value to the values they are about."""
 
     steps: tuple[str | _Each, ...]
-    rules: tuple[Rule, ...]
+    rules: tuple[CelRule, ...]
 
 
 class Structural:
@@ -65,7 +65,7 @@ class Structural:
         """What the API server would refuse, and what it would drop; the first of them, if there are very many."""
         value = filled(self._schema, value)
         self._validator = self._validator or validator_of(self._schema)
-        violations = list(islice(_told(self._validator.iter_errors(value)), MOST_VIOLATIONS))
+        violations = list(islice(_violations(self._validator.iter_errors(value)), MOST_VIOLATIONS))
         return [*violations, *self._breaches(value, violations)][:MOST_VIOLATIONS]
 
     def _compile(self, part: Schema, steps: tuple[str | _Each, ...]) -> None:
@@ -85,16 +85,16 @@ class Structural:
 
     def _breaches(self, value: Any, violations: Iterable[Violation]) -> Iterator[Violation]:
         """The rules that are broken by values in which nothing else is wrong."""
-        wrong = {each.path[:length] for each in violations for length in range(len(each.path) + 1)}
+        error = {each.path[:length] for each in violations for length in range(len(each.path) + 1)}
         for ruled in self._ruled:
             for path, inner in _reached(value, ruled.steps, ()):
-                if path in wrong:
+                if path in error:
                     continue
                 for breach in broken(ruled.rules, inner):
-                    told = f"breaks a rule of Karpenter's: {breach.message}"
-                    told = f"is {_shown(inner)}, which {told}" if isinstance(inner, str | int | float) else told
-                    yield Violation(path + breach.item, RULE, told)
-                    wrong.update(path[:length] for length in range(len(path) + 1))
+                    text = f"breaks a rule of Karpenter's: {breach.message}"
+                    text = f"is {_shown(inner)}, which {text}" if isinstance(inner, str | int | float) else text
+                    yield Violation(path + breach.item, RULE, text)
+                    error.update(path[:length] for length in range(len(path) + 1))
 
 
 def _reached(value: Any, steps: tuple[str | _Each, ...], path: Path) -> Iterator[tuple[Path, Any]]:
@@ -131,9 +131,9 @@ def filled(schema: Schema, value: Any) -> Any:
     return whole
 
 
-def _told(errors: Iterable["ValidationError"]) -> Iterator[Violation]:
+def _violations(errors: Iterable["ValidationError"]) -> Iterator[Violation]:
     """The errors of the validator in our words, each once."""
-    told = set[Violation]()
+    violations = set[Violation]()
     mistyped = set[Path]()
     for error in errors:
         path = tuple(error.absolute_path)
@@ -142,8 +142,8 @@ def _told(errors: Iterable["ValidationError"]) -> Iterator[Violation]:
         elif error.instance is None or path in mistyped:
             continue  # the type comes first: nothing else is worth saying, and a null that is allowed is allowed
         for violation in _words_of(error, path):
-            if violation not in told:
-                told.add(violation)
+            if violation not in violations:
+                violations.add(violation)
                 yield violation
 
 
@@ -152,7 +152,7 @@ def _words_of(error: "ValidationError", path: Path) -> Iterator[Violation]:
     value, wanted, schema = given
     match error.validator:
         case "type":
-            yield _wrong_type(path, value, wanted)
+            yield _type_violation(path, value, wanted)
         case "enum":
             known = [str(each) for each in wanted]
             hint = did_you_mean(value, known) if isinstance(value, str) else ""
@@ -170,7 +170,7 @@ def _words_of(error: "ValidationError", path: Path) -> Iterator[Violation]:
             yield Violation(path, SCHEMA, _SENTENCES[str(keyword)](value, wanted, schema))
 
 
-def _wrong_type(path: Path, value: Any, types: list[str]) -> Violation:
+def _type_violation(path: Path, value: Any, types: list[str]) -> Violation:
     if value is None:
         return Violation(path, SCHEMA, "is null", "leave the field out, or give it a value")
     wanted = " or ".join(_TYPES[each] for each in types if each != "null")

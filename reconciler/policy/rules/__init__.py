@@ -12,7 +12,7 @@ from reconciler.policy.rules.conflicts import (
     room_for_the_largest_size,
     thresholds_below_targets,
 )
-from reconciler.policy.rules.context import Wish
+from reconciler.policy.rules.context import RuleContext
 from reconciler.policy.rules.delays import scale_down_delays_are_kept
 from reconciler.policy.rules.hardware import (
     drained_pools_have_more_than_one_gpu,
@@ -23,7 +23,7 @@ from reconciler.policy.rules.hardware import (
 from reconciler.policy.rules.references import references_lead_somewhere
 from reconciler.policy.rules.weights import pools_without_taints_have_no_weight, ranks_fit_into_weights
 
-CROSS_RULES: tuple[Callable[[Wish], Iterable[Problem]], ...] = (
+CROSS_RULES: tuple[Callable[[RuleContext], Iterable[Problem]], ...] = (
     references_lead_somewhere,
     one_provisioner_a_pool,
     one_order_for_the_same_pods,

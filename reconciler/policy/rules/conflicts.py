@@ -10,7 +10,7 @@ from reconciler.model.policy.gpu_pool import GpuPool
 from reconciler.model.policy.node_provisioner import NodeProvisioner
 from reconciler.model.policy.pressure_policy import PressurePolicy
 from reconciler.model.problem import Problem
-from reconciler.policy.rules.context import Wish
+from reconciler.policy.rules.context import RuleContext
 
 Policy = TypeVar("Policy", NodeProvisioner, DrainPolicy, PressurePolicy)
 Named = TypeVar("Named", DrainPolicy, PressurePolicy)
@@ -21,49 +21,49 @@ def active(policies: Sequence[Declared[Policy]]) -> list[Declared[Policy]]:
     return [each for each in policies if not each.spec.suspend]
 
 
-def one_provisioner_a_pool(wish: Wish) -> Iterator[Problem]:
+def one_provisioner_a_pool(wish: RuleContext) -> Iterator[Problem]:
     """Two would scale the pool to two sizes."""
     first: dict[str, Declared[NodeProvisioner]] = {}
     for each in active(wish.desired.provisioners):
         other = first.setdefault(each.spec.pool_name, each)
         if other is not each:
-            told = f"the pool {each.spec.pool_name} is scaled by NodeProvisioner/{other.name} already"
+            text = f"the pool {each.spec.pool_name} is scaled by NodeProvisioner/{other.name} already"
             remedy = f"see {wish.place(other)}; one pool has one provisioner"
-            yield wish.problem(each, "spec.poolName", ("RC302", told, remedy))
+            yield wish.problem(each, "spec.poolName", ("RC302", text, remedy))
 
 
-def one_order_for_the_same_pods(wish: Wish) -> Iterator[Problem]:
+def one_order_for_the_same_pods(wish: RuleContext) -> Iterator[Problem]:
     """Of two pools whose nodes are alike to a pod, it must be plain which one is asked first."""
     first: dict[object, Declared[NodeProvisioner]] = {}
     for each in active(wish.desired.provisioners):
         pool = wish.desired.pool(each.spec.pool_name)
         if pool is None:
             continue
-        other = first.setdefault((each.spec.order, _seen_by_pods(pool.spec)), each)
+        other = first.setdefault((each.spec.order, _visible_to_pods(pool.spec)), each)
         if other is not each and other.spec.pool_name != each.spec.pool_name:
-            told = f"the same pods fit the pool of NodeProvisioner/{other.name}, which has order {each.spec.order} too"
+            text = f"the same pods fit the pool of NodeProvisioner/{other.name}, which has order {each.spec.order} too"
             remedy = f"see {wish.place(other)}; give one of them another order"
-            yield wish.problem(each, "spec.order", ("RC303", told, remedy))
+            yield wish.problem(each, "spec.order", ("RC303", text, remedy))
 
 
-def _seen_by_pods(pool: GpuPool) -> object:
+def _visible_to_pods(pool: GpuPool) -> object:
     """What of a pool a pod's affinity, tolerations and requests can tell apart."""
     taints = sorted((taint.key, taint.value, taint.effect) for taint in pool.taints)
     demands = sorted((each.key, each.operator, tuple(sorted(each.values))) for each in pool.requirements)
     return pool.devices.model, pool.devices.count, tuple(taints), tuple(demands), tuple(sorted(pool.labels.items()))
 
 
-def one_drain_policy_a_pool(wish: Wish) -> Iterator[Problem]:
+def one_drain_policy_a_pool(wish: RuleContext) -> Iterator[Problem]:
     """Two would count the same nodes against two limits."""
     yield from _one_a_pool(wish, wish.desired.drains, "RC308", "drained")
 
 
-def one_pressure_policy_a_pool(wish: Wish) -> Iterator[Problem]:
+def one_pressure_policy_a_pool(wish: RuleContext) -> Iterator[Problem]:
     """Two would give the same node two watermarks."""
     yield from _one_a_pool(wish, wish.desired.pressures, "RC309", "watched for pressure")
 
 
-def _one_a_pool(wish: Wish, policies: Sequence[Declared[Named]], code: str, done: str) -> Iterator[Problem]:
+def _one_a_pool(wish: RuleContext, policies: Sequence[Declared[Named]], code: str, done: str) -> Iterator[Problem]:
     claimed: dict[str, Declared[Named]] = {}
     for each in active(policies):
         doubly: dict[str, list[str]] = defaultdict(list)
@@ -73,9 +73,9 @@ def _one_a_pool(wish: Wish, policies: Sequence[Declared[Named]], code: str, done
                 doubly[other.name].append(pool.name)
         for name, pools in sorted(doubly.items()):
             other = claimed[pools[0]]
-            told = f"{_named(pools)} {done} by {each.kind}/{name} already"
+            text = f"{_named(pools)} {done} by {each.kind}/{name} already"
             remedy = f"see {wish.place(other, 'spec.poolNames')}; name each pool in one of them only"
-            yield wish.problem(each, "spec.poolNames", (code, told, remedy))
+            yield wish.problem(each, "spec.poolNames", (code, text, remedy))
 
 
 def _named(pools: Sequence[str]) -> str:
@@ -83,7 +83,7 @@ def _named(pools: Sequence[str]) -> str:
     return f"the pool {shown} is" if len(pools) == 1 else f"the pools {shown} are"
 
 
-def thresholds_below_targets(wish: Wish) -> Iterator[Problem]:
+def thresholds_below_targets(wish: RuleContext) -> Iterator[Problem]:
     """A node that drain may empty must be one that scaling would not keep for its use."""
     targets = {each.spec.pool_name: each for each in active(wish.desired.provisioners)}
     for drain in active(wish.desired.drains):
@@ -94,16 +94,16 @@ def thresholds_below_targets(wish: Wish) -> Iterator[Problem]:
                 continue
             target = provisioner.spec.min_gpu_utilization_percent
             if threshold >= target:
-                told = (
+                text = (
                     f"utilizationThresholdPercent {threshold} must stay below minGPUUtilizationPercent {target} "
                     f"of NodeProvisioner/{provisioner.name}"
                 )
                 remedy = f"see {wish.place(provisioner, 'spec.minGPUUtilizationPercent')}"
                 remedy += f"; write at most {target - 1}" if target > 0 else "; nothing is ever below that"
-                yield wish.problem(drain, "spec.utilizationThresholdPercent", ("RC304", told, remedy))
+                yield wish.problem(drain, "spec.utilizationThresholdPercent", ("RC304", text, remedy))
 
 
-def room_for_the_largest_size(wish: Wish) -> Iterator[Problem]:
+def room_for_the_largest_size(wish: RuleContext) -> Iterator[Problem]:
     """What a provisioner may grow to must fit into its pool's limits."""
     for each in active(wish.desired.provisioners):
         pool = wish.desired.pool(each.spec.pool_name)
@@ -115,6 +115,6 @@ def room_for_the_largest_size(wish: Wish) -> Iterator[Problem]:
             needed = each.spec.max_size * per_node
             if limit is not None and limit.milli < needed * 1000:
                 size = f"maxSize {each.spec.max_size}" + (f" of {gpus} GPUs each" if resource != "nodes" else "")
-                told = f"{size} needs {needed} {resource}, and the limits of GpuPool/{pool.name} allow {limit}"
+                text = f"{size} needs {needed} {resource}, and the limits of GpuPool/{pool.name} allow {limit}"
                 remedy = f"see {wish.place(pool, f'spec.limits.{resource}')}; lower maxSize, or raise the limit"
-                yield wish.problem(each, "spec.maxSize", ("RC305", told, remedy))
+                yield wish.problem(each, "spec.maxSize", ("RC305", text, remedy))

@@ -8,7 +8,7 @@ from reconciler.model.problem import Problem
 from reconciler.policy.tree import Mark, problem
 
 
-class Wish(msgspec.Struct, frozen=True):
+class RuleContext(msgspec.Struct, frozen=True):
     """One environment's objects."""
 
     desired: Desired
@@ -17,16 +17,16 @@ class Wish(msgspec.Struct, frozen=True):
     by_field: bool = False  # people find a value by its field, and not by its line
     is_whole: bool = True  # False: a document could not be read, so that an object may be in it
 
-    def problem(self, about: Declared[object], path: str, told: tuple[str, str, str]) -> Problem:
-        """A problem with a value of an object; `told` is code, sentence and remedy."""
+    def problem(self, about: Declared[object], path: str, texts: tuple[str, str, str]) -> Problem:
+        """A problem with a value of an object; `texts` is code, sentence and remedy."""
         marks = self.marks[about.kind, about.name]
         while path and path not in marks:
             path = path[: max(path.rfind("."), path.rfind("["), 0)]
-        return problem(marks[path], *told)
+        return problem(marks[path], *texts)
 
-    def warning(self, about: Declared[object], path: str, told: tuple[str, str, str]) -> Problem:
+    def warning(self, about: Declared[object], path: str, texts: tuple[str, str, str]) -> Problem:
         """A problem that keeps nobody from using the policies."""
-        return msgspec.structs.replace(self.problem(about, path, told), severity="warning")
+        return msgspec.structs.replace(self.problem(about, path, texts), severity="warning")
 
     def pools_named(self, names: list[str]) -> list[Declared[GpuPool]]:
         """The pools that a policy names; all of them for a star."""

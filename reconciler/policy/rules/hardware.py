@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from reconciler.model.problem import Problem
-from reconciler.policy.rules.context import Wish
+from reconciler.policy.rules.context import RuleContext
 
 # Model, GPUs of one node, and the instance types that have them.
 _GPU_TYPES = (
@@ -56,7 +56,7 @@ def gpus_of(instance_type: str) -> tuple[str, int] | None:
     return ("", 0) if _NO_GPU.fullmatch(instance_type) else KNOWN.get(instance_type)
 
 
-def instance_types_carry_the_gpus(wish: Wish) -> Iterator[Problem]:
+def instance_types_carry_the_gpus(wish: RuleContext) -> Iterator[Problem]:
     """Each instance type of a pool that is known has the GPUs that the pool promises."""
     for pool in wish.desired.pools:
         wanted = pool.spec.devices
@@ -66,50 +66,50 @@ def instance_types_carry_the_gpus(wish: Wish) -> Iterator[Problem]:
                 continue
             model, count = known
             has = f"has {count} {model}" if count else "has no GPU"
-            told = f"{each.name} {has}, and the pool promises {wanted.count} {wanted.model}"
+            text = f"{each.name} {has}, and the pool promises {wanted.count} {wanted.model}"
             remedy = "name another instance type, or correct devices"
-            yield wish.problem(pool, f"spec.instanceTypes[{number}].name", ("RC307", told, remedy))
+            yield wish.problem(pool, f"spec.instanceTypes[{number}].name", ("RC307", text, remedy))
 
 
-def instance_types_are_spelled_right(wish: Wish) -> Iterator[Problem]:
+def instance_types_are_spelled_right(wish: RuleContext) -> Iterator[Problem]:
     """A name that is almost a known one is probably misspelled: Karpenter would never find such a machine."""
     for pool in wish.desired.pools:
         for number, each in enumerate(pool.spec.instance_types):
             if gpus_of(each.name) is not None:
                 continue
             if close := difflib.get_close_matches(each.name, KNOWN, n=1, cutoff=_LIKELY_TYPO):
-                told = f'"{each.name}" is no known instance type; did you mean "{close[0]}"?'
+                text = f'"{each.name}" is no known instance type; did you mean "{close[0]}"?'
                 remedy = f"write {close[0]}, or leave it if the cloud offers {each.name}"
-                yield wish.warning(pool, f"spec.instanceTypes[{number}].name", ("RC312", told, remedy))
+                yield wish.warning(pool, f"spec.instanceTypes[{number}].name", ("RC312", text, remedy))
 
 
-def instance_types_say_what_they_have(wish: Wish) -> Iterator[Problem]:
+def instance_types_say_what_they_have(wish: RuleContext) -> Iterator[Problem]:
     """While no node of a type is alive, only its declared capacity says which pods fit on one."""
     for pool in wish.desired.pools:
         for number, each in enumerate(pool.spec.instance_types):
             missing = [name for name in ("cpu", "memory") if name not in each.capacity]
             if missing and not pool.spec.suspend:
-                told = (
+                text = (
                     f"the capacity of {each.name} does not say its {' and '.join(missing)}: while no node of this type "
                     "runs, any request is taken to fit on one"
                 )
                 remedy = "add capacity: {cpu: ..., memory: ..., pods: ...}, as the cloud documents the type"
-                yield wish.warning(pool, f"spec.instanceTypes[{number}]", ("RC313", told, remedy))
+                yield wish.warning(pool, f"spec.instanceTypes[{number}]", ("RC313", text, remedy))
 
 
-def drained_pools_have_more_than_one_gpu(wish: Wish) -> Iterator[Problem]:
+def drained_pools_have_more_than_one_gpu(wish: RuleContext) -> Iterator[Problem]:
     """A node of one GPU is empty or full, so that a threshold on its GPUs never selects a node with a GPU pod."""
     for drain in wish.desired.drains:
         if drain.spec.suspend or drain.spec.utilization_threshold_percent >= 100:
             continue
         for pool in wish.pools_named(drain.spec.pool_names):
             if pool.spec.devices.count == 1:
-                told = (
+                text = (
                     f"nodes of GpuPool/{pool.name} have one GPU, which is in use or is not: at "
                     f"{drain.spec.utilization_threshold_percent} % no node with a GPU pod is ever drained"
                 )
                 remedy = "leave the pool out; empty nodes go by its NodeProvisioner or by this policy all the same"
-                yield wish.warning(drain, "spec.poolNames", ("RC314", told, remedy))
+                yield wish.warning(drain, "spec.poolNames", ("RC314", text, remedy))
 
 
 def _same_model(wanted: str, known: str) -> bool:

@@ -6,11 +6,11 @@ import msgspec
 
 from reconciler.model.desired import Declared
 from reconciler.model.problem import Problem
-from reconciler.policy.rules.context import Wish
+from reconciler.policy.rules.context import RuleContext
 from reconciler.policy.words import meant
 
 
-def references_lead_somewhere(wish: Wish) -> Iterator[Problem]:
+def references_lead_somewhere(wish: RuleContext) -> Iterator[Problem]:
     """Every pool that a policy names is declared."""
     desired = wish.desired
     named: list[tuple[Declared[object], list[str]]]
@@ -24,11 +24,11 @@ def references_lead_somewhere(wish: Wish) -> Iterator[Problem]:
             yield from _pool(wish, policy, f"spec.poolNames[{number}]", name)
 
 
-def _pool(wish: Wish, about: Declared[object], path: str, name: str) -> Iterator[Problem]:
+def _pool(wish: RuleContext, about: Declared[object], path: str, name: str) -> Iterator[Problem]:
     if (name == "*" and path != "spec.poolName") or ("GpuPool", name) in wish.written or not wish.is_whole:
         return
     known = [each for kind, each in wish.written if kind == "GpuPool"]
     close = meant(name, known)
-    told = f'{path}: there is no GpuPool "{name}"' + (f'; did you mean "{close}"?' if close else "")
-    found = wish.problem(about, path, ("RC301", told, "" if close else "declare it, or name another"))
-    yield msgspec.structs.replace(found, field=path)
+    text = f'{path}: there is no GpuPool "{name}"' + (f'; did you mean "{close}"?' if close else "")
+    problem = wish.problem(about, path, ("RC301", text, "" if close else "declare it, or name another"))
+    yield msgspec.structs.replace(problem, field=path)

@@ -75,29 +75,29 @@ def resource_problems(spec: msgspec.Struct) -> Iterator[ResourceProblem]:
     """Of all resources that an object names."""
     match spec:
         case GpuPool():
-            yield from wrong_names("spec.limits", spec.limits, (*OF_NODES, NODES))
-            yield from wrong_amounts("spec.limits", spec.limits)  # 0 is meant: nothing more is bought
-            yield from wrong_amounts("spec.devices", {"memory": spec.devices.memory}, may_be_none=False)
+            yield from unknown_names("spec.limits", spec.limits, (*OF_NODES, NODES))
+            yield from invalid_amounts("spec.limits", spec.limits)  # 0 is meant: nothing more is bought
+            yield from invalid_amounts("spec.devices", {"memory": spec.devices.memory}, may_be_none=False)
             for number, each in enumerate(spec.instance_types):
                 path = f"spec.instanceTypes[{number}].capacity"
-                yield from wrong_names(path, each.capacity, OF_NODES)
-                yield from wrong_amounts(path, each.capacity, may_be_none=False)
+                yield from unknown_names(path, each.capacity, OF_NODES)
+                yield from invalid_amounts(path, each.capacity, may_be_none=False)
         case DrainPolicy():
-            yield from wrong_names("spec.clusterMin", spec.cluster_min, OF_NODES)
-            yield from wrong_amounts("spec.clusterMin", spec.cluster_min)
+            yield from unknown_names("spec.clusterMin", spec.cluster_min, OF_NODES)
+            yield from invalid_amounts("spec.clusterMin", spec.cluster_min)
         case PressurePolicy():
-            yield from wrong_names("spec.resources", spec.resources, OF_NODES)
-            yield from wrong_names("spec.computeUnit", spec.compute_unit, OF_NODES)
+            yield from unknown_names("spec.resources", spec.resources, OF_NODES)
+            yield from unknown_names("spec.computeUnit", spec.compute_unit, OF_NODES)
             for name, bounds in spec.resources.items():
                 yield from _in_bytes(f"spec.resources.{name}.system", name, bounds.system, may_be_none=True)
             for name, amount in spec.compute_unit.items():
                 yield from _in_bytes(f"spec.computeUnit.{name}", name, amount, may_be_none=False)
             yield from _in_bytes("spec.memSlotSize", "memory", spec.mem_slot_size, may_be_none=False)
         case GpuClaim() if spec.devices.memory is not None:
-            yield from wrong_amounts("spec.devices", {"memory": spec.devices.memory})
+            yield from invalid_amounts("spec.devices", {"memory": spec.devices.memory})
 
 
-def wrong_names(path: str, resources: Iterable[str], known: tuple[str, ...]) -> Iterator[ResourceProblem]:
+def unknown_names(path: str, resources: Iterable[str], known: tuple[str, ...]) -> Iterator[ResourceProblem]:
     """`known`: the names without a domain that stand for something there."""
     for name in resources:
         if name in known or name in _EXTENDED or _NAMED_SO.fullmatch(name):
@@ -106,20 +106,20 @@ def wrong_names(path: str, resources: Iterable[str], known: tuple[str, ...]) -> 
         meant = f'; did you mean "{close}"?' if close else ""
         if _WITH_DOMAIN.fullmatch(name):
             if close:
-                told = f'"{name}" is no resource that is known{meant}'
+                text = f'"{name}" is no resource that is known{meant}'
                 remedy = f"write {close}, or leave it if nodes advertise {name}"
-                yield ResourceProblem(f"{path}.{name}", "RC319", told, remedy, "warning")
+                yield ResourceProblem(f"{path}.{name}", "RC319", text, remedy, "warning")
             continue
-        told = f'no node has a resource "{name}"{meant}'
+        text = f'no node has a resource "{name}"{meant}'
         remedy = f"write {close}" if close else f"write {', '.join(known)}, or a name with a domain as nvidia.com/gpu"
-        yield ResourceProblem(f"{path}.{name}", "RC318", told, remedy)
+        yield ResourceProblem(f"{path}.{name}", "RC318", text, remedy)
 
 
 def _meant(name: str, known: tuple[str, ...]) -> str:
     """The resource that was probably meant; nothing where nobody can tell."""
     plain = name.casefold()
-    if (found := _MEANT.get(plain)) is not None and (found in known or "/" in found):
-        return found
+    if (result := _MEANT.get(plain)) is not None and (result in known or "/" in result):
+        return result
     if "/" not in name:
         return next(iter(difflib.get_close_matches(plain, known, 1, _CLOSE)), "")
     domain, _, rest = plain.partition("/")
@@ -127,7 +127,7 @@ def _meant(name: str, known: tuple[str, ...]) -> str:
     return next(iter(without_top or difflib.get_close_matches(plain, sorted(_EXTENDED), 1, _CLOSE_WITH_DOMAIN)), "")
 
 
-def wrong_amounts(
+def invalid_amounts(
     path: str, resources: Mapping[str, Quantity], *, may_be_none: bool = True
 ) -> Iterator[ResourceProblem]:
     """`may_be_none`: whether 0 says something there."""
@@ -135,20 +135,20 @@ def wrong_amounts(
         where = f"{path}.{name}"
         yield from _in_bytes(where, name, amount, may_be_none=may_be_none)
         if name in _COUNTED and amount.binary and amount.milli:
-            told = f"{where}: {amount} is no number of {name}: Ki, Mi and Gi are for bytes"
-            yield ResourceProblem(where, "RC208", told, f"write {_number(amount)}", names_path=True)
+            text = f"{where}: {amount} is no number of {name}: Ki, Mi and Gi are for bytes"
+            yield ResourceProblem(where, "RC208", text, f"write {_number(amount)}", names_path=True)
         elif name in _WHOLE and amount.milli % 1000:
-            told = f"{where}: {amount} is no whole number of {name}"
-            yield ResourceProblem(where, "RC208", told, "write a whole number", names_path=True)
+            text = f"{where}: {amount} is no whole number of {name}"
+            yield ResourceProblem(where, "RC208", text, "write a whole number", names_path=True)
 
 
 def _in_bytes(path: str, resource: str, amount: Quantity, *, may_be_none: bool) -> Iterator[ResourceProblem]:
     is_none = not amount.milli
     if resource not in _IN_BYTES or amount.milli >= _LEAST_BYTES * 1000 or (is_none and may_be_none):
         return
-    told = f"{path}: {amount} is {_bytes(amount)}, which cannot be meant"
+    text = f"{path}: {amount} is {_bytes(amount)}, which cannot be meant"
     remedy = "write how much there is" if is_none else f"write {_number(amount)}Gi, or {_number(amount)}Mi"
-    yield ResourceProblem(path, "RC208", told, remedy, names_path=True)
+    yield ResourceProblem(path, "RC208", text, remedy, names_path=True)
 
 
 def _number(amount: Quantity) -> str:

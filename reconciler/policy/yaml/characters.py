@@ -23,13 +23,13 @@ _NAMES = {"\r": "carriage return", "\x0b": "vertical tab", "\x0c": "form feed", 
 
 def hidden(file: str, text: str) -> Problem | None:
     """The first such character of a text; one is enough to refuse the file."""
-    found = _HIDING.search(text)
-    if found is None:
+    match = _HIDING.search(text)
+    if match is None:
         return None
-    before = text[: found.start()]
-    line, column = before.count("\n") + 1, found.start() - (before.rfind("\n") + 1) + 1
-    character = found.group()
+    before = text[: match.start()]
+    line, column = before.count("\n") + 1, match.start() - (before.rfind("\n") + 1) + 1
+    character = match.group()
     called = _NAMES.get(character) or name(character, "control character").lower()
-    told = f"the character U+{ord(character):04X} ({called}) is not allowed: it can hide text from a reviewer"
+    sentence = f"the character U+{ord(character):04X} ({called}) is not allowed: it can hide text from a reviewer"
     remedy = "remove it; a value may write it as an escape in double quotes, and lines end in LF or CR LF"
-    return Problem(file, line, column, CODE, told, remedy)
+    return Problem(file, line, column, CODE, sentence, remedy)

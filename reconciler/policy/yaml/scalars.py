@@ -14,8 +14,8 @@ _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)$")
 _DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]+$")
 # pattern of a whole word, what is wrong with it; first match wins
 _AMBIGUOUS = tuple(
-    (re.compile(pattern + "$", re.IGNORECASE), told)
-    for pattern, told in (
+    (re.compile(pattern + "$", re.IGNORECASE), text)
+    for pattern, text in (
         (r"[-+]?\.(inf|nan)", "is no number that could be meant"),
         (r"[-+]?0[0-9_]+", "is an octal number to some readers of YAML"),
         (r"[-+]?0[xob][0-9a-f_]+", "is a number to some readers of YAML and a text to others"),
@@ -58,12 +58,12 @@ def resolve(text: str) -> str | int | float | bool | None:
 def _refuse(text: str) -> None:
     if text.lower() in _OTHER_TRUTHS:
         truth = _OTHER_TRUTHS[text.lower()]
-        told = f'"{text}" is {truth} to some readers of YAML and a text to others'
-        raise Ambiguous("RC009", told, f'write {truth}, or "{text}" in quotes')
+        sentence = f'"{text}" is {truth} to some readers of YAML and a text to others'
+        raise Ambiguous("RC009", sentence, f'write {truth}, or "{text}" in quotes')
     if text.lower() == "null":
         raise Ambiguous("RC009", f'"{text}" is nothing to some readers of YAML', f'write null, or "{text}" in quotes')
     if len(text) > 64 or text[0] not in "+-.0123456789=":
         return
-    for pattern, told in _AMBIGUOUS:
+    for pattern, sentence in _AMBIGUOUS:
         if pattern.match(text):
-            raise Ambiguous("RC009", f'"{text}" {told}', f'write "{text}" in quotes, or a plain number')
+            raise Ambiguous("RC009", f'"{text}" {sentence}', f'write "{text}" in quotes, or a plain number')

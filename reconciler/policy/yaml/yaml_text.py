@@ -12,7 +12,7 @@ import yaml
 
 from reconciler.model.problem import Problem
 from reconciler.policy.limits import MOST_PROBLEMS
-from reconciler.policy.tree import Entry, Mapping, Mark, Node, Scalar, Sequence, problem
+from reconciler.policy.tree import MapEntry, Mapping, Mark, Node, Scalar, Sequence, problem
 from reconciler.policy.yaml.characters import hidden
 from reconciler.policy.yaml.scalars import Ambiguous, resolve
 
@@ -39,7 +39,7 @@ class _Open(msgspec.Struct):
     is_map: bool
     anchor: str | None
     items: list[Node]
-    entries: dict[str, Entry]
+    entries: dict[str, MapEntry]
     size: int = 1
     key: Scalar | None = None
     skipped: bool = False  # the value that comes belongs to a key that was refused
@@ -48,17 +48,17 @@ class _Open(msgspec.Struct):
 def read(file: str, content: bytes) -> tuple[list[Node], list[Problem]]:
     """The documents of one file, and what is wrong with them. Empty documents are left out."""
     if len(content) > MAX_BYTES:
-        told = f"the file has {len(content):,} bytes, more than {MAX_BYTES:,}"
-        return [], [Problem(file, 0, 0, "RC003", told, "split it")]
+        sentence = f"the file has {len(content):,} bytes, more than {MAX_BYTES:,}"
+        return [], [Problem(file, 0, 0, "RC003", sentence, "split it")]
     try:
         text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as wrong:
-        line = content[: wrong.start].count(b"\n") + 1
-        told = f"byte {wrong.start + 1} of the file is not UTF-8"
-        return [], [Problem(file, line, 1, "RC001", told, "save the file as UTF-8")]
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        sentence = f"byte {error.start + 1} of the file is not UTF-8"
+        return [], [Problem(file, line, 1, "RC001", sentence, "save the file as UTF-8")]
     if found := hidden(file, text):
         return [], [found]
-    reader = _Reader(file)
+    reader = _YamlReader(file)
     try:
         documents = list(reader.documents(text))
     except _Refused as refused:
@@ -66,7 +66,7 @@ def read(file: str, content: bytes) -> tuple[list[Node], list[Problem]]:
     return documents, reader.problems
 
 
-class _Reader:
+class _YamlReader:
     """Owner of what is known of one file while it is read."""
 
     def __init__(self, file: str) -> None:
@@ -100,17 +100,17 @@ class _Reader:
     def _events(self, text: str) -> Iterator[yaml.Event]:
         try:
             yield from yaml.parse(text, Loader=_LOADER)
-        except yaml.reader.ReaderError as wrong:
-            line = text[: wrong.position].count("\n") + 1
-            told = f"the character {wrong.character!r} is not allowed"
-            raise _Refused(Problem(self.file, line, 1, "RC001", told, "remove it")) from None
-        except yaml.MarkedYAMLError as wrong:
-            at = wrong.problem_mark or wrong.context_mark
-            told = ", ".join(part for part in (wrong.context, wrong.problem) if part)
+        except yaml.reader.ReaderError as error:
+            line = text[: error.position].count("\n") + 1
+            sentence = f"the character {error.character!r} is not allowed"
+            raise _Refused(Problem(self.file, line, 1, "RC001", sentence, "remove it")) from None
+        except yaml.MarkedYAMLError as error:
+            at = error.problem_mark or error.context_mark
+            sentence = ", ".join(part for part in (error.context, error.problem) if part)
             line, column = (at.line + 1, at.column + 1) if at else (0, 0)
             # A star that is not in quotes is taken for an alias: poolNames: [*], or schedule: * 7 * * 1-5.
-            remedy = 'write "*" in quotes' if wrong.context == "while scanning an alias" else ""
-            raise _Refused(Problem(self.file, line, column, "RC001", f"this is not YAML: {told}", remedy)) from None
+            remedy = 'write "*" in quotes' if error.context == "while scanning an alias" else ""
+            raise _Refused(Problem(self.file, line, column, "RC001", f"this is not YAML: {sentence}", remedy)) from None
 
     def _mark(self, event: yaml.Event, width: int = 1) -> Mark:
         at = event.start_mark
@@ -154,8 +154,8 @@ class _Reader:
             raise _Refused(problem(at, "RC005", f'there is no anchor "{name}" above', "write the value out"))
         known = self._anchors[name]
         if known is None:
-            told = f'the alias "{name}" stands inside of what it names'
-            raise _Refused(problem(at, "RC005", told, "write the value out"))
+            text = f'the alias "{name}" stands inside of what it names'
+            raise _Refused(problem(at, "RC005", text, "write the value out"))
         self._add(*known, at)
 
     def _remember(self, anchor: str | None, node: Node, size: int) -> None:
@@ -166,8 +166,8 @@ class _Reader:
         """Puts a finished node where it belongs. `size` is what it would be written out."""
         self._nodes += size if at else 1
         if self._nodes > MAX_NODES:
-            told = f"written out, the file has more than {MAX_NODES:,} values"
-            raise _Refused(problem(at or node.at, "RC005", told, "write the value out, or split the file"))
+            text = f"written out, the file has more than {MAX_NODES:,} values"
+            raise _Refused(problem(at or node.at, "RC005", text, "write the value out, or split the file"))
         if not self._open:
             self._done = node
             return
@@ -179,18 +179,18 @@ class _Reader:
             self._key(parent, node)
         else:
             if parent.key is not None:
-                parent.entries[parent.key.text] = Entry(parent.key, node)
+                parent.entries[parent.key.text] = MapEntry(parent.key, node)
             parent.key, parent.skipped = None, False
 
     def _key(self, parent: _Open, node: Node) -> None:
-        found = self._wrong_key(parent, node)
+        found = self._key_problem(parent, node)
         if found:
             self.problems.append(found)
             parent.skipped = True
         elif isinstance(node, Scalar):
             parent.key = node
 
-    def _wrong_key(self, parent: _Open, node: Node) -> Problem | None:
+    def _key_problem(self, parent: _Open, node: Node) -> Problem | None:
         if not isinstance(node, Scalar):
             return problem(node.at, "RC007", "a key must be a text", "write a name")
         if node.text == "<<":
@@ -206,7 +206,7 @@ class _Reader:
 
     def _refuse_tag(self, tag: str | None, at: Mark) -> bool:
         if tag is not None and tag != "!":
-            told = f"the tag {tag.replace('tag:yaml.org,2002:', '!!')} is not allowed: policies are plain data"
-            self.problems.append(problem(at, "RC008", told, "take it out"))
+            text = f"the tag {tag.replace('tag:yaml.org,2002:', '!!')} is not allowed: policies are plain data"
+            self.problems.append(problem(at, "RC008", text, "take it out"))
             return True
         return False

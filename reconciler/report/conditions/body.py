@@ -15,12 +15,12 @@ MOST_PROBLEMS = 100
 Body = dict[str, Any]
 
 
-def body_of(standing: ObjectCondition, generation: int, live: Mapping[str, Any], now: Instant) -> Body:
+def body_of(condition: ObjectCondition, generation: int, live: Mapping[str, Any], now: Instant) -> Body:
     """`live` is the status as it is: a condition that does not turn keeps its time."""
     observed = {"observedGeneration": generation} if generation else {}
     turned = {each.get("type"): each for each in live.get("conditions") or ()}
     conditions = []
-    for each in conditions_of(standing):
+    for each in conditions_of(condition):
         before = turned.get(each.kind, {})
         status = "True" if each.holds else "False"
         # Kubernetes counts in seconds here.
@@ -35,8 +35,8 @@ def body_of(standing: ObjectCondition, generation: int, live: Mapping[str, Any],
                 "message": message_of(each.why)[:LONGEST],
             }
         )
-    problems = [problem_line(each)[:LONGEST] for each in standing.problems[:MOST_PROBLEMS]]
-    size = _size_of(standing.size) if standing.size is not None else {}
+    problems = [problem_line(each)[:LONGEST] for each in condition.problems[:MOST_PROBLEMS]]
+    size = _size_of(condition.size) if condition.size is not None else {}
     return {**observed, "conditions": conditions, "problems": problems, **size}
 
 
@@ -54,9 +54,9 @@ def _size_of(evaluated: SizeEvaluation) -> Body:
 
 def is_same(body: Body, live: Mapping[str, Any]) -> bool:
     """Whether it says so already; conditions of other writers are theirs."""
-    told = {each.get("type"): each for each in live.get("conditions") or ()}
+    wanted = {each.get("type"): each for each in live.get("conditions") or ()}
     return (
-        all(told.get(each["type"]) == each for each in body["conditions"])
+        all(wanted.get(each["type"]) == each for each in body["conditions"])
         and (live.get("problems") or []) == body["problems"]
         and all(live.get(key) == told for key, told in body.items() if key not in {"conditions", "problems"})
         and live.get("observedGeneration") == body.get("observedGeneration")

@@ -29,11 +29,11 @@ LONGEST_DIGEST = 128  # characters
 MOST_BYTES = 800_000  # of 1 MiB that a ConfigMap may hold, with what else stands in it
 
 
-def statuses(inputs: Inputs, plan: Plan | None, told: StatusContext) -> tuple[Decision, ...]:
+def statuses(inputs: Inputs, plan: Plan | None, context: StatusContext) -> tuple[Decision, ...]:
     """One a custom resource that is to be told something new; or one for all policies, where they are not in the
     cluster."""
-    scenery = Scenery(inputs, plan, told)
-    return tuple(_of_objects(scenery)) if told.are_resources else tuple(_of_all(scenery))
+    scenery = Scenery(inputs, plan, context)
+    return tuple(_of_objects(scenery)) if context.are_resources else tuple(_of_all(scenery))
 
 
 def received(observed: Observed, now: Instant) -> tuple[Decision, ...]:
@@ -43,16 +43,16 @@ def received(observed: Observed, now: Instant) -> tuple[Decision, ...]:
     return tuple(
         decision
         for each in _policies(scenery)
-        if _is_new(each) and (decision := _told_to(each, judged_next(scenery, each.kind, each.name), now))
+        if _is_new(each) and (decision := _write_status(each, judged_next(scenery, each.kind, each.name), now))
     )
 
 
 def _of_objects(scenery: Scenery) -> Iterator[Decision]:
     for each in _policies(scenery):
-        standing = standing_in(scenery, each.kind, each.name)
-        if _is_new(each) and not standing.is_reconciling:
-            standing = judged_next(scenery, each.kind, each.name)
-        if decision := _told_to(each, standing, scenery.inputs.now):
+        condition = standing_in(scenery, each.kind, each.name)
+        if _is_new(each) and not condition.is_reconciling:
+            condition = judged_next(scenery, each.kind, each.name)
+        if decision := _write_status(each, condition, scenery.inputs.now):
             yield decision
 
 
@@ -72,16 +72,16 @@ def _digest_of(resource: Unstructured) -> str | None:
     return None if digest is None else digest[:LONGEST_DIGEST]
 
 
-def _told_to(resource: Unstructured, standing: ObjectCondition, now: Instant) -> Decision | None:
+def _write_status(resource: Unstructured, condition: ObjectCondition, now: Instant) -> Decision | None:
     """None where its status says so already."""
     digest, before = _digest_of(resource), _status_of(resource)
-    body = body_of(standing, resource.metadata.generation, before, now)
+    body = body_of(condition, resource.metadata.generation, before, now)
     if digest is not None:
         body["bundle"] = digest
     if is_same(body, before):
         return None
     subject = Ref(resource.kind, "", resource.name, resource.metadata.uid)
-    reason = Reason(StatusTold(subject, message_of(standing.why)))
+    reason = Reason(StatusTold(subject, message_of(condition.why)))
     return Decision(PLANNER, subject, Status(body=_json(body)), reason)
 
 
@@ -91,21 +91,22 @@ def _status_of(resource: Unstructured) -> dict[str, Any]:
 
 def _of_all(scenery: Scenery) -> Iterator[Decision]:
     """The ConfigMap, each policy a line of it."""
-    told, desired = scenery.told, scenery.inputs.desired
-    before = _told_before(told)
+    context, desired = scenery.context, scenery.inputs.desired
+    before = _published_statuses(context)
     lines: dict[str, str] = {"revision": desired.revision, "environment": desired.environment}
-    problems = [placed_line(each)[:LONGEST] for each in told.problems[:MOST_PROBLEMS]]
+    problems = [placed_line(each)[:LONGEST] for each in context.problems[:MOST_PROBLEMS]]
     if problems:
         lines["problems"] = "\n".join(problems)
     standings = [(f"{each.kind}.{each.name}", standing_in(scenery, each.kind, each.name)) for each in desired.declared]
     lines |= _fitting(
-        (key, _json(body_of(standing, 0, before.get(key, {}), scenery.inputs.now)))
-        for key, standing in sorted(standings, key=lambda each: each[1].is_ready)  # what waits for somebody comes first
+        (key, _json(body_of(condition, 0, before.get(key, {}), scenery.inputs.now)))
+        # what waits for somebody comes first
+        for key, condition in sorted(standings, key=lambda each: each[1].is_ready)
     )
-    subject = Ref("ConfigMap", told.namespace, NAME)
-    metadata = {"name": NAME, "namespace": told.namespace}
+    subject = Ref("ConfigMap", context.namespace, NAME)
+    metadata = {"name": NAME, "namespace": context.namespace}
     manifest = _json({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": lines})
-    if manifest != told.before:
+    if manifest != context.before:
         reason = Reason(StatusTold(subject, ProblemCount(len(problems))))
         # It is ours alone: what a person wrote into it says nothing to anybody.
         yield Decision(PLANNER, subject, Apply(manifest=manifest, force=True), reason)
@@ -124,11 +125,11 @@ def _fitting(lines: Iterable[tuple[str, str]]) -> dict[str, str]:
     return found | ({"omitted": f"{left} more policies, for which there is no room here"} if left else {})
 
 
-def _told_before(told: StatusContext) -> dict[str, dict[str, Any]]:
+def _published_statuses(context: StatusContext) -> dict[str, dict[str, Any]]:
     """The statuses in the ConfigMap as it was written last, which is by us."""
-    if not told.before:
+    if not context.before:
         return {}
-    lines: dict[str, str] = msgspec.json.decode(told.before)["data"]
+    lines: dict[str, str] = msgspec.json.decode(context.before)["data"]
     return {key: msgspec.json.decode(line) for key, line in lines.items() if "." in key and line.startswith("{")}
 
 

@@ -20,7 +20,7 @@ from reconciler.report.wording import counted
 Row = tuple[str, str]  # its label, and what it says
 
 
-class About(msgspec.Struct, frozen=True):
+class Explanation(msgspec.Struct, frozen=True):
     """The answer."""
 
     title: str
@@ -47,13 +47,15 @@ def placed(origin: Origin | None) -> str:
     return origin.place + (f" @ {short_revision(origin.revision)}" if origin.revision else "")
 
 
-def told(scene: PlanningResult, decision: Decision) -> str:
+def decision_sentence(scene: PlanningResult, decision: Decision) -> str:
     """What a decision says, as one sentence with the place that it goes back to."""
     place = placed(decision.reason.origin)
-    return f"{would(scene, decision)}{_standing(decision)}{sentence(decision.reason)}" + (f" {place}" if place else "")
+    return f"{would(scene, decision)}{_hold_state(decision)}{sentence(decision.reason)}" + (
+        f" {place}" if place else ""
+    )
 
 
-def _standing(decision: Decision) -> str:
+def _hold_state(decision: Decision) -> str:
     """Of a hold, whether somebody holds it, or it waits by itself."""
     if not isinstance(decision.act, Hold) or is_at_rest(decision):
         return ""

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 from reconciler.model.human_time import clock
 from reconciler.model.plan.drain_eligibility import DrainEligibility
-from reconciler.plan.explain.decisions import Asked, decisions_about
+from reconciler.plan.explain.decisions import ExplainedObject, decisions_about
 from reconciler.plan.files.planning_result import PlanningResult
-from reconciler.report.explain.about import About, Row, UnknownSubject, placed, told
+from reconciler.report.explain.about import Explanation, Row, UnknownSubject, decision_sentence, placed
 from reconciler.report.wording import counted
 
 
-def about_object(scene: PlanningResult, subject: Asked) -> About:
+def about_object(scene: PlanningResult, subject: ExplainedObject) -> Explanation:
     """What the plan decides about it; of a policy, where it was written."""
     decisions = decisions_about(scene, subject)
     policy = _policy(scene, subject)
@@ -19,15 +19,19 @@ def about_object(scene: PlanningResult, subject: Asked) -> About:
     title = decisions[0].subject.title if decisions else policy
     rows = tuple(_rows(scene, subject))
     drains = " ".join(f"It drains {text}." for label, text in rows if label == "drains")
-    outcome = " ".join(told(scene, each) for each in decisions) or drains or "Nothing is decided about it itself."
-    return About(title, _headline(policy, subject), outcome, rows, decisions)
+    outcome = (
+        " ".join(decision_sentence(scene, each) for each in decisions)
+        or drains
+        or "Nothing is decided about it itself."
+    )
+    return Explanation(title, _headline(policy, subject), outcome, rows, decisions)
 
 
-def _headline(policy: str, subject: Asked) -> str:
+def _headline(policy: str, subject: ExplainedObject) -> str:
     return "a policy" if policy else f"an object of kind {subject.kind}"
 
 
-def _policy(scene: PlanningResult, subject: Asked) -> str:
+def _policy(scene: PlanningResult, subject: ExplainedObject) -> str:
     """The title of the policy, as it is written."""
     desired = scene.inputs.desired
     for each in (*desired.drains, *desired.guards, *desired.provisioners, *desired.pools):
@@ -36,7 +40,7 @@ def _policy(scene: PlanningResult, subject: Asked) -> str:
     return ""
 
 
-def _rows(scene: PlanningResult, subject: Asked) -> Iterator[Row]:
+def _rows(scene: PlanningResult, subject: ExplainedObject) -> Iterator[Row]:
     drain = next((each for each in scene.inputs.desired.drains if each.name == subject.name), None)
     if drain is None or subject.kind.lower() != "drainpolicy":
         return

@@ -11,16 +11,16 @@ from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.report.explain.about import Row
 from reconciler.report.sentences import sentence
 
-MOST_TOLD = 10
+MOST_LISTED = 10
 
 
 def keeping_rows(scene: PlanningResult, weighed: DrainEligibility) -> Iterator[Row]:
-    found = blocking_reasons(scene, weighed)
+    reasons = blocking_reasons(scene, weighed)
     if not isinstance(weighed.reason.facts, BeingDrained):
-        found = sorted(found, key=_order)
-    for each in found[:MOST_TOLD]:
+        reasons = sorted(reasons, key=_order)
+    for each in reasons[:MOST_LISTED]:
         yield "kept by", sentence(each)
-    if more := found[MOST_TOLD:]:
+    if more := reasons[MOST_LISTED:]:
         yield "kept by", f"and {len(more)} more"
 
 

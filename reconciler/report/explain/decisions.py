@@ -9,7 +9,7 @@ from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.guards.observing import observation_behind
 from reconciler.plan.holds.classes import is_held
 from reconciler.plan.holds.resting import is_at_rest
-from reconciler.report.explain.about import Row, told
+from reconciler.report.explain.about import Row, decision_sentence
 from reconciler.report.wording import counted
 
 
@@ -23,9 +23,12 @@ def decided_rows(scene: PlanningResult, decisions: Iterable[Decision]) -> Iterat
     for (_, kind, _, _, _), alike in groups.items():
         first = alike[0]
         if len(alike) == 1:
-            yield "decided", told(scene, first)
+            yield "decided", decision_sentence(scene, first)
         else:
-            yield "decided", f"{counted(len(alike), kind)}, such as {first.subject.name}: {told(scene, first)}"
+            yield (
+                "decided",
+                f"{counted(len(alike), kind)}, such as {first.subject.name}: {decision_sentence(scene, first)}",
+            )
 
 
 def tally(scene: PlanningResult, decisions: Iterable[Decision]) -> str:

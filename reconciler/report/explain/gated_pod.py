@@ -14,11 +14,11 @@ from reconciler.plan.capacity.waiting import is_gated
 from reconciler.plan.capacity.words import choice_words
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.smart_pods.lift_gates import REFUSED
-from reconciler.plan.smart_pods.phases import Phase, read
+from reconciler.plan.smart_pods.phases import SmartPodPhase, read
 from reconciler.report.explain.about import Row
 from reconciler.report.wording import counted
 
-_MOST_TOLD = 5
+_MOST_LISTED = 5
 
 
 def waiting_rows(scene: PlanningResult, pod: Pod) -> Iterator[Row]:
@@ -69,7 +69,7 @@ def _choice(each: Requested) -> str:
 
 
 def _stands(each: Requested) -> str:
-    phase = Phase.SCHEDULED if each.pod.node else read(each.pod.metadata.annotations.phase)
+    phase = SmartPodPhase.SCHEDULED if each.pod.node else read(each.pod.metadata.annotations.phase)
     machine = f"NodeClaim/{each.claim.name} is {machine_phase(each.claim)}" if each.claim else "no NodeClaim yet"
     return f"{phase.value}, {machine}"
 
@@ -79,8 +79,8 @@ def _whom(scene: PlanningResult, each: Requested) -> str:
         return f"minSize of pool {each.request.pool}"
     wanted = set(each.request.pods)
     there = sorted(f"Pod/{pod.title}" for pod in scene.inputs.observed.pods if pod.metadata.uid in wanted)
-    more, gone = len(there) - _MOST_TOLD, len(wanted) - len(there)
-    told_of = there[:_MOST_TOLD] + ([f"{more} more"] if more > 0 else [])
+    more, gone = len(there) - _MOST_LISTED, len(wanted) - len(there)
+    told_of = there[:_MOST_LISTED] + ([f"{more} more"] if more > 0 else [])
     return ", ".join(told_of + ([f"{counted(gone, 'pod')} that are gone"] if gone else []))
 
 

@@ -12,8 +12,8 @@ from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.drain_eligibility import DrainEligibility
 from reconciler.plan.drain.codes.eligibility import BeingDrained, ScaledDown
 from reconciler.plan.drain.reasons import PLANNER as DRAIN
-from reconciler.plan.explain.decisions import Asked, decisions_about
-from reconciler.plan.explain.scale_down import Going, going, is_still
+from reconciler.plan.explain.decisions import ExplainedObject, decisions_about
+from reconciler.plan.explain.scale_down import ScaleDownForecast, forecast_scale_down, is_still
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.holds.standstill import PLANNER as TAINTS
@@ -21,8 +21,18 @@ from reconciler.plan.holds.standstill import STOPPED
 from reconciler.plan.nodes.ownership import opt_out, untouchable
 from reconciler.plan.scaling.reasons import PLANNER, MarkedNodeHeld, SurplusEmptyNode
 from reconciler.plan.sums.usage import gpus_in_use
-from reconciler.report.explain.about import About, Row, UnknownSubject, fate_of, placed, told, unread, would, would_be
-from reconciler.report.explain.blocking_pods import MOST_TOLD, keeping_rows
+from reconciler.report.explain.about import (
+    Explanation,
+    Row,
+    UnknownSubject,
+    decision_sentence,
+    fate_of,
+    placed,
+    unread,
+    would,
+    would_be,
+)
+from reconciler.report.explain.blocking_pods import MOST_LISTED, keeping_rows
 from reconciler.report.explain.changes import changes_of
 from reconciler.report.explain.scale_down import kept_words, stop_rows, why_rows
 from reconciler.report.explain.standing_orders import freeze_rows, guard_rows
@@ -34,16 +44,16 @@ _BY_TAINT = frozenset({BeingDrained, ScaledDown})  # true only where a planner g
 OWN: dict[Fate, str] = {"scaled": PLANNER, "drained": DRAIN}  # who takes a node away, where Karpenter does not
 
 
-def about_node(scene: PlanningResult, name: str) -> About:
+def about_node(scene: PlanningResult, name: str) -> Explanation:
     """Everything that is known of the node."""
     node = scene.fleet.node(name)
     if node is None:
         raise UnknownSubject(unread(scene, "nodes") or f"there is no node {name}")
     claim = scene.fleet.claims_on(node.pool).get(name)
-    claimed = (Asked("NodeClaim", claim.name),) if claim is not None else ()
-    decisions = decisions_about(scene, Asked("Node", name), *claimed)
+    claimed = (ExplainedObject("NodeClaim", claim.name),) if claim is not None else ()
+    decisions = decisions_about(scene, ExplainedObject("Node", name), *claimed)
     fates = [own for each in scene.plan.consequences if (own := each.only((name,))) is not None]
-    scaled = going(scene, node)
+    scaled = forecast_scale_down(scene, node)
     # What is true of the taints that the node bears comes before what would be done.
     ordered = sorted(decisions, key=lambda each: each.planner != TAINTS)
     outcome = [_outcome(scene, scaled, each) for each in ordered if not isinstance(each.act, Label)]
@@ -52,7 +62,7 @@ def about_node(scene: PlanningResult, name: str) -> About:
     outcome += [
         would_be(scene, each, f"It {fate_of(scene, each)}.") for each in fates if OWN.get(each.fate) not in is_told
     ]
-    labels = tuple(told(scene, each) for each in decisions if isinstance(each.act, Label))
+    labels = tuple(decision_sentence(scene, each) for each in decisions if isinstance(each.act, Label))
     rows = (
         *(why_rows(scaled) if scaled else ()),
         *_why(scene, node, fates),
@@ -64,7 +74,7 @@ def about_node(scene: PlanningResult, name: str) -> About:
         *(stop_rows(scaled) if scaled else ()),
     )
     outcome = outcome or list(labels)
-    return About(
+    return Explanation(
         f"node/{name}", _headline(scene, node), " ".join(outcome) or "Nothing is planned for it.", rows, decisions
     )
 
@@ -72,28 +82,28 @@ def about_node(scene: PlanningResult, name: str) -> About:
 def _evicted(scene: PlanningResult, node: Node) -> Iterator[Row]:
     """The pods that this plan asks to leave the node."""
     here = {(pod.metadata.namespace, pod.name) for pod in scene.fleet.pods_on(node.name)}
-    asked = [
+    requested = [
         ref.title
         for each in scene.plan.decisions
         if isinstance(each.act, Evict)
         for ref in each.refs
         if (ref.namespace, ref.name) in here
     ]
-    for title in asked[:MOST_TOLD]:
+    for title in requested[:MOST_LISTED]:
         yield "evicts", title
-    if more := asked[MOST_TOLD:]:
+    if more := requested[MOST_LISTED:]:
         yield "evicts", f"and {len(more)} more"
 
 
-def _outcome(scene: PlanningResult, scaled: Going | None, decision: Decision) -> str:
+def _outcome(scene: PlanningResult, scaled: ScaleDownForecast | None, decision: Decision) -> str:
     """What scaling does to it in as few words as will do, since the rows tell the rest."""
     at = scaled.leaves_at if scaled else None
     if scaled is None or at is None or scaled.is_still or not _announces(decision):
-        return told(scene, decision)
+        return decision_sentence(scene, decision)
     if kept := kept_words(scaled):
         return f"{would(scene, decision)}Marked; not deleted while {kept}."
     if at <= scene.inputs.now:
-        return told(scene, decision)
+        return decision_sentence(scene, decision)
     words = f"ill be deleted {moment(at, scene.inputs.now)} if still empty."
     begins = would(scene, decision)
     return f"{begins}w{words}" if begins else f"W{words}"
@@ -125,7 +135,7 @@ def _why(scene: PlanningResult, node: Node, fates: list[Consequence]) -> Iterato
     causes = {each.node_pool for each in fates if each.cause == "change" and each.fate not in OWN}
     for decision in scene.plan.decisions:
         if decision.subject.kind == "NodePool" and decision.subject.name in causes:
-            yield "why", told(scene, decision)
+            yield "why", decision_sentence(scene, decision)
     if reason := untouchable(node):
         yield "left alone", sentence(reason)
     elif opted_out := opt_out(node, scene.inputs.now):
@@ -179,8 +189,8 @@ def _last_tried(weighed: DrainEligibility) -> str:
     if tried is None:
         return "never"
     since = f", in vain since {timestamp(tried.since)}" if tried.since != tried.at else ", in vain"
-    told = "" if tried.reason == weighed.reason else f": {sentence(tried.reason)}"
-    return f"at {timestamp(tried.at)}{since}{told}"
+    text = "" if tried.reason == weighed.reason else f": {sentence(tried.reason)}"
+    return f"at {timestamp(tried.at)}{since}{text}"
 
 
 def _in_play(scene: PlanningResult, node: Node) -> Iterator[Row]:

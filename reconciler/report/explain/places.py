@@ -23,8 +23,8 @@ def where_it_fits(scene: PlanningResult, pod: Pod) -> Iterator[Row]:
     for obstacle, nodes in refusals_by_node(scene, pod).items():
         first[obstacle_words(obstacle)] += nodes
     yield "fits", f"on {others - first.total()} of {counted(others, 'other node' if pod.node else 'node')}"
-    told = sorted(first.items(), key=lambda each: (-each[1], each[0]))
-    for reason, nodes in told[:_MOST_REASONS]:
+    amounts = sorted(first.items(), key=lambda each: (-each[1], each[0]))
+    for reason, nodes in amounts[:_MOST_REASONS]:
         yield "not on", f"{counted(nodes, 'node')}: {reason}"
-    if more := sum(nodes for _, nodes in told[_MOST_REASONS:]):
+    if more := sum(nodes for _, nodes in amounts[_MOST_REASONS:]):
         yield "not on", f"{counted(more, 'node')} for other reasons"

@@ -8,29 +8,37 @@ from reconciler.model.instant import timestamp
 from reconciler.model.plan.consequence import Consequence
 from reconciler.plan.capacity.identity import SmartPodIdentity
 from reconciler.plan.capacity.waiting import is_coming
-from reconciler.plan.explain.decisions import Asked, decisions_about
+from reconciler.plan.explain.decisions import ExplainedObject, decisions_about
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.nodes.eviction import FOREVER, PodBudgets, stays_until
 from reconciler.plan.obstacle_words import obstacles_words
-from reconciler.report.explain.about import About, Row, UnknownSubject, fate_of, told, unread, would_be
+from reconciler.report.explain.about import (
+    Explanation,
+    Row,
+    UnknownSubject,
+    decision_sentence,
+    fate_of,
+    unread,
+    would_be,
+)
 from reconciler.report.explain.gated_pod import smart_rows, waiting_rows
 from reconciler.report.explain.node import about_node
 from reconciler.report.explain.places import where_it_fits
 
 
-def about_pod(scene: PlanningResult, namespace: str, name: str) -> About:
+def about_pod(scene: PlanningResult, namespace: str, name: str) -> Explanation:
     """Everything that is known of the pod."""
-    found = [pod for pod in scene.inputs.observed.pods if pod.name == name and pod.metadata.namespace == namespace]
-    if not found:
+    pods = [pod for pod in scene.inputs.observed.pods if pod.name == name and pod.metadata.namespace == namespace]
+    if not pods:
         raise UnknownSubject(unread(scene, "pods") or f"there is no pod {name} in namespace {namespace}")
-    pod = found[0]
-    decisions = decisions_about(scene, Asked("Pod", name, namespace))
+    pod = pods[0]
+    decisions = decisions_about(scene, ExplainedObject("Pod", name, namespace))
     fates = list(_fates(scene, pod))
-    sentences = [told(scene, each) for each in decisions]
+    sentences = [decision_sentence(scene, each) for each in decisions]
     sentences += [would_be(scene, each, f"Its node {fate_of(scene, each)}.") for each in fates]
     outcome = " ".join(sentences) or _undecided(scene, pod)
     rows = (*_rows(scene, pod), *_homeless(pod, fates))
-    return About(f"pod/{namespace}/{name}", _headline(scene, pod), outcome, rows, decisions)
+    return Explanation(f"pod/{namespace}/{name}", _headline(scene, pod), outcome, rows, decisions)
 
 
 def _undecided(scene: PlanningResult, pod: Pod) -> str:
@@ -56,7 +64,7 @@ def _fates(scene: PlanningResult, pod: Pod) -> Iterator[Consequence]:
 
 def _headline(scene: PlanningResult, pod: Pod) -> str:
     where = f"on {pod.node}" if pod.node else "on no node"
-    return ", ".join((pod.status.phase or "not seen by a kubelet", where, f"{scene.fleet.asked_gpus.of(pod)} GPUs"))
+    return ", ".join((pod.status.phase or "not seen by a kubelet", where, f"{scene.fleet.gpu_requests.of(pod)} GPUs"))
 
 
 def _rows(scene: PlanningResult, pod: Pod) -> Iterator[Row]:

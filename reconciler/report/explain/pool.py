@@ -11,7 +11,7 @@ from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.sums.usage import use_of
 from reconciler.report.explain.about import (
-    About,
+    Explanation,
     Row,
     UnknownSubject,
     coming_words,
@@ -41,7 +41,7 @@ _BECOME: tuple[tuple[Fate, str], ...] = (
 )
 
 
-def about_pool(scene: PlanningResult, name: str) -> About:
+def about_pool(scene: PlanningResult, name: str) -> Explanation:
     """Everything that is known of the pool: its policy, its NodePool, its nodes."""
     pool = scene.inputs.desired.pool(name)
     live = [each for each in scene.inputs.observed.node_pools if each.name == name]
@@ -58,7 +58,7 @@ def about_pool(scene: PlanningResult, name: str) -> About:
     else:
         outcome = decided[0][1] if decided else "It is as the policies want it; nothing is to be done."
         rows = tuple(_rows(scene, name))
-    return About(f"pool/{name}", headline(scene, use_of(scene.fleet, name, 0)), outcome, rows, decisions)
+    return Explanation(f"pool/{name}", headline(scene, use_of(scene.fleet, name, 0)), outcome, rows, decisions)
 
 
 def _departing(scene: PlanningResult, pool: str) -> str:
@@ -89,8 +89,8 @@ def _coming(scene: PlanningResult, pool: str) -> str:
 def _bought(sorts: Counter[str]) -> str:
     number = sorts.total()
     parts = [f"{count} of {sort}" for sort, count in sorted(sorts.items())] if len(sorts) > 1 else list(sorts)
-    told = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
-    return f"{counted(number, 'node')} {'is' if number == 1 else 'are'} bought: {told}"
+    text = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+    return f"{counted(number, 'node')} {'is' if number == 1 else 'are'} bought: {text}"
 
 
 def headline(scene: PlanningResult, use: Use) -> str:

@@ -12,7 +12,7 @@ from reconciler.model.plan.reason import Facts
 from reconciler.model.plan.size_evaluation import SizeEvaluation
 from reconciler.model.policy.node_provisioner import NodeProvisioner
 from reconciler.plan.explain.consequences import COMES
-from reconciler.plan.explain.decisions import Asked, decisions_about
+from reconciler.plan.explain.decisions import ExplainedObject, decisions_about
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.reasons import HeldByGuard
@@ -21,7 +21,16 @@ from reconciler.plan.scaling.reasons import PLANNER
 from reconciler.plan.sizes_by_time import provisioners_now
 from reconciler.plan.sums.usage import use_of
 from reconciler.plan.windows import changes_at, closed, is_open
-from reconciler.report.explain.about import About, Row, UnknownSubject, coming_words, placed, told, unread, would_be
+from reconciler.report.explain.about import (
+    Explanation,
+    Row,
+    UnknownSubject,
+    coming_words,
+    decision_sentence,
+    placed,
+    unread,
+    would_be,
+)
 from reconciler.report.explain.pool import headline
 from reconciler.report.explain.scale_down import marked_words, size_words
 from reconciler.report.explain.standing_orders import freeze_rows, guard_rows
@@ -29,29 +38,32 @@ from reconciler.report.sentences import sentence
 from reconciler.report.wording import counted
 
 
-def about_provisioner(scene: PlanningResult, name: str) -> About:
+def about_provisioner(scene: PlanningResult, name: str) -> Explanation:
     """What it asks for, and the size that follows from how its pool is used now."""
-    found: Declared[NodeProvisioner] | None = next(
+    declared: Declared[NodeProvisioner] | None = next(
         (each for each in provisioners_now(scene.inputs) if each.name == name), None
     )
-    if found is None:
+    if declared is None:
         raise UnknownSubject(f"there is no NodeProvisioner {name}")
-    spec, title = found.spec, f"provisioner/{name}"
+    spec, title = declared.spec, f"provisioner/{name}"
     pool = scene.inputs.desired.pool(spec.pool_name)
     use = use_of(scene.fleet, spec.pool_name, pool.spec.devices.count if pool else 1)
     warm = f", {spec.warm_nodes} of them warm" if spec.warm_nodes else ""
-    policy = ("policy", f"{spec.min_size} to {spec.max_size} nodes of {spec.pool_name}{warm}, {placed(found.origin())}")
-    decisions = decisions_about(scene, Asked("NodeProvisioner", name))
-    sentences = tuple(("told", told(scene, each)) for each in decisions)
+    policy = (
+        "policy",
+        f"{spec.min_size} to {spec.max_size} nodes of {spec.pool_name}{warm}, {placed(declared.origin())}",
+    )
+    decisions = decisions_about(scene, ExplainedObject("NodeProvisioner", name))
+    sentences = tuple(("told", decision_sentence(scene, each)) for each in decisions)
     if why := unread(scene, "nodes", "pods"):
         rows = (policy, ("target", why), *sentences)
-        return About(title, headline(scene, use), "Its target is not known.", rows, decisions)
+        return Explanation(title, headline(scene, use), "Its target is not known.", rows, decisions)
     evaluated = next((each for each in scene.plan.sizes if each.provisioner == name), None)
     if evaluated is None:
         why = "it is suspended" if spec.suspend else f"no GpuPool is named {spec.pool_name}"
-        return About(title, headline(scene, use), f"It does nothing: {why}.", (policy, *sentences), decisions)
-    rows = (policy, *_by_time(found, scene.inputs.now), *_rows(scene, evaluated))
-    return About(title, headline(scene, evaluated.use), _beside_target(evaluated), rows, decisions)
+        return Explanation(title, headline(scene, use), f"It does nothing: {why}.", (policy, *sentences), decisions)
+    rows = (policy, *_by_time(declared, scene.inputs.now), *_rows(scene, evaluated))
+    return Explanation(title, headline(scene, evaluated.use), _beside_target(evaluated), rows, decisions)
 
 
 def _beside_target(evaluated: SizeEvaluation) -> str:
@@ -66,10 +78,10 @@ def _by_time(wish: Declared[NodeProvisioner], now: Instant) -> Iterator[Row]:
     """Each schedule: what it asks for, and until when it holds or when it begins; and whether a window is open."""
     for number, each in enumerate(wish.spec.schedules):
         sizes = (("minSize", each.min_size), ("warmNodes", each.warm_nodes))
-        asked = ", ".join(f"{field} {size}" for field, size in sizes if size is not None)
+        requested = ", ".join(f"{field} {size}" for field, size in sizes if size is not None)
         moment = changes_at(each, now)
-        turn = "never" if moment is None else f"{'until' if is_open(each, now) else 'from'} {timestamp(moment)}"
-        yield "schedule", f"{asked} {turn}, {placed(wish.origin(f'spec.schedules[{number}]'))}"
+        position = "never" if moment is None else f"{'until' if is_open(each, now) else 'from'} {timestamp(moment)}"
+        yield "schedule", f"{requested} {position}, {placed(wish.origin(f'spec.schedules[{number}]'))}"
     if shut := closed(wish.spec.windows, now):
         opens = f"until {timestamp(shut.until)}" if shut.until is not None else "for ever"
         yield "windows", f"closed {opens}: no further node is marked"
@@ -99,9 +111,9 @@ def _rows(scene: PlanningResult, evaluated: SizeEvaluation) -> Iterator[Row]:
         yield "demand", f"{counted(evaluated.pods, 'pod')} without a place; {needed} to be bought"
     for each in evaluated.limits:
         yield "kept from", sentence(each.reason)
-    for decision in decisions_about(scene, Asked("NodeProvisioner", evaluated.provisioner)):
+    for decision in decisions_about(scene, ExplainedObject("NodeProvisioner", evaluated.provisioner)):
         if not any(each.reason == decision.reason for each in evaluated.limits):
-            yield "told", told(scene, decision)
+            yield "told", decision_sentence(scene, decision)
     yield from freeze_rows(Freezes(scene.inputs, scene.fleet).of_pool(evaluated.pool))
     yield from guard_rows(scene, evaluated.pool)
 
@@ -126,7 +138,7 @@ def _about_to(scene: PlanningResult, evaluated: SizeEvaluation) -> Iterator[Row]
     for each in others:
         groups.setdefault(type(each.reason.facts), []).append(each)
     for alike in groups.values():
-        yield "about to", f"{counted(len(alike), 'node')}: {told(scene, alike[0])}"
+        yield "about to", f"{counted(len(alike), 'node')}: {decision_sentence(scene, alike[0])}"
 
 
 def _held_by_guards(scene: PlanningResult, nodes: Set[str]) -> Counter[str]:

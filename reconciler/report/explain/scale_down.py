@@ -7,8 +7,8 @@ from reconciler.model.instant import Instant, timestamp
 from reconciler.model.plan.reason import Reason
 from reconciler.model.plan.size_evaluation import SizeEvaluation
 from reconciler.plan.explain.scale_down import (
-    Going,
     Keeper,
+    ScaleDownForecast,
     Stay,
     StayCause,
     deciding_keys,
@@ -30,16 +30,16 @@ from reconciler.report.sentences import fact_words, sentence, words_of
 from reconciler.report.wording import counted
 
 
-def why_rows(node: Going) -> Iterator[Row]:
+def why_rows(node: ScaleDownForecast) -> Iterator[Row]:
     """Of one that goes: why, why this one, and what would keep it. Of one that stays: why that one."""
     if node.own is None or node.is_still:
         yield from _stays(node)
         return
     use, evaluated = node.evaluated.use, node.evaluated
     gone = min(evaluated.surplus, len(node.empty))
-    told = f"{use.busy_nodes} of {counted(use.nodes, 'node')} busy: {size_words(evaluated)}"
+    text = f"{use.busy_nodes} of {counted(use.nodes, 'node')} busy: {size_words(evaluated)}"
     go = "would go" if node.observation else "goes" if gone == 1 else "go"
-    yield "why", f"{told}, so {gone} of the {len(node.empty)} empty {go}"
+    yield "why", f"{text}, so {gone} of the {len(node.empty)} empty {go}"
     by = decide_size(use, node.wish.spec).by
     yield "why", f"{by}, {placed(node.wish.origin(f'spec.{by}'))}"
     yield from (("kept from", _keeper_words(each)) for each in keepers_of(node))
@@ -54,23 +54,23 @@ def _keeper_words(keeper: Keeper) -> str:
         case Reason():
             return sentence(keeper.by)
         case Freeze():
-            return f"{keeper.by.what} is frozen {keeper.by.told}"
+            return f"{keeper.by.scope_text} is frozen {keeper.by.until_text}"
         case pool:
             return f"GpuPool/{pool.name} is suspended, {placed(pool.origin('spec.suspend'))}"
 
 
-def kept_words(node: Going) -> str:
+def kept_words(node: ScaleDownForecast) -> str:
     """What the deletion of a marked node waits for, as a sentence goes on with it."""
     return " and ".join(KEPT_WHILE[each.cause] for each in keepers_of(node))
 
 
-def stop_rows(node: Going) -> Iterator[Row]:
+def stop_rows(node: ScaleDownForecast) -> Iterator[Row]:
     """How a person keeps it."""
     if node.own is not None and not node.is_still and not node.observation:
         yield "to stop it", f'reconciler freeze node/{node.node.name} --for 4h --reason "..."'
 
 
-def _stays(node: Going) -> Iterator[Row]:
+def _stays(node: ScaleDownForecast) -> Iterator[Row]:
     surplus, by = node.evaluated.surplus, f"NodeProvisioner/{node.wish.name} {placed(node.wish.origin())}"
     if (stay := stay_of(node)) is not None:
         yield "scaled down", f"{_stay_words(stay)} {by}"
@@ -120,13 +120,13 @@ _ORDER: Mapping[KeyName, str] = {
 }
 
 
-def _order_words(node: Going) -> str:
+def _order_words(node: ScaleDownForecast) -> str:
     bought = f" ({node.node.capacity_type})" if node.node.capacity_type else ""
     words = [f"{_ORDER[each.name]}{bought if each.name == 'price' else ''}" for each in deciding_keys(node)]
     return ", ".join(words).removeprefix("then ") or "the only one that is empty"
 
 
-def _kept(node: Going) -> Iterator[str]:
+def _kept(node: ScaleDownForecast) -> Iterator[str]:
     own, spec, use = node.own, node.wish.spec, node.evaluated.use
     if own is not None and not node.is_hard:
         soft = f" (the taint is soft until {_at(Instant(own.at - HARD_AHEAD_MS))})" if own.at is not None else ""

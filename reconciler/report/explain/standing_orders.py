@@ -12,7 +12,7 @@ from reconciler.report.explain.about import Row, placed
 def freeze_rows(freeze: Freeze | None) -> Iterator[Row]:
     """The widest, if there is any."""
     if freeze is not None:
-        yield "frozen", f"{freeze.what}, {freeze.told}: only untainting and releasing go on"
+        yield "frozen", f"{freeze.scope_text}, {freeze.until_text}: only untainting and releasing go on"
 
 
 def guard_rows(scene: PlanningResult, pool: str) -> Iterator[Row]:
@@ -21,11 +21,11 @@ def guard_rows(scene: PlanningResult, pool: str) -> Iterator[Row]:
     for guard in scene.inputs.desired.guards:
         if {"*", pool} & set(guard.spec.pool_names):
             without = "suspended" if guard.spec.suspend else "for another cluster"
-            told = _hour(said[guard.name]) if guard.name in said else without
-            yield "guard", f"ChangeGuard/{guard.name}: {told}, {placed(guard.origin())}"
+            text = _hour(said[guard.name]) if guard.name in said else without
+            yield "guard", f"ChangeGuard/{guard.name}: {text}, {placed(guard.origin())}"
 
 
 def _hour(guarded: GuardVerdict) -> str:
     hour = [each for each in guarded.counts if each.period == "hour"]
-    told = ", ".join(f"{each.before} of {each.allowed} {MEASURES[each.measure]}" for each in hour)
-    return f"in the hour so far {told}" if told else "no limit of the hour"
+    counts = ", ".join(f"{each.before} of {each.allowed} {MEASURES[each.measure]}" for each in hour)
+    return f"in the hour so far {counts}" if counts else "no limit of the hour"

@@ -2,11 +2,11 @@
 
 from difflib import get_close_matches
 
-from reconciler.model.cluster.kinds import SEEN
-from reconciler.plan.explain.decisions import Asked, decisions_about
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
+from reconciler.plan.explain.decisions import ExplainedObject, decisions_about
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.impact.impact import with_impact
-from reconciler.report.explain.about import About, UnknownSubject, told, unread
+from reconciler.report.explain.about import Explanation, UnknownSubject, decision_sentence, unread
 from reconciler.report.explain.any_object import about_object
 from reconciler.report.explain.node import about_node
 from reconciler.report.explain.pod import about_pod
@@ -14,7 +14,7 @@ from reconciler.report.explain.pool import about_pool
 from reconciler.report.explain.provisioner import about_provisioner
 
 # Kinds that are asked about by their own names; a plan may name others, which templates yield.
-OTHERS = frozenset({"drainpolicy", "changeguard", *(each.kind.lower() for each in SEEN)})
+OTHERS = frozenset({"drainpolicy", "changeguard", *(each.kind.lower() for each in RESOURCE_KINDS)})
 SUBJECTS = ("node/NAME", "pod/NAMESPACE/NAME", "pool/NAME", "claim/NAME", "provisioner/NAME")
 # Other words for the same, as kubectl and our kinds have them.
 _WORDS = {
@@ -27,24 +27,24 @@ _WORDS = {
 }
 
 
-def asked(text: str) -> Asked:
+def parse_subject(text: str) -> ExplainedObject:
     """Reads node/n1, pod/team-a/train-0. Raises UnknownSubject."""
     kind, *rest = text.split("/")
     kind = _WORDS.get(kind.lower(), kind.lower())
     if kind == "pod" and len(rest) == 2:
-        return Asked(kind, rest[1], rest[0])
+        return ExplainedObject(kind, rest[1], rest[0])
     if kind in {"node", "pod", "pool", "claim", "provisioner"} and len(rest) == 1 and rest[0]:
-        return Asked(kind, rest[0], "default" if kind == "pod" else "")
+        return ExplainedObject(kind, rest[0], "default" if kind == "pod" else "")
     if kind in OTHERS or text[:1].isupper():
         match rest:
             case [name] if name:
-                return Asked(kind, name)
+                return ExplainedObject(kind, name)
             case [namespace, name] if namespace and name:
-                return Asked(kind, name, namespace)
+                return ExplainedObject(kind, name, namespace)
     raise UnknownSubject(f'"{text}" names no subject; write one of {", ".join(SUBJECTS)}')
 
 
-def about(scene: PlanningResult, subject: Asked) -> About:
+def about(scene: PlanningResult, subject: ExplainedObject) -> Explanation:
     """The answer, from the same decisions and consequences as the report of the plan has. Raises UnknownSubject, with a
     name that is close where there is one."""
     try:
@@ -57,29 +57,29 @@ def about(scene: PlanningResult, subject: Asked) -> About:
         return _decided_alone(scene, subject, error)
 
 
-def _decided_alone(scene: PlanningResult, subject: Asked, error: Exception) -> About:
+def _decided_alone(scene: PlanningResult, subject: ExplainedObject, error: Exception) -> Explanation:
     """What the plan decides, where explaining it raised."""
     kind = {"claim": "NodeClaim", "pool": "NodePool"}.get(subject.kind, subject.kind)
-    decisions = decisions_about(scene, Asked(kind, subject.name, subject.namespace))
+    decisions = decisions_about(scene, ExplainedObject(kind, subject.name, subject.namespace))
     why = f"Why could not be told, by a fault of reconciler: {type(error).__name__}: {error}."
-    outcome = " ".join(told(scene, each) for each in decisions) or "Nothing is decided about it itself."
-    return About(subject.title, f"an object of kind {kind}", f"{outcome} {why}", (), decisions)
+    outcome = " ".join(decision_sentence(scene, each) for each in decisions) or "Nothing is decided about it itself."
+    return Explanation(subject.title, f"an object of kind {kind}", f"{outcome} {why}", (), decisions)
 
 
-def answer(scene: PlanningResult, subject: Asked) -> About:
+def answer(scene: PlanningResult, subject: ExplainedObject) -> Explanation:
     """`scene`: with what scaling and drains take away among its consequences."""
     try:
         return _by_kind(scene, subject)
     except UnknownSubject:
         # An object that this plan makes is in no list yet.
         kind = {"claim": "NodeClaim", "pool": "NodePool"}.get(subject.kind, subject.kind)
-        made = Asked(kind, subject.name, subject.namespace)
+        made = ExplainedObject(kind, subject.name, subject.namespace)
         if not decisions_about(scene, made):
             raise
         return about_object(scene, made)
 
 
-def _by_kind(scene: PlanningResult, subject: Asked) -> About:
+def _by_kind(scene: PlanningResult, subject: ExplainedObject) -> Explanation:
     match subject.kind:
         case "node":
             return about_node(scene, subject.name)
@@ -96,15 +96,15 @@ def _by_kind(scene: PlanningResult, subject: Asked) -> About:
 
 
 def _node_of(scene: PlanningResult, claim: str) -> str:
-    found = next((each for each in scene.inputs.observed.node_claims if each.name == claim), None)
-    if found is None:
+    node_claim = next((each for each in scene.inputs.observed.node_claims if each.name == claim), None)
+    if node_claim is None:
         raise UnknownSubject(unread(scene, "nodeclaims.karpenter.sh") or f"there is no NodeClaim {claim}")
-    if not found.status.node_name:
+    if not node_claim.status.node_name:
         raise UnknownSubject(f"NodeClaim {claim} has no node yet")
-    return found.status.node_name
+    return node_claim.status.node_name
 
 
-def _names(scene: PlanningResult, subject: Asked) -> list[str]:
+def _names(scene: PlanningResult, subject: ExplainedObject) -> list[str]:
     observed, desired = scene.inputs.observed, scene.inputs.desired
     names = {
         "node": [each.name for each in observed.nodes],

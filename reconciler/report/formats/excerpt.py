@@ -4,7 +4,7 @@ Both lines are laid out from the same pieces, one for each character of the sour
 means however wide that is shown. Only what lies around the problem is looked at: a line may be as long as a file.
 """
 
-from reconciler.report.formats.span import Span
+from reconciler.report.formats.span import TextSpan
 from reconciler.report.visible import columns, of_one_width, visible
 
 LINE_COLUMNS = 100
@@ -12,7 +12,7 @@ TAB = "    "  # always as wide, so that a line that is cut looks as it did whole
 CUT = "..."
 
 
-def underlined(source: str, span: Span) -> tuple[str, str]:
+def underlined(source: str, span: TextSpan) -> tuple[str, str]:
     """What is shown of a source line, and a line with carets below the span."""
     source = of_one_width(source.rstrip("\r\n"))
     # What is missing at the end of a line is marked one past it.

@@ -1,7 +1,7 @@
 """A document as GitHub shows it beside the lines of a pull request: workflow commands, one a line."""
 
 from reconciler.report.blocks import Severity
-from reconciler.report.document import Document, Finding
+from reconciler.report.document import Finding, ReportDocument
 from reconciler.report.formats.span import span_of
 from reconciler.report.visible import visible
 from reconciler.report.wording import counted
@@ -12,17 +12,17 @@ ANNOTATIONS = 10
 _COMMANDS: tuple[tuple[Severity, str], ...] = (("error", "error"), ("warning", "warning"), ("note", "notice"))
 
 
-def write(document: Document) -> str:
+def write(document: ReportDocument) -> str:
     """Nothing when there is nothing beside a line."""
     lines: list[str] = []
     left_out: list[str] = []
     for severity, command in _COMMANDS:
-        found = [each for each in document.annotations if each.severity == severity]
+        findings = [each for each in document.annotations if each.severity == severity]
         # The line that tells what was left out is a notice too.
-        room = ANNOTATIONS - (command == "notice" and bool(left_out or len(found) > ANNOTATIONS))
-        lines += [_annotation(command, each) for each in found[:room]]
-        if len(found) > room:
-            left_out.append(counted(len(found) - room, f"more {command}"))
+        room = ANNOTATIONS - (command == "notice" and bool(left_out or len(findings) > ANNOTATIONS))
+        lines += [_annotation(command, each) for each in findings[:room]]
+        if len(findings) > room:
+            left_out.append(counted(len(findings) - room, f"more {command}"))
     if left_out:
         remedy = f"see all of them with: reconciler {document.command} -o text"
         lines.append(f"::notice::{', '.join(left_out)} without an annotation; {remedy}")

@@ -7,19 +7,19 @@ from reconciler.model.problem import Problem
 from reconciler.report.blocks import (
     Blank,
     Block,
-    Facts,
+    FactList,
     Item,
-    Items,
-    Line,
-    Note,
-    Notes,
+    ItemList,
     Problems,
+    ReportNote,
+    ReportNotes,
     Row,
     Section,
     Table,
+    TextLine,
     line,
 )
-from reconciler.report.document import Document, finding_of
+from reconciler.report.document import ReportDocument, finding_of
 from reconciler.report.formats.excerpt import underlined
 from reconciler.report.formats.html_style import STYLE
 from reconciler.report.formats.picture import Picture
@@ -30,7 +30,7 @@ from reconciler.report.visible import visible
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-def write(document: Document, pictures: Sequence[Picture] = ()) -> str:
+def write(document: ReportDocument, pictures: Sequence[Picture] = ()) -> str:
     """Never empty. Pictures stand before the first section."""
     blocks = document.blocks or (line(document.otherwise),)
     first = next((at for at, block in enumerate(blocks) if isinstance(block, Section)), len(blocks))
@@ -65,17 +65,17 @@ def write(document: Document, pictures: Sequence[Picture] = ()) -> str:
 def _lines(blocks: Sequence[Block], level: int) -> Iterator[str]:
     for block in blocks:
         match block:
-            case Line(parts, tone):
+            case TextLine(parts, tone):
                 yield f"<p{_toned(tone)}>{''.join(_part(part) for part in parts)}</p>"
             case Blank():
                 pass
-            case Facts():
+            case FactList():
                 yield from _facts(block)
-            case Items(items):
+            case ItemList(items):
                 yield from ["<ul>", *(text for item in items for text in _item(item)), "</ul>"]
             case Table():
                 yield from _table(block)
-            case Notes(notes):
+            case ReportNotes(notes):
                 yield from (text for note in notes for text in _note(note))
             case Problems(problems):
                 yield from (text for problem in problems for text in _problem(problem))
@@ -102,7 +102,7 @@ def _picture(picture: Picture) -> Iterator[str]:
     yield f"<figcaption>{_text(picture.words)}</figcaption></figure></section>"
 
 
-def _facts(facts: Facts) -> Iterator[str]:
+def _facts(facts: FactList) -> Iterator[str]:
     yield "<dl>"
     for fact in facts.facts:
         yield f"<dt>{_text(fact.label)}</dt>"
@@ -145,7 +145,7 @@ def _cell(opening: str, text: str) -> str:
     return f"<{opening}>{_text(text)}</{opening[:2]}>"
 
 
-def _note(note: Note) -> Iterator[str]:
+def _note(note: ReportNote) -> Iterator[str]:
     remedy = f"<br>Remedy: {_text(note.remedy)}" if note.remedy else ""
     word = f"<strong>{note.severity.capitalize()}:</strong>"
     yield f'<p class="note {note.severity}">{word} {_text(note.text)}{remedy}</p>'

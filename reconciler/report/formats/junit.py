@@ -5,20 +5,20 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from reconciler.report.document import Document, Finding
+from reconciler.report.document import Finding, ReportDocument
 from reconciler.report.formats.span import place_of
 from reconciler.report.visible import visible
 from reconciler.report.wording import counted
 
 
-def write(document: Document) -> str:
+def write(document: ReportDocument) -> str:
     """XML of one suite; never without a test, since many a reader takes that for a fault."""
     suite = f"reconciler {document.command}"
     tests: defaultdict[str, list[Finding]] = defaultdict(list)
     for finding in document.findings:
         tests[finding.subject or finding.file].append(finding)
-    failures = sum(_failed(found) for found in tests.values())
-    skipped = sum(not _failed(found) and not _passes(found) for found in tests.values())
+    failures = sum(_failed(findings) for findings in tests.values())
+    skipped = sum(not _failed(findings) and not _passes(findings) for findings in tests.values())
     others = max(0, document.judged.number - len(tests))
     passed = bool(others or not tests)
     counts = f'tests="{len(tests) + passed}" failures="{failures}"'
@@ -26,7 +26,7 @@ def write(document: Document) -> str:
         '<?xml version="1.0" encoding="UTF-8"?>',
         f"<testsuites {counts}>",
         f'  <testsuite name="{suite}" {counts} errors="0" skipped="{skipped}">',
-        *(line for name, found in tests.items() for line in _test(suite, name or "no file", _outcomes(found))),
+        *(line for name, findings in tests.items() for line in _test(suite, name or "no file", _outcomes(findings))),
         *(_passed(document, suite, others) if passed else ()),
         "  </testsuite>",
         "</testsuites>",
@@ -48,23 +48,23 @@ def _outcomes(findings: Sequence[Finding]) -> Iterator[str]:
     if _failed(findings):
         for each in (each for each in findings if each.severity == "error"):
             message, code = _xml(each.sentence), _xml(each.code)
-            yield f'<failure message="{message}" type="{code}">{_told(each)}</failure>'
-        others = "\n".join(_told(each) for each in findings if each.severity != "error")
+            yield f'<failure message="{message}" type="{code}">{_finding_text(each)}</failure>'
+        others = "\n".join(_finding_text(each) for each in findings if each.severity != "error")
         if others:
             yield f"<system-out>{others}</system-out>"
     elif _passes(findings):
-        told = "\n".join(map(_told, findings))
-        yield f"<system-out>{told}</system-out>"
+        text = "\n".join(map(_finding_text, findings))
+        yield f"<system-out>{text}</system-out>"
     else:
-        told = "\n".join(map(_told, findings))
-        yield f'<skipped message="{_xml(findings[0].sentence)}">{told}</skipped>'
+        text = "\n".join(map(_finding_text, findings))
+        yield f'<skipped message="{_xml(findings[0].sentence)}">{text}</skipped>'
 
 
-def _passed(document: Document, suite: str, others: int) -> Iterator[str]:
+def _passed(document: ReportDocument, suite: str, others: int) -> Iterator[str]:
     """The number stands beside the name: a name that changes would be another test in every run."""
     noun, fault = document.judged.noun, document.judged.fault
-    told = f"<system-out>{counted(others, noun)} without {fault}s</system-out>"
-    yield from _test(suite, f"other {noun}s", [told])
+    text = f"<system-out>{counted(others, noun)} without {fault}s</system-out>"
+    yield from _test(suite, f"other {noun}s", [text])
 
 
 def _test(suite: str, name: str, outcomes: Iterator[str] | list[str]) -> Iterator[str]:
@@ -73,7 +73,7 @@ def _test(suite: str, name: str, outcomes: Iterator[str] | list[str]) -> Iterato
     yield "    </testcase>"
 
 
-def _told(finding: Finding) -> str:
+def _finding_text(finding: Finding) -> str:
     place = place_of(finding)
     lines = [f"{place}: {finding.sentence}" if place else finding.sentence]
     if finding.remedy:

@@ -6,20 +6,20 @@ from reconciler.model.problem import Problem
 from reconciler.report.blocks import (
     Blank,
     Block,
-    Facts,
+    FactList,
     Item,
-    Items,
-    Line,
-    Note,
-    Notes,
+    ItemList,
     Problems,
+    ReportNote,
+    ReportNotes,
     Row,
     Section,
     Severity,
     Table,
+    TextLine,
     line,
 )
-from reconciler.report.document import Document, finding_of
+from reconciler.report.document import ReportDocument, finding_of
 from reconciler.report.formats.excerpt import underlined
 from reconciler.report.formats.markdown_text import code, fenced, inline, within_html
 from reconciler.report.formats.span import place_of, span_of
@@ -28,7 +28,7 @@ _ALERTS: dict[Severity, str] = {"error": "CAUTION", "warning": "WARNING", "note"
 _TITLE_LEVEL = 3
 
 
-def write(document: Document) -> str:
+def write(document: ReportDocument) -> str:
     """Always with a title: a comment can't be empty."""
     blocks = document.blocks or (line(document.otherwise),)
     paragraphs = [f"{'#' * _TITLE_LEVEL} {inline(document.title)}", *_paragraphs(blocks, _TITLE_LEVEL + 1)]
@@ -39,17 +39,17 @@ def _paragraphs(blocks: Sequence[Block], level: int) -> Iterator[str]:
     """What is separated by empty lines."""
     for block in blocks:
         match block:
-            case Line():
+            case TextLine():
                 yield _line(block)
             case Blank():
                 pass
-            case Facts(facts):
+            case FactList(facts):
                 yield "\n".join(f"- **{inline(each.label)}**: {'<br>'.join(map(inline, each.lines))}" for each in facts)
-            case Items(items):
+            case ItemList(items):
                 yield "\n".join(text for item in items for text in _item(item))
             case Table():
                 yield "\n".join(_table(block))
-            case Notes(notes):
+            case ReportNotes(notes):
                 yield from map(_note, notes)
             case Problems(problems):
                 yield "\n".join(text for problem in problems for text in _problem(problem))
@@ -67,7 +67,7 @@ def _section(section: Section, level: int) -> Iterator[str]:
         yield from _paragraphs(section.blocks, min(6, level + 1))
 
 
-def _line(block: Line) -> str:
+def _line(block: TextLine) -> str:
     text = " · ".join(map(inline, block.parts))
     return f"**{text}**" if text and block.tone in {"strong", "bad", "warn", "good"} else text
 
@@ -96,7 +96,7 @@ def _cells(cells: Iterator[str] | list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _note(note: Note) -> str:
+def _note(note: ReportNote) -> str:
     remedy = [f"> Remedy: {inline(note.remedy)}"] if note.remedy else []
     return "\n".join([f"> [!{_ALERTS[note.severity]}]", f"> {inline(note.text)}", *remedy])
 

@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Any
 
 from reconciler.report.canonical_json import canonical_json
-from reconciler.report.document import Document, Finding
+from reconciler.report.document import Finding, ReportDocument
 from reconciler.report.formats.span import span_of
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -21,7 +21,7 @@ _BRACKET = re.compile(r"[\[\]]")
 _NEVER_ESCAPED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/")
 
 
-def write(document: Document) -> str:
+def write(document: ReportDocument) -> str:
     """The log, with or without results in it."""
     codes = sorted({finding.code for finding in document.findings})
     titles = dict(document.titles)
@@ -38,7 +38,7 @@ def _rule(code: str, title: str) -> dict[str, Any]:
     return {"id": code, **({"shortDescription": {"text": title}} if title else {})}
 
 
-def _results(document: Document, codes: list[str]) -> list[dict[str, Any]]:
+def _results(document: ReportDocument, codes: list[str]) -> list[dict[str, Any]]:
     rule_index = {code: index for index, code in enumerate(codes)}
     seen: Counter[tuple[str, str, str]] = Counter()
     results = []

@@ -5,18 +5,18 @@ import msgspec
 from reconciler.report.document import Finding
 
 
-class Span(msgspec.Struct, frozen=True, gc=False):
+class TextSpan(msgspec.Struct, frozen=True, gc=False):
     """Columns count characters, from 1; the end is the first that is no longer meant."""
 
     start: int
     end: int
 
 
-def span_of(finding: Finding) -> Span | None:
+def span_of(finding: Finding) -> TextSpan | None:
     """At least one column wide; None for a finding of a whole file or a whole line."""
     if finding.line < 1 or finding.column < 1:
         return None
-    return Span(finding.column, finding.column + max(1, finding.width))
+    return TextSpan(finding.column, finding.column + max(1, finding.width))
 
 
 def place_of(finding: Finding) -> str:

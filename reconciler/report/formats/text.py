@@ -5,17 +5,17 @@ from collections.abc import Iterator
 from reconciler.report.blocks import (
     Blank,
     Block,
-    Facts,
-    Items,
-    Line,
-    Notes,
+    FactList,
+    ItemList,
     Problems,
+    ReportNotes,
     Section,
     Severity,
     Table,
+    TextLine,
     Tone,
 )
-from reconciler.report.document import Document
+from reconciler.report.document import ReportDocument
 from reconciler.report.formats.alignment import cell, padded, room, widest
 from reconciler.report.formats.paint import Paint
 from reconciler.report.formats.text_problems import problem_lines
@@ -30,7 +30,7 @@ LONGEST_ALIGNED = 60
 _NOTES: dict[Severity, tuple[str, Tone]] = {"error": ("!", "bad"), "warning": ("!", "warn"), "note": ("note:", "dim")}
 
 
-def write(document: Document, color: bool) -> str:
+def write(document: ReportDocument, color: bool) -> str:
     """Nothing when there is nothing to say."""
     paint = Paint(color)
     lines = [line.rstrip() for block in document.blocks for line in _lines(block, "", paint)]
@@ -39,17 +39,17 @@ def write(document: Document, color: bool) -> str:
 
 def _lines(block: Block, indent: str, paint: Paint) -> Iterator[str]:
     match block:
-        case Line(parts, tone):
+        case TextLine(parts, tone):
             yield indent + paint.toned(APART.join(map(visible, parts)).rstrip(), tone)
         case Blank():
             yield ""
-        case Facts():
+        case FactList():
             yield from _facts(block, indent, paint)
-        case Items():
+        case ItemList():
             yield from _items(block, indent, paint)
         case Table():
             yield from table_lines(block, Corner(block.columns[0].heading, indent), indent, paint)
-        case Notes():
+        case ReportNotes():
             yield from _notes(block, indent, paint)
         case Problems(problems):
             yield from (indent + line for problem in problems for line in problem_lines(problem, paint))
@@ -74,7 +74,7 @@ def _shares_its_line(table: Table) -> bool:
     return not table.columns[0].heading and any(column.heading for column in table.columns)
 
 
-def _facts(facts: Facts, indent: str, paint: Paint) -> Iterator[str]:
+def _facts(facts: FactList, indent: str, paint: Paint) -> Iterator[str]:
     labels = widest(cell(fact.label) for fact in facts.facts)
     for fact in facts.facts:
         label = cell(fact.label)
@@ -84,7 +84,7 @@ def _facts(facts: Facts, indent: str, paint: Paint) -> Iterator[str]:
             yield f"{indent or INDENT}{left}{INDENT}{visible(right)}"
 
 
-def _items(items: Items, indent: str, paint: Paint) -> Iterator[str]:
+def _items(items: ItemList, indent: str, paint: Paint) -> Iterator[str]:
     marks = widest(cell(item.mark) for item in items.items)
     titles = widest((cell(item.title) for item in items.items if item.place), LONGEST_ALIGNED)
     details = [detail for item in items.items for detail in item.details]
@@ -99,7 +99,7 @@ def _items(items: Items, indent: str, paint: Paint) -> Iterator[str]:
             yield f"{outer}{room('', marks + 1)}{INDENT}{text}{INDENT}{paint.toned(cell(detail.aside), detail.tone)}"
 
 
-def _notes(notes: Notes, indent: str, paint: Paint) -> Iterator[str]:
+def _notes(notes: ReportNotes, indent: str, paint: Paint) -> Iterator[str]:
     for note in notes.notes:
         mark, tone = _NOTES[note.severity]
         yield f"{indent}{paint.toned(mark, tone)} {visible(note.text)}"

@@ -5,7 +5,7 @@ from reconciler.report.blocks import Tone
 from reconciler.report.document import finding_of
 from reconciler.report.formats.excerpt import underlined
 from reconciler.report.formats.paint import Paint
-from reconciler.report.formats.span import Span, place_of, span_of
+from reconciler.report.formats.span import TextSpan, place_of, span_of
 from reconciler.report.visible import visible
 
 _TONES: dict[str, Tone] = {"error": "bad", "warning": "warn"}
@@ -23,7 +23,7 @@ def problem_lines(problem: Problem, paint: Paint) -> list[str]:
     return [head, f"      remedy: {visible(problem.remedy)}".rstrip()] if problem.remedy else [head]
 
 
-def _excerpt(problem: Problem, span: Span, paint: Paint) -> list[str]:
+def _excerpt(problem: Problem, span: TextSpan, paint: Paint) -> list[str]:
     """The source line with its number in a gutter, and below it carets and the remedy."""
     source, carets = underlined(problem.excerpt, span)
     gutter = f"  {problem.line} |"

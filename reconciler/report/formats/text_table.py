@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from reconciler.report.blocks import Group, Row, Table
+from reconciler.report.blocks import Row, RowGroup, Table
 from reconciler.report.formats.alignment import cell, room, widest
 from reconciler.report.formats.paint import Paint
 
@@ -38,7 +38,7 @@ def table_lines(table: Table, corner: Corner, indent: str, paint: Paint) -> Iter
             yield GAP.join([first, *_aligned(table, [cell(each) for each in row.cells[1:]], widths, str)])
 
 
-def _lead(group: Group, indent: str) -> str:
+def _lead(group: RowGroup, indent: str) -> str:
     return indent + (GAP if group.heading else "")
 
 

@@ -31,13 +31,13 @@ HELD_UP = "HeldUp"
 
 _BY_US: frozenset[Fate] = frozenset({"scaled", "drained", "bought"})
 # Of the others it is told elsewhere that nothing happens to nodes now.
-_TOLD: frozenset[Fate] = frozenset({"scaled", "drained", "bought", "removed", "replaced", "blocked", "deleted"})
+_SUMMARIZED: frozenset[Fate] = frozenset({"scaled", "drained", "bought", "removed", "replaced", "blocked", "deleted"})
 
 
 def annotations(planned: Planned, blamed: Blame) -> tuple[Finding, ...]:
     """A line of policy with a consequence, each; what changes in place is worth none."""
     found = _edited(planned, blamed) if planned.base else _written(planned, blamed)
-    return tuple(sorted([*_blocked(planned), *hold_findings(beside_guards(planned.told)), *found]))
+    return tuple(sorted([*_blocked(planned), *hold_findings(beside_guards(planned.decision_texts)), *found]))
 
 
 def findings(planned: Planned, blamed: Blame) -> tuple[Finding, ...]:
@@ -53,9 +53,9 @@ def _blocked(planned: Planned) -> Iterator[Finding]:
             sentence = blocked_words(planned, each)
             remedy = approve_words(planned.setting, each)
             title = f"ChangeGuard/{each.guard}"
-            severity: Severity = "error" if is_blocking(planned.told, each) else "warning"
-            found = _beside(origin, severity, title, sentence)
-            yield msgspec.structs.replace(found, remedy=f"to let it pass: {remedy}" if remedy else "")
+            severity: Severity = "error" if is_blocking(planned.decision_texts, each) else "warning"
+            finding = _beside(origin, severity, title, sentence)
+            yield msgspec.structs.replace(finding, remedy=f"to let it pass: {remedy}" if remedy else "")
 
 
 def _edited(planned: Planned, blamed: Blame) -> Iterator[Finding]:
@@ -83,22 +83,24 @@ def _caused(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
         case "DrainPolicy":
             pools, fates = set(drained_pools(planned, change.name)), frozenset({"drained"})
         case _:
-            return _summary(blamed.because, change.name)
-    own = tuple(each for each in blamed.because if each.fate in fates)
+            return _summary(blamed.causes, change.name)
+    own = tuple(each for each in blamed.causes if each.fate in fates)
     return "; ".join(filter(None, (_summary(own, pool) for pool in sorted(pools))))
 
 
 def _written(planned: Planned, blamed: Blame) -> Iterator[Finding]:
-    by_karpenter = tuple(each for each in blamed.because if each.fate not in _BY_US)
-    for told in planned.told:
-        decision = told.decision
-        if told.held and not isinstance(decision.reason.facts, HeldByGuard):
+    by_karpenter = tuple(each for each in blamed.causes if each.fate not in _BY_US)
+    for decision_text in planned.decision_texts:
+        decision = decision_text.decision
+        if decision_text.held and not isinstance(decision.reason.facts, HeldByGuard):
             continue
         summary = _summary(by_karpenter, decision.pool) if decision.subject.kind == "NodePool" else ""
         if summary and decision.reason.origin:
-            yield _beside(decision.reason.origin, "warning", decision.subject.title, f"{told.sentence} {summary}")
-    yield from _drained(planned, tuple(each for each in blamed.because if each.fate == "drained"))
-    yield from _bought(planned, tuple(each for each in blamed.because if each.fate == "bought"))
+            yield _beside(
+                decision.reason.origin, "warning", decision.subject.title, f"{decision_text.sentence} {summary}"
+            )
+    yield from _drained(planned, tuple(each for each in blamed.causes if each.fate == "drained"))
+    yield from _bought(planned, tuple(each for each in blamed.causes if each.fate == "bought"))
 
 
 def _drained(planned: Planned, drained: tuple[Consequence, ...]) -> Iterator[Finding]:
@@ -121,22 +123,22 @@ def _bought(planned: Planned, bought: tuple[Consequence, ...]) -> Iterator[Findi
 
 def _summary(consequences: tuple[Consequence, ...], pool: str) -> str:
     """In numbers: the same as in every other report."""
-    own = [each for each in consequences if pool_of(each) == pool and each.fate in _TOLD]
+    own = [each for each in consequences if pool_of(each) == pool and each.fate in _SUMMARIZED]
     fates: dict[Fate, int] = {}
     for each in own:
         fates[each.fate] = fates.get(each.fate, 0) + len(each.nodes)
-    told = [f"{counted(nodes, 'node')} {fate}" for fate, nodes in fates.items()]
+    lines = [f"{counted(nodes, 'node')} {fate}" for fate, nodes in fates.items()]
     if pods := sum(each.pods for each in own):
-        told.append(f"{counted(pods, 'pod')} must move")
+        lines.append(f"{counted(pods, 'pod')} must move")
     if gpus := sum(each.gpus_in_use for each in own):
-        told.append(f"{counted(gpus, 'GPU')} in use")
+        lines.append(f"{counted(gpus, 'GPU')} in use")
     if money := sum(each.micro_dollars_per_hour for each in own):
-        told.append(f"{difference(money)} $/h")
-    return ", ".join(told)
+        lines.append(f"{difference(money)} $/h")
+    return ", ".join(lines)
 
 
 def _held_up(planned: Planned, blamed: Blame) -> Iterator[Finding]:
-    for each in blamed.because:
+    for each in blamed.causes:
         if each.fate == "blocked":
             file, line = _place(_cause(planned, each))
             by = ", ".join(f"{hindrance.title} on {count}" for hindrance, count in each.held_by)
@@ -157,10 +159,10 @@ def _cause(planned: Planned, consequence: Consequence) -> Origin | None:
     for change in planned.changes:
         if change.kind == "GpuPool" and change.name == pool_of(consequence):
             return change_origin(change)
-    for told in planned.acted:
-        subject = told.decision.subject
+    for decision_text in planned.acted:
+        subject = decision_text.decision.subject
         if subject.kind == "NodePool" and subject.name == consequence.node_pool:
-            return told.decision.reason.origin
+            return decision_text.decision.reason.origin
     return None
 
 

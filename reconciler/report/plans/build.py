@@ -9,8 +9,8 @@ from reconciler.model.plan.action import Hold
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.files.planning_result import PlanningResult
-from reconciler.plan.guards.approvals import told_of_approvals
-from reconciler.plan.guards.cluster_identity import told_of_guards
+from reconciler.plan.guards.approvals import approval_notes
+from reconciler.plan.guards.cluster_identity import guard_cluster_messages
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.holds.classes import ChangeScope, blocked_holds, hold_class
 from reconciler.plan.holds.resting import supposed_by
@@ -19,14 +19,14 @@ from reconciler.plan.impact.impact import with_impact
 from reconciler.plan.impact.pricing import Priced
 from reconciler.plan.impact.scale_down import Departing, departing
 from reconciler.plan.planner import unread_of_use
-from reconciler.report.contained import Contained
+from reconciler.report.contained import SectionContainment
 from reconciler.report.decision_text import DecisionText
 from reconciler.report.edited import edited
 from reconciler.report.plans.plan_shape import Amount
 from reconciler.report.plans.planned import Planned
 from reconciler.report.plans.pool_lines import Future, future_with, future_without, pool_lines
 from reconciler.report.sentences import sentence
-from reconciler.report.setting import Setting, set_aside_notices
+from reconciler.report.setting import ReportHeader, set_aside_notices
 
 
 class Compared(msgspec.Struct, frozen=True):
@@ -42,10 +42,10 @@ class Compared(msgspec.Struct, frozen=True):
 
 
 def planned_of(
-    setting: Setting, scene: PlanningResult, compared: Compared | None, notices: tuple[str, ...] = ()
+    setting: ReportHeader, scene: PlanningResult, compared: Compared | None, notices: tuple[str, ...] = ()
 ) -> Planned:
     """All that the report of a plan says."""
-    before, contained, planned = compared.scene if compared else None, Contained(), scene
+    before, contained, planned = compared.scene if compared else None, SectionContainment(), scene
     departs = contained.several("what goes", lambda: _departing(planned, before))
     unpriced = Priced(planned, before, {})
     priced = contained.part("what goes, what comes and what it costs", lambda: with_impact(planned, before), unpriced)
@@ -53,12 +53,12 @@ def planned_of(
     scene = contained.part("what guards expect", lambda: with_expected(priced.scene), priced.scene)
     nodes, gpus = contained.part("what is left of the fleet", lambda: _fleet_left(scene, base), (_NONE, _NONE))
     pools = contained.several("the pools", lambda: pool_lines(scene, base, priced.bills))
-    guards, aside = told_of_guards(scene.inputs), set_aside_notices(scene.inputs.observed)
+    guards, aside = guard_cluster_messages(scene.inputs), set_aside_notices(scene.inputs.observed)
     freezes = Freezes(scene.inputs, scene.fleet).all()
     return Planned(
         setting=setting,
         plan=scene.plan,
-        told=told_of(scene.inputs, scene.plan.decisions, compared.scope if compared else None),
+        decision_texts=describe_decisions(scene.inputs, scene.plan.decisions, compared.scope if compared else None),
         base=base.plan if base else None,
         changes=compared.changes if compared else (),
         pools=pools,
@@ -69,9 +69,13 @@ def planned_of(
             *notices,
             *aside,
             *guards.notices,
-            *told_of_approvals(scene.inputs),
+            *approval_notes(scene.inputs),
         ),
-        warnings=(*contained.notes, *guards.warnings, *(f"{each.what} is frozen {each.told}" for each in freezes)),
+        warnings=(
+            *contained.notes,
+            *guards.warnings,
+            *(f"{each.scope_text} is frozen {each.until_text}" for each in freezes),
+        ),
         freezes=freezes,
         departing=departs,
     )
@@ -82,20 +86,20 @@ _NONE = Amount(0, 0, 0)
 
 def _departing(scene: PlanningResult, base: PlanningResult | None) -> tuple[Departing, ...]:
     """What goes without the change goes at that time, though a guard holds all that comes with it."""
-    found = _going(scene)
-    for name, each in (_going(base) if base else {}).items():
-        if name not in found or found[name].at is None:
-            found[name] = each
-    return tuple(found.values())
+    departings = _departures(scene)
+    for name, each in (_departures(base) if base else {}).items():
+        if name not in departings or departings[name].at is None:
+            departings[name] = each
+    return tuple(departings.values())
 
 
-def _going(scene: PlanningResult) -> dict[str, Departing]:
+def _departures(scene: PlanningResult) -> dict[str, Departing]:
     """A node that stands still goes at no time, whatever its taint says."""
-    found = departing(scene.inputs, scene.plan)
-    return {name: each for name, each in found.items() if name not in scene.standstills}
+    by_node = departing(scene.inputs, scene.plan)
+    return {name: each for name, each in by_node.items() if name not in scene.standstills}
 
 
-def told_of(
+def describe_decisions(
     inputs: Inputs, decisions: Iterable[Decision], scope: ChangeScope | None = None
 ) -> tuple[DecisionText, ...]:
     """The decisions in words, with what each changes in an object that is there, and the class of each hold."""

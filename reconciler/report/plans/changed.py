@@ -27,7 +27,7 @@ Verb = Literal["add", "change", "remove"]
 _MARKS: dict[Verb, tuple[str, Tone]] = {"add": ("+", "good"), "change": ("~", "warn"), "remove": ("-", "bad")}
 
 
-class Count(msgspec.Struct, frozen=True):
+class ChangeCount(msgspec.Struct, frozen=True):
     """How much changes."""
 
     change: int = 0
@@ -36,17 +36,17 @@ class Count(msgspec.Struct, frozen=True):
     supposed: Mapping[Observation, int] = {}  # objects of pools that are only observed
 
 
-def count(planned: Planned) -> Count:
+def count(planned: Planned) -> ChangeCount:
     """Of policies, compared with a base; else of objects in the cluster."""
     verbs: list[Verb] = [each.verb for each in planned.changes]
     supposed: Counter[Observation] = Counter()
     if planned.base is None:
         # One plan writes to some of the candidates of a drain, and its counts are of all.
-        later = [each for each in planned.told if isinstance(each.decision.reason.facts, DrainCandidateNext)]
+        later = [each for each in planned.decision_texts if isinstance(each.decision.reason.facts, DrainCandidateNext)]
         verbs = [verb_of(each.decision) for each in planned.acted if each.observation is None]
         verbs += ["change" for each in later if each.observation is None]
         supposed = Counter(each.observation for each in (*planned.acted, *later) if each.observation is not None)
-    return Count(verbs.count("change"), verbs.count("add"), verbs.count("remove"), supposed)
+    return ChangeCount(verbs.count("change"), verbs.count("add"), verbs.count("remove"), supposed)
 
 
 def verb_of(decision: Decision) -> Verb:
@@ -77,7 +77,7 @@ def _scaled_items(planned: Planned) -> Iterator[Item]:
             decision = each.decision
             key = decision.pool, decision.subject.kind, decision.reason.code, decision.would
             alike.setdefault(key, []).append(each)
-    nexts = ((each.decision.pool, each.decision.reason.facts) for each in planned.told)
+    nexts = ((each.decision.pool, each.decision.reason.facts) for each in planned.decision_texts)
     later = Counter((pool, facts.candidacy.code) for pool, facts in nexts if isinstance(facts, DrainCandidateNext))
     for (pool, kind, code, would_be), group in alike.items():
         first, more = group[0], later[pool, code]
@@ -109,10 +109,10 @@ def anyway(planned: Planned) -> tuple[DecisionText, ...]:
     return tuple(each for each in planned.acted if _deed(each.decision) in deeds and not _of_the_day(each))
 
 
-def _of_the_day(told: DecisionText) -> bool:
+def _of_the_day(decision_text: DecisionText) -> bool:
     """What follows from how a pool is used, whoever edits what: nodes that scaling or drains take away and pods that
     are evicted for it, of which the section of their pool tells, and what smart pods ask for."""
-    decision = told.decision
+    decision = decision_text.decision
     is_departure = decision.planner in {SCALING, DRAIN} and decision.subject.kind in {"Node", "Pod"}
     return decision.planner == SMART_PODS or is_departure
 
@@ -124,7 +124,7 @@ def _deeds(planned: Planned) -> frozenset[bytes]:
 
 def _deed(decision: Decision) -> bytes:
     """What would be done in a pool that is only observed is not done."""
-    act = decision.act.asked if isinstance(decision.act, Evict) else decision.act
+    act = decision.act.api_request if isinstance(decision.act, Evict) else decision.act
     return msgspec.json.encode((decision.subject, act, decision.would))
 
 

@@ -31,17 +31,17 @@ def drift_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
     if change.kind != "GpuPool":
         return ""
     line = planned.pool(change.name)
-    drifted = _nodes(blamed.because, change.name, _DRIFTED)
+    drifted = _nodes(blamed.causes, change.name, _DRIFTED)
     if planned.base is not None:
         drifted -= _nodes(planned.base.consequences, change.name, _DRIFTED)
-    deleted = _nodes(blamed.because, change.name, {"deleted"})
-    undrifted = _nodes(blamed.because, change.name, {"undrifted"}) | _nodes(blamed.spared, change.name, _DRIFTED)
+    deleted = _nodes(blamed.causes, change.name, {"deleted"})
+    undrifted = _nodes(blamed.causes, change.name, {"undrifted"}) | _nodes(blamed.spared, change.name, _DRIFTED)
     would = "would " if line and line.observation else ""
     verbs = (("delete", _share(deleted, line)), ("drift", _share(drifted, line)))
-    told = [f"{would}{verb if would else verb + 's'} {count}" for verb, count in verbs if count]
+    lines = [f"{would}{verb if would else verb + 's'} {count}" for verb, count in verbs if count]
     if undrifted:
-        told.append(f"{would}end{'' if would else 's'} the drift of {counted(len(undrifted), 'node')}")
-    return ", ".join(told)
+        lines.append(f"{would}end{'' if would else 's'} the drift of {counted(len(undrifted), 'node')}")
+    return ", ".join(lines)
 
 
 def switch_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
@@ -49,13 +49,13 @@ def switch_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
     on, or no longer is."""
     line = planned.pool(change.name)
     is_supposed = line is not None and line.observation is not None
-    told = [] if any(map(_may_drift, change.fields)) else [drift_words(planned, blamed, change)]
+    lines = [] if any(map(_may_drift, change.fields)) else [drift_words(planned, blamed, change)]
     for fate, verb, verbs in _TAKEN:
-        if taken := _nodes(blamed.because, change.name, {fate}):
-            told.append(f"{f'would {verb}' if is_supposed else verbs} {_share(taken, line)}")
+        if taken := _nodes(blamed.causes, change.name, {fate}):
+            lines.append(f"{f'would {verb}' if is_supposed else verbs} {_share(taken, line)}")
     if spared := _nodes(blamed.spared, change.name, {fate for fate, _, _ in _TAKEN}):
-        told.append(f"spares {counted(len(spared), 'node')}")
-    return ", ".join(filter(None, told))
+        lines.append(f"spares {counted(len(spared), 'node')}")
+    return ", ".join(filter(None, lines))
 
 
 def drained_pools(planned: Planned, policy: str) -> list[str]:
@@ -69,16 +69,16 @@ def drain_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
     if change.kind != "DrainPolicy":
         return ""
     pools = drained_pools(planned, change.name)
-    told = []
+    lines = []
     for pool in pools:
         line = planned.pool(pool)
         would = "would " if line and line.observation else ""
         of = f" of {pool}" if len(pools) > 1 else ""
-        if drained := _nodes(blamed.because, pool, {"drained"}):
-            told.append(f"{would}{'drain' if would else 'drains'} {_share(drained, line)}{of}")
+        if drained := _nodes(blamed.causes, pool, {"drained"}):
+            lines.append(f"{would}{'drain' if would else 'drains'} {_share(drained, line)}{of}")
         if spared := _nodes(blamed.spared, pool, {"drained"}):
-            told.append(f"{would}{'spare' if would else 'spares'} {counted(len(spared), 'node')}{of}")
-    return ", ".join(told)
+            lines.append(f"{would}{'spare' if would else 'spares'} {counted(len(spared), 'node')}{of}")
+    return ", ".join(lines)
 
 
 def _nodes(consequences: Iterable[Consequence], pool: str, fates: Set[Fate]) -> set[str]:
@@ -102,8 +102,8 @@ def effect(planned: Planned, blamed: Blame, change: PolicyChange, field: FieldCh
     if change.kind == "NodeProvisioner":
         words, tone = _resized(planned, change)
         scheduled = schedule_words(planned, blamed, change) if field.path.startswith("schedules") else ""
-        told = "; ".join(filter(None, (words, buys, scheduled)))
-        return told, "warn" if buys or scheduled else tone
+        text = "; ".join(filter(None, (words, buys, scheduled)))
+        return text, "warn" if buys or scheduled else tone
     if drains := drain_words(planned, blamed, change):
         return drains, "warn"
     if change.kind == "GpuPool" and field.path in SWITCHES:

@@ -8,14 +8,14 @@ from reconciler.plan.guards.frozen import Freeze
 from reconciler.report.plans.plan_shape import FreezeTold, GuardTold, LimitTold
 
 
-def guards_told(guarded: Sequence[GuardVerdict]) -> list[GuardTold]:
+def guards_json(guarded: Sequence[GuardVerdict]) -> list[GuardTold]:
     """Each that is in force here."""
     return [_guard(each) for each in guarded]
 
 
-def freezes_told(freezes: Sequence[Freeze]) -> list[FreezeTold]:
+def freezes_json(freezes: Sequence[Freeze]) -> list[FreezeTold]:
     """Each that holds now."""
-    return [FreezeTold(each.what, each.written, each.reason) for each in freezes]
+    return [FreezeTold(each.scope_text, each.written, each.reason) for each in freezes]
 
 
 def _guard(guarded: GuardVerdict) -> GuardTold:

@@ -8,11 +8,11 @@ from reconciler.model.human_time import clock
 from reconciler.model.plan.guard_verdict import GuardCount, GuardVerdict, Measure, Needed
 from reconciler.plan.guards.reasons import HeldByGuard
 from reconciler.plan.guards.words import MEASURES
-from reconciler.report.blocks import Block, Column, Group, Line, Row, Section, Table, line
+from reconciler.report.blocks import Block, Row, RowGroup, Section, Table, TableColumn, TextLine, line
 from reconciler.report.decision_text import DecisionText, place_of
 from reconciler.report.plans.blocked import beside_guards, is_blocking, reason_lines
 from reconciler.report.plans.planned import Planned
-from reconciler.report.setting import Setting
+from reconciler.report.setting import ReportHeader
 from reconciler.report.wording import counted
 
 # For a sentence, the gravest first.
@@ -29,15 +29,15 @@ OPTIONS: dict[Measure, str] = {
     "disrupted_gpus": "--disrupted-gpus",
     "deleted_node_pools": "--deleted-node-pools",
 }
-_COLUMNS = (Column(""), Column("", right=True), Column(""), Column(""))
+_COLUMNS = (TableColumn(""), TableColumn("", right=True), TableColumn(""), TableColumn(""))
 
 
-def blocked_lines(planned: Planned) -> Iterator[Line]:
+def blocked_lines(planned: Planned) -> Iterator[TextLine]:
     """One a guard that holds something, and one for each other reason that blocks."""
     for each in planned.plan.guarded:
         if each.blocks:
-            yield line(blocked_words(planned, each), "bad" if is_blocking(planned.told, each) else "warn")
-    yield from reason_lines(beside_guards(planned.told))
+            yield line(blocked_words(planned, each), "bad" if is_blocking(planned.decision_texts, each) else "warn")
+    yield from reason_lines(beside_guards(planned.decision_texts))
 
 
 def guard_blocks(planned: Planned) -> tuple[Block, ...]:
@@ -49,7 +49,7 @@ def guard_blocks(planned: Planned) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
-def ways_on(planned: Planned, guarded: GuardVerdict) -> Iterator[Line]:
+def ways_on(planned: Planned, guarded: GuardVerdict) -> Iterator[TextLine]:
     """What a person can do about what is held."""
     if not guarded.blocks:
         return
@@ -62,7 +62,7 @@ def ways_on(planned: Planned, guarded: GuardVerdict) -> Iterator[Line]:
         yield line(f"Ways on: {'; '.join(ways)}")
 
 
-def other_ways(setting: Setting, guarded: GuardVerdict) -> Iterator[str]:
+def other_ways(setting: ReportHeader, guarded: GuardVerdict) -> Iterator[str]:
     """But for an approval."""
     yield from (f"{title} alone passes" for title in guarded.alone)
     if guarded.until is not None:
@@ -73,7 +73,7 @@ def other_ways(setting: Setting, guarded: GuardVerdict) -> Iterator[str]:
 
 
 def with_ways_on(
-    setting: Setting, guards: Sequence[GuardVerdict], told: Iterable[DecisionText]
+    setting: ReportHeader, guards: Sequence[GuardVerdict], decision_texts: Iterable[DecisionText]
 ) -> tuple[DecisionText, ...]:
     """The decisions, with the ways on as the remedy of those that a guard holds."""
     ways = {}
@@ -81,16 +81,16 @@ def with_ways_on(
         approve = approve_words(setting, each)
         words = [*other_ways(setting, each), *([f"approve it: {approve}"] if approve else [])]
         ways[each.guard] = "; or ".join(words)
-    return tuple(_with_remedy(each, ways) for each in told)
+    return tuple(_with_remedy(each, ways) for each in decision_texts)
 
 
-def _with_remedy(told: DecisionText, ways: Mapping[str, str]) -> DecisionText:
-    facts = told.decision.reason.facts
+def _with_remedy(decision_text: DecisionText, ways: Mapping[str, str]) -> DecisionText:
+    facts = decision_text.decision.reason.facts
     remedy = ways.get(facts.guard.name, "") if isinstance(facts, HeldByGuard) else ""
-    return msgspec.structs.replace(told, remedy=remedy) if remedy else told
+    return msgspec.structs.replace(decision_text, remedy=remedy) if remedy else decision_text
 
 
-def approve_words(setting: Setting, guarded: GuardVerdict) -> str:
+def approve_words(setting: ReportHeader, guarded: GuardVerdict) -> str:
     """The command that lets it pass: by the policies that cause it, or else by the revision; nothing where neither is
     known."""
     ceilings = [f"{OPTIONS[measure]} {ceiling}" for measure, ceiling in _ceilings(guarded.needed)]
@@ -119,18 +119,20 @@ def _ceilings(needed: Needed) -> Iterator[tuple[Measure, int]]:
 def blocked_words(planned: Planned, guarded: GuardVerdict) -> str:
     """In one line: which guard, until when, and what there is too much of."""
     until = "" if guarded.until is None else f" until there is room at {clock(guarded.until, planned.setting.now)}"
-    told = f"by guard {guarded.guard}{until}: {'; '.join(_exceeded(guarded))}"
-    return f"BLOCKED {told}" if is_blocking(planned.told, guarded) else f"Held without this change too, {told}"
+    text = f"by guard {guarded.guard}{until}: {'; '.join(_exceeded(guarded))}"
+    return (
+        f"BLOCKED {text}" if is_blocking(planned.decision_texts, guarded) else f"Held without this change too, {text}"
+    )
 
 
 def _exceeded(guarded: GuardVerdict) -> Iterator[str]:
     """Those of the plan where there are any; percent only where it says more than the number of nodes."""
     of_plan = [each for each in guarded.exceeded if each.period == "plan"]
-    found = {each.measure: each for each in of_plan or guarded.exceeded}
-    if "removed_nodes" in found:
-        found.pop("removed_percent", None)
+    guard_counts = {each.measure: each for each in of_plan or guarded.exceeded}
+    if "removed_nodes" in guard_counts:
+        guard_counts.pop("removed_percent", None)
     for measure, words in _DONE.items():
-        if each := found.get(measure):
+        if each := guard_counts.get(measure):
             done = words.format(counted=each.counted, pool=each.pool)
             yield f"{done}{'' if each.period == 'plan' else ' in the hour'}, {each.allowed} allowed"
 
@@ -146,10 +148,10 @@ def _section(guarded: GuardVerdict) -> Section:
     rows = tuple(_row(each, guarded) for each in guarded.counts)
     names = ", ".join(f"ChangeApproval/{each}" for each in guarded.approvals)
     approved = (line(f"Approved by {names}."),) if names else ()
-    return Section(heading, (Table(_COLUMNS, (Group(rows),)), *_too_large(guarded), *approved))
+    return Section(heading, (Table(_COLUMNS, (RowGroup(rows),)), *_too_large(guarded), *approved))
 
 
-def _too_large(guarded: GuardVerdict) -> Iterator[Line]:
+def _too_large(guarded: GuardVerdict) -> Iterator[TextLine]:
     """Nodes that no plan may drain without an approval, once their timers are over."""
     if number := guarded.too_large:
         exceed = "exceeds a limit by itself" if number == 1 else "exceed a limit each by itself"
@@ -163,8 +165,8 @@ def _row(count: GuardCount, guarded: GuardVerdict) -> Row:
         verdict = "approved" if guarded.approvals and not guarded.blocks else "EXCEEDED"
     name = MEASURES[count.measure] + (" in the hour" if count.period == "hour" else "")
     parts = ", ".join(f"{number} {part}" for part, number in count.parts)
-    told = f"of {count.pool}" if count.pool and (count.counted or count.expected) else parts
-    return Row((name, f"{count.counted} of {count.allowed}", verdict, ", ".join(filter(None, (told, _later(count))))))
+    text = f"of {count.pool}" if count.pool and (count.counted or count.expected) else parts
+    return Row((name, f"{count.counted} of {count.allowed}", verdict, ", ".join(filter(None, (text, _later(count))))))
 
 
 def _later(count: GuardCount) -> str:

@@ -9,8 +9,8 @@ _DISRUPTED = frozenset({"drained", "replaced", "blocked", "deleted"})
 
 def impact(planned: Planned, blamed: Blame) -> Impact:
     """A node that is replaced is one as before; what is held up is counted as if it were done in the end."""
-    disrupted = [each for each in blamed.because if each.fate in _DISRUPTED]
-    bought = [each for each in blamed.because if each.fate == "bought"]
+    disrupted = [each for each in blamed.causes if each.fate in _DISRUPTED]
+    bought = [each for each in blamed.causes if each.fate == "bought"]
     cost = total_cost(planned)
     return Impact(
         nodes=planned.nodes,

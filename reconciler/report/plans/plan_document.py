@@ -7,9 +7,9 @@ from reconciler.plan.holds.standstill import PLANNER as TAINTS
 from reconciler.plan.holds.standstill import StandingStill
 from reconciler.plan.impact.blame import Blame, blame
 from reconciler.plan.scaling.reasons import PLANNER as SCALING
-from reconciler.report.blocks import Blank, Block, Detail, Item, Items, Note, Notes, Section, line
+from reconciler.report.blocks import Blank, Block, Detail, Item, ItemList, ReportNote, ReportNotes, Section, line
 from reconciler.report.decision_text import MOST_ALIKE, DecisionText, decision_items
-from reconciler.report.document import Document, Judged
+from reconciler.report.document import CheckedCount, ReportDocument
 from reconciler.report.plans.beside_lines import annotations, findings
 from reconciler.report.plans.changed import anyway, changed_items
 from reconciler.report.plans.guard_section import blocked_lines, guard_blocks
@@ -21,18 +21,18 @@ from reconciler.report.setting import unread_notes
 from reconciler.report.wording import counted, listed
 
 
-def plan_document(planned: Planned) -> Document:
+def plan_document(planned: Planned) -> ReportDocument:
     """One reassuring line where nothing changes and nothing is to be minded."""
     blamed = blame(planned.plan, planned.base)
-    subjects = {each.decision.subject for each in planned.told}
-    return Document(
+    subjects = {each.decision.subject for each in planned.decision_texts}
+    return ReportDocument(
         command="plan",
         title=f"Plan of {planned.setting.policies}",
         tool_version=planned.setting.tool_version,
         blocks=tuple(_blocks(planned, blamed)),
         payload=payload(planned),
         otherwise=no_changes(planned),
-        judged=Judged(len(subjects), "object", "hold"),
+        judged=CheckedCount(len(subjects), "object", "hold"),
         findings=findings(planned, blamed),
         annotations=annotations(planned, blamed),
     )
@@ -71,20 +71,20 @@ def _saved(planned: Planned) -> Iterator[Block]:
 
 
 def _warnings(planned: Planned) -> Iterator[Block]:
-    warnings = (Note("warning", each) for each in planned.warnings)
-    notes = (*warnings, *unread_notes(planned.unread), *(Note("note", each) for each in planned.notices))
+    warnings = (ReportNote("warning", each) for each in planned.warnings)
+    notes = (*warnings, *unread_notes(planned.unread), *(ReportNote("note", each) for each in planned.notices))
     if notes:
-        yield Notes(notes)
+        yield ReportNotes(notes)
 
 
 def _changes(planned: Planned, blamed: Blame) -> Iterator[Block]:
     if items := tuple(changed_items(planned, blamed)):
-        yield Items(items)
+        yield ItemList(items)
 
 
 def _anyway(planned: Planned) -> Iterator[Block]:
-    if told := anyway(planned):
-        items = Items(tuple(decision_items(told, planned.setting.now)))
+    if decision_texts := anyway(planned):
+        items = ItemList(tuple(decision_items(decision_texts, planned.setting.now)))
         yield Section("Done without this change too", (items,), folded=True)
 
 
@@ -97,12 +97,12 @@ def _pools(planned: Planned, blamed: Blame) -> Iterator[Block]:
 
 def _held(planned: Planned) -> Iterator[Block]:
     if planned.held:
-        yield Section("Held", (Items(tuple(_held_items(planned))),))
+        yield Section("Held", (ItemList(tuple(_held_items(planned))),))
 
 
 def _waiting(planned: Planned) -> Iterator[Block]:
     if planned.waiting:
-        yield Section("Waiting", (Items(tuple(decision_items(planned.waiting, planned.setting.now))),))
+        yield Section("Waiting", (ItemList(tuple(decision_items(planned.waiting, planned.setting.now))),))
 
 
 def _held_items(planned: Planned) -> Iterator[Item]:
@@ -134,12 +134,12 @@ def _guarded_items(of_guards: Sequence[DecisionText]) -> Iterator[Item]:
         yield Item("!", title, group[0].place, tuple(details), "warn")
 
 
-def _is_by_guard(told: DecisionText) -> bool:
-    return isinstance(told.decision.reason.facts, HeldByGuard)
+def _is_by_guard(decision_text: DecisionText) -> bool:
+    return isinstance(decision_text.decision.reason.facts, HeldByGuard)
 
 
-def _is_of_pool(told: DecisionText) -> bool:
-    return told.decision.subject.kind == "Node" and bool(told.decision.pool)
+def _is_of_pool(decision_text: DecisionText) -> bool:
+    return decision_text.decision.subject.kind == "Node" and bool(decision_text.decision.pool)
 
 
 def _staying_items(staying: Sequence[DecisionText]) -> Iterator[Item]:

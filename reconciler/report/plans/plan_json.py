@@ -19,7 +19,7 @@ from reconciler.report.decision_text import DecisionText
 from reconciler.report.plans.blocked import blocked_titles
 from reconciler.report.plans.changed import change_origin, verb_of
 from reconciler.report.plans.facts_document import facts_document
-from reconciler.report.plans.guard_json import freezes_told, guards_told
+from reconciler.report.plans.guard_json import freezes_json, guards_json
 from reconciler.report.plans.impact import impact
 from reconciler.report.plans.plan_shape import (
     FORMAT_VERSION,
@@ -35,13 +35,13 @@ from reconciler.report.plans.plan_shape import (
 )
 from reconciler.report.plans.planned import Planned
 from reconciler.report.schema.json_parts import Tool
-from reconciler.report.setting import seen_at
+from reconciler.report.setting import snapshot_time
 
 
 def payload(planned: Planned) -> dict[str, Any]:
     """As schemas/plan.json says."""
-    told: dict[str, Any] = msgspec.to_builtins(_plan(planned, blame(planned.plan, planned.base)))
-    return told
+    entries: dict[str, Any] = msgspec.to_builtins(_plan(planned, blame(planned.plan, planned.base)))
+    return entries
 
 
 def change_digest(planned: Planned) -> str:
@@ -58,23 +58,23 @@ def _plan(planned: Planned, blamed: Blame) -> PlanTold:
         environment=setting.environment,
         revision=setting.revision,
         base_revision=setting.base_revision or None,
-        cluster=ClusterSeen(setting.cluster, setting.cluster_uid, seen_at(setting)),
+        cluster=ClusterSeen(setting.cluster, setting.cluster_uid, snapshot_time(setting)),
         now=timestamp(setting.now),
         digest=plan.digest,
         change_digest=change_digest(planned),
         saved_digest=planned.saved_digest or None,
         changes=_changes(planned),
-        decisions=[decision_told(each) for each in planned.told],
-        blocked=blocked_titles(planned.told),
+        decisions=[decision_json(each) for each in planned.decision_texts],
+        blocked=blocked_titles(planned.decision_texts),
         impact=impact(planned, blamed),
         consequences=[
             *_consequences(blamed.without, "standing"),
-            *_consequences(blamed.because, "change"),
+            *_consequences(blamed.causes, "change"),
             *_consequences(blamed.spared, "spared"),
         ],
         forecast=None,
-        guards=guards_told(plan.guarded),
-        freezes=freezes_told(planned.freezes),
+        guards=guards_json(plan.guarded),
+        freezes=freezes_json(planned.freezes),
         unread=[KindUnread(each.kind, each.why) for each in sorted(planned.unread)],
         notices=[*planned.warnings, *planned.notices],
         wake_at=_time(plan.wake_at),
@@ -107,18 +107,18 @@ def _words(fields: Iterator[tuple[str, str | None]]) -> dict[str, list[str]]:
     return dict(found)
 
 
-def _written(told: DecisionText) -> ChangeTold:
-    decision, origin = told.decision, told.decision.reason.origin
+def _written(decision_text: DecisionText) -> ChangeTold:
+    decision, origin = decision_text.decision, decision_text.decision.reason.origin
     verb = verb_of(decision)
-    before = None if verb == "add" else _words((each.path, each.before) for each in told.edited)
-    after = None if verb == "remove" else _words((each.path, each.after) for each in told.edited)
+    before = None if verb == "add" else _words((each.path, each.before) for each in decision_text.edited)
+    after = None if verb == "remove" else _words((each.path, each.after) for each in decision_text.edited)
     file, line = (origin.file, origin.line) if origin else ("", 0)
     return ChangeTold(decision.subject.kind, decision.subject.name, verb, before, after, file, line)
 
 
-def decision_told(told: DecisionText) -> DecisionTold:
+def decision_json(decision_text: DecisionText) -> DecisionTold:
     """One decision; the same wherever decisions are listed."""
-    decision, reason = told.decision, told.decision.reason
+    decision, reason = decision_text.decision, decision_text.decision.reason
     act = decision.act
     return DecisionTold(
         planner=decision.planner,
@@ -126,15 +126,15 @@ def decision_told(told: DecisionText) -> DecisionTold:
         pool=decision.pool,
         action=None if isinstance(act, Hold) else act,
         would=decision.would,
-        observed_because=told.observation.told if told.observation is not None else "",
+        observed_because=decision_text.observation.causes_text if decision_text.observation is not None else "",
         reason=reason.code,
         facts=facts_document(reason.facts),
-        sentence=told.sentence,
-        remedy=told.remedy,
-        hold=told.hold,
-        held=told.held_by_someone,
-        hold_until=_time(told.until),
-        edits=[EditTold(each.path, each.before, each.after) for each in told.edited],
+        sentence=decision_text.sentence,
+        remedy=decision_text.remedy,
+        hold=decision_text.hold,
+        held=decision_text.held_by_someone,
+        hold_until=_time(decision_text.until),
+        edits=[EditTold(each.path, each.before, each.after) for each in decision_text.edited],
         file=reason.origin.file if reason.origin else None,
         line=reason.origin.line if reason.origin else None,
     )
@@ -163,6 +163,8 @@ def _consequences(consequences: tuple[Consequence, ...], cause: Cause | Literal[
             wave=each.wave,
             seconds=each.seconds,
             held_by=[HeldBy(hindrance.title, count) for hindrance, count in each.held_by],
-            homeless=[HomelessTold(told.owner, obstacles_words(told.why), told.pods) for told in each.homeless],
+            homeless=[
+                HomelessTold(homeless.owner, obstacles_words(homeless.why), homeless.pods) for homeless in each.homeless
+            ],
             begins_at=_time(each.first_at),
         )

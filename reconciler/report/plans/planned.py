@@ -11,7 +11,7 @@ from reconciler.plan.holds.resting import is_at_rest
 from reconciler.plan.impact.scale_down import Departing
 from reconciler.report.decision_text import DecisionText
 from reconciler.report.plans.plan_shape import Amount
-from reconciler.report.setting import Setting
+from reconciler.report.setting import ReportHeader
 
 
 class Cost(msgspec.Struct, frozen=True):
@@ -44,9 +44,9 @@ class PoolLine(msgspec.Struct, frozen=True):
 class Planned(msgspec.Struct, frozen=True):
     """Without a base, `changes` are empty, and the plan's own decisions are what changes."""
 
-    setting: Setting
+    setting: ReportHeader
     plan: Plan
-    told: tuple[DecisionText, ...]  # the decisions of the plan, in their order
+    decision_texts: tuple[DecisionText, ...]  # the decisions of the plan, in their order
     base: Plan | None = None  # of the base revision, on the same cluster
     changes: tuple[PolicyChange, ...] = ()
     pools: tuple[PoolLine, ...] = ()
@@ -61,22 +61,22 @@ class Planned(msgspec.Struct, frozen=True):
 
     @property
     def acted(self) -> tuple[DecisionText, ...]:
-        return tuple(each for each in self.told if not each.held)
+        return tuple(each for each in self.decision_texts if not each.held)
 
     @property
     def held(self) -> tuple[DecisionText, ...]:
         """What a person or a guard holds."""
-        return tuple(each for each in self.told if each.held_by_someone and not is_at_rest(each.decision))
+        return tuple(each for each in self.decision_texts if each.held_by_someone and not is_at_rest(each.decision))
 
     @property
     def waiting(self) -> tuple[DecisionText, ...]:
         """Holds that go on by themselves. A marked node that waits for its time is none: the pools tell of it."""
-        return tuple(each for each in self.told if each.waits and not is_at_rest(each.decision))
+        return tuple(each for each in self.decision_texts if each.waits and not is_at_rest(each.decision))
 
     @property
     def blocked(self) -> tuple[DecisionText, ...]:
         """Holds for which the command ends with exit code 4."""
-        return tuple(each for each in self.told if each.blocks)
+        return tuple(each for each in self.decision_texts if each.blocks)
 
     def pool(self, name: str) -> PoolLine | None:
         return next((each for each in self.pools if each.pool == name), None)

@@ -56,8 +56,8 @@ def pool_lines(scene: PlanningResult, base: PlanningResult | None, bills: Mappin
 
 def future_without(scene: PlanningResult, base: PlanningResult | None) -> Future:
     """Of what comes without this change."""
-    standing = [each for each in scene.plan.consequences if each.cause == "standing"]
-    return _future(base.plan.consequences if base else standing)
+    consequences = [each for each in scene.plan.consequences if each.cause == "standing"]
+    return _future(base.plan.consequences if base else consequences)
 
 
 def future_with(scene: PlanningResult) -> Future:
@@ -66,11 +66,11 @@ def future_with(scene: PlanningResult) -> Future:
 
 
 def _future(consequences: Iterable[Consequence]) -> Future:
-    told = tuple(consequences)
-    gone = frozenset(name for each in told if each.fate in LEAVES for name in each.nodes)
+    future = tuple(consequences)
+    gone = frozenset(name for each in future if each.fate in LEAVES for name in each.nodes)
     bought = {
         name: share.gpus
-        for each in told
+        for each in future
         if each.fate == "bought"
         for name, share in zip(each.nodes, each.shares, strict=True)
     }
@@ -105,8 +105,8 @@ def _limits(scene: PlanningResult, pool: _Declared) -> Iterator[str]:
     """Whether a replacement may be launched before the node that it is for has gone."""
     limits = pool.after.spec.limits if pool.after else {}
     own = [each for each in scene.plan.consequences if each.pool == pool.name and limits]
-    told = ", ".join(f"{most} {name}" for name, most in sorted(limits.items()))
+    text = ", ".join(f"{most} {name}" for name, most in sorted(limits.items()))
     if any(hindrance.kind == "limits" for each in own for hindrance, _ in each.held_by):
-        yield f"Limits: {told}: already exceeded or reached, so that no replacement is launched."
+        yield f"Limits: {text}: already exceeded or reached, so that no replacement is launched."
     elif any(each.fate == "replaced" for each in own):
-        yield f"Limits: {told} leave room for replacements."
+        yield f"Limits: {text} leave room for replacements."

@@ -13,20 +13,37 @@ from reconciler.model.plan.purchase import Stage
 from reconciler.plan.impact.blame import Blame, pool_of
 from reconciler.plan.impact.words import bought_when, bought_words
 from reconciler.plan.obstacle_words import obstacles_words
-from reconciler.report.blocks import Block, Column, Group, Note, Notes, Row, Section, Table, Tone, line
+from reconciler.report.blocks import (
+    Block,
+    ReportNote,
+    ReportNotes,
+    Row,
+    RowGroup,
+    Section,
+    Table,
+    TableColumn,
+    Tone,
+    line,
+)
 from reconciler.report.plans.departures import Departures
 from reconciler.report.plans.planned import Planned, PoolLine
 from reconciler.report.suppressed import marked
 from reconciler.report.wording import counted, difference
 
-_COLUMNS = (Column(""), Column("nodes", True), Column("GPUs", True), Column("$/h", True), Column("when"))
+_COLUMNS = (
+    TableColumn(""),
+    TableColumn("nodes", True),
+    TableColumn("GPUs", True),
+    TableColumn("$/h", True),
+    TableColumn("when"),
+)
 
 
 class _Headings(msgspec.Struct, frozen=True):
     """Of what comes anyway, what comes by the plan, and what no longer comes."""
 
     without: str
-    because: str
+    reason: str
     spared: str = "spared by this change"
 
 
@@ -34,25 +51,25 @@ _WITH_BASE = _Headings("without this change", "because of this change")
 _ALONE = _Headings("as things stand", "because of this plan")
 
 
-class _Words(msgspec.Struct, frozen=True):
+class _RowStyle(msgspec.Struct, frozen=True):
     mark: str
     tone: Tone
     text: str
     pace: str = ""  # what the nodes of a wave wait for
 
 
-_FATES: dict[Fate, _Words] = {
-    "scaled": _Words("-", "bad", "empty, scaled down"),
-    "drained": _Words("-", "bad", "not needed, drained"),
-    "removed": _Words("-", "bad", "empty, drifted, not replaced", "Karpenter"),
-    "replaced": _Words("-/+", "bad", "busy, drifted, pods evicted", "Karpenter"),
-    "blocked": _Words("~", "warn", "busy, drifted, held up"),
-    "deleted": _Words("-", "bad", "NodePool deleted, nodes with it", "at once, outside all budgets"),
-    "undrifted": _Words("+", "good", "drifted now, and then no longer"),
-    "exchanged": _Words("~", "warn", "replaced anyway"),
-    "bought": _Words("+", "good", "bought"),
-    "scheduled": _Words("+", "dim", "bought by a schedule"),
-    "limited": _Words("!", "warn", "wanted, held back"),
+_FATES: dict[Fate, _RowStyle] = {
+    "scaled": _RowStyle("-", "bad", "empty, scaled down"),
+    "drained": _RowStyle("-", "bad", "not needed, drained"),
+    "removed": _RowStyle("-", "bad", "empty, drifted, not replaced", "Karpenter"),
+    "replaced": _RowStyle("-/+", "bad", "busy, drifted, pods evicted", "Karpenter"),
+    "blocked": _RowStyle("~", "warn", "busy, drifted, held up"),
+    "deleted": _RowStyle("-", "bad", "NodePool deleted, nodes with it", "at once, outside all budgets"),
+    "undrifted": _RowStyle("+", "good", "drifted now, and then no longer"),
+    "exchanged": _RowStyle("~", "warn", "replaced anyway"),
+    "bought": _RowStyle("+", "good", "bought"),
+    "scheduled": _RowStyle("+", "dim", "bought by a schedule"),
+    "limited": _RowStyle("!", "warn", "wanted, held back"),
 }
 _ORDER: tuple[Fate, ...] = tuple(_FATES)
 _COMES: frozenset[Fate] = frozenset({"bought", "scheduled", "limited"})
@@ -62,7 +79,7 @@ _STAGES: tuple[Stage, ...] = get_args(Stage)
 
 def pool_sections(planned: Planned, blamed: Blame) -> Iterator[Section]:
     """Of each pool that something happens to; those that no policy declares come last."""
-    happening = {pool_of(each) for each in (*blamed.without, *blamed.because, *blamed.spared)}
+    happening = {pool_of(each) for each in (*blamed.without, *blamed.causes, *blamed.spared)}
     known = {pool.pool: pool for pool in planned.pools}
     headings = _WITH_BASE if planned.base else _ALONE
     for name in [*known, *sorted(happening - set(known))]:
@@ -72,18 +89,20 @@ def pool_sections(planned: Planned, blamed: Blame) -> Iterator[Section]:
 
 def _section(name: str, planned: Planned, blamed: Blame, headings: _Headings) -> Section:
     pool = planned.pool(name)
-    without, because = _own(name, blamed.without), _own(name, blamed.because)
+    without, consequences = _own(name, blamed.without), _own(name, blamed.causes)
     parts = (
         *_by_doing(headings.without, without, pool),
-        *_by_doing(headings.because, because, pool),
+        *_by_doing(headings.reason, consequences, pool),
         (headings.spared, _own(name, blamed.spared)),
     )
     departures = Departures(planned)
     now = planned.setting.now
-    groups = tuple(Group(tuple(_row(each, departures, now) for each in own), heading) for heading, own in parts if own)
+    groups = tuple(
+        RowGroup(tuple(_row(each, departures, now) for each in own), heading) for heading, own in parts if own
+    )
     declared = pool is not None and pool.declared
     title = f"{name}: {counted(pool.nodes, 'node')}, {pool.busy_nodes} busy" if pool and declared else _gone(name)
-    coming = (*without, *because)
+    coming = (*without, *consequences)
     return Section(title, (Table(_COLUMNS, groups), *_below(pool, coming)))
 
 
@@ -138,8 +157,8 @@ def _when(consequence: Consequence, pace: str) -> Iterator[str]:
     if consequence.fate in {"undrifted", "scaled"}:
         return
     wave = f"{consequence.wave} at a time" if consequence.wave else ""
-    if told := ", ".join(filter(None, (pace, wave))):
-        yield told
+    if text := ", ".join(filter(None, (pace, wave))):
+        yield text
     if consequence.pods:
         yield counted(consequence.pods, "pod")
     others = ((each.title, count) for each, count in consequence.held_by if each.kind != "pod_budget")
@@ -154,7 +173,7 @@ def _below(pool: PoolLine | None, coming: tuple[Consequence, ...]) -> Iterator[B
     """What holds nodes up, what a reader must know of the numbers, and remarks."""
     notes = [*_budgets(coming), *_deletions(coming), *_homeless(coming), *_unpriced(coming)]
     if notes:
-        yield Notes(tuple(notes))
+        yield ReportNotes(tuple(notes))
     busy = any(each.fate in {"drained", "replaced", "blocked"} for each in coming)
     if busy and not any(hindrance.kind == "pod_budget" for each in coming for hindrance, _ in each.held_by):
         read = pool is None or pool.budgets_read
@@ -163,43 +182,45 @@ def _below(pool: PoolLine | None, coming: tuple[Consequence, ...]) -> Iterator[B
         yield line(remark)
 
 
-def _unpriced(coming: tuple[Consequence, ...]) -> Iterator[Note]:
+def _unpriced(coming: tuple[Consequence, ...]) -> Iterator[ReportNote]:
     """What is in no sum."""
     if unpriced := sum(each.unpriced for each in coming if each.fate not in _FOLLOWS | _COMES):
-        yield Note("note", f"{counted(unpriced, 'node')} without a declared price: not in $/h.")
+        yield ReportNote("note", f"{counted(unpriced, 'node')} without a declared price: not in $/h.")
     if unpriced := sum(each.unpriced for each in coming if each.fate in _FOLLOWS):
-        told = f"{counted(unpriced, 'node')} will be machines of another sort, whose price is not known: not in $/h."
-        yield Note("note", told)
+        text = f"{counted(unpriced, 'node')} will be machines of another sort, whose price is not known: not in $/h."
+        yield ReportNote("note", text)
     sorts: Counter[str] = Counter()
     for each in coming:
         if each.fate in _COMES and each.order is not None and each.unpriced:
             sorts[each.order.words] += each.unpriced
     for sort, unpriced in sorted(sorts.items()):
-        yield Note("note", f"{counted(unpriced, 'node')} to be bought without a declared price, {sort}: not in $/h.")
+        yield ReportNote(
+            "note", f"{counted(unpriced, 'node')} to be bought without a declared price, {sort}: not in $/h."
+        )
 
 
-def _budgets(coming: tuple[Consequence, ...]) -> Iterator[Note]:
+def _budgets(coming: tuple[Consequence, ...]) -> Iterator[ReportNote]:
     held: dict[str, int] = {}
     for each in coming:
         for hindrance, count in each.held_by:
             if hindrance.kind == "pod_budget":
                 held[hindrance.title] = held.get(hindrance.title, 0) + count
     for name, count in sorted(held.items()):
-        yield Note("warning", f"{name} holds up {counted(count, 'node')}: it allows no eviction there now.")
+        yield ReportNote("warning", f"{name} holds up {counted(count, 'node')}: it allows no eviction there now.")
 
 
-def _deletions(coming: tuple[Consequence, ...]) -> Iterator[Note]:
+def _deletions(coming: tuple[Consequence, ...]) -> Iterator[ReportNote]:
     for each in coming:
         if each.fate == "deleted" and each.nodes:
             what = f"{counted(len(each.nodes), 'node')} and {counted(each.pods, 'pod')}"
-            yield Note(
+            yield ReportNote(
                 "error", f"Deleting NodePool/{each.node_pool} takes {what} with it, {each.gpus_in_use} GPUs in use."
             )
 
 
-def _homeless(coming: tuple[Consequence, ...]) -> Iterator[Note]:
+def _homeless(coming: tuple[Consequence, ...]) -> Iterator[ReportNote]:
     for each in coming:
         stay = "Karpenter leaves their nodes as they are" if each.fate == "blocked" else "they stay Pending"
-        for told in each.homeless:
-            who = f"{told.pods} of the {counted(each.pods, 'pod')} ({told.owner})"
-            yield Note("error", f"{who} would fit nowhere: {obstacles_words(told.why)}. So {stay}.")
+        for homeless in each.homeless:
+            who = f"{homeless.pods} of the {counted(each.pods, 'pod')} ({homeless.owner})"
+            yield ReportNote("error", f"{who} would fit nowhere: {obstacles_words(homeless.why)}. So {stay}.")

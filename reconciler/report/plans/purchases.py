@@ -16,23 +16,23 @@ _Sort = Callable[[Consequence], bool]
 
 def buy_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
     """buys 10 nodes, buys 10 nodes fewer; nothing where the change buys what is bought anyway."""
-    told = []
+    lines = []
     for pool, is_own in _pools(planned, change):
-        more = _count(filter(is_own, blamed.because), pool, "bought")
+        more = _count(filter(is_own, blamed.causes), pool, "bought")
         fewer = _count(filter(is_own, blamed.spared), pool, "bought")
         instead = f" in place of {fewer}" if fewer else ""
         if more:
-            told.append(f"{_verb(planned, pool)} {counted(more, 'node')}{instead}")
+            lines.append(f"{_verb(planned, pool)} {counted(more, 'node')}{instead}")
         elif fewer:
-            told.append(f"buys {counted(fewer, 'node')} fewer")
-    return ", ".join(told)
+            lines.append(f"buys {counted(fewer, 'node')} fewer")
+    return ", ".join(lines)
 
 
 def schedule_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
     """buys 5 nodes by schedules; nothing where no schedule of a NodeProvisioner buys more than it did."""
     if change.kind != "NodeProvisioner":
         return ""
-    nodes = ((pool, _count(blamed.because, pool, "scheduled")) for pool, _ in _pools(planned, change))
+    nodes = ((pool, _count(blamed.causes, pool, "scheduled")) for pool, _ in _pools(planned, change))
     return ", ".join(f"{_verb(planned, pool)} {counted(each, 'node')} by schedules" for pool, each in nodes if each)
 
 
@@ -46,7 +46,7 @@ def _pools(planned: Planned, change: PolicyChange) -> list[tuple[str, _Sort]]:
     plans = [plan for plan in (planned.plan, planned.base) if plan is not None]
     sized = {(each.provisioner, each.pool) for plan in plans for each in plan.sizes}
     if change.kind == "NodeProvisioner":
-        return [(pool, _is_asked_for) for pool in sorted({pool for name, pool in sized if name == change.name})]
+        return [(pool, _is_requested) for pool in sorted({pool for name, pool in sized if name == change.name})]
     if change.kind != "GpuPool":
         return []
     edited = {each.name for each in planned.changes if each.kind == "NodeProvisioner"}
@@ -58,7 +58,7 @@ def _follows_drift(consequence: Consequence) -> bool:
     return consequence.order is not None and consequence.order.stage == "refill"
 
 
-def _is_asked_for(consequence: Consequence) -> bool:
+def _is_requested(consequence: Consequence) -> bool:
     return not _follows_drift(consequence)
 
 

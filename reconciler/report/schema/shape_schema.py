@@ -23,11 +23,13 @@ def _strict(schema: Any) -> Any:
         return [_strict(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    told = {name: _strict(each) for name, each in schema.items() if name not in {"title", "default", "discriminator"}}
-    if "prefixItems" in told:
-        told |= {"items": told.pop("prefixItems"), "additionalItems": False}
+    entries = {
+        name: _strict(each) for name, each in schema.items() if name not in {"title", "default", "discriminator"}
+    }
+    if "prefixItems" in entries:
+        entries |= {"items": entries.pop("prefixItems"), "additionalItems": False}
     if "properties" in schema:
         # Names of fields are no keywords: a field may be called title.
-        told["properties"] = {name: _strict(each) for name, each in schema["properties"].items()}
-        told |= {"required": sorted(told["properties"]), "additionalProperties": False}
-    return told
+        entries["properties"] = {name: _strict(each) for name, each in schema["properties"].items()}
+        entries |= {"required": sorted(entries["properties"]), "additionalProperties": False}
+    return entries

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from reconciler.plan.capacity.machines import RULES
-from reconciler.plan.smart_pods.phases import TABLE, Event, Phase
+from reconciler.plan.smart_pods.phases import TABLE, PhaseEvent, SmartPodPhase
 
 _OPENING = """\
 # Phases of smart pods
@@ -25,20 +25,20 @@ def smart_pods_page() -> str:
 
 
 def _diagram() -> Iterator[str]:
-    yield from ("```mermaid", "stateDiagram-v2", f"    [*] --> {Phase.PENDING.value}")
+    yield from ("```mermaid", "stateDiagram-v2", f"    [*] --> {SmartPodPhase.PENDING.value}")
     for (phase, event), after in TABLE.items():
         yield f"    {phase.value} --> {after.value}: {event.value}"
-    yield from (f"    {Phase.COMPLETED.value} --> [*]", "```")
+    yield from (f"    {SmartPodPhase.COMPLETED.value} --> [*]", "```")
 
 
 def _table() -> Iterator[str]:
-    yield f"| what happens | {' | '.join(each.value for each in Phase)} |"
-    yield "|---" * (1 + len(Phase)) + "|"
-    for event in Event:
-        after = (TABLE.get((phase, event)) for phase in Phase)
+    yield f"| what happens | {' | '.join(each.value for each in SmartPodPhase)} |"
+    yield "|---" * (1 + len(SmartPodPhase)) + "|"
+    for event in PhaseEvent:
+        after = (TABLE.get((phase, event)) for phase in SmartPodPhase)
         yield f"| {event.value} | {' | '.join(each.value if each else 'refused' for each in after)} |"
 
 
 def _machine() -> Iterator[str]:
     yield from ("| machine | its NodeClaim |", "|---|---|")
-    yield from (f"| {rule.phase} | {rule.told} |" for rule in RULES)
+    yield from (f"| {rule.phase} | {rule.text} |" for rule in RULES)

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from reconciler.model.human_time import span
-from reconciler.report.simulation.simulated import Sums
+from reconciler.report.simulation.simulated import SimulationTotals
 from reconciler.report.wording import dollars, per_mille, percent
 
 _HOUR_MS = 3_600_000
@@ -21,8 +21,8 @@ class Figure(msgspec.Struct, frozen=True):
     key: str  # in JSON
     heading: str
     better: Better
-    value: Callable[[Sums], int]
-    told: Callable[[int], str] = "{:,}".format
+    value: Callable[[SimulationTotals], int]
+    to_text: Callable[[int], str] = "{:,}".format
 
 
 def _hours(gpu_ms: int) -> str:
@@ -62,9 +62,9 @@ FIGURES: tuple[Figure, ...] = (
 COMPARED = ("gpu_hours_paid", "gpu_utilization", "pending_gpu_minutes", "evictions")
 
 
-def best(figure: Figure, sums: Sequence[Sums]) -> str:
+def best(figure: Figure, sums: Sequence[SimulationTotals]) -> str:
     """How the best is written, where there is a better and a worse that differ as they are written."""
     values = [figure.value(each) for each in sums]
-    if not figure.better or len({figure.told(each) for each in values}) < 2:
+    if not figure.better or len({figure.to_text(each) for each in values}) < 2:
         return ""
-    return figure.told(min(values) if figure.better == "less" else max(values))
+    return figure.to_text(min(values) if figure.better == "less" else max(values))

@@ -22,9 +22,9 @@ def who(run: Simulated) -> str:
 
 def _findings(run: Simulated) -> Iterator[Finding]:
     for each in run.broken:
-        told = f"{who(run)}{each.rule}: {each.sentence} ({clock(each.at, run.start)}, {each.event})"
-        yield Finding("", 0, 0, UNSAFE, told, subject=f"{who(run)}{each.rule}")
+        text = f"{who(run)}{each.rule}: {each.sentence} ({clock(each.at, run.start)}, {each.event})"
+        yield Finding("", 0, 0, UNSAFE, text, subject=f"{who(run)}{each.rule}")
     for judged in run.expectations:
         if not judged.is_met:
-            told = f"{who(run)}{judged.told}, found {judged.figure}"
-            yield Finding("", 0, 0, UNMET, told, subject=f"{who(run)}{judged.told}")
+            text = f"{who(run)}{judged.text}, found {judged.figure}"
+            yield Finding("", 0, 0, UNMET, text, subject=f"{who(run)}{judged.text}")

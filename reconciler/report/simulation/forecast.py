@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import msgspec
 
 from reconciler.model.human_time import span
-from reconciler.report.blocks import Blank, Block, Note, Notes, Section, line
-from reconciler.report.document import Document
+from reconciler.report.blocks import Blank, Block, ReportNote, ReportNotes, Section, line
+from reconciler.report.document import ReportDocument
 from reconciler.report.plans.plan_shape import ForecastTold
 from reconciler.report.simulation.simulated import Simulated
 from reconciler.report.simulation.simulated_document import broken_lines, summary
-from reconciler.report.simulation.simulated_json import summary_told
+from reconciler.report.simulation.simulated_json import summary_json
 from reconciler.report.simulation.story import story
 from reconciler.report.wording import counted
 
@@ -33,21 +33,21 @@ class Forecast(msgspec.Struct, frozen=True):
         return (self.after.end - self.after.start) // 1_000
 
 
-def with_forecast(document: Document, forecast: Forecast) -> Document:
+def with_forecast(document: ReportDocument, forecast: Forecast) -> ReportDocument:
     """A plan's report, and what it would come to."""
     heading = f"The next {span(forecast.seconds)}, if the present load goes on"
     section = Section(heading, tuple(_blocks(forecast)))
-    payload = document.payload | {"forecast": msgspec.to_builtins(_told(forecast))}
+    payload = document.payload | {"forecast": msgspec.to_builtins(_forecast_json(forecast))}
     return msgspec.structs.replace(document, blocks=(*document.blocks, Blank(), section), payload=payload)
 
 
-def _told(forecast: Forecast) -> ForecastTold:
+def _forecast_json(forecast: Forecast) -> ForecastTold:
     before, approved = forecast.before, forecast.approved
     return ForecastTold(
         seconds=forecast.seconds,
-        without=None if before is None else summary_told(before.sums),
-        with_it=summary_told(forecast.after.sums),
-        approved=None if approved is None else summary_told(approved.sums),
+        without=None if before is None else summary_json(before.sums),
+        with_it=summary_json(forecast.after.sums),
+        approved=None if approved is None else summary_json(approved.sums),
     )
 
 
@@ -55,10 +55,12 @@ def _blocks(forecast: Forecast) -> Iterator[Block]:
     yield from summary(forecast.runs)
     if forecast.approved is not None:
         held = counted(forecast.after.sums.held_by_guards, "decision")
-        yield Notes((Note("note", f"guards hold {held}: once that is approved, it goes on as in the last column"),))
+        yield ReportNotes(
+            (ReportNote("note", f"guards hold {held}: once that is approved, it goes on as in the last column"),)
+        )
     troubles = dict.fromkeys(each for run in forecast.runs for each in run.troubles)
     if troubles:
-        yield Notes(tuple(Note("warning", each) for each in troubles))
+        yield ReportNotes(tuple(ReportNote("warning", each) for each in troubles))
     for run in forecast.runs:
         yield from broken_lines(run)
         if happened := story(run):

@@ -27,7 +27,7 @@ class Did(msgspec.Struct, frozen=True, gc=False):
     reason: str
 
 
-class Step(msgspec.Struct, frozen=True, gc=False):
+class TimelineStep(msgspec.Struct, frozen=True, gc=False):
     """How things stood at a moment, and what happened since the moment before."""
 
     at: Instant
@@ -59,7 +59,7 @@ class PoolSum(msgspec.Struct, frozen=True):
     target: int = 0  # now, where a provisioner sizes it
 
 
-class Sums(msgspec.Struct, frozen=True):
+class SimulationTotals(msgspec.Struct, frozen=True):
     """All that adds up over the time."""
 
     gpu_ms_paid: int = 0
@@ -99,21 +99,21 @@ class Broken(msgspec.Struct, frozen=True):
     sentence: str
 
 
-class Judged(msgspec.Struct, frozen=True):
+class ExpectationResult(msgspec.Struct, frozen=True):
     """An expectation, in words, and what it was held against."""
 
-    told: str
-    found: int
+    text: str
+    value: int
     is_met: bool
     sign: str = ""  # before a figure, where it has one
 
     @property
     def figure(self) -> str:
         """What was found, as people write it."""
-        return f"{self.sign}{self.found:,}"
+        return f"{self.sign}{self.value:,}"
 
 
-class Revision(msgspec.Struct, frozen=True):
+class RevisionChange(msgspec.Struct, frozen=True):
     """Policies that came into force."""
 
     at: Instant
@@ -124,7 +124,7 @@ class Happening(msgspec.Struct, frozen=True):
     """What went wrong, or somebody did: not by us."""
 
     at: Instant
-    told: str
+    text: str
 
 
 class Simulated(msgspec.Struct, frozen=True):
@@ -135,13 +135,13 @@ class Simulated(msgspec.Struct, frozen=True):
     seed: int
     start: Instant
     end: Instant
-    sums: Sums
-    steps: tuple[Step, ...]
-    revisions: tuple[Revision, ...]
+    sums: SimulationTotals
+    steps: tuple[TimelineStep, ...]
+    revisions: tuple[RevisionChange, ...]
     happenings: tuple[Happening, ...] = ()
     happenings_more: int = 0  # that are not told one by one
     broken: tuple[Broken, ...] = ()
-    expectations: tuple[Judged, ...] = ()
+    expectations: tuple[ExpectationResult, ...] = ()
     troubles: tuple[str, ...] = ()  # of cycles that came to nothing
     notices: tuple[str, ...] = ()
     description: str = ""

@@ -4,8 +4,21 @@ from collections.abc import Iterator, Sequence
 
 from reconciler.model.human_time import clock, span
 from reconciler.model.instant import timestamp
-from reconciler.report.blocks import Blank, Block, Column, Group, Item, Items, Note, Notes, Row, Section, Table, line
-from reconciler.report.document import Document, Judged
+from reconciler.report.blocks import (
+    Blank,
+    Block,
+    Item,
+    ItemList,
+    ReportNote,
+    ReportNotes,
+    Row,
+    RowGroup,
+    Section,
+    Table,
+    TableColumn,
+    line,
+)
+from reconciler.report.document import CheckedCount, ReportDocument
 from reconciler.report.simulation.figures import COMPARED, FIGURES, best
 from reconciler.report.simulation.findings import TITLES, findings_of, who
 from reconciler.report.simulation.simulated import PoolSum, Simulated
@@ -15,29 +28,29 @@ from reconciler.report.wording import counted, dollars, listed
 
 _HOUR_MS = 3_600_000
 _POOL_COLUMNS = (
-    Column("pool"),
-    Column("nodes at first", True),
-    Column("at the end", True),
-    Column("usable GPU-hours", True),
-    Column("in use", True),
-    Column("cost", True),
+    TableColumn("pool"),
+    TableColumn("nodes at first", True),
+    TableColumn("at the end", True),
+    TableColumn("usable GPU-hours", True),
+    TableColumn("in use", True),
+    TableColumn("cost", True),
 )
 
 
-def simulated_document(runs: Sequence[Simulated], tool_version: str) -> Document:
+def simulated_document(runs: Sequence[Simulated], tool_version: str) -> ReportDocument:
     """One simulation, or several of the same scenario with other policies."""
     first = runs[0]
     checked = sum(len(each.expectations) for each in runs) + len(runs)
-    return Document(
+    return ReportDocument(
         command="simulate",
         title=f"Simulation of {first.name}",
         tool_version=tool_version,
         blocks=tuple(_blocks(runs, tool_version)),
         payload=payload(runs, tool_version),
         otherwise="Nothing was simulated.",
-        judged=Judged(checked, "expectation", "failure"),
-        findings=(found := findings_of(runs)),
-        annotations=found,
+        judged=CheckedCount(checked, "expectation", "failure"),
+        findings=(findings := findings_of(runs)),
+        annotations=findings,
         titles=TITLES,
     )
 
@@ -45,8 +58,8 @@ def simulated_document(runs: Sequence[Simulated], tool_version: str) -> Document
 def headline(simulated: Simulated, tool_version: str) -> str:
     """What was simulated, for how long, and from which seed."""
     seconds = (simulated.end - simulated.start) // 1_000
-    told = f"{simulated.name}: {span(seconds)} from {timestamp(simulated.start)}, seed {simulated.seed}"
-    return f"{told}, reconciler {tool_version}"
+    text = f"{simulated.name}: {span(seconds)} from {timestamp(simulated.start)}, seed {simulated.seed}"
+    return f"{text}, reconciler {tool_version}"
 
 
 def _blocks(runs: Sequence[Simulated], tool_version: str) -> Iterator[Block]:
@@ -54,10 +67,10 @@ def _blocks(runs: Sequence[Simulated], tool_version: str) -> Iterator[Block]:
     yield line(headline(runs[0], tool_version), "strong")
     if runs[0].description:
         yield line(runs[0].description, "dim")
-    notes = dict.fromkeys(Note("note", each) for run in runs for each in run.notices)
-    troubles = dict.fromkeys(Note("warning", each) for run in runs for each in run.troubles)
+    notes = dict.fromkeys(ReportNote("note", each) for run in runs for each in run.notices)
+    troubles = dict.fromkeys(ReportNote("warning", each) for run in runs for each in run.troubles)
     if notes or troubles:
-        yield Notes((*troubles, *notes))
+        yield ReportNotes((*troubles, *notes))
     yield Blank()
     yield from summary(runs)
     if len(runs) > 1:
@@ -72,15 +85,15 @@ def _verdict(runs: Sequence[Simulated]) -> Iterator[Block]:
         yield from broken_lines(run)
         for judged in run.expectations:
             if not judged.is_met:
-                yield line(f"FAILED: {who(run)}{judged.told}, found {judged.figure}", "bad")
+                yield line(f"FAILED: {who(run)}{judged.text}, found {judged.figure}", "bad")
 
 
 def broken_lines(run: Simulated) -> Iterator[Block]:
     """The first rule of safety that was broken, if any was."""
     for each in run.broken[:1]:
         more = f", and {len(run.broken) - 1} more" if len(run.broken) > 1 else ""
-        told = f"UNSAFE: {who(run)}{each.rule}: {each.sentence} ({clock(each.at, run.start)}, {each.event}){more}"
-        yield line(told, "bad")
+        text = f"UNSAFE: {who(run)}{each.rule}: {each.sentence} ({clock(each.at, run.start)}, {each.event}){more}"
+        yield line(text, "bad")
 
 
 def _compared(runs: Sequence[Simulated]) -> Iterator[Block]:
@@ -91,12 +104,12 @@ def _compared(runs: Sequence[Simulated]) -> Iterator[Block]:
         alike = [each.heading for each in FIGURES if each.key in COMPARED]
         yield line(f"No difference in {listed(alike)}.")
     for run in runs:
-        ahead = [figure.heading for figure, star in chosen.items() if figure.told(figure.value(run.sums)) == star]
-        told = [f"best in {listed(ahead)}"] if ahead else []
+        ahead = [figure.heading for figure, star in chosen.items() if figure.to_text(figure.value(run.sums)) == star]
+        lines = [f"best in {listed(ahead)}"] if ahead else []
         if failures := len(run.broken) + sum(not each.is_met for each in run.expectations):
-            told.append(counted(failures, "failure"))
-        if chosen or told:
-            yield line(f"{run.label}: {'; '.join(told) or 'behind in all of them'}", "bad" if run.failed else "plain")
+            lines.append(counted(failures, "failure"))
+        if chosen or lines:
+            yield line(f"{run.label}: {'; '.join(lines) or 'behind in all of them'}", "bad" if run.failed else "plain")
 
 
 def summary(runs: Sequence[Simulated]) -> Iterator[Block]:
@@ -110,13 +123,13 @@ def summary(runs: Sequence[Simulated]) -> Iterator[Block]:
         if not any(values) and figure.key not in COMPARED:
             continue
         star = best(figure, sums)
-        told = [figure.told(each) for each in values]
-        cells = [f"{each}{' *' if each == star else '  ' if several else ''}" for each in told]
+        lines = [figure.to_text(each) for each in values]
+        cells = [f"{each}{' *' if each == star else '  ' if several else ''}" for each in lines]
         rows.append(Row((figure.heading, *cells)))
-    columns = [Column(""), *(Column(f"{each.label}  " if several else "", True) for each in runs)]
-    yield Table(tuple(columns), (Group(tuple(rows)),))
+    columns = [TableColumn(""), *(TableColumn(f"{each.label}  " if several else "", True) for each in runs)]
+    yield Table(tuple(columns), (RowGroup(tuple(rows)),))
     if any(each.unpriced for each in sums):
-        yield Notes((Note("note", "some machines have no declared price: they are not in the cost"),))
+        yield ReportNotes((ReportNote("note", "some machines have no declared price: they are not in the cost"),))
     if several and any(best(figure, sums) for figure in FIGURES):
         yield line("* the best of its line", "dim")
 
@@ -124,12 +137,12 @@ def summary(runs: Sequence[Simulated]) -> Iterator[Block]:
 def _of_one(run: Simulated, is_one_of_several: bool) -> Iterator[Block]:
     parts: list[tuple[str, tuple[Block, ...]]] = []
     if run.sums.pools:
-        table = Table(_POOL_COLUMNS, (Group(tuple(_pool(each) for each in run.sums.pools)),))
+        table = Table(_POOL_COLUMNS, (RowGroup(tuple(_pool(each) for each in run.sums.pools)),))
         parts.append(("Pools", (table,)))
-    if told := story(run):
-        parts.append(("What happened", (told,)))
+    if item_list := story(run):
+        parts.append(("What happened", (item_list,)))
     if run.expectations:
-        parts.append(("Expected", (Items(tuple(_expected(run))),)))
+        parts.append(("Expected", (ItemList(tuple(_expected(run))),)))
     for heading, blocks in parts:
         yield Blank()
         yield Section(f"{heading}, {run.label}" if is_one_of_several else heading, blocks)
@@ -155,4 +168,4 @@ def _pool(pool: PoolSum) -> Row:
 def _expected(run: Simulated) -> Iterator[Item]:
     for each in run.expectations:
         mark, tone = ("✓", "good") if each.is_met else ("✗", "bad")
-        yield Item(mark, f"{each.told}, found {each.figure}", tone="good" if tone == "good" else "bad")
+        yield Item(mark, f"{each.text}, found {each.figure}", tone="good" if tone == "good" else "bad")

@@ -7,7 +7,7 @@ import msgspec
 
 from reconciler.model.instant import timestamp
 from reconciler.report.schema.json_parts import Tool
-from reconciler.report.simulation.simulated import PoolStep, PoolSum, Simulated, Step, Sums
+from reconciler.report.simulation.simulated import PoolStep, PoolSum, Simulated, SimulationTotals, TimelineStep
 from reconciler.report.simulation.simulated_shape import (
     ActionTold,
     BrokenTold,
@@ -30,7 +30,7 @@ _MINUTE_MS = 60_000
 def payload(runs: Sequence[Simulated], tool_version: str) -> dict[str, Any]:
     """As schemas/simulated.json says."""
     first, *others = runs
-    told = SimulatedTold(
+    simulated_told = SimulatedTold(
         **msgspec.structs.asdict(_run(first)),
         format_version=1,
         tool=Tool("reconciler", tool_version),
@@ -40,7 +40,7 @@ def payload(runs: Sequence[Simulated], tool_version: str) -> dict[str, Any]:
         end=timestamp(first.end),
         others=[_run(each) for each in others],
     )
-    plain: dict[str, Any] = msgspec.to_builtins(told)
+    plain: dict[str, Any] = msgspec.to_builtins(simulated_told)
     return plain
 
 
@@ -48,19 +48,19 @@ def _run(run: Simulated) -> RunTold:
     return RunTold(
         policies=run.label,
         failed=run.failed,
-        summary=summary_told(run.sums),
+        summary=summary_json(run.sums),
         timeline=[_step(each) for each in run.steps],
         revisions=[RevisionTold(timestamp(each.at), each.revision) for each in run.revisions],
-        happenings=[HappeningTold(timestamp(each.at), each.told) for each in run.happenings],
+        happenings=[HappeningTold(timestamp(each.at), each.text) for each in run.happenings],
         happenings_left_out=run.happenings_more,
-        expectations=[ExpectationTold(each.told, each.found, each.is_met) for each in run.expectations],
+        expectations=[ExpectationTold(each.text, each.value, each.is_met) for each in run.expectations],
         broken=[BrokenTold(timestamp(each.at), each.event, each.rule, each.sentence) for each in run.broken],
         troubles=list(run.troubles),
         notices=list(run.notices),
     )
 
 
-def summary_told(sums: Sums) -> Summary:
+def summary_json(sums: SimulationTotals) -> Summary:
     """The figures, in the units that people use."""
     return Summary(
         gpu_hours_paid=round(sums.gpu_ms_paid / _HOUR_MS, 3),
@@ -99,7 +99,7 @@ def _pool_sum(pool: PoolSum) -> PoolSummary:
     )
 
 
-def _step(step: Step) -> StepTold:
+def _step(step: TimelineStep) -> StepTold:
     return StepTold(
         time=timestamp(step.at),
         actions=[ActionTold(timestamp(each.at), each.verb, each.subject, each.reason) for each in step.did],

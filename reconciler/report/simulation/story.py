@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from reconciler.model.human_time import clock
 from reconciler.model.instant import Instant
 from reconciler.model.revision import short_revision
-from reconciler.report.blocks import Detail, Item, Items, Tone
-from reconciler.report.simulation.simulated import Simulated, Step
+from reconciler.report.blocks import Detail, Item, ItemList, Tone
+from reconciler.report.simulation.simulated import Simulated, TimelineStep
 from reconciler.report.wording import counted, listed
 
 MOST_MOMENTS = 40
 
 
-def story(simulated: Simulated) -> Items | None:
+def story(simulated: Simulated) -> ItemList | None:
     """The moments at which something was done or went wrong, the first ones."""
     moments = sorted(
         [*_revised(simulated), *_happened_to(simulated), *_broken(simulated), *_steps(simulated)],
@@ -24,7 +24,7 @@ def story(simulated: Simulated) -> Items | None:
     items = [item for _, item in moments[:MOST_MOMENTS]]
     if len(moments) > MOST_MOMENTS:
         items.append(Item("…", f"{len(moments) - MOST_MOMENTS} more moments: {_in_json(simulated)}"))
-    return Items(tuple(items))
+    return ItemList(tuple(items))
 
 
 def _in_json(simulated: Simulated) -> str:
@@ -47,7 +47,7 @@ def _revised(simulated: Simulated) -> Iterator[_Moment]:
 
 def _happened_to(simulated: Simulated) -> Iterator[_Moment]:
     for each in simulated.happenings:
-        yield (each.at, 0), Item("*", f"{clock(each.at, simulated.start)}  {each.told}", tone="warn")
+        yield (each.at, 0), Item("*", f"{clock(each.at, simulated.start)}  {each.text}", tone="warn")
 
 
 def _broken(simulated: Simulated) -> Iterator[_Moment]:
@@ -68,11 +68,11 @@ def _steps(simulated: Simulated) -> Iterator[_Moment]:
         before = step.at
 
 
-def _tone(step: Step) -> Tone:
+def _tone(step: TimelineStep) -> Tone:
     return "bad" if step.evicted or step.lost else "good"
 
 
-def _happened(step: Step) -> Iterator[str]:
+def _happened(step: TimelineStep) -> Iterator[str]:
     if number := len(step.did) + step.did_more:
         yield counted(number, "write")
     if step.evicted:
@@ -85,7 +85,7 @@ def _happened(step: Step) -> Iterator[str]:
         yield f"{counted(step.removed, 'node')} removed"
 
 
-def _did(step: Step) -> Iterator[str]:
+def _did(step: TimelineStep) -> Iterator[str]:
     """Alike ones together."""
     alike = Counter((each.verb, each.subject.partition("/")[0], each.reason) for each in step.did)
     for (verb, kind, reason), number in alike.items():

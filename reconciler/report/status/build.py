@@ -15,31 +15,31 @@ from reconciler.plan.holds.resting import is_at_rest, supposed_by
 from reconciler.plan.impact.impact import with_impact
 from reconciler.plan.planner import unread_of_use
 from reconciler.plan.sums.usage import use_of
-from reconciler.report.contained import Contained
-from reconciler.report.plans.build import told_of
-from reconciler.report.setting import Setting, set_aside_notices
+from reconciler.report.contained import SectionContainment
+from reconciler.report.plans.build import describe_decisions
+from reconciler.report.setting import ReportHeader, set_aside_notices
 from reconciler.report.status.controller import controller_of
 from reconciler.report.status.leaving import leaving_of
-from reconciler.report.status.overview import Overview, PoolStanding
+from reconciler.report.status.overview import Overview, PoolOverview
 
 
-def overview_of(setting: Setting, scene: PlanningResult, notices: tuple[str, ...] = ()) -> Overview:
+def overview_of(setting: ReportHeader, scene: PlanningResult, notices: tuple[str, ...] = ()) -> Overview:
     """All pools that policies declare, and how many decisions wait, each for what."""
-    contained, planned = Contained(), scene
+    contained, planned = SectionContainment(), scene
     scene = contained.part("what goes and what comes", lambda: with_impact(planned).scene, scene)
     decisions = tuple(each for each in scene.plan.decisions if not is_at_rest(each))
     holds = tuple(each for each in decisions if isinstance(each.act, Hold))
     # One plan writes to some of the candidates of a drain, and counts are of all.
     later = [each for each in scene.plan.decisions if isinstance(each.reason.facts, DrainCandidateNext)]
     acted = [each for each in decisions if not isinstance(each.act, Hold)]
-    found = (supposed_by(scene.inputs, each) for each in (*acted, *later))
-    supposed = Counter(each for each in found if each is not None)
+    observations = (supposed_by(scene.inputs, each) for each in (*acted, *later))
+    supposed = Counter(each for each in observations if each is not None)
     pools = tuple(
-        contained.part(f"pool {pool.name}", lambda pool=pool: _standing(scene, pool), _unknown(pool))  # type: ignore[misc]
+        contained.part(f"pool {pool.name}", lambda pool=pool: _pool_overview(scene, pool), _unknown(pool))  # type: ignore[misc]
         for pool in scene.inputs.desired.pools
     )
     leaving = contained.several("what is on its way", lambda: leaving_of(scene))
-    told = contained.several("what is held", lambda: told_of(scene.inputs, holds))
+    decision_texts = contained.several("what is held", lambda: describe_decisions(scene.inputs, holds))
     return Overview(
         setting=setting,
         pools=pools,
@@ -53,19 +53,19 @@ def overview_of(setting: Setting, scene: PlanningResult, notices: tuple[str, ...
         guarded=tuple(each for each in scene.plan.guarded if not each.would),
         controller=controller_of(scene.inputs.observed),
         leaving=leaving,
-        holds=told,
+        holds=decision_texts,
     )
 
 
-def _unknown(pool: Declared[GpuPool]) -> PoolStanding:
-    return PoolStanding(pool.name, pool.spec.mode, None, None, None, None, None)
+def _unknown(pool: Declared[GpuPool]) -> PoolOverview:
+    return PoolOverview(pool.name, pool.spec.mode, None, None, None, None, None)
 
 
-def _standing(scene: PlanningResult, pool: Declared[GpuPool]) -> PoolStanding:
+def _pool_overview(scene: PlanningResult, pool: Declared[GpuPool]) -> PoolOverview:
     use = use_of(scene.fleet, pool.name, pool.spec.devices.count)
     drifted = sum(claim.says("Drifted") for claim in scene.fleet.claims_of(pool.name))
     why, observation = scene.inputs.observed.why_unread, observation_of(scene.inputs, pool.name)
-    return PoolStanding(
+    return PoolOverview(
         pool=pool.name,
         mode=pool.spec.mode,
         nodes=None if why("nodes") else use.nodes,
@@ -73,6 +73,6 @@ def _standing(scene: PlanningResult, pool: Declared[GpuPool]) -> PoolStanding:
         gpus=None if why("nodes") else use.gpus_total,
         gpus_in_use=None if why("nodes", "pods") else use.gpus_used,
         drifted_nodes=None if why("nodeclaims.karpenter.sh") else drifted,
-        observed_because=observation.told if observation is not None else "",
+        observed_because=observation.causes_text if observation is not None else "",
         short=short_words(short_of(scene.plan.memory.shortages, pool.name, scene.inputs.now)),
     )

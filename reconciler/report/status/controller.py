@@ -14,7 +14,7 @@ _ALL_LEASES = "leases.coordination.k8s.io"
 _CLOCKS_DIFFER_BY_MS = 30_000  # that of the leader, and that of whoever asks
 
 
-class Controller(msgspec.Struct, frozen=True):
+class ControllerStatus(msgspec.Struct, frozen=True):
     """The Lease of the leader."""
 
     leader: str = ""  # nothing: nobody holds the Lease
@@ -26,17 +26,17 @@ class Controller(msgspec.Struct, frozen=True):
     namespace: str = names.OWN_NAMESPACE  # in which the Lease is looked for
 
 
-def controller_of(observed: Observed) -> Controller:
+def controller_of(observed: Observed) -> ControllerStatus:
     """The Lease is as old as what was seen of the cluster: a file tells nothing of now."""
     ours = (each for each in observed.leases if each.metadata.namespace != names.LEASES_NAMESPACE)
     lease = next((each for each in ours if each.metadata.name == names.LEADER_LEASE), None)
     # An older version wrote all Leases into its dumps as one kind.
     if lease is None and (why := observed.why_unread(_TITLE, _ALL_LEASES)):
-        return Controller(why_unknown=why)
+        return ControllerStatus(why_unknown=why)
     if lease is None or not lease.spec.holder_identity:
-        return Controller(runs=False, namespace=observed.own_namespace)
+        return ControllerStatus(runs=False, namespace=observed.own_namespace)
     renewed_at = moment(lease.spec.renew_time)
-    return Controller(
+    return ControllerStatus(
         leader=lease.spec.holder_identity,
         runs=_runs(observed, renewed_at, lease.spec.lease_duration_seconds),
         leads_since=moment(lease.spec.acquire_time),
@@ -53,7 +53,7 @@ def _runs(observed: Observed, renewed_at: Instant | None, lease_seconds: int) ->
     return -_CLOCKS_DIFFER_BY_MS <= ago_ms <= min(1_000 * lease_seconds, LONGEST_LEASE_MS) + _CLOCKS_DIFFER_BY_MS
 
 
-def controller_words(controller: Controller, now: Instant) -> str:
+def controller_words(controller: ControllerStatus, now: Instant) -> str:
     """Controller: pod-7f leads for 3 h; it renewed its Lease 2 s ago, and saw the cluster 3 s ago."""
     if controller.why_unknown:
         return f"Controller: not known ({controller.why_unknown})."
@@ -61,8 +61,8 @@ def controller_words(controller: Controller, now: Instant) -> str:
         return f"Controller: none runs: nobody holds Lease/{controller.namespace}/{names.LEADER_LEASE}."
     renewed = f"renewed its Lease {age(controller.renewed_at, now)}" if controller.renewed_at is not None else ""
     saw = f"saw the cluster {age(controller.seen_cluster_at, now)}" if controller.seen_cluster_at is not None else ""
-    told = ", and ".join(filter(None, (renewed, saw)))
-    its = f"; it {told}" if told else ""
+    text = ", and ".join(filter(None, (renewed, saw)))
+    its = f"; it {text}" if text else ""
     if controller.runs is False:
         return f"Controller: none runs now: {controller.leader} led last{its}."
     if controller.runs is None:

@@ -28,7 +28,7 @@ _BY_FATE: dict[Fate, str] = {
 }
 
 
-class Leaving(msgspec.Struct, frozen=True):
+class LeavingNodes(msgspec.Struct, frozen=True):
     """Nodes of a pool that leave, or come, the same way."""
 
     pool: str
@@ -46,8 +46,8 @@ class Leaving(msgspec.Struct, frozen=True):
         more = len(self.nodes) - _MOST_NAMED
         named = ", ".join(self.nodes[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
         pods = f", {counted(self.pods, 'pod')} to move" if self.pods else ""
-        told = f"{self.pool}: {counted(len(self.nodes), 'node')} {self.how}{self._when(now)}{pods}"
-        words = marked(f"{told}: {named}" if self.has_names else told, self.observation)
+        text = f"{self.pool}: {counted(len(self.nodes), 'node')} {self.how}{self._when(now)}{pods}"
+        words = marked(f"{text}: {named}" if self.has_names else text, self.observation)
         return words + (f" (once {self.guard} allows it)" if self.guard else "")
 
     def _when(self, now: Instant) -> str:
@@ -59,22 +59,22 @@ class Leaving(msgspec.Struct, frozen=True):
         return f", {moment(self.first_at, now)}{until}"
 
 
-def leaving_of(scene: PlanningResult) -> tuple[Leaving, ...]:
+def leaving_of(scene: PlanningResult) -> tuple[LeavingNodes, ...]:
     """`scene`: with what scaling and drains take away among its consequences."""
-    found = [*_deleted(scene)]
+    leaving_nodeses = [*_deleted(scene)]
     # A node that stands still is on its way nowhere: its hold says so.
-    told = {name for each in found for name in each.nodes} | scene.standstills.keys()
+    counted_names = {name for each in leaving_nodeses for name in each.nodes} | scene.standstills.keys()
     for consequence in scene.plan.consequences:
-        left = consequence.only(name for name in consequence.nodes if name not in told)
+        left = consequence.only(name for name in consequence.nodes if name not in counted_names)
         if left is not None and left.fate in _BY_FATE:
-            found += [_of(scene, part, guard) for guard, part in by_guard(scene, left)]
-    found += [*_arriving(scene), *_bought(scene)]
-    return tuple(sorted(found, key=lambda each: (each.pool, each.first_at or 0, each.how)))
+            leaving_nodeses += [_of(scene, part, guard) for guard, part in by_guard(scene, left)]
+    leaving_nodeses += [*_arriving(scene), *_bought(scene)]
+    return tuple(sorted(leaving_nodeses, key=lambda each: (each.pool, each.first_at or 0, each.how)))
 
 
-def _of(scene: PlanningResult, consequence: Consequence, guard: Ref | None) -> Leaving:
+def _of(scene: PlanningResult, consequence: Consequence, guard: Ref | None) -> LeavingNodes:
     times = [each.at for each in consequence.shares if each.at is not None]
-    return Leaving(
+    return LeavingNodes(
         consequence.pool or consequence.node_pool,
         _BY_FATE[consequence.fate],
         consequence.nodes,
@@ -91,16 +91,16 @@ def _why_not_done(scene: PlanningResult, consequence: Consequence) -> Observatio
     return inaction_of(scene.inputs, scene.fleet, consequence.pool) if consequence.cause == "change" else None
 
 
-def _bought(scene: PlanningResult) -> Iterator[Leaving]:
+def _bought(scene: PlanningResult) -> Iterator[LeavingNodes]:
     """Nodes that are asked for, or will be; not those that are on their way, nor those that follow on others."""
     for each in scene.plan.consequences:
         if each.fate == "bought" and each.order is not None and each.order.stage not in {"machine", "refill"}:
             when = next(bought_when(each, scene.inputs.now))
             words, observation = f"{bought_words(each)}, {when}", _why_not_done(scene, each)
-            yield Leaving(each.pool, words, each.nodes, observation=observation, has_names=False)
+            yield LeavingNodes(each.pool, words, each.nodes, observation=observation, has_names=False)
 
 
-def _deleted(scene: PlanningResult) -> Iterator[Leaving]:
+def _deleted(scene: PlanningResult) -> Iterator[LeavingNodes]:
     """Nodes that somebody is deleting, or that Karpenter disrupts, already."""
     for pool in scene.inputs.desired.pools:
         nodes = scene.fleet.nodes_of(pool.name)
@@ -110,12 +110,12 @@ def _deleted(scene: PlanningResult) -> Iterator[Leaving]:
         )
         for how, own in (("being deleted", deleted), ("being disrupted by Karpenter", disrupted)):
             if own:
-                yield Leaving(pool.name, how, own)
+                yield LeavingNodes(pool.name, how, own)
 
 
-def _arriving(scene: PlanningResult) -> Iterator[Leaving]:
+def _arriving(scene: PlanningResult) -> Iterator[LeavingNodes]:
     for pool in scene.inputs.desired.pools:
         claims = scene.fleet.claims_of(pool.name)
         coming = tuple(sorted(each.name for each in claims if not each.status.node_name and not each.metadata.leaving))
         if coming:
-            yield Leaving(pool.name, "on their way in" if len(coming) > 1 else "on its way in", coming)
+            yield LeavingNodes(pool.name, "on their way in" if len(coming) > 1 else "on its way in", coming)

@@ -15,41 +15,41 @@ from reconciler.plan.guards.words import MEASURES
 from reconciler.report.blocks import (
     Blank,
     Block,
-    Column,
     Detail,
-    Group,
     Item,
-    Items,
-    Note,
-    Notes,
+    ItemList,
+    ReportNote,
+    ReportNotes,
     Row,
+    RowGroup,
     Section,
     Table,
+    TableColumn,
     line,
 )
 from reconciler.report.decision_text import DecisionText, mark_of, would
-from reconciler.report.document import Document, Judged
-from reconciler.report.plans.guard_json import freezes_told, guards_told
-from reconciler.report.setting import Setting, seen_at, unread_notes
-from reconciler.report.status.controller import Controller, controller_words
-from reconciler.report.status.leaving import Leaving
+from reconciler.report.document import CheckedCount, ReportDocument
+from reconciler.report.plans.guard_json import freezes_json, guards_json
+from reconciler.report.setting import ReportHeader, snapshot_time, unread_notes
+from reconciler.report.status.controller import ControllerStatus, controller_words
+from reconciler.report.status.leaving import LeavingNodes
 from reconciler.report.suppressed import conditions
 from reconciler.report.wording import counted
 
 FORMAT_VERSION = 1
 
 _COLUMNS = (
-    Column("pool"),
-    Column("mode"),
-    Column("nodes", True),
-    Column("busy", True),
-    Column("GPUs", True),
-    Column("in use", True),
-    Column("drifted", True),
+    TableColumn("pool"),
+    TableColumn("mode"),
+    TableColumn("nodes", True),
+    TableColumn("busy", True),
+    TableColumn("GPUs", True),
+    TableColumn("in use", True),
+    TableColumn("drifted", True),
 )
 
 
-class PoolStanding(msgspec.Struct, frozen=True):
+class PoolOverview(msgspec.Struct, frozen=True):
     """A pool as it stands; None is what could not be read."""
 
     pool: str
@@ -66,8 +66,8 @@ class PoolStanding(msgspec.Struct, frozen=True):
 class Overview(msgspec.Struct, frozen=True):
     """And how many decisions wait: for their pool to be enforced, for something in their way, or to be carried out."""
 
-    setting: Setting
-    pools: tuple[PoolStanding, ...] = ()
+    setting: ReportHeader
+    pools: tuple[PoolOverview, ...] = ()
     unread: tuple[Unread, ...] = ()
     notices: tuple[str, ...] = ()
     pending: int = 0
@@ -76,45 +76,45 @@ class Overview(msgspec.Struct, frozen=True):
     waiting: int = 0  # until it goes on by itself
     freezes: tuple[Freeze, ...] = ()
     guarded: tuple[GuardVerdict, ...] = ()
-    controller: Controller | None = None  # None: nobody looked
-    leaving: tuple[Leaving, ...] = ()
+    controller: ControllerStatus | None = None  # None: nobody looked
+    leaving: tuple[LeavingNodes, ...] = ()
     holds: tuple[DecisionText, ...] = ()
 
 
-def overview_document(overview: Overview) -> Document:
+def overview_document(overview: Overview) -> ReportDocument:
     """At one look."""
-    return Document(
+    return ReportDocument(
         command="status",
         title=f"Status of {overview.setting.policies}",
         tool_version=overview.setting.tool_version,
         blocks=tuple(_blocks(overview)),
         payload=_payload(overview),
         otherwise=overview.setting.headline,
-        judged=Judged(len(overview.pools), "pool", "problem"),
+        judged=CheckedCount(len(overview.pools), "pool", "problem"),
     )
 
 
 def _blocks(overview: Overview) -> Iterator[Block]:
-    yield from (line(f"FROZEN: {each.what}, {each.told}", "bad") for each in overview.freezes)
-    notes = (*unread_notes(overview.unread), *(Note("note", each) for each in overview.notices))
+    yield from (line(f"FROZEN: {each.scope_text}, {each.until_text}", "bad") for each in overview.freezes)
+    notes = (*unread_notes(overview.unread), *(ReportNote("note", each) for each in overview.notices))
     if notes:
-        yield Notes(notes)
+        yield ReportNotes(notes)
     yield line(overview.setting.headline, "strong")
     yield Blank()
     if overview.pools:
-        yield Table(_COLUMNS, (Group(tuple(map(_row, overview.pools))),))
+        yield Table(_COLUMNS, (RowGroup(tuple(map(_row, overview.pools))),))
     else:
         yield line("No policy declares a pool.")
     yield Blank()
     if overview.leaving:
         items = (Item("-", each.words(overview.setting.now)) for each in overview.leaving)
-        yield Section("On their way", (Items(tuple(items)),))
+        yield Section("On their way", (ItemList(tuple(items)),))
         yield Blank()
     if overview.holds:
         for title, by_someone in (("Held", True), ("Waiting", False)):
             holds = [each for each in overview.holds if each.held_by_someone == by_someone]
             if holds:
-                yield Section(title, (Items(tuple(_holds(holds, overview.setting.now))),))
+                yield Section(title, (ItemList(tuple(_holds(holds, overview.setting.now))),))
                 yield Blank()
     yield from (
         line(f"Pool {each.pool} is only observed: {each.observed_because}.", "warn")
@@ -122,7 +122,7 @@ def _blocks(overview: Overview) -> Iterator[Block]:
         if each.observed_because and each.mode == "Enforce"
     )
     yield from (line(f"Pool {each.pool} is short: {each.short}.", "bad") for each in overview.pools if each.short)
-    yield from (line(told) for told in map(_guard, overview.guarded) if told)
+    yield from (line(text) for text in map(_guard, overview.guarded) if text)
     if overview.controller is not None:
         yield line(controller_words(overview.controller, overview.setting.now))
     yield line(_waiting(overview))
@@ -145,7 +145,7 @@ def _holds(holds: Sequence[DecisionText], now: Instant) -> Iterator[Item]:
         yield Item(mark, title, first.place, tuple(details), tone)
 
 
-def _row(pool: PoolStanding) -> Row:
+def _row(pool: PoolOverview) -> Row:
     numbers = (pool.nodes, pool.busy_nodes, pool.gpus, pool.gpus_in_use, pool.drifted_nodes)
     return Row((pool.pool, pool.mode, *("?" if each is None else str(each) for each in numbers)))
 
@@ -153,23 +153,23 @@ def _row(pool: PoolStanding) -> Row:
 def _guard(guarded: GuardVerdict) -> str:
     """Guard fleet, in the hour so far: 6 of 40 removed nodes; what pools that only observe would take is none of it."""
     hour = [each for each in guarded.counts if each.period == "hour"]
-    told = ", ".join(f"{each.before} of {each.allowed} {MEASURES[each.measure]}" for each in hour)
+    text = ", ".join(f"{each.before} of {each.allowed} {MEASURES[each.measure]}" for each in hour)
     held = f"; it holds {counted(guarded.held, 'decision')}" if guarded.held else ""
-    return f"Guard {guarded.guard}, in the hour so far: {told or 'no limit'}{held}." if hour or held else ""
+    return f"Guard {guarded.guard}, in the hour so far: {text or 'no limit'}{held}." if hour or held else ""
 
 
 def _waiting(overview: Overview) -> str:
-    told = [f"{overview.pending} to carry out"] if overview.pending else []
-    told += [f"{number} would be if {clause}" for number, clause in conditions(overview.supposed)]
+    lines = [f"{overview.pending} to carry out"] if overview.pending else []
+    lines += [f"{number} would be if {clause}" for number, clause in conditions(overview.supposed)]
     if overview.held:
-        told.append(f"{overview.held} held")
+        lines.append(f"{overview.held} held")
     if overview.waiting:
-        told.append(f"{overview.waiting} waiting")
-    if not told:
+        lines.append(f"{overview.waiting} waiting")
+    if not lines:
         more = "more " if overview.leaving else ""
         about = " about what could be read" if overview.unread else ""
         return f"Nothing {more}is to be done{' now' if more else ''}{about}."
-    return f"{', '.join(told)}: reconciler plan tells which."
+    return f"{', '.join(lines)}: reconciler plan tells which."
 
 
 def _payload(overview: Overview) -> dict[str, Any]:
@@ -180,23 +180,23 @@ def _payload(overview: Overview) -> dict[str, Any]:
         "environment": setting.environment,
         "revision": setting.revision,
         "now": timestamp(setting.now),
-        "cluster": {"name": setting.cluster, "uid": setting.cluster_uid, "seen_at": seen_at(setting)},
+        "cluster": {"name": setting.cluster, "uid": setting.cluster_uid, "seen_at": snapshot_time(setting)},
         "pools": [msgspec.to_builtins(pool) for pool in overview.pools],
-        "guards": msgspec.to_builtins([each for each in guards_told(overview.guarded) if not each.would]),
-        "freezes": msgspec.to_builtins(freezes_told(overview.freezes)),
+        "guards": msgspec.to_builtins([each for each in guards_json(overview.guarded) if not each.would]),
+        "freezes": msgspec.to_builtins(freezes_json(overview.freezes)),
         "unread": [{"kind": each.kind, "why": each.why} for each in sorted(overview.unread)],
         "notices": list(overview.notices),
         "pending": overview.pending,
         "would": sum(overview.supposed.values()),
         "held": overview.held,
         "waiting": overview.waiting,
-        "controller": _controller(overview.controller or Controller()),
+        "controller": _controller(overview.controller or ControllerStatus()),
         "leaving": [_leaving(each) for each in overview.leaving],
         "holds": [_hold(each) for each in overview.holds],
     }
 
 
-def _controller(controller: Controller) -> dict[str, Any]:
+def _controller(controller: ControllerStatus) -> dict[str, Any]:
     return {
         "leader": controller.leader,
         "runs": controller.runs,
@@ -207,7 +207,7 @@ def _controller(controller: Controller) -> dict[str, Any]:
     }
 
 
-def _leaving(leaving: Leaving) -> dict[str, Any]:
+def _leaving(leaving: LeavingNodes) -> dict[str, Any]:
     return {
         "pool": leaving.pool,
         "how": leaving.how,
@@ -216,19 +216,19 @@ def _leaving(leaving: Leaving) -> dict[str, Any]:
         "first_at": _time(leaving.first_at),
         "last_at": _time(leaving.last_at),
         "would": leaving.observation is not None,
-        "observed_because": leaving.observation.told if leaving.observation is not None else "",
+        "observed_because": leaving.observation.causes_text if leaving.observation is not None else "",
         "guard": leaving.guard,
     }
 
 
-def _hold(told: DecisionText) -> dict[str, Any]:
+def _hold(decision_text: DecisionText) -> dict[str, Any]:
     return {
-        "subject": told.decision.subject.title,
-        "held": told.held_by_someone,
-        "reason": told.decision.reason.code,
-        "sentence": told.sentence,
-        "hold": told.hold,
-        "until": _time(told.until),
+        "subject": decision_text.decision.subject.title,
+        "held": decision_text.held_by_someone,
+        "reason": decision_text.decision.reason.code,
+        "sentence": decision_text.sentence,
+        "hold": decision_text.hold,
+        "until": _time(decision_text.until),
     }
 
 

@@ -6,8 +6,8 @@ and only the fields that may change are left out of that. So a field that a late
 
 from collections.abc import Mapping
 
-from reconciler.model.manifest_rules.shape import Entry, Fields
-from reconciler.model.right import Changes, Limits
+from reconciler.model.manifest_rules.shape import Fields, ManifestField
+from reconciler.model.right import Changes, RightLimits
 from reconciler.schema.admission.shapes import TRUE, every, literal, matches
 
 CREATE, UPDATE, DELETE = "CREATE", "UPDATE", "DELETE"
@@ -43,7 +43,7 @@ def operations(verbs: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted({_VERBS[each] for each in verbs if each in _VERBS}))
 
 
-def variables(limits: list[Limits]) -> dict[str, str]:
+def variables(limits: list[RightLimits]) -> dict[str, str]:
     """Those that the expressions of these limits name."""
     changes = [each.changes for each in limits if each.changes]
     taints = TAINTS if any(each.taints for each in changes) else {}
@@ -51,19 +51,19 @@ def variables(limits: list[Limits]) -> dict[str, str]:
     return {**VARIABLES, **taints, **gates}
 
 
-def allowed(limits: Limits, operation: str) -> list[str]:
+def allowed(limits: RightLimits, operation: str) -> list[str]:
     """What must hold for a write of an object."""
-    found = [_named(limits, operation), *_labelled(limits, operation), *_with_fields(limits, operation)]
+    names = [_named(limits, operation), *_labelled(limits, operation), *_with_fields(limits, operation)]
     if operation == CREATE and limits.made_as:
-        found += _shaped(limits.made_as)
+        names += _shaped(limits.made_as)
     if operation != DELETE and limits.keeps_as:
-        found += _shaped(limits.keeps_as)
+        names += _shaped(limits.keeps_as)
     if operation == UPDATE and limits.changes:
-        found += _unchanged(limits.changes)
-    return [each for each in found if each != TRUE] or [TRUE]
+        names += _unchanged(limits.changes)
+    return [each for each in names if each != TRUE] or [TRUE]
 
 
-def _named(limits: Limits, operation: str) -> str:
+def _named(limits: RightLimits, operation: str) -> str:
     name = "oldObject.metadata.name" if operation == DELETE else "object.metadata.name"
     ways = [
         f"{name}.startsWith({literal(each)})" if each.endswith("-") else f"{name} == {literal(each)}"
@@ -72,14 +72,14 @@ def _named(limits: Limits, operation: str) -> str:
     return " || ".join(ways) or TRUE
 
 
-def _labelled(limits: Limits, operation: str) -> list[str]:
+def _labelled(limits: RightLimits, operation: str) -> list[str]:
     sides = {CREATE: ("labels",), DELETE: ("oldLabels",)}.get(operation, ("labels", "oldLabels"))
     if limits.adopts and operation == UPDATE:
         sides = ("labels",)
-    found = [_label(side, key, value) for side in sides for key, value in limits.labels]
+    names = [_label(side, key, value) for side in sides for key, value in limits.labels]
     if limits.any_label and operation != CREATE:
-        found.append(" || ".join(f"{literal(key)} in variables.oldLabels" for key in limits.any_label))
-    return found
+        names.append(" || ".join(f"{literal(key)} in variables.oldLabels" for key in limits.any_label))
+    return names
 
 
 def _label(side: str, key: str, value: str) -> str:
@@ -87,7 +87,7 @@ def _label(side: str, key: str, value: str) -> str:
     return f"{literal(key)} in {of} && {of}[{literal(key)}] == {literal(value)}"
 
 
-def _with_fields(limits: Limits, operation: str) -> list[str]:
+def _with_fields(limits: RightLimits, operation: str) -> list[str]:
     sides = {CREATE: ("object",), DELETE: ("oldObject",)}.get(operation, ("object", "oldObject"))
     return [
         f"{'.'.join((side, *(str(step) for step in path)))} == {literal(value)}"
@@ -98,19 +98,19 @@ def _with_fields(limits: Limits, operation: str) -> list[str]:
 
 def _shaped(shape: Fields) -> list[str]:
     """One expression a field of the outermost two levels: a cost of its own, and a line of its own in the policy."""
-    found = []
+    lines = []
     for entry in shape.entries:
         value = f"dyn(object)[{literal(entry.name)}]"
         if isinstance(entry.shape, Fields):
             names = [each.name for each in entry.shape.entries]
-            found.append(f"{value}.all(k, k in {literal(names)})")
-            found += [_field(value, each) for each in entry.shape.entries]
+            lines.append(f"{value}.all(k, k in {literal(names)})")
+            lines += [_field(value, each) for each in entry.shape.entries]
         else:
-            found.append(_field("dyn(object)", entry))
-    return found
+            lines.append(_field("dyn(object)", entry))
+    return lines
 
 
-def _field(owner: str, entry: Entry) -> str:
+def _field(owner: str, entry: ManifestField) -> str:
     there, matching = f"{literal(entry.name)} in {owner}", matches(entry.shape, f"{owner}[{literal(entry.name)}]", 1)
     if entry.required:
         return every([there, matching])
@@ -120,7 +120,7 @@ def _field(owner: str, entry: Entry) -> str:
 def _unchanged(changes: Changes) -> list[str]:
     spec = {"taints": changes.taints, "schedulingGates": changes.gates}
     metadata = [*_BOOKKEEPING, "labels", "annotations"]
-    found = [
+    names = [
         _same("object", "oldObject", ["apiVersion", "kind", "metadata", "spec"]),
         _same("object.metadata", "oldObject.metadata", metadata),
         _same("object.spec", "oldObject.spec", [name for name, may_change in spec.items() if may_change]),
@@ -129,16 +129,16 @@ def _unchanged(changes: Changes) -> list[str]:
     ]
     if prefix := literal(changes.taints) if changes.taints else "":
         others = f"filter(t, !t.key.startsWith({prefix}))"
-        found += [
+        names += [
             f"variables.taints.{others} == variables.oldTaints.{others}",
             f"variables.taints.all(t, t in variables.oldTaints || t.effect in {literal(list(_NO_EVICTION))})",
         ]
     if prefix := literal(changes.gates) if changes.gates else "":
-        found += [
+        names += [
             "variables.gates.all(g, g in variables.oldGates)",
             f"variables.oldGates.all(g, g in variables.gates || g.name.startsWith({prefix}))",
         ]
-    return found
+    return names
 
 
 def _same(new: str, old: str, left_out: list[str]) -> str:

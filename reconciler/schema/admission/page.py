@@ -72,8 +72,8 @@ def _validations(resource: str, operation: str, granted: list[Right]) -> Iterato
     for right in meant:
         if (way := _way(right, operation)) not in ways:
             ways.append(way)
-    told = "; or ".join(sorted({right.limits.sentence for right in meant if right.limits}))
-    message = f"the account of the controller may only {told}"
+    text = "; or ".join(sorted({right.limits.sentence for right in meant if right.limits}))
+    message = f"the account of the controller may only {text}"
     if not ways:
         message = f"the account of the controller may not {operation.lower()} {resource}"
         yield _validation(f"request.operation != {literal(operation)}", message)
@@ -87,8 +87,8 @@ def _validations(resource: str, operation: str, granted: list[Right]) -> Iterato
 
 
 def _way(right: Right, operation: str) -> list[str]:
-    found = [f"request.namespace == {literal(right.namespace)}"] if right.namespace else []
-    return found + (allowed(right.limits, operation) if right.limits else []) or [TRUE]
+    lines = [f"request.namespace == {literal(right.namespace)}"] if right.namespace else []
+    return lines + (allowed(right.limits, operation) if right.limits else []) or [TRUE]
 
 
 def _validation(expression: str, message: str) -> dict[str, str]:
@@ -99,7 +99,7 @@ def _nothing_else(account: Account, resources: list[tuple[str, str]]) -> dict[st
     """Whatever roles the account is bound to by mistake: pods/exec and tokens of other accounts are writes too."""
     rule = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]}
     known = [f"{group}/{resource}" for group, resource in resources]
-    asked = (
+    requested = (
         "request.resource.group + '/' + request.resource.resource "
         "+ (has(request.subResource) && request.subResource != '' ? '/' + request.subResource : '')"
     )
@@ -108,7 +108,7 @@ def _nothing_else(account: Account, resources: list[tuple[str, str]]) -> dict[st
         account,
         f"{account.name}-nothing-else",
         rule,
-        variables=[{"name": "asked", "expression": asked}],
+        variables=[{"name": "asked", "expression": requested}],
         validations=[_validation(f"variables.asked in {literal(known)}", message)],
     )
 

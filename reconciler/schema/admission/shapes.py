@@ -10,12 +10,12 @@ from typing import Any
 from reconciler.model.manifest_rules.shape import (
     Fields,
     Including,
-    Keys,
     ListOf,
     Number,
     OneOf,
+    RestrictedText,
     Shape,
-    Text,
+    TextMap,
 )
 
 TRUE = "true"
@@ -35,7 +35,7 @@ def every(parts: list[str]) -> str:
 def matches(shape: Shape, value: str, depth: int = 0) -> str:
     """Whether a value, which is there, is as the shape says; types are for the API server to check."""
     match shape:
-        case Text(refused=beginnings):
+        case RestrictedText(refused=beginnings):
             return every([f"!{value}.startsWith({literal(each)})" for each in beginnings])
         case Number(least=least, most=most):
             bounds = [f"{value} >= {least}"] if least is not None else []
@@ -46,7 +46,7 @@ def matches(shape: Shape, value: str, depth: int = 0) -> str:
             return f"{value} in {literal(list(values))}"
         case Including(value=wanted):
             return f"{literal(wanted)} in {value}"
-        case Keys(refused=beginnings) if beginnings:
+        case TextMap(refused=beginnings) if beginnings:
             key = f"k{depth}"
             return f"{value}.all({key}, {every([f'!{key}.startsWith({literal(each)})' for each in beginnings])})"
         case ListOf(item=item):

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.desired import Desired
 from reconciler.model.right import Right
 
@@ -41,12 +41,14 @@ def reading_rights(wishes: Sequence[Desired], namespace: str) -> tuple[Right, ..
     """For the policies of all these environments; without any, for whatever policies there may be."""
     granted: set[tuple[str, str, str]] = set()
     plurals: dict[tuple[str, str, str], list[str]] = defaultdict(list)  # by field, group and namespace
-    for seen in SEEN:
-        where = seen.namespace_for(namespace)
-        resource = (seen.group, seen.plural, where)
-        if seen.field != _CLASSES and resource not in granted:
+    for resource_kind in RESOURCE_KINDS:
+        where = resource_kind.namespace_for(namespace)
+        resource = (resource_kind.group, resource_kind.plural, where)
+        if resource_kind.field != _CLASSES and resource not in granted:
             granted.add(resource)
-            plurals[_OWN_LEASES if seen.own_namespace else seen.field, seen.group, where].append(seen.plural)
+            plurals[
+                _OWN_LEASES if resource_kind.own_namespace else resource_kind.field, resource_kind.group, where
+            ].append(resource_kind.plural)
     looked_at = [
         Right(group, tuple(sorted(names)), LOOK, _WHY[field], namespace=where)
         for (field, group, where), names in plurals.items()
@@ -56,7 +58,11 @@ def reading_rights(wishes: Sequence[Desired], namespace: str) -> tuple[Right, ..
 
 def _node_classes(wishes: Sequence[Desired]) -> list[Right]:
     """One right a group. Policies name a kind, and rights its plural: of a kind that is not known, that is a guess."""
-    known = {(seen.group, seen.kind): seen.plural for seen in SEEN if seen.field == _CLASSES}
+    known = {
+        (resource_kind.group, resource_kind.kind): resource_kind.plural
+        for resource_kind in RESOURCE_KINDS
+        if resource_kind.field == _CLASSES
+    }
     named = {(ref.group, ref.kind) for wish in wishes for pool in wish.pools for ref in [pool.spec.node_class_ref]}
     plurals: dict[str, set[str]] = defaultdict(set)
     guesses: dict[str, list[str]] = defaultdict(list)

@@ -30,11 +30,11 @@ def _at_home(enforced: Enforced) -> set[str]:
     return {enforced.namespace}
 
 
-def _told_in_a_config_map(enforced: Enforced) -> set[str]:
+def _status_in_config_map(enforced: Enforced) -> set[str]:
     return set() if enforced.resources else {enforced.namespace}
 
 
-def _told_on_themselves(enforced: Enforced) -> set[str]:
+def _status_on_objects(enforced: Enforced) -> set[str]:
     return set() if enforced.resources is False else {""}
 
 
@@ -57,7 +57,7 @@ SHARED = (
         limits.MEMORY,
     ),
     WriteRight(
-        _told_in_a_config_map,
+        _status_in_config_map,
         "",
         ("configmaps",),
         ("patch",),
@@ -65,7 +65,7 @@ SHARED = (
         limits.MEMORY,
     ),
     WriteRight(
-        _told_on_themselves,
+        _status_on_objects,
         GROUP,
         tuple(sorted(f"{kind.plural}/status" for kind in POLICIES)),
         ("patch",),

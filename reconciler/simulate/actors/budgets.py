@@ -16,7 +16,7 @@ from reconciler.model.instant import instant
 from reconciler.model.plan.action import Ref
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.workloads.owned_pods import READY, how, owner_of
-from reconciler.simulate.objects import Key, Written, key_of
+from reconciler.simulate.objects import Key, ObjectWrite, key_of
 from reconciler.simulate.stage import Stage
 
 MANAGER = "disruption-controller"
@@ -68,10 +68,10 @@ class Budgets:
         self._stage = stage
         for kind in ("Pod", "PodDisruptionBudget"):
             for body in stage.world.of(kind):
-                self._noted(Written(key_of(body), None, body))
+                self._noted(ObjectWrite(key_of(body), None, body))
         stage.world.subscribe(self._noted, "Pod", "PodDisruptionBudget")
 
-    def _noted(self, written: Written) -> None:
+    def _noted(self, written: ObjectWrite) -> None:
         kind, namespace, _ = written.key
         if kind == "PodDisruptionBudget":
             self._note_budget(written)
@@ -85,7 +85,7 @@ class Budgets:
                 if (pod is not None or written.key in meant.pods) and meant.put(written.key, pod):
                     self._look_at(key)
 
-    def _note_budget(self, written: Written) -> None:
+    def _note_budget(self, written: ObjectWrite) -> None:
         namespace = written.key[1]
         if written.after is None:
             self._of[namespace].pop(written.key, None)
@@ -112,7 +112,7 @@ class Budgets:
             if budget is not None and meant is not None:
                 status = self._status(budget, meant)
                 # A merge patch would keep the pods that are no longer told of.
-                gone = dict.fromkeys(_told_disrupted(budget).keys() - status.get("disruptedPods", {}).keys())
+                gone = dict.fromkeys(_recorded_disruptions(budget).keys() - status.get("disruptedPods", {}).keys())
                 if "disruptedPods" in status:
                     status["disruptedPods"] |= gone
                 self._stage.world.edit(Ref(*key), {"status": status}, MANAGER)
@@ -135,15 +135,15 @@ class Budgets:
 
     def _awaited(self, budget: Object, meant: _Meant) -> dict[Key, str]:
         """Pods that were evicted and do not leave yet: for so long they count as gone."""
-        found: dict[Key, str] = {}
-        for name, when in _told_disrupted(budget).items():
+        result: dict[Key, str] = {}
+        for name, when in _recorded_disruptions(budget).items():
             key = ("Pod", budget["metadata"]["namespace"], name)
             pod = self._stage.world.at(key) if key in meant.pods else None
             if pod is None or pod["metadata"].get("deletionTimestamp"):
                 continue
             if instant(when) + _BELIEVED_MS >= self._stage.now:
-                found[key] = when
-        return found
+                result[key] = when
+        return result
 
     def _wanted(self, spec: Object, meant: _Meant) -> tuple[int, int] | None:
         """How many pods there should be, and how many of them healthy; None: the controller can't tell."""
@@ -171,9 +171,9 @@ def _owner(pod: Object) -> Key | None:
     return found[0] if found else None
 
 
-def _told_disrupted(budget: Object) -> dict[str, str]:
-    found: dict[str, str] = (budget.get("status") or {}).get("disruptedPods") or {}
-    return found
+def _recorded_disruptions(budget: Object) -> dict[str, str]:
+    result: dict[str, str] = (budget.get("status") or {}).get("disruptedPods") or {}
+    return result
 
 
 def _share(percent: str, of: int) -> int:

@@ -4,7 +4,7 @@ Owner of which pods are on which node, and of those that have ended, in that ord
 """
 
 from reconciler.model.plan.action import Ref
-from reconciler.simulate.objects import Key, Written, key_of
+from reconciler.simulate.objects import Key, ObjectWrite, key_of
 from reconciler.simulate.stage import Stage
 
 MANAGER = "pod-garbage-collector"
@@ -24,13 +24,13 @@ class Collector:
     def start(self, stage: Stage) -> None:
         self._stage = stage
         for body in stage.world.of("Pod"):
-            self._noted(Written(key_of(body), None, body))
+            self._noted(ObjectWrite(key_of(body), None, body))
         for name in tuple(self._on):
             if stage.world.at(("Node", "", name)) is None:
                 self._collect_later(name)
         stage.world.subscribe(self._noted, "Node", "Pod")
 
-    def _noted(self, written: Written) -> None:
+    def _noted(self, written: ObjectWrite) -> None:
         kind, before, after = written.key[0], written.before, written.after
         if kind == "Node" and after is None:
             self._collect_later(written.key[2])

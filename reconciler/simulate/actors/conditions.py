@@ -6,16 +6,16 @@ from reconciler.protocol.preconditions import Object
 
 def condition(type: str, status: str, now: Instant, reason: str = "") -> Object:  # noqa: A002
     """One of them."""
-    found = {"type": type, "status": status, "lastTransitionTime": timestamp(now)}
+    result = {"type": type, "status": status, "lastTransitionTime": timestamp(now)}
     if reason:
-        found["reason"] = reason
-    return found
+        result["reason"] = reason
+    return result
 
 
 def with_condition(body: Object, new: Object) -> list[Object]:
     """All that an object tells, one of them anew."""
-    told: list[Object] = (body.get("status") or {}).get("conditions") or []
-    return [*(each for each in told if each["type"] != new["type"]), new]
+    conditions: list[Object] = (body.get("status") or {}).get("conditions") or []
+    return [*(each for each in conditions if each["type"] != new["type"]), new]
 
 
 def says(body: Object, type: str) -> str:  # noqa: A002 - what Kubernetes calls it

@@ -11,13 +11,13 @@ from reconciler.model.plan.action import Ref
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.conditions import condition
 from reconciler.simulate.marks import RUN_SECONDS, SAVE_SECONDS
-from reconciler.simulate.objects import Key, Written, key_of
+from reconciler.simulate.objects import Key, ObjectWrite, key_of
 from reconciler.simulate.stage import Stage
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
 
 
-class Pace(msgspec.Struct, frozen=True):
+class KubeletTiming(msgspec.Struct, frozen=True):
     """How long things take a kubelet."""
 
     least_start_ms: int = 1_000
@@ -28,24 +28,24 @@ class Pace(msgspec.Struct, frozen=True):
 class Kubelets:
     """All of them; what they know stands on the pods."""
 
-    def __init__(self, pace: Pace | None = None) -> None:
-        self._pace = pace or Pace()
+    def __init__(self, pace: KubeletTiming | None = None) -> None:
+        self._pace = pace or KubeletTiming()
         self.late_ms = 0  # beside what things usually take
 
     def start(self, stage: Stage) -> None:
         self._stage = stage
         self._chance = stage.engine.stream("kubelets")
         for body in stage.world.of("Pod"):
-            self._noted(Written(key_of(body), None, body))
+            self._noted(ObjectWrite(key_of(body), None, body))
         stage.world.subscribe(self._noted, "Pod")
 
     def resume(self, node: str) -> None:
         """The kubelet of the node is back, and finds its pods as they are."""
         bodies = [each for each in self._stage.world.of("Pod") if (each.get("spec") or {}).get("nodeName") == node]
         for body in bodies:
-            self._noted(Written(key_of(body), None, body))
+            self._noted(ObjectWrite(key_of(body), None, body))
 
-    def _noted(self, written: Written) -> None:
+    def _noted(self, written: ObjectWrite) -> None:
         before, after = written.before, written.after
         if written.key[0] != "Pod" or after is None or not (node := after["spec"].get("nodeName")):
             return
@@ -55,8 +55,8 @@ class Kubelets:
                 self._end_later(written.key, after)
         elif not was_bound:
             self._begin_later(written.key, after, node)
-        elif (told := _evict_at(after)) and told != _evict_at(before):
-            self._save_later(written.key, after, told)
+        elif (text := _evict_at(after)) and text != _evict_at(before):
+            self._save_later(written.key, after, text)
 
     def _begin_later(self, key: Key, pod: Object, node: str) -> None:
         """It was bound, or was there before the simulation began."""
@@ -98,18 +98,18 @@ class Kubelets:
         status = {"phase": "Failed", "reason": why, "message": message, "conditions": conditions}
         self._stage.world.edit(Ref(*key), {"status": status})
 
-    def _save_later(self, key: Key, pod: Object, told: str) -> None:
+    def _save_later(self, key: Key, pod: Object, text: str) -> None:
         """What runs there saves its work, and says so on its pod."""
         seconds = pod["metadata"]["annotations"].get(SAVE_SECONDS)
         if seconds is None or (pod.get("status") or {}).get("phase") != "Running":
             return
         uid = pod["metadata"]["uid"]
         saved_at = Instant(self._stage.now + int(seconds) * 1_000)
-        self._stage.engine.at(saved_at, f"{key[1]}/{key[2]} has saved its work", lambda: self._save(key, uid, told))
+        self._stage.engine.at(saved_at, f"{key[1]}/{key[2]} has saved its work", lambda: self._save(key, uid, text))
 
-    def _save(self, key: Key, uid: str, told: str) -> None:
+    def _save(self, key: Key, uid: str, text: str) -> None:
         pod = self._living(key, uid)
-        if pod is not None and _evict_at(pod) == told and pod["status"].get("phase") == "Running":
+        if pod is not None and _evict_at(pod) == text and pod["status"].get("phase") == "Running":
             saved = {names.CHECKPOINTED_AT: timestamp(self._stage.now)}
             self._stage.world.edit(Ref(*key), {"metadata": {"annotations": saved}})
 

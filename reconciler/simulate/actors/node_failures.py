@@ -12,7 +12,7 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import timestamp
 from reconciler.model.plan.action import Ref
 from reconciler.simulate.actors.conditions import condition, with_condition
-from reconciler.simulate.objects import Written, key_of
+from reconciler.simulate.objects import ObjectWrite, key_of
 from reconciler.simulate.stage import Stage
 
 MANAGER = "node-controller"
@@ -73,7 +73,7 @@ class Deaths:
                 self._tell(pod, "True")
         return True
 
-    def _noted(self, written: Written) -> None:
+    def _noted(self, written: ObjectWrite) -> None:
         if written.key[0] == "Node" and written.after is None:
             self._stage.dead_nodes.discard(written.key[2])
             self._stage.silent_nodes.discard(written.key[2])
@@ -93,7 +93,7 @@ class Deaths:
             self._tell(pod, "False")
 
     def _pods_on(self, node: str) -> tuple[Pod, ...]:
-        fleet = self._stage.what_if()
+        fleet = self._stage.snapshot()
         return fleet.pods_of_row(fleet.rows.row_of[node])
 
     def _tell(self, pod: Pod, status: str) -> None:
@@ -103,8 +103,8 @@ class Deaths:
         if body is None:
             return
         reason = "" if status == "True" else "NodeStatusUnknown"
-        told = condition("Ready", status, self._stage.now, reason)
-        world.edit(ref, {"status": {"conditions": with_condition(body, told)}}, MANAGER)
+        entries = condition("Ready", status, self._stage.now, reason)
+        world.edit(ref, {"status": {"conditions": with_condition(body, entries)}}, MANAGER)
 
     def _collect(self, node: str) -> None:
         if node not in self._stage.dead_nodes:

@@ -11,7 +11,7 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.plan.action import Ref
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.conditions import condition, with_condition
-from reconciler.simulate.objects import Key, Written, key_of
+from reconciler.simulate.objects import Key, ObjectWrite, key_of
 from reconciler.simulate.stage import Stage
 
 MANAGER = "taint-eviction-controller"
@@ -21,7 +21,7 @@ _BORNE_BY_ALL_SECONDS = 300  # admission makes each pod bear these for so long, 
 _BORNE_BY_ALL = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 
 
-class Taints:
+class TaintEvictionController:
     """For all nodes."""
 
     def __init__(self) -> None:
@@ -31,10 +31,10 @@ class Taints:
     def start(self, stage: Stage) -> None:
         self._stage = stage
         for body in stage.world.of("Node"):
-            self._noted(Written(key_of(body), None, body))
+            self._noted(ObjectWrite(key_of(body), None, body))
         stage.world.subscribe(self._noted, "Node", "Pod")
 
-    def _noted(self, written: Written) -> None:
+    def _noted(self, written: ObjectWrite) -> None:
         kind, before, after = written.key[0], written.before, written.after
         if kind == "Pod" and after is None and before is not None:
             self._due_at.pop(before["metadata"]["uid"], None)
@@ -47,7 +47,7 @@ class Taints:
     def _look(self) -> None:
         touched = tuple(self._touched)
         self._touched.clear()
-        fleet = self._stage.what_if()
+        fleet = self._stage.snapshot()
         for _, _, name in touched:
             row = fleet.rows.row_of.get(name)
             for pod in fleet.pods_of_row(row) if row is not None else ():
@@ -74,7 +74,7 @@ class Taints:
 
     def _borne_seconds(self, pod: Pod) -> int | None:
         """How long it bears the taints of its node as they are now; None: for ever."""
-        node: Node | None = self._stage.world.seen(("Node", "", pod.node))
+        node: Node | None = self._stage.world.read_object(("Node", "", pod.node))
         taints = [each for each in node.spec.taints if each.effect == _NO_EXECUTE] if node is not None else ()
         return _shortest(_borne_of(each, pod) for each in taints)
 
@@ -83,12 +83,12 @@ class Taints:
         body = world.get(ref)
         if body is None or body["metadata"]["uid"] != pod.metadata.uid or body["metadata"].get("deletionTimestamp"):
             return
-        told = condition("DisruptionTarget", "True", self._stage.now, "DeletionByTaintManager")
-        world.edit(ref, {"status": {"conditions": with_condition(body, told)}}, MANAGER)
+        entries = condition("DisruptionTarget", "True", self._stage.now, "DeletionByTaintManager")
+        world.edit(ref, {"status": {"conditions": with_condition(body, entries)}}, MANAGER)
         world.delete(ref, MANAGER)
 
 
-def _node_of(written: Written) -> Key | None:
+def _node_of(written: ObjectWrite) -> Key | None:
     """The node whose pods may have to go: its taints are others, or a pod came to it."""
     before, after = written.before, written.after
     if after is None or written.key[0] not in {"Node", "Pod"}:

@@ -49,11 +49,11 @@ class Lapses:
         node = world.at(("Node", "", name)) or {}
         kept = [each for each in (node.get("spec") or {}).get("taints") or () if each["key"] != _NOT_READY]
         added = [] if is_ready else [{"key": _NOT_READY, "effect": each} for each in ("NoSchedule", "NoExecute")]
-        told = condition("Ready", "True" if is_ready else "False", now, "KubeletReady" if is_ready else "NotReady")
-        patch = {"spec": {"taints": [*kept, *added]}, "status": {"conditions": with_condition(node, told)}}
+        entries = condition("Ready", "True" if is_ready else "False", now, "KubeletReady" if is_ready else "NotReady")
+        patch = {"spec": {"taints": [*kept, *added]}, "status": {"conditions": with_condition(node, entries)}}
         world.edit(Ref("Node", "", name), patch, MANAGER)
-        what_if = self._stage.what_if()
-        for pod in what_if.pods_of_row(what_if.rows.row_of[name]):
+        snapshot = self._stage.snapshot()
+        for pod in snapshot.pods_of_row(snapshot.rows.row_of[name]):
             self._tell_of(pod, is_ready)
 
     def _tell_of(self, pod: Pod, is_ready: bool) -> None:
@@ -61,5 +61,5 @@ class Lapses:
         body = self._stage.world.get(ref)
         if body is None or (body.get("status") or {}).get("phase") != "Running":
             return
-        told = condition("Ready", "True" if is_ready else "False", self._stage.now)
-        self._stage.world.edit(ref, {"status": {"conditions": with_condition(body, told)}}, MANAGER)
+        entries = condition("Ready", "True" if is_ready else "False", self._stage.now)
+        self._stage.world.edit(ref, {"status": {"conditions": with_condition(body, entries)}}, MANAGER)

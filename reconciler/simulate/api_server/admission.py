@@ -9,7 +9,7 @@ import msgspec
 from reconciler.model.instant import Instant
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.conditions import condition, with_condition
-from reconciler.simulate.objects import Objects
+from reconciler.simulate.objects import ObjectStore
 
 _BY_DEFAULT = "PreemptLowerPriority"
 _HELD = "Scheduling is blocked due to non-empty scheduling gates"
@@ -26,7 +26,7 @@ class _Granted(msgspec.Struct, frozen=True):
 _SYSTEM = {"system-cluster-critical": _Granted(2_000_000_000), "system-node-critical": _Granted(2_000_001_000)}
 
 
-def admitted(pod: Object, objects: Objects, now: Instant) -> Object:
+def admitted(pod: Object, objects: ObjectStore, now: Instant) -> Object:
     """The pod as it is stored."""
     spec = pod.get("spec") or {}
     name = spec.get("priorityClassName", "")
@@ -41,7 +41,7 @@ def admitted(pod: Object, objects: Objects, now: Instant) -> Object:
     return pod
 
 
-def refusal(pod: Object, objects: Objects) -> str:
+def refusal(pod: Object, objects: ObjectStore) -> str:
     """Why it is not let in; nothing where it is."""
     spec = pod.get("spec") or {}
     name = spec.get("priorityClassName", "")
@@ -55,14 +55,14 @@ def refusal(pod: Object, objects: Objects) -> str:
     return ""
 
 
-def _granted(name: str, objects: Objects) -> _Granted | None:
+def _granted(name: str, objects: ObjectStore) -> _Granted | None:
     for body in objects.of("PriorityClass"):
         if body["metadata"]["name"] == name:
             return _read(body)
     return _SYSTEM.get(name)
 
 
-def _default(objects: Objects) -> _Granted | None:
+def _default(objects: ObjectStore) -> _Granted | None:
     """Of pods that name no class; None where there is nothing said."""
     found = (each for each in objects.of("PriorityClass") if each.get("globalDefault"))
     return next(map(_read, found), None)

@@ -9,7 +9,7 @@ from reconciler.model.cluster.metadata import LabelSelector
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.plan.action import Evict
 from reconciler.protocol.preconditions import Object, WriteResult
-from reconciler.simulate.objects import Write, going
+from reconciler.simulate.objects import Write, begin_deletion
 
 SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 
@@ -27,7 +27,7 @@ _WEIGHTLESS = frozenset({"Succeeded", "Failed", "Pending"})
 
 def evicted(act: Evict, pod: Object, budgets: Iterable[Object], now: Instant) -> WriteResult | tuple[Write, ...]:
     """Why not, or what is written: the budget that it costs, and the pod that goes."""
-    gone = going(_told_why(pod, now), now, act.grace_seconds)
+    gone = begin_deletion(_with_disruption_condition(pod, now), now, act.grace_seconds)
     if (pod.get("status") or {}).get("phase", "Pending") in _WEIGHTLESS:
         return (gone,)
     own = [each for each in budgets if _selects(each, pod)]
@@ -57,11 +57,11 @@ def _why_none(status: dict[str, Any]) -> str:
     return f"needs {wanted} healthy pods and has {healthy} currently"
 
 
-def _told_why(pod: Object, now: Instant) -> Object:
+def _with_disruption_condition(pod: Object, now: Instant) -> Object:
     status = pod.get("status") or {}
     others = [each for each in status.get("conditions") or () if each["type"] != DISRUPTED["type"]]
-    told = {**DISRUPTED, "lastTransitionTime": timestamp(now)}
-    return {**pod, "status": {**status, "conditions": [*others, told]}}
+    entries = {**DISRUPTED, "lastTransitionTime": timestamp(now)}
+    return {**pod, "status": {**status, "conditions": [*others, entries]}}
 
 
 def _selects(budget: Object, pod: Object) -> bool:

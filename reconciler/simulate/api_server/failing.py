@@ -15,7 +15,7 @@ from reconciler.protocol.preconditions import WriteResult
 class Failure(msgspec.Struct, frozen=True):
     """What is told of one, and whether it takes effect all the same."""
 
-    told: WriteResult
+    result: WriteResult
     takes_effect: bool = False
 
 

@@ -44,8 +44,8 @@ def updated(entries: Entries, manager: str, changed: Tree) -> Entries:
 
 def entry(manager: str, operation: str, fields: Tree, subresource: str = "") -> Object:
     """One line of managedFields."""
-    told: Object = {"manager": manager, "operation": operation, "fieldsV1": fields}
-    return told | ({"subresource": subresource} if subresource else {})
+    managed: Object = {"manager": manager, "operation": operation, "fieldsV1": fields}
+    return managed | ({"subresource": subresource} if subresource else {})
 
 
 def _same_writer(one: Object, other: Object) -> bool:

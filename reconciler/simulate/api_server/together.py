@@ -9,7 +9,7 @@ from reconciler.model.plan.action import Evict
 from reconciler.protocol.group_eviction import leaves, no_longer_whole
 from reconciler.protocol.preconditions import Object, WriteResult
 from reconciler.simulate.api_server.eviction import evicted
-from reconciler.simulate.objects import Key, Objects, Write, key_of
+from reconciler.simulate.objects import Key, ObjectStore, Write, key_of
 
 _BUDGETS = "PodDisruptionBudget"
 
@@ -22,7 +22,7 @@ class Partly(msgspec.Struct, frozen=True):
 
 
 def left_together(
-    act: Evict, subject: Object, objects: Objects, now: Instant
+    act: Evict, subject: Object, objects: ObjectStore, now: Instant
 ) -> WriteResult | Partly | tuple[Write, ...]:
     """All are asked by a dry run; then the others, and the subject last."""
     asked: list[tuple[Evict, Object]] = []
@@ -38,7 +38,9 @@ def left_together(
     return _in_earnest(asked, objects, now)
 
 
-def _in_earnest(asked: Sequence[tuple[Evict, Object]], objects: Objects, now: Instant) -> Partly | tuple[Write, ...]:
+def _in_earnest(
+    asked: Sequence[tuple[Evict, Object]], objects: ObjectStore, now: Instant
+) -> Partly | tuple[Write, ...]:
     """What one costs of a budget the next one lacks."""
     budgets: dict[Key, Object] = {key_of(each): each for each in objects.of(_BUDGETS)}
     writes: list[Write] = []

@@ -12,10 +12,10 @@ from reconciler.model.cluster.observed import Observed
 from reconciler.policy.words import did_you_mean
 from reconciler.simulate.bootstrap.nodes import numbered
 from reconciler.simulate.runner.play import Play
-from reconciler.simulate.scenario.cluster import Nodes
-from reconciler.simulate.scenario.edit import Edit
-from reconciler.simulate.scenario.fault import Fault
-from reconciler.simulate.scenario.rules import Told
+from reconciler.simulate.scenario.cluster import NodeSet
+from reconciler.simulate.scenario.edit import ScenarioEdit
+from reconciler.simulate.scenario.fault import ScenarioFault
+from reconciler.simulate.scenario.rules import ScenarioProblem
 from reconciler.simulate.world import World
 
 _NO_POOL = "declare it, or name another"
@@ -36,7 +36,7 @@ class _Known(msgspec.Struct, frozen=True):
         return {"NodePool": self.pools, "Namespace": self.namespaces}.get(kind, self.nodes)
 
 
-def unknown_names(plays: Sequence[Play]) -> Iterator[Told]:
+def unknown_names(plays: Sequence[Play]) -> Iterator[ScenarioProblem]:
     """Each where it stands; the plays differ in their policies only."""
     known, scenario = _known(plays), plays[0].scenario
     for number, group in enumerate(scenario.cluster.nodes):
@@ -49,21 +49,21 @@ def unknown_names(plays: Sequence[Play]) -> Iterator[Told]:
         yield from _named(f"spec.expect[{number}].pool", "pool", expectation.pool, known.pools)
 
 
-def _group(group: Nodes, path: str, known: _Known) -> Iterator[Told]:
+def _group(group: NodeSet, path: str, known: _Known) -> Iterator[ScenarioProblem]:
     if group.pool and group.pool not in known.at_first:
-        told = f'the first policies declare no pool "{group.pool}"{did_you_mean(group.pool, known.at_first)}'
-        yield f"{path}.pool", "RC301", told, _NO_POOL
+        text = f'the first policies declare no pool "{group.pool}"{did_you_mean(group.pool, known.at_first)}'
+        yield f"{path}.pool", "RC301", text, _NO_POOL
     elif group.pool:
         yield from _named(f"{path}.instanceType", "instance type", group.instance_type, known.machines)
 
 
-def _fault(fault: Fault, path: str, known: _Known) -> Iterator[Told]:
+def _fault(fault: ScenarioFault, path: str, known: _Known) -> Iterator[ScenarioProblem]:
     yield from _named(f"{path}.pool", "pool", fault.pool, known.pools)
     yield from _named(f"{path}.instanceType", "instance type", fault.instance_type, known.machines)
     yield from _named(f"{path}.zone", "zone", fault.zone, known.zones)
 
 
-def _edit(edit: Edit, path: str, known: _Known) -> Iterator[Told]:
+def _edit(edit: ScenarioEdit, path: str, known: _Known) -> Iterator[ScenarioProblem]:
     yield from _named(f"{path}.pool", "pool", edit.pool, known.pools)
     if edit.kind == "PodDisruptionBudget" or (edit.kind in {"Node", "NodeClaim"} and _may_be(edit.name, known.pools)):
         return
@@ -76,7 +76,7 @@ def _may_be(name: str, pools: Iterable[str]) -> bool:
     return number.isdigit() and pool in pools
 
 
-def _named(path: str, what: str, name: str, known: Iterable[str]) -> Iterator[Told]:
+def _named(path: str, what: str, name: str, known: Iterable[str]) -> Iterator[ScenarioProblem]:
     if name and name not in known:
         yield path, "RC301", f'there is no {what} "{name}"{did_you_mean(name, known)}', _NO_POOL
 

@@ -10,7 +10,7 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.cluster.karpenter import NodeClass
-from reconciler.model.cluster.kinds import SEEN, ResourceKind
+from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.unstructured import Unstructured
@@ -21,21 +21,21 @@ from reconciler.simulate.bootstrap.owners import UnreadOwners, template_of
 from reconciler.simulate.world import World
 
 
-def put_seen(world: World, observed: Observed) -> None:
+def put_observed(world: World, observed: Observed) -> None:
     """Every object that was read; what is kept whole comes last, in the place of what was read of it before."""
     owners = UnreadOwners(observed)
     for body in owners.made_up():
         world.put(body)
     done: set[str] = set()
-    for seen in SEEN:
-        if seen.field not in done:
-            done.add(seen.field)
-            for body in _bodies(seen.field, observed, owners):
+    for resource_kind in RESOURCE_KINDS:
+        if resource_kind.field not in done:
+            done.add(resource_kind.field)
+            for body in _bodies(resource_kind.field, observed, owners):
                 world.put(body)
 
 
 def _bodies(field: str, observed: Observed, owners: UnreadOwners) -> Iterator[Object]:
-    sorts = {each.kind: each for each in SEEN if each.field == field}
+    sorts = {each.kind: each for each in RESOURCE_KINDS if each.field == field}
     only = next(iter(sorts.values()))
     pods = _pods_by_owner(observed) if field == "workloads" else {}
     for found in getattr(observed, field):
@@ -46,34 +46,40 @@ def _bodies(field: str, observed: Observed, owners: UnreadOwners) -> Iterator[Ob
         if isinstance(found, Workload):
             pod = pods.get((found.kind, found.metadata.namespace, found.metadata.name))
             body = _with_template(body, pod)
-        yield owners.told(body, found) if isinstance(found, Pod) else body
+        yield owners.with_owner_note(body, found) if isinstance(found, Pod) else body
 
 
-def _plain(seen: ResourceKind, found: Any) -> Object:
+def _plain(resource_kind: ResourceKind, found: Any) -> Object:
     body: Object = msgspec.to_builtins(found)
     if isinstance(found, NodeClass):
         body.pop("images", None)
     body.setdefault("spec", {})  # as any object has it that there are actors for, though nothing in it was read
-    version = seen.version or "v1"
-    if seen.kind == "NodeClaim" or (seen.kind == "Node" and names.KARPENTER_POOL in body["metadata"].get("labels", {})):
+    version = resource_kind.version or "v1"
+    if resource_kind.kind == "NodeClaim" or (
+        resource_kind.kind == "Node" and names.KARPENTER_POOL in body["metadata"].get("labels", {})
+    ):
         body["metadata"]["finalizers"] = [FINALIZER]  # nobody reads finalizers, and Karpenter's are always there
-    return {**body, "apiVersion": f"{seen.group}/{version}" if seen.group else version, "kind": seen.kind}
+    return {
+        **body,
+        "apiVersion": f"{resource_kind.group}/{version}" if resource_kind.group else version,
+        "kind": resource_kind.kind,
+    }
 
 
-def _whole(found: Unstructured) -> Object:
-    body: Object = msgspec.to_builtins(found)
+def _whole(unstructured: Unstructured) -> Object:
+    body: Object = msgspec.to_builtins(unstructured)
     rest: Object = body.pop("rest", {})
     return body | rest
 
 
 def _pods_by_owner(observed: Observed) -> dict[tuple[str, str, str], Pod]:
     """The first by name of each owner's."""
-    found: dict[tuple[str, str, str], Pod] = {}
+    pods: dict[tuple[str, str, str], Pod] = {}
     for pod in sorted(observed.pods, key=lambda each: (each.metadata.namespace, each.name)):
         owner = pod.metadata.controller
         if owner is not None:
-            found.setdefault((owner.kind, pod.metadata.namespace, owner.name), pod)
-    return found
+            pods.setdefault((owner.kind, pod.metadata.namespace, owner.name), pod)
+    return pods
 
 
 def _with_template(body: Object, pod: Pod | None) -> Object:

@@ -6,9 +6,9 @@ from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.policy.gpu_pool import GpuPool, InstanceType
 from reconciler.model.quantity import Quantity
-from reconciler.simulate.market import Offering
+from reconciler.simulate.market import MarketOffering
 from reconciler.simulate.runner.play import Play
-from reconciler.simulate.scenario.cluster import Machine
+from reconciler.simulate.scenario.cluster import ScenarioMachine
 
 _PODS = "110"
 
@@ -20,31 +20,31 @@ class NoCapacity(ValueError):
 
     def __init__(self, pool: str, instance_type: str) -> None:
         super().__init__(pool, instance_type)  # as it is made again in another process
-        self._told = (
+        self._text = (
             f"GpuPool/{pool}: nobody says what a {instance_type} has; "
             f"give its instance type a capacity, or add it to spec.market.machines"
         )
 
     def __str__(self) -> str:
-        return self._told
+        return self._text
 
 
-def market_of(play: Play) -> tuple[Offering, ...]:
+def market_of(play: Play) -> tuple[MarketOffering, ...]:
     """By instance type, zone and capacity type; what the scenario says of a machine goes before. Raises NoCapacity."""
     market = play.scenario.market
     live = _live(play.observed)
     zones = tuple(sorted({*market.zones, *_live_zones(play.observed)})) if play.observed else tuple(market.zones)
-    found: dict[tuple[str, str, str], Offering] = {}
+    market_offerings: dict[tuple[str, str, str], MarketOffering] = {}
     for revised in play.revisions:
         for pool in revised.desired.pools:
             for each in _declared(pool.name, pool.spec, live, zones):
-                found.setdefault((each.instance_type, each.zone, each.capacity_type), each)
+                market_offerings.setdefault((each.instance_type, each.zone, each.capacity_type), each)
     of_scenario = {machine.name for machine in market.machines}
-    found = {key: each for key, each in found.items() if key[0] not in of_scenario}
+    market_offerings = {key: each for key, each in market_offerings.items() if key[0] not in of_scenario}
     for machine in market.machines:
         for each in _of_machine(machine, zones):
-            found[each.instance_type, each.zone, each.capacity_type] = each
-    return tuple(found[key] for key in sorted(found))
+            market_offerings[each.instance_type, each.zone, each.capacity_type] = each
+    return tuple(market_offerings[key] for key in sorted(market_offerings))
 
 
 def capacity_of(resources: Mapping[str, Quantity], gpus: int = 0) -> Capacity:
@@ -55,14 +55,16 @@ def capacity_of(resources: Mapping[str, Quantity], gpus: int = 0) -> Capacity:
     return tuple(sorted(found.items()))
 
 
-def _declared(name: str, pool: GpuPool, live: Mapping[str, Capacity], zones: tuple[str, ...]) -> Iterator[Offering]:
+def _declared(
+    name: str, pool: GpuPool, live: Mapping[str, Capacity], zones: tuple[str, ...]
+) -> Iterator[MarketOffering]:
     for machine in pool.instance_types:
         capacity = capacity_of(machine.capacity, pool.devices.count) if machine.capacity else live.get(machine.name)
         if capacity is None:
             raise NoCapacity(name, machine.name)
         for capacity_type, money in _prices(pool, machine):
             for zone in zones:
-                yield Offering(machine.name, zone, capacity_type, money, capacity)
+                yield MarketOffering(machine.name, zone, capacity_type, money, capacity)
 
 
 def _prices(pool: GpuPool, machine: InstanceType) -> Iterator[tuple[str, int]]:
@@ -72,12 +74,12 @@ def _prices(pool: GpuPool, machine: InstanceType) -> Iterator[tuple[str, int]]:
         yield capacity_type, money.micro_dollars if money else 0
 
 
-def _of_machine(machine: Machine, zones: tuple[str, ...]) -> Iterator[Offering]:
+def _of_machine(machine: ScenarioMachine, zones: tuple[str, ...]) -> Iterator[MarketOffering]:
     capacity = capacity_of(machine.capacity)
     labels = tuple(sorted(machine.labels.items()))
     for capacity_type, money in sorted(machine.price_per_hour.items()):
         for zone in machine.zones or zones:
-            yield Offering(machine.name, zone, capacity_type, money.micro_dollars, capacity, labels)
+            yield MarketOffering(machine.name, zone, capacity_type, money.micro_dollars, capacity, labels)
 
 
 def _live(observed: Observed | None) -> dict[str, Capacity]:

@@ -10,9 +10,9 @@ from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.karpenter.registration import born
 from reconciler.simulate.bootstrap.market import capacity_of
 from reconciler.simulate.bootstrap.pools import node_pool
-from reconciler.simulate.market import Offering
+from reconciler.simulate.market import MarketOffering
 from reconciler.simulate.runner.play import Play
-from reconciler.simulate.scenario.cluster import Nodes
+from reconciler.simulate.scenario.cluster import NodeSet
 from reconciler.simulate.workloads.openb.nodes import OpenbNode
 from reconciler.simulate.world import World
 
@@ -32,16 +32,16 @@ class _Machine(msgspec.Struct, frozen=True):
     taints: tuple[Mapping[str, str], ...] = ()
 
 
-def put_nodes(world: World, play: Play, market: Sequence[Offering]) -> None:
+def put_nodes(world: World, play: Play, market: Sequence[MarketOffering]) -> None:
     """All groups, in the order in which they are written. Raises NoSuchPool."""
     zones = play.scenario.market.zones
     for group, name, number in numbered(play.scenario.cluster.nodes):
         zone = group.zone or zones[number % len(zones)]
-        for body in _node(world, play, _Place(group, market, name, zone)):
+        for body in _node(world, play, _NodeOrigin(group, market, name, zone)):
             world.put(body)
 
 
-def numbered(groups: Iterable[Nodes]) -> Iterator[tuple[Nodes, str, int]]:
+def numbered(groups: Iterable[NodeSet]) -> Iterator[tuple[NodeSet, str, int]]:
     """Each node by its group, its name, and its number among those that are called alike."""
     taken: dict[str, int] = {}
     for group in groups:
@@ -58,14 +58,14 @@ def put_openb_nodes(world: World, nodes: Sequence[OpenbNode]) -> None:
         world.put(_machine(_Machine(each.name, each.capacity, labels)))
 
 
-class _Place(msgspec.Struct, frozen=True):
-    group: Nodes
-    market: Sequence[Offering]
+class _NodeOrigin(msgspec.Struct, frozen=True):
+    group: NodeSet
+    market: Sequence[MarketOffering]
     name: str
     zone: str
 
 
-def _node(world: World, play: Play, place: _Place) -> Iterator[Object]:
+def _node(world: World, play: Play, place: _NodeOrigin) -> Iterator[Object]:
     group = place.group
     if not group.pool:
         labels = {names.ZONE: place.zone, names.INSTANCE_TYPE: group.instance_type} | dict(group.labels)
@@ -86,7 +86,7 @@ def _node(world: World, play: Play, place: _Place) -> Iterator[Object]:
     yield node
 
 
-def _offering(place: _Place, pool: GpuPool) -> Offering:
+def _offering(place: _NodeOrigin, pool: GpuPool) -> MarketOffering:
     group = place.group
     wanted = group.instance_type or pool.instance_types[0].name
     capacity_type = group.capacity_type or pool.capacity_types[0]
@@ -95,8 +95,8 @@ def _offering(place: _Place, pool: GpuPool) -> Offering:
             if not group.capacity:
                 return each
             return msgspec.structs.replace(each, capacity=capacity_of(group.capacity, pool.devices.count))
-    told = f"nodes of pool {group.pool}: {wanted} is not to be had in {place.zone} as {capacity_type}"
-    raise NoSuchPool(f"{told}; choose another, or add it to spec.market")
+    text = f"nodes of pool {group.pool}: {wanted} is not to be had in {place.zone} as {capacity_type}"
+    raise NoSuchPool(f"{text}; choose another, or add it to spec.market")
 
 
 def _machine(machine: _Machine) -> Object:

@@ -43,7 +43,7 @@ class UnreadOwners:
             if active:
                 yield _made_up(owner, active, len(pods) - len(active))
 
-    def told(self, body: Object, pod: Pod) -> Object:
+    def with_owner_note(self, body: Object, pod: Pod) -> Object:
         """The pod, which says of what kind its owner was made up."""
         owner = self._owner_of(pod)
         if owner is None:

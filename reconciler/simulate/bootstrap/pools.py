@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from reconciler.model.cluster.karpenter import NodeClass
-from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.desired import Desired
 from reconciler.model.plan.action import Apply, Preconditions, Ref
 from reconciler.model.plan.decision import Decision
@@ -13,7 +13,7 @@ from reconciler.plan.manifests.wanted_manifest import ref_of, wish_of
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.world import World
 
-_CLASSES = {each.kind: each for each in SEEN if each.type is NodeClass}
+_CLASSES = {each.kind: each for each in RESOURCE_KINDS if each.type is NodeClass}
 _VERSIONS = {"EC2NodeClass": "v1", "KWOKNodeClass": "v1alpha1"}
 
 
@@ -40,8 +40,8 @@ def node_classes(desired: Desired) -> Iterator[Object]:
     """Those that pools refer to, and that Karpenter knows."""
     for pool in desired.pools:
         ref = pool.spec.node_class_ref
-        seen = _CLASSES.get(ref.kind)
-        if seen is not None and seen.group == ref.group:
+        resource_kind = _CLASSES.get(ref.kind)
+        if resource_kind is not None and resource_kind.group == ref.group:
             version = f"{ref.group}/{_VERSIONS[ref.kind]}"
             yield {"apiVersion": version, "kind": ref.kind, "metadata": {"name": ref.name}, "spec": {}}
 

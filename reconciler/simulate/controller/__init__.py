@@ -1,5 +1,5 @@
 """The real loop on an imagined cluster."""
 
-from reconciler.simulate.controller.controller import Controller, Setting
+from reconciler.simulate.controller.controller import ControllerSettings, SimulatedController
 
-__all__ = ["Controller", "Setting"]
+__all__ = ["ControllerSettings", "SimulatedController"]

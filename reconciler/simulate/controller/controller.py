@@ -21,7 +21,7 @@ from reconciler.simulate.controller.late_view import LateView
 from reconciler.simulate.controller.memory_store import Remembered
 from reconciler.simulate.controller.presence import Presence
 from reconciler.simulate.garbage_collection import let_go
-from reconciler.simulate.objects import Written
+from reconciler.simulate.objects import ObjectWrite
 from reconciler.simulate.stage import Stage
 
 _SETTLES_MS = 100  # what changes together is looked at together
@@ -29,7 +29,7 @@ _WRITERS = 16
 _SOON_MS = 10_000
 
 
-class Setting(msgspec.Struct, frozen=True):
+class ControllerSettings(msgspec.Struct, frozen=True):
     """How it runs."""
 
     cycle_every_ms: int = 1_000
@@ -40,13 +40,13 @@ class Setting(msgspec.Struct, frozen=True):
     memory: Memory = Memory()
 
 
-class Controller:
+class SimulatedController:
     """A Cluster, a Clock and a Fence to its own cycles."""
 
     def __init__(
-        self, policies: Policies, publishers: tuple[Publisher, ...] = (), setting: Setting | None = None
+        self, policies: Policies, publishers: tuple[Publisher, ...] = (), setting: ControllerSettings | None = None
     ) -> None:
-        self._setting = setting or Setting()
+        self._setting = setting or ControllerSettings()
         self.watch_delay_ms = self._setting.watch_delay_ms
         self.answer_delay_ms = self._setting.answer_delay_ms
         self._policies = policies
@@ -147,7 +147,7 @@ class Controller:
 
     # When to look
 
-    def _noted(self, written: Written) -> None:
+    def _noted(self, written: ObjectWrite) -> None:
         if self._view is None:
             return
         self._view.note(written)

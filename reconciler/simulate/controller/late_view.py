@@ -5,7 +5,7 @@ from collections import deque
 from reconciler.model.cluster.observed import QUIET_MS, Observed
 from reconciler.model.instant import Instant
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.objects import Key, Written, key_of
+from reconciler.simulate.objects import Key, ObjectWrite, key_of
 from reconciler.simulate.observer import SimulatedObserver
 from reconciler.simulate.world import World
 
@@ -17,14 +17,14 @@ class LateView:
 
     def __init__(self, world: World, cluster_uid: str) -> None:
         self._world = world
-        self._sight = SimulatedObserver(cluster_uid, world.known, world.own_namespace)
+        self._simulated_observer = SimulatedObserver(cluster_uid, world.known, world.own_namespace)
         self._late: deque[tuple[Instant, Key, Object | None]] = deque()
         self._due: dict[Key, Object | None] = {}
         self._delay_ms = 0
         for kind in world.kinds():
             self._due.update((key_of(body), body) for body in world.of(kind))
 
-    def note(self, written: Written) -> None:
+    def note(self, written: ObjectWrite) -> None:
         """A write; told of each."""
         self._late.append((self._world.now, written.key, written.after))
         if len(self._late) > _KEPT:
@@ -41,7 +41,7 @@ class LateView:
         self._put_together()
         due, self._due = self._due, {}
         now = Instant(max(0, self._world.now - delay_ms))
-        return self._sight.observed(due.items(), now, is_quiet=delay_ms > QUIET_MS)
+        return self._simulated_observer.observed(due.items(), now, is_quiet=delay_ms > QUIET_MS)
 
     def _put_together(self) -> None:
         late, until = self._late, self._world.now - self._delay_ms

@@ -7,8 +7,8 @@ from reconciler.model.instant import Instant, instant, timestamp
 from reconciler.model.quantity import Duration
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.invariants.invariant import InvariantContext, goes, is_ours, policy_of
-from reconciler.simulate.invariants.ownership import SEEN_WITHIN_MS
-from reconciler.simulate.objects import Written
+from reconciler.simulate.invariants.ownership import OBSERVED_WITHIN_MS
+from reconciler.simulate.objects import ObjectWrite
 
 _LONGEST_MS = 86_400_000
 
@@ -19,24 +19,24 @@ class SavedFirst:
     rule = "no pod that asks for time to save its work is evicted by us before it has"
     kinds = ("Pod",)
 
-    def wrote(self, written: Written, ground: InvariantContext) -> Iterator[str]:
+    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         pod = written.before
         if pod is None or not is_ours(written) or not goes(written):
             return
         annotations = pod["metadata"].get("annotations") or {}
         asked, phase = annotations.get(names.CHECKPOINT), (pod.get("status") or {}).get("phase")
-        if not asked or phase != "Running" or _is_daemon(pod) or not _may_wait(pod, ground):
+        if not asked or phase != "Running" or _is_daemon(pod) or not _may_wait(pod, context):
             return
-        if why := _too_early(annotations, ground.now(), _length_ms(asked)):
+        if why := _too_early(annotations, context.now(), _length_ms(asked)):
             yield f"Pod/{written.key[1]}/{written.key[2]} is made to go although {why}"
 
 
-def _may_wait(pod: Object, ground: InvariantContext) -> bool:
+def _may_wait(pod: Object, context: InvariantContext) -> bool:
     """Whether its policy gives it any time, and that it runs could be known for a minute."""
-    seen = ground.where.nodes.get((pod.get("spec") or {}).get("nodeName", ""))
-    policy = policy_of(seen.pool, ground) if seen is not None else None
+    observed = context.where.nodes.get((pod.get("spec") or {}).get("nodeName", ""))
+    policy = policy_of(observed.pool, context) if observed is not None else None
     started = _moment((pod.get("status") or {}).get("startTime", ""))
-    is_known = started is None or ground.now() - started >= SEEN_WITHIN_MS
+    is_known = started is None or context.now() - started >= OBSERVED_WITHIN_MS
     return is_known and (policy is None or policy.spec.max_graceful_termination_seconds > 0)
 
 
@@ -47,19 +47,19 @@ def _is_daemon(pod: Object) -> bool:
 
 
 def _too_early(annotations: dict[str, str], now: Instant, length_ms: int) -> str:
-    told, saved = _moment(annotations.get(names.EVICT_AT, "")), _moment(annotations.get(names.CHECKPOINTED_AT, ""))
-    if told is None:
+    evict_at, saved = _moment(annotations.get(names.EVICT_AT, "")), _moment(annotations.get(names.CHECKPOINTED_AT, ""))
+    if evict_at is None:
         return "it was not told to save its work"
     # It may have been given less than it asks for, and was told no later than now; seconds are enough for both.
-    told_since = min(told - length_ms, now) - 1_000
-    is_right = told <= now or (saved is not None and saved >= told_since)
-    return "" if is_right else f"it has until {timestamp(told)} to save its work"
+    told_since = min(evict_at - length_ms, now) - 1_000
+    is_right = evict_at <= now or (saved is not None and saved >= told_since)
+    return "" if is_right else f"it has until {timestamp(evict_at)} to save its work"
 
 
-def _length_ms(asked: str) -> int:
+def _length_ms(requested: str) -> int:
     """What can't be read may be given any length."""
     try:
-        return Duration.parse(asked).milliseconds
+        return Duration.parse(requested).milliseconds
     except ValueError:
         return _LONGEST_MS
 

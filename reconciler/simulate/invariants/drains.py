@@ -9,15 +9,15 @@ from reconciler.simulate.invariants.by_time import is_open
 from reconciler.simulate.invariants.deletions import waited_for
 from reconciler.simulate.invariants.evictions import is_moved, node_of
 from reconciler.simulate.invariants.invariant import InvariantContext, goes, is_ours, policy_of, taints_of
-from reconciler.simulate.invariants.ownership import SEEN_WITHIN_MS, whose
-from reconciler.simulate.objects import Written
+from reconciler.simulate.invariants.ownership import OBSERVED_WITHIN_MS, whose
+from reconciler.simulate.objects import ObjectWrite
 
 _EMPTY_MS = 60_000
-_LONG_AGO = Instant(-SEEN_WITHIN_MS)
+_LONG_AGO = Instant(-OBSERVED_WITHIN_MS)
 _BATCH_MS = 30_000  # in which all its nodes are to be tainted
 
 
-def begins(written: Written) -> bool:
+def begins(written: ObjectWrite) -> bool:
     """Whether a drain of ours begins with this write."""
     added = taints_of(written.after) - taints_of(written.before)
     return is_ours(written) and names.DRAINING in added
@@ -33,11 +33,11 @@ class WholeBatches:
         self._batch_of: dict[str, Instant] = {}  # by uid of a node
         self._missing: dict[Instant, dict[str, str]] = {}  # by batch: nodes that bear no taint yet, by uid
 
-    def wrote(self, written: Written, ground: InvariantContext) -> Iterator[str]:
+    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         if begins(written) and written.after is not None:
-            self._begin(written.after["metadata"]["uid"], ground)
+            self._begin(written.after["metadata"]["uid"], context)
         elif is_moved(written) and written.before is not None:
-            node = ground.world.at(("Node", "", node_of(written.before)))
+            node = context.world.at(("Node", "", node_of(written.before)))
             batch = self._batch_of.get(node["metadata"]["uid"]) if node is not None else None
             missing = self._missing.get(batch) if batch is not None else None
             if missing:
@@ -48,8 +48,8 @@ class WholeBatches:
             in_use = {*self._batch_of.values()}
             self._missing = {at: each for at, each in self._missing.items() if at in in_use}
 
-    def _begin(self, uid: str, ground: InvariantContext) -> None:
-        batch = ground.memory().drained.batch
+    def _begin(self, uid: str, context: InvariantContext) -> None:
+        batch = context.memory().drained.batch
         if batch is None:
             return
         named = {uid: name for name, uid in batch.nodes}
@@ -64,11 +64,11 @@ class EmptyFirst:
     rule = "no drained node is deleted that was not empty for a minute"
     kinds = ("Node",)
 
-    def wrote(self, written: Written, ground: InvariantContext) -> Iterator[str]:
-        name, where, now = written.key[2], ground.where, ground.now()
+    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
+        name, where, now = written.key[2], context.where, context.now()
         if not is_ours(written) or not goes(written) or names.DRAINING not in taints_of(written.before):
             return
-        if where.counting_on(name) and not waited_for(written.before or {}, ground):
+        if where.counting_on(name) and not waited_for(written.before or {}, context):
             return  # since when its pods are not waited for any more is not known
         # Of one that is gone with this write no more is known than since when it bore its taint.
         since = where.flipped.get(name, now) if name in where.nodes else _begun_at(written.before or {})
@@ -82,11 +82,11 @@ class InWindows:
     rule = "no drain begins outside the windows of its policy"
     kinds = ("Node",)
 
-    def wrote(self, written: Written, ground: InvariantContext) -> Iterator[str]:
+    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         if not begins(written) or written.after is None:
             return
-        name, now = written.key[2], ground.now()
-        policy = policy_of(ground.where.nodes[name].pool, ground)
+        name, now = written.key[2], context.now()
+        policy = policy_of(context.where.nodes[name].pool, context)
         if policy is None:
             yield f"Node/{name} begins to be drained, and no DrainPolicy names its pool"
             return
@@ -114,8 +114,8 @@ class SlotsKept:
         self._leaving: dict[str, Instant] = {}  # by node, since when
         self._others: dict[str, Instant] = {}  # by node, when somebody else had it in hand last
 
-    def wrote(self, written: Written, ground: InvariantContext) -> Iterator[str]:
-        name, now = written.key[2], ground.now()
+    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
+        name, now = written.key[2], context.now()
         if written.after is None or not _is_leaving(written.after):
             self._leaving.pop(name, None)
         else:
@@ -123,40 +123,40 @@ class SlotsKept:
         if any(each is not None and whose(each) for each in (written.before, written.after)):
             self._others[name] = now
         if begins(written):
-            yield from self._judged(name, ground)
+            yield from self._judged(name, context)
 
-    def _judged(self, name: str, ground: InvariantContext) -> Iterator[str]:
-        policy = policy_of(ground.where.nodes[name].pool, ground)
+    def _judged(self, name: str, context: InvariantContext) -> Iterator[str]:
+        policy = policy_of(context.where.nodes[name].pool, context)
         if policy is None:
             return
-        drains = [each.spec for each in ground.desired().drains if not each.spec.suspend]
+        drains = [each.spec for each in context.desired().drains if not each.spec.suspend]
         own, draining, leaving = policy.spec, [0, 0], [0, 0]  # of this policy, and of all
         for each, since in self._leaving.items():
-            of = policy_of(ground.where.nodes[each].pool, ground)
-            node = ground.world.at(("Node", "", each))
+            of = policy_of(context.where.nodes[each].pool, context)
+            node = context.world.at(("Node", "", each))
             is_drained = names.DRAINING in taints_of(node)
-            if of is None or (is_drained and self._is_others(each, node, ground.now())):
+            if of is None or (is_drained and self._is_others(each, node, context.now())):
                 continue
-            if not is_drained and ground.now() - since < SEEN_WITHIN_MS:
+            if not is_drained and context.now() - since < OBSERVED_WITHIN_MS:
                 continue
-            is_busy = is_drained and bool(waited_for(node or {}, ground)) and self._is_known(each, ground)
+            is_busy = is_drained and bool(waited_for(node or {}, context)) and self._is_known(each, context)
             for at in (0, 1) if of is policy else (1,):
                 leaving[at] += 1
                 draining[at] += is_busy
         most_drained = own.max_drain_parallelism, max(each.max_drain_parallelism for each in drains)
         most_leaving = own.max_scale_down_parallelism, max(each.max_scale_down_parallelism for each in drains)
-        for counted, most, told in ((draining, most_drained, "are drained"), (leaving, most_leaving, "leave")):
+        for counted, most, text in ((draining, most_drained, "are drained"), (leaving, most_leaving, "leave")):
             if any(count > limit for count, limit in zip(counted, most, strict=True)):
-                yield f"Node/{name} begins to be drained: {counted[0]} of DrainPolicy/{policy.name} {told} at once"
+                yield f"Node/{name} begins to be drained: {counted[0]} of DrainPolicy/{policy.name} {text} at once"
 
     def _is_others(self, name: str, node: Object | None, now: Instant) -> bool:
         if node is None or node["metadata"].get("deletionTimestamp"):
             return False
-        return bool(whose(node)) or now - self._others.get(name, _LONG_AGO) < SEEN_WITHIN_MS
+        return bool(whose(node)) or now - self._others.get(name, _LONG_AGO) < OBSERVED_WITHIN_MS
 
-    def _is_known(self, name: str, ground: InvariantContext) -> bool:
+    def _is_known(self, name: str, context: InvariantContext) -> bool:
         """That it is busy: one that a pod came to lately may have begun as an empty node, without a drain's slot."""
-        return ground.now() - ground.where.flipped.get(name, ground.now()) >= SEEN_WITHIN_MS
+        return context.now() - context.where.flipped.get(name, context.now()) >= OBSERVED_WITHIN_MS
 
 
 def _is_leaving(node: Object) -> bool:

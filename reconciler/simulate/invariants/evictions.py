@@ -10,14 +10,14 @@ from reconciler.model.instant import Instant
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.conditions import says
 from reconciler.simulate.invariants.invariant import InvariantContext, goes, is_ours, taints_of
-from reconciler.simulate.invariants.ownership import SEEN_WITHIN_MS
-from reconciler.simulate.objects import Key, Written, key_of
+from reconciler.simulate.invariants.ownership import OBSERVED_WITHIN_MS
+from reconciler.simulate.objects import Key, ObjectWrite, key_of
 from reconciler.simulate.results.read_objects import is_finished
 
 _COUNTED_WITHIN_MS = 1_000  # what became of pods since then may not stand in the budgets yet
 _TOGETHER_MS = 60_000
 _REST_MS = 900_000  # for which what is left of a gang may be asked to leave
-_LONG_AGO = Instant(-SEEN_WITHIN_MS)
+_LONG_AGO = Instant(-OBSERVED_WITHIN_MS)
 _MAKERS = {
     "DaemonSet": "apps/v1",
     "Job": "batch/v1",
@@ -28,7 +28,7 @@ _MAKERS = {
 Gang = tuple[str, str]  # namespace and gangRef
 
 
-def is_moved(written: Written) -> bool:
+def is_moved(written: ObjectWrite) -> bool:
     """Whether we made a pod leave its node by this write; what nobody asked for but us is not moved."""
     if written.key[0] != "Pod" or not is_ours(written) or not goes(written) or written.before is None:
         return False
@@ -52,28 +52,28 @@ class OffDrained:
         self._gangs: dict[Gang, Instant] = {}  # when one of them was last seen to leave a node that was drained
         self._given_back: dict[str, Instant] = {}  # by node, when it was last
 
-    def wrote(self, written: Written, ground: InvariantContext) -> Iterator[str]:
+    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         if written.key[0] == "Node":
             if names.DRAINING in taints_of(written.before) - taints_of(written.after):
-                self._given_back[written.key[2]] = ground.now()
+                self._given_back[written.key[2]] = context.now()
         elif written.before is not None and is_moved(written):
             name = node_of(written.before)
-            was_drained = ground.now() - self._given_back.get(name, _LONG_AGO) < SEEN_WITHIN_MS
-            if not (was_drained or _is_drained(name, ground)) and not self._goes_with_others(written.before, ground):
+            was_drained = context.now() - self._given_back.get(name, _LONG_AGO) < OBSERVED_WITHIN_MS
+            if not (was_drained or _is_drained(name, context)) and not self._goes_with_others(written.before, context):
                 yield f"{'/'.join(written.key)} is moved off Node/{name}, which is not being drained"
 
-    def _goes_with_others(self, pod: Object, ground: InvariantContext) -> bool:
-        gang = gang_of(pod, ground)
+    def _goes_with_others(self, pod: Object, context: InvariantContext) -> bool:
+        gang = gang_of(pod, context)
         if gang is None:
             return False
-        nodes = {node_of(each) for each in of_gang(gang, ground)}
-        if any(_is_drained(name, ground) for name in nodes):
-            self._gangs[gang] = ground.now()
-        return gang in self._gangs and ground.now() - self._gangs[gang] < _REST_MS
+        nodes = {node_of(each) for each in of_gang(gang, context)}
+        if any(_is_drained(name, context) for name in nodes):
+            self._gangs[gang] = context.now()
+        return gang in self._gangs and context.now() - self._gangs[gang] < _REST_MS
 
 
-def _is_drained(node: str, ground: InvariantContext) -> bool:
-    return names.DRAINING in taints_of(ground.world.at(("Node", "", node)))
+def _is_drained(node: str, context: InvariantContext) -> bool:
+    return names.DRAINING in taints_of(context.world.at(("Node", "", node)))
 
 
 class MadeAnew:
@@ -82,7 +82,7 @@ class MadeAnew:
     rule = "no pod is moved of which nobody knows that it is made anew"
     kinds = ("Pod",)
 
-    def wrote(self, written: Written, ground: InvariantContext) -> Iterator[str]:
+    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         if written.before is None or not is_moved(written):
             return
         metadata = written.before["metadata"]
@@ -107,35 +107,35 @@ class BudgetsKept:
     def __init__(self) -> None:
         self._lost: list[tuple[Instant, Key]] = []  # pods that lately ceased to be healthy, and not by us
 
-    def wrote(self, written: Written, ground: InvariantContext) -> Iterator[str]:
-        now = ground.now()
+    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
+        now = context.now()
         if written.before is None:
             return
         if is_moved(written):
-            yield from self._judged(written, written.before, ground)
+            yield from self._judged(written, written.before, context)
         elif _is_healthy(written.before) and not (written.after and _is_healthy(written.after)):
             self._lost = [each for each in self._lost if now - each[0] < _COUNTED_WITHIN_MS]
             self._lost.append((now, written.key))
 
-    def _judged(self, written: Written, pod: Object, ground: InvariantContext) -> Iterator[str]:
+    def _judged(self, written: ObjectWrite, pod: Object, context: InvariantContext) -> Iterator[str]:
         if (pod.get("status") or {}).get("phase", "Pending") == "Pending":
             return
-        title, budgets = "/".join(written.key), [*_budgets_of(pod, ground)]
+        title, budgets = "/".join(written.key), [*_budgets_of(pod, context)]
         if len(budgets) > 1:
             yield f"{title} is evicted, and has {len(budgets)} budgets"
         for budget in budgets:
             is_free = (budget["spec"] or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow"
             if is_free and not _is_healthy(pod):
                 continue
-            healthy, desired = self._healthy(budget, ground), _desired(budget, ground)
+            healthy, desired = self._healthy(budget, context), _desired(budget, context)
             if healthy < desired:
                 name = budget["metadata"]["name"]
                 yield f"{title} is evicted, {healthy} pods of PodDisruptionBudget/{name} are healthy then of {desired}"
 
-    def _healthy(self, budget: Object, ground: InvariantContext) -> int:
-        now = ground.now()
+    def _healthy(self, budget: Object, context: InvariantContext) -> int:
+        now = context.now()
         lately = {key for at, key in self._lost if now - at < _COUNTED_WITHIN_MS}
-        meant = [*_meant(budget, ground)]
+        meant = [*_meant(budget, context)]
         return sum(_is_healthy(each) for each in meant) + len(lately)
 
 
@@ -151,22 +151,22 @@ def _selects(budget: Object, pod: Object) -> bool:
     return selector is not None and msgspec.convert(selector, LabelSelector).matches(labels)
 
 
-def _budgets_of(pod: Object, ground: InvariantContext) -> Iterator[Object]:
-    yield from (each for each in ground.world.of("PodDisruptionBudget") if _selects(each, pod))
+def _budgets_of(pod: Object, context: InvariantContext) -> Iterator[Object]:
+    yield from (each for each in context.world.of("PodDisruptionBudget") if _selects(each, pod))
 
 
-def _meant(budget: Object, ground: InvariantContext) -> Iterator[Object]:
-    yield from (each for each in ground.world.of("Pod") if not is_finished(each) and _selects(budget, each))
+def _meant(budget: Object, context: InvariantContext) -> Iterator[Object]:
+    yield from (each for each in context.world.of("Pod") if not is_finished(each) and _selects(budget, each))
 
 
-def _desired(budget: Object, ground: InvariantContext) -> int:
+def _desired(budget: Object, context: InvariantContext) -> int:
     """How many must stay healthy; shares are of what the owners of its pods want."""
-    spec, pods = budget["spec"], [*_meant(budget, ground)]
+    spec, pods = budget["spec"], [*_meant(budget, context)]
     least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
     if isinstance(least, int):
         return least
     owners = {(each["kind"], each["name"]) for pod in pods for each in pod["metadata"].get("ownerReferences") or ()}
-    bodies = [ground.world.at((kind, budget["metadata"]["namespace"], name)) for kind, name in sorted(owners)]
+    bodies = [context.world.at((kind, budget["metadata"]["namespace"], name)) for kind, name in sorted(owners)]
     expected = sum(int((each["spec"] or {}).get("replicas", 1)) for each in bodies if each is not None)
     if least is not None:
         return _share(least, expected)
@@ -187,34 +187,34 @@ class WholeGangs:
     def __init__(self) -> None:
         self._moved: dict[Gang, tuple[int, frozenset[str]]] = {}  # presence of the controller then, and uids of others
 
-    def wrote(self, written: Written, ground: InvariantContext) -> Iterator[str]:
-        if written.before is not None and is_moved(written) and (gang := gang_of(written.before, ground)):
+    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
+        if written.before is not None and is_moved(written) and (gang := gang_of(written.before, context)):
             uid = written.before["metadata"]["uid"]
-            others = frozenset(each["metadata"]["uid"] for each in members(gang, ground)) - {uid}
-            self._moved.setdefault(gang, (ground.presence_ms(), others))
+            others = frozenset(each["metadata"]["uid"] for each in members(gang, context)) - {uid}
+            self._moved.setdefault(gang, (context.presence_ms(), others))
         for found, (since_ms, others) in [*self._moved.items()]:
-            if ground.presence_ms() - since_ms >= _TOGETHER_MS:
+            if context.presence_ms() - since_ms >= _TOGETHER_MS:
                 del self._moved[found]
-                left = sorted(key_of(each) for each in members(found, ground) if each["metadata"]["uid"] in others)
+                left = sorted(key_of(each) for each in members(found, context) if each["metadata"]["uid"] in others)
                 if left:
                     yield f"a pod of gang {'/'.join(found)} was moved, and {'/'.join(left[0])} stays"
 
 
-def gang_of(pod: Object, ground: InvariantContext) -> Gang | None:
+def gang_of(pod: Object, context: InvariantContext) -> Gang | None:
     metadata = pod["metadata"]
     namespace, claim = metadata["namespace"], (metadata.get("annotations") or {}).get(names.CLAIM)
-    body = ground.world.at(("GpuClaim", namespace, claim)) if claim else None
+    body = context.world.at(("GpuClaim", namespace, claim)) if claim else None
     gang = (body.get("spec") or {}).get("gangRef") if body else None
     return (namespace, gang) if gang else None
 
 
-def members(gang: Gang, ground: InvariantContext) -> Iterator[Object]:
+def members(gang: Gang, context: InvariantContext) -> Iterator[Object]:
     """Those that are on nodes, and stay."""
-    return (each for each in of_gang(gang, ground) if not each["metadata"].get("deletionTimestamp"))
+    return (each for each in of_gang(gang, context) if not each["metadata"].get("deletionTimestamp"))
 
 
-def of_gang(gang: Gang, ground: InvariantContext) -> Iterator[Object]:
-    for key, seen in ground.where.pods.items():
-        body = ground.world.at(key) if seen.is_placed else None
-        if body is not None and gang_of(body, ground) == gang:
+def of_gang(gang: Gang, context: InvariantContext) -> Iterator[Object]:
+    for key, observed_pod in context.where.pods.items():
+        body = context.world.at(key) if observed_pod.is_placed else None
+        if body is not None and gang_of(body, context) == gang:
             yield body

@@ -9,10 +9,10 @@ from reconciler.model import names
 from reconciler.model.instant import Instant
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.invariants.invariant import InvariantContext, is_ours
-from reconciler.simulate.invariants.ownership import SEEN_WITHIN_MS
-from reconciler.simulate.objects import Key, Written
+from reconciler.simulate.invariants.ownership import OBSERVED_WITHIN_MS
+from reconciler.simulate.objects import Key, ObjectWrite
 
-_LONG_AGO = Instant(-SEEN_WITHIN_MS)
+_LONG_AGO = Instant(-OBSERVED_WITHIN_MS)
 
 
 class OthersGates:
@@ -21,7 +21,7 @@ class OthersGates:
     rule = "no gate of another is lifted by us"
     kinds = ("Pod",)
 
-    def wrote(self, written: Written, ground: InvariantContext) -> Iterator[str]:
+    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         if is_ours(written) and (others := _lifted(written) - {names.CAPACITY_GATE}):
             yield f"{'/'.join(written.key)} is no longer held back by {' and '.join(sorted(others))}"
 
@@ -36,18 +36,18 @@ class RoomFirst:
     def __init__(self) -> None:
         self._lessened_at = _LONG_AGO  # when a node went, or was closed to pods
 
-    def wrote(self, written: Written, ground: InvariantContext) -> Iterator[str]:
-        now = ground.now()
+    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
+        now = context.now()
         if written.key[0] == "Node":
             self._lessened_at = now if is_lessened(written) else self._lessened_at
             return
         if not is_ours(written) or names.CAPACITY_GATE not in _lifted(written):
             return
-        if now - self._lessened_at >= SEEN_WITHIN_MS and not _has_room(written.key, ground):
+        if now - self._lessened_at >= OBSERVED_WITHIN_MS and not _has_room(written.key, context):
             yield f"{'/'.join(written.key)} is let go, and no node has room for it"
 
 
-def _lifted(written: Written) -> frozenset[str]:
+def _lifted(written: ObjectWrite) -> frozenset[str]:
     if written.before is None or written.after is None:
         return frozenset()
     return _gates(written.before) - _gates(written.after)
@@ -57,7 +57,7 @@ def _gates(pod: Object) -> frozenset[str]:
     return frozenset(each["name"] for each in pod["spec"].get("schedulingGates") or ())
 
 
-def is_lessened(written: Written) -> bool:
+def is_lessened(written: ObjectWrite) -> bool:
     if written.before is None or written.after is None:
         return written.before is not None
     return bool(_shut(written.after) - _shut(written.before))
@@ -70,34 +70,34 @@ def _shut(node: Object) -> frozenset[str]:
     return frozenset(found | {"cordoned"} if spec.get("unschedulable") else found)
 
 
-def _has_room(key: Key, ground: InvariantContext) -> bool:
-    what_if, pod = ground.what_if(), ground.world.seen(key)
-    if pod is None or what_if.nominated:  # for whom others make room just now is not known here
+def _has_room(key: Key, context: InvariantContext) -> bool:
+    snapshot, pod = context.snapshot(), context.world.read_object(key)
+    if pod is None or snapshot.nominated:  # for whom others make room just now is not known here
         return True
-    pod_class = what_if.classes.of(pod)
-    if pod_class.unmodelled or what_if.part(FilterChain).mask(pod_class).any():
+    pod_class = snapshot.classes.of(pod)
+    if pod_class.unmodelled or snapshot.part(FilterChain).mask(pod_class).any():
         return True
-    passing = _passing(ground, pod_class.priority)
-    nodes = {ground.where.pods[each].node for each in passing}
-    rows = sorted(what_if.rows.row_of[each] for each in nodes if each in what_if.rows.row_of)
-    return any(_has_room_on(row, pod_class, what_if, passing) for row in rows)
+    passing = _passing(context, pod_class.priority)
+    nodes = {context.where.pods[each].node for each in passing}
+    rows = sorted(snapshot.rows.row_of[each] for each in nodes if each in snapshot.rows.row_of)
+    return any(_has_room_on(row, pod_class, snapshot, passing) for row in rows)
 
 
-def _passing(ground: InvariantContext, priority: int) -> set[Key]:
+def _passing(context: InvariantContext, priority: int) -> set[Key]:
     """Pods that make way for one of that priority, and those that have just come."""
-    where, since = ground.where, ground.now() - SEEN_WITHIN_MS
-    smart = ((key, ground.world.seen(key)) for key in where.smart)
-    found = {key for key, pod in smart if pod is not None and pod.spec.priority < priority}
+    where, since = context.where, context.now() - OBSERVED_WITHIN_MS
+    smart = ((key, context.world.read_object(key)) for key in where.smart)
+    result = {key for key, pod in smart if pod is not None and pod.spec.priority < priority}
     for key, came in reversed(where.placed.items()):
         if came < since:
             break
-        found.add(key)
-    return found
+        result.add(key)
+    return result
 
 
-def _has_room_on(row: int, pod_class: PodClass, what_if: Snapshot, passing: set[Key]) -> bool:
-    with what_if.fork():
-        for each in what_if.pods_of_row(row):
+def _has_room_on(row: int, pod_class: PodClass, snapshot: Snapshot, passing: set[Key]) -> bool:
+    with snapshot.fork():
+        for each in snapshot.pods_of_row(row):
             if ("Pod", each.metadata.namespace, each.name) in passing:
-                what_if.remove(what_if.classes.of(each), row)
-        return what_if.part(FilterChain).fits(pod_class, row)
+                snapshot.remove(snapshot.classes.of(each), row)
+        return snapshot.part(FilterChain).fits(pod_class, row)

@@ -12,8 +12,8 @@ from reconciler.model.instant import Instant
 from reconciler.model.plan.memory import Memory
 from reconciler.model.policy.drain_policy import DrainPolicy
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.objects import Written
-from reconciler.simulate.results.totals import Whereabouts
+from reconciler.simulate.objects import ObjectWrite
+from reconciler.simulate.results.totals import PoolTotalsTracker
 from reconciler.simulate.world import World
 
 OUR_TAINTS = (names.DELETION_TIME, names.DRAINING)
@@ -23,10 +23,10 @@ class InvariantContext(msgspec.Struct, frozen=True):
     """What a checker may look at. The whereabouts have the write that is judged in them already."""
 
     world: World
-    where: Whereabouts
+    where: PoolTotalsTracker
     now: Callable[[], Instant]
     desired: Callable[[], Desired]  # the policies in force
-    what_if: Callable[[], Snapshot]  # as the world stands
+    snapshot: Callable[[], Snapshot]  # as the world stands
     presence_ms: Callable[[], int]  # how long there has been a controller that sees soon what happens
     memory: Callable[[], Memory]  # what it remembers, as it is stored
 
@@ -41,23 +41,23 @@ class Checker(Protocol):
         """Of the objects that it looks at."""
         ...
 
-    def wrote(self, written: Written, ground: InvariantContext) -> Iterator[str]:
+    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         """What is broken by this write, in sentences; it is called for each of those kinds, whoever wrote."""
         ...
 
 
-def policy_of(pool: str, ground: InvariantContext) -> Declared[DrainPolicy] | None:
+def policy_of(pool: str, context: InvariantContext) -> Declared[DrainPolicy] | None:
     """The one that is in force for the pool."""
-    drains = (each for each in ground.desired().drains if not each.spec.suspend)
+    drains = (each for each in context.desired().drains if not each.spec.suspend)
     return next((each for each in drains if {"*", pool} & set(each.spec.pool_names)), None)
 
 
-def is_ours(written: Written) -> bool:
+def is_ours(written: ObjectWrite) -> bool:
     """Whether our controller wrote it."""
     return written.by == names.FIELD_MANAGER
 
 
-def goes(written: Written) -> bool:
+def goes(written: ObjectWrite) -> bool:
     """Whether the object is being deleted by this write."""
     if written.before is None or written.before["metadata"].get("deletionTimestamp"):
         return False
@@ -70,7 +70,7 @@ def taints_of(node: Object | None) -> frozenset[str]:
     return frozenset(each["key"] for each in taints) & frozenset(OUR_TAINTS)
 
 
-def is_marked(written: Written) -> bool:
+def is_marked(written: ObjectWrite) -> bool:
     """Whether a node gets a taint of ours by this write that makes it leave."""
     return bool(taints_of(written.after) - taints_of(written.before))
 

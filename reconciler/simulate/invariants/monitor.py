@@ -9,31 +9,31 @@ from reconciler.model.plan.memory import Memory
 from reconciler.report.simulation.simulated import Broken
 from reconciler.simulate.invariants.ceilings import Ceilings
 from reconciler.simulate.invariants.checkpoints import SavedFirst
-from reconciler.simulate.invariants.deletions import BusyNodes, Claims, ProtectedPods
+from reconciler.simulate.invariants.deletions import BusyNodes, NodeClaimOwnership, ProtectedPods
 from reconciler.simulate.invariants.drains import EmptyFirst, InWindows, SlotsKept, WholeBatches
 from reconciler.simulate.invariants.evictions import BudgetsKept, MadeAnew, OffDrained, WholeGangs
 from reconciler.simulate.invariants.gates import OthersGates, RoomFirst
 from reconciler.simulate.invariants.gpu_bookings import Overbooked
 from reconciler.simulate.invariants.invariant import Checker, InvariantContext
 from reconciler.simulate.invariants.minimums import LeastKept
-from reconciler.simulate.invariants.ownership import Frozen, Observing, OneOwner, OptedOutNodes, OthersNodes
+from reconciler.simulate.invariants.ownership import FreezeInvariant, Observing, OneOwner, OptedOutNodes, OthersNodes
 from reconciler.simulate.invariants.places import PlaceFirst
 from reconciler.simulate.invariants.scaling import Announced, IdleMarks, LeastSize
 from reconciler.simulate.invariants.smart_pods import GoneInTime, OnePerNeed
-from reconciler.simulate.objects import Written
-from reconciler.simulate.results.totals import Whereabouts
+from reconciler.simulate.objects import ObjectWrite
+from reconciler.simulate.results.totals import PoolTotalsTracker
 from reconciler.simulate.stage import Stage
 
-MOST_TOLD = 50
+MOST_LISTED = 50
 
 CHECKERS: tuple[Callable[[], Checker], ...] = (
     BusyNodes,
-    Claims,
+    NodeClaimOwnership,
     ProtectedPods,
     OthersNodes,
     OptedOutNodes,
     OneOwner,
-    Frozen,
+    FreezeInvariant,
     Observing,
     Ceilings,
     Announced,
@@ -63,7 +63,7 @@ class Watching:
 
     def __init__(
         self,
-        where: Whereabouts,
+        where: PoolTotalsTracker,
         desired: Callable[[], Desired],
         presence_ms: Callable[[], int] | None = None,
         memory: Callable[[], Memory] = Memory,
@@ -81,18 +81,18 @@ class Watching:
 
     def start(self, stage: Stage) -> None:
         now, presence_ms = lambda: stage.now, self._presence_ms
-        self._ground = InvariantContext(
-            stage.world, self._where, now, self._desired, stage.what_if, presence_ms or now, self._memory
+        self._context = InvariantContext(
+            stage.world, self._where, now, self._desired, stage.snapshot, presence_ms or now, self._memory
         )
         stage.world.subscribe(self._judge, *self._of_kind)
         stage.engine.listeners.append(self._name)
 
-    def _judge(self, written: Written) -> None:
+    def _judge(self, written: ObjectWrite) -> None:
         """Which event it is is known once that is over."""
         for each in self._of_kind[written.key[0]]:
-            for sentence in each.wrote(written, self._ground):
-                if len(self.broken) < MOST_TOLD:
-                    self.broken.append(Broken(self._ground.now(), "", each.rule, sentence))
+            for sentence in each.wrote(written, self._context):
+                if len(self.broken) < MOST_LISTED:
+                    self.broken.append(Broken(self._context.now(), "", each.rule, sentence))
 
     def _name(self, event: str) -> None:
         at = len(self.broken) - 1

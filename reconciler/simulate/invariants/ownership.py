@@ -12,10 +12,10 @@ from reconciler.model.plan.action import Ref
 from reconciler.plan.nodes.ownership import opt_out
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.invariants.invariant import InvariantContext, goes, is_marked, is_ours, pool_of, taints_of
-from reconciler.simulate.objects import Written
+from reconciler.simulate.objects import ObjectWrite
 
 _UPGRADE_IS_OVER = frozenset({"", "upgrade-done"})
-SEEN_WITHIN_MS = 60_000  # what was written since may not be known to whoever writes
+OBSERVED_WITHIN_MS = 60_000  # what was written since may not be known to whoever writes
 
 
 class OthersNodes:
@@ -24,7 +24,7 @@ class OthersNodes:
     rule = "nothing is done to a node that another is taking away"
     kinds = ("Node",)
 
-    def wrote(self, written: Written, ground: InvariantContext) -> Iterator[str]:
+    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         if not is_ours(written) or not (is_marked(written) or goes(written)):
             return
         if written.before is not None and (why := whose(written.before)):
@@ -50,11 +50,11 @@ class OptedOutNodes:
     rule = "no node that opts out of removal is marked or deleted by us"
     kinds = ("Node",)
 
-    def wrote(self, written: Written, ground: InvariantContext) -> Iterator[str]:
+    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         if not is_ours(written) or not (is_marked(written) or goes(written)) or written.before is None:
             return
         node: Node = msgspec.convert(written.before, Node)
-        if (found := opt_out(node, ground.now())) is not None:
+        if (found := opt_out(node, context.now())) is not None:
             yield f"Node/{node.name} is made to go although it carries {found.key}: {found.value}"
 
 
@@ -64,12 +64,12 @@ class OneOwner:
     rule = "no node bears the taints of two planners"
     kinds = ("Node",)
 
-    def wrote(self, written: Written, ground: InvariantContext) -> Iterator[str]:
+    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         if is_marked(written) and len(taints := taints_of(written.after)) > 1:
             yield f"Node/{written.key[2]} bears {' and '.join(sorted(taints))}"
 
 
-class Frozen:
+class FreezeInvariant:
     """A freeze holds from when it can be known."""
 
     rule = "nothing is done to what is frozen"
@@ -78,9 +78,9 @@ class Frozen:
     def __init__(self) -> None:
         self._since: dict[tuple[str, str, str], Instant] = {}  # objects with a freeze, and when it was put there
 
-    def wrote(self, written: Written, ground: InvariantContext) -> Iterator[str]:
+    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         if written.key[0] != "Pod":  # which is never frozen itself
-            self._note(written, ground)
+            self._note(written, context)
         if not self._since or not is_ours(written):
             return
         kind, _, name = written.key
@@ -88,32 +88,32 @@ class Frozen:
             return
         if kind == "Namespace":
             return
-        for key in self._over(written, ground):
-            if self._holds(key, ground):
+        for key in self._over(written, context):
+            if self._holds(key, context):
                 yield f"{kind}/{name} is written to although {key[0]}/{key[2]} is frozen"
 
-    def _note(self, written: Written, ground: InvariantContext) -> None:
+    def _note(self, written: ObjectWrite, context: InvariantContext) -> None:
         was, is_now = _freeze(written.before), _freeze(written.after)
         if is_now and is_now != was:
-            self._since[written.key] = ground.now()
+            self._since[written.key] = context.now()
         elif not is_now:
             self._since.pop(written.key, None)
 
-    def _over(self, written: Written, ground: InvariantContext) -> Iterator[tuple[str, str, str]]:
+    def _over(self, written: ObjectWrite, context: InvariantContext) -> Iterator[tuple[str, str, str]]:
         """All whose freeze would hold for the object."""
         body = written.before or written.after or {"metadata": {}}
         node = (body.get("spec") or {}).get("nodeName", "") if written.key[0] == "Pod" else written.key[2]
-        seen = ground.where.nodes.get(node)
-        yield ("Namespace", "", ground.world.own_namespace)
-        yield ("NodePool", "", written.key[2] if written.key[0] == "NodePool" else seen.pool if seen else "")
+        observed = context.where.nodes.get(node)
+        yield ("Namespace", "", context.world.own_namespace)
+        yield ("NodePool", "", written.key[2] if written.key[0] == "NodePool" else observed.pool if observed else "")
         yield ("Node", "", node)
 
-    def _holds(self, key: tuple[str, str, str], ground: InvariantContext) -> bool:
-        since, found = self._since.get(key), ground.world.get(Ref(*key))
-        if since is None or ground.now() - since < SEEN_WITHIN_MS or found is None:
+    def _holds(self, key: tuple[str, str, str], context: InvariantContext) -> bool:
+        since, found = self._since.get(key), context.world.get(Ref(*key))
+        if since is None or context.now() - since < OBSERVED_WITHIN_MS or found is None:
             return False
         try:
-            return instant(_freeze(found)) > ground.now()
+            return instant(_freeze(found)) > context.now()
         except ValueError:
             return True
 
@@ -132,30 +132,30 @@ class Observing:
     def __init__(self) -> None:
         self._wishes: list[tuple[Desired, Instant]] = []  # and until when each may still be gone by
 
-    def wrote(self, written: Written, ground: InvariantContext) -> Iterator[str]:
+    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         kind, _, name = written.key
         if not is_ours(written):
             return
-        pool = self._pool(written, ground)
-        modes = {declared.spec.mode for wish in self._in_force(ground) if (declared := wish.pool(pool))}
+        pool = self._pool(written, context)
+        modes = {declared.spec.mode for wish in self._in_force(context) if (declared := wish.pool(pool))}
         if modes == {"Observe"}:
             yield f"{kind}/{name} of pool {pool} is written to"
 
-    def _pool(self, written: Written, ground: InvariantContext) -> str:
+    def _pool(self, written: ObjectWrite, context: InvariantContext) -> str:
         body = written.before or written.after
         if body is None:
             return ""
         if written.key[0] == "NodePool":
             return (body["metadata"].get("labels") or {}).get(names.POOL) or written.key[2]
-        node = ground.where.nodes.get((body.get("spec") or {}).get("nodeName", ""))
+        node = context.where.nodes.get((body.get("spec") or {}).get("nodeName", ""))
         return pool_of(body) or (node.pool if node else "")
 
-    def _in_force(self, ground: InvariantContext) -> list[Desired]:
+    def _in_force(self, context: InvariantContext) -> list[Desired]:
         """The policies, and those before them for as long as a plan may still come from them."""
-        now, desired = ground.now(), ground.desired()
+        now, desired = context.now(), context.desired()
         if not self._wishes or self._wishes[-1][0] is not desired:
             self._wishes.append((desired, now))
         current = self._wishes.pop()[0]
-        self._wishes = [each for each in self._wishes if now - each[1] < SEEN_WITHIN_MS]
+        self._wishes = [each for each in self._wishes if now - each[1] < OBSERVED_WITHIN_MS]
         self._wishes.append((current, now))
         return [each for each, _ in self._wishes]

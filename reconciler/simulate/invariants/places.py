@@ -19,8 +19,8 @@ from reconciler.simulate.actors.workloads.owned_pods import owner_of
 from reconciler.simulate.invariants.evictions import gang_of, is_moved, node_of, of_gang
 from reconciler.simulate.invariants.gates import is_lessened
 from reconciler.simulate.invariants.invariant import InvariantContext, is_ours, policy_of
-from reconciler.simulate.invariants.ownership import SEEN_WITHIN_MS
-from reconciler.simulate.objects import Key, Written
+from reconciler.simulate.invariants.ownership import OBSERVED_WITHIN_MS
+from reconciler.simulate.objects import Key, ObjectWrite
 from reconciler.simulate.results.read_objects import is_finished
 
 _LEAVES = frozenset({names.DELETION_TIME, names.DRAINING, names.DISRUPTED})
@@ -40,10 +40,10 @@ class PlaceFirst:
 
     def __init__(self) -> None:
         self._moved: list[_Moved] = []
-        self._lessened_at = Instant(-SEEN_WITHIN_MS)  # when a node went, or was closed to pods, and not by us
+        self._lessened_at = Instant(-OBSERVED_WITHIN_MS)  # when a node went, or was closed to pods, and not by us
 
-    def wrote(self, written: Written, ground: InvariantContext) -> Iterator[str]:
-        now = ground.now()
+    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
+        now = context.now()
         if written.key[0] == "Node":
             if not is_ours(written) and is_lessened(written):
                 self._lessened_at = now
@@ -55,43 +55,43 @@ class PlaceFirst:
             return
         self._moved = [each for each in self._moved if now <= each.until]
         owner = owner_of(written.before)
-        others = [*self._others(owner, ground)]
-        self._moved.append(_Moved(Instant(now + _kept_ms(pod.node, ground)), pod, owner))
-        if now - self._lessened_at < SEEN_WITHIN_MS or ground.what_if().nominated:
+        others = [*self._others(owner, context)]
+        self._moved.append(_Moved(Instant(now + _kept_ms(pod.node, context)), pod, owner))
+        if now - self._lessened_at < OBSERVED_WITHIN_MS or context.snapshot().nominated:
             return
-        gang = gang_of(written.before, ground)
-        leaves = [msgspec.convert(each, Pod) for each in of_gang(gang, ground)] if gang else []
+        gang = gang_of(written.before, context)
+        leaves = [msgspec.convert(each, Pod) for each in of_gang(gang, context)] if gang else []
         mates = (each for each in leaves if not each.metadata.leaving and each.metadata.uid != pod.metadata.uid)
-        if not _has_place(pod, [*others, *mates], leaves, ground):
+        if not _has_place(pod, [*others, *mates], leaves, context):
             yield f"{'/'.join(written.key)} is moved off Node/{pod.node}, and no node that stays has room for it"
 
-    def _others(self, of: tuple[Key, str] | None, ground: InvariantContext) -> Iterator[Pod]:
+    def _others(self, of: tuple[Key, str] | None, context: InvariantContext) -> Iterator[Pod]:
         """Who was moved and is not back: of each owner no more than it lacks beside the one that is moved now."""
-        left: dict[str, int] = {of[1]: _lacking(*of, ground) - 1} if of is not None else {}
+        left: dict[str, int] = {of[1]: _lacking(*of, context) - 1} if of is not None else {}
         for each in self._moved:
             if each.owner is None:
                 continue
             key, uid = each.owner
             if uid not in left:
-                left[uid] = _lacking(key, uid, ground)
+                left[uid] = _lacking(key, uid, context)
             if left[uid] > 0:
                 left[uid] -= 1
                 yield each.pod
 
 
-def _kept_ms(node: str, ground: InvariantContext) -> int:
+def _kept_ms(node: str, context: InvariantContext) -> int:
     """For how long its policy keeps room for a pod that was moved and is not back."""
-    seen = ground.where.nodes.get(node)
-    policy = policy_of(seen.pool, ground) if seen is not None else None
+    observed = context.where.nodes.get(node)
+    policy = policy_of(observed.pool, context) if observed is not None else None
     return 1_000 * policy.spec.recent_eviction_seconds if policy is not None else 0
 
 
-def _lacking(key: Key, uid: str, ground: InvariantContext) -> int:
+def _lacking(key: Key, uid: str, context: InvariantContext) -> int:
     """How many pods of an owner are not on nodes that should be."""
-    owner = ground.world.at(key)
+    owner = context.world.at(key)
     if owner is None or owner["metadata"]["uid"] != uid:
         return 0
-    spec, own = owner["spec"], [each for each in ground.world.of("Pod") if _is_of(each, uid)]
+    spec, own = owner["spec"], [each for each in context.world.of("Pod") if _is_of(each, uid)]
     wanted = int(spec.get("replicas", spec.get("parallelism", 1)))
     if key[0] == "Job":
         done = sum(each["status"].get("phase") == "Succeeded" for each in own)
@@ -105,31 +105,31 @@ def _is_of(pod: Object, uid: str) -> bool:
     return owner is not None and owner[1] == uid
 
 
-def _has_place(pod: Pod, others: Sequence[Pod], gang: Sequence[Pod], ground: InvariantContext) -> bool:
+def _has_place(pod: Pod, others: Sequence[Pod], gang: Sequence[Pod], context: InvariantContext) -> bool:
     """As it is; or as it may have been known, a minute ago at most. A gang leaves whole, and may come back to nodes."""
-    what_if, row_of = ground.what_if(), ground.what_if().rows.row_of
-    with what_if.fork():
+    snapshot, row_of = context.snapshot(), context.snapshot().rows.row_of
+    with snapshot.fork():
         own = {row_of[pod.node]} if not gang and pod.node in row_of else set()
-        leaving = {*_leaving(what_if), *own}
+        leaving = {*_leaving(snapshot), *own}
         for each in gang:
-            row, pod_class = row_of.get(each.node), what_if.classes.of(each)
-            if row is not None and row not in leaving and what_if.booked_on(row).get(pod_class):
-                what_if.remove(pod_class, row)
+            row, pod_class = row_of.get(each.node), snapshot.classes.of(each)
+            if row is not None and row not in leaving and snapshot.booked_on(row).get(pod_class):
+                snapshot.remove(pod_class, row)
         for row in sorted(leaving):
-            what_if.vacate(row)
-        if _together(what_if, pod, others):
+            snapshot.vacate(row)
+        if _together(snapshot, pod, others):
             return True
-        lately = [*_placed_lately(ground, what_if)]
+        lately = [*_placed_lately(context, snapshot)]
         for each in lately:
-            what_if.remove(what_if.classes.of(each), what_if.rows.row_of[each.node])
+            snapshot.remove(snapshot.classes.of(each), snapshot.rows.row_of[each.node])
         owners = {owner.uid for each in (pod, *others) if (owner := each.metadata.controller) is not None}
         back = [each for each in lately if (owner := each.metadata.controller) and owner.uid in owners]
-        return bool(lately) and _together(what_if, pod, [*others, *back])
+        return bool(lately) and _together(snapshot, pod, [*others, *back])
 
 
-def _leaving(what_if: Snapshot) -> Iterator[int]:
+def _leaving(snapshot: Snapshot) -> Iterator[int]:
     """Nodes that go."""
-    rows = what_if.rows
+    rows = snapshot.rows
     for row in sorted(rows.row_of.values()):
         node = rows.node(row)
         keys = {each.key for each in node.spec.taints if each.effect != "PreferNoSchedule"}
@@ -137,28 +137,31 @@ def _leaving(what_if: Snapshot) -> Iterator[int]:
             yield row
 
 
-def _takes(what_if: Snapshot, row: int) -> bool:
+def _takes(snapshot: Snapshot, row: int) -> bool:
     """Whether it can be relied on; where it can't, what runs there counts all the same."""
-    node = what_if.rows.node(row)
-    return bool(what_if.rows.alive[row]) and node.is_ready and not node.spec.unschedulable
+    node = snapshot.rows.node(row)
+    return bool(snapshot.rows.alive[row]) and node.is_ready and not node.spec.unschedulable
 
 
-def _placed_lately(ground: InvariantContext, what_if: Snapshot) -> Iterator[Pod]:
-    for key, since in reversed(ground.where.placed.items()):
-        if ground.now() - since >= SEEN_WITHIN_MS:
+def _placed_lately(context: InvariantContext, snapshot: Snapshot) -> Iterator[Pod]:
+    for key, since in reversed(context.where.placed.items()):
+        if context.now() - since >= OBSERVED_WITHIN_MS:
             return
-        pod: Pod | None = ground.world.seen(key)
-        row = what_if.rows.row_of.get(pod.node) if pod is not None else None
-        if pod is not None and row is not None and what_if.booked_on(row).get(what_if.classes.of(pod)):
+        pod: Pod | None = context.world.read_object(key)
+        row = snapshot.rows.row_of.get(pod.node) if pod is not None else None
+        if pod is not None and row is not None and snapshot.booked_on(row).get(snapshot.classes.of(pod)):
             yield pod
 
 
-def _together(what_if: Snapshot, pod: Pod, others: Sequence[Pod]) -> bool:
+def _together(snapshot: Snapshot, pod: Pod, others: Sequence[Pod]) -> bool:
     """Whether the pod finds a place, and no other loses one by it."""
-    one, rest = what_if.classes.asked(pod).anew, [what_if.classes.asked(each).anew for each in others]
-    most = max(_placed(what_if, order, forwards) for order in _orders(rest) for forwards in (True, False))
+    one, rest = (
+        snapshot.classes.class_as_placed(pod).anew,
+        [snapshot.classes.class_as_placed(each).anew for each in others],
+    )
+    most = max(_placed(snapshot, order, forwards) for order in _orders(rest) for forwards in (True, False))
     return any(
-        _placed(what_if, order, forwards) > most
+        _placed(snapshot, order, forwards) > most
         for order in ([one, *rest], [*rest, one], *_orders([one, *rest]))
         for forwards in (True, False)
     )
@@ -171,14 +174,14 @@ def _orders(classes: Sequence[PodClass]) -> Iterator[list[PodClass]]:
     yield by_size
 
 
-def _placed(what_if: Snapshot, classes: Sequence[PodClass], forwards: bool) -> int:
+def _placed(snapshot: Snapshot, classes: Sequence[PodClass], forwards: bool) -> int:
     """How many find a place one after the other, each on the first node that takes it."""
-    rows = [row for _, row in sorted(what_if.rows.row_of.items()) if _takes(what_if, row)]
-    judging, found = what_if.part(FilterChain), 0
-    with what_if.fork():
+    rows = [row for _, row in sorted(snapshot.rows.row_of.items()) if _takes(snapshot, row)]
+    judging, result = snapshot.part(FilterChain), 0
+    with snapshot.fork():
         for each in classes:
             fitting = (row for row in (rows if forwards else rows[::-1]) if judging.fits(each, row))
             if (row := next(fitting, None)) is not None:
-                what_if.add(each, row)
-                found += 1
-    return found
+                snapshot.add(each, row)
+                result += 1
+    return result

@@ -10,8 +10,8 @@ from reconciler.model.policy.node_provisioner import NodeProvisioner
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.invariants.by_time import min_size_at
 from reconciler.simulate.invariants.invariant import InvariantContext, goes, is_marked, is_ours, pool_of, taints_of
-from reconciler.simulate.invariants.ownership import SEEN_WITHIN_MS
-from reconciler.simulate.objects import Written
+from reconciler.simulate.invariants.ownership import OBSERVED_WITHIN_MS
+from reconciler.simulate.objects import ObjectWrite
 
 _LEAST_MARKED_MS = 60_000
 _LEAST_HARD_MS = 30_000
@@ -34,10 +34,10 @@ class Announced:
     def __init__(self) -> None:
         self._marked: dict[str, _Marked] = {}
 
-    def wrote(self, written: Written, ground: InvariantContext) -> Iterator[str]:
-        name, now = written.key[2], ground.now()
-        known = self._marked.get(name) or _found(written.before)
-        if is_ours(written) and goes(written) and _is_for_scaling(written.before, ground):
+    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
+        name, now = written.key[2], context.now()
+        known = self._marked.get(name) or _existing_mark(written.before)
+        if is_ours(written) and goes(written) and _is_for_scaling(written.before, context):
             yield from _too_early(name, known, _mark(written.before), now)
         after = _follow(known, written.after, now)
         if after is None or written.after is None:
@@ -46,7 +46,7 @@ class Announced:
             self._marked[name] = after
 
 
-def _found(node: Object | None) -> _Marked | None:
+def _existing_mark(node: Object | None) -> _Marked | None:
     """Of a mark that was there before anybody looked."""
     mark = _mark(node)
     return None if mark is None else _Marked(_LONG_AGO, _LONG_AGO if _is_hard(mark) else None)
@@ -82,22 +82,22 @@ class LeastSize:
     def __init__(self) -> None:
         self._lately: dict[str, list[Instant]] = {}  # by pool, when others took nodes away
 
-    def wrote(self, written: Written, ground: InvariantContext) -> Iterator[str]:
+    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         if not goes(written):
             return
-        name, now = written.key[2], ground.now()
+        name, now = written.key[2], context.now()
         pool = _pool(written.before)
-        wish = _wish(pool, ground)
+        wish = _wish(pool, context)
         if wish is None:
             return
-        lately = [each for each in self._lately.get(pool, ()) if now - each < SEEN_WITHIN_MS]
+        lately = [each for each in self._lately.get(pool, ()) if now - each < OBSERVED_WITHIN_MS]
         if not is_ours(written):
             lately.append(now)
         self._lately[pool] = lately
-        totals = ground.where.pools.get(pool)
+        totals = context.where.pools.get(pool)
         left = totals.nodes if totals else 0
         # A schedule that begins now may not be known yet.
-        least = min(min_size_at(wish, now), min_size_at(wish, Instant(now - SEEN_WITHIN_MS)))
+        least = min(min_size_at(wish, now), min_size_at(wish, Instant(now - OBSERVED_WITHIN_MS)))
         if is_ours(written) and left + len(lately) < least:
             yield f"Node/{name} is deleted, {left} nodes of {pool} are left, and minSize is {least}"
 
@@ -108,24 +108,24 @@ class IdleMarks:
     rule = "no node in use is marked by us"
     kinds = ("Node",)
 
-    def wrote(self, written: Written, ground: InvariantContext) -> Iterator[str]:
+    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         if not is_ours(written) or not is_marked(written):
             return
-        name, where, now = written.key[2], ground.where, ground.now()
+        name, where, now = written.key[2], context.where, context.now()
         if names.DELETION_TIME not in taints_of(written.after) or not where.counting_on(name):
             return
-        if now - where.flipped.get(name, now) >= SEEN_WITHIN_MS:
+        if now - where.flipped.get(name, now) >= OBSERVED_WITHIN_MS:
             yield f"Node/{name} is marked with {where.counting_on(name)} pods on it"
 
 
-def _is_for_scaling(node: Object | None, ground: InvariantContext) -> bool:
+def _is_for_scaling(node: Object | None, context: InvariantContext) -> bool:
     """Whether only scaling may have deleted it: nobody drains it, and a provisioner sizes its pool."""
-    return _wish(_pool(node), ground) is not None and names.DRAINING not in taints_of(node)
+    return _wish(_pool(node), context) is not None and names.DRAINING not in taints_of(node)
 
 
-def _wish(pool: str, ground: InvariantContext) -> NodeProvisioner | None:
-    found = (each.spec for each in ground.desired().provisioners if each.spec.pool_name == pool)
-    return next((each for each in found if not each.suspend), None)
+def _wish(pool: str, context: InvariantContext) -> NodeProvisioner | None:
+    node_provisioners = (each.spec for each in context.desired().provisioners if each.spec.pool_name == pool)
+    return next((each for each in node_provisioners if not each.suspend), None)
 
 
 def _pool(node: Object | None) -> str:

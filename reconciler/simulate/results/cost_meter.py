@@ -10,18 +10,18 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.desired import Desired
-from reconciler.plan.sums.cost import Bill, Machine, Tariff, machine_of, tariffs
+from reconciler.plan.sums.cost import Bill, MachineType, Tariff, machine_of, tariffs
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.market import Offering
-from reconciler.simulate.objects import Key, Written
-from reconciler.simulate.results.read_objects import gpus_in, node_seen
+from reconciler.simulate.market import MarketOffering
+from reconciler.simulate.objects import Key, ObjectWrite
+from reconciler.simulate.results.read_objects import gpus_in, read_node
 
 
 class _Paid(msgspec.Struct):
     """One machine, and the objects that stand for it."""
 
     pool: str
-    machine: Machine
+    machine: MachineType
     gpus: int
     by: dict[Key, None]
 
@@ -29,17 +29,19 @@ class _Paid(msgspec.Struct):
 class CostMeter:
     """Told of each write; knows what an hour costs now."""
 
-    def __init__(self, desired: Desired, market: tuple[Offering, ...], priced_by: tuple[Desired, ...] = ()) -> None:
+    def __init__(
+        self, desired: Desired, market: tuple[MarketOffering, ...], priced_by: tuple[Desired, ...] = ()
+    ) -> None:
         """`priced_by`: policies that say what is paid, whichever are in force; those of the first go before."""
         self._priced_by = priced_by
-        self._prices: dict[Machine, int] = {}
+        self._prices: dict[MachineType, int] = {}
         for each in market:
             price = each.micro_dollars_per_hour
-            machine = Machine(each.instance_type, each.capacity_type)
+            machine = MachineType(each.instance_type, each.capacity_type)
             self._prices[machine] = max(price, self._prices.get(machine, 0))
         self._paid: dict[str, _Paid] = {}
         self._identity: dict[Key, str] = {}
-        self._machines: dict[str, Counter[Machine]] = {}
+        self._machines: dict[str, Counter[MachineType]] = {}
         self._bills: dict[str, Bill] = {}
         self._tariffs: dict[str, Tariff] = {}
         self.gpus = 0
@@ -53,8 +55,8 @@ class CostMeter:
             self._bill(name)
 
     def micro_dollars_per_hour(self, pool: str) -> int:
-        found = self._bills.get(pool)
-        return found.micro_dollars_per_hour if found else 0
+        bill = self._bills.get(pool)
+        return bill.micro_dollars_per_hour if bill else 0
 
     @property
     def pools(self) -> tuple[str, ...]:
@@ -68,7 +70,7 @@ class CostMeter:
     def is_unpriced(self) -> bool:
         return any(each.unpriced for each in self._bills.values())
 
-    def note(self, written: Written) -> None:
+    def note(self, written: ObjectWrite) -> None:
         kind, key = written.key[0], written.key
         if kind not in {"Node", "NodeClaim"}:
             return
@@ -95,11 +97,11 @@ class CostMeter:
 
     def _leave(self, identity: str, key: Key) -> None:
         del self._identity[key]
-        found = self._paid[identity]
-        del found.by[key]
-        if not found.by:
+        paid = self._paid[identity]
+        del paid.by[key]
+        if not paid.by:
             del self._paid[identity]
-            self._change(found, -1)
+            self._change(paid, -1)
 
     def _change(self, paid: _Paid, sign: int) -> None:
         self.gpus += sign * paid.gpus
@@ -110,7 +112,7 @@ class CostMeter:
         self._bill(paid.pool)
 
     def _bill(self, pool: str) -> None:
-        machines = self._machines.get(pool, Counter[Machine]())
+        machines = self._machines.get(pool, Counter[MachineType]())
         if tariff := self._tariffs.get(pool):
             self._bills[pool] = tariff.bill(machines)
             return
@@ -120,8 +122,8 @@ class CostMeter:
 
 
 def _of_node(body: Object) -> tuple[str, _Paid]:
-    seen = node_seen(body)
-    return seen.provider_id, _Paid(seen.pool, seen.machine, seen.gpus, {})
+    observed = read_node(body)
+    return observed.provider_id, _Paid(observed.pool, observed.machine, observed.gpus, {})
 
 
 def _of_claim(body: Object) -> tuple[str, _Paid] | None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from reconciler.model.instant import Instant
-from reconciler.report.simulation.simulated import Judged, PoolSum, Sums
+from reconciler.report.simulation.simulated import ExpectationResult, PoolSum, SimulationTotals
 from reconciler.simulate.scenario.expectation import Expectation, Measure
 
 _HOUR_MS = 3_600_000
@@ -28,7 +28,7 @@ _WORDS: dict[Measure, str] = {
     "pendingPods": "pods pending",
     "heldByGuards": "decisions held by guards",
 }
-_OF_ALL: dict[Measure, Callable[[Sums], int]] = {
+_OF_ALL: dict[Measure, Callable[[SimulationTotals], int]] = {
     "evictions": lambda sums: sums.evictions,
     "disruptedGPUs": lambda sums: sums.disrupted_gpus,
     "lostPods": lambda sums: sums.lost_pods,
@@ -56,26 +56,26 @@ _OF_A_POOL: dict[Measure, Callable[[PoolSum], int]] = {
 }
 
 
-def judged(expectation: Expectation, sums: Sums) -> Judged:
+def judged(expectation: Expectation, sums: SimulationTotals) -> ExpectationResult:
     """With the figures as they were at its moment."""
     found = _figure(expectation, sums)
     least, most = expectation.at_least, expectation.at_most
     is_met = (least is None or found >= least) and (most is None or found <= most)
-    return Judged(_told(expectation), found, is_met, _sign(expectation))
+    return ExpectationResult(_expectation_text(expectation), found, is_met, _sign(expectation))
 
 
 def moment_of(expectation: Expectation, start: Instant, end: Instant) -> Instant:
     return end if expectation.at is None else Instant(start + expectation.at.milliseconds)
 
 
-def _figure(expectation: Expectation, sums: Sums) -> int:
+def _figure(expectation: Expectation, sums: SimulationTotals) -> int:
     if not expectation.pool:
         return _OF_ALL[expectation.measure](sums)
     pool = next((each for each in sums.pools if each.pool == expectation.pool), None)
     return _OF_A_POOL[expectation.measure](pool) if pool else 0
 
 
-def _told(expectation: Expectation) -> str:
+def _expectation_text(expectation: Expectation) -> str:
     words = _WORDS[expectation.measure]
     if expectation.pool:
         words += f" of {expectation.pool}"

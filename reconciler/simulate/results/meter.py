@@ -7,14 +7,14 @@ integers, whatever the time between two looks.
 import msgspec
 
 from reconciler.model.desired import Desired
-from reconciler.report.simulation.simulated import PoolSum, Sums
-from reconciler.simulate.market import Offering
-from reconciler.simulate.objects import Written
+from reconciler.report.simulation.simulated import PoolSum, SimulationTotals
+from reconciler.simulate.market import MarketOffering
+from reconciler.simulate.objects import ObjectWrite
 from reconciler.simulate.results.cost_meter import CostMeter
 from reconciler.simulate.results.queue_meter import Queueing
 from reconciler.simulate.results.read_objects import is_evicted, is_finished
-from reconciler.simulate.results.totals import Whereabouts
-from reconciler.simulate.results.wait_histogram import Waits
+from reconciler.simulate.results.totals import PoolTotalsTracker
+from reconciler.simulate.results.wait_histogram import WaitHistogram
 from reconciler.simulate.stage import Stage
 
 _HOUR_MS = 3_600_000
@@ -31,7 +31,7 @@ class _Over(msgspec.Struct):
     nodes_most: int = 0
 
 
-class Happened(msgspec.Struct):
+class EventCounts(msgspec.Struct):
     """Counts since the beginning."""
 
     evicted: int = 0
@@ -41,16 +41,16 @@ class Happened(msgspec.Struct):
     removed: int = 0
 
 
-class Meter:
+class RunMeter:
     """Told of each write; what stood when it was made is the beginning."""
 
     def __init__(
-        self, stage: Stage, desired: Desired, market: tuple[Offering, ...], priced_by: tuple[Desired, ...] = ()
+        self, stage: Stage, desired: Desired, market: tuple[MarketOffering, ...], priced_by: tuple[Desired, ...] = ()
     ) -> None:
-        self.where = Whereabouts()
+        self.where = PoolTotalsTracker()
         self.purse = CostMeter(desired, market, priced_by)
-        self.waits = Waits()
-        self.happened = Happened()
+        self.waits = WaitHistogram()
+        self.happened = EventCounts()
         self._stage = stage
         self._until = stage.now
         self._pools: dict[str, _Over] = {}
@@ -59,7 +59,7 @@ class Meter:
         for kind in _KINDS:
             for body in stage.world.of(kind):
                 metadata = body["metadata"]
-                written = Written((kind, metadata.get("namespace", ""), metadata["name"]), None, body)
+                written = ObjectWrite((kind, metadata.get("namespace", ""), metadata["name"]), None, body)
                 self.where.note(written, stage.now)
                 self.purse.note(written)
         self.queue = Queueing(self.where)
@@ -94,12 +94,12 @@ class Meter:
         """Machines since the beginning."""
         return self.purse.bought - self._had
 
-    def sums(self) -> Sums:
+    def sums(self) -> SimulationTotals:
         """As they are now, without what the controller did."""
         self.move_on()
         happened = self.happened
         pools = tuple(self._sum(name) for name in sorted(self._pools))
-        return Sums(
+        return SimulationTotals(
             gpu_ms_paid=self._gpu_ms_paid,
             gpu_ms=sum(each.gpu_ms for each in pools),
             gpu_ms_used=sum(each.gpu_ms_used for each in pools),
@@ -136,7 +136,7 @@ class Meter:
             tainted=totals.tainted if totals else 0,
         )
 
-    def _note(self, written: Written) -> None:
+    def _note(self, written: ObjectWrite) -> None:
         kind = written.key[0]
         self.move_on()
         if kind == "Pod":
@@ -151,15 +151,15 @@ class Meter:
                 over = self._over(node.pool)
                 over.nodes_most = max(over.nodes_most, self.where.pools[node.pool].nodes if not node.is_leaving else 0)
 
-    def _note_pod(self, written: Written) -> None:
+    def _note_pod(self, written: ObjectWrite) -> None:
         key, before, after = written.key, written.before, written.after
         was, since = self.where.pods.get(key), self.where.waiting.get(key)
         self.where.note(written, self._stage.now)
-        seen = self.where.pods.get(key)
+        observed_pod = self.where.pods.get(key)
         self.queue.note()
         if since is not None and key not in self.where.waiting:
             self.queue.note_wait(self._stage.now - since)
-        if since is not None and seen is not None and seen.is_placed:
+        if since is not None and observed_pod is not None and observed_pod.is_placed:
             self.waits.note(self._stage.now - since)
         if was is None or before is None or not was.is_placed or was.is_smart:
             return

@@ -4,13 +4,13 @@ A wait that begins and ends between two looks is seen by neither of them.
 """
 
 from reconciler.model.instant import Instant
-from reconciler.simulate.results.totals import Whereabouts
+from reconciler.simulate.results.totals import PoolTotalsTracker
 
 
 class Queueing:
     """Told after each write, and of each wait that is over."""
 
-    def __init__(self, where: Whereabouts) -> None:
+    def __init__(self, where: PoolTotalsTracker) -> None:
         self._where = where
         self.pods = self.gpus = 0
         self.longest_wait_ms = 0

@@ -2,20 +2,20 @@
 
 import msgspec
 
-from reconciler.fleet.asked_gpus import AskedGpus
+from reconciler.fleet.gpu_requests import GpuRequests
 from reconciler.model import names
-from reconciler.plan.sums.cost import Machine, machine_of
+from reconciler.plan.sums.cost import MachineType, machine_of
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.api_server.eviction import DISRUPTED
 
 SMART = "smart-scheduler"  # the component that a smart pod is of
 _FINISHED = frozenset({"Succeeded", "Failed"})
 _NONE: dict[str, str] = {}
-_NO_CLAIMS = AskedGpus()
+_NO_CLAIMS = GpuRequests()
 _OURS = frozenset({names.DELETION_TIME, names.DRAINING})
 
 
-class PodSeen(msgspec.Struct, frozen=True, gc=False):
+class ObservedPod(msgspec.Struct, frozen=True, gc=False):
     """A pod, as far as it is counted."""
 
     node: str
@@ -28,19 +28,19 @@ class PodSeen(msgspec.Struct, frozen=True, gc=False):
     requested: int = 0  # GPUs, without those of its claim
 
 
-class NodeSeen(msgspec.Struct, frozen=True, gc=False):
+class ObservedNode(msgspec.Struct, frozen=True, gc=False):
     """A node, as far as it is counted."""
 
     pool: str
     gpus: int
     is_leaving: bool
     is_tainted: bool  # by us, to leave
-    machine: Machine
+    machine: MachineType
     provider_id: str
 
 
-def pod_seen(body: Object, asked: AskedGpus = _NO_CLAIMS) -> PodSeen:
-    """`asked`: by the GpuClaims that are there."""
+def read_pod(body: Object, gpu_requests: GpuRequests = _NO_CLAIMS) -> ObservedPod:
+    """`gpu_requests`: by the GpuClaims that are there."""
     spec, status, metadata = body.get("spec") or {}, body.get("status") or {}, body["metadata"]
     node = spec.get("nodeName", "")
     is_over = status.get("phase") in _FINISHED
@@ -48,14 +48,14 @@ def pod_seen(body: Object, asked: AskedGpus = _NO_CLAIMS) -> PodSeen:
     is_waiting = not (node or is_over or is_smart or metadata.get("deletionTimestamp"))
     counts = not is_over and not _stays(metadata)
     claim, requested = (metadata.get("annotations") or _NONE).get(names.CLAIM, ""), gpus_of(spec)
-    gpus = max(requested, asked.counts.get((metadata.get("namespace", ""), claim), 0)) if claim else requested
-    return PodSeen(node, gpus, is_waiting, bool(node) and not is_over, counts, is_smart, claim, requested)
+    gpus = max(requested, gpu_requests.counts.get((metadata.get("namespace", ""), claim), 0)) if claim else requested
+    return ObservedPod(node, gpus, is_waiting, bool(node) and not is_over, counts, is_smart, claim, requested)
 
 
-def node_seen(body: Object) -> NodeSeen:
+def read_node(body: Object) -> ObservedNode:
     metadata, status, spec = body["metadata"], body.get("status") or {}, body.get("spec") or {}
     labels = metadata.get("labels") or {}
-    return NodeSeen(
+    return ObservedNode(
         pool=labels.get(names.KARPENTER_POOL) or labels.get(names.POOL, ""),
         gpus=gpus_in(status.get("allocatable") or {}),
         is_leaving=bool(metadata.get("deletionTimestamp")),
@@ -72,11 +72,11 @@ def gpus_in(amounts: Object) -> int:
 
 def gpus_of(spec: Object) -> int:
     """What a pod asks for: containers together, or its largest init container."""
-    wanted = sum(_asked(each) for each in spec.get("containers") or ())
-    return max([wanted, *(_asked(each) for each in spec.get("initContainers") or ())])
+    wanted = sum(_requested_gpus(each) for each in spec.get("containers") or ())
+    return max([wanted, *(_requested_gpus(each) for each in spec.get("initContainers") or ())])
 
 
-def _asked(container: Object) -> int:
+def _requested_gpus(container: Object) -> int:
     resources = container.get("resources") or {}
     return gpus_in(resources.get("requests") or {}) or gpus_in(resources.get("limits") or {})
 

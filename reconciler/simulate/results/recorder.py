@@ -8,12 +8,21 @@ from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
 from reconciler.model.plan.action import Hold
 from reconciler.model.plan.cycle_result import CycleResult
-from reconciler.report.simulation.simulated import Broken, Did, Happening, Judged, Revision, Simulated, Step, Sums
-from reconciler.simulate.market import Offering
+from reconciler.report.simulation.simulated import (
+    Broken,
+    Did,
+    ExpectationResult,
+    Happening,
+    RevisionChange,
+    Simulated,
+    SimulationTotals,
+    TimelineStep,
+)
+from reconciler.simulate.market import MarketOffering
 from reconciler.simulate.results.expectations import judged, moment_of
-from reconciler.simulate.results.meter import Meter
+from reconciler.simulate.results.meter import RunMeter
 from reconciler.simulate.results.timeline import Timeline, step_ms
-from reconciler.simulate.results.totals import Whereabouts
+from reconciler.simulate.results.totals import PoolTotalsTracker
 from reconciler.simulate.runner.play import Play
 from reconciler.simulate.scenario.expectation import Expectation
 from reconciler.simulate.stage import Stage
@@ -26,22 +35,26 @@ class Recorder:
     """A Publisher, and an Actor; made when the beginning stands."""
 
     def __init__(
-        self, stage: Stage, play: Play, market: tuple[Offering, ...], look: Callable[[Step], None] | None = None
+        self,
+        stage: Stage,
+        play: Play,
+        market: tuple[MarketOffering, ...],
+        look: Callable[[TimelineStep], None] | None = None,
     ) -> None:
         self._stage = stage
         self._play = play
         self._desired = play.first
-        self._meter = Meter(stage, play.first, market, play.priced_by)
+        self._meter = RunMeter(stage, play.first, market, play.priced_by)
         self._timeline = Timeline(self._meter, look)
-        self._revisions = [Revision(play.start, play.first.revision)]
+        self._revisions = [RevisionChange(play.start, play.first.revision)]
         self._happenings: list[Happening] = []
         self._happenings_more = 0
-        self._judged: dict[int, Judged] = {}
+        self._judged: dict[int, ExpectationResult] = {}
         self._troubles: dict[str, None] = {}
         self._actions = self._held = self._cycles = 0
 
     @property
-    def where(self) -> Whereabouts:
+    def where(self) -> PoolTotalsTracker:
         """What is where, as of the last write."""
         return self._meter.where
 
@@ -57,12 +70,12 @@ class Recorder:
         before, self._desired = self._desired, desired
         self._meter.follow(desired)
         if _said(before) != _said(desired):
-            self._revisions.append(Revision(self._stage.now, desired.revision))
+            self._revisions.append(RevisionChange(self._stage.now, desired.revision))
 
-    def happen(self, at: Instant, told: str) -> None:
+    def happen(self, at: Instant, text: str) -> None:
         """Something went wrong, or somebody did something."""
         if len(self._happenings) < MOST_HAPPENINGS:
-            self._happenings.append(Happening(at, told))
+            self._happenings.append(Happening(at, text))
         else:
             self._happenings_more += 1
 
@@ -77,11 +90,11 @@ class Recorder:
         self._held = max(self._held, sum(each.held for each in plan.guarded))
         if not cycled.outcomes:
             return
-        asked = {each.subject: each for each in plan.decisions if not isinstance(each.act, Hold)}
+        decisions = {each.subject: each for each in plan.decisions if not isinstance(each.act, Hold)}
         for outcome in cycled.outcomes:
             if outcome.result == "done":
                 self._actions += 1
-                decision = asked.get(outcome.subject)
+                decision = decisions.get(outcome.subject)
                 why = decision.reason.code if decision else ""
                 self._timeline.note(Did(cycled.at, outcome.verb, outcome.subject.title, why))
 
@@ -109,7 +122,7 @@ class Recorder:
             description=play.scenario.description,
         )
 
-    def _sums(self) -> Sums:
+    def _sums(self) -> SimulationTotals:
         sums = self._meter.sums()
         targets = {each.pool: each.target for each in self._timeline.sizes}
         return msgspec.structs.replace(

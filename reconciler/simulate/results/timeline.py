@@ -7,12 +7,12 @@ import msgspec
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
 from reconciler.model.plan.size_evaluation import SizeEvaluation
-from reconciler.report.simulation.simulated import Did, PoolStep, Step
-from reconciler.simulate.results.meter import Meter
+from reconciler.report.simulation.simulated import Did, PoolStep, TimelineStep
+from reconciler.simulate.results.meter import RunMeter
 from reconciler.simulate.results.totals import Totals
 
 MOST_STEPS = 480
-MOST_TOLD = 2_000  # writes of the whole run that are told one by one; the rest is counted
+MOST_LISTED = 2_000  # writes of the whole run that are told one by one; the rest is counted
 
 # Lengths of a step that people reckon with, in seconds; the last is doubled as often as need be.
 _LENGTHS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600)
@@ -32,14 +32,14 @@ def step_ms(duration_ms: int) -> int:
 class Timeline:
     """Told of each write of the controller; looks at the meter when a step is over."""
 
-    def __init__(self, meter: Meter, look: Callable[[Step], None] | None = None) -> None:
-        self.steps: list[Step] = []
+    def __init__(self, meter: RunMeter, look: Callable[[TimelineStep], None] | None = None) -> None:
+        self.steps: list[TimelineStep] = []
         self.sizes: tuple[SizeEvaluation, ...] = ()  # of the last plan: what each provisioner came to
-        self._told = look
+        self._to_text = look
         self._meter = meter
         self._before = self._counts()
         self._did: list[Did] = []
-        self._left = MOST_TOLD
+        self._left = MOST_LISTED
         self._more = 0
 
     def note(self, did: Did) -> None:
@@ -62,7 +62,7 @@ class Timeline:
             _pool_step(name, where.pools.get(name, Totals()), self.sizes)
             for name in sorted({*where.pools, *(pool.name for pool in desired.pools)})
         ]
-        told = Step(
+        timeline_step = TimelineStep(
             at=now,
             pools=tuple(pools),
             pending_pods=queue.pods,
@@ -77,9 +77,9 @@ class Timeline:
             did=tuple(self._did),
             did_more=self._more,
         )
-        self.steps.append(told)
-        if self._told is not None:
-            self._told(told)
+        self.steps.append(timeline_step)
+        if self._to_text is not None:
+            self._to_text(timeline_step)
         self._did, self._more = [], 0
         queue.forget()
 
@@ -89,8 +89,8 @@ class Timeline:
 
 
 def _pool_step(name: str, totals: Totals, sizes: tuple[SizeEvaluation, ...]) -> PoolStep:
-    told = PoolStep(name, totals.nodes, totals.busy_nodes, totals.gpus, totals.gpus_used, totals.tainted)
+    pool_step = PoolStep(name, totals.nodes, totals.busy_nodes, totals.gpus, totals.gpus_used, totals.tainted)
     for each in sizes:
         if each.pool == name:
-            return msgspec.structs.replace(told, target=each.target, provisioner=each.provisioner)
-    return told
+            return msgspec.structs.replace(pool_step, target=each.target, provisioner=each.provisioner)
+    return pool_step

@@ -2,10 +2,10 @@
 
 import msgspec
 
-from reconciler.fleet.asked_gpus import AskedGpus, count_of
+from reconciler.fleet.gpu_requests import GpuRequests, count_of
 from reconciler.model.instant import Instant
-from reconciler.simulate.objects import Key, Written
-from reconciler.simulate.results.read_objects import NodeSeen, PodSeen, node_seen, pod_seen
+from reconciler.simulate.objects import Key, ObjectWrite
+from reconciler.simulate.results.read_objects import ObservedNode, ObservedPod, read_node, read_pod
 
 
 class Totals(msgspec.Struct, gc=False):
@@ -33,13 +33,13 @@ class _On(msgspec.Struct):
     counting: int = 0
 
 
-class Whereabouts:
+class PoolTotalsTracker:
     """Told of each write; `pools` has what the nodes of each come to."""
 
     def __init__(self) -> None:
         self.pools: dict[str, Totals] = {}
-        self.nodes: dict[str, NodeSeen] = {}
-        self.pods: dict[Key, PodSeen] = {}
+        self.nodes: dict[str, ObservedNode] = {}
+        self.pods: dict[Key, ObservedPod] = {}
         self.waiting: dict[Key, Instant] = {}  # since when, the longest first
         self.waiting_gpus = 0
         self.smart: dict[Key, None] = {}  # smart pods, as they came
@@ -48,7 +48,7 @@ class Whereabouts:
         self._on: dict[str, _On] = {}
         self._counts: dict[tuple[str, str], int] = {}  # of GpuClaims
 
-    def note(self, written: Written, now: Instant) -> None:
+    def note(self, written: ObjectWrite, now: Instant) -> None:
         kind = written.key[0]
         if kind == "Pod":
             self._note_pod(written, now)
@@ -59,24 +59,24 @@ class Whereabouts:
 
     def pods_on(self, node: str) -> tuple[Key, ...]:
         """The pods bound to it, finished ones included, in the order in which they came."""
-        found = self._on.get(node)
-        return tuple(found.pods) if found else ()
+        on = self._on.get(node)
+        return tuple(on.pods) if on else ()
 
     def gpus_on(self, node: str) -> int:
         """That unfinished pods ask for."""
-        found = self._on.get(node)
-        return found.gpus if found else 0
+        on = self._on.get(node)
+        return on.gpus if on else 0
 
     def counting_on(self, node: str) -> int:
         """Pods because of which it is busy."""
-        found = self._on.get(node)
-        return found.counting if found else 0
+        on = self._on.get(node)
+        return on.counting if on else 0
 
-    def _note_pod(self, written: Written, now: Instant) -> None:
+    def _note_pod(self, written: ObjectWrite, now: Instant) -> None:
         key, before = written.key, self.pods.get(written.key)
-        self._move(key, before, pod_seen(written.after, AskedGpus(self._counts)) if written.after else None, now)
+        self._move(key, before, read_pod(written.after, GpuRequests(self._counts)) if written.after else None, now)
 
-    def _note_claim(self, written: Written, now: Instant) -> None:
+    def _note_claim(self, written: ObjectWrite, now: Instant) -> None:
         """Its pods ask for as many GPUs as it says now."""
         name = written.key[1:]
         count = count_of(written.after.get("spec") or {}) if written.after else 0
@@ -87,7 +87,7 @@ class Whereabouts:
             pod = self.pods[key]
             self._move(key, pod, msgspec.structs.replace(pod, gpus=max(pod.requested, count)), now)
 
-    def _move(self, key: Key, before: PodSeen | None, after: PodSeen | None, now: Instant) -> None:
+    def _move(self, key: Key, before: ObservedPod | None, after: ObservedPod | None, now: Instant) -> None:
         if before == after:
             return
         nodes = sorted({each.node for each in (before, after) if each is not None and each.node})
@@ -101,7 +101,7 @@ class Whereabouts:
             if node in self.nodes and was_busy != (self.counting_on(node) > 0):
                 self.flipped[node] = now
 
-    def _take(self, key: Key, pod: PodSeen | None) -> None:
+    def _take(self, key: Key, pod: ObservedPod | None) -> None:
         if pod is None:
             return
         del self.pods[key]
@@ -117,7 +117,7 @@ class Whereabouts:
         if pod.is_waiting:
             self.waiting_gpus -= pod.gpus
 
-    def _put(self, key: Key, pod: PodSeen | None, now: Instant) -> None:
+    def _put(self, key: Key, pod: ObservedPod | None, now: Instant) -> None:
         if pod is None or not pod.is_waiting:
             self.waiting.pop(key, None)
         if pod is None or not pod.is_placed:
@@ -138,7 +138,7 @@ class Whereabouts:
             self.waiting.setdefault(key, now)
             self.waiting_gpus += pod.gpus
 
-    def _note_node(self, written: Written, now: Instant) -> None:
+    def _note_node(self, written: ObjectWrite, now: Instant) -> None:
         name = written.key[2]
         self._count(name, -1)
         if written.after is None:
@@ -146,7 +146,7 @@ class Whereabouts:
             self.flipped.pop(name, None)
         else:
             self.flipped.setdefault(name, now)
-            self.nodes[name] = node_seen(written.after)
+            self.nodes[name] = read_node(written.after)
         self._count(name, 1)
 
     def _count(self, name: str, sign: int) -> None:

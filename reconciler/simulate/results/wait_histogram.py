@@ -6,7 +6,7 @@ _PARTS = 4  # of each doubling
 _COUNTS = 40 * _PARTS
 
 
-class Waits:
+class WaitHistogram:
     """The mean is exact; of a share the answer is up to a fifth too long."""
 
     def __init__(self) -> None:

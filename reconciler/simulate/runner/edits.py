@@ -11,7 +11,7 @@ from reconciler.protocol.preconditions import Object
 from reconciler.report.wording import counted
 from reconciler.simulate.objects import key_of
 from reconciler.simulate.runner.listener import Tell
-from reconciler.simulate.scenario.edit import Edit
+from reconciler.simulate.scenario.edit import ScenarioEdit
 from reconciler.simulate.scenario.spec import Scenario
 from reconciler.simulate.stage import Stage
 from reconciler.simulate.workloads.pods import budget_of
@@ -32,17 +32,17 @@ class Edits:
         for number, edit in enumerate(self._edits):
             self._at(Instant(stage.now + edit.at.milliseconds), edit, self._coming(number, edit))
 
-    def _at(self, when: Instant, edit: Edit, do: Callable[[], None]) -> None:
+    def _at(self, when: Instant, edit: ScenarioEdit, do: Callable[[], None]) -> None:
         self._stage.engine.at(when, f"edit {edit.kind}", do)
 
-    def _coming(self, number: int, edit: Edit) -> Callable[[], None]:
+    def _coming(self, number: int, edit: ScenarioEdit) -> Callable[[], None]:
         def come() -> None:
-            now, found = self._stage.now, self._chosen(number, edit)
-            back = [self._done(edit, each) for each in found]
+            now, refs = self._stage.now, self._chosen(number, edit)
+            back = [self._done(edit, each) for each in refs]
             words = ", ".join(_words(edit))
-            told = f"{_subjects(edit, found)}: {words}, by somebody"
-            if found or edit.every is None:
-                self._tell(now, told if found else f"nothing done, since {_nobody(edit)} was there: {words}")
+            text = f"{_subjects(edit, refs)}: {words}, by somebody"
+            if refs or edit.every is None:
+                self._tell(now, text if refs else f"nothing done, since {_nobody(edit)} was there: {words}")
             if edit.lasts is not None and back:
                 self._at(Instant(now + edit.lasts.milliseconds), edit, lambda: self._take_back(edit, back))
             if edit.every is not None:
@@ -50,7 +50,7 @@ class Edits:
 
         return come
 
-    def _chosen(self, number: int, edit: Edit) -> list[Ref]:
+    def _chosen(self, number: int, edit: ScenarioEdit) -> list[Ref]:
         if edit.kind == "PodDisruptionBudget":
             budget = Ref(edit.kind, self._workloads[edit.name].namespace, edit.name)
             is_made = edit.max_unavailable is not None  # where there is none
@@ -58,16 +58,16 @@ class Edits:
         if edit.name and edit.kind != "Pod":
             named = Ref(edit.kind, "", edit.name)
             return [named] if self._stage.world.get(named) is not None else []
-        found = [Ref(*key_of(body)) for body in self._stage.world.of(edit.kind) if _is_meant(body, edit)]
+        refs = [Ref(*key_of(body)) for body in self._stage.world.of(edit.kind) if _is_meant(body, edit)]
         match edit.order:
             case "Oldest":
-                return found[: edit.count]
+                return refs[: edit.count]
             case "Youngest":
-                return found[-edit.count :]
+                return refs[-edit.count :]
         chance = self._stage.engine.stream(f"edit/{number}")
-        return sorted(chance.sample(sorted(found), min(edit.count, len(found))))
+        return sorted(chance.sample(sorted(refs), min(edit.count, len(refs))))
 
-    def _done(self, edit: Edit, ref: Ref) -> tuple[Ref, Object | None]:
+    def _done(self, edit: ScenarioEdit, ref: Ref) -> tuple[Ref, Object | None]:
         """With what takes it back; None: the object goes."""
         world = self._stage.world
         if edit.deleted:
@@ -85,7 +85,7 @@ class Edits:
         world.edit(ref, _patch(edit, body), SOMEBODY)
         return ref, _back(edit, body)
 
-    def _take_back(self, edit: Edit, done: Sequence[tuple[Ref, Object | None]]) -> None:
+    def _take_back(self, edit: ScenarioEdit, done: Sequence[tuple[Ref, Object | None]]) -> None:
         left = [(ref, back) for ref, back in done if self._stage.world.get(ref) is not None]
         for ref, back in left:
             if back is None:
@@ -93,11 +93,11 @@ class Edits:
             else:
                 self._stage.world.edit(ref, _without_taints(edit, back, self._stage.world.get(ref)), SOMEBODY)
         if left:
-            told = f"{_subjects(edit, [ref for ref, _ in left])}: {', '.join(_words(edit))}, taken back"
-            self._tell(self._stage.now, told)
+            text = f"{_subjects(edit, [ref for ref, _ in left])}: {', '.join(_words(edit))}, taken back"
+            self._tell(self._stage.now, text)
 
 
-def _is_meant(body: Object, edit: Edit) -> bool:
+def _is_meant(body: Object, edit: ScenarioEdit) -> bool:
     metadata = body["metadata"]
     labels = metadata.get("labels") or {}
     pool = labels.get(names.KARPENTER_POOL) or labels.get(names.POOL, "")
@@ -106,7 +106,7 @@ def _is_meant(body: Object, edit: Edit) -> bool:
     return all(labels.get(key) == value for key, value in edit.having.items())
 
 
-def _patch(edit: Edit, body: Object) -> Object:
+def _patch(edit: ScenarioEdit, body: Object) -> Object:
     metadata = {"labels": dict(edit.labels), "annotations": dict(edit.annotations)}
     spec: Object = {}
     if edit.unschedulable is not None:
@@ -123,7 +123,7 @@ def _patch(edit: Edit, body: Object) -> Object:
     return {key: value for key, value in found.items() if value}
 
 
-def _back(edit: Edit, body: Object) -> Object:
+def _back(edit: ScenarioEdit, body: Object) -> Object:
     """What stood there before, taints apart: of those others may have come and gone meanwhile."""
     metadata = body.get("metadata") or {}
     before = {
@@ -131,13 +131,13 @@ def _back(edit: Edit, body: Object) -> Object:
         for key, set_there in (("labels", edit.labels), ("annotations", edit.annotations))
         if set_there
     }
-    found: Object = {"metadata": before} if before else {}
+    result: Object = {"metadata": before} if before else {}
     if edit.unschedulable is not None:
-        found["spec"] = {"unschedulable": (body.get("spec") or {}).get("unschedulable")}
-    return found
+        result["spec"] = {"unschedulable": (body.get("spec") or {}).get("unschedulable")}
+    return result
 
 
-def _without_taints(edit: Edit, back: Object, body: Object | None) -> Object:
+def _without_taints(edit: ScenarioEdit, back: Object, body: Object | None) -> Object:
     """What takes it back, of an object as it is by then."""
     if not edit.taints:
         return back
@@ -147,15 +147,15 @@ def _without_taints(edit: Edit, back: Object, body: Object | None) -> Object:
     return {**back, "spec": {**(back.get("spec") or {}), "taints": kept}}
 
 
-def _subjects(edit: Edit, found: Sequence[Ref]) -> str:
-    return found[0].title if len(found) == 1 else counted(len(found), edit.kind)
+def _subjects(edit: ScenarioEdit, refs: Sequence[Ref]) -> str:
+    return refs[0].title if len(refs) == 1 else counted(len(refs), edit.kind)
 
 
-def _nobody(edit: Edit) -> str:
+def _nobody(edit: ScenarioEdit) -> str:
     return f"no {edit.kind}" + (f" {edit.name}" if edit.name else f" of {edit.pool}" if edit.pool else "")
 
 
-def _words(edit: Edit) -> Iterator[str]:
+def _words(edit: ScenarioEdit) -> Iterator[str]:
     if edit.deleted:
         yield "deleted"
     if edit.max_unavailable is not None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from reconciler.model.human_time import span
 from reconciler.report.wording import counted
-from reconciler.simulate.scenario.fault import Fault
+from reconciler.simulate.scenario.fault import ScenarioFault
 
 _NAMED = 3  # nodes that are named when they die
 
@@ -35,7 +35,7 @@ def _listed(nodes: Sequence[str]) -> str:
     return f"{', '.join(nodes[:_NAMED])}{more}"
 
 
-def begin_words(fault: Fault) -> str:
+def begin_words(fault: ScenarioFault) -> str:
     """What is wrong from now on."""
     late = span(fault.delay.milliseconds // 1_000)
     match fault.fault:
@@ -60,7 +60,7 @@ def begin_words(fault: Fault) -> str:
             return "the controller is gone"
 
 
-def end_words(fault: Fault) -> str:
+def end_words(fault: ScenarioFault) -> str:
     """It is over."""
     match fault.fault:
         case "StockOut":
@@ -85,7 +85,7 @@ def end_words(fault: Fault) -> str:
             return "the controller is back"
 
 
-def _stock(fault: Fault, any_machine: str = "machine") -> str:
+def _stock(fault: ScenarioFault, any_machine: str = "machine") -> str:
     """Machines as a person names them: spot machines in zone-a, p4d.24xlarge on-demand."""
     kind, where = fault.capacity_type or "", f"in {fault.zone}" if fault.zone else ""
     words = [fault.instance_type, kind, where] if fault.instance_type else [kind, any_machine, where]

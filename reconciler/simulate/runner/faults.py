@@ -13,17 +13,17 @@ from reconciler.simulate.actors.kubelets import Kubelets
 from reconciler.simulate.actors.node_failures import Deaths
 from reconciler.simulate.actors.unready_nodes import Lapses
 from reconciler.simulate.actors.workloads.workloads import Workloads
-from reconciler.simulate.controller import Controller
+from reconciler.simulate.controller import SimulatedController
 from reconciler.simulate.runner.fault_words import begin_words, death_words, end_words, lapse_words, silence_words
 from reconciler.simulate.runner.listener import Tell
-from reconciler.simulate.scenario.fault import Fault
+from reconciler.simulate.scenario.fault import ScenarioFault
 from reconciler.simulate.stage import Stage
 
 
-class Victims(msgspec.Struct, frozen=True):
+class FaultTargets(msgspec.Struct, frozen=True):
     """Whom faults befall."""
 
-    controller: Controller
+    controller: SimulatedController
     karpenter: Karpenter
     deaths: Deaths
     lapses: Lapses
@@ -34,7 +34,7 @@ class Victims(msgspec.Struct, frozen=True):
 class Faults:
     """Each comes when its time has come, and again where it says so."""
 
-    def __init__(self, faults: list[Fault], victims: Victims, tell: Tell) -> None:
+    def __init__(self, faults: list[ScenarioFault], victims: FaultTargets, tell: Tell) -> None:
         self._faults = faults
         self._tell = tell
         self._victims = victims
@@ -48,10 +48,10 @@ class Faults:
         for number, fault in enumerate(self._faults):
             self._at(Instant(stage.now + fault.at.milliseconds), fault, self._coming(number, fault))
 
-    def _at(self, when: Instant, fault: Fault, do: Callable[[], None]) -> None:
+    def _at(self, when: Instant, fault: ScenarioFault, do: Callable[[], None]) -> None:
         self._stage.engine.at(when, f"fault {fault.fault}", do)
 
-    def _coming(self, number: int, fault: Fault) -> Callable[[], None]:
+    def _coming(self, number: int, fault: ScenarioFault) -> Callable[[], None]:
         def come() -> None:
             now = self._stage.now
             stricken = self._begin(number, fault)
@@ -62,7 +62,7 @@ class Faults:
 
         return come
 
-    def _begin(self, number: int, fault: Fault) -> tuple[tuple[str, str], ...]:
+    def _begin(self, number: int, fault: ScenarioFault) -> tuple[tuple[str, str], ...]:
         """Gives the nodes that a fault befalls which may end, with their uids."""
         if fault.fault in {"NodeDeath", "NodeNotReady", "KubeletDown"}:
             return self._strike(number, fault)
@@ -88,20 +88,20 @@ class Faults:
         self._tell(self._stage.now, begin_words(fault))
         return ()
 
-    def _strike(self, number: int, fault: Fault) -> tuple[tuple[str, str], ...]:
-        victims, found = self._victims, self._doomed(number, fault)
+    def _strike(self, number: int, fault: ScenarioFault) -> tuple[tuple[str, str], ...]:
+        victims, lines = self._victims, self._doomed(number, fault)
         if fault.fault == "NodeNotReady":
-            self._tell(self._stage.now, lapse_words(found, fault.pool))
-            return tuple((name, victims.lapses.begin(name)) for name in found)
+            self._tell(self._stage.now, lapse_words(lines, fault.pool))
+            return tuple((name, victims.lapses.begin(name)) for name in lines)
         if fault.fault == "KubeletDown":
-            self._tell(self._stage.now, silence_words(found, fault.pool))
-            return tuple((name, victims.deaths.silence(name)) for name in found)
-        for name in found:
+            self._tell(self._stage.now, silence_words(lines, fault.pool))
+            return tuple((name, victims.deaths.silence(name)) for name in lines)
+        for name in lines:
             victims.deaths.kill(name)
-        self._tell(self._stage.now, death_words(found, fault.pool))
+        self._tell(self._stage.now, death_words(lines, fault.pool))
         return ()
 
-    def _end(self, fault: Fault, stricken: Sequence[tuple[str, str]]) -> None:
+    def _end(self, fault: ScenarioFault, stricken: Sequence[tuple[str, str]]) -> None:
         """One is over; it is told when no other of its sort goes on."""
         victims = self._victims
         match fault.fault:
@@ -131,7 +131,7 @@ class Faults:
         if not goes_on:
             self._tell(self._stage.now, end_words(fault))
 
-    def _recover(self, fault: Fault, stricken: Sequence[tuple[str, str]]) -> bool:
+    def _recover(self, fault: ScenarioFault, stricken: Sequence[tuple[str, str]]) -> bool:
         """Whether any node is left to recover."""
         victims = self._victims
         if fault.fault == "NodeNotReady":
@@ -151,7 +151,7 @@ class Faults:
         victims.kubelets.late_ms = longest.get("SlowKubelets", 0)
         victims.workloads.late_ms = longest.get("SlowWorkloads", 0)
 
-    def _doomed(self, number: int, fault: Fault) -> list[str]:
+    def _doomed(self, number: int, fault: ScenarioFault) -> list[str]:
         """Whom chance hits, of those that are alive."""
         found = []
         for body in self._stage.world.of("Node"):
@@ -164,5 +164,5 @@ class Faults:
         return chance.sample(sorted(found), min(fault.count, len(found)))
 
 
-def _stockout(fault: Fault) -> Stockout:
+def _stockout(fault: ScenarioFault) -> Stockout:
     return Stockout(fault.instance_type, fault.zone, fault.capacity_type or "")

@@ -12,7 +12,7 @@ from reconciler.model import names
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
 from reconciler.ports import PlanService, Publisher
-from reconciler.report.simulation.simulated import Simulated, Step
+from reconciler.report.simulation.simulated import Simulated, TimelineStep
 from reconciler.simulate.actors.actor import Actor
 from reconciler.simulate.actors.budgets import Budgets
 from reconciler.simulate.actors.collector import Collector
@@ -22,23 +22,23 @@ from reconciler.simulate.actors.karpenter.timing import Timing
 from reconciler.simulate.actors.kubelets import Kubelets
 from reconciler.simulate.actors.node_failures import Deaths
 from reconciler.simulate.actors.scheduler.scheduler import Scheduler
-from reconciler.simulate.actors.taints import Taints
+from reconciler.simulate.actors.taints import TaintEvictionController
 from reconciler.simulate.actors.unready_nodes import Lapses
 from reconciler.simulate.actors.workloads.workloads import Workloads
-from reconciler.simulate.bootstrap.from_dump import put_seen
+from reconciler.simulate.bootstrap.from_dump import put_observed
 from reconciler.simulate.bootstrap.market import market_of
 from reconciler.simulate.bootstrap.nodes import put_nodes, put_openb_nodes
 from reconciler.simulate.bootstrap.pools import put_pools
-from reconciler.simulate.controller import Controller, Setting
+from reconciler.simulate.controller import ControllerSettings, SimulatedController
 from reconciler.simulate.engine import Engine
 from reconciler.simulate.garbage_collection import seldom
 from reconciler.simulate.invariants.monitor import Watching
 from reconciler.simulate.results.recorder import Recorder
 from reconciler.simulate.runner.edits import Edits
-from reconciler.simulate.runner.faults import Faults, Victims
+from reconciler.simulate.runner.faults import Faults, FaultTargets
 from reconciler.simulate.runner.play import Play
 from reconciler.simulate.runner.policies_over_time import PoliciesOverTime
-from reconciler.simulate.scenario.cluster import Market
+from reconciler.simulate.scenario.cluster import ScenarioMarket
 from reconciler.simulate.scenario.objects import object_of
 from reconciler.simulate.stage import Stage
 from reconciler.simulate.workloads.arrivals import Arrivals, always_runs
@@ -48,7 +48,7 @@ _BEFORE_MS = 86_400_000  # what is there at first has been there for a day
 _TELLS = 200  # times that somebody is told how far it is
 
 
-class Watched(msgspec.Struct, frozen=True):
+class RunOptions(msgspec.Struct, frozen=True):
     """Who is told how far it is, in parts of 1; and who plans, where that is not the planners themselves."""
 
     tell: Callable[[float], None] | None = None
@@ -56,16 +56,16 @@ class Watched(msgspec.Struct, frozen=True):
     stops_when_broken: bool = False  # at the first rule of safety that is: nothing after it is of interest
     is_judged: bool = True  # by the rules of safety
     publishers: tuple[Publisher, ...] = ()  # who else is told of each cycle
-    look: Callable[[Step], None] | None = None  # who is told how things stand, step by step
+    look: Callable[[TimelineStep], None] | None = None  # who is told how things stand, step by step
 
 
-def run(play: Play, watched: Watched = Watched()) -> Simulated:  # noqa: B008 - a frozen value
+def run(play: Play, watched: RunOptions = RunOptions()) -> Simulated:  # noqa: B008 - a frozen value
     """Raises NoCapacity, NoSuchPool: what the play asks for can't be."""
     with seldom():
         return _played(play, watched)
 
 
-def _played(play: Play, watched: Watched) -> Simulated:
+def _played(play: Play, watched: RunOptions) -> Simulated:
     market = market_of(play)
     warm_up_ms = play.scenario.warm_up.milliseconds
     engine = Engine(play.seed, Instant(play.start - warm_up_ms))
@@ -73,7 +73,7 @@ def _played(play: Play, watched: Watched) -> Simulated:
     stage.silent_nodes.update(_silent_nodes(stage.world))
     karpenter, deaths, lapses = Karpenter(market, _timing(play.scenario.market)), Deaths(), Lapses()
     workloads, kubelets = Workloads(), Kubelets()
-    kubernetes: list[Actor] = [workloads, Scheduler(), kubelets, Budgets(), Collector(), Taints()]
+    kubernetes: list[Actor] = [workloads, Scheduler(), kubelets, Budgets(), Collector(), TaintEvictionController()]
     crew = [*kubernetes, deaths, lapses, karpenter]
     early = [each for each in play.scenario.workloads if warm_up_ms and always_runs(each)]
     if warm_up_ms:
@@ -82,10 +82,12 @@ def _played(play: Play, watched: Watched) -> Simulated:
     recorder = Recorder(stage, play, market, watched.look)
     publishers = (recorder, *watched.publishers)
     policies = PoliciesOverTime(play.revisions, lambda desired: _follow(desired, recorder, controller))
-    setting = Setting(cycle_every_ms=play.scenario.cycle_every.milliseconds, brain=watched.brain, memory=play.memory)
-    controller = Controller(policies, publishers, setting)
+    setting = ControllerSettings(
+        cycle_every_ms=play.scenario.cycle_every.milliseconds, brain=watched.brain, memory=play.memory
+    )
+    controller = SimulatedController(policies, publishers, setting)
     watching = Watching(recorder.where, lambda: policies.desired, controller.presence_ms, controller.remembered)
-    victims = Victims(controller, karpenter, deaths, lapses, workloads, kubelets)
+    victims = FaultTargets(controller, karpenter, deaths, lapses, workloads, kubelets)
     faults = Faults(play.scenario.faults, victims, recorder.happen)
     edits = Edits(play.scenario, recorder.happen)
     later = [each for each in play.scenario.workloads if each not in early]
@@ -108,7 +110,7 @@ def _start(stage: Stage, actors: Sequence[Actor]) -> None:
         each.start(stage)
 
 
-def _run(play: Play, watched: Watched, engine: Engine, watching: Watching) -> None:
+def _run(play: Play, watched: RunOptions, engine: Engine, watching: Watching) -> None:
     for part in range(1, _TELLS + 1):
         engine.run(Instant(play.start + (play.end - play.start) * part // _TELLS))
         if watched.tell is not None:
@@ -117,7 +119,7 @@ def _run(play: Play, watched: Watched, engine: Engine, watching: Watching) -> No
             return
 
 
-def _timing(market: Market) -> Timing:
+def _timing(market: ScenarioMarket) -> Timing:
     return Timing(
         launch_ms=market.launch_delay.milliseconds,
         registration_ms=market.registration_delay.milliseconds,
@@ -125,7 +127,7 @@ def _timing(market: Market) -> Timing:
     )
 
 
-def _follow(desired: Desired, recorder: Recorder, controller: Controller) -> None:
+def _follow(desired: Desired, recorder: Recorder, controller: SimulatedController) -> None:
     recorder.follow(desired)
     controller.wake()
 
@@ -137,7 +139,7 @@ def beginning_of(play: Play) -> World:
     own_namespace = play.observed.own_namespace if play.observed else names.OWN_NAMESPACE
     world = World(Instant(play.start - _BEFORE_MS), uid or next(guarded, "imagined"), own_namespace)
     if play.observed is not None:
-        put_seen(world, play.observed)
+        put_observed(world, play.observed)
     else:
         put_pools(world, play.first)
     put_nodes(world, play, market_of(play))

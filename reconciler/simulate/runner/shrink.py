@@ -13,7 +13,7 @@ from reconciler.model.quantity import Duration
 from reconciler.report.simulation.simulated import Simulated
 from reconciler.simulate.runner.play import Play
 from reconciler.simulate.scenario.spec import Scenario
-from reconciler.simulate.scenario.workload import Workload
+from reconciler.simulate.scenario.workload import ScenarioWorkload
 
 MOST_TRIES = 200
 _LEAST_MS = 60_000
@@ -25,7 +25,7 @@ Fails = Callable[[Play], bool]
 def how_it_fails(simulated: Simulated) -> frozenset[str]:
     """The rules that were broken; where none was, the expectations that were not met."""
     broken = frozenset(each.rule for each in simulated.broken)
-    return broken or frozenset(each.told for each in simulated.expectations if not each.is_met)
+    return broken or frozenset(each.text for each in simulated.expectations if not each.is_met)
 
 
 def shrink(play: Play, fails: Fails, most_tries: int = MOST_TRIES) -> Play:
@@ -135,7 +135,7 @@ _COUNTS = (
 )
 
 
-def _halves(workload: Workload) -> Iterator[Workload]:
+def _halves(workload: ScenarioWorkload) -> Iterator[ScenarioWorkload]:
     for way, field, least in _COUNTS:
         found = getattr(workload, way)
         if found is not None and getattr(found, field) > least:

@@ -5,13 +5,13 @@ from typing import Annotated
 import msgspec
 
 from reconciler.model.fields import LABEL_KEY, LABEL_VALUE, NAME, MergeKey, Says, Unit, Within
-from reconciler.model.policy.gpu_pool import CapacityType, Resources, Taint
+from reconciler.model.policy.gpu_pool import CapacityType, PoolTaint, Resources
 from reconciler.model.quantity import Duration, Money
 
 Labels = Annotated[dict[str, Annotated[str, LABEL_VALUE]], LABEL_KEY]
 
 
-class Nodes(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class NodeSet(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """Some nodes that are alike."""
 
     pool: Annotated[str, Says("The GpuPool of the first policies that they are of."), Within(1, 253), NAME] = ""
@@ -27,11 +27,11 @@ class Nodes(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     )
     labels: Annotated[Labels, Says("Further labels.")] = msgspec.field(default_factory=dict)
     taints: Annotated[
-        list[Taint], Says("Taints of nodes that are of no pool."), Within(most=50), MergeKey(("key", "effect"))
+        list[PoolTaint], Says("Taints of nodes that are of no pool."), Within(most=50), MergeKey(("key", "effect"))
     ] = msgspec.field(default_factory=list)
 
 
-class Beginning(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class InitialCluster(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """What there is at first: a dump of a real cluster, nodes written out, or both."""
 
     dump: Annotated[
@@ -42,7 +42,7 @@ class Beginning(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     openb_nodes: Annotated[
         str, Says("A node list of the openb trace. A path from the folder of the scenario."), Within(1, 1024)
     ] = ""
-    nodes: Annotated[list[Nodes], Says("Nodes, some at a time."), Within(most=1_000)] = msgspec.field(
+    nodes: Annotated[list[NodeSet], Says("NodeSet, some at a time."), Within(most=1_000)] = msgspec.field(
         default_factory=list
     )
     objects: Annotated[
@@ -52,7 +52,7 @@ class Beginning(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     ] = msgspec.field(default_factory=list)
 
 
-class Machine(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class ScenarioMachine(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """A machine that can be bought."""
 
     name: Annotated[str, Says("Its instance type."), Within(1, 63), LABEL_VALUE]
@@ -64,14 +64,14 @@ class Machine(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     labels: Annotated[Labels, Says("Further labels of such a node.")] = msgspec.field(default_factory=dict)
 
 
-class Market(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class ScenarioMarket(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """What Karpenter can buy: the instance types that policies declare, and those that are added here."""
 
     zones: Annotated[
         list[Annotated[str, Within(1, 63), LABEL_VALUE]], Says("Where machines can be bought."), Within(1, 20)
     ] = msgspec.field(default_factory=lambda: ["zone-a", "zone-b", "zone-c"])
     machines: Annotated[
-        list[Machine],
+        list[ScenarioMachine],
         Says("Further machines, or others in place of those declared."),
         Within(most=1_000),
         MergeKey(("name",)),

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from reconciler.model.fields import LABEL_KEY, NAME, MergeKey, Says, Shaped, Unit, Within
-from reconciler.model.policy.gpu_pool import Taint
+from reconciler.model.policy.gpu_pool import PoolTaint
 from reconciler.model.quantity import Duration
 from reconciler.simulate.scenario.cluster import Labels
 
@@ -14,7 +14,7 @@ EditedKind = Literal["Node", "NodePool", "NodeClaim", "Pod", "PodDisruptionBudge
 Annotations = Annotated[dict[str, Annotated[str, Within(most=4_096)]], LABEL_KEY]
 
 
-class Edit(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class ScenarioEdit(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """Some objects, and what is done to them: a cordon, a freeze, a mark of a driver upgrade, a budget that comes."""
 
     at: Annotated[Duration, Says("When.")]
@@ -35,7 +35,7 @@ class Edit(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     labels: Annotated[Labels, Says("Labels that it sets.")] = msgspec.field(default_factory=dict)
     annotations: Annotated[Annotations, Says("Annotations that it sets.")] = msgspec.field(default_factory=dict)
     taints: Annotated[
-        list[Taint], Says("Taints that it adds to a node."), Within(most=50), MergeKey(("key", "effect"))
+        list[PoolTaint], Says("Taints that it adds to a node."), Within(most=50), MergeKey(("key", "effect"))
     ] = msgspec.field(default_factory=list)
     unschedulable: Annotated[bool | None, Says("Whether a node is cordoned.")] = None
     max_unavailable: Annotated[

@@ -24,7 +24,7 @@ FaultKind = Literal[
 ]
 
 
-class Fault(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class ScenarioFault(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """Something that goes wrong."""
 
     fault: Annotated[FaultKind, Says("What goes wrong.")]

@@ -4,12 +4,12 @@ import msgspec
 
 from reconciler.model.bundle import Text
 from reconciler.model.problem import Problem
-from reconciler.policy.document import Document, read_head
+from reconciler.policy.document import PolicyDocument, read_head
 from reconciler.policy.read import read_spec
 from reconciler.policy.tree import Mark, places, problem, written
 from reconciler.policy.yaml.yaml_text import read
 from reconciler.simulate.scenario.kind import SCENARIO
-from reconciler.simulate.scenario.rules import Told, mark_at, rule_problems
+from reconciler.simulate.scenario.rules import ScenarioProblem, mark_at, rule_problems
 from reconciler.simulate.scenario.spec import Scenario
 
 
@@ -25,8 +25,8 @@ def read_scenario(text: Text) -> Read:
     """One document in one file."""
     found = _read(text)
     lines = _lines(text)
-    told = sorted({_with_its_line(each, lines) for each in found.problems})
-    return msgspec.structs.replace(found, problems=tuple(told))
+    problems = sorted({_with_its_line(each, lines) for each in found.problems})
+    return msgspec.structs.replace(found, problems=tuple(problems))
 
 
 def _read(text: Text) -> Read:
@@ -34,34 +34,34 @@ def _read(text: Text) -> Read:
     if problems:
         return Read(problems=tuple(problems))
     if len(nodes) != 1:
-        told = f"a scenario is one document, and here are {len(nodes)}"
-        return Read(problems=(Problem(text.path, 0, 0, "RC101", told, "write one scenario a file"),))
+        sentence = f"a scenario is one document, and here are {len(nodes)}"
+        return Read(problems=(Problem(text.path, 0, 0, "RC101", sentence, "write one scenario a file"),))
     document, problems = read_head(nodes[0], (SCENARIO,))
     if document is None:
         return Read(problems=tuple(problems))
-    scenario, wrong = read_spec(SCENARIO.shape, document.spec, document.named_at)
-    problems += wrong
+    scenario, errors = read_spec(SCENARIO.shape, document.spec, document.named_at)
+    problems += errors
     if scenario is None:
         return Read(document.name, None, tuple(problems))
     problems += rule_problems(scenario, _marks(document))
     return Read(document.name, None if problems else scenario, tuple(problems))
 
 
-def place_of(text: Text, told: Told) -> Problem:
+def place_of(text: Text, texts: ScenarioProblem) -> Problem:
     """What is wrong with a scenario that could be read, found when what it names was."""
     nodes, _ = read(text.path, text.content)
     document, _ = read_head(nodes[0], (SCENARIO,))
     if document is None:
         raise TypeError("it could be read before")
-    path, *rest = told
+    path, *rest = texts
     return _with_its_line(problem(mark_at(_marks(document), path), *rest), _lines(text))
 
 
-def _marks(document: Document) -> dict[str, Mark]:
-    found = {"": document.named_at}
+def _marks(document: PolicyDocument) -> dict[str, Mark]:
+    marks = {"": document.named_at}
     if document.spec is not None:
-        found |= {written(path): mark for path, mark in places(document.spec, ("spec",))}
-    return found
+        marks |= {written(path): mark for path, mark in places(document.spec, ("spec",))}
+    return marks
 
 
 def _lines(text: Text) -> list[str]:

@@ -4,15 +4,15 @@ from typing import Annotated
 
 import msgspec
 
-from reconciler.model.fields import Keys, Says, Within
+from reconciler.model.fields import KeyPattern, Says, Within
 from reconciler.model.quantity import Duration
 
-_FILE = Keys(r"^[A-Za-z0-9_][A-Za-z0-9_./-]*\.(ya?ml|json|j2)$", "a file such as base/a100.yaml")
+_FILE = KeyPattern(r"^[A-Za-z0-9_][A-Za-z0-9_./-]*\.(ya?ml|json|j2)$", "a file such as base/a100.yaml")
 
 MOST_REVISION = 64  # letters of a name
 
 
-class Revision(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class ScenarioRevision(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """The policies from some moment on: a folder, or files written out here."""
 
     at: Annotated[Duration, Says("When they are merged.")] = Duration(0)

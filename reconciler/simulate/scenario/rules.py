@@ -6,16 +6,16 @@ import msgspec
 
 from reconciler.model.problem import Problem
 from reconciler.model.quantity import Quantity
-from reconciler.policy.rules.resources import OF_NODES, wrong_amounts, wrong_names
+from reconciler.policy.rules.resources import OF_NODES, invalid_amounts, unknown_names
 from reconciler.policy.tree import Mark, problem
 from reconciler.policy.words import choice, did_you_mean
-from reconciler.simulate.scenario.cluster import Nodes
-from reconciler.simulate.scenario.edit import Edit
+from reconciler.simulate.scenario.cluster import NodeSet
+from reconciler.simulate.scenario.edit import ScenarioEdit
 from reconciler.simulate.scenario.expectation import POOLED, Expectation
-from reconciler.simulate.scenario.fault import Fault
+from reconciler.simulate.scenario.fault import ScenarioFault
 from reconciler.simulate.scenario.objects import why_unreadable
 from reconciler.simulate.scenario.spec import Scenario
-from reconciler.simulate.scenario.workload import JOBS, WAYS, Workload
+from reconciler.simulate.scenario.workload import JOBS, WAYS, ScenarioWorkload
 
 _SHORTEST_EVERY_MS = 1_000
 _LACKS = ("StockOut", "NotOffered")
@@ -23,12 +23,12 @@ _OF_NODES = ("NodeDeath", "NodeNotReady", "KubeletDown")
 _ONLY_OF = {"pool": _OF_NODES, "instance_type": _LACKS, "zone": _LACKS, "capacity_type": _LACKS}
 _NEVER = "the scenario is over by then: this never happens"
 
-Told = tuple[str, str, str, str]  # path, code, sentence, remedy
+ScenarioProblem = tuple[str, str, str, str]  # path, code, sentence, remedy
 
 
 def rule_problems(scenario: Scenario, marks: Mapping[str, Mark]) -> list[Problem]:
     """What is wrong; a value that stands nowhere is a default: what holds it is pointed at."""
-    return [problem(mark_at(marks, path), *told) for path, *told in _told(scenario)]
+    return [problem(mark_at(marks, path), *lines) for path, *lines in _rule_problems(scenario)]
 
 
 def mark_at(marks: Mapping[str, Mark], path: str) -> Mark:
@@ -38,15 +38,20 @@ def mark_at(marks: Mapping[str, Mark], path: str) -> Mark:
     return marks[path]
 
 
-def _told(scenario: Scenario) -> Iterator[Told]:
+def _rule_problems(scenario: Scenario) -> Iterator[ScenarioProblem]:
     if not scenario.duration.milliseconds:
         yield "spec.duration", "RC105", "a scenario of no length shows nothing", "give it a length, such as 24h"
     yield from _revisions(scenario)
     for number, group in enumerate(scenario.cluster.nodes):
         yield from _nodes(group, f"spec.cluster.nodes[{number}]")
     for number, text in enumerate(scenario.cluster.objects):
-        if told := why_unreadable(text):
-            yield f"spec.cluster.objects[{number}]", "RC105", told, "write one object with apiVersion, kind and name"
+        if sentence := why_unreadable(text):
+            yield (
+                f"spec.cluster.objects[{number}]",
+                "RC105",
+                sentence,
+                "write one object with apiVersion, kind and name",
+            )
     for number, machine in enumerate(scenario.market.machines):
         yield from _resources(f"spec.market.machines[{number}].capacity", machine.capacity)
     for number, workload in enumerate(scenario.workloads):
@@ -59,7 +64,7 @@ def _told(scenario: Scenario) -> Iterator[Told]:
         yield from _expectation(expectation, f"spec.expect[{number}]", scenario.duration.milliseconds)
 
 
-def _revisions(scenario: Scenario) -> Iterator[Told]:
+def _revisions(scenario: Scenario) -> Iterator[ScenarioProblem]:
     before = -1
     for number, revision in enumerate(scenario.policies):
         path = f"spec.policies[{number}]"
@@ -73,7 +78,7 @@ def _revisions(scenario: Scenario) -> Iterator[Told]:
         before = at
 
 
-def _nodes(group: Nodes, path: str) -> Iterator[Told]:
+def _nodes(group: NodeSet, path: str) -> Iterator[ScenarioProblem]:
     if group.pool and group.taints:
         yield f"{path}.taints", "RC310", "nodes of a pool have the pool's taints", "take `taints` out, or `pool`"
     if not group.pool and not group.name:
@@ -83,19 +88,22 @@ def _nodes(group: Nodes, path: str) -> Iterator[Told]:
     yield from _resources(f"{path}.capacity", group.capacity)
 
 
-def _resources(path: str, resources: Mapping[str, Quantity], *, may_be_none: bool = False) -> Iterator[Told]:
+def _resources(path: str, resources: Mapping[str, Quantity], *, may_be_none: bool = False) -> Iterator[ScenarioProblem]:
     """As of policies; a name that is only probably misspelled is left."""
-    wrong = (*wrong_names(path, resources, OF_NODES), *wrong_amounts(path, resources, may_be_none=may_be_none))
-    for each in (each for each in wrong if each.severity == "error"):
+    resource_problems = (
+        *unknown_names(path, resources, OF_NODES),
+        *invalid_amounts(path, resources, may_be_none=may_be_none),
+    )
+    for each in (each for each in resource_problems if each.severity == "error"):
         yield each.path, each.code, each.sentence, each.remedy
 
 
-def _workload(workload: Workload, path: str) -> Iterator[Told]:
+def _workload(workload: ScenarioWorkload, path: str) -> Iterator[ScenarioProblem]:
     yield from _resources(f"{path}.resources", workload.resources, may_be_none=True)
     ways = [name for name in WAYS if getattr(workload, name) is not None]
     if len(ways) != 1:
-        told = f"{path} comes in {len(ways)} ways" if ways else f"{path} says no way in which it comes"
-        yield path, "RC104", told, f"give exactly one of {choice(WAYS)}"
+        text = f"{path} comes in {len(ways)} ways" if ways else f"{path} says no way in which it comes"
+        yield path, "RC104", text, f"give exactly one of {choice(WAYS)}"
         return
     if ways[0] in JOBS and workload.runs_for is None:
         yield path, "RC104", f"{path}.runsFor is missing: jobs end some day", "add runsFor, such as 2h"
@@ -110,7 +118,7 @@ def _workload(workload: Workload, path: str) -> Iterator[Told]:
         yield f"{path}.ends", "RC105", f"{path} ends before it begins", "write a later time"
 
 
-def _fault(fault: Fault, path: str, duration_ms: int) -> Iterator[Told]:
+def _fault(fault: ScenarioFault, path: str, duration_ms: int) -> Iterator[ScenarioProblem]:
     if fault.at.milliseconds >= duration_ms:
         yield f"{path}.at", "RC310", _NEVER, "write an earlier time"
     if fault.every is not None and fault.every.milliseconds < _SHORTEST_EVERY_MS:
@@ -123,27 +131,27 @@ def _fault(fault: Fault, path: str, duration_ms: int) -> Iterator[Told]:
         yield path, "RC104", "a controller that never comes back can't go again", "add lasts"
 
 
-def _edit(edit: Edit, path: str, scenario: Scenario) -> Iterator[Told]:
+def _edit(edit: ScenarioEdit, path: str, scenario: Scenario) -> Iterator[ScenarioProblem]:
     if edit.at.milliseconds >= scenario.duration.milliseconds:
         yield f"{path}.at", "RC310", _NEVER, "write an earlier time"
     if edit.every is not None and edit.every.milliseconds < _SHORTEST_EVERY_MS:
         yield f"{path}.every", "RC105", "that is more often than once a second", "write 1s or more"
     sets = bool(edit.labels or edit.annotations or edit.taints or edit.lifts) or edit.unschedulable is not None
     if sum((sets, edit.deleted, edit.max_unavailable is not None)) != 1:
-        told = f"{path} must set something, or delete it, or give maxUnavailable: one of these"
-        yield path, "RC104", told, "such as unschedulable: true"
+        text = f"{path} must set something, or delete it, or give maxUnavailable: one of these"
+        yield path, "RC104", text, "such as unschedulable: true"
     if edit.deleted and edit.lasts is not None:
         yield f"{path}.lasts", "RC310", "what is deleted does not come back by itself", "take `lasts` out"
     if edit.lifts and (edit.kind != "Pod" or edit.lasts is not None):
-        told = "only pods have gates, and none that is lifted comes back"
-        yield f"{path}.lifts", "RC310", told, "edit a Pod, and take `lasts` out"
+        text = "only pods have gates, and none that is lifted comes back"
+        yield f"{path}.lifts", "RC310", text, "edit a Pod, and take `lasts` out"
     if edit.kind != "Node" and (edit.taints or edit.unschedulable is not None):
         yield path, "RC310", f"a {edit.kind} has no taints and can't be cordoned", "edit a Node"
     if edit.kind == "PodDisruptionBudget":
         workloads = tuple(each.name for each in scenario.workloads)
         if edit.name not in workloads:
-            told = f'there is no workload "{edit.name}" whose budget it could be{did_you_mean(edit.name, workloads)}'
-            yield f"{path}.name", "RC301", told, _named(workloads)
+            text = f'there is no workload "{edit.name}" whose budget it could be{did_you_mean(edit.name, workloads)}'
+            yield f"{path}.name", "RC301", text, _named(workloads)
     elif edit.max_unavailable is not None:
         yield f"{path}.maxUnavailable", "RC310", f"a {edit.kind} has no such field", "edit a PodDisruptionBudget"
 
@@ -152,7 +160,7 @@ def _named(workloads: tuple[str, ...]) -> str:
     return f"name {choice(workloads)}" if workloads else "add the workload"
 
 
-def _expectation(expectation: Expectation, path: str, duration_ms: int) -> Iterator[Told]:
+def _expectation(expectation: Expectation, path: str, duration_ms: int) -> Iterator[ScenarioProblem]:
     if expectation.at_least is None and expectation.at_most is None:
         yield path, "RC104", f"{path} expects nothing", "add atLeast or atMost"
     if (expectation.at_least or 0) > (10**15 if expectation.at_most is None else expectation.at_most):
@@ -160,5 +168,5 @@ def _expectation(expectation: Expectation, path: str, duration_ms: int) -> Itera
     if expectation.at is not None and expectation.at.milliseconds > duration_ms:
         yield f"{path}.at", "RC310", "the scenario is over by then", "write an earlier time, or take `at` out"
     if expectation.pool and expectation.measure not in POOLED:
-        told = f"{expectation.measure} is only known of all pools together"
-        yield f"{path}.pool", "RC310", told, "take `pool` out"
+        text = f"{expectation.measure} is only known of all pools together"
+        yield f"{path}.pool", "RC310", text, "take `pool` out"

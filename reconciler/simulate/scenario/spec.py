@@ -6,12 +6,12 @@ import msgspec
 
 from reconciler.model.fields import MergeKey, Says, Shaped, Within
 from reconciler.model.quantity import Duration
-from reconciler.simulate.scenario.cluster import Beginning, Market
-from reconciler.simulate.scenario.edit import Edit
+from reconciler.simulate.scenario.cluster import InitialCluster, ScenarioMarket
+from reconciler.simulate.scenario.edit import ScenarioEdit
 from reconciler.simulate.scenario.expectation import Expectation
-from reconciler.simulate.scenario.fault import Fault
-from reconciler.simulate.scenario.revision import Revision
-from reconciler.simulate.scenario.workload import Workload
+from reconciler.simulate.scenario.fault import ScenarioFault
+from reconciler.simulate.scenario.revision import ScenarioRevision
+from reconciler.simulate.scenario.workload import ScenarioWorkload
 
 _TIME = Shaped(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$", 'a time such as "2026-11-16T08:00:00Z"')
 
@@ -33,14 +33,16 @@ class Scenario(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     environment: Annotated[
         str | None, Says("Environment of the policies: base, or the name of an overlay."), Within(1, 253)
     ] = None
-    policies: Annotated[list[Revision], Says("The policies, and what becomes of them."), Within(1, 100)]
-    cluster: Annotated[Beginning, Says("What there is at first.")] = Beginning()
-    market: Annotated[Market, Says("What Karpenter can buy, and how long that takes.")] = Market()
-    workloads: Annotated[list[Workload], Says("What runs."), Within(most=1_000), MergeKey(("name",))] = msgspec.field(
+    policies: Annotated[list[ScenarioRevision], Says("The policies, and what becomes of them."), Within(1, 100)]
+    cluster: Annotated[InitialCluster, Says("What there is at first.")] = InitialCluster()
+    market: Annotated[ScenarioMarket, Says("What Karpenter can buy, and how long that takes.")] = ScenarioMarket()
+    workloads: Annotated[list[ScenarioWorkload], Says("What runs."), Within(most=1_000), MergeKey(("name",))] = (
+        msgspec.field(default_factory=list)
+    )
+    faults: Annotated[list[ScenarioFault], Says("What goes wrong."), Within(most=1_000)] = msgspec.field(
         default_factory=list
     )
-    faults: Annotated[list[Fault], Says("What goes wrong."), Within(most=1_000)] = msgspec.field(default_factory=list)
-    edits: Annotated[list[Edit], Says("What people and other tools do to objects."), Within(most=1_000)] = (
+    edits: Annotated[list[ScenarioEdit], Says("What people and other tools do to objects."), Within(most=1_000)] = (
         msgspec.field(default_factory=list)
     )
     expect: Annotated[

@@ -17,7 +17,7 @@ JOBS = frozenset({"steady", "diurnal", "bursts", "gangs"})  # that don't say by 
 _Rate = Annotated[int, Within(1, 1_000_000), Unit("per hour")]
 
 
-class Toleration(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class WorkloadToleration(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """A taint that the pods put up with."""
 
     key: Annotated[str, Says("Key of the taint; absent, any."), Shaped(LABEL_KEY.pattern, LABEL_KEY.words)] = ""
@@ -61,7 +61,7 @@ class Bursts(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     every: Annotated[Duration, Says("How often; the first comes at once.")]
 
 
-class Gangs(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class GangWorkload(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """Training jobs of several pods, of which none is of use without the others."""
 
     pods: Annotated[int, Says("Pods of one gang."), Within(2, 10_000), Unit("pods")]
@@ -77,7 +77,7 @@ class Trace(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     from_: Annotated[Duration, Says("Where in the trace to begin.")] = msgspec.field(name="from", default=Duration(0))
 
 
-class Workload(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class ScenarioWorkload(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """Pods that are alike, and exactly one way in which they come."""
 
     name: Annotated[str, Says("What it is called."), Within(1, 40), NAME]
@@ -85,7 +85,7 @@ class Workload(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     gpus: Annotated[int, Says("GPUs of one pod."), Within(0, 16), Unit("GPUs")] = 0
     resources: Annotated[Resources, Says("What else one pod asks for.")] = msgspec.field(default_factory=dict)
     priority: Annotated[int, Says("Who goes first."), Within(-1_000_000_000, 1_000_000_000)] = 0
-    tolerations: Annotated[list[Toleration], Says("Taints that its pods put up with."), Within(most=50)] = (
+    tolerations: Annotated[list[WorkloadToleration], Says("Taints that its pods put up with."), Within(most=50)] = (
         msgspec.field(default_factory=list)
     )
     node_selector: Annotated[Labels, Says("Labels of the nodes it can run on.")] = msgspec.field(default_factory=dict)
@@ -120,6 +120,6 @@ class Workload(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     steady: Annotated[Steady | None, Says("Jobs, one by one.")] = None
     diurnal: Annotated[Diurnal | None, Says("Jobs, one by one, more by day.")] = None
     bursts: Annotated[Bursts | None, Says("Many jobs at once.")] = None
-    gangs: Annotated[Gangs | None, Says("Training jobs of several pods.")] = None
+    gangs: Annotated[GangWorkload | None, Says("Training jobs of several pods.")] = None
     mix: Annotated[Mix | None, Says("Jobs of all sizes, as in production.")] = None
     trace: Annotated[Trace | None, Says("What a cluster really did.")] = None

@@ -9,14 +9,14 @@ from random import Random
 from reconciler.model.instant import Instant
 from reconciler.model.plan.action import Ref
 from reconciler.simulate.scenario.mix import Mix
-from reconciler.simulate.scenario.workload import Bursts, Constant, Gangs, Inference, Workload
+from reconciler.simulate.scenario.workload import Bursts, Constant, GangWorkload, Inference, ScenarioWorkload
 from reconciler.simulate.stage import Stage
 from reconciler.simulate.workloads.mix import comes_in_mix, draw, mix_gap_ms
 from reconciler.simulate.workloads.pods import Job, budget_of, job_of, replicas_of
 from reconciler.simulate.workloads.rates import comes_now, gap_ms, run_seconds, share
 
 
-def always_runs(workload: Workload) -> bool:
+def always_runs(workload: ScenarioWorkload) -> bool:
     """Whether it is there from the beginning to stay, as far as it is known then."""
     return bool(workload.constant or workload.inference) and not workload.begins.milliseconds
 
@@ -24,7 +24,9 @@ def always_runs(workload: Workload) -> bool:
 class Arrivals:
     """An Actor: owner of how many jobs of one workload have come. `traced` are those of its trace, by their time."""
 
-    def __init__(self, workload: Workload, traced: tuple[tuple[int, Job], ...] = (), warm_up_ms: int = 0) -> None:
+    def __init__(
+        self, workload: ScenarioWorkload, traced: tuple[tuple[int, Job], ...] = (), warm_up_ms: int = 0
+    ) -> None:
         self._workload = workload
         self._traced = traced
         self._warm_up_ms = warm_up_ms  # how long the story is still to begin when it starts
@@ -100,11 +102,11 @@ class Arrivals:
 
     def _per_day(self) -> float:
         match self._workload:
-            case Workload(steady=steady) if steady:
+            case ScenarioWorkload(steady=steady) if steady:
                 return 24 * steady.per_hour
-            case Workload(diurnal=diurnal) if diurnal:
+            case ScenarioWorkload(diurnal=diurnal) if diurnal:
                 return 24 * diurnal.per_hour
-            case Workload(gangs=Gangs(per_day=per_day)):
+            case ScenarioWorkload(gangs=GangWorkload(per_day=per_day)):
                 return per_day
         raise ValueError(f"workload {self._workload.name} says no way in which it comes")
 

@@ -8,7 +8,7 @@ import msgspec
 from reconciler.model import names
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.marks import GPU_MILLI, RUN_SECONDS, SAVE_SECONDS, WORKLOAD
-from reconciler.simulate.scenario.workload import Toleration, Workload
+from reconciler.simulate.scenario.workload import ScenarioWorkload, WorkloadToleration
 
 _KEPT_SECONDS = 60  # a job that is done
 _WHOLE_GPU_MILLI = 1_000
@@ -27,7 +27,7 @@ class Job(msgspec.Struct, frozen=True):
     priority: int | None = None
 
 
-def job_of(workload: Workload, job: Job) -> Object:
+def job_of(workload: ScenarioWorkload, job: Job) -> Object:
     """A batch/v1 Job; its pods run at once."""
     spec: Object = {
         "parallelism": job.pods,
@@ -38,7 +38,7 @@ def job_of(workload: Workload, job: Job) -> Object:
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": _metadata(workload, job.name), "spec": spec}
 
 
-def replicas_of(workload: Workload, replicas: int) -> Object:
+def replicas_of(workload: ScenarioWorkload, replicas: int) -> Object:
     """An apps/v1 ReplicaSet."""
     selector = {"matchLabels": {WORKLOAD: workload.name}}
     template = _template(workload, Job(workload.name, 0))
@@ -46,18 +46,18 @@ def replicas_of(workload: Workload, replicas: int) -> Object:
     return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": _metadata(workload, workload.name), "spec": spec}
 
 
-def budget_of(workload: Workload) -> Object:
+def budget_of(workload: ScenarioWorkload) -> Object:
     """A PodDisruptionBudget of all its pods."""
     spec = {"maxUnavailable": workload.max_unavailable, "selector": {"matchLabels": {WORKLOAD: workload.name}}}
     metadata = _metadata(workload, workload.name)
     return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata, "spec": spec}
 
 
-def _metadata(workload: Workload, name: str) -> Object:
+def _metadata(workload: ScenarioWorkload, name: str) -> Object:
     return {"name": name, "namespace": workload.namespace, "labels": {WORKLOAD: workload.name}}
 
 
-def _template(workload: Workload, job: Job) -> Object:
+def _template(workload: ScenarioWorkload, job: Job) -> Object:
     annotations = {RUN_SECONDS: str(job.seconds)} if job.seconds else {}
     if job.gpu_milli < _WHOLE_GPU_MILLI:
         annotations[GPU_MILLI] = str(job.gpu_milli)
@@ -89,15 +89,15 @@ def _template(workload: Workload, job: Job) -> Object:
     return {"metadata": {"labels": {WORKLOAD: workload.name}, "annotations": annotations}, "spec": spec}
 
 
-def _toleration(toleration: Toleration) -> dict[str, str]:
-    found = {"operator": "Exists" if toleration.value is None else "Equal"}
+def _toleration(toleration: WorkloadToleration) -> dict[str, str]:
+    result = {"operator": "Exists" if toleration.value is None else "Equal"}
     if toleration.key:
-        found["key"] = toleration.key
+        result["key"] = toleration.key
     if toleration.value is not None:
-        found["value"] = toleration.value
+        result["value"] = toleration.value
     if toleration.effect is not None:
-        found["effect"] = toleration.effect
-    return found
+        result["effect"] = toleration.effect
+    return result
 
 
 def _one_of(models: tuple[str, ...]) -> dict[str, Any]:

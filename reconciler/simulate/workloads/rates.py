@@ -8,7 +8,7 @@ import math
 from random import Random
 
 from reconciler.model.instant import Instant
-from reconciler.simulate.scenario.workload import Diurnal, Workload
+from reconciler.simulate.scenario.workload import Diurnal, ScenarioWorkload
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -32,7 +32,7 @@ def comes_now(chance: Random, diurnal: Diurnal, now: Instant) -> bool:
     return chance.random() < share(now, diurnal.busiest_hour, diurnal.quietest_percent.basis_points / 10_000)
 
 
-def run_seconds(chance: Random, workload: Workload) -> int:
+def run_seconds(chance: Random, workload: ScenarioWorkload) -> int:
     """How long the next job runs."""
     average = (workload.runs_for.milliseconds if workload.runs_for else 0) / 1_000
     match workload.varies:

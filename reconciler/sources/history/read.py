@@ -11,12 +11,12 @@ from reconciler.model.instant import Instant, timestamp
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.inputs_delta import Succession
 from reconciler.plan.files.valid_names import why_invalid
-from reconciler.sources.history.records import Record, began_at, files, records
+from reconciler.sources.history.records import HistoryRecord, began_at, files, records
 
 _BEGINNING = Instant(0)
 
 
-class Kept(msgspec.Struct, frozen=True):
+class RecordedInputs(msgspec.Struct, frozen=True):
     """The inputs of a plan, its digest, and the version of reconciler that made it."""
 
     inputs: Inputs
@@ -28,7 +28,7 @@ class NotKept(ValueError):
     """There is nothing to answer from; the sentence says what there is."""
 
 
-def kept(folder: Path, since: Instant = _BEGINNING, until: Instant | None = None) -> Iterator[Kept]:
+def kept(folder: Path, since: Instant = _BEGINNING, until: Instant | None = None) -> Iterator[RecordedInputs]:
     """All of a time, the oldest first. Raises NotKept."""
     found = files(folder)
     if not found:
@@ -42,10 +42,10 @@ def kept(folder: Path, since: Instant = _BEGINNING, until: Instant | None = None
                 raise NotKept(f"{file.name} is no history that reconciler writes: {why}")
             inputs = succession.take(record.told)
             if inputs.now >= since and (until is None or inputs.now <= until):
-                yield Kept(inputs, record.digest, record.version)
+                yield RecordedInputs(inputs, record.digest, record.version)
 
 
-def kept_at(folder: Path, at: Instant) -> Kept:
+def kept_at(folder: Path, at: Instant) -> RecordedInputs:
     """Of the last plan that acted by then. Raises NotKept."""
     found = files(folder)
     before = [file for file in found if began_at(file) <= at]
@@ -58,7 +58,7 @@ def kept_at(folder: Path, at: Instant) -> Kept:
     return found_last[0]
 
 
-def _records(file: Path) -> Iterator[Record]:
+def _records(file: Path) -> Iterator[HistoryRecord]:
     try:
         yield from records(file)
     except msgspec.MsgspecError as fault:

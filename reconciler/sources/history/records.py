@@ -27,7 +27,7 @@ _MOST_BYTES = 8 << 30  # of the same as JSON
 FORMAT = 2
 
 
-class Record(msgspec.Struct, frozen=True):
+class HistoryRecord(msgspec.Struct, frozen=True):
     """The inputs of one plan, and what came of them."""
 
     digest: str  # of the plan
@@ -40,7 +40,7 @@ class Record(msgspec.Struct, frozen=True):
         return self.told.inputs.now
 
 
-class _Written(msgspec.Struct, frozen=True):
+class _RecordFormat(msgspec.Struct, frozen=True):
     format: int = 1
 
 
@@ -52,13 +52,13 @@ class _Record1(msgspec.Struct, frozen=True):
     told: _Told1
 
 
-def framed(record: Record) -> bytes:
+def framed(record: HistoryRecord) -> bytes:
     """As it is written."""
     content = zlib.compress(msgspec.json.encode(record))
     return len(content).to_bytes(4, "big") + zlib.crc32(content).to_bytes(4, "big") + content
 
 
-def records(file: Path) -> Iterator[Record]:
+def records(file: Path) -> Iterator[HistoryRecord]:
     """All that are whole. Raises msgspec.MsgspecError where another version wrote what this one can't read."""
     with open(file, "rb", opener=_regular) as content:
         while len(head := content.read(_HEAD_BYTES)) == _HEAD_BYTES:
@@ -69,14 +69,14 @@ def records(file: Path) -> Iterator[Record]:
             yield _record(_decompressed(text))
 
 
-def _record(text: bytes) -> Record:
+def _record(text: bytes) -> HistoryRecord:
     """Raises msgspec.MsgspecError."""
-    written = msgspec.json.decode(text, type=_Written).format
+    written = msgspec.json.decode(text, type=_RecordFormat).format
     if written > FORMAT:
         raise msgspec.ValidationError(f"a record has format {written}, and this version reads up to {FORMAT}")
     if written == FORMAT:
-        return decoded(text, Record)
-    record, before = decoded_1(text, Record), skimmed(text, _Record1)
+        return decoded(text, HistoryRecord)
+    record, before = decoded_1(text, HistoryRecord), skimmed(text, _Record1)
     inputs = with_typed_hints(record.told.inputs, before.told.inputs if before is not None else None)
     return msgspec.structs.replace(record, told=msgspec.structs.replace(record.told, inputs=inputs))
 
@@ -94,12 +94,12 @@ def _decompressed(text: bytes) -> bytes:
     """Raises msgspec.DecodeError where it is no compressed text, or would fill the memory."""
     unpacking = zlib.decompressobj()
     try:
-        found = unpacking.decompress(text, _MOST_BYTES)
+        result = unpacking.decompress(text, _MOST_BYTES)
     except zlib.error as fault:
         raise msgspec.DecodeError(f"it is not compressed as it was written: {fault}") from fault
     if not unpacking.eof:
         raise msgspec.DecodeError(f"it is larger than {_MOST_BYTES >> 30} GiB, or cut off")
-    return found
+    return result
 
 
 def began_at(file: Path) -> Instant:

@@ -11,12 +11,12 @@ from reconciler.model.instant import Instant
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.inputs_delta import successor
 from reconciler.plan.files.dump import canonical
-from reconciler.sources.history.records import FORMAT, SUFFIX, Record, began_at, files, framed
+from reconciler.sources.history.records import FORMAT, SUFFIX, HistoryRecord, began_at, files, framed
 
 _DAY_MS = 24 * 3600 * 1000
 
 
-class Bounds(msgspec.Struct, frozen=True):
+class HistoryRetention(msgspec.Struct, frozen=True):
     """How much is kept: the oldest files go first."""
 
     total_bytes: int = 1 << 30
@@ -28,9 +28,9 @@ class Bounds(msgspec.Struct, frozen=True):
 class History:
     """One process writes here at a time; files of those before it stay until they are too old."""
 
-    def __init__(self, folder: Path, bounds: Bounds | None = None) -> None:
+    def __init__(self, folder: Path, bounds: HistoryRetention | None = None) -> None:
         self._folder = folder
-        self._bounds = bounds or Bounds()
+        self._bounds = bounds or HistoryRetention()
         self._file: Path | None = None
         self._before: Inputs | None = None  # what the last record of the file was of
         self._written = 0  # records in it
@@ -41,9 +41,9 @@ class History:
         if file is None or before is None or self._is_full(file, inputs.now):
             file, before, self._written = self._folder / f"{inputs.now}-{os.getpid()}{SUFFIX}", None, 0
         self._file = self._before = None  # what fails here may have left half a record: the next begins a file
-        told = successor(before, inputs)
-        safe = canonical(told.inputs)  # nothing that may be secret goes onto a volume
-        content = framed(Record(digest, __version__, msgspec.structs.replace(told, inputs=safe), FORMAT))
+        delta = successor(before, inputs)
+        safe = canonical(delta.inputs)  # nothing that may be secret goes onto a volume
+        content = framed(HistoryRecord(digest, __version__, msgspec.structs.replace(delta, inputs=safe), FORMAT))
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._sweep(file, inputs.now, len(content))
         with open(file, "ab", opener=_for_its_owner) as records:

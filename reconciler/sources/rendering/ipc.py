@@ -50,8 +50,8 @@ def converse(exchange: Exchange, take: Callable[[bytes], None]) -> Ending:
             cwd="/",
             start_new_session=True,  # Ctrl-C in a terminal is for us, and we end it
         )
-    except OSError as wrong:
-        return Ending("not started", detail=str(wrong))
+    except OSError as error:
+        return Ending("not started", detail=str(error))
     with process:
         try:
             why: Literal["ended", "overdue", "flooded"] = "ended" if _exchange(process, exchange, take) else "overdue"

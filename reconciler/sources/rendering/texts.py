@@ -37,19 +37,19 @@ class TemplateTexts:
                 continue
             try:
                 self.texts[template.path] = template.content.decode("utf-8-sig")
-            except UnicodeDecodeError as wrong:
-                line = template.content[: wrong.start].count(b"\n") + 1
-                self.broken[template.path] = line, f"byte {wrong.start + 1} of the file is not UTF-8"
+            except UnicodeDecodeError as error:
+                line = template.content[: error.start].count(b"\n") + 1
+                self.broken[template.path] = line, f"byte {error.start + 1} of the file is not UTF-8"
 
     def lacks(self, name: str) -> Problem | None:
         """What to say where a template is asked for that is not there."""
         if name in self.texts or name in self.broken:
             return None
         if name.startswith("/") or ".." in name.split("/"):
-            told = f'"{name}" leads out of the folder of templates'
-            return self.problem(Fault("RC403", name, told, remedy="name a template of the bundle"))
-        told = f'there is no template "{name}"{did_you_mean(name, [*self.texts, *self.broken])}'
-        return self.problem(Fault("RC405", name, told, remedy=f"add {FOLDER}{name}, or name one that is there"))
+            text = f'"{name}" leads out of the folder of templates'
+            return self.problem(Fault("RC403", name, text, remedy="name a template of the bundle"))
+        text = f'there is no template "{name}"{did_you_mean(name, [*self.texts, *self.broken])}'
+        return self.problem(Fault("RC405", name, text, remedy=f"add {FOLDER}{name}, or name one that is there"))
 
     def problem(self, fault: Fault) -> Problem:
         """The fault with its source line, and with a column where its word stands there."""

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from reconciler.sources.fault import Fault, Refused
+from reconciler.sources.fault import Refused, SourceFault
 from reconciler.sources.file_names import shown
 
 Transport = Literal["path", "https", "ssh"]
@@ -39,7 +39,7 @@ REVISION_REMEDY = "name one branch, tag or full commit id"
 STEPS = re.compile(r"[~^]")
 
 
-class Address(msgspec.Struct, frozen=True):
+class RepositoryAddress(msgspec.Struct, frozen=True):
     """A repository as git is told of it, without credentials; `shown` is what messages may say."""
 
     transport: Transport
@@ -52,7 +52,7 @@ class Address(msgspec.Struct, frozen=True):
         return f"Address({self.shown})"
 
 
-def parse_address(text: str) -> Address:
+def parse_address(text: str) -> RepositoryAddress:
     """The repository that the text names; raises Refused for what might make git run or send something else."""
     # As one word: a password may hold spaces.
     display = shown(_without_credentials(text))[:LONGEST]
@@ -63,13 +63,13 @@ def parse_address(text: str) -> Address:
         transport: Transport = "ssh" if ":" in text.partition("/")[0] else "path"
         if transport == "ssh" and not SCP.fullmatch(text):
             _refuse(display)
-        return Address(transport, text, display)
+        return RepositoryAddress(transport, text, display)
     if text.startswith("ssh://") and SSH.fullmatch(text):
-        return Address("ssh", text, display)
+        return RepositoryAddress("ssh", text, display)
     return _https(text, display)
 
 
-def _https(text: str, display: str) -> Address:
+def _https(text: str, display: str) -> RepositoryAddress:
     """Credentials are taken out of the URL: git's arguments are there for all to read."""
     head, _, rest = text.partition("://")
     authority, slash, path = rest.partition("/")
@@ -78,24 +78,24 @@ def _https(text: str, display: str) -> Address:
     if not HTTPS.fullmatch(location):
         _refuse(display)
     user, _, password = credentials.partition(":")
-    return Address("https", location, display, unquote(user), unquote(password))
+    return RepositoryAddress("https", location, display, unquote(user), unquote(password))
 
 
 def _refuse(display: str) -> NoReturn:
     sentence = "is no address of a repository that is read from"
-    raise Refused(Fault.BAD_ADDRESS.problem(display or "''", sentence, ADDRESS_REMEDY))
+    raise Refused(SourceFault.BAD_ADDRESS.problem(display or "''", sentence, ADDRESS_REMEDY))
 
 
-def check_revision(revision: str, address: Address) -> None:
+def check_revision(revision: str, address: RepositoryAddress) -> None:
     """Raises Refused for what git could take for an option, a range, a search or a file."""
-    because = next((words for pattern, words in REFUSED_IN_REVISIONS if pattern.search(revision)), "")
+    reason = next((words for pattern, words in REFUSED_IN_REVISIONS if pattern.search(revision)), "")
     if not revision or len(revision) > LONGEST_REVISION or shown(revision) != revision:
-        because = "is empty, too long or cannot be shown"
-    elif address.transport != "path" and not because and STEPS.search(revision):
-        because = "counts back from another, which a fetch of one revision cannot"
-    if because:
-        sentence = f"the revision '{shown(revision)[:LONGEST_REVISION]}' {because}"
-        raise Refused(Fault.BAD_REVISION.problem(address.shown, sentence, REVISION_REMEDY))
+        reason = "is empty, too long or cannot be shown"
+    elif address.transport != "path" and not reason and STEPS.search(revision):
+        reason = "counts back from another, which a fetch of one revision cannot"
+    if reason:
+        sentence = f"the revision '{shown(revision)[:LONGEST_REVISION]}' {reason}"
+        raise Refused(SourceFault.BAD_REVISION.problem(address.shown, sentence, REVISION_REMEDY))
 
 
 def redacted(text: str, secrets: tuple[str, ...] = ()) -> str:

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import msgspec
 
-from reconciler.sources.fault import Fault
-from reconciler.sources.repository.address import COMMIT, Address
+from reconciler.sources.fault import SourceFault
+from reconciler.sources.repository.address import COMMIT, RepositoryAddress
 from reconciler.sources.repository.environment import Credentials, fetching, reading
 from reconciler.sources.repository.process import LOOK_SECONDS, GitFailed, Run, Session, run
 
@@ -32,7 +32,7 @@ REMEDY = "see that the address is right, that the credentials open it, and that 
 class Fetch(msgspec.Struct, frozen=True):
     """What is wanted of which remote."""
 
-    address: Address
+    address: RepositoryAddress
     revision: str
     credentials: Credentials
 
@@ -54,10 +54,10 @@ class GitCache:
             owner = remote.stat().st_uid
         except OSError as error:
             sentence = f"the cache folder {self._folder} cannot be used: {error.strerror}"
-            raise session.refuse(Fault.GIT_FAILED, sentence, "name a folder that can be written to") from error
+            raise session.refuse(SourceFault.GIT_FAILED, sentence, "name a folder that can be written to") from error
         if owner != os.geteuid():
             sentence = f"the cache folder {remote} belongs to another user"
-            raise session.refuse(Fault.GIT_FAILED, sentence, "name a folder of your own")
+            raise session.refuse(SourceFault.GIT_FAILED, sentence, "name a folder of your own")
         with _locked(remote, session):
             commit = _stored(remote, fetch, session)
             os.utime(remote / commit)
@@ -102,7 +102,7 @@ def _fill(new: Path, remote: Path, fetch: Fetch, session: Session) -> str:
     run(Run(("init", "--quiet", "--bare", "--template="), environment), session)
     wanted = commit = fetch.revision
     if not COMMIT.fullmatch(wanted):
-        wanted, commit = _asked(environment, fetch, session)
+        wanted, commit = _resolve_remote(environment, fetch, session)
         if (remote / commit).is_dir():
             return commit
     settings = SETTINGS[len(commit)]
@@ -118,7 +118,7 @@ def _fill(new: Path, remote: Path, fetch: Fetch, session: Session) -> str:
     return commit_of(reading(str(new)), FETCHED, session)
 
 
-def _asked(environment: dict[str, str], fetch: Fetch, session: Session) -> tuple[str, str]:
+def _resolve_remote(environment: dict[str, str], fetch: Fetch, session: Session) -> tuple[str, str]:
     """The full name that the remote has for the revision, in git's own order, and the commit there."""
     revision = fetch.revision
     names = [revision] if revision == "HEAD" or revision.startswith("refs/") else []
@@ -134,7 +134,7 @@ def _asked(environment: dict[str, str], fetch: Fetch, session: Session) -> tuple
         if full_name in there:
             return full_name, there.get(f"{full_name}^{{}}", there[full_name])
     sentence = f"has no branch or tag {revision}"
-    raise session.refuse(Fault.BAD_REVISION, sentence, "name a branch, a tag, or a commit by its full id")
+    raise session.refuse(SourceFault.BAD_REVISION, sentence, "name a branch, a tag, or a commit by its full id")
 
 
 def commit_of(environment: dict[str, str], revision: str, session: Session) -> str:
@@ -146,9 +146,11 @@ def commit_of(environment: dict[str, str], revision: str, session: Session) -> s
         if "Needed a single revision" not in str(error):
             raise
         sentence = f"has no commit {revision}"
-        raise session.refuse(Fault.BAD_REVISION, sentence, "name a branch, tag or commit that is there") from error
+        raise session.refuse(
+            SourceFault.BAD_REVISION, sentence, "name a branch, tag or commit that is there"
+        ) from error
     if not COMMIT.fullmatch(said):
-        raise session.refuse(Fault.BAD_REVISION, f"{revision} is not one commit", "name a branch, tag or commit")
+        raise session.refuse(SourceFault.BAD_REVISION, f"{revision} is not one commit", "name a branch, tag or commit")
     return said
 
 

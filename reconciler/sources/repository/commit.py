@@ -3,11 +3,11 @@
 from reconciler.model.bundle import Bundle
 from reconciler.model.problem import Problem
 from reconciler.sources.bundle_builder import Read, bundled
-from reconciler.sources.fault import Fault
+from reconciler.sources.fault import SourceFault
 from reconciler.sources.file_names import TEMPLATES_FOLDER
-from reconciler.sources.repository.objects import Objects
+from reconciler.sources.repository.objects import RepositoryObjects
 from reconciler.sources.repository.process import Session
-from reconciler.sources.repository.tree import Entry, GitTree
+from reconciler.sources.repository.tree import GitTree, TreeEntry
 from reconciler.sources.walk import LINK_REMEDY, Listing, Root, TreeWalk, joined, obstacle
 
 LONGEST_LINK_BYTES = 1_024
@@ -19,7 +19,7 @@ NOWHERE = "\0"  # no tree has such a name
 class Commit:
     """What one commit holds."""
 
-    def __init__(self, objects: Objects, identity: str, session: Session) -> None:
+    def __init__(self, objects: RepositoryObjects, identity: str, session: Session) -> None:
         self._objects = objects
         self._identity = identity
         self._session = session
@@ -28,17 +28,17 @@ class Commit:
     def bundle(self, path: str) -> Bundle:
         """The policies below the path, which may be empty, and the templates in and beside it."""
         listing = self._listing(path)
-        contents = self._contents({str(found.node.stamp[0]) for found in listing.found})
+        contents = self._contents({str(bundle_file.node.stamp[0]) for bundle_file in listing.files})
         read: list[Read] = []
         problems: list[Problem] = []
-        for found in listing.found:
-            content = contents[str(found.node.stamp[0])]
+        for file in listing.files:
+            content = contents[str(file.node.stamp[0])]
             if content.startswith(LFS):
                 sentence = "is kept in Git LFS, and the repository holds only a pointer to it"
                 remedy = "commit the file itself: git lfs untrack, then add it again"
-                problems.append(Fault.KEPT_ELSEWHERE.problem(found.file, sentence, remedy))
+                problems.append(SourceFault.KEPT_ELSEWHERE.problem(file.file, sentence, remedy))
             else:
-                read.append((found, content))
+                read.append((file, content))
         return bundled(self._identity, read, [*listing.problems, *problems])
 
     def _listing(self, path: str) -> Listing:
@@ -54,7 +54,7 @@ class Commit:
         itself = tree.entry(path)
         if itself and itself.is_link:
             sentence = f"is a link in {self._identity[:12]} of {self._session.shown}"
-            walk.add(Fault.LINK_LEAVES.problem(path, sentence, LINK_REMEDY))
+            walk.add(SourceFault.LINK_LEAVES.problem(path, sentence, LINK_REMEDY))
         elif node.kind == "file":
             walk.single(path, node)
         elif node.kind == "folder":
@@ -65,12 +65,12 @@ class Commit:
             walk.add(obstacle(path, node))
         return walk.listing()
 
-    def _targets(self, entries: list[Entry]) -> dict[str, str]:
+    def _targets(self, entries: list[TreeEntry]) -> dict[str, str]:
         """Where each link points, by its id; of one that says nothing, or too much, that it leads nowhere."""
         sizes = {entry.id: entry.size_bytes or 0 for entry in entries if entry.is_link}
         if len(sizes) > self._bounds.files:
             sentence = f"holds {len(sizes):,} links, and a bundle may have {self._bounds.files:,}"
-            raise self._session.refuse(Fault.TOO_MUCH, sentence, "name a folder that holds only policies")
+            raise self._session.refuse(SourceFault.TOO_MUCH, sentence, "name a folder that holds only policies")
         contents = self._contents({identity for identity, size in sizes.items() if 0 < size <= LONGEST_LINK_BYTES})
         targets = {identity: contents.get(identity, b"") for identity in sizes}
         return {one: target.decode("utf-8", "surrogateescape") or NOWHERE for one, target in targets.items()}

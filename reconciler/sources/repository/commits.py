@@ -19,7 +19,7 @@ LISTED_BYTES = 512  # of a commit and its parents, and of an object that is aske
 _AUTHOR = re.compile(rb"author ([^\n<]{0,500})<([^\n>]{0,500})> (-?[0-9]{1,12}) ")
 
 
-class Written(msgspec.Struct, frozen=True):
+class CommitHeader(msgspec.Struct, frozen=True):
     """What a commit says of itself."""
 
     author: str
@@ -38,7 +38,7 @@ class Commits(Protocol):
         """The id of the file that a commit has at a path, or nothing."""
         ...
 
-    def written(self, identity: str) -> Written:
+    def written(self, identity: str) -> CommitHeader:
         """Who wrote a commit, when, and its first line."""
         ...
 
@@ -70,33 +70,33 @@ class GitCommits:
             self._files[path] = self._files_at(path)
         return self._files[path].get(identity, "")
 
-    def written(self, identity: str) -> Written:
+    def written(self, identity: str) -> CommitHeader:
         head, _, message = self._head(identity).partition(b"\n\n")
         author = _AUTHOR.search(head)
         if author is None:
-            return Written("", 1 << 62, "")
+            return CommitHeader("", 1 << 62, "")
         name = (author[1].strip() or author[2]).decode("utf-8", "replace")
-        return Written(name, int(author[3]), message.strip().partition(b"\n")[0].decode("utf-8", "replace"))
+        return CommitHeader(name, int(author[3]), message.strip().partition(b"\n")[0].decode("utf-8", "replace"))
 
     def contents(self, identities: list[str], most_bytes: int) -> dict[str, bytes]:
         return self._objects.contents(identities, most_bytes)
 
     def _head(self, identity: str) -> bytes:
-        return self._told(("cat-file", "commit", identity))
+        return self._read(("cat-file", "commit", identity))
 
     def _listed(self, newest: str) -> dict[str, tuple[str, ...]]:
         arguments = ("rev-list", "--parents", f"--max-count={MOST_COMMITS}", "--end-of-options", newest)
-        lines = self._told(arguments).decode("ascii", "replace").splitlines()
+        lines = self._read(arguments).decode("ascii", "replace").splitlines()
         return {commit: tuple(parents) for commit, *parents in (line.split() for line in lines)}
 
     def _files_at(self, path: str) -> dict[str, str]:
         stdin = "".join(f"{commit}:{path}\n" for commit in self._parents).encode("utf-8", "surrogateescape")
-        said = self._told(("cat-file", "--batch-check=%(objectname) %(objecttype)"), stdin).splitlines()
-        told = (line.decode("ascii", "replace").split(" ") for line in said)
-        pairs = zip(self._parents, told, strict=True)
+        said = self._read(("cat-file", "--batch-check=%(objectname) %(objecttype)"), stdin).splitlines()
+        replies = (line.decode("ascii", "replace").split(" ") for line in said)
+        pairs = zip(self._parents, replies, strict=True)
         return {commit: words[0] for commit, words in pairs if words[1:] == ["blob"]}
 
-    def _told(self, arguments: tuple[str, ...], stdin: bytes = b"") -> bytes:
+    def _read(self, arguments: tuple[str, ...], stdin: bytes = b"") -> bytes:
         try:
             most_bytes = MOST_COMMITS * LISTED_BYTES
             return run(Run(arguments, self._environment, stdin, most_bytes), self._session)

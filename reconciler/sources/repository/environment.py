@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
-from reconciler.sources.repository.address import Address
+from reconciler.sources.repository.address import RepositoryAddress
 
 # Where programs, proxies and certificate authorities are found; none of these is for git to run.
 INHERITED = (
@@ -90,7 +90,7 @@ class Credentials(msgspec.Struct, frozen=True):
         return (self.token, quote(self.token, safe=""), self.basic) if self.token else ()
 
 
-def credentials_for(address: Address, given: Credentials) -> Credentials:
+def credentials_for(address: RepositoryAddress, given: Credentials) -> Credentials:
     """Those in the address, if it has any, else those that were given."""
     if address.password:
         return Credentials(address.password, address.user)
@@ -106,7 +106,7 @@ def reading(git_dir: str) -> dict[str, str]:
     return _environment(git_dir, "none", SETTINGS)
 
 
-def fetching(git_dir: str, address: Address, credentials: Credentials) -> dict[str, str]:
+def fetching(git_dir: str, address: RepositoryAddress, credentials: Credentials) -> dict[str, str]:
     """For a process that fills a repository from a remote, which it knows as origin."""
     settings = [*SETTINGS, (f"protocol.{address.transport}.allow", "always"), ("remote.origin.url", address.location)]
     if address.transport == "https" and credentials.token:

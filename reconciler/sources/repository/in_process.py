@@ -18,11 +18,11 @@ import msgspec
 
 from reconciler.sources.fault import Refused
 from reconciler.sources.repository import gitpython
-from reconciler.sources.repository.commits import Written
+from reconciler.sources.repository.commits import CommitHeader
 from reconciler.sources.repository.layout import LARGEST_REF_BYTES, Unfit, check_below, check_layout
 from reconciler.sources.repository.objects import Repository, lost_node
 from reconciler.sources.repository.process import Session
-from reconciler.sources.repository.tree import Entry
+from reconciler.sources.repository.tree import TreeEntry
 from reconciler.sources.walk import joined
 
 SHARE = 4  # of the time that a reading has: the rest is for the process, should it be needed
@@ -140,21 +140,21 @@ class GitPythonObjects:
 
     def file_at(self, identity: str, path: str) -> str:
         """The id of the file that a commit has at a path, or nothing."""
-        found = self.at(identity, path)
-        return found.id if found and found.kind == _BLOB else ""
+        leaf = self.at(identity, path)
+        return leaf.id if leaf and leaf.kind == _BLOB else ""
 
-    def written(self, identity: str) -> Written:
+    def written(self, identity: str) -> CommitHeader:
         """Who wrote a commit, when, and its first line."""
         commit = self.commit(identity)
         name = commit.author.name or commit.author.email or ""
         subject = commit.summary if isinstance(commit.summary, str) else ""
-        return Written(str(name), int(commit.authored_date), subject)
+        return CommitHeader(str(name), int(commit.authored_date), subject)
 
     def has(self, identity: str) -> bool:
         return bool(self._repo.odb.has_object(bytes.fromhex(identity)))
 
-    def entries(self, identity: str, areas: tuple[str, ...]) -> dict[str, Entry]:
-        found: dict[str, Entry] = {}
+    def entries(self, identity: str, areas: tuple[str, ...]) -> dict[str, TreeEntry]:
+        tree_entries: dict[str, TreeEntry] = {}
         left_bytes = self._session.bounds.listing_bytes
         pending = [(area, node) for area in areas if (node := self.at(identity, area))]
         looked_at = 0
@@ -168,8 +168,8 @@ class GitPythonObjects:
                 pending += [(joined(path, name), inner) for name, inner in self._tree(node.id).items()]
             else:
                 left_bytes -= len(path) + LISTED_BYTES
-                found[path] = self._entry(node)
-        return found
+                tree_entries[path] = self._entry(node)
+        return tree_entries
 
     def contents(self, identities: list[str], most_bytes: int) -> dict[str, bytes]:
         """Blobs by id, together no more than so many bytes."""
@@ -216,9 +216,9 @@ class GitPythonObjects:
                 if (folder / name).exists():
                     raise Unfit("the revision has the name of a file")
                 continue
-            found = self._referenced(rule.format(name))
-            if found is not None:
-                return found
+            result = self._referenced(rule.format(name))
+            if result is not None:
+                return result
         raise Unfit("there is no such reference")
 
     def _referenced(self, path: str) -> Any:
@@ -246,19 +246,19 @@ class GitPythonObjects:
             found = found.object
         raise Unfit("a tag goes in circles")
 
-    def _entry(self, node: Leaf) -> Entry:
+    def _entry(self, node: Leaf) -> TreeEntry:
         mode = f"{node.mode:06o}"
         lost = lost_node(self._repository, self._session.bounds)
         if node.kind == _SUBMODULE:
-            return Entry(mode, node.id, None, lost)
+            return TreeEntry(mode, node.id, None, lost)
         if node.kind not in {_BLOB, _SYMLINK}:
             raise Unfit("an entry is of no known kind")
         self._look_at_the_clock()
         if not self.has(node.id):
             if not self._repository.is_ours:
                 raise Unfit("it lacks an object")
-            return Entry(mode, node.id, None, lost)
-        return Entry(mode, node.id, int(self._repo.odb.info(bytes.fromhex(node.id)).size), lost)
+            return TreeEntry(mode, node.id, None, lost)
+        return TreeEntry(mode, node.id, int(self._repo.odb.info(bytes.fromhex(node.id)).size), lost)
 
     def _look_at_the_clock(self) -> None:
         self._session.look_at_the_clock()

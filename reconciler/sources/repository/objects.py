@@ -7,11 +7,11 @@ from typing import Protocol
 
 import msgspec
 
-from reconciler.sources.bounds import Bounds
+from reconciler.sources.bounds import SourceBounds
 from reconciler.sources.repository.environment import reading
 from reconciler.sources.repository.process import GitFailed, Run, Session, run
-from reconciler.sources.repository.tree import Entry, entries_of
-from reconciler.sources.walk import Node
+from reconciler.sources.repository.tree import TreeEntry, entries_of
+from reconciler.sources.walk import ResolvedPath
 
 
 class Repository(msgspec.Struct, frozen=True):
@@ -21,10 +21,10 @@ class Repository(msgspec.Struct, frozen=True):
     is_ours: bool = False
 
 
-class Objects(Protocol):
+class RepositoryObjects(Protocol):
     """The objects of a repository."""
 
-    def entries(self, identity: str, areas: tuple[str, ...]) -> dict[str, Entry]:
+    def entries(self, identity: str, areas: tuple[str, ...]) -> dict[str, TreeEntry]:
         """All files, links and submodules in some areas of a commit, by path; an empty area is the whole commit."""
         ...
 
@@ -41,7 +41,7 @@ class GitObjects:
         self._lost = lost_node(repository, session.bounds)
         self._session = session
 
-    def entries(self, identity: str, areas: tuple[str, ...]) -> dict[str, Entry]:
+    def entries(self, identity: str, areas: tuple[str, ...]) -> dict[str, TreeEntry]:
         paths = [area for area in areas if area]
         arguments = ("ls-tree", "-r", "-l", "-z", "--full-tree", "--end-of-options", identity, *paths)
         listing = run(Run(arguments, self._environment, most_bytes=self._session.bounds.listing_bytes), self._session)
@@ -53,12 +53,12 @@ class GitObjects:
         return _blobs(said, identities)
 
 
-def lost_node(repository: Repository, bounds: Bounds) -> Node:
+def lost_node(repository: Repository, bounds: SourceBounds) -> ResolvedPath:
     """What stands for an object that is not there. A repository of ours lacks what was larger than a file may be; any
     other lacks only what is lost."""
     if repository.is_ours:
-        return Node("omitted", detail=f"more than the {bounds.file_bytes:,} bytes that a file may have")
-    return Node("broken", detail="the repository lacks it, being damaged or a partial clone")
+        return ResolvedPath("omitted", detail=f"more than the {bounds.file_bytes:,} bytes that a file may have")
+    return ResolvedPath("broken", detail="the repository lacks it, being damaged or a partial clone")
 
 
 def _blobs(said: bytes, wanted: list[str]) -> dict[str, bytes]:

@@ -19,8 +19,8 @@ from typing import IO
 
 import msgspec
 
-from reconciler.sources.bounds import Bounds
-from reconciler.sources.fault import Fault, Refused
+from reconciler.sources.bounds import SourceBounds
+from reconciler.sources.fault import Refused, SourceFault
 from reconciler.sources.repository.address import redacted
 
 LOOK_SECONDS = 0.05  # how often time, disk and the wish to stop are looked at
@@ -37,7 +37,7 @@ class Session(msgspec.Struct, frozen=True):
     """One reading of one repository: until when, within what, and who may call it off."""
 
     shown: str  # the repository, as problems call it
-    bounds: Bounds
+    bounds: SourceBounds
     until: float  # of the monotonic clock
     cancelled: Event
     secrets: tuple[str, ...] = ()
@@ -45,25 +45,25 @@ class Session(msgspec.Struct, frozen=True):
     def __repr__(self) -> str:
         return f"Session({self.shown})"
 
-    def refuse(self, fault: Fault, sentence: str, remedy: str) -> Refused:
+    def refuse(self, fault: SourceFault, sentence: str, remedy: str) -> Refused:
         return Refused(fault.problem(self.shown, redacted(sentence, self.secrets), redacted(remedy, self.secrets)))
 
     def absent(self, sentence: str, remedy: str) -> Refused:
         """The revision was read, and has no such path."""
-        problem = self.refuse(Fault.UNREADABLE, sentence, remedy).problem
+        problem = self.refuse(SourceFault.UNREADABLE, sentence, remedy).problem
         return Refused(msgspec.structs.replace(problem, is_absent=True))
 
     def look_at_the_clock(self) -> None:
         """Raises Refused when the time is over, or the reading is called off."""
         if self.cancelled.is_set():
-            raise self.refuse(Fault.TOO_LONG, "was called off while it was read", "read it again")
+            raise self.refuse(SourceFault.TOO_LONG, "was called off while it was read", "read it again")
         if time.monotonic() >= self.until:
             sentence = f"takes git more than {self.bounds.deadline_seconds:g} s to read"
             remedy = "try again; if the repository is large, keep the policies in one of their own"
-            raise self.refuse(Fault.TOO_LONG, sentence, remedy)
+            raise self.refuse(SourceFault.TOO_LONG, sentence, remedy)
 
     def failed(self, error: GitFailed, remedy: str) -> Refused:
-        return self.refuse(Fault.GIT_FAILED, f"git cannot read it: {error}", remedy)
+        return self.refuse(SourceFault.GIT_FAILED, f"git cannot read it: {error}", remedy)
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -84,7 +84,7 @@ def run(one: Run, session: Session) -> bytes:
     session.look_at_the_clock()
     git = shutil.which("git")
     if git is None:
-        raise session.refuse(Fault.GIT_FAILED, "there is no git on PATH", "install git 2.39 or newer")
+        raise session.refuse(SourceFault.GIT_FAILED, "there is no git on PATH", "install git 2.39 or newer")
     process = subprocess.Popen(
         [git, *one.arguments],
         env=one.environment,
@@ -132,7 +132,7 @@ def _converse(process: subprocess.Popen[bytes], one: Run, session: Session) -> t
                     getattr(process, key.data).close()
             if len(said["stdout"]) > one.most_bytes:
                 sentence = f"has git answer {one.arguments[0]} with more than {one.most_bytes:,} bytes"
-                raise session.refuse(Fault.TOO_MUCH, sentence, "name a folder that holds only policies")
+                raise session.refuse(SourceFault.TOO_MUCH, sentence, "name a folder that holds only policies")
     return bytes(said["stdout"]), bytes(said["stderr"])
 
 
@@ -181,7 +181,7 @@ def _look_at_the_disk(one: Run, session: Session) -> None:
     most_bytes = session.bounds.disk_bytes
     if (held_bytes := _held(one.filling)) > most_bytes:
         sentence = f"sends {held_bytes:,} bytes and more, and a revision may take {most_bytes:,} on disk"
-        raise session.refuse(Fault.TOO_MUCH, sentence, "keep the policies in a repository of their own")
+        raise session.refuse(SourceFault.TOO_MUCH, sentence, "keep the policies in a repository of their own")
 
 
 def _held(folder: Path) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 from kubernetes.client import ApiClient
 
 from reconciler.kube.decode import page
-from reconciler.model.cluster.kinds import SEEN, ResourceKind
+from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
@@ -89,7 +89,7 @@ def models(folder: Path) -> Figures:
 
 def pages(folder: Path) -> Iterator[tuple[ResourceKind, bytes]]:
     kinds: dict[str, ResourceKind] = {}
-    for seen in SEEN:
+    for seen in RESOURCE_KINDS:
         kinds.setdefault(seen.kind, seen)
     for file in sorted(folder.iterdir()):
         yield kinds[file.name.partition("-")[0]], file.read_bytes()

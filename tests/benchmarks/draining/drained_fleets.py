@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from reconciler.kube.decode import page
-from reconciler.model.cluster.kinds import SEEN, ResourceKind
+from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
 from reconciler.model.cluster.observed import Observed
 
 PAGE = 500
@@ -57,7 +57,7 @@ FLEETS: dict[str, Callable[[int], Observed]] = {
 
 
 def read(nodes: Iterable[Words], pods: Iterable[Words]) -> Observed:
-    seen = {each.kind: each for each in reversed(SEEN) if not each.selector}
+    seen = {each.kind: each for each in reversed(RESOURCE_KINDS) if not each.selector}
     return Observed(nodes=tuple(decoded(seen["Node"], nodes)), pods=tuple(decoded(seen["Pod"], pods)))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from reconciler.fleet.first_fit import Search
 from reconciler.fleet.fleet import Fleet
-from reconciler.fleet.scale_down_simulation import Emptied, empty
+from reconciler.fleet.scale_down_simulation import ScaleDownOutcome, empty
 from reconciler.model.cluster.observed import Observed
 from tests.benchmarks.draining.drained_fleets import FLEETS
 
@@ -30,7 +30,7 @@ def main(kind: str, nodes: int) -> dict[str, float]:
     first, fleet, done = timed(observed)
     rounds = ROUNDS if first.passed < LONG_SECONDS else FEWER_ROUNDS
     later = [changed(observed, fleet, number) for number in range(rounds)]
-    classes, most = len(fleet.what_if.classes.all), most_by_sums(fleet)
+    classes, most = len(fleet.snapshot.classes.all), most_by_sums(fleet)
     del fleet
     firsts = [first, *(timed(observed)[0] for _ in range(rounds))]
     return {
@@ -65,7 +65,7 @@ class Clock:
         return Took(time.perf_counter() - self._passed, time.process_time() - self._worked)
 
 
-def timed(observed: Observed) -> tuple[Took, Fleet, Emptied]:
+def timed(observed: Observed) -> tuple[Took, Fleet, ScaleDownOutcome]:
     gc.collect()  # of the fleet before, which is no part of what this one costs
     clock = Clock()
     fleet = Fleet(observed)
@@ -97,7 +97,7 @@ def with_changes(observed: Observed, number: int) -> Observed:
 
 def most_by_sums(fleet: Fleet) -> int:
     """How many nodes are left over if all pods that move fill the others to the brim."""
-    what_if = fleet.what_if
+    what_if = fleet.snapshot
     rows = what_if.rows.order
     taken = np.zeros((2, len(what_if.classes.columns)), np.int64)  # what moves, and what goes with its node
     for row in rows.tolist():
@@ -109,8 +109,8 @@ def most_by_sums(fleet: Fleet) -> int:
     return len(rows) - int(max(-(-moving[room > 0] // room[room > 0])))
 
 
-def emptied(fleet: Fleet) -> Emptied:
-    what_if = fleet.what_if
+def emptied(fleet: Fleet) -> ScaleDownOutcome:
+    what_if = fleet.snapshot
     with what_if.fork():
         return empty(what_if, what_if.rows.order.tolist(), Search(backwards=True))
 

@@ -16,7 +16,7 @@ import msgspec
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.kube.placeholders import each_once, parted
-from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.set_aside import SetAside
 from reconciler.model.desired import Declared
 from reconciler.model.origin import Origin
@@ -30,7 +30,7 @@ from tests.benchmarks.hostile.bombs import BOMBS, NAMESPACE, OWNER
 from tests.benchmarks.plans.scaling import scene
 
 NODES, PODS, POOLS, DRAINED_NODES = 500, 10_000, 10, 300
-_KINDS = {each.kind: each for each in reversed(SEEN) if not each.selector}
+_KINDS = {each.kind: each for each in reversed(RESOURCE_KINDS) if not each.selector}
 
 
 def main(where: str, bomb: str, many: int) -> dict[str, float]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from reconciler.fleet.binpack.shape import Offering, Shape
 from reconciler.kube.decode import page
 from reconciler.model import names
-from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.pod import Pod
 
 PAGE = 500
@@ -144,7 +144,7 @@ def pod(number: int, labels: Words, spec: Words) -> Words:
 
 
 def read(words: Iterator[Words]) -> tuple[Pod, ...]:
-    seen = next(each for each in SEEN if each.kind == "Pod")
+    seen = next(each for each in RESOURCE_KINDS if each.kind == "Pod")
     found: list[Pod] = []
     while items := list(islice(words, PAGE)):
         raw = {"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items}

@@ -14,7 +14,7 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.kube.decode import page
 from reconciler.model import names
 from reconciler.model.bundle import Bundle, Text
-from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.unstructured import ManagedFields, Unstructured, UnstructuredMetadata
 from reconciler.model.desired import Desired, Manifest
@@ -78,7 +78,7 @@ def wished(fleet: BigFleet) -> Desired:
 def observed(fleet: BigFleet, desired: Desired) -> Observed:
     """The fleet, its NodePools as they stand once ours were applied."""
     found: dict[str, list[Any]] = {}
-    by_kind = {each.kind: each for each in reversed(SEEN) if not each.selector}
+    by_kind = {each.kind: each for each in reversed(RESOURCE_KINDS) if not each.selector}
     for kind in KINDS:
         if kind != "NodePool":
             for raw in fleet.pages(kind):

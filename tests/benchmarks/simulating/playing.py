@@ -15,7 +15,7 @@ from typing import Any
 
 from reconciler import report
 from reconciler.report.simulation.simulated_document import simulated_document
-from reconciler.simulate.runner.run import Watched, run
+from reconciler.simulate.runner.run import RunOptions, run
 from tests.benchmarks.simulating.story import Size, play_of
 
 _PARTS = 4
@@ -33,7 +33,7 @@ def measured(size: Size, is_judged: bool = True) -> dict[str, Any]:
             held.append(_resident_mib())
 
     began, busy = time.perf_counter(), time.process_time()
-    told = run(play, Watched(tell=tell, is_judged=is_judged))
+    told = run(play, RunOptions(tell=tell, is_judged=is_judged))
     seconds, busy = time.perf_counter() - began, time.process_time() - busy
     page = report.write(simulated_document((told,), "bench"), "json", color=False)
     sums = told.sums

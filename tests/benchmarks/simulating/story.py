@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from reconciler.controller.simulation.load import Asked, prepared
+from reconciler.controller.simulation.load import SimulationRequest, prepared
 from reconciler.simulate.runner.play import Play
 
 _POLICIES = """\
@@ -101,7 +101,7 @@ def play_of(size: Size, folder: Path) -> Play:
     minutes = int(size.days * 1440)
     times = {"minutes": minutes, "edited": min(1440 + 120, minutes - 1)}
     file.write_text(_SCENARIO.format(**times, **_nodes(size), **_load(size)), encoding="utf-8")
-    ready = prepared(Asked(file))
+    ready = prepared(SimulationRequest(file))
     if not ready.plays:
         raise ValueError("\n".join(str(each) for each in ready.checkup.resolved.problems))
     return ready.plays[0]

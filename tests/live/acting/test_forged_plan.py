@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from reconciler.cli.main import main
-from reconciler.kube.api_server import APPLY_PATCH, Request
+from reconciler.kube.api_server import APPLY_PATCH, ApiRequest
 from reconciler.kube.client import connect
 from reconciler.kube.paths import BadPath
 from reconciler.plan.files import saved_plan
@@ -109,7 +109,7 @@ def test_without_a_terminal_somebody_must_have_reviewed_it(cluster: Lab, plan: P
 def test_no_request_leaves_for_a_path_that_leads_elsewhere(cluster: Lab, plan: Path) -> None:
     client = connect()
     path = f"/apis/karpenter.sh/v1/nodepools/{ESCAPE}"
-    request = Request("PATCH", path, json.dumps(BINDING).encode(), APPLY_PATCH, {"fieldManager": "x"})
+    request = ApiRequest("PATCH", path, json.dumps(BINDING).encode(), APPLY_PATCH, {"fieldManager": "x"})
     try:
         with pytest.raises(BadPath):
             client.send(request)

@@ -9,14 +9,14 @@ import pytest
 from reconciler.kube.client import Client, Timeouts
 from reconciler.kube.leader import Candidacy, Leader
 from reconciler.model import names
-from reconciler.protocol.leadership import Pace
+from reconciler.protocol.leadership import LeaseTiming
 from tests.lab.identities import NAMESPACE
 from tests.lab.lab import Lab
 from tests.lab.proxy.door import Proxy
 from tests.lab.proxy.faults import Fault, LoseAnswer, Match, Silence
 from tests.stages.controlled import Site
 
-QUICK = Pace(lease_ms=3_000, renew_ms=2_000, retry_ms=100)
+QUICK = LeaseTiming(lease_ms=3_000, renew_ms=2_000, retry_ms=100)
 NAME = names.LEADER_LEASE  # the account may write no other
 WRITES = Match(method="PUT", path="/leases/")
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from reconciler.kube.api_server import Request
+from reconciler.kube.api_server import ApiRequest
 from reconciler.plan.scaling.marks import HARD, SOFT
 from tests.lab.lab import Lab
 from tests.slow import long
@@ -68,7 +68,7 @@ def test_between_the_look_and_the_deletion_only_a_hard_taint_keeps_pods_away(rac
     """However long it is in between: here as long as the scheduler takes."""
     (name,) = races.names
 
-    def come(node: str, request: Request) -> None:
+    def come(node: str, request: ApiRequest) -> None:
         races.comes(node)
         races.is_judged(node)
 

@@ -18,7 +18,7 @@ from reconciler.simulate.actors.karpenter.timing import Timing
 from reconciler.simulate.actors.kubelets import Kubelets
 from reconciler.simulate.actors.scheduler import Scheduler
 from reconciler.simulate.engine import Engine
-from reconciler.simulate.market import Offering
+from reconciler.simulate.market import MarketOffering
 from reconciler.simulate.stage import Stage
 from reconciler.simulate.world import World
 from tests.lab import capacity
@@ -108,10 +108,10 @@ def real(
     return found
 
 
-def market() -> tuple[Offering, ...]:
+def market() -> tuple[MarketOffering, ...]:
     """All that the lab's Karpenter can buy."""
     return tuple(
-        Offering(each.name, zone, kind, round(price * 1_000_000), tuple(each.resources().items()))
+        MarketOffering(each.name, zone, kind, round(price * 1_000_000), tuple(each.resources().items()))
         for each in capacity.INSTANCE_TYPES
         for kind, price in sorted(each.prices.items())
         if kind != "reserved"

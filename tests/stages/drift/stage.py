@@ -10,7 +10,7 @@ from typing import Self
 from reconciler.kube import decode
 from reconciler.model import names
 from reconciler.model.cluster.karpenter import NodeClaim
-from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.plan.karpenter.drift import Drift, drift_of
 from reconciler.plan.karpenter.template_hash import template_hash
@@ -22,7 +22,7 @@ from tests.stages.drift.asking import ask, edit_pool, settled
 
 POOLS, NODES_A_POOL = 5, 4
 
-_BY_KIND = {each.kind: each for each in SEEN}
+_BY_KIND = {each.kind: each for each in RESOURCE_KINDS}
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from functools import partial
 
 from reconciler.cli.main import main
 from reconciler.controller import run, wake_clock
-from reconciler.kube.apply.executor import Executor, Limits
+from reconciler.kube.apply.executor import Executor, WriteLimits
 from reconciler.kube.client import Client, Timeouts
 from reconciler.kube.client import connect as connected
 from reconciler.model.instant import Instant
@@ -21,7 +21,7 @@ _LOOK_SECONDS = 0.2  # waits are of the cluster's seconds: it looks often enough
 def hasten(factor: int, since: float) -> None:
     """From then on this process lives by that clock."""
     answers = Timeouts(answer_seconds=Timeouts().answer_seconds / factor)
-    limits = Limits(patience_seconds=Limits().patience_seconds / factor)
+    limits = WriteLimits(patience_seconds=WriteLimits().patience_seconds / factor)
 
     def connect(context: str | None = None, timeouts: Timeouts | None = None) -> Client:
         return connected(context, timeouts or answers)

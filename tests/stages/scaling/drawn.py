@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from reconciler.controller.simulation.load import Asked, prepared
+from reconciler.controller.simulation.load import SimulationRequest, prepared
 from reconciler.model.instant import Instant
 from reconciler.model.plan.action import Delete, Evict, Taint
 from reconciler.model.plan.cycle_result import CycleResult
@@ -19,7 +19,7 @@ from reconciler.model.plan.size_evaluation import SizeEvaluation
 from reconciler.model.policy.node_provisioner import NodeProvisioner
 from reconciler.report.simulation.simulated import PoolStep, Simulated
 from reconciler.simulate.runner.play import Play
-from reconciler.simulate.runner.run import Watched, run
+from reconciler.simulate.runner.run import RunOptions, run
 
 Json = dict[str, Any]
 
@@ -94,7 +94,7 @@ def play_of(folder: Path, policies: list[Json], scenario: Json, seed: int = 1) -
     spec = {"start": STARTS, "policies": written, "seed": seed, **scenario}
     head = {"apiVersion": "gpu.scheduling/v1", "kind": "Scenario", "metadata": {"name": "drawn"}}
     (folder / "scenario.yaml").write_text(yaml.safe_dump({**head, "spec": spec}))
-    read = prepared(Asked(folder / "scenario.yaml"))
+    read = prepared(SimulationRequest(folder / "scenario.yaml"))
     assert read.plays, read.checkup.resolved.problems
     (play,) = read.plays
     return play
@@ -102,7 +102,7 @@ def play_of(folder: Path, policies: list[Json], scenario: Json, seed: int = 1) -
 
 def outcome_of(play: Play) -> Outcome:
     listener = _Listener()
-    simulated = run(play, Watched(publishers=(listener,)))
+    simulated = run(play, RunOptions(publishers=(listener,)))
     return Outcome(play, simulated, tuple(listener.told), tuple(listener.sizes), listener.evicted)
 
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from reconciler.kube.api_server import JSON, Answer, Request, Writer
-from reconciler.kube.apply.executor import Executor, Limits
+from reconciler.kube.api_server import JSON, ApiRequest, ApiResponse, Writer
+from reconciler.kube.apply.executor import Executor, WriteLimits
 from reconciler.model import names
 from reconciler.model.plan.action import Act, Delete, Preconditions, Ref, Taint
 from reconciler.model.plan.decision import Decision
@@ -62,16 +62,16 @@ class Witness:
     def __init__(self, server: Writer) -> None:
         self._server = server
         self.of: dict[str, Timing] = {}
-        self.before: Callable[[str, Request], None] = _nothing
+        self.before: Callable[[str, ApiRequest], None] = _nothing
 
-    def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> Answer:
+    def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> ApiResponse:
         answer = self._server.get(path, query, accept)
         if query and "fieldSelector" in query:
             timing = self._timing(query["fieldSelector"].rpartition("=")[2])
             timing.listed, timing.listed_at = _version(answer), time.monotonic()
         return answer
 
-    def send(self, request: Request) -> Answer:
+    def send(self, request: ApiRequest) -> ApiResponse:
         if "/nodes/" not in request.path:
             return self._server.send(request)
         name = request.path.rpartition("/")[2]
@@ -96,7 +96,7 @@ class Races:
         self._chance = random.Random(seed)
         self._client = client_of(lab.admin)
         self.witness = Witness(self._client)
-        self._applying = Executor(self.witness, limits=Limits(writes_per_second=500.0, burst=1_000))
+        self._applying = Executor(self.witness, limits=WriteLimits(writes_per_second=500.0, burst=1_000))
         is_alive = lab.running("kwok") is not None
         made = lab.load(_node(number, effect, is_alive) for number in range(count))
         self._nodes = {each["metadata"]["name"]: each for each in made}
@@ -146,7 +146,7 @@ class Races:
         with ThreadPoolExecutor(8) as others:
             coming: list[Future[Any]] = []
 
-            def come(name: str, request: Request) -> None:
+            def come(name: str, request: ApiRequest) -> None:
                 if (request.method == "DELETE") == (name in at_last):
                     coming.append(others.submit(self.comes, name))
                     self._lead(name)
@@ -239,10 +239,10 @@ def _is_judged(pod: Manifest | None) -> bool:
     return any(each["type"] == "PodScheduled" for each in conditions)
 
 
-def _version(answer: Answer) -> int:
+def _version(answer: ApiResponse) -> int:
     """Nothing where the object went at once: then there is none."""
     return int(msgspec.json.decode(answer.body)["metadata"].get("resourceVersion", 0))
 
 
-def _nothing(name: str, request: Request) -> None:
+def _nothing(name: str, request: ApiRequest) -> None:
     """Nobody comes."""

@@ -9,18 +9,26 @@ from typing import Any
 
 import yaml
 
-from reconciler.controller.simulation.load import Asked, prepared
+from reconciler.controller.simulation.load import SimulationRequest, prepared
 from reconciler.model import names
-from reconciler.model.policy.gpu_pool import Taint
+from reconciler.model.policy.gpu_pool import PoolTaint
 from reconciler.model.quantity import Duration
 from reconciler.simulate.runner.play import Play
-from reconciler.simulate.scenario.cluster import Beginning, Nodes
-from reconciler.simulate.scenario.edit import Edit
-from reconciler.simulate.scenario.fault import Fault
+from reconciler.simulate.scenario.cluster import InitialCluster, NodeSet
+from reconciler.simulate.scenario.edit import ScenarioEdit
+from reconciler.simulate.scenario.fault import ScenarioFault
 from reconciler.simulate.scenario.mix import Mix
-from reconciler.simulate.scenario.revision import Revision
+from reconciler.simulate.scenario.revision import ScenarioRevision
 from reconciler.simulate.scenario.spec import Scenario
-from reconciler.simulate.scenario.workload import Bursts, Constant, Gangs, Inference, Steady, Toleration, Workload
+from reconciler.simulate.scenario.workload import (
+    Bursts,
+    Constant,
+    GangWorkload,
+    Inference,
+    ScenarioWorkload,
+    Steady,
+    WorkloadToleration,
+)
 from reconciler.simulate.scenario.writing import scenario_text
 
 SEED = 1
@@ -39,7 +47,7 @@ def drawn(folder: Path, number: int) -> Play:
         duration=Duration(HOURS * 60 * MINUTE_MS),
         seed=number,
         cycle_every=Duration(chance.choice([1_000, 5_000, 30_000])),
-        cluster=Beginning(nodes=[Nodes(pool="a100", count=count)]),
+        cluster=InitialCluster(nodes=[NodeSet(pool="a100", count=count)]),
         workloads=[_workload(chance, at, count) for at in range(chance.randrange(1, 5))],
         faults=[_fault(chance) for _ in range(chance.randrange(4))],
         edits=[_edit(chance) for _ in range(chance.randrange(4))],
@@ -51,12 +59,12 @@ def drawn(folder: Path, number: int) -> Play:
 def played_from(file: Path, scenario: Scenario) -> Play:
     """As the command would, once it is written."""
     file.write_text(scenario_text("drawn", scenario), encoding="utf-8")
-    found = prepared(Asked(file))
+    found = prepared(SimulationRequest(file))
     assert found.plays, found.checkup.resolved.problems
     return found.plays[0]
 
 
-def _policies(chance: random.Random, count: int) -> list[Revision]:
+def _policies(chance: random.Random, count: int) -> list[ScenarioRevision]:
     """Before and after an edit, by which the nodes of the pool drift."""
     around = [each for each in (_guard(chance), _provisioner(chance, count)) if each is not None]
     modes = chance.choices(["Enforce", "Observe"], [6, 1], k=2)
@@ -65,7 +73,7 @@ def _policies(chance: random.Random, count: int) -> list[Revision]:
         {"all.yaml": yaml.safe_dump_all([_pool(mode, taints), *around])}
         for mode, taints in zip(modes, ([], [taint]), strict=True)
     ]
-    return [Revision(files=files[0]), Revision(files=files[1], at=Duration(120 * MINUTE_MS))]
+    return [ScenarioRevision(files=files[0]), ScenarioRevision(files=files[1], at=Duration(120 * MINUTE_MS))]
 
 
 def _declared(kind: str, name: str, spec: Json) -> Json:
@@ -109,43 +117,43 @@ def _provisioner(chance: random.Random, count: int) -> Json | None:
     return _declared("NodeProvisioner", "a100", spec) if chance.random() < 0.75 else None
 
 
-def _workload(chance: random.Random, at: int, nodes: int) -> Workload:
+def _workload(chance: random.Random, at: int, nodes: int) -> ScenarioWorkload:
     ways: list[Json] = [
         {"constant": Constant(pods=chance.randrange(1, 2 * nodes))},
         {"inference": Inference(least=0, most=chance.randrange(1, 2 * nodes))},
         {"steady": Steady(per_hour=chance.randrange(1, 40)), "runs_for": Duration(30 * MINUTE_MS), "varies": "Widely"},
         {"bursts": Bursts(jobs=nodes, every=Duration(90 * MINUTE_MS)), "runs_for": Duration(20 * MINUTE_MS)},
-        {"gangs": Gangs(pods=chance.randrange(2, 5), per_day=20), "runs_for": Duration(60 * MINUTE_MS)},
+        {"gangs": GangWorkload(pods=chance.randrange(2, 5), per_day=20), "runs_for": Duration(60 * MINUTE_MS)},
         {"mix": Mix(per_day=200)},
     ]
-    return Workload(
+    return ScenarioWorkload(
         name=f"load-{at}",
         gpus=chance.choice([1, 1, 2, 4, 8]),
         priority=chance.choice([0, 0, 100]),
-        tolerations=[Toleration(key="dedicated")] * chance.randrange(2),
+        tolerations=[WorkloadToleration(key="dedicated")] * chance.randrange(2),
         do_not_disrupt=chance.random() < 0.2,
         max_unavailable=chance.choice([None, None, 0, 1, 3]),
         **chance.choice(ways),
     )
 
 
-def _fault(chance: random.Random) -> Fault:
+def _fault(chance: random.Random) -> ScenarioFault:
     kind = chance.choice(["NodeDeath", "StockOut", "SlowApi", "LateWatch", "ControllerCrash", "ControllerAbsent"])
     lasts = None if kind in {"NodeDeath", "ControllerCrash"} else Duration(chance.randrange(1, 60) * MINUTE_MS)
     at, every = (Duration(chance.randrange(1, 200) * MINUTE_MS) for _ in range(2))
-    return Fault(fault=kind, at=at, lasts=lasts, every=chance.choice([None, every]), delay=Duration(20_000))  # type: ignore[arg-type]
+    return ScenarioFault(fault=kind, at=at, lasts=lasts, every=chance.choice([None, every]), delay=Duration(20_000))  # type: ignore[arg-type]
 
 
-def _edit(chance: random.Random) -> Edit:
+def _edit(chance: random.Random) -> ScenarioEdit:
     at, lasts = Duration(chance.randrange(1, 300) * MINUTE_MS), Duration(chance.randrange(5, 60) * MINUTE_MS)
     count = chance.randrange(1, 4)
     return chance.choice(
         [
-            Edit(at=at, lasts=lasts, kind="Node", pool="a100", count=count, unschedulable=True),
-            Edit(at=at, kind="Node", pool="a100", count=count, deleted=True),
-            Edit(at=at, kind="NodeClaim", pool="a100", deleted=True),
-            Edit(at=at, kind="Node", pool="a100", annotations={names.FROZEN_UNTIL: "2026-11-16T12:00:00Z"}),
-            Edit(at=at, kind="NodePool", name="a100", annotations={names.FROZEN_UNTIL: "2026-11-16T12:00:00Z"}),
-            Edit(at=at, kind="Node", pool="a100", taints=[Taint(key="broken", effect="NoSchedule")]),
+            ScenarioEdit(at=at, lasts=lasts, kind="Node", pool="a100", count=count, unschedulable=True),
+            ScenarioEdit(at=at, kind="Node", pool="a100", count=count, deleted=True),
+            ScenarioEdit(at=at, kind="NodeClaim", pool="a100", deleted=True),
+            ScenarioEdit(at=at, kind="Node", pool="a100", annotations={names.FROZEN_UNTIL: "2026-11-16T12:00:00Z"}),
+            ScenarioEdit(at=at, kind="NodePool", name="a100", annotations={names.FROZEN_UNTIL: "2026-11-16T12:00:00Z"}),
+            ScenarioEdit(at=at, kind="Node", pool="a100", taints=[PoolTaint(key="broken", effect="NoSchedule")]),
         ]
     )

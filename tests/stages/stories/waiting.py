@@ -14,10 +14,10 @@ from reconciler.model.plan.cycle_result import CycleResult
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.memory import Memory
 from reconciler.plan.capacity.identity import is_labelled_as_smart
-from reconciler.plan.capacity.request import Request
+from reconciler.plan.capacity.request import CapacityRequest
 from reconciler.report.simulation.simulated import Simulated
 from reconciler.simulate.runner.play import Play
-from reconciler.simulate.runner.run import Watched, run
+from reconciler.simulate.runner.run import RunOptions, run
 from tests.stages.stories.smart import Story
 
 SMART = "smart-gpu-scheduler-"
@@ -31,7 +31,7 @@ class Did(msgspec.Struct, frozen=True):
     verb: str
     subject: str
     reason: str
-    request: Request | None = None  # of a smart pod that was made
+    request: CapacityRequest | None = None  # of a smart pod that was made
 
 
 class Waited(msgspec.Struct, frozen=True):
@@ -46,7 +46,7 @@ class Waited(msgspec.Struct, frozen=True):
     machines_touched: tuple[str, ...]  # NodeClaims that we wrote to
 
     @property
-    def asked(self) -> list[Request]:
+    def asked(self) -> list[CapacityRequest]:
         """What smart pods were made for, in turn."""
         return [each.request for each in self.did if each.request is not None]
 
@@ -109,15 +109,15 @@ def _did(at: Instant, decision: Decision, act: Action) -> Did:
     return Did(at, _VERBS[type(act)], decision.subject.title, decision.reason.code, request)
 
 
-def _request_in(act: Apply) -> Request:
+def _request_in(act: Apply) -> CapacityRequest:
     annotations = msgspec.json.decode(act.manifest)["metadata"]["annotations"]
-    return msgspec.json.decode(annotations[names.ORIGINAL_REQUEST], type=Request)
+    return msgspec.json.decode(annotations[names.ORIGINAL_REQUEST], type=CapacityRequest)
 
 
 def waited(play: Play) -> Waited:
     """Plays it."""
     listener = _Listener()
-    simulated = run(play, Watched(publishers=(listener,)))
+    simulated = run(play, RunOptions(publishers=(listener,)))
     return Waited(
         play,
         simulated,

@@ -11,7 +11,7 @@ PLANTS = (
         "sentences made and read, facts read by name and codes compared are found",
         {
             "reconciler/plan/drain/a.py": f"{_IMPORT}told = list(map(sentence, reasons))\n",
-            "reconciler/plan/explain/a.py": "from reconciler.plan import sentences as said\nx = said.sentence(y)\n",
+            "reconciler/plan/explain/a.py": "from reconciler.report import sentences as said\nx = said.sentence(y)\n",
             "reconciler/plan/status/a.py": "from reconciler.report.sentences import fact_words\nx = fact_words(1)\n",
             "reconciler/fleet/a.py": "from reconciler.plan.obstacle_words import obstacle_words as say\n",
             "reconciler/controller/a.py": "import reconciler.report.sentences\n",

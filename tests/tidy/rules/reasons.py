@@ -11,7 +11,7 @@ SENTENCES = "reconciler.report.sentences"
 OBSTACLES = "reconciler.plan.obstacle_words"
 MADE = frozenset(
     {
-        *(f"{SENTENCES}.{name}" for name in ("sentence", "asked", "words_of", "fact_words")),
+        *(f"{SENTENCES}.{name}" for name in ("sentence", "guarded_sentence", "words_of", "fact_words")),
         *(f"{OBSTACLES}.{name}" for name in ("obstacle_words", "obstacles_words")),
     }
 )

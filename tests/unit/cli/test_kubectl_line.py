@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.cli.main import main
-from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from tests.lab.places import REPOSITORY
 
 POOL = """\
@@ -33,7 +33,7 @@ def test_without_policies_every_kind_is_listed_that_is_looked_at(
     monkeypatch.chdir(tmp_path)
     assert main(["dump", "--kubectl"]) == 0
     (line,) = capsys.readouterr().out.splitlines()
-    assert listed(line) == {each.resource for each in SEEN if not each.namespace_for("here")}
+    assert listed(line) == {each.resource for each in RESOURCE_KINDS if not each.namespace_for("here")}
     for where in ("gpu-system", "gpu-leases"):
         assert f" && kubectl get leases.coordination.k8s.io -n {where} -o json" in line
     assert " -o json; } > cluster.json && " in line

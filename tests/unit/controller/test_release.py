@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from reconciler.cli.main import main
-from reconciler.controller.release import Taken, take_off
+from reconciler.controller.release import ReleaseResult, take_off
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.plan.action import Hold, Ref
 from reconciler.model.plan.decision import Decision
@@ -38,7 +38,7 @@ def of(kind: str, name: str, namespace: str = "") -> Ref:
     return Ref(kind, namespace, name)
 
 
-def taken_off(found: World, pool: str = "") -> Taken:
+def taken_off(found: World, pool: str = "") -> ReleaseResult:
     return take_off(found, Standing(), pool)
 
 

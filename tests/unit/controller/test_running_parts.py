@@ -11,7 +11,7 @@ from reconciler.controller import wake_clock
 from reconciler.controller.policies import Origins, read, watch
 from reconciler.controller.policy_cache import PolicyCache
 from reconciler.controller.wake_clock import WakingClock
-from reconciler.kube.api_server import Answer, Request
+from reconciler.kube.api_server import ApiRequest, ApiResponse
 from reconciler.kube.leader import Candidacy, Leader
 from reconciler.kube.leader_fence import LeaderFence, monotonic_ms
 from reconciler.model.bundle import Bundle
@@ -62,14 +62,14 @@ class Lost:
     def __init__(self) -> None:
         self.on_send: Callable[[], None] = lambda: None
 
-    def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = "") -> Answer:
-        return Answer(404)
+    def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = "") -> ApiResponse:
+        return ApiResponse(404)
 
-    def send(self, request: Request) -> Answer:
+    def send(self, request: ApiRequest) -> ApiResponse:
         self.on_send()
         lease = msgspec.json.decode(request.body)
         lease["metadata"]["resourceVersion"] = "7"
-        return Answer(201, msgspec.json.encode(lease))
+        return ApiResponse(201, msgspec.json.encode(lease))
 
 
 def test_who_is_told_to_end_while_it_takes_the_lease_does_not_lead() -> None:
@@ -87,7 +87,7 @@ def test_a_lease_that_a_ghost_holds_for_68_years_is_told_of_and_taken_over(monke
     began, hand, spec = monotonic_ms(), Hand(), {"holderIdentity": "ghost\n" * 50, "leaseDurationSeconds": 2**31 - 1}
     body = msgspec.json.encode({"metadata": {"name": "reconciler", "resourceVersion": "1"}, "spec": spec})
     server = Lost()
-    server.get = lambda *_: Answer(200, body)  # type: ignore[method-assign]
+    server.get = lambda *_: ApiResponse(200, body)  # type: ignore[method-assign]
     monkeypatch.setattr("reconciler.kube.leader.monotonic_ms", hand)
     hand.now = began
     leader = Leader(server, Candidacy("me"))

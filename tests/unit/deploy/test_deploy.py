@@ -12,7 +12,7 @@ from reconciler import __version__
 from reconciler.cli.main import reconciler
 from reconciler.model import names
 from reconciler.serve.endpoints import Answers, probes
-from reconciler.serve.server import Address
+from reconciler.serve.server import ListenAddress
 from tests.lab.places import REPOSITORY
 
 CORE = REPOSITORY / "deploy" / "core"
@@ -45,8 +45,8 @@ def test_its_arguments_are_understood() -> None:
     assert run
     given = run.make_context(name, arguments).params
     assert given["resources"] is True
-    assert given["address"] == Address("0.0.0.0", 8080)  # noqa: S104
-    assert given["probe_address"] == Address("0.0.0.0", 8081)  # noqa: S104
+    assert given["address"] == ListenAddress("0.0.0.0", 8080)  # noqa: S104
+    assert given["probe_address"] == ListenAddress("0.0.0.0", 8081)  # noqa: S104
     assert given["log_format"] == "json"
     mounted = {each["mountPath"] for each in container()["volumeMounts"]}
     assert str(given["history"].parent) in mounted

@@ -7,7 +7,7 @@ from reconciler.model.cluster import bounds
 from reconciler.plan.nodes.eviction import MOST_COMPARED
 from reconciler.policy import limits
 from reconciler.policy.yaml import yaml_text
-from reconciler.sources.bounds import Bounds
+from reconciler.sources.bounds import SourceBounds
 from tests.lab.places import REPOSITORY
 
 PAGE = (REPOSITORY / "docs/reference/limits.md").read_text()
@@ -16,7 +16,7 @@ PAGE = (REPOSITORY / "docs/reference/limits.md").read_text()
 def test_the_page_has_each_limit_once_in_its_order() -> None:
     told = [int(each.replace(",", "")) for each in re.findall(r"^\|[^|]*\| ([\d,]+)(?: MiB)? \|", PAGE, re.MULTILINE)]
     said = [value for name, value in vars(bounds).items() if name.startswith("MOST_")]
-    sources = Bounds()
+    sources = SourceBounds()
     said += [MOST_COMPARED, MOST_PAIRS]
     said += [sources.files, sources.file_bytes >> 20, sources.total_bytes >> 20, sources.depth]
     said += [yaml_text.MAX_DEPTH, yaml_text.MAX_NODES]

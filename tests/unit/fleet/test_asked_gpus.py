@@ -18,8 +18,8 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.instant import Instant
 from reconciler.plan.sums.usage import gpus_in_use
-from reconciler.simulate.objects import Written
-from reconciler.simulate.results.totals import Whereabouts
+from reconciler.simulate.objects import ObjectWrite
+from reconciler.simulate.results.totals import PoolTotalsTracker
 from tests import builders
 
 GPUS = 8
@@ -91,12 +91,12 @@ def lent_on(observed: Observed, name: str) -> int:
 @given(clusters())
 def test_on_each_node_the_larger_of_what_is_asked_for_and_what_is_lent_is_in_use(observed: Observed) -> None:
     fleet = Fleet(observed)
-    column, rows = fleet.what_if.classes.column(names.NVIDIA_GPU), fleet.what_if.rows.row_of
+    column, rows = fleet.snapshot.classes.column(names.NVIDIA_GPU), fleet.snapshot.rows.row_of
     used = {each.name: max(asked_on(observed, each.name), lent_on(observed, each.name)) for each in observed.nodes}
     for each in observed.nodes:
         assert gpus_in_use(fleet, [each]) == min(GPUS, used[each.name])
         asked, lent = asked_on(observed, each.name), min(GPUS, lent_on(observed, each.name))
-        assert int(fleet.what_if.stock.free[rows[each.name], column]) == GPUS - max(asked, lent)
+        assert int(fleet.snapshot.stock.free[rows[each.name], column]) == GPUS - max(asked, lent)
     assert fleet.pool("a").gpus_used == sum(min(GPUS, each) for each in used.values())
 
 
@@ -104,12 +104,12 @@ def test_on_each_node_the_larger_of_what_is_asked_for_and_what_is_lent_is_in_use
 @given(some.lists(clusters(), min_size=2, max_size=5))
 def test_what_is_followed_from_one_sighting_to_the_next_is_what_is_seen_at_once(sightings: list[Observed]) -> None:
     moving = Fleet(sightings[0])
-    assert moving.what_if.fingerprint()
+    assert moving.snapshot.fingerprint()
     assert moving.pool("a").gpus_total
     for observed in sightings[1:]:
         moving.advance(observed)
         afresh = Fleet(observed)
-        assert moving.what_if.fingerprint() == afresh.what_if.fingerprint()
+        assert moving.snapshot.fingerprint() == afresh.snapshot.fingerprint()
         assert moving.pool("a").gpus_used == afresh.pool("a").gpus_used
 
 
@@ -117,11 +117,11 @@ def test_what_is_followed_from_one_sighting_to_the_next_is_what_is_seen_at_once(
 def test_all_pods_that_stay_ask_for_as_many_as_their_claims_say_from_then_on(observed: Observed) -> None:
     """Pods are the same objects as before: only claims and Leases are others."""
     moving = Fleet(msgspec.structs.replace(observed, policies=(claim("one", 3),), leases=(lease("n1", 0),)))
-    assert moving.what_if.fingerprint()
+    assert moving.snapshot.fingerprint()
     assert moving.pool("a").gpus_total
     moving.advance(observed)
     afresh = Fleet(observed)
-    assert moving.what_if.fingerprint() == afresh.what_if.fingerprint()
+    assert moving.snapshot.fingerprint() == afresh.snapshot.fingerprint()
     assert moving.pool("a").gpus_used == afresh.pool("a").gpus_used
 
 
@@ -146,18 +146,18 @@ def test_a_pod_fits_where_the_gpus_of_its_claim_are_free() -> None:
 def test_a_count_that_no_node_has_breaks_nothing() -> None:
     fleet = Fleet(Observed(nodes=(node("n0"),), pods=(pod("p", 0, "one", "n0"),), policies=(claim("one", 10**30),)))
     assert gpus_in_use(fleet, [node("n0")]) == GPUS
-    assert why_not(fleet.what_if, pod("new", 1, "", ""), "n0")
+    assert why_not(fleet.snapshot, pod("new", 1, "", ""), "n0")
 
 
 def test_figures_of_the_simulator_follow_claims_too() -> None:
     metadata = {"name": "p", "namespace": "team", "annotations": {names.CLAIM: "one"}}
     told = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"nodeName": "n0"}}
     of, counts = ("GpuClaim", "team", "one"), [{"spec": {"devices": {"count": count}}} for count in (4, 2)]
-    where, now = Whereabouts(), Instant(0)
-    where.note(Written(("Pod", "team", "p"), None, told), now)
+    where, now = PoolTotalsTracker(), Instant(0)
+    where.note(ObjectWrite(("Pod", "team", "p"), None, told), now)
     seen = [where.gpus_on("n0")]
     for before, after in ((None, counts[0]), (counts[0], counts[1]), (counts[1], None)):
-        where.note(Written(of, before, after), now)
+        where.note(ObjectWrite(of, before, after), now)
         seen.append(where.gpus_on("n0"))
-    where.note(Written(("Pod", "team", "p"), told, None), now)
+    where.note(ObjectWrite(("Pod", "team", "p"), told, None), now)
     assert [*seen, where.gpus_on("n0")] == [0, 4, 2, 0, 0]

@@ -12,7 +12,7 @@ from reconciler.fleet.first_fit import Search
 from reconciler.fleet.obstacles import AffinityUnmatched, NodeAbsent
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.questions import Placement, fits, place
-from reconciler.fleet.scale_down_simulation import Emptying, empty
+from reconciler.fleet.scale_down_simulation import ScaleDownSimulation, empty
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.metadata import OwnerReference
 from reconciler.model.cluster.observed import Observed
@@ -200,7 +200,7 @@ def test_pods_are_moved_where_they_were_to_go_last_time() -> None:
     fleet = fleet_of(4, (pod("p0", {"cpu": 1, "nodeName": "n0"}), pod("p1", {"cpu": 1, "nodeName": "n0"})))
     (key,) = {each.key for each in fleet.booked_on(0)}
     with fleet.fork():
-        moves = Emptying(fleet, Search(backwards=True)).one(0, {key: {"n2": 1}})
+        moves = ScaleDownSimulation(fleet, Search(backwards=True)).one(0, {key: {"n2": 1}})
         assert not isinstance(moves, PodClass)
         assert {each.to: each.count for each in moves} == {2: 1, 3: 1}
 
@@ -210,7 +210,7 @@ def test_a_hint_to_a_node_that_is_gone_or_full_is_passed_over() -> None:
     fleet = fleet_of(3, there)
     (key,) = {each.key for each in fleet.booked_on(0)}
     with fleet.fork():
-        moves = Emptying(fleet, Search(backwards=True)).one(0, {key: {"n0": 1, "n1": 1, "n9": 1}})
+        moves = ScaleDownSimulation(fleet, Search(backwards=True)).one(0, {key: {"n0": 1, "n1": 1, "n9": 1}})
         assert not isinstance(moves, PodClass)
         assert [(each.to, each.count) for each in moves] == [(2, 1)]
 

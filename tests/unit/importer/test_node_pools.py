@@ -12,7 +12,7 @@ import yaml
 from reconciler import controller
 from reconciler.importer.differences import differences
 from reconciler.importer.imported import TEMPLATES, Imported, Skipped, imported
-from reconciler.importer.portion import Kept
+from reconciler.importer.portion import UnmappedFields
 from reconciler.importer.template_text import template_text
 from reconciler.kube.cluster_file import read_cluster
 from reconciler.model.bundle import Bundle, Text
@@ -95,7 +95,7 @@ def test_what_a_case_yields_is_valid_and_says_what_was_there_unless_a_note_says_
 
 
 def test_a_template_that_adds_nothing_is_the_default_template() -> None:
-    assert template_text(Kept()) == DEFAULT
+    assert template_text(UnmappedFields()) == DEFAULT
 
 
 SPEC: Plain = {

@@ -10,7 +10,7 @@ from reconciler import controller
 from reconciler.importer.differences import differences
 from reconciler.importer.imported import imported
 from reconciler.importer.live_spec import live_spec
-from reconciler.importer.portion import asked_types
+from reconciler.importer.portion import instance_type_requirement
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
@@ -39,7 +39,7 @@ def node_pool(name: str, spec: Plain) -> Unstructured:
 
 def node(pool: Unstructured) -> Node:
     """One of the first type that the NodePool names, with labels that tell its GPUs."""
-    asked = asked_types(live_spec(pool))
+    asked = instance_type_requirement(live_spec(pool))
     instance_type = asked["values"][0] if asked else "p4d.24xlarge"
     model, count = gpus_of(instance_type) or ("a100", 8)
     told = {"instance-gpu-name": model, "instance-gpu-count": str(count), "instance-gpu-memory": "40960"}

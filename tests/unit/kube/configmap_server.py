@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from reconciler.kube.api_server import JSON, Answer, Request, Unreachable
+from reconciler.kube.api_server import JSON, ApiRequest, ApiResponse, Unreachable
 
 Manifest = dict[str, Any]
 
@@ -22,11 +22,11 @@ class ConfigMaps:
         self.writes_left: int | None = None
         self.takes_effect = False
         self.then: BaseException = Killed()
-        self._meanwhile: tuple[Callable[[int, Request], bool], Callable[[], None]] | None = None
+        self._meanwhile: tuple[Callable[[int, ApiRequest], bool], Callable[[], None]] | None = None
         self._sent = 0
         self.before_list: Callable[[], object] = lambda: None
 
-    def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> Answer:
+    def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> ApiResponse:
         name = path.rpartition("/")[2]
         if name == "configmaps":
             self.before_list()
@@ -34,7 +34,7 @@ class ConfigMaps:
             return _told(200, {"items": [each for each in self.objects.values() if label in _labels(each)]})
         return _told(200, self.objects[name]) if name in self.objects else _told(404, {})
 
-    def send(self, request: Request) -> Answer:
+    def send(self, request: ApiRequest) -> ApiResponse:
         if self._meanwhile and self._meanwhile[0](self._sent, request):
             self.interfere()
         self._sent += 1
@@ -46,7 +46,7 @@ class ConfigMaps:
             self.writes_left -= 1
         return self._write(request)
 
-    def meanwhile(self, when: Callable[[int, Request], bool], do: Callable[[], None]) -> None:
+    def meanwhile(self, when: Callable[[int, ApiRequest], bool], do: Callable[[], None]) -> None:
         """To be done once, just before the write of which this is so; writes are counted from here."""
         self._meanwhile, self._sent = (when, do), 0
 
@@ -56,7 +56,7 @@ class ConfigMaps:
             (_, do), self._meanwhile = self._meanwhile, None
             do()
 
-    def _write(self, request: Request) -> Answer:
+    def _write(self, request: ApiRequest) -> ApiResponse:
         if request.method == "DELETE":
             gone = self.objects.pop(request.path.rpartition("/")[2], None)
             return _told(200 if gone else 404, {})
@@ -80,8 +80,8 @@ def broken_connection() -> Unreachable:
     return Unreachable("the API server broke the connection off", "check the network")
 
 
-def _told(status: int, body: Manifest) -> Answer:
-    return Answer(status, json.dumps(body).encode())
+def _told(status: int, body: Manifest) -> ApiResponse:
+    return ApiResponse(status, json.dumps(body).encode())
 
 
 def _labels(manifest: Manifest) -> Manifest:

@@ -18,7 +18,7 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.kube.decode import page
 from reconciler.kube.placeholders import each_once, parted
 from reconciler.model import names
-from reconciler.model.cluster.kinds import SEEN, ResourceKind
+from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.set_aside import ANY_POOL, SetAside
 from reconciler.model.plan.action import Annotate, Hold, Label, Ref, Taint, Ungate
@@ -35,12 +35,12 @@ from reconciler.plan.status.context import StatusContext
 from reconciler.policy.custom_resources.bundle import bundle_of
 from reconciler.report.conditions.statuses import received, statuses
 from reconciler.report.explain.about import UnknownSubject
-from reconciler.report.explain.subject import about, asked
+from reconciler.report.explain.subject import about, parse_subject
 from reconciler.report.formats import json_format, text
 from reconciler.report.log_lines import lines
 from reconciler.report.plans.build import planned_of
 from reconciler.report.plans.plan_document import plan_document
-from reconciler.report.setting import Setting
+from reconciler.report.setting import ReportHeader
 from reconciler.report.status.build import overview_of
 from reconciler.report.status.overview import overview_document
 from reconciler.serve.metrics import Metrics
@@ -71,7 +71,7 @@ class Seeded:
     def __init__(self, seed: int) -> None:
         drawn = Drawn(seed).inputs()
         self.cluster = _as_json(drawn.observed)
-        self._pages = {each: _listed(each, self.cluster[_key(each)]) for each in SEEN}
+        self._pages = {each: _listed(each, self.cluster[_key(each)]) for each in RESOURCE_KINDS}
         self._items = {each: page(each, raw).items for each, raw in self._pages.items()}
         self.drawn = drawn
         self.inputs = self._inputs({})
@@ -80,7 +80,11 @@ class Seeded:
     def mutated(self, chance: Random) -> Mutated:
         """With one field that is drawn by chance."""
         seen = chance.choice(
-            [each for each in SEEN if self.cluster[_key(each)] and not (each.kind == "Pod" and each.field == "kept")]
+            [
+                each
+                for each in RESOURCE_KINDS
+                if self.cluster[_key(each)] and not (each.kind == "Pod" and each.field == "kept")
+            ]
         )
         objects = self.cluster[_key(seen)]
         at = chance.randrange(len(objects))
@@ -91,7 +95,7 @@ class Seeded:
         put(found, path, value)
         mutated = [*objects[:at], found, *objects[at + 1 :]]
         items = {}
-        for each in SEEN:
+        for each in RESOURCE_KINDS:
             if _key(each) == _key(seen) and each.kind == seen.kind:
                 items[each] = page(each, _listed(each, mutated)).items
         shown = "(left out)" if value is GONE else json.dumps(value)
@@ -102,7 +106,7 @@ class Seeded:
         gone = {(each.kind, each.namespace, each.name) for each in aside}
         gone |= {("Node", "", each.node) for each in aside if each.node}
         items = {}
-        for each in SEEN:
+        for each in RESOURCE_KINDS:
             kept = [one for one in self.cluster[_key(each)] if (each.kind, *_name(one)) not in gone]
             items[each] = page(each, _listed(each, kept)).items
         inputs = self._inputs(items)
@@ -111,7 +115,7 @@ class Seeded:
     def _inputs(self, other: dict[ResourceKind, tuple[Any, ...]]) -> Inputs:
         fields: dict[str, Any] = {}
         aside: list[Any] = []
-        for each in SEEN:
+        for each in RESOURCE_KINDS:
             objects, refused = parted(other.get(each, self._items[each]))
             fields[each.field] = fields.get(each.field, ()) + objects
             aside += refused
@@ -134,13 +138,13 @@ def everything(inputs: Inputs, kind: str, name: tuple[str, str]) -> Plan:
     made = plan(inputs, fleet)
     check(inputs, fleet, made)
     scene = PlanningResult(inputs, fleet, made)
-    setting = Setting("prod", "4c1f9e2", "lab", "", inputs.now, inputs.now, "1")
+    setting = ReportHeader("prod", "4c1f9e2", "lab", "", inputs.now, inputs.now, "1")
     for document in (plan_document(planned_of(setting, scene, None)), overview_document(overview_of(setting, scene))):
         assert FAULT not in text.write(document, color=False)
         json_format.write(document)
     for subject in _subjects(kind, name):
         try:
-            assert FAULT not in about(scene, asked(subject)).outcome
+            assert FAULT not in about(scene, parse_subject(subject)).outcome
         except UnknownSubject:
             continue
     cycled = CycleResult(inputs.now, inputs, made)
@@ -263,7 +267,7 @@ def _listed(seen: ResourceKind, objects: list[Json]) -> bytes:
 def _as_json(observed: Observed) -> Cluster:
     """As the API server would print it, with real objects beside those that are drawn."""
     found: Cluster = {}
-    for seen in SEEN:
+    for seen in RESOURCE_KINDS:
         drawn = [each for each in getattr(observed, seen.field) if getattr(each, "kind", seen.kind) == seen.kind]
         if seen.field == "kept" and seen.kind != "PriorityClass":
             drawn = []

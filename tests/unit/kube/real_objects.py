@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from reconciler.model.cluster.kinds import SEEN, ResourceKind
+from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
 from tests.unit.kube import real_volumes
 
 Object = dict[str, Any]
@@ -12,7 +12,7 @@ TIME = "2026-11-02T08:00:00Z"
 
 
 def seen(kind: str, field: str = "") -> ResourceKind:
-    return next(each for each in SEEN if each.kind == kind and field in {"", each.field})
+    return next(each for each in RESOURCE_KINDS if each.kind == kind and field in {"", each.field})
 
 
 def metadata(name: str, namespace: str = "", **more: Any) -> Object:

@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from reconciler.kube.backoff import Backoff, Waits
+from reconciler.kube.backoff import Backoff, BackoffBounds
 
-WAITS = Waits(first_seconds=1.0, most_seconds=10.0, healthy_seconds=5.0)
+WAITS = BackoffBounds(first_seconds=1.0, most_seconds=10.0, healthy_seconds=5.0)
 
 
 class Fixed(random.Random):

@@ -10,7 +10,7 @@ import pytest
 from reconciler.kube.decode import event, page
 from reconciler.kube.placeholders import parted
 from reconciler.model.cluster import bounds
-from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
@@ -21,7 +21,7 @@ from reconciler.plan.nodes.eviction import MOST_COMPARED, PodBudgets, why_immova
 
 Words = dict[str, Any]
 NOW = Instant(1_793_613_600_000)
-KINDS = {each.kind: each for each in reversed(SEEN) if not each.selector}
+KINDS = {each.kind: each for each in reversed(RESOURCE_KINDS) if not each.selector}
 
 
 def expressions(many: int, values: int = 1) -> list[Words]:

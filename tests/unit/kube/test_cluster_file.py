@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from reconciler.kube.cluster_file import ClusterFileError, read_cluster
-from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
@@ -45,7 +45,7 @@ def test_order_in_the_file_changes_nothing_but_order() -> None:
 
 def test_a_kind_that_the_file_has_nothing_of_was_not_read() -> None:
     observed = read_cluster(NAME, listed(an("Node"), an("Pod"))).observed
-    assert unread(observed) == {each.title for each in SEEN if each.kind not in {"Node", "Pod"}}
+    assert unread(observed) == {each.title for each in RESOURCE_KINDS if each.kind not in {"Node", "Pod"}}
     assert "--complete" in observed.why_unread("nodepools.karpenter.sh")
     assert observed.absent == ()
 
@@ -56,7 +56,7 @@ def test_a_complete_file_has_all_that_there_is() -> None:
 
 
 def test_an_empty_list_is_no_empty_cluster() -> None:
-    assert len(read_cluster(NAME, listed()).observed.unread) == len(SEEN)
+    assert len(read_cluster(NAME, listed()).observed.unread) == len(RESOURCE_KINDS)
 
 
 def test_an_older_version_of_a_kind_is_not_read_even_when_the_file_is_complete() -> None:

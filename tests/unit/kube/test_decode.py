@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from reconciler.kube.decode import Event, Undecodable, event, one, page, refused_words
+from reconciler.kube.decode import Undecodable, WatchEvent, event, one, page, refused_words
 from reconciler.kube.placeholders import StandIn
 from reconciler.model import names
-from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.pod import Pod
 from tests.unit.kube.real_objects import OBJECTS, SECRET, TIME, Object, an, kept_pod, metadata, seen
 
@@ -27,7 +27,7 @@ def decoded(value: Object, field: str = "") -> Any:
 
 
 def test_there_is_a_real_object_of_every_kind_that_is_looked_at() -> None:
-    assert {each["kind"] for each in OBJECTS} == {each.kind for each in SEEN}
+    assert {each["kind"] for each in OBJECTS} == {each.kind for each in RESOURCE_KINDS}
 
 
 @pytest.mark.parametrize("value", OBJECTS, ids=lambda value: str(value["kind"]))
@@ -182,7 +182,9 @@ def test_one_unusual_object_does_not_spoil_its_page() -> None:
 
 def test_a_bookmark_has_a_version_and_no_object() -> None:
     mark = {"kind": "Node", "apiVersion": "v1", "metadata": {"resourceVersion": "99", "creationTimestamp": None}}
-    assert event(seen("Node"), raw({"type": "BOOKMARK", "object": mark})) == Event("BOOKMARK", resource_version="99")
+    assert event(seen("Node"), raw({"type": "BOOKMARK", "object": mark})) == WatchEvent(
+        "BOOKMARK", resource_version="99"
+    )
 
 
 def test_an_error_has_a_code_and_a_sentence() -> None:
@@ -194,7 +196,9 @@ def test_an_error_has_a_code_and_a_sentence() -> None:
         "reason": "Gone",
         "code": 410,
     }
-    assert event(seen("Pod"), raw({"type": "ERROR", "object": status})) == Event("ERROR", code=410, message="too old")
+    assert event(seen("Pod"), raw({"type": "ERROR", "object": status})) == WatchEvent(
+        "ERROR", code=410, message="too old"
+    )
 
 
 BROKEN_PAGES = {
@@ -256,7 +260,7 @@ def test_metadata_of_the_wrong_shape_is_refused_in_what_is_kept_whole() -> None:
 
 @pytest.mark.parametrize("value", [*OBJECTS, kept_pod()], ids=lambda value: str(value["kind"]))
 def test_where_people_put_secrets_nothing_is_read(value: Object) -> None:
-    for each in SEEN:
+    for each in RESOURCE_KINDS:
         if each.kind == value["kind"]:
             assert SECRET not in repr(one(each, raw(value)))
 

@@ -13,7 +13,7 @@ from reconciler.kube.memory_store import HEAD, PART_BYTES, ConfigMapMemory
 from reconciler.model.instant import Instant
 from reconciler.model.plan.disruption_record import DisruptionRecord
 from reconciler.model.plan.memory import Memory
-from reconciler.ports import Stale, Stored, Unavailable
+from reconciler.ports import Stale, Unavailable, VersionedMemory
 from tests.unit.kube.configmap_server import ConfigMaps, Killed, broken_connection
 
 SMALL = 64  # bytes a part
@@ -36,7 +36,7 @@ def parts(server: ConfigMaps) -> list[str]:
 
 
 def test_where_nothing_was_saved_the_memory_is_empty() -> None:
-    assert store(ConfigMaps()).load() == Stored(Memory())
+    assert store(ConfigMaps()).load() == VersionedMemory(Memory())
 
 
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=6))
@@ -174,7 +174,7 @@ def test_a_head_that_was_deleted_is_an_empty_memory_and_stales_whoever_knew_it()
     del server.objects[HEAD]
     with pytest.raises(Stale):
         kept.save(memory(2), stored)
-    assert kept.load() == Stored(Memory())
+    assert kept.load() == VersionedMemory(Memory())
 
 
 @pytest.mark.parametrize("harm", ["part", "digest", "format"])

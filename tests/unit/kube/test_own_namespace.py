@@ -5,9 +5,9 @@ import pytest
 
 from reconciler.cli.main import main
 from reconciler.fleet.fleet import Fleet
-from reconciler.kube.api_server import Answer, Request
+from reconciler.kube.api_server import ApiRequest, ApiResponse
 from reconciler.kube.cluster_file import read_cluster
-from reconciler.kube.watch.store import Store
+from reconciler.kube.watch.store import ObservedStore
 from reconciler.model.cluster.metadata import Annotations, Metadata
 from reconciler.model.cluster.namespace import Namespace
 from reconciler.model.cluster.observed import Observed
@@ -46,7 +46,7 @@ def test_all_is_frozen_by_the_annotation_of_the_controller_s_own_namespace_alone
 
 
 def test_it_is_known_wherever_a_cluster_is_seen() -> None:
-    assert Store((), lambda: Instant(0), "elsewhere").observed().own_namespace == "elsewhere"
+    assert ObservedStore((), lambda: Instant(0), "elsewhere").observed().own_namespace == "elsewhere"
     assert World(own_namespace="elsewhere").observe().own_namespace == "elsewhere"
     assert read_cluster("f", listed(), namespace="elsewhere").observed.own_namespace == "elsewhere"
 
@@ -88,16 +88,16 @@ class Server:
     """Knows some namespaces, and takes down what is sent."""
 
     def __init__(self, *namespaces: str, leases: tuple[str, ...] = ()) -> None:
-        self.sent: list[Request] = []
+        self.sent: list[ApiRequest] = []
         self._there = {f"/api/v1/namespaces/{each}" for each in namespaces}
         self._there |= {f"/apis/coordination.k8s.io/v1/namespaces/{each}/leases/reconciler" for each in leases}
 
-    def send(self, request: Request) -> Answer:
+    def send(self, request: ApiRequest) -> ApiResponse:
         self.sent.append(request)
-        return Answer(200 if request.path in self._there else 404, b"{}")
+        return ApiResponse(200 if request.path in self._there else 404, b"{}")
 
-    def get(self, path: str, *_: object) -> Answer:
-        return Answer(200 if path in self._there else 404, b"{}")
+    def get(self, path: str, *_: object) -> ApiResponse:
+        return ApiResponse(200 if path in self._there else 404, b"{}")
 
 
 def freeze(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.kube import user_writes
-from reconciler.kube.api_server import Request
+from reconciler.kube.api_server import ApiRequest
 from reconciler.kube.apply.resource_paths import folder_of, kind_of, path_of
 from reconciler.kube.client import Client
 from reconciler.kube.leader import Candidacy
@@ -72,7 +72,7 @@ def test_the_client_asks_for_no_other_path(path: str) -> None:
     with pytest.raises(BadPath):
         client.get(path)
     with pytest.raises(BadPath):
-        client.send(Request("PATCH", path, b"{}"))
+        client.send(ApiRequest("PATCH", path, b"{}"))
 
 
 def test_what_is_written_in_a_namespace_names_one() -> None:

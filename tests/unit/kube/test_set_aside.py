@@ -9,14 +9,14 @@ import pytest
 from reconciler.controller.notices import Notices
 from reconciler.controller.set_aside_publisher import SetAsidePublisher
 from reconciler.fleet.fleet import Fleet
-from reconciler.kube.apply.events import Told
+from reconciler.kube.apply.events import EventNote
 from reconciler.kube.cluster_file import read_cluster
-from reconciler.kube.decode import Event, Undecodable, event, one, page
+from reconciler.kube.decode import Undecodable, WatchEvent, event, one, page
 from reconciler.kube.placeholders import StandIn
-from reconciler.kube.watch.changes import Happened, Listed
-from reconciler.kube.watch.store import Store
+from reconciler.kube.watch.changes import Listed, ObjectEvent
+from reconciler.kube.watch.store import ObservedStore
 from reconciler.model import names
-from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.metadata import Metadata, OwnerReference
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
@@ -30,7 +30,7 @@ from reconciler.model.plan.cycle_result import CycleResult
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.plan import Plan
-from reconciler.model.plan.trouble import Trouble
+from reconciler.model.plan.trouble import PlannerFailure
 from reconciler.model.resource_quantity import MOST
 from reconciler.plan.check import BrokenInvariant, check
 from reconciler.plan.guards.set_aside import BehindSetAside, ObjectSetAside, SetAsides
@@ -138,14 +138,14 @@ def modified(found: Object, version: str) -> bytes:
 
 def test_a_watch_goes_on_and_the_store_tells_of_the_object_until_it_is_corrected() -> None:
     pods = seen("Pod", "pods")
-    store = Store((pods,), lambda: NOW)
+    store = ObservedStore((pods,), lambda: NOW)
     store.take([Listed(pods, decoded("Pod", an("Pod")), "1", NOW)])
     line = json.dumps(
         {"type": "MODIFIED", "object": bomb() | {"metadata": bomb()["metadata"] | {"resourceVersion": "500"}}}
     )
     told = event(pods, line.encode())
-    assert isinstance(told, Event)
-    store.take([Happened(pods, told, NOW)])
+    assert isinstance(told, WatchEvent)
+    store.take([ObjectEvent(pods, told, NOW)])
     observed = store.observed()
     assert [each.title for each in observed.set_aside] == ["Pod/team-a/train-0"]
     assert [each.name for each in observed.pods] == ["train-0"]
@@ -153,7 +153,7 @@ def test_a_watch_goes_on_and_the_store_tells_of_the_object_until_it_is_corrected
     whole = json.dumps(
         {"type": "MODIFIED", "object": an("Pod") | {"metadata": an("Pod")["metadata"] | {"resourceVersion": "501"}}}
     )
-    store.take([Happened(pods, event(pods, whole.encode()), NOW)])
+    store.take([ObjectEvent(pods, event(pods, whole.encode()), NOW)])
     assert store.observed().set_aside == ()
 
 
@@ -295,7 +295,7 @@ def test_readyz_names_objects_that_are_set_aside_and_trouble_that_lasts() -> Non
     notices.publish(cycle(*ASIDE))
     assert "Pod/team/p, Pod/team/q" in notices.told[0]
     failing = planned()[1]
-    failing = msgspec.structs.replace(failing, troubles=(Trouble("drain", "a", "KeyError"),))
+    failing = msgspec.structs.replace(failing, troubles=(PlannerFailure("drain", "a", "KeyError"),))
     for _ in range(2):
         notices.publish(cycle(plan=failing))
         assert notices.told == ()
@@ -306,7 +306,7 @@ def test_readyz_names_objects_that_are_set_aside_and_trouble_that_lasts() -> Non
 
 
 def test_an_object_is_told_by_one_event_while_this_replica_leads() -> None:
-    told: list[Told] = []
+    told: list[EventNote] = []
     fences: list[Any] = [None]
     publisher = SetAsidePublisher(told.append, lambda: fences[0])
     publisher.publish(cycle(*ASIDE))
@@ -322,5 +322,5 @@ def test_an_object_is_told_by_one_event_while_this_replica_leads() -> None:
 
 
 def test_every_kind_that_is_seen_is_tried_here() -> None:
-    assert {each.kind for each in SEEN} == {each["kind"] for each in OBJECTS}
+    assert {each.kind for each in RESOURCE_KINDS} == {each["kind"] for each in OBJECTS}
     assert names.OWN_NAMESPACE

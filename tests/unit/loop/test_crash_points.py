@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.kube.api_server import Answer, Request
+from reconciler.kube.api_server import ApiRequest, ApiResponse
 from reconciler.kube.memory_store import ConfigMapMemory
 from reconciler.loop import Cycle, InProcess, LoopDependencies
 from reconciler.model import names
@@ -44,7 +44,7 @@ class Kept(ConfigMaps):
         super().__init__()
         self._on_write = on_write
 
-    def send(self, request: Request) -> Answer:
+    def send(self, request: ApiRequest) -> ApiResponse:
         answer = super().send(request)
         self._on_write(f"{request.method} {request.path}")
         return answer

@@ -8,13 +8,21 @@ from typing import Any
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.cluster.karpenter import Asked, NodeClaim
+from reconciler.model.cluster.karpenter import NodeClaim, NodeClaimRequirement
 from reconciler.model.cluster.lease import Lease, LeaseSpec
 from reconciler.model.cluster.metadata import Annotations, Condition, LabelSelector, Metadata, OwnerReference
 from reconciler.model.cluster.namespace import Namespace
 from reconciler.model.cluster.node import Node, NodeTaint
 from reconciler.model.cluster.observed import Observed, Unread
-from reconciler.model.cluster.pod import Container, Named, Pod, PodSpec, PodStatus, Resources, Toleration
+from reconciler.model.cluster.pod import (
+    Container,
+    LocalObjectReference,
+    Pod,
+    PodSpec,
+    PodStatus,
+    ResourceRequirements,
+    Toleration,
+)
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.cluster.workload import BudgetSpec, BudgetStatus, PodDisruptionBudget, Workload, WorkloadSpec
 from reconciler.model.desired import Declared, Desired, Manifest, SmartPod
@@ -30,7 +38,7 @@ from reconciler.model.policy.drain_policy import DrainPolicy
 from reconciler.model.policy.gpu_pool import GpuPool
 from reconciler.model.policy.node_provisioner import NodeProvisioner
 from reconciler.plan.capacity.offerings import digest_of
-from reconciler.plan.capacity.request import Request
+from reconciler.plan.capacity.request import CapacityRequest
 from tests import builders
 from tests.unit.plan.scaling.stage import MACHINE, NOW, POLICY, after
 from tests.unit.plan.smart_pods import restricted
@@ -240,7 +248,7 @@ class Drawn:
         asked |= {self._of(("cpu", "memory", names.NVIDIA_GPU)): self._of(AMOUNTS)} if self._is(10) else {}
         spec = PodSpec(
             node_name=self._often(self._of(nodes).name, "gone") if bound else "",
-            containers=(Container(resources=Resources(asked)),) if self._is(95) else (),
+            containers=(Container(resources=ResourceRequirements(asked)),) if self._is(95) else (),
             tolerations=(Toleration(operator="Exists"),) if self._is(40) else (),
             node_selector={names.KARPENTER_POOL: self._of(self._pools)} if self._is(20) else {},
             scheduling_gates=self._gates() if not bound else (),
@@ -254,10 +262,14 @@ class Drawn:
         )
         return Pod(self._of_pod(name), spec, status)
 
-    def _gates(self) -> tuple[Named, ...]:
+    def _gates(self) -> tuple[LocalObjectReference, ...]:
         if self._is(45):
             return ()
-        return (Named(names.CAPACITY_GATE),) if self._is(90) else (Named(names.CAPACITY_GATE), Named("other"))
+        return (
+            (LocalObjectReference(names.CAPACITY_GATE),)
+            if self._is(90)
+            else (LocalObjectReference(names.CAPACITY_GATE), LocalObjectReference("other"))
+        )
 
     def _of_pod(self, name: str) -> Metadata:
         owner = self._of(
@@ -290,7 +302,9 @@ class Drawn:
 
     def _smart(self, at: int, nodes: list[Node]) -> Pod:
         pool = self._of((*self._pools, "old"))
-        request = Request(f"uid-p{at}", pool, "a100", self._of((1, 8)), self._of(("demand", "minSize")), MACHINE)
+        request = CapacityRequest(
+            f"uid-p{at}", pool, "a100", self._of((1, 8)), self._of(("demand", "minSize")), MACHINE
+        )
         annotations = Annotations(
             original_request=self._often(msgspec.json.encode(request).decode(), "", "{}", "["),
             phase=self._of(("Pending", "Scheduled", "Failed", "", "x")),
@@ -347,7 +361,7 @@ class Drawn:
                 deletion_timestamp=self._time() if self._is(8) else "",
                 labels=labels,
                 has={names.NVIDIA_GPU: self._of(AMOUNTS), "cpu": "96"} if self._is(60) else {},
-                requirements=(Asked(f"{names.OURS}for-x"),) if self._is(20) else (),
+                requirements=(NodeClaimRequirement(f"{names.OURS}for-x"),) if self._is(20) else (),
                 node_name=name,
                 conditions=conditions,
             )

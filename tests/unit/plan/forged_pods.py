@@ -12,12 +12,20 @@ import msgspec
 from reconciler.model import names
 from reconciler.model.cluster.metadata import Annotations, Condition, Metadata, OwnerReference
 from reconciler.model.cluster.node import Node, NodeStatus
-from reconciler.model.cluster.pod import Container, Named, Pod, PodSpec, PodStatus, Resources, Toleration
+from reconciler.model.cluster.pod import (
+    Container,
+    LocalObjectReference,
+    Pod,
+    PodSpec,
+    PodStatus,
+    ResourceRequirements,
+    Toleration,
+)
 from reconciler.model.instant import timestamp
 from reconciler.model.plan.action import Apply
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.plan import Plan
-from reconciler.plan.capacity.request import Request
+from reconciler.plan.capacity.request import CapacityRequest
 from tests.unit.plan.scaling.stage import MACHINE, after
 
 NAMESPACE = "tenant"
@@ -28,7 +36,7 @@ ELSEWHERE = Node(
 )
 _OF_NOBODY = tuple(f"{letter}.example/" for letter in "abcdefghijklmnopqrstuvwxyz")
 _EVERYTHING = (Toleration(operator="Exists"),)
-_TINY = (Container("c", Resources({"cpu": "1m"})),)
+_TINY = (Container("c", ResourceRequirements({"cpu": "1m"})),)
 
 
 class Forgery:
@@ -45,7 +53,7 @@ class Forgery:
 
     def without_node(self, at: int) -> tuple[Pod, Pod]:
         """With all marks and with none: it runs where no pool is, or waits for a gate of others."""
-        gates, node = ((), ELSEWHERE.name) if self._is(60) else ((Named("example.com/never"),), "")
+        gates, node = ((), ELSEWHERE.name) if self._is(60) else ((LocalObjectReference("example.com/never"),), "")
         status = PodStatus("Running" if node else "Pending", conditions=(Condition("Ready", "True"),) if node else ())
         plain = Pod(_plain(at), PodSpec(node, scheduling_gates=gates, containers=_TINY), status)
         metadata = msgspec.structs.replace(self._forged(at), owner_references=self._owners())
@@ -115,7 +123,9 @@ class Forgery:
     def _drawn_request(self) -> str:
         pool, uids = self._of(("a", "b", "old")), [each.metadata.uid for each in self._inputs.observed.pods]
         key = self._of((*uids, "minSize/0", "warmNodes/0"))
-        request = Request(key, pool, "a100", 8, "demand", MACHINE, self._of(("", "on-demand", "spot")), pods=(key,))
+        request = CapacityRequest(
+            key, pool, "a100", 8, "demand", MACHINE, self._of(("", "on-demand", "spot")), pods=(key,)
+        )
         return msgspec.json.encode(request).decode()
 
     def _is(self, percent: int) -> bool:
@@ -154,9 +164,9 @@ def _request(body: dict[str, Any]) -> str:
     return str(body["metadata"]["annotations"][names.ORIGINAL_REQUEST])
 
 
-def _read(request: str) -> Request | None:
+def _read(request: str) -> CapacityRequest | None:
     try:
-        return msgspec.json.decode(request, type=Request)
+        return msgspec.json.decode(request, type=CapacityRequest)
     except msgspec.DecodeError:
         return None
 

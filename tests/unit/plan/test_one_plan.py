@@ -5,7 +5,7 @@ import pytest
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
-from reconciler.model.cluster.pod import Named
+from reconciler.model.cluster.pod import LocalObjectReference
 from reconciler.model.desired import Manifest
 from reconciler.model.plan.action import Delete, Evict, Hold, Label, Ref, Taint, Ungate
 from reconciler.model.plan.decision import Decision
@@ -106,7 +106,7 @@ def test_a_label_waits_for_whatever_else_is_done_to_its_subject(acts: tuple[Labe
 def gated(case: dict[str, object]) -> Inputs:
     """The pods that wait in a case of drains wait behind our gate."""
     inputs = DrainWorld(case).inputs
-    gate = (Named(names.CAPACITY_GATE),)
+    gate = (LocalObjectReference(names.CAPACITY_GATE),)
     pods = tuple(
         each
         if each.node

@@ -26,13 +26,13 @@ from reconciler.plan.capacity.refusals import (
     PolicySuspended,
     PoolFrozen,
     PoolObserved,
-    Refusal,
-    Refusals,
+    PoolRefusal,
+    PoolRefusals,
     Unserved,
 )
 from reconciler.plan.drain.codes import words as drain_words
 from reconciler.plan.guards import words as guard_words
-from reconciler.plan.guards.frozen import Freeze, Scope
+from reconciler.plan.guards.frozen import Freeze, FreezeScope
 from reconciler.plan.guards.observing import Observation
 from reconciler.plan.manifests import words as manifest_words
 from reconciler.plan.reason_catalog import REASONS, decoded
@@ -43,7 +43,7 @@ from reconciler.plan.scaling.size import SizeReason
 from reconciler.plan.smart_pods.reasons import Unbought
 from reconciler.plan.status.reasons import ProblemCount
 from reconciler.report.plans.facts_document import facts_document
-from reconciler.report.sentences import PARTS, WORDS, asked, fact_words, sentence
+from reconciler.report.sentences import PARTS, WORDS, fact_words, guarded_sentence, sentence
 from tests.unit.plan.some_reasons import reason_of
 
 TYPED = REASONS
@@ -60,17 +60,20 @@ FACTS: tuple[tuple[Any, str], ...] = (
     (CapacityLimit("maxSize", "a100", amount="4"), "maxSize 4 of NodeProvisioner/a100"),
     (CapacityLimit("instanceTypes", "a100"), "no instance type of GpuPool/a100 is declared"),
     (PolicySuspended(PROVISIONER), "NodeProvisioner/a100 is suspended"),
-    (PoolFrozen(Freeze(Scope("pool", "a100"), "soon", "maintenance")), "pool a100 is frozen until soon (maintenance)"),
+    (
+        PoolFrozen(Freeze(FreezeScope("pool", "a100"), "soon", "maintenance")),
+        "pool a100 is frozen until soon (maintenance)",
+    ),
     (NodePoolAbsent(Ref("NodePool", "", "a100")), "NodePool/a100 does not exist yet"),
     (PoolObserved(Observation("a100", by_mode=True)), "GpuPool/a100 is in mode Observe"),
-    (Refusal("a", NoRoom(LIMIT)), "a: limits.nvidia.com/gpu 16 of GpuPool/a100 allows no more nodes"),
-    (Refusal("a", NoStock((SPOT,))), "a: no machine can be had: tried p4d (spot, in eu-1a)"),
-    (Refusal("a", NoFit(OtherObstacle("8 asked"))), "a: a new node does not fit (8 asked)"),
-    (Refusal("a", NoFit(OtherObstacle("8 asked"), is_packed=True)), "a: 8 asked"),
-    (Refusal("a", PolicySuspended(PROVISIONER)), "a: NodeProvisioner/a100 is suspended"),
-    (Refusals(), "no GpuPool is declared"),
+    (PoolRefusal("a", NoRoom(LIMIT)), "a: limits.nvidia.com/gpu 16 of GpuPool/a100 allows no more nodes"),
+    (PoolRefusal("a", NoStock((SPOT,))), "a: no machine can be had: tried p4d (spot, in eu-1a)"),
+    (PoolRefusal("a", NoFit(OtherObstacle("8 asked"))), "a: a new node does not fit (8 asked)"),
+    (PoolRefusal("a", NoFit(OtherObstacle("8 asked"), is_packed=True)), "a: 8 asked"),
+    (PoolRefusal("a", PolicySuspended(PROVISIONER)), "a: NodeProvisioner/a100 is suspended"),
+    (PoolRefusals(), "no GpuPool is declared"),
     (
-        Refusals((Refusal("a", NotServed(Unserved.NO_INSTANCE_TYPE)),), more=2),
+        PoolRefusals((PoolRefusal("a", NotServed(Unserved.NO_INSTANCE_TYPE)),), more=2),
         "a: the pool has no instance type; nor can 2 more pools",
     ),
     (ClaimUnusable(ClaimState.SUSPENDED), "it is suspended"),
@@ -117,7 +120,7 @@ def test_a_reason_is_read_back_as_it_was_written_and_says_what_it_holds(reason: 
     again = decoded(msgspec.json.encode(reason), Reason)
     assert again == reason
     assert hash(again) == hash(reason)
-    for words in (sentence(reason), asked(reason)):
+    for words in (sentence(reason), guarded_sentence(reason)):
         assert not re.search(r"[{}<>]|\w+\(\w+=", words), "no fact is left without words"
     msgspec.json.encode(facts_document(reason.facts))
 

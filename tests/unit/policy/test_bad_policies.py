@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.cli.main import main
 from reconciler.policy.codes import CODES
-from reconciler.sources.fault import Fault
+from reconciler.sources.fault import SourceFault
 from tests.lab.places import REPOSITORY
 from tests.policies.page import page
 
@@ -61,7 +61,7 @@ def test_every_code_has_an_example() -> None:
 
 
 def test_sources_call_their_codes_what_the_reference_does() -> None:
-    assert {(fault.code, fault.title) for fault in Fault} <= set(CODES)
+    assert {(fault.code, fault.title) for fault in SourceFault} <= set(CODES)
 
 
 def test_the_reference_shows_every_code(pytestconfig: pytest.Config) -> None:

@@ -9,26 +9,26 @@ from hypothesis import strategies as st
 
 from reconciler.model.cluster.lease import LeaseSpec
 from reconciler.protocol.leadership import (
+    CandidateState,
     Claim,
+    LeaseRecord,
+    LeaseTiming,
+    LeaseWrite,
     Monotonic,
-    Pace,
-    Record,
-    Standing,
-    Written,
     claim,
     is_led,
+    observe_record,
     pace_of,
     release,
-    seen,
     written,
 )
 
-PACE = Pace()
+PACE = LeaseTiming()
 ME, OTHER = "me", "other"
 
 
-def record(holder: str, version: str = "1", duration: int = 15, transitions: int = 3) -> Record:
-    return Record(LeaseSpec(holder, duration, acquire_time="then", lease_transitions=transitions), version)
+def record(holder: str, version: str = "1", duration: int = 15, transitions: int = 3) -> LeaseRecord:
+    return LeaseRecord(LeaseSpec(holder, duration, acquire_time="then", lease_transitions=transitions), version)
 
 
 def at(milliseconds: int) -> Monotonic:
@@ -36,7 +36,7 @@ def at(milliseconds: int) -> Monotonic:
 
 
 class Case(NamedTuple):
-    found: Record | None
+    found: LeaseRecord | None
     seen_at: int
     now: int
     holder: str | None  # of what is written; None where nothing is
@@ -63,7 +63,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_written(name: str) -> None:
     case = CASES[name]
-    standing = seen(Standing(ME), case.found, at(case.seen_at))
+    standing = observe_record(CandidateState(ME), case.found, at(case.seen_at))
     wanted = claim(standing, at(case.now), PACE)
     if case.holder is None:
         assert wanted is None
@@ -75,60 +75,60 @@ def test_what_is_written(name: str) -> None:
 
 
 def test_a_lease_that_its_holder_does_not_renew_tells_of_nobody_who_leads() -> None:
-    ghost = seen(Standing(ME), record("ghost", duration=2**31 - 1), at(0))
+    ghost = observe_record(CandidateState(ME), record("ghost", duration=2**31 - 1), at(0))
     assert is_led(ghost, at(14_999), PACE)
     assert not is_led(ghost, at(15_000), PACE)
-    renewed = seen(ghost, record("ghost", "2", duration=2**31 - 1), at(15_000))
+    renewed = observe_record(ghost, record("ghost", "2", duration=2**31 - 1), at(15_000))
     assert is_led(renewed, at(29_999), PACE)
-    assert not is_led(seen(Standing(ME), record(""), at(0)), at(0), PACE)
-    assert not is_led(seen(Standing(ME), None, at(0)), at(0), PACE)
-    assert is_led(written(Standing(ME), Written(record(ME), at(0), at(500)), PACE), at(9_999), PACE)
+    assert not is_led(observe_record(CandidateState(ME), record(""), at(0)), at(0), PACE)
+    assert not is_led(observe_record(CandidateState(ME), None, at(0)), at(0), PACE)
+    assert is_led(written(CandidateState(ME), LeaseWrite(record(ME), at(0), at(500)), PACE), at(9_999), PACE)
 
 
 def test_a_term_lasts_from_before_the_write_and_is_prolonged_by_the_next() -> None:
-    first = written(Standing(ME), Written(record(ME), at(1_000), at(1_500)), PACE)
+    first = written(CandidateState(ME), LeaseWrite(record(ME), at(1_000), at(1_500)), PACE)
     assert first.leads_until == 11_000
-    second = written(first, Written(record(ME, "2"), at(3_000), at(3_500)), PACE)
+    second = written(first, LeaseWrite(record(ME, "2"), at(3_000), at(3_500)), PACE)
     assert second.leads_until == 13_000
 
 
 def test_an_answer_that_comes_after_the_end_prolongs_nothing() -> None:
-    first = written(Standing(ME), Written(record(ME), at(1_000), at(1_500)), PACE)
-    assert written(first, Written(record(ME, "2"), at(10_000), at(11_000)), PACE).leads_until is None
-    assert written(Standing(ME), Written(record(ME), at(1_000), at(11_000)), PACE).leads_until is None
+    first = written(CandidateState(ME), LeaseWrite(record(ME), at(1_000), at(1_500)), PACE)
+    assert written(first, LeaseWrite(record(ME, "2"), at(10_000), at(11_000)), PACE).leads_until is None
+    assert written(CandidateState(ME), LeaseWrite(record(ME), at(1_000), at(11_000)), PACE).leads_until is None
 
 
 def test_a_term_ends_when_another_holds_the_lease_or_it_is_gone_or_time_is_up() -> None:
-    leads = written(Standing(ME), Written(record(ME), at(0), at(0)), PACE)
-    assert seen(leads, record(ME), at(9_999)).leads_until == 10_000
+    leads = written(CandidateState(ME), LeaseWrite(record(ME), at(0), at(0)), PACE)
+    assert observe_record(leads, record(ME), at(9_999)).leads_until == 10_000
     for found, now in ((record(OTHER, "2"), 1), (None, 1), (record(ME), 10_000)):
-        assert seen(leads, found, at(now)).leads_until is None
+        assert observe_record(leads, found, at(now)).leads_until is None
 
 
 def test_another_lease_has_the_same_proportions() -> None:
     assert pace_of(15) == PACE
-    assert pace_of(3) == Pace(3_000, 2_000, 400)
+    assert pace_of(3) == LeaseTiming(3_000, 2_000, 400)
 
 
 def test_only_one_s_own_is_given_up() -> None:
-    mine = seen(Standing(ME), record(ME), at(0))
+    mine = observe_record(CandidateState(ME), record(ME), at(0))
     given_up = release(mine)
     assert given_up == Claim(LeaseSpec("", 1, lease_transitions=3), record(ME))
-    assert release(seen(Standing(ME), record(OTHER), at(0))) is None
-    assert release(Standing(ME)) is None
+    assert release(observe_record(CandidateState(ME), record(OTHER), at(0))) is None
+    assert release(CandidateState(ME)) is None
 
 
 class Candidate:
     """A process with a clock of its own, which may be anywhere in a step when it is paused."""
 
     def __init__(self, name: str, offset_ms: int, store: "Store") -> None:
-        self.standing = Standing(name)
+        self.standing = CandidateState(name)
         self.offset_ms, self.store = offset_ms, store
         self.steps: list[Callable[[int, bool], None]] = []
-        self.read: Record | None = None
+        self.read: LeaseRecord | None = None
         self.claimed: Claim | None = None
         self.sent_at = at(0)
-        self.answer: Record | None = None
+        self.answer: LeaseRecord | None = None
 
     def clock(self, now: int) -> Monotonic:
         return at(now + self.offset_ms)
@@ -151,7 +151,7 @@ class Candidate:
 
     def restart(self) -> None:
         """Killed and started again, under another name."""
-        self.standing = Standing(f"{self.standing.me}'")
+        self.standing = CandidateState(f"{self.standing.me}'")
         self.steps = []
 
     def _read(self, now: int, is_lost: bool) -> None:
@@ -160,7 +160,7 @@ class Candidate:
             self.steps = []
 
     def _decide(self, now: int, is_lost: bool) -> None:
-        self.standing = seen(self.standing, self.read, self.clock(now))
+        self.standing = observe_record(self.standing, self.read, self.clock(now))
         self.claimed, self.sent_at = claim(self.standing, self.clock(now), PACE), self.clock(now)
         if self.claimed is None:
             self.steps = []
@@ -173,21 +173,21 @@ class Candidate:
 
     def _note(self, now: int, is_lost: bool) -> None:
         assert self.answer
-        self.standing = written(self.standing, Written(self.answer, self.sent_at, self.clock(now)), PACE)
+        self.standing = written(self.standing, LeaseWrite(self.answer, self.sent_at, self.clock(now)), PACE)
 
 
 class Store:
     """The API server's part: a write names the version that it follows."""
 
     def __init__(self) -> None:
-        self.record: Record | None = None
+        self.record: LeaseRecord | None = None
         self.version = 0
 
-    def write(self, claimed: Claim) -> Record | None:
+    def write(self, claimed: Claim) -> LeaseRecord | None:
         if claimed.after != self.record:
             return None
         self.version += 1
-        self.record = Record(claimed.spec, str(self.version))
+        self.record = LeaseRecord(claimed.spec, str(self.version))
         return self.record
 
 

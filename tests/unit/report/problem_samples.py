@@ -3,7 +3,7 @@
 from hypothesis import strategies as some
 
 from reconciler.model.problem import Problem
-from reconciler.report.checked import Checked
+from reconciler.report.checked import CheckReport
 
 L4 = "policies/base/l4-inference.yaml"
 WRONG_TYPE = Problem(
@@ -27,8 +27,8 @@ WHOLE_FILE = Problem(
     file="a b.yaml", line=0, column=0, code="RC101", sentence="is not UTF-8", remedy="save it as UTF-8"
 )
 # The order is not that of the reports.
-MISTAKES = Checked((UNKNOWN_KEY, WRONG_TYPE), files=12, tool_version="0.9.2", titles=(("RC103", "A wrong type"),))
-FINE = Checked((), files=12, tool_version="0.9.2")
+MISTAKES = CheckReport((UNKNOWN_KEY, WRONG_TYPE), files=12, tool_version="0.9.2", titles=(("RC103", "A wrong type"),))
+FINE = CheckReport((), files=12, tool_version="0.9.2")
 
 # What ends a line, steers a terminal, hides, or means something to one of the formats.
 AWKWARD = (
@@ -48,7 +48,7 @@ problems = some.builds(
     excerpt=texts,
 )
 documents = some.builds(
-    Checked,
+    CheckReport,
     problems=some.lists(problems, max_size=4).map(tuple),
     files=some.integers(0, 9),
     tool_version=texts,
@@ -56,6 +56,6 @@ documents = some.builds(
 )
 
 
-def checked(*problems: Problem) -> Checked:
+def checked(*problems: Problem) -> CheckReport:
     """A document of these problems."""
-    return Checked(problems, files=max(1, len({problem.file for problem in problems})), tool_version="0.9.2")
+    return CheckReport(problems, files=max(1, len({problem.file for problem in problems})), tool_version="0.9.2")

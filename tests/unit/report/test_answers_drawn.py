@@ -13,7 +13,7 @@ from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.impact.impact import with_impact
 from reconciler.plan.planner import plan
-from reconciler.report.explain.subject import answer, asked
+from reconciler.report.explain.subject import answer, parse_subject
 from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.plan_schema import plan_schema
@@ -72,7 +72,7 @@ def test_each_decision_is_explained_and_status_agrees(seed: int) -> None:
     scene = scene_of(Drawn(seed).inputs())
     departed = with_impact(scene).scene
     for decision in scene.plan.decisions:
-        assert decision in answer(departed, asked(decision.subject.title)).decisions
+        assert decision in answer(departed, parse_subject(decision.subject.title)).decisions
     setting = msgspec.structs.replace(ALONE, now=scene.inputs.now)
     overview = overview_of(setting, scene)
     assert report.write(overview_document(overview), "text", color=False)

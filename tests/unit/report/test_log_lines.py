@@ -14,7 +14,7 @@ from reconciler.model.plan.cycle_result import CycleResult
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.outcome import Outcome
 from reconciler.model.problem import Problem
-from reconciler.report.log_lines import Line, lines
+from reconciler.report.log_lines import LogLine, lines
 from tests.unit.plan.manifests.stage import inputs_of
 
 EDIT = {"nodes": 2, "wish": {"spec": {"limits": {"cpu": "480"}}}}
@@ -74,7 +74,7 @@ def test_trouble_and_refused_policies_are_told_when_they_come_and_go() -> None:
 
 @pytest.mark.parametrize("written", ["as_json", "as_text"])
 def test_a_line_is_one_line_whatever_is_in_it(written: str) -> None:
-    line = Line("trouble", "first\nsecond \x1b[31m", (("subject", "a\nb"),), "error")
+    line = LogLine("trouble", "first\nsecond \x1b[31m", (("subject", "a\nb"),), "error")
     told = getattr(line, written)(NOW)
     text = told.decode() if isinstance(told, bytes) else told
     assert "\n" not in text

@@ -7,7 +7,7 @@ import msgspec
 from reconciler.plan.guards.observing import Observation
 from reconciler.report import FORMATS, write
 from reconciler.report.explain.explained import Explained, explained_document
-from reconciler.report.status.overview import Overview, PoolStanding, overview_document
+from reconciler.report.status.overview import Overview, PoolOverview, overview_document
 from tests.unit.report.plans.samples import ALONE, HELD, UNREAD
 
 NODE = Explained(
@@ -20,14 +20,14 @@ NODE = Explained(
         ("why", "70 % keeps at most 114"),
         ("kept if", "a pod lands on it"),
     ),
-    told=(HELD,),
+    decision_texts=(HELD,),
 )
 OBSERVED = Observation("l4-inference", by_mode=True)
 STATUS = Overview(
     setting=ALONE,
     pools=(
-        PoolStanding("a100-training", "Enforce", 120, 80, 960, 640, 6),
-        PoolStanding("l4-inference", "Observe", 12, 12, 48, 31, 0),
+        PoolOverview("a100-training", "Enforce", 120, 80, 960, 640, 6),
+        PoolOverview("l4-inference", "Observe", 12, 12, 48, 31, 0),
     ),
     pending=1,
     supposed={OBSERVED: 3},

@@ -9,7 +9,7 @@ from hypothesis import strategies as some
 
 from reconciler.cli.main import main
 from reconciler.report.formats.excerpt import underlined
-from reconciler.report.formats.span import Span
+from reconciler.report.formats.span import TextSpan
 from reconciler.report.visible import visible, visible_lines
 
 # As the runners of GitHub, Azure Pipelines and TeamCity look for commands in each line of an output.
@@ -25,7 +25,7 @@ def test_no_line_is_a_command_of_continuous_integration(text: str) -> None:
 
 @given(PIECES.map("".join), some.integers(0, 30))
 def test_no_excerpt_is_one_wherever_the_carets_stand(text: str, start: int) -> None:
-    shown, _ = underlined(text, Span(start + 1, start + 2))
+    shown, _ = underlined(text, TextSpan(start + 1, start + 2))
     assert not COMMAND.search(f"  8 | {shown}")
 
 

@@ -8,7 +8,7 @@ import yaml
 
 from reconciler.cli.main import main
 from reconciler.model import names
-from reconciler.model.right import Changes, Limits, Right
+from reconciler.model.right import Changes, Right, RightLimits
 from reconciler.schema.admission.page import Account, admission_page, admission_policies
 from reconciler.schema.generated import ADMISSION
 from reconciler.schema.rights.writing import writing_rights
@@ -117,7 +117,7 @@ def test_of_a_node_only_what_is_ours_changes(changed: dict[str, Any], is_allowed
 
 def test_what_is_left_out_of_the_limits_is_refused() -> None:
     """A right that is added without its fields lets nothing change but what other rights name."""
-    right = Right("", ("pods",), ("patch",), "x", limits=Limits("look", changes=Changes()))
+    right = Right("", ("pods",), ("patch",), "x", limits=RightLimits("look", changes=Changes()))
     policy = admission_policies([right], Account())[2]
     before = {"metadata": {"name": "p"}, "spec": {"a": "b"}}
     assert refusals(policy["spec"], "UPDATE", before, before) == []

@@ -9,18 +9,20 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from reconciler.serve.bounded_protocol import Limits
+from reconciler.serve.bounded_protocol import ConnectionLimits
 from reconciler.serve.endpoints import Answers, application, probes
-from reconciler.serve.server import Address, Server
+from reconciler.serve.server import ListenAddress, Server
 
-LIMITS = Limits(connections=40, of_one_client=20, exchange_seconds=1.0, idle_seconds=1)
+LIMITS = ConnectionLimits(connections=40, of_one_client=20, exchange_seconds=1.0, idle_seconds=1)
 ANSWERS = Answers(str, str, lambda: b"x" * 20_000_000)
 OTHER = "127.0.0.2"  # a client of its own
 
 
 @contextlib.contextmanager
-def serving(limits: Limits = LIMITS, build: Callable[[Answers], object] = application) -> Iterator[Address]:
-    server = Server(Address("127.0.0.1", 0), build(ANSWERS), limits)  # type: ignore[arg-type]
+def serving(
+    limits: ConnectionLimits = LIMITS, build: Callable[[Answers], object] = application
+) -> Iterator[ListenAddress]:
+    server = Server(ListenAddress("127.0.0.1", 0), build(ANSWERS), limits)  # type: ignore[arg-type]
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_until_complete, args=(server.serve(),))
     thread.start()
@@ -32,14 +34,14 @@ def serving(limits: Limits = LIMITS, build: Callable[[Answers], object] = applic
         loop.close()
 
 
-def opened(address: Address, said: bytes, client: str = "127.0.0.1") -> socket.socket:
+def opened(address: ListenAddress, said: bytes, client: str = "127.0.0.1") -> socket.socket:
     connection = socket.create_connection((address.host, address.port), timeout=10, source_address=(client, 0))
     with contextlib.suppress(OSError):
         connection.sendall(said)
     return connection
 
 
-def status(address: Address, path: str = "/healthz", client: str = "127.0.0.1") -> int:
+def status(address: ListenAddress, path: str = "/healthz", client: str = "127.0.0.1") -> int:
     """0 where the connection was closed without an answer."""
     asked = f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
     with opened(address, asked, client) as connection, contextlib.suppress(OSError):

@@ -11,7 +11,7 @@ from reconciler.simulate.actors.collector import Collector
 from reconciler.simulate.actors.kubelets import Kubelets
 from reconciler.simulate.actors.node_failures import Deaths
 from reconciler.simulate.actors.scheduler import Scheduler
-from reconciler.simulate.actors.taints import Taints
+from reconciler.simulate.actors.taints import TaintEvictionController
 from reconciler.simulate.actors.unready_nodes import Lapses
 from reconciler.simulate.actors.workloads import Workloads
 from reconciler.simulate.engine import Engine
@@ -35,7 +35,7 @@ class Small:
             self.world.put(each)
 
     def start(self) -> "Small":
-        kubernetes = (self.workloads, Scheduler(), self.kubelets, Budgets(), Collector(), Taints())
+        kubernetes = (self.workloads, Scheduler(), self.kubelets, Budgets(), Collector(), TaintEvictionController())
         for each in (*kubernetes, self.deaths, self.lapses):
             each.start(self.stage)
         return self

@@ -6,7 +6,7 @@ from typing import Any
 from reconciler.model.instant import Instant
 from reconciler.model.plan.action import Ref
 from reconciler.simulate.engine import Engine
-from reconciler.simulate.objects import Key, Written
+from reconciler.simulate.objects import Key, ObjectWrite
 from reconciler.simulate.stage import Stage
 from reconciler.simulate.world import World
 from tests import builders
@@ -70,7 +70,7 @@ def test_who_asks_for_a_kind_is_told_once_an_instant_of_all_that_changed() -> No
 
 
 def test_each_write_is_told_with_what_stood_before_and_who_wrote() -> None:
-    world, told = World(START), list[Written]()
+    world, told = World(START), list[ObjectWrite]()
     world.subscribe(told.append)
     ref = world.put(node("n"), "karpenter")
     world.edit(ref, {"metadata": {"labels": {"x": "y"}}}, "kubectl")
@@ -125,7 +125,7 @@ def test_the_shared_what_if_is_as_if_it_were_made_afresh_after_every_change() ->
     ]
     for step in steps:
         step()
-        followed = stage.what_if()
-        afresh = Stage(Engine(1, START), world).what_if()
+        followed = stage.snapshot()
+        afresh = Stage(Engine(1, START), world).snapshot()
         assert followed.fingerprint() == afresh.fingerprint()
-        assert stage.fleet().what_if is followed
+        assert stage.fleet().snapshot is followed

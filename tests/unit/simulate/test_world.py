@@ -13,7 +13,7 @@ from reconciler.model.plan.action import Label, Ref
 from reconciler.model.plan.decision import Decision
 from reconciler.simulate.controller.late_view import LateView
 from reconciler.simulate.objects import key_of
-from reconciler.simulate.observer import SEEN_STEP_MS, SimulatedObserver
+from reconciler.simulate.observer import OBSERVED_STEP_MS, SimulatedObserver
 from reconciler.simulate.world import World
 from tests.contract import objects
 from tests.contract.ground import STANDING, Fallen
@@ -151,10 +151,10 @@ def test_what_does_not_change_stays_the_same_object() -> None:
 def test_the_hour_is_told_and_confirms_what_is_seen() -> None:
     there = world()
     before = there.observe()
-    there.now = Instant(SEEN_STEP_MS - 1)
+    there.now = Instant(OBSERVED_STEP_MS - 1)
     assert there.observe() is before
-    there.now = Instant(SEEN_STEP_MS)
-    assert there.observe().seen_at == SEEN_STEP_MS
+    there.now = Instant(OBSERVED_STEP_MS)
+    assert there.observe().seen_at == OBSERVED_STEP_MS
     made = there.put(objects.node("later"))
     assert (there.get(made) or {})["metadata"]["creationTimestamp"] == "1970-01-01T00:00:30Z"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.model.bundle import Bundle
-from reconciler.sources.bounds import Bounds
+from reconciler.sources.bounds import SourceBounds
 from reconciler.sources.git import GitPlace, read_revision
 
 GIT = shutil.which("git") or "git"
@@ -77,9 +77,9 @@ class Repository:
 
 
 def read(
-    repository: Path | str, revision: str = "main", path: str = "policies", bounds: Bounds | None = None
+    repository: Path | str, revision: str = "main", path: str = "policies", bounds: SourceBounds | None = None
 ) -> Bundle:
-    return read_revision(GitPlace(str(repository), revision, path), bounds or Bounds())
+    return read_revision(GitPlace(str(repository), revision, path), bounds or SourceBounds())
 
 
 def texts(bundle: Bundle) -> dict[str, bytes]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.sources.bounds import Bounds
+from reconciler.sources.bounds import SourceBounds
 from reconciler.sources.git import GitPlace, read_revision
 from tests.unit.sources.stage import LINK, POLICY, SUBMODULE, Repository, codes, put_first, read, sentences, texts
 
@@ -158,7 +158,7 @@ def test_bounds_hold_for_what_is_committed(repository: Repository) -> None:
     assert "policies/big.yaml: has 2,097,152 bytes" in sentences(read(repository.folder))
     repository.commit({"policies/" + "d/" * 40 + "x.yaml": POLICY})
     assert "17 folders deep" in sentences(read(repository.folder))
-    bundle = read_revision(GitPlace(str(repository.folder), "main"), Bounds(entries=3))
+    bundle = read_revision(GitPlace(str(repository.folder), "main"), SourceBounds(entries=3))
     assert codes(bundle) == ["RC504"]
     assert not bundle.policies
 

@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.model.bundle import Bundle
 from reconciler.model.origin import Origin
-from reconciler.sources.bounds import Bounds
+from reconciler.sources.bounds import SourceBounds
 from reconciler.sources.git import Access, GitPlace, last_changes, read_revision
 from tests.unit.sources.stage import POLICY, SSH, SUBMODULE, Repository, codes, put_first, read, sentences, texts
 
@@ -115,7 +115,7 @@ def _canary(program: Path, sung: Path) -> Path:
 
 def remote(address: str, tmp_path: Path, revision: str = "main") -> Bundle:
     access = Access(cache=tmp_path / "cache")
-    return read_revision(GitPlace(address, revision, "policies"), Bounds(deadline_seconds=60), access)
+    return read_revision(GitPlace(address, revision, "policies"), SourceBounds(deadline_seconds=60), access)
 
 
 def test_a_canary_would_be_heard(hostile: Repository, sung: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,10 +135,10 @@ def test_nothing_configured_in_a_repository_runs_for_its_history(
 ) -> None:
     commit = read(hostile.folder).revision
     place, origin = GitPlace(str(hostile.folder), commit), Origin("policies/a.yaml", 1, commit)
-    (in_this_process,) = last_changes(place, [origin], Bounds())
+    (in_this_process,) = last_changes(place, [origin], SourceBounds())
     with (hostile.folder / "config").open("a") as config:
         config.write("[include]\n\tpath = /nowhere\n")  # so that git reads, in a process
-    (by_git,) = last_changes(place, [origin], Bounds())
+    (by_git,) = last_changes(place, [origin], SourceBounds())
     assert by_git == in_this_process
     assert by_git.commit == commit
 
@@ -192,6 +192,6 @@ def test_settings_that_cannot_be_read_end_in_time(tmp_path: Path) -> None:
     repository.commit(FILES)
     os.mkfifo(tmp_path / "fifo")
     (repository.folder / "config").write_text(f"[include]\n\tpath = {tmp_path}/fifo\n")
-    bundle = read_revision(GitPlace(str(repository.folder), "main"), Bounds(deadline_seconds=0.3))
+    bundle = read_revision(GitPlace(str(repository.folder), "main"), SourceBounds(deadline_seconds=0.3))
     assert codes(bundle) == ["RC514"]
     assert "more than 0.3 s" in sentences(bundle)

@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 
 from reconciler.model.last_change import LastChange
 from reconciler.model.origin import Origin
-from reconciler.sources.bounds import Bounds
+from reconciler.sources.bounds import SourceBounds
 from reconciler.sources.git import GitPlace, last_changes
 from reconciler.sources.line_history import MOST_LINES, place_before
 from reconciler.sources.repository import in_process
@@ -39,9 +39,9 @@ def text(*lines: str) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def asked(repository: Path, revision: str, *lines: int, bounds: Bounds | None = None) -> tuple[LastChange, ...]:
+def asked(repository: Path, revision: str, *lines: int, bounds: SourceBounds | None = None) -> tuple[LastChange, ...]:
     origins = [Origin(FILE, line, revision) for line in lines]
-    return last_changes(GitPlace(str(repository), revision), origins, bounds or Bounds())
+    return last_changes(GitPlace(str(repository), revision), origins, bounds or SourceBounds())
 
 
 def blamed(repository: Repository, revision: str) -> list[str]:
@@ -151,7 +151,7 @@ def test_a_history_with_a_hole_ends_there(tmp_path: Path) -> None:
 def test_time_and_lines_are_bounded(repository: Repository) -> None:
     commits = repository.commits([{FILE: text("a", f"{number}")} for number in range(100)])
     began = time.monotonic()
-    (told,) = asked(repository.folder, commits[-1], 1, bounds=Bounds(history_seconds=0.01))
+    (told,) = asked(repository.folder, commits[-1], 1, bounds=SourceBounds(history_seconds=0.01))
     assert time.monotonic() - began < 2
     assert told.commit == ""
     assert told.unknown_before in commits[1:]
@@ -165,7 +165,7 @@ def test_what_is_no_line_of_a_file_is_not_told_of(tmp_path: Path) -> None:
     commit = repository.commit({FILE: text("a"), "policies/b.yaml": (LINK, b"a.yaml")})
     place = GitPlace(str(repository.folder), commit)
     for origin in (Origin("policies", 1, commit), Origin("none", 1, commit), Origin("policies/b.yaml", 1, commit)):
-        assert last_changes(place, [origin], Bounds()) == ()
+        assert last_changes(place, [origin], SourceBounds()) == ()
     assert asked(repository.folder, commit, 0, 2) == ()
     assert asked(repository.folder, "main", 1) == ()
     assert asked(tmp_path / "nowhere", commit, 1) == ()

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from reconciler.model.bundle import Bundle
-from reconciler.sources.bounds import Bounds
+from reconciler.sources.bounds import SourceBounds
 from reconciler.sources.git import Access, GitPlace, read_revision
 from reconciler.sources.repository.environment import Credentials
 from tests.unit.lab.proxy_stage import write_papers
@@ -41,9 +41,9 @@ def far(repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     return f"git@example.com:{repository.folder}"
 
 
-def read(address: str, cache: Path, revision: str = "main", bounds: Bounds | None = None) -> Bundle:
+def read(address: str, cache: Path, revision: str = "main", bounds: SourceBounds | None = None) -> Bundle:
     access = Access(cache, Credentials(TOKEN))
-    return read_revision(GitPlace(address, revision, "policies"), bounds or Bounds(deadline_seconds=60), access)
+    return read_revision(GitPlace(address, revision, "policies"), bounds or SourceBounds(deadline_seconds=60), access)
 
 
 def test_branches_tags_and_commits_are_read(repository: Repository, far: str, cache: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_remote_that_says_nothing_is_ended_with_all_its_processes(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put_first(monkeypatch, tmp_path / "bin", "ssh", f"#!/bin/sh\necho $$ >{tmp_path}/pid\nexec sleep 60\n")
-    bundle = read("git@example.com:x", cache, bounds=Bounds(deadline_seconds=2))
+    bundle = read("git@example.com:x", cache, bounds=SourceBounds(deadline_seconds=2))
     assert codes(bundle) == ["RC514"]
     pid = (tmp_path / "pid").read_text().strip()
     deadline = time.monotonic() + 30
@@ -119,7 +119,7 @@ def test_a_reading_is_called_off(tmp_path: Path, cache: Path, monkeypatch: pytes
     waiting = threading.Thread(target=cancel_when_called)
     waiting.start()
     access = Access(cache, cancelled=cancelled)
-    assert "called off" in sentences(read_revision(GitPlace("git@example.com:x"), Bounds(), access))
+    assert "called off" in sentences(read_revision(GitPlace("git@example.com:x"), SourceBounds(), access))
     waiting.join()
 
 
@@ -154,7 +154,7 @@ def test_a_remote_that_sends_without_end_is_ended_by_the_disk_it_fills(
 ) -> None:
     script = f"#!{sys.executable}\n{textwrap.dedent(ENDLESS)}"
     put_first(monkeypatch, tmp_path / "bin", "ssh", script)
-    bundle = read("git@example.com:x", cache, bounds=Bounds(disk_bytes=1 << 20, deadline_seconds=60))
+    bundle = read("git@example.com:x", cache, bounds=SourceBounds(disk_bytes=1 << 20, deadline_seconds=60))
     assert codes(bundle) == ["RC504"], sentences(bundle)
     assert "1,048,576 on disk" in sentences(bundle)
     assert sum(file.stat().st_size for file in cache.rglob("*") if file.is_file()) == 0
@@ -163,7 +163,7 @@ def test_a_remote_that_sends_without_end_is_ended_by_the_disk_it_fills(
 def test_a_cache_that_cannot_be_written_to_is_a_problem(far: str, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert codes(read(far, tmp_path / "file")) == ["RC515"]
-    assert codes(read_revision(GitPlace(far), Bounds())) == ["RC515"]
+    assert codes(read_revision(GitPlace(far), SourceBounds())) == ["RC515"]
 
 
 class Host(http.server.ThreadingHTTPServer):

@@ -12,10 +12,10 @@ import pytest
 
 from reconciler.model.bundle import Bundle
 from reconciler.ports import Source
-from reconciler.sources.bounds import Bounds
-from reconciler.sources.change_triggers import Pace
+from reconciler.sources.bounds import SourceBounds
+from reconciler.sources.change_triggers import PollInterval
 from reconciler.sources.git import Access, GitPlace
-from reconciler.sources.watched import Place, PolledRepository, Watched, WatchedFolders
+from reconciler.sources.watched import BundleOrigin, PolledRepository, WatchedFolders, WatchedSource
 from tests.unit.sources.stage import POLICY, SSH, Repository, codes, put_first, texts
 
 PATIENCE_SECONDS = 20.0  # on a busy machine; none of it is spent otherwise
@@ -24,17 +24,17 @@ PATIENCE_SECONDS = 20.0  # on a busy machine; none of it is spent otherwise
 class Follower:
     """Watches a place and waits for what it should come to."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: BundleOrigin) -> None:
         self.news: queue.Queue[None] = queue.Queue()
         self.judge: Callable[[Bundle], bool] = lambda bundle: b"bad" not in texts(bundle).values()
-        self.source = Watched(place, self._is_good, lambda: self.news.put(None))
+        self.source = WatchedSource(place, self._is_good, lambda: self.news.put(None))
         self.source.start()
         assert self.source.wait_until_read(PATIENCE_SECONDS)
 
     def _is_good(self, bundle: Bundle) -> bool:
         return self.judge(bundle)
 
-    def until(self, holds: Callable[[Watched], object]) -> None:
+    def until(self, holds: Callable[[WatchedSource], object]) -> None:
         ends = time.monotonic() + PATIENCE_SECONDS
         while not holds(self.source):
             try:
@@ -51,14 +51,14 @@ class Follower:
         return self.source.last_refused
 
 
-Follow = Callable[[Place], Follower]
+Follow = Callable[[BundleOrigin], Follower]
 
 
 @pytest.fixture
 def follow() -> Iterator[Follow]:
     followers: list[Follower] = []
 
-    def begin(place: Place) -> Follower:
+    def begin(place: BundleOrigin) -> Follower:
         followers.append(Follower(place))
         return followers[-1]
 
@@ -77,16 +77,16 @@ def policies(tmp_path: Path) -> Path:
 
 
 def folders(*roots: Path) -> WatchedFolders:
-    return WatchedFolders(roots, Bounds())
+    return WatchedFolders(roots, SourceBounds())
 
 
 def polled(repository: Path | str, access: Access | None = None) -> PolledRepository:
     place = GitPlace(str(repository), "main", "policies")
-    return PolledRepository(place, Bounds(), access or Access(), Pace(0.02, random.Random(1)))
+    return PolledRepository(place, SourceBounds(), access or Access(), PollInterval(0.02, random.Random(1)))
 
 
 def test_it_is_a_source(policies: Path) -> None:
-    source: Source = Watched(folders(policies), lambda _: True, lambda: None)
+    source: Source = WatchedSource(folders(policies), lambda _: True, lambda: None)
     before_the_first = source.latest()
     assert codes(before_the_first) == ["RC508"]
     assert not before_the_first.policies
@@ -249,7 +249,7 @@ def test_a_remote_that_fails_keeps_the_last_good_revision(
 def test_stopping_calls_off_a_fetch_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(tmp_path / "called")
     put_first(monkeypatch, tmp_path / "bin", "ssh", f"#!/bin/sh\necho >{tmp_path}/called\nexec sleep 60\n")
-    source = Watched(polled("git@example.com:x", Access(tmp_path / "cache")), lambda _: True, lambda: None)
+    source = WatchedSource(polled("git@example.com:x", Access(tmp_path / "cache")), lambda _: True, lambda: None)
     source.start()
     (tmp_path / "called").read_text()
     source.stop()
@@ -258,7 +258,7 @@ def test_stopping_calls_off_a_fetch_that_hangs(tmp_path: Path, monkeypatch: pyte
 
 
 def test_the_pace_is_spread_by_chance() -> None:
-    pace = Pace(60.0, random.Random(7))
+    pace = PollInterval(60.0, random.Random(7))
     waits = [pace.next_seconds() for _ in range(100)]
     assert all(60 <= seconds <= 66 for seconds in waits)
     assert len(set(waits)) == 100

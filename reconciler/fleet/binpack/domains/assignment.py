@@ -7,8 +7,8 @@ tried again after the others, until nothing more moves.
 
 from reconciler.fleet.binpack.domains.hosting_cost import NOWHERE
 from reconciler.fleet.binpack.domains.neighbours import Neighbours
-from reconciler.fleet.binpack.domains.pod_terms import Near, PodTerms, Relation
-from reconciler.fleet.binpack.pending_pods import Waiting
+from reconciler.fleet.binpack.domains.pod_terms import PendingPodTerms, Relation, RequiredAffinity
+from reconciler.fleet.binpack.pending_pods import PendingPods
 from reconciler.fleet.binpack.steps import Steps
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
@@ -18,7 +18,9 @@ from reconciler.model.obstacle import Obstacle
 class Sharing:
     """Pods by class and place."""
 
-    def __init__(self, waiting: list[Waiting], company: PodTerms, neighbours: Neighbours, steps: Steps) -> None:
+    def __init__(
+        self, waiting: list[PendingPods], company: PendingPodTerms, neighbours: Neighbours, steps: Steps
+    ) -> None:
         self._waiting = waiting
         self._company = company
         self._neighbours = neighbours
@@ -54,7 +56,7 @@ class Sharing:
         """Which pods of the order still pass, one after the other, given the node of each; None has found none."""
         self._neighbours.reset()
         on_host: set[tuple[int | None, int]] = set()
-        found = []
+        result = []
         for (at, place), node in zip(self.order, nodes, strict=True):
             near = _on_host(self._company.of[at])
             passes = node is not None and self._neighbours.allow(at, place)
@@ -63,8 +65,8 @@ class Sharing:
             if passes:
                 self._neighbours.add(at, place)
                 on_host |= {(node, meant) for meant in self._company.of[at].means}
-            found.append(passes)
-        return found
+            result.append(passes)
+        return result
 
     def _levels(self, numbers: list[int]) -> dict[int, int]:
         """Whoever must be near others comes after them, as far as they do not wait for each other."""
@@ -89,13 +91,13 @@ class Sharing:
 
     def handed_out(self) -> dict[tuple[int, int], list[Pod]]:
         """The pods themselves, by class and place, each time in the order in which they are to be bound."""
-        found: dict[tuple[int, int], list[Pod]] = {}
+        pods: dict[tuple[int, int], list[Pod]] = {}
         done: dict[int, int] = {}
         for at, place in self.order:
             number = done.get(at, 0)
             done[at] = number + 1
-            found.setdefault((at, place), []).append(self._waiting[at].pods[number])
-        return found
+            pods.setdefault((at, place), []).append(self._waiting[at].pods[number])
+        return pods
 
     def _place(self, at: int, count: int, choices: list[tuple[int, int]]) -> int:
         """Places as many as may go; how many."""
@@ -123,6 +125,6 @@ class Sharing:
         return placed
 
 
-def _on_host(relation: Relation) -> Near | None:
+def _on_host(relation: Relation) -> RequiredAffinity | None:
     """Whom such a pod must find on its host."""
     return relation.near if relation.near is not None and names.HOSTNAME in relation.near.keys else None

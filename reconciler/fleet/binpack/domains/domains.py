@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from reconciler.fleet.binpack.domains.pod_terms import PodTerms, Relation
-from reconciler.fleet.binpack.existing_nodes import Domains, Standing
+from reconciler.fleet.binpack.domains.pod_terms import PendingPodTerms, Relation
+from reconciler.fleet.binpack.existing_nodes import Domains, ExistingNodes
 from reconciler.fleet.binpack.offers import Indices
-from reconciler.fleet.binpack.pending_pods import Waiting
+from reconciler.fleet.binpack.pending_pods import PendingPods
 from reconciler.fleet.rows import Mask
 from reconciler.fleet.topology.terms import SpreadRule
 from reconciler.model import names
@@ -63,7 +63,7 @@ class Evenness:
 class Places:
     """The places by number; a rule of spreading has its counts here, one for all classes that count alike."""
 
-    def __init__(self, looks: list[Node], company: PodTerms) -> None:
+    def __init__(self, looks: list[Node], company: PendingPodTerms) -> None:
         self._looks = looks
         self._company = company
         self._keys = sorted({key for each in company.relations for key in _keys(each)} - {names.HOSTNAME})
@@ -74,20 +74,20 @@ class Places:
         self.one_look: list[int] = [0]
         self.evenness: dict[object, Evenness] = {}
 
-    def divide(self, waiting: list[Waiting], standing: Standing) -> None:
+    def divide(self, waiting: list[PendingPods], existing_nodes: ExistingNodes) -> None:
         """Asks which domains count for whom, and tells the looks apart by their domains."""
         for each in waiting:
             relation = self._company.of[each.number]
             if relation.spread:
                 self._rules[each.number] = [
-                    (meant, rule, self._count(rule, each, standing)) for meant, rule in relation.spread
+                    (meant, rule, self._count(rule, each, existing_nodes)) for meant, rule in relation.spread
                 ]
         eligible: list[Mask] = [each.eligible for each in self._domains.values()]
         found: dict[tuple[object, ...], int] = {}
         for number, look in enumerate(self._looks):
             labels = look.metadata.labels
-            told = (*[labels.get(key) for key in self._keys], *[bool(mask[number]) for mask in eligible])
-            self.of_look[number] = found.setdefault(told, len(found))
+            domain_values = (*[labels.get(key) for key in self._keys], *[bool(mask[number]) for mask in eligible])
+            self.of_look[number] = found.setdefault(domain_values, len(found))
         self.count = len(found)
         self.one_look = [int(np.flatnonzero(self.of_look == place)[0]) for place in range(self.count)]
         for key, domains in self._domains.items():
@@ -110,7 +110,7 @@ class Places:
             return f"of place {place}"
         return self._looks[self.one_look[place]].metadata.labels.get(key)
 
-    def _count(self, rule: SpreadRule, each: Waiting, standing: Standing) -> object:
+    def _count(self, rule: SpreadRule, each: PendingPods, existing_nodes: ExistingNodes) -> object:
         """What tells the counts of this rule from those of others."""
         keys = self._company.of[each.number].spread_keys
         honors = rule.honors_affinity or rule.honors_taints
@@ -120,7 +120,7 @@ class Places:
         )
         key = counted, keys, needs
         if key not in self._domains:
-            self._domains[key] = standing.domains(rule, keys, each.pod_class)
+            self._domains[key] = existing_nodes.domains(rule, keys, each.pod_class)
         return key
 
 

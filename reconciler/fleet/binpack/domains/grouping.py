@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from reconciler.fleet.binpack.domains.pod_terms import Near, PodTerms, Relation
+from reconciler.fleet.binpack.domains.pod_terms import PendingPodTerms, Relation, RequiredAffinity
 from reconciler.fleet.binpack.nodes.host_rules import Profile, Profiles
 from reconciler.fleet.binpack.nodes.pod_groups import Gathered, Lot, distinct
-from reconciler.fleet.binpack.offers import Indices, Market
+from reconciler.fleet.binpack.offers import Indices, OfferMarket
 from reconciler.fleet.obstacles import CompanionsAtOdds, CompanionsTooLarge
 from reconciler.fleet.rows import Counts, Mask
 from reconciler.model import names
@@ -18,7 +18,7 @@ _Placed = dict[tuple[int, int], list[Pod]]  # by class and place
 class Flock:
     """Pods that must share a host with their own kind: where the first goes all others follow, so they come as one."""
 
-    def __init__(self, market: Market, in_place: Mask, width: int) -> None:
+    def __init__(self, market: OfferMarket, in_place: Mask, width: int) -> None:
         self._market = market
         self._in_place = in_place  # the offers
         self.unit: list[Pod] = []
@@ -50,26 +50,26 @@ class Flock:
 class Gathering:
     """What the lots are made from; `asked` and `allowed` are by class."""
 
-    def __init__(self, company: PodTerms, asked: Counts, allowed: list[Mask]) -> None:
+    def __init__(self, company: PendingPodTerms, requested: Counts, allowed: list[Mask]) -> None:
         self._profiles = Profiles()
         self.refused: list[tuple[Pod, Obstacle]] = []  # pods that can't be with the others of their flock, and why
         self._company = company
-        self._asked = asked
+        self._requested = requested
         self._allowed = allowed
         self._minded = _minded(company)
         self._profile_of: dict[int, Profile] = {}
-        self._sizes, size_of = distinct(asked)
+        self._sizes, size_of = distinct(requested)
         self._size_of: list[int] = size_of.tolist()
         self._more_sizes: list[Counts] = []
         self._masks: dict[bytes, int] = {}
         self._mask_of: dict[int, int] = {}
-        self._found: dict[tuple[int, int, int, int], Lot] = {}
+        self._lots: dict[tuple[int, int, int, int], Lot] = {}
 
     def gathered(self) -> Gathered:
         """All of it."""
         masks: Mask = np.array([np.frombuffer(mask, bool) for mask in self._masks])
         sizes = np.concatenate([self._sizes, *[each[None, :] for each in self._more_sizes]])
-        return Gathered(list(self._found.values()), self._profiles, sizes, masks)
+        return Gathered(list(self._lots.values()), self._profiles, sizes, masks)
 
     def add(self, number: int, place: int, pods: list[Pod]) -> None:
         """Pods of a class, for a place."""
@@ -77,7 +77,7 @@ class Gathering:
         lot = self._lot(place, self._profile(relation), self._size_of[number], self._mask(self._allowed[number]))
         lot.units += [(pod,) for pod in pods]
 
-    def add_tied(self, placed: _Placed, market: Market, place_of_offer: Indices) -> None:
+    def add_tied(self, placed: _Placed, market: OfferMarket, place_of_offer: Indices) -> None:
         """Pods that are tied to places; those that must share a host with their own kind come as one."""
         flocks: dict[tuple[int, int], list[tuple[int, Pod]]] = {}
         leaders = self._leaders(placed)
@@ -88,7 +88,7 @@ class Gathering:
             else:
                 self.add(number, place, pods)
         for (_, place), members in flocks.items():
-            self._add_flock(Flock(market, place_of_offer == place, self._asked.shape[1]), place, members)
+            self._add_flock(Flock(market, place_of_offer == place, self._requested.shape[1]), place, members)
 
     def _leaders(self, placed: _Placed) -> set[tuple[int, int]]:
         """Whom the first must be among, and where: nobody else is there whom they could join."""
@@ -101,7 +101,7 @@ class Gathering:
         }
         return wanting - led
 
-    def _near_host(self, number: int) -> Near | None:
+    def _near_host(self, number: int) -> RequiredAffinity | None:
         near = self._company.of[number].near
         return near if near is not None and names.HOSTNAME in near.keys else None
 
@@ -111,7 +111,7 @@ class Gathering:
 
     def _add_flock(self, flock: Flock, place: int, members: list[tuple[int, Pod]]) -> None:
         for number, pod in members:
-            why = flock.add(pod, self._company.of[number], self._asked[number], self._allowed[number])
+            why = flock.add(pod, self._company.of[number], self._requested[number], self._allowed[number])
             if why:
                 self.refused.append((pod, why))
         if flock.allowed is None:
@@ -124,29 +124,29 @@ class Gathering:
 
     def _lot(self, place: int, profile: Profile, size: int, mask: int) -> Lot:
         key = place, profile.number, size, mask
-        found = self._found.get(key)
-        if found is None:
-            found = self._found[key] = Lot(place, profile, size, mask)
-        return found
+        lot = self._lots.get(key)
+        if lot is None:
+            lot = self._lots[key] = Lot(place, profile, size, mask)
+        return lot
 
     def _profile(self, relation: Relation) -> Profile:
-        found = self._profile_of.get(relation.number)
-        if found is None:
+        profile = self._profile_of.get(relation.number)
+        if profile is None:
             means = dict.fromkeys(sorted(relation.means & self._minded), 1)
             near = relation.near
             follows = near.meant if near is not None and names.HOSTNAME in near.keys else None
-            found = self._profile_of[relation.number] = self._profiles.profile(means, relation.rules, follows)
-        return found
+            profile = self._profile_of[relation.number] = self._profiles.profile(means, relation.rules, follows)
+        return profile
 
     def _mask(self, allowed: Mask) -> int:
         # Most classes share the very same array.
-        found = self._mask_of.get(id(allowed))
-        if found is None:
-            found = self._mask_of[id(allowed)] = self._masks.setdefault(allowed.tobytes(), len(self._masks))
-        return found
+        result = self._mask_of.get(id(allowed))
+        if result is None:
+            result = self._mask_of[id(allowed)] = self._masks.setdefault(allowed.tobytes(), len(self._masks))
+        return result
 
 
-def _minded(company: PodTerms) -> frozenset[int]:
+def _minded(company: PendingPodTerms) -> frozenset[int]:
     """Of whom it matters how many are on a host."""
     limited = {number for each in company.relations for number in each.rules}
     near = (each.near for each in company.relations)

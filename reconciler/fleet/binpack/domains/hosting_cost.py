@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from reconciler.fleet.binpack.offers import Indices, Market
+from reconciler.fleet.binpack.offers import Indices, OfferMarket
 from reconciler.fleet.rows import Counts, Mask
 
 NOWHERE = 2**62
@@ -12,7 +12,7 @@ _PARTS = 1024  # of a micro-dollar, in which shares of a node are priced
 class Hosting:
     """Owner of the costs that were asked for, by place."""
 
-    def __init__(self, market: Market, place_of_look: Indices, places: int) -> None:
+    def __init__(self, market: OfferMarket, place_of_look: Indices, places: int) -> None:
         self._market = market
         self._place_of_offer = place_of_look[market.look]
         self._places = places
@@ -21,34 +21,34 @@ class Hosting:
     def costs(self, request: Counts, allowed: Mask) -> list[int]:
         """For each place; NOWHERE where nothing on offer will do."""
         key = request.tobytes(), id(allowed)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._costs(request, allowed)
-        return found
+        result = self._known.get(key)
+        if result is None:
+            result = self._known[key] = self._costs(request, allowed)
+        return result
 
-    def possible(self, asked: Counts, allowed: list[Mask]) -> Mask:
+    def possible(self, requested: Counts, allowed: list[Mask]) -> Mask:
         """Whether a pod of each class could be on any node that is on offer."""
-        found: Mask = np.zeros(len(allowed), bool)
+        result: Mask = np.zeros(len(allowed), bool)
         alike: dict[int, list[int]] = {}
         for number, mask in enumerate(allowed):
             alike.setdefault(id(mask), []).append(number)
         for numbers in alike.values():
-            found[numbers] = self._any_holds(asked[numbers], allowed[numbers[0]])
-        return found
+            result[numbers] = self._any_holds(requested[numbers], allowed[numbers[0]])
+        return result
 
-    def _any_holds(self, asked: Counts, allowed: Mask) -> Mask:
+    def _any_holds(self, requested: Counts, allowed: Mask) -> Mask:
         """Most fit one of the few offers that have the most of something; the others are looked at one by one."""
         offers = np.flatnonzero(self._market.open & allowed[self._market.look])
-        found: Mask = np.zeros(len(asked), bool)
+        mask: Mask = np.zeros(len(requested), bool)
         if not len(offers):
-            return found
+            return mask
         room = self._market.room[:, offers]
         shares = (room / np.maximum(room.max(axis=1, initial=1), 1)[:, None]).sum(axis=0)
         for offer in sorted({int(shares.argmax()), *room.argmax(axis=1).tolist()}):
-            found |= (asked <= room[:, offer]).all(axis=1)
-        for number in np.flatnonzero(~found).tolist():
-            found[number] = bool((room >= asked[number][:, None]).all(axis=0).any())
-        return found
+            mask |= (requested <= room[:, offer]).all(axis=1)
+        for number in np.flatnonzero(~mask).tolist():
+            mask[number] = bool((room >= requested[number][:, None]).all(axis=0).any())
+        return mask
 
     def _costs(self, request: Counts, allowed: Mask) -> list[int]:
         market = self._market
@@ -58,7 +58,7 @@ class Hosting:
             if amount:
                 share = np.maximum(share, amount / np.maximum(room, 1))
         cost = np.where(will_do, np.rint(share * market.price * _PARTS).astype(np.int64), NOWHERE)
-        found = np.full(self._places, NOWHERE, np.int64)
-        np.minimum.at(found, self._place_of_offer, cost)
-        costs: list[int] = found.tolist()
+        mask = np.full(self._places, NOWHERE, np.int64)
+        np.minimum.at(mask, self._place_of_offer, cost)
+        costs: list[int] = mask.tolist()
         return costs

@@ -1,9 +1,9 @@
 """Owner of who is where among places: which place a pod may go to, given those that stand and that were shared out."""
 
 from reconciler.fleet.binpack.domains.domains import Evenness, Places
-from reconciler.fleet.binpack.domains.pod_terms import Near, PodTerms, Relation
-from reconciler.fleet.binpack.existing_nodes import Standing
-from reconciler.fleet.binpack.pending_pods import Waiting
+from reconciler.fleet.binpack.domains.pod_terms import PendingPodTerms, Relation, RequiredAffinity
+from reconciler.fleet.binpack.existing_nodes import ExistingNodes
+from reconciler.fleet.binpack.pending_pods import PendingPods
 from reconciler.fleet.obstacles import AffinityNowhereMet, NoPlaceByTerms, SpreadUnevenAnywhere
 from reconciler.model.obstacle import Obstacle
 
@@ -13,7 +13,7 @@ _Domain = tuple[int, str, str]  # of whom, within which label, its value
 class Neighbours:
     """Counts by domain. Pods that no term of a place concerns are not counted: they come last, and break nothing."""
 
-    def __init__(self, waiting: list[Waiting], company: PodTerms, places: Places) -> None:
+    def __init__(self, waiting: list[PendingPods], company: PendingPodTerms, places: Places) -> None:
         self._places = places
         self._company = company
         self._rules = {each.number: places.rules(each.number) for each in waiting if company.of[each.number].spread}
@@ -24,7 +24,7 @@ class Neighbours:
                 if evenness not in counted:
                     counted.append(evenness)
         near = {each.near.meant: each.near for each in company.relations if each.near is not None}
-        self._near: dict[int, Near] = near
+        self._near: dict[int, RequiredAffinity] = near
         self._apart: dict[int, list[str]] = {}
         for number, key in sorted({found for each in company.relations for found in each.apart}):
             self._apart.setdefault(number, []).append(key)
@@ -33,16 +33,16 @@ class Neighbours:
         self._values: dict[tuple[str, int], str | None] = {}
         self.reset()
 
-    def ask(self, standing: Standing) -> None:
+    def ask(self, existing_nodes: ExistingNodes) -> None:
         """Counts the pods that stand already and that somebody must be near."""
         for number, near in self._near.items():
-            found = standing.near(near.matchers, near.keys)
-            self._first_total[number] = found.total
+            affinity_counts = existing_nodes.near(near.matchers, near.keys)
+            self._first_total[number] = affinity_counts.total
             for key in near.keys:
                 for place, look in enumerate(self._places.one_look):
                     value = self._value(key, place)
-                    if value is not None and found.here[key][look]:
-                        self._first_here[number, key, value] = found.here[key][look]
+                    if value is not None and affinity_counts.here[key][look]:
+                        self._first_here[number, key, value] = affinity_counts.here[key][look]
         self.reset()
 
     def reset(self) -> None:
@@ -111,7 +111,7 @@ class Neighbours:
                 return SpreadUnevenAnywhere(rule.key, rule.max_skew, str(rule.matcher), domains, rule.min_domains)
         return NoPlaceByTerms()
 
-    def _is_near(self, near: Near, place: int) -> bool:
+    def _is_near(self, near: RequiredAffinity, place: int) -> bool:
         if near.is_first and not self._total.get(near.meant):
             return all(self._value(key, place) is not None for key in near.keys)
         return all(self._has(self._here, near.meant, key, place) for key in near.keys)
@@ -129,7 +129,7 @@ class Neighbours:
         value = self._value(key, place)
         return value is not None and bool(counts.get((number, key, value)))
 
-    def _count_near(self, near: Near, place: int, count: int) -> None:
+    def _count_near(self, near: RequiredAffinity, place: int, count: int) -> None:
         for key in near.keys:
             value = self._value(key, place)
             if value is not None:

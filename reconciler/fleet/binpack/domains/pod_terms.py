@@ -8,19 +8,19 @@ node in the end, not only as each pod comes, so that they are kept whatever orde
 
 import msgspec
 
-from reconciler.fleet.binpack.pending_pods import NO_TERMS, Waiting
+from reconciler.fleet.binpack.pending_pods import NO_TERMS, PendingPods
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.topology.index import Index
 from reconciler.fleet.topology.matcher import Matcher
 from reconciler.fleet.topology.term_counts import Counting
-from reconciler.fleet.topology.terms import SpreadRule, Terms
+from reconciler.fleet.topology.terms import PodAffinityTerms, SpreadRule
 from reconciler.model import names
 from reconciler.model.cluster.pod import Port
 
 _EVERY = "0.0.0.0"  # noqa: S104 - an address compared, not bound to
 
 
-class Near(msgspec.Struct, frozen=True, gc=False):
+class RequiredAffinity(msgspec.Struct, frozen=True, gc=False):
     """Pods that must be near, in the domains of all the keys at once."""
 
     meant: int
@@ -35,16 +35,16 @@ class Relation(msgspec.Struct, frozen=True, gc=False):
     number: int
     means: frozenset[int]  # the terms, of anybody, that mean such a pod
     rules: dict[int, int]  # of those, at most so many on the node
-    near: Near | None
+    near: RequiredAffinity | None
     apart: tuple[tuple[int, str], ...]  # whom, within which label; not of the host
     spread: tuple[tuple[int, SpreadRule], ...]  # not over hosts
     spread_keys: tuple[str, ...]  # of all rules, those over hosts included
 
 
-class PodTerms:
+class PendingPodTerms:
     """The relations of all that wait."""
 
-    def __init__(self, waiting: list[Waiting], counting: Counting) -> None:
+    def __init__(self, waiting: list[PendingPods], counting: Counting) -> None:
         self._counting = counting
         self._numbers: dict[object, int] = {}
         self._index: Index[tuple[int, bool, tuple[Matcher, ...]]] = Index()
@@ -56,13 +56,13 @@ class PodTerms:
         self.of: list[Relation] = []
         for each in waiting:
             key = id(each.terms), each.pod_class.label_class.number, each.pod_class.ports
-            found = known.get(key)
-            if found is None:
-                found = known[key] = self._relation(each)
-                self.relations.append(found)
-            self.of.append(found)
+            relation = known.get(key)
+            if relation is None:
+                relation = known[key] = self._relation(each)
+                self.relations.append(relation)
+            self.of.append(relation)
 
-    def _learn(self, terms: Terms) -> None:
+    def _learn(self, terms: PodAffinityTerms) -> None:
         """Gives whoever is meant a number."""
         if terms is NO_TERMS:
             return
@@ -75,13 +75,13 @@ class PodTerms:
 
     def _number(self, matchers: tuple[Matcher, ...], is_apart: bool) -> int:
         key = matchers, is_apart
-        found = self._numbers.get(key)
-        if found is None:
-            found = self._numbers[key] = len(self._numbers)
-            self._index.add(matchers, (found, is_apart, matchers))
-        return found
+        result = self._numbers.get(key)
+        if result is None:
+            result = self._numbers[key] = len(self._numbers)
+            self._index.add(matchers, (result, is_apart, matchers))
+        return result
 
-    def _relation(self, each: Waiting) -> Relation:
+    def _relation(self, each: PendingPods) -> Relation:
         terms = each.terms
         taken, rules = self._ports(each.pod_class.ports)
         means = self._means(each.pod_class) | taken
@@ -104,24 +104,26 @@ class PodTerms:
             spread_keys=tuple(sorted({rule.key for rule in terms.spread})),
         )
 
-    def _near(self, each: Waiting) -> Near:
+    def _near(self, each: PendingPods) -> RequiredAffinity:
         matchers = _all_of(each.terms)
         keys = tuple(sorted({term.key for term in each.terms.near}))
         number = self._number(matchers, False)
-        return Near(number, matchers, keys, each.terms.first_of_its_kind(each.pod_class.pod, self._counting.namespaces))
+        return RequiredAffinity(
+            number, matchers, keys, each.terms.first_of_its_kind(each.pod_class.pod, self._counting.namespaces)
+        )
 
     def _means(self, pod_class: PodClass) -> frozenset[int]:
         of = pod_class.label_class
-        found = self._meant.get(of.number)
-        if found is None:
+        result = self._meant.get(of.number)
+        if result is None:
             namespaces = self._counting.namespaces
-            found = self._meant[of.number] = frozenset(
+            result = self._meant[of.number] = frozenset(
                 number
                 for number, is_apart, matchers in self._index.candidates(of.labels)
                 if all(each.means(of.namespace, of.labels, namespaces) for each in matchers)
                 or (is_apart and matchers[0].repels(of.namespace, of.labels, namespaces))
             )
-        return found
+        return result
 
     def _ports(self, ports: tuple[Port, ...]) -> tuple[set[int], dict[int, int]]:
         """Whom a pod is by its ports, and its rules: a port on every address meets all others of that number."""
@@ -143,7 +145,7 @@ class PodTerms:
         return self._numbers.setdefault((slot, address), len(self._numbers))
 
 
-def _all_of(terms: Terms) -> tuple[Matcher, ...]:
+def _all_of(terms: PodAffinityTerms) -> tuple[Matcher, ...]:
     return tuple(dict.fromkeys(term.matcher for term in terms.near))
 
 

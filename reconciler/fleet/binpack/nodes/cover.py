@@ -17,13 +17,13 @@ _FINE = 2**20  # parts of a micro-dollar
 _NODES = 13  # bits that count nodes beneath the price
 _DEAR = 2**62
 
-_Found = dict[int, int]  # offer -> nodes
+_Cover = dict[int, int]  # offer -> nodes
 _Some = tuple[int, int, NDArray[np.bool_]]  # offer, nodes, for which numbers of pods they are the best
 
 
 def cover(count: int, holds: Counts, price: Counts, lasts: Counts) -> list[tuple[int, int]]:
     """Offer and how many of it, for all pods or as many as there are nodes for. All arrays are by offer."""
-    found: _Found = {}
+    found: _Cover = {}
     left = count
     whole = np.minimum(lasts, count)
     lasts = whole.copy()
@@ -50,7 +50,7 @@ def _bill(step: list[tuple[int, int]], price: Counts) -> int:
     return sum(int(price[offer]) * nodes for offer, nodes in step)
 
 
-def _exact(count: int, holds: Counts, price: Counts, lasts: Counts) -> _Found:
+def _exact(count: int, holds: Counts, price: Counts, lasts: Counts) -> _Cover:
     """The best way to hold so many pods, or as many of them as there are nodes for."""
     cost = (price << _NODES) + 1
     best, chosen = _endless(count, _wanted(count, holds, price, lasts), holds, cost)
@@ -85,9 +85,9 @@ def _endless(count: int, offers: list[int], holds: Counts, cost: Counts) -> tupl
 
 def _wanted(count: int, holds: Counts, price: Counts, lasts: Counts) -> list[int]:
     """Offers that do not run out, without those of which another holds as much for no more."""
-    lasting = np.flatnonzero((holds > 0) & (lasts * holds >= count)).tolist()
+    duration = np.flatnonzero((holds > 0) & (lasts * holds >= count)).tolist()
     kept: list[int] = []
-    for offer in sorted(lasting, key=lambda at: (-int(holds[at]), int(price[at]), at)):
+    for offer in sorted(duration, key=lambda at: (-int(holds[at]), int(price[at]), at)):
         if not kept or price[offer] < price[kept[-1]]:
             kept.append(offer)
     return sorted(kept)
@@ -103,15 +103,15 @@ def _limited(count: int, holds: Counts, lasts: Counts) -> Iterator[tuple[int, in
             part *= 2
 
 
-def _traced(count: int, some: list[_Some], chosen: Counts, holds: Counts) -> _Found:
+def _traced(count: int, some: list[_Some], chosen: Counts, holds: Counts) -> _Cover:
     """The nodes that the best way is made of."""
-    found: _Found = {}
+    result: _Cover = {}
     for offer, nodes, is_better in reversed(some):
         if count > 0 and is_better[count]:
-            found[offer] = found.get(offer, 0) + nodes
+            result[offer] = result.get(offer, 0) + nodes
             count = max(count - nodes * int(holds[offer]), 0)
     while count > 0:
         offer = int(chosen[count])
-        found[offer] = found.get(offer, 0) + 1
+        result[offer] = result.get(offer, 0) + 1
         count -= int(holds[offer])
-    return found
+    return result

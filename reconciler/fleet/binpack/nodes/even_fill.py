@@ -7,26 +7,26 @@ that wait, the last two pods and the offer are chosen together, such that the le
 
 import numpy as np
 
-from reconciler.fleet.binpack.nodes.node_load import Load
+from reconciler.fleet.binpack.nodes.node_load import NodeLoad
 from reconciler.fleet.binpack.nodes.pairs import Pairs
 from reconciler.fleet.binpack.nodes.pod_groups import Lots
-from reconciler.fleet.binpack.nodes.resource_prices import Worth
-from reconciler.fleet.binpack.offers import Indices, Market
+from reconciler.fleet.binpack.nodes.resource_prices import ResourcePrices
+from reconciler.fleet.binpack.offers import Indices, OfferMarket
 from reconciler.fleet.rows import Counts
 
 _OFFERS = 12
 _LAST = 2
 
 
-class Pacing:
+class EvenFill:
     """The rules of filling such nodes, with the lots they draw on."""
 
-    def __init__(self, lots: Lots, market: Market) -> None:
+    def __init__(self, lots: Lots, market: OfferMarket) -> None:
         self._lots = lots
         self._market = market
-        self._largest: tuple[Indices, Worth, Counts] | None = None
+        self._largest: tuple[Indices, ResourcePrices, Counts] | None = None
 
-    def fill(self, load: Load, offers: Indices, tier: int, worth: Worth) -> None:
+    def fill(self, load: NodeLoad, offers: Indices, tier: int, worth: ResourcePrices) -> None:
         """Takes a share for a node of one of the offers; nothing where the pods that force the node can't be there."""
         lots = self._lots
         load.room = self._most_room(offers, worth)
@@ -43,14 +43,14 @@ class Pacing:
                 break
         self._finish(load, offers, tier, worth)
 
-    def _most_room(self, offers: Indices, worth: Worth) -> Counts:
+    def _most_room(self, offers: Indices, worth: ResourcePrices) -> Counts:
         """Of the offer whose room is worth the most; from one node to the next it is nearly always the same."""
         if self._largest is None or self._largest[0] is not offers or self._largest[1] is not worth:
             room = self._market.room[:, offers]
             self._largest = offers, worth, room[:, int(worth.of(room).argmax())]
         return self._largest[2]
 
-    def _finish(self, load: Load, offers: Indices, tier: int, worth: Worth) -> None:
+    def _finish(self, load: NodeLoad, offers: Indices, tier: int, worth: ResourcePrices) -> None:
         """The last pods, such that on the offer that then suits the least room is left over, by its price."""
         market = self._market
         suited = offers[(market.room[:, offers] >= load.used[:, None]).all(axis=0)][:_OFFERS]

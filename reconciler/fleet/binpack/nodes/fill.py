@@ -7,10 +7,10 @@ over; at last the two that are worth the most together.
 
 import numpy as np
 
-from reconciler.fleet.binpack.nodes.node_load import Load
+from reconciler.fleet.binpack.nodes.node_load import NodeLoad
 from reconciler.fleet.binpack.nodes.pairs import Pairs
 from reconciler.fleet.binpack.nodes.pod_groups import Lots
-from reconciler.fleet.binpack.nodes.resource_prices import Worth
+from reconciler.fleet.binpack.nodes.resource_prices import ResourcePrices
 from reconciler.fleet.rows import Counts, Mask
 
 _FEW = 6
@@ -23,14 +23,14 @@ class Filling:
     def __init__(self, lots: Lots) -> None:
         self._lots = lots
 
-    def fill(self, load: Load, room: Counts, worth: Worth) -> None:
+    def fill(self, load: NodeLoad, room: Counts, worth: ResourcePrices) -> None:
         """Takes what the node has room for."""
         load.room = room
         for tier in load.view.tiers:
             while self._add(load, tier, worth):
                 pass
 
-    def _add(self, load: Load, tier: int, worth: Worth) -> bool:
+    def _add(self, load: NodeLoad, tier: int, worth: ResourcePrices) -> bool:
         """Takes some more; whether there was any."""
         among = load.open(tier)
         if not among.any():
@@ -42,20 +42,20 @@ class Filling:
             return self._take_closest(load, among)
         return self._take_pair(load, among, tier, worth)
 
-    def _how_many(self, load: Load, among: Mask) -> int:
+    def _how_many(self, load: NodeLoad, among: Mask) -> int:
         """How many pods of the average size among these would fit."""
         view = load.view
         counts = np.where(among, self._lots.left[view.lots], 0)
         total = int(counts.sum())
         of_size = np.bincount(view.size, weights=counts, minlength=view.sizes.shape[1]).astype(np.int64)
-        found = total
+        result = total
         for free, sizes in zip((load.room - load.used).tolist(), view.sizes, strict=True):
-            asked = int((sizes * of_size).sum())
-            if asked:
-                found = min(found, free * total // asked)
-        return found
+            requested = int((sizes * of_size).sum())
+            if requested:
+                result = min(result, free * total // requested)
+        return result
 
-    def _take_mixture(self, load: Load, among: Mask, more: int, tier: int) -> bool:
+    def _take_mixture(self, load: NodeLoad, among: Mask, more: int, tier: int) -> bool:
         """Of each lot in proportion to what is left of it."""
         view, lots = load.view, self._lots
         if not view.all_plain and self._take_ruled(load, among, more, tier):
@@ -78,7 +78,7 @@ class Filling:
             load.take(position, count)
         return fitting > 0 or load.take_most_left(among)
 
-    def _take_ruled(self, load: Load, among: Mask, more: int, tier: int) -> bool:
+    def _take_ruled(self, load: NodeLoad, among: Mask, more: int, tier: int) -> bool:
         """As many of those with rules of hosts as are due, one by one, since each may shut others out."""
         ruled = among & ~load.view.plain
         left = self._lots.left[load.view.lots]
@@ -90,7 +90,7 @@ class Filling:
             ruled_held += 1
         return ruled_held > before
 
-    def _take_closest(self, load: Load, among: Mask) -> bool:
+    def _take_closest(self, load: NodeLoad, among: Mask) -> bool:
         """One pod of the size that comes closest to filling what is free."""
         view = load.view
         free = (load.room - load.used).tolist()
@@ -104,7 +104,7 @@ class Filling:
         best = int(np.where(reachable, distance, np.inf).argmin())
         return load.take_most_left(among & (view.size == best))
 
-    def _take_pair(self, load: Load, among: Mask, tier: int, worth: Worth) -> bool:
+    def _take_pair(self, load: NodeLoad, among: Mask, tier: int, worth: ResourcePrices) -> bool:
         pairs = Pairs(load, among, worth)
         fits = (pairs.amounts <= (load.room - load.used)[:, None]).all(axis=0)
         best = int(np.where(fits, pairs.worth, -1).argmax())

@@ -5,10 +5,10 @@ There is room left on some; of others a larger offer may cost less than one more
 
 import numpy as np
 
-from reconciler.fleet.binpack.nodes.host_rules import Crowd, Profile
-from reconciler.fleet.binpack.nodes.new_nodes import Nodes
+from reconciler.fleet.binpack.nodes.host_rules import HostOccupancy, Profile
+from reconciler.fleet.binpack.nodes.new_nodes import NewNodes
 from reconciler.fleet.binpack.nodes.pod_groups import ANYWHERE, Lots
-from reconciler.fleet.binpack.offers import Indices, Market
+from reconciler.fleet.binpack.offers import Indices, OfferMarket
 from reconciler.fleet.binpack.steps import Steps
 
 _TRIED = 24  # nodes that are looked at for a larger offer
@@ -18,14 +18,14 @@ _ASKED = 512  # nodes with room that are asked whether the pods on them allow on
 class Squeezing:
     """The rules, with the nodes and lots."""
 
-    def __init__(self, lots: Lots, market: Market, nodes: Nodes, steps: Steps) -> None:
+    def __init__(self, lots: Lots, market: OfferMarket, nodes: NewNodes, steps: Steps) -> None:
         self._lots = lots
         self._market = market
         self._nodes = nodes
-        self._crowds: dict[int, Crowd] = {}
+        self._crowds: dict[int, HostOccupancy] = {}
         self._steps = steps
 
-    def into_what_is_free(self) -> None:
+    def fill_free_room(self) -> None:
         """Each pod that fits as it is, largest first."""
         lots, nodes = self._lots, self._nodes
         if not nodes.all:
@@ -72,12 +72,12 @@ class Squeezing:
     def _profile(self, lot: int) -> Profile:
         return self._lots.profiles.all[int(self._lots.profile[lot])]
 
-    def _crowd(self, number: int) -> Crowd:
+    def _crowd(self, number: int) -> HostOccupancy:
         """Who is on a node, kept once it was asked for: from here on pods only come to it by this door."""
-        found = self._crowds.get(number)
-        if found is None:
-            found = self._crowds[number] = self._nodes.crowd(self._nodes.all[number])
-        return found
+        host_occupancy = self._crowds.get(number)
+        if host_occupancy is None:
+            host_occupancy = self._crowds[number] = self._nodes.crowd(self._nodes.all[number])
+        return host_occupancy
 
     def _take_back(self, number: int, lot: int, offer: int) -> None:
         node = self._nodes.all[number]
@@ -128,14 +128,14 @@ class Squeezing:
         room = self._market.room.max(axis=1, initial=1)
         short = (np.maximum(size[:, None] - nodes.free(), 0) / np.maximum(room, 1)[:, None]).max(axis=0)
         order: Indices = np.argsort(short, kind="stable")
-        found: list[int] = []
+        result: list[int] = []
         profile = self._profile(lot)
         for number in order.tolist():
             node = nodes.all[number]
             if lots.place[lot] not in (ANYWHERE, node.place):
                 continue
             if profile.is_plain or self._crowd(number).takes(profile):
-                found.append(number)
-            if len(found) == _TRIED:
+                result.append(number)
+            if len(result) == _TRIED:
                 break
-        return found
+        return result

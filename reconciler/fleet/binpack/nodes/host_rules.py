@@ -39,46 +39,46 @@ class Profiles:
     def profile(self, means: dict[int, int], rules: dict[int, int], follows: int | None) -> Profile:
         """The one for such pods."""
         key = tuple(sorted(means.items())), tuple(sorted(rules.items())), follows
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = Profile(len(self.all), means, rules, follows)
-            self.all.append(found)
-            for each in found.concerns:
-                self._concerned.setdefault(each, []).append(found.number)
+        profile = self._known.get(key)
+        if profile is None:
+            profile = self._known[key] = Profile(len(self.all), means, rules, follows)
+            self.all.append(profile)
+            for each in profile.concerns:
+                self._concerned.setdefault(each, []).append(profile.number)
             if follows is not None:
-                self.followers.append(found)
-        return found
+                self.followers.append(profile)
+        return profile
 
     def welcome(self, number: int, count: int, most: int) -> Mask:
         """Who may come to a host where so many count as a number, and so many may at most."""
         key = number, count, most
-        found = self._welcome.get(key)
-        if found is None:
+        mask = self._welcome.get(key)
+        if mask is None:
             if len(self._welcome) >= _MOST_KNOWN:
                 self._welcome.clear()
-            found = self._welcome[key] = np.ones(len(self.all), bool)
+            mask = self._welcome[key] = np.ones(len(self.all), bool)
             profiles, adding, allowing = self._table(number)
-            found[profiles] = adding + count <= np.minimum(allowing, most)
-        return found
+            mask[profiles] = adding + count <= np.minimum(allowing, most)
+        return mask
 
     def _table(self, number: int) -> tuple[Indices, Counts, Counts]:
         """The profiles that a number concerns, how much each adds to it, and how much each allows."""
-        found = self._tables.get(number)
-        if found is None:
+        result = self._tables.get(number)
+        if result is None:
             concerned = [self.all[at] for at in self._concerned.get(number, ())]
-            found = self._tables[number] = (
+            result = self._tables[number] = (
                 np.array([each.number for each in concerned], np.intp),
                 np.array([each.means.get(number, 0) for each in concerned], np.int64),
                 np.array([each.rules.get(number, _ANY) for each in concerned], np.int64),
             )
-        return found
+        return result
 
     def first(self) -> Mask:
         """Who may come to an empty host: all but those that must find somebody there."""
         return np.array([each.follows is None for each in self.all], bool)
 
 
-class Crowd:
+class HostOccupancy:
     """Owner of who is on one host, as far as rules go."""
 
     __slots__ = ("_counts", "_most", "_profiles", "welcome")

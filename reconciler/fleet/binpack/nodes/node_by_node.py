@@ -10,16 +10,16 @@ from typing import NamedTuple
 import numpy as np
 
 from reconciler.fleet.binpack.nodes.cover import cover
-from reconciler.fleet.binpack.nodes.even_fill import Pacing
+from reconciler.fleet.binpack.nodes.even_fill import EvenFill
 from reconciler.fleet.binpack.nodes.fill import Filling
 from reconciler.fleet.binpack.nodes.fill_gaps import Squeezing
-from reconciler.fleet.binpack.nodes.new_nodes import Nodes
-from reconciler.fleet.binpack.nodes.node_load import Load
+from reconciler.fleet.binpack.nodes.new_nodes import NewNodes
+from reconciler.fleet.binpack.nodes.node_load import NodeLoad
 from reconciler.fleet.binpack.nodes.offer_choice import Choosing, Ranked
 from reconciler.fleet.binpack.nodes.pod_groups import Lots
-from reconciler.fleet.binpack.nodes.resource_prices import Worth
-from reconciler.fleet.binpack.nodes.view import View
-from reconciler.fleet.binpack.offers import Indices, Market
+from reconciler.fleet.binpack.nodes.resource_prices import ResourcePrices
+from reconciler.fleet.binpack.nodes.view import PodGroupView
+from reconciler.fleet.binpack.offers import Indices, OfferMarket
 from reconciler.fleet.binpack.steps import Steps
 from reconciler.fleet.rows import Counts
 
@@ -35,22 +35,22 @@ class Filled(NamedTuple):
     place: int
 
 
-class Buying:
+class NodeByNodePacker:
     """The loop, and what it keeps from node to node."""
 
-    def __init__(self, market: Market, lots: Lots, place_of_look: Indices, steps: Steps) -> None:
+    def __init__(self, market: OfferMarket, lots: Lots, place_of_look: Indices, steps: Steps) -> None:
         self._market = market
         self._lots = lots
         self._place_of_look = place_of_look
-        self.nodes = Nodes(lots, market, place_of_look[market.look])
+        self.nodes = NewNodes(lots, market, place_of_look[market.look])
         self._choosing = Choosing(lots, market, place_of_look[market.look])
         self._filling = Filling(lots)
-        self._pacing = Pacing(lots, market)
+        self._pacing = EvenFill(lots, market)
         self._squeezing = Squeezing(lots, market, self.nodes, steps)
-        self._views: dict[int, View] = {}
+        self._views: dict[int, PodGroupView] = {}
         self._first = lots.profiles.first()
         self._steps = steps
-        self._worth = Worth(market, lots.demand)
+        self._worth = ResourcePrices(market, lots.demand)
         self._worth_at = lots.total
         self._squeezed_at = 2 * lots.total + 2
 
@@ -61,7 +61,7 @@ class Buying:
             while self._lots.left[lot] and self._is_on() and self._buy_for(lot):
                 pass
         if self._lots.total and not self._steps.are_spent:
-            self._squeezing.into_what_is_free()
+            self._squeezing.fill_free_room()
             if self._lots.total <= _SQUEEZED:
                 self._squeezing.into_larger_offers(None)
 
@@ -92,16 +92,16 @@ class Buying:
             self._commit(filled, is_forced)
         return self._lots.total < before
 
-    def _view(self, look: int) -> View:
-        found = self._views.get(look)
-        if found is None:
-            found = self._views[look] = View(self._lots, look, int(self._place_of_look[look]))
+    def _view(self, look: int) -> PodGroupView:
+        pod_group_view = self._views.get(look)
+        if pod_group_view is None:
+            pod_group_view = self._views[look] = PodGroupView(self._lots, look, int(self._place_of_look[look]))
         else:
-            found.renew()
-        return found
+            pod_group_view.renew()
+        return pod_group_view
 
-    def _load(self, look: int) -> Load:
-        return Load(self._lots, self._view(look), self._first, self._steps)
+    def _load(self, look: int) -> NodeLoad:
+        return NodeLoad(self._lots, self._view(look), self._first, self._steps)
 
     def _place(self, offer: int) -> int:
         return int(self._place_of_look[self._market.look[offer]])
@@ -125,7 +125,7 @@ class Buying:
             shrunk = self.nodes.cheapest(load.content, load.used, place) if load.content else None
             if shrunk is not None:
                 worth = int(self._worth.of(load.used[:, None])[0]) or 1
-                cost = _FINE * int(Worth.price(self._market.price[shrunk])) // worth
+                cost = _FINE * int(ResourcePrices.price(self._market.price[shrunk])) // worth
                 if best is None or cost < best[0]:
                     best = cost, offer, Filled(load.content, load.used, place)
         if best is None:
@@ -197,7 +197,7 @@ class Buying:
         few = lots.total <= len(self.nodes.all) // 8 + 16 and 2 * lots.total <= self._squeezed_at
         if not self.nodes.all or not (few or lots.total <= _SQUEEZED) or lots.total == self._squeezed_at:
             return
-        self._squeezing.into_what_is_free()
+        self._squeezing.fill_free_room()
         if 0 < lots.total <= _SQUEEZED:
             self._squeezing.into_larger_offers(self._price_of_more_nodes())
         self._squeezed_at = lots.total
@@ -216,20 +216,20 @@ class Buying:
         """The price of one node for all that are left, where there is such a one; as if no rule kept them apart."""
         lots = self._lots
         content = {lot: int(lots.left[lot]) for lot in np.flatnonzero(lots.left).tolist()}
-        held = self._market.holding(lots.demand) & self.nodes.seen(content)[self._market.look]
+        held = self._market.holding(lots.demand) & self.nodes.allowed_looks(content)[self._market.look]
         return [int(self._market.price[held].min())] if held.any() else []
 
     def _price_of_average_pods(self) -> int:
         """As if all that are left were like the average of those that are as hard to place."""
-        lots, found = self._lots, 0
+        lots, result = self._lots, 0
         left = np.flatnonzero(lots.left)
         for lot in left[np.unique(lots.tier[left], return_index=True)[1]].tolist():
             ranked = self._choosing.ranked(lot)
             if ranked is not None:
-                found += self._choosing.nodes(lot, ranked) * int(self._market.price[ranked.offers[0]])
-        return found
+                result += self._choosing.nodes(lot, ranked) * int(self._market.price[ranked.offers[0]])
+        return result
 
     def _renew_worth(self) -> None:
         """The scarce resource may be another once enough pods have their nodes."""
         if 16 * self._lots.total < 15 * self._worth_at:
-            self._worth, self._worth_at = Worth(self._market, self._lots.demand), self._lots.total
+            self._worth, self._worth_at = ResourcePrices(self._market, self._lots.demand), self._lots.total

@@ -2,23 +2,23 @@
 
 import numpy as np
 
-from reconciler.fleet.binpack.nodes.host_rules import Crowd
+from reconciler.fleet.binpack.nodes.host_rules import HostOccupancy
 from reconciler.fleet.binpack.nodes.pod_groups import FINE, Lots
-from reconciler.fleet.binpack.nodes.view import View
+from reconciler.fleet.binpack.nodes.view import PodGroupView
 from reconciler.fleet.binpack.steps import Steps
 from reconciler.fleet.rows import Counts, Mask
 
 
-class Load:
+class NodeLoad:
     """Lots and how many of each; `room` is what its pods may have in all."""
 
     __slots__ = ("_lots", "_steps", "content", "crowd", "room", "used", "view")
 
-    def __init__(self, lots: Lots, view: View, first: Mask, steps: Steps) -> None:
+    def __init__(self, lots: Lots, view: PodGroupView, first: Mask, steps: Steps) -> None:
         self._lots = lots
         self._steps = steps
         self.view = view
-        self.crowd = Crowd(lots.profiles, first)
+        self.crowd = HostOccupancy(lots.profiles, first)
         self.content: dict[int, int] = {}
         self.room: Counts = np.zeros(len(lots.demand), np.int64)
         self.used: Counts = np.zeros(len(lots.demand), np.int64)
@@ -27,18 +27,18 @@ class Load:
         """The positions of the view of one tier that one more pod could come from."""
         view, lots = self.view, self._lots
         self._steps.take(len(view.lots))
-        found: Mask = lots.left[view.lots] > 0
+        mask: Mask = lots.left[view.lots] > 0
         if len(view.tiers) > 1:
-            found &= view.tier == tier
+            mask &= view.tier == tier
         if not view.all_plain:
-            found &= self.crowd.welcome[view.profile]
+            mask &= self.crowd.welcome[view.profile]
         fits: Mask | None = None
         for free, size, largest in zip((self.room - self.used).tolist(), view.sizes, view.largest, strict=True):
             if free < largest:
                 fits = size <= free if fits is None else fits & (size <= free)
         if fits is not None:
-            found &= fits[view.size]
-        return found
+            mask &= fits[view.size]
+        return mask
 
     def take(self, at: int, count: int = 1) -> None:
         """So many pods from a position of the view."""

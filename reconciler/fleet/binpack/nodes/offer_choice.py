@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from reconciler.fleet.binpack.nodes.pod_groups import ANYWHERE, Lots
-from reconciler.fleet.binpack.nodes.resource_prices import Worth
-from reconciler.fleet.binpack.offers import Indices, Market
+from reconciler.fleet.binpack.nodes.resource_prices import ResourcePrices
+from reconciler.fleet.binpack.offers import Indices, OfferMarket
 from reconciler.fleet.rows import Counts, Mask
 
 _FINE = 2**20  # parts of a micro-dollar a pod
@@ -25,7 +25,7 @@ class Ranked(NamedTuple):
 class Choosing:
     """The rules, with what is on offer and who waits."""
 
-    def __init__(self, lots: Lots, market: Market, place_of_offer: Indices) -> None:
+    def __init__(self, lots: Lots, market: OfferMarket, place_of_offer: Indices) -> None:
         self._lots = lots
         self._market = market
         self._place_of_offer = place_of_offer
@@ -33,33 +33,33 @@ class Choosing:
         self._best: dict[int, int] = {}
         self._alone: dict[int, int] = {}
 
-    def hardest_first(self, worth: Worth, may_lead: Mask) -> list[int]:
+    def hardest_first(self, worth: ResourcePrices, may_lead: Mask) -> list[int]:
         """Lots that few offers will do for, then those that are worth the most; not those who must find somebody."""
         lots = self._lots
         if not len(lots):
             return []
         worths = worth.of(lots.sizes.T)[lots.size]
         order = np.lexsort((np.arange(len(lots)), -worths, lots.tier))
-        found: list[int] = order[may_lead[lots.profile[order]]].tolist()
-        return found
+        result: list[int] = order[may_lead[lots.profile[order]]].tolist()
+        return result
 
     def suited(self, lot: int) -> Mask:
         """Offers that a pod of the lot could have for itself."""
         lots, market = self._lots, self._market
-        found: Mask = market.holding(lots.sizes[lots.size[lot]]) & lots.masks[lots.mask[lot]][market.look]
+        mask: Mask = market.holding(lots.sizes[lots.size[lot]]) & lots.masks[lots.mask[lot]][market.look]
         if lots.place[lot] != ANYWHERE:
-            found &= self._place_of_offer == lots.place[lot]
-        return found
+            mask &= self._place_of_offer == lots.place[lot]
+        return mask
 
     def ranked(self, lot: int) -> Ranked | None:
         """The offers that suit a lot, by what they cost an average pod of those that are as hard to place."""
         known = self._ranked.get(lot)
         if known is None or known[0] != self._market.version or 16 * self._lots.total < 15 * known[1]:
-            found = self._rank(lot)
-            self._ranked[lot] = self._market.version, self._lots.total, found
+            ranked = self._rank(lot)
+            self._ranked[lot] = self._market.version, self._lots.total, ranked
         else:
-            found = known[2]
-        return None if found is None else self._with_most_tied_first(found)
+            ranked = known[2]
+        return None if ranked is None else self._with_most_tied_first(ranked)
 
     def _rank(self, lot: int) -> Ranked | None:
         lots, market = self._lots, self._market
@@ -89,10 +89,10 @@ class Choosing:
 
     def of_look(self, ranked: Ranked, look: int) -> Indices:
         """Those of the ranked offers that have a look, the cheapest first."""
-        found = ranked.by_look.get(look)
-        if found is None:
-            found = ranked.by_look[look] = np.sort(ranked.offers[self._market.look[ranked.offers] == look])
-        return found
+        mask = ranked.by_look.get(look)
+        if mask is None:
+            mask = ranked.by_look[look] = np.sort(ranked.offers[self._market.look[ranked.offers] == look])
+        return mask
 
     def nodes(self, lot: int, ranked: Ranked) -> int:
         """How many of the best offer are wanted for all that are as hard to place."""
@@ -104,16 +104,16 @@ class Choosing:
         known = self._best.get(top)
         if known is not None and not is_last and known in ranked.offers:
             return [known]
-        found: list[int] = []
+        result: list[int] = []
         seen: set[bytes] = set()
         for offer in ranked.offers.tolist():
             room = self._market.room[:, offer].tobytes()
             if room not in seen:
                 seen.add(room)
-                found.append(offer)
-            if len(found) == (_TRIED_LAST if is_last else _TRIED):
+                result.append(offer)
+            if len(result) == (_TRIED_LAST if is_last else _TRIED):
                 break
-        return found
+        return result
 
     def was_best(self, ranked: Ranked, offer: int) -> None:
         """Remembers what came out best."""
@@ -121,8 +121,8 @@ class Choosing:
 
     def alone(self, lot: int) -> int:
         """The cheapest offer for a pod of the lot by itself; -1 where there is none."""
-        found = self._alone.get(lot)
-        if found is None or not self._market.open[found]:
+        result = self._alone.get(lot)
+        if result is None or not self._market.open[result]:
             suited = self.suited(lot)
-            found = self._alone[lot] = int(suited.argmax()) if suited.any() else -1
-        return found
+            result = self._alone[lot] = int(suited.argmax()) if suited.any() else -1
+        return result

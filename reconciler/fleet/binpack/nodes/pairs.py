@@ -4,8 +4,8 @@ from functools import cache
 
 import numpy as np
 
-from reconciler.fleet.binpack.nodes.node_load import Load
-from reconciler.fleet.binpack.nodes.resource_prices import Worth
+from reconciler.fleet.binpack.nodes.node_load import NodeLoad
+from reconciler.fleet.binpack.nodes.resource_prices import ResourcePrices
 from reconciler.fleet.binpack.offers import Indices
 from reconciler.fleet.rows import Counts, Mask
 
@@ -17,7 +17,7 @@ class Pairs:
 
     __slots__ = ("_first", "_second", "_sizes", "amounts", "worth")
 
-    def __init__(self, load: Load, among: Mask, worth: Worth) -> None:
+    def __init__(self, load: NodeLoad, among: Mask, worth: ResourcePrices) -> None:
         view = load.view
         is_open = np.zeros(view.sizes.shape[1], bool)
         is_open[view.size[among]] = True

@@ -6,7 +6,7 @@ import numpy as np
 
 from reconciler.fleet.binpack.nodes.host_lower_bound import Forcing
 from reconciler.fleet.binpack.nodes.host_rules import Profile, Profiles
-from reconciler.fleet.binpack.offers import Indices, Market
+from reconciler.fleet.binpack.offers import Indices, OfferMarket
 from reconciler.fleet.rows import Counts, Mask
 from reconciler.model.cluster.pod import Pod
 
@@ -42,7 +42,7 @@ class Gathered(NamedTuple):
 class Lots:
     """The lots by number, in an order any stretch of which is like the whole."""
 
-    def __init__(self, gathered: Gathered, market: Market, places: int) -> None:
+    def __init__(self, gathered: Gathered, market: OfferMarket, places: int) -> None:
         count = len(gathered.lots)
         ranks = np.argsort((np.arange(count, dtype=np.uint64) * _GOLDEN) % np.uint64(2**32), kind="stable")
         lots = [gathered.lots[rank] for rank in ranks.tolist()]
@@ -109,22 +109,22 @@ class Lots:
             self.reserve(lot, count * times)
         lots = np.fromiter(content.keys(), np.intp, len(content))
         counts = np.fromiter(content.values(), np.int64, len(content)) * times
-        asked = self.sizes[self.size[lots]] * counts[:, None]
+        requested = self.sizes[self.size[lots]] * counts[:, None]
         self.total -= int(counts.sum())
-        self.demand -= asked.sum(axis=0)
+        self.demand -= requested.sum(axis=0)
         np.subtract.at(self.total_of_tier, self.tier[lots], counts)
-        np.subtract.at(self.demand_of_tier, self.tier[lots], asked)
+        np.subtract.at(self.demand_of_tier, self.tier[lots], requested)
         np.subtract.at(self.tied, self.place[lots], counts)
         self.forcing.add(self.profile[lots], -counts)
 
-    def _tiers(self, market: Market) -> Indices:
+    def _tiers(self, market: OfferMarket) -> Indices:
         """Lots that few offers will do for come first, by labels, taints and kinds of resource, not by sizes."""
         asks = self.sizes[self.size] > 0
         kinds, kind = distinct(np.concatenate([self.mask[:, None], asks], axis=1).astype(np.int64))
         counts = np.zeros(len(kinds), np.int64)
-        for number, told in enumerate(kinds.tolist()):
-            has = (market.room[np.array(told[1:], bool)] > 0).all(axis=0)
-            counts[number] = (has & self.masks[told[0]][market.look]).sum()
+        for number, row in enumerate(kinds.tolist()):
+            has = (market.room[np.array(row[1:], bool)] > 0).all(axis=0)
+            counts[number] = (has & self.masks[row[0]][market.look]).sum()
         return np.unique(counts[kind], return_inverse=True)[1].astype(np.intp)
 
 
@@ -132,5 +132,5 @@ def distinct(rows: Counts) -> tuple[Counts, Indices]:
     """The distinct rows, and the number of each row among them."""
     if not len(rows):
         return rows, np.zeros(0, np.intp)
-    found, inverse = np.unique(rows, axis=0, return_inverse=True)
-    return found, inverse.reshape(-1).astype(np.intp)
+    mask, inverse = np.unique(rows, axis=0, return_inverse=True)
+    return mask, inverse.reshape(-1).astype(np.intp)

@@ -8,17 +8,17 @@ alone undercuts every offer, so does the mixture: no node is worth more than it 
 
 import numpy as np
 
-from reconciler.fleet.binpack.offers import Market
+from reconciler.fleet.binpack.offers import OfferMarket
 from reconciler.fleet.rows import Counts
 
 _PARTS = 1024  # of a micro-dollar: small pods are worth something too
 _MOST = 2**62  # of pods that are larger than any node
 
 
-class Worth:
+class ResourcePrices:
     """The price of a unit of each resource, in parts of a micro-dollar."""
 
-    def __init__(self, market: Market, demand: Counts) -> None:
+    def __init__(self, market: OfferMarket, demand: Counts) -> None:
         rates, bounds = [], []
         for amount, room in zip(demand.tolist(), market.room, strict=True):
             has = market.open & (room > 0)
@@ -32,11 +32,11 @@ class Worth:
 
     def of(self, amounts: Counts) -> Counts:
         """Of each column of amounts, in parts of a micro-dollar."""
-        found = np.zeros(amounts.shape[1:])
+        mask = np.zeros(amounts.shape[1:])
         for rate, amount in zip(self._rates, amounts, strict=True):
             if rate:
-                found = found + rate * amount
-        return np.rint(np.minimum(found, _MOST)).astype(np.int64)
+                mask = mask + rate * amount
+        return np.rint(np.minimum(mask, _MOST)).astype(np.int64)
 
     @staticmethod
     def price(micro_dollars: Counts) -> Counts:

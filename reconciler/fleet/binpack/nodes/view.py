@@ -13,7 +13,7 @@ from reconciler.fleet.rows import Counts, Mask
 _MOST = 4096
 
 
-class View:
+class PodGroupView:
     """Lots by position; sizes are those of these lots alone."""
 
     def __init__(self, lots: Lots, look: int, place: int) -> None:

@@ -7,7 +7,7 @@ with each plan. A node that may be tried no more, or for which places were found
 
 from collections.abc import Iterator, Mapping
 
-from reconciler.model.plan.memory import Tried
+from reconciler.model.plan.memory import FailedPlacement
 from reconciler.model.plan.reason import Reason
 from reconciler.plan.drain.codes.eligibility import NotEvaluated, NotTried
 from reconciler.plan.drain.context import DrainContext, DrainNode
@@ -17,24 +17,30 @@ from reconciler.plan.drain.placement import Rehomed
 _UNTRIED = frozenset({NotEvaluated, NotTried})
 
 
-def tried(site: DrainContext, refused: Mapping[str, Reason], rehomed: Rehomed) -> dict[str, Tried]:
+def tried(context: DrainContext, refused: Mapping[str, Reason], rehomed: Rehomed) -> dict[str, FailedPlacement]:
     """By name. `refused`: why each node is no candidate, where it was looked at."""
-    return dict(_tried(site, refused, rehomed))
+    return dict(_tried(context, refused, rehomed))
 
 
-def _tried(site: DrainContext, refused: Mapping[str, Reason], rehomed: Rehomed) -> Iterator[tuple[str, Tried]]:
-    for seen in site.seen:
-        if seen.name in rehomed.together:
+def _tried(
+    context: DrainContext, refused: Mapping[str, Reason], rehomed: Rehomed
+) -> Iterator[tuple[str, FailedPlacement]]:
+    for drain_node in context.drain_nodes:
+        if drain_node.name in rehomed.together:
             continue
-        found = rehomed.refused.get(seen.name)
-        known = _known(site, seen)
-        if found is not None:
-            uid, since = seen.node.metadata.uid, site.now if known is None else known.since
-            yield seen.name, Tried(uid, since, site.now, found)
-        elif known is not None and (seen.name not in refused or type(refused[seen.name].facts) in _UNTRIED):
-            yield seen.name, known
+        reason = rehomed.refused.get(drain_node.name)
+        known = _known(context, drain_node)
+        if reason is not None:
+            uid, since = drain_node.node.metadata.uid, context.now if known is None else known.since
+            yield drain_node.name, FailedPlacement(uid, since, context.now, reason)
+        elif known is not None and (drain_node.name not in refused or type(refused[drain_node.name].facts) in _UNTRIED):
+            yield drain_node.name, known
 
 
-def _known(site: DrainContext, seen: DrainNode) -> Tried | None:
-    found = site.inputs.hints.tried.get(seen.name)
-    return found if found is not None and found.uid == seen.node.metadata.uid else None
+def _known(context: DrainContext, drain_node: DrainNode) -> FailedPlacement | None:
+    failed_placement = context.inputs.hints.tried.get(drain_node.name)
+    return (
+        failed_placement
+        if failed_placement is not None and failed_placement.uid == drain_node.node.metadata.uid
+        else None
+    )

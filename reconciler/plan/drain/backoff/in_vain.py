@@ -37,25 +37,29 @@ def rests_until(each: InVain) -> Instant:
     return later(each.at, _FIRST_MS * 2 ** min(each.times - 1, _DOUBLINGS))
 
 
-def load_of(site: DrainContext, pool: str, at_once: int = 0) -> Load:
+def load_of(context: DrainContext, pool: str, at_once: int = 0) -> Load:
     """As the pool is used now; nodes that are being deleted are left out."""
-    seen, counting, provisioner = site.fleet.pool(pool), site.fleet.occupancy.counting, site.provisioner_of.get(pool)
-    pods = sum(counting.get(each.name, 0) for each in seen.nodes)
+    totals, counting, provisioner = (
+        context.fleet.pool(pool),
+        context.fleet.occupancy.counting,
+        context.provisioner_of.get(pool),
+    )
+    pods = sum(counting.get(each.name, 0) for each in totals.nodes)
     spare = provisioner.spec.spare_nodes if provisioner is not None else 0
-    return Load(seen.busy, pods, seen.gpus_used, spare, at_once)
+    return Load(totals.busy, pods, totals.gpus_used, spare, at_once)
 
 
-def rests(site: DrainContext, each: InVain) -> bool:
+def rests(context: DrainContext, each: InVain) -> bool:
     """Whether its nodes are not drained yet: not where fewer nodes have the same pods, so that something was gained."""
-    return site.now < rests_until(each) and not _gained(site, each)
+    return context.now < rests_until(each) and not _gained(context, each)
 
 
-def no_better(site: DrainContext, each: InVain) -> Load | None:
+def no_better(context: DrainContext, each: InVain) -> Load | None:
     """How its pool is used, if that is as it was when the drains began that were in vain."""
     before = each.load
-    if before is None or each.pool not in site.policy_of:
+    if before is None or each.pool not in context.policy_of:
         return None
-    now = load_of(site, each.pool)
+    now = load_of(context, each.pool)
     is_as_wide = before.busy_nodes <= now.busy_nodes <= before.busy_nodes + before.spare_nodes
     return now if _are_same_pods(before, now) and is_as_wide else None
 
@@ -66,11 +70,11 @@ def is_too_few(each: InVain, at_once: int) -> bool:
     return each.load is not None and at_once <= max(each.load.spare_nodes, each.load.at_once)
 
 
-def _gained(site: DrainContext, each: InVain) -> bool:
+def _gained(context: DrainContext, each: InVain) -> bool:
     before = each.load
-    if before is None or any(seen.pool == each.pool for seen in site.draining.values()):
+    if before is None or any(drain_node.pool == each.pool for drain_node in context.draining.values()):
         return False
-    now = load_of(site, each.pool)
+    now = load_of(context, each.pool)
     return _are_same_pods(before, now) and now.busy_nodes < before.busy_nodes
 
 
@@ -79,45 +83,49 @@ def _are_same_pods(before: Load, now: Load) -> bool:
 
 
 def begun(
-    site: DrainContext, in_vain: Collection[InVain], under_way: Collection[str], begins: Mapping[str, Load]
+    context: DrainContext, in_vain: Collection[InVain], under_way: Collection[str], begins: Mapping[str, Load]
 ) -> tuple[Begun, ...]:
     """What is remembered of drains that have begun, for as long as it is not known what became of them; `under_way`:
     pools whose nodes are drained, or whose pods were moved; `begins`: pools of which nodes begin to be emptied now."""
-    told = {each.pool for each in in_vain if each.at == site.now}  # which has the load from now on
-    known = {each.pool: each.load for each in site.memory.begun if each.pool in under_way and each.pool not in told}
+    pools = {each.pool for each in in_vain if each.at == context.now}  # which has the load from now on
+    known = {each.pool: each.load for each in context.memory.begun if each.pool in under_way and each.pool not in pools}
     return tuple(Begun(pool, load) for pool, load in sorted({**begins, **known}.items()))
 
 
-def moved(site: DrainContext) -> tuple[Moved, ...]:
+def moved(context: DrainContext) -> tuple[Moved, ...]:
     """Whose pods were moved off nodes of which pool, for as long as a node may come for them."""
-    found = {(each.pool, each.owner): each for each in site.memory.moved if site.now - each.at <= _lasts_ms(site, each)}
-    for each in gone(site.inputs.observed.pods, [each for each in site.memory.evicted if each.owner]):
+    moveds = {
+        (each.pool, each.owner): each
+        for each in context.memory.moved
+        if context.now - each.at <= _lasts_ms(context, each)
+    }
+    for each in gone(context.inputs.observed.pods, [each for each in context.memory.evicted if each.owner]):
         key = each.pool, each.owner
-        before = found.get(key, Moved(*key, each.first, each.at))
-        found[key] = Moved(*key, min(before.since, each.first), max(before.at, each.at), before.wanted)
-    wanted = wanted_by(site.inputs.observed.workloads, {each.owner for each in found.values()}) if found else {}
-    return tuple(sorted(_with_wanted(each, wanted.get(each.owner)) for each in found.values()))
+        before = moveds.get(key, Moved(*key, each.first, each.at))
+        moveds[key] = Moved(*key, min(before.since, each.first), max(before.at, each.at), before.wanted)
+    wanted = wanted_by(context.inputs.observed.workloads, {each.owner for each in moveds.values()}) if moveds else {}
+    return tuple(sorted(_with_wanted(each, wanted.get(each.owner)) for each in moveds.values()))
 
 
-def in_vain(site: DrainContext) -> tuple[InVain, ...]:
+def in_vain(context: DrainContext) -> tuple[InVain, ...]:
     """By pool; with what is seen only now."""
-    known = {each.pool: each for each in site.memory.in_vain if _counts_still(site, each)}
-    loads = {each.pool: each.load for each in site.memory.begun}
-    for pool, came in (*_came(site), *_took_warm_nodes(site)):
+    known = {each.pool: each for each in context.memory.in_vain if _counts_still(context, each)}
+    loads = {each.pool: each.load for each in context.memory.begun}
+    for pool, came in (*_came(context), *_took_warm_nodes(context)):
         before = known.get(pool)
         if before is None or came >= rests_until(before) or pool in loads:
-            times = before.times if before is not None and not _gained(site, before) else 0
-            known[pool] = InVain(pool, site.now, times + 1, loads.pop(pool, None))
+            times = before.times if before is not None and not _gained(context, before) else 0
+            known[pool] = InVain(pool, context.now, times + 1, loads.pop(pool, None))
     return tuple(known[pool] for pool in sorted(known))
 
 
-def _counts_still(site: DrainContext, each: InVain) -> bool:
-    return site.now < rests_until(each) + _FORGOTTEN_MS or no_better(site, each) is not None
+def _counts_still(context: DrainContext, each: InVain) -> bool:
+    return context.now < rests_until(each) + _FORGOTTEN_MS or no_better(context, each) is not None
 
 
-def _lasts_ms(site: DrainContext, each: Moved) -> int:
+def _lasts_ms(context: DrainContext, each: Moved) -> int:
     """A StatefulSet makes the next pod only once the one before it has ended."""
-    policy = site.policy_of.get(each.pool)
+    policy = context.policy_of.get(each.pool)
     return _NODE_COMES_WITHIN_MS + (1_000 * policy.spec.max_graceful_termination_seconds if policy is not None else 0)
 
 
@@ -126,46 +134,46 @@ def _with_wanted(each: Moved, now: int | None) -> Moved:
     return Moved(each.pool, each.owner, each.since, each.at, wanted)
 
 
-def _came(site: DrainContext) -> Iterator[tuple[str, Instant]]:
+def _came(context: DrainContext) -> Iterator[tuple[str, Instant]]:
     """The pools that pods have left for which a node came, and when it did."""
-    left = _left(site)
-    earliest = min((_made_since(each) for those in left.values() for each in those), default=site.now)
+    left = _left(context)
+    earliest = min((_made_since(each) for those in left.values() for each in those), default=context.now)
     first = timestamp(Instant(earliest // 1_000 * 1_000))  # all are in one format
-    what_if = site.fleet.what_if
-    for node in site.inputs.observed.nodes if left else ():
+    snapshot = context.fleet.snapshot
+    for node in context.inputs.observed.nodes if left else ():
         if node.metadata.creation_timestamp < first:
             continue
         came = _made(node.metadata)
-        for pod in what_if.pods_of_row(what_if.rows.row_of[node.name]):
+        for pod in snapshot.pods_of_row(snapshot.rows.row_of[node.name]):
             made = _made(pod.metadata)
             for each in left.get(owner_of(pod), ()):
-                lasted_ms = _lasts_ms(site, each)
-                if _made_since(each) <= made <= came and site.now - came <= lasted_ms:
+                lasted_ms = _lasts_ms(context, each)
+                if _made_since(each) <= made <= came and context.now - came <= lasted_ms:
                     yield each.pool, came
 
 
-def _took_warm_nodes(site: DrainContext) -> Iterator[tuple[str, Instant]]:
+def _took_warm_nodes(context: DrainContext) -> Iterator[tuple[str, Instant]]:
     """The pools that pods have left which now run where nodes are to be bought and kept warm."""
-    lacking = sorted({each.pool for each in site.draft.missing if each.why == "warmNodes" and each.nodes})
-    left = _left(site) if lacking else {}
+    lacking = sorted({each.pool for each in context.draft.missing if each.why == "warmNodes" and each.nodes})
+    left = _left(context) if lacking else {}
     for pool in lacking if left else ():
-        for node in site.fleet.nodes_of(pool):
-            for pod in site.fleet.what_if.pods_of_row(site.fleet.what_if.rows.row_of[node.name]):
+        for node in context.fleet.nodes_of(pool):
+            for pod in context.fleet.snapshot.pods_of_row(context.fleet.snapshot.rows.row_of[node.name]):
                 made = _made(pod.metadata)
                 for each in left.get(owner_of(pod), ()):
                     if _made_since(each) <= made:
-                        yield each.pool, site.now
+                        yield each.pool, context.now
 
 
-def _left(site: DrainContext) -> dict[str, list[Moved]]:
+def _left(context: DrainContext) -> dict[str, list[Moved]]:
     """By owner: the pools that its pods have left; not of those that were to have more pods since."""
-    found = defaultdict(list)
-    all_moved = moved(site)
-    wanted = wanted_by(site.inputs.observed.workloads, {each.owner for each in all_moved}) if all_moved else {}
+    moveds = defaultdict(list)
+    all_moved = moved(context)
+    wanted = wanted_by(context.inputs.observed.workloads, {each.owner for each in all_moved}) if all_moved else {}
     for each in all_moved:
         if each.wanted is None or wanted.get(each.owner, 0) <= each.wanted:
-            found[each.owner].append(each)
-    return found
+            moveds[each.owner].append(each)
+    return moveds
 
 
 def _made_since(each: Moved) -> int:

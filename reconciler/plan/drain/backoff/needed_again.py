@@ -24,20 +24,20 @@ from reconciler.plan.sizes_by_time import provisioners_now
 class NeededAgain:
     """For one plan."""
 
-    def __init__(self, site: DrainContext, rehomed: Rehomed) -> None:
-        self._cluster_min = ClusterMin(site.inputs, site.draft)
+    def __init__(self, context: DrainContext, rehomed: Rehomed) -> None:
+        self._cluster_min = ClusterMin(context.inputs, context.draft)
         self._lacks: dict[str, tuple[int, Facts]] = {}  # by pool: how many nodes, and why
-        for wish in provisioners_now(site.inputs):
+        for wish in provisioners_now(context.inputs):
             if not wish.spec.suspend:
-                staying = sum(site.fleet.pool(wish.spec.pool_name).staying.values())
+                staying = sum(context.fleet.pool(wish.spec.pool_name).staying.values())
                 least = wish.spec.min_size
                 self._lack(wish.spec.pool_name, least - staying, BelowMinSize(min_size=least, staying=staying))
-        for each in site.draft.missing:
+        for each in context.draft.missing:
             if each.why == "demand":
                 self._lack(each.pool, each.nodes, PodsWaitForCapacity())
             if each.why == "warmNodes":
                 self._lack(each.pool, each.nodes, WarmNodesLacking())
-        for evicted, _ in unreplaced(site.inputs) if rehomed.evicted_without_place else ():
+        for evicted, _ in unreplaced(context.inputs) if rehomed.evicted_without_place else ():
             if evicted.uid in rehomed.evicted_without_place:
                 self._lack(evicted.pool, 1, EvictedPodWithoutPlace(pod=ref_of_evicted(evicted)))
 
@@ -45,21 +45,23 @@ class NeededAgain:
         if nodes > (self._lacks[pool][0] if pool in self._lacks else 0):
             self._lacks[pool] = nodes, why
 
-    def why_kept(self, seen: DrainNode) -> Reason | None:
+    def why_kept(self, drain_node: DrainNode) -> Reason | None:
         """Each node makes up for one that is lacking."""
-        if not seen.is_ready:
+        if not drain_node.is_ready:
             return None
-        if lack := self._cluster_min.why_kept(seen.node):
-            self._cluster_min.give(seen.node)
-            return _needed(seen, None, BelowClusterMin(left=lack.left, resource=lack.resource, least=lack.least))
-        if seen.pool not in self._lacks:
+        if lack := self._cluster_min.why_kept(drain_node.node):
+            self._cluster_min.give(drain_node.node)
+            return _needed(drain_node, None, BelowClusterMin(left=lack.left, resource=lack.resource, least=lack.least))
+        if drain_node.pool not in self._lacks:
             return None
-        nodes, why = self._lacks[seen.pool]
+        nodes, why = self._lacks[drain_node.pool]
         if not nodes:
             return None
-        self._lacks[seen.pool] = nodes - 1, why
-        return _needed(seen, nodes, why)
+        self._lacks[drain_node.pool] = nodes - 1, why
+        return _needed(drain_node, nodes, why)
 
 
-def _needed(seen: DrainNode, nodes: int | None, why: Facts) -> Reason:
-    return seen.reason(DrainedNodeNeeded(node=seen.name, pool=seen.pool, lacks=nodes, why=Reason(why)))
+def _needed(drain_node: DrainNode, nodes: int | None, why: Facts) -> Reason:
+    return drain_node.reason(
+        DrainedNodeNeeded(node=drain_node.name, pool=drain_node.pool, lacks=nodes, why=Reason(why))
+    )

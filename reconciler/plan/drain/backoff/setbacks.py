@@ -31,9 +31,9 @@ def unforgotten(setbacks: Iterable[Setback], fleet: Fleet, now: Instant) -> tupl
 
 def with_more(known: Iterable[Setback], new: Iterable[Setback]) -> tuple[Setback, ...]:
     """In order; each that is new is counted with those before it in a row."""
-    found = {(each.node, each.uid): each for each in known}
+    setbacks = {(each.node, each.uid): each for each in known}
     for each in new:
-        before = found.get((each.node, each.uid))
+        before = setbacks.get((each.node, each.uid))
         times = before.times if before is not None else 0
-        found[each.node, each.uid] = Setback(each.node, each.uid, each.at, each.code, times + 1)
-    return tuple(sorted(found.values()))
+        setbacks[each.node, each.uid] = Setback(each.node, each.uid, each.at, each.code, times + 1)
+    return tuple(sorted(setbacks.values()))

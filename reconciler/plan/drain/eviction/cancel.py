@@ -15,27 +15,27 @@ from reconciler.model.plan.refs import pod_ref
 from reconciler.plan.capacity.gangs import Gang
 from reconciler.plan.drain.codes.emptying import EvictionCalledOff
 from reconciler.plan.drain.context import DrainContext
-from reconciler.plan.drain.eviction.checkpoints import as_told
+from reconciler.plan.drain.eviction.checkpoints import notice_precondition
 from reconciler.plan.drain.marks import draining_mark
 from reconciler.plan.drain.reasons import PLANNER
 from reconciler.plan.nodes.ownership import untouchable
 
 
-def called_off(site: DrainContext, gangs: frozenset[Gang]) -> Iterator[Decision]:
+def called_off(context: DrainContext, gangs: frozenset[Gang]) -> Iterator[Decision]:
     """What somebody else takes away is left to them. `gangs`: those that are on their way, wherever their pods run."""
-    for pod in site.fleet.occupancy.told:
-        node = site.fleet.node(pod.node)
-        pool = site.pools.get(node.pool) if node is not None else None
-        if node is None or pool is None or untouchable(node) is not None or _is_emptied(site, node):
+    for pod in context.fleet.occupancy.notified_pods:
+        node = context.fleet.node(pod.node)
+        pool = context.pools.get(node.pool) if node is not None else None
+        if node is None or pool is None or untouchable(node) is not None or _is_emptied(context, node):
             continue
-        if site.draft.gangs.of(pod) in gangs:
+        if context.draft.gangs.of(pod) in gangs:
             continue
-        if not pod.metadata.leaving and not site.is_claimed(pod_ref(pod)):
+        if not pod.metadata.leaving and not context.is_claimed(pod_ref(pod)):
             subject = pod_ref(pod)
             reason = Reason(EvictionCalledOff(pod=subject, node=node.name), pool.origin())
-            act = Annotate(annotations=((names.EVICT_AT, None),), presumes=as_told(pod))
+            act = Annotate(annotations=((names.EVICT_AT, None),), presumes=notice_precondition(pod))
             yield Decision(PLANNER, subject, act, reason, pool.name)
 
 
-def _is_emptied(site: DrainContext, node: Node) -> bool:
-    return node.pool in site.policy_of and draining_mark(node) is not None
+def _is_emptied(context: DrainContext, node: Node) -> bool:
+    return node.pool in context.policy_of and draining_mark(node) is not None

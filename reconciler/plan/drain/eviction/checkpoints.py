@@ -31,7 +31,7 @@ from reconciler.plan.drain.context import DrainContext, DrainNode
 from reconciler.plan.karpenter.durations import nanoseconds
 
 
-class Wish(msgspec.Struct, frozen=True, gc=False):
+class CheckpointTime(msgspec.Struct, frozen=True, gc=False):
     """How long a pod has to save its work, and whether that is as long as it asks for."""
 
     length_ms: int
@@ -39,40 +39,42 @@ class Wish(msgspec.Struct, frozen=True, gc=False):
     is_unreadable: bool = False
 
 
-class Told(msgspec.Struct, frozen=True, gc=False):
+class CheckpointNotice(msgspec.Struct, frozen=True, gc=False):
     """What a pod knows."""
 
-    asked_at: Instant
+    notified_at: Instant
     evict_at: Instant
 
 
-def saving(site: DrainContext, seen: DrainNode, pod: Pod) -> Decision | None:
+def saving(context: DrainContext, drain_node: DrainNode, pod: Pod) -> Decision | None:
     """It is told, or waited for; nothing where it may be evicted now."""
-    wish = wish_of(seen, pod)
+    wish = wish_of(drain_node, pod)
     if wish is None:
         return None
-    told = _told(site, seen, pod, wish)
-    if told is None:
-        at = later(site.now, wish.length_ms)
-        act = Annotate(annotations=((names.EVICT_AT, timestamp(at)),), presumes=as_told(pod))
-        return site.act_on(pod, seen, act, _why_told(seen, pod, wish, at))
-    if told.evict_at <= site.now or _has_saved(pod, told):
+    notice = _read_notice(context, drain_node, pod, wish)
+    if notice is None:
+        at = later(context.now, wish.length_ms)
+        act = Annotate(annotations=((names.EVICT_AT, timestamp(at)),), presumes=notice_precondition(pod))
+        return context.act_on(pod, drain_node, act, _checkpoint_reason(drain_node, pod, wish, at))
+    if notice.evict_at <= context.now or _has_saved(pod, notice):
         return None
-    facts = PodSavesItsWork(pod=pod_ref(pod), node=seen.name, time=told.evict_at)
-    return site.act_on(pod, seen, Hold(told.evict_at), seen.reason(facts))
+    facts = PodSavesItsWork(pod=pod_ref(pod), node=drain_node.name, time=notice.evict_at)
+    return context.act_on(pod, drain_node, Hold(notice.evict_at), drain_node.reason(facts))
 
 
-def _why_told(seen: DrainNode, pod: Pod, wish: Wish, at: Instant) -> Reason:
+def _checkpoint_reason(drain_node: DrainNode, pod: Pod, wish: CheckpointTime, at: Instant) -> Reason:
     subject, seconds = pod_ref(pod), wish.length_ms // 1_000
     if not (wish.is_cut or wish.is_unreadable):
-        return seen.reason(PodToldToSave(pod=subject, node=seen.name, time=at, seconds=seconds))
+        return drain_node.reason(PodToldToSave(pod=subject, node=drain_node.name, time=at, seconds=seconds))
     code = PodCheckpointUnreadable if wish.is_unreadable else PodToldToSaveSooner
     written = pod.metadata.annotations.checkpoint
-    facts = code(pod=subject, node=seen.name, written=written, seconds=seconds, policy=seen.policy_ref, time=at)
-    return seen.reason(facts, "maxGracefulTerminationSeconds")
+    facts = code(
+        pod=subject, node=drain_node.name, written=written, seconds=seconds, policy=drain_node.policy_ref, time=at
+    )
+    return drain_node.reason(facts, "maxGracefulTerminationSeconds")
 
 
-def as_told(pod: Pod) -> Preconditions:
+def notice_precondition(pod: Pod) -> Preconditions:
     """What it was told must stand as it was seen: on a view that is late it would be told again and again, and then
     evicted by a time that does not hold any more."""
     annotations = pod.metadata.annotations
@@ -82,51 +84,53 @@ def as_told(pod: Pod) -> Preconditions:
     return Preconditions(fields=((f"metadata.annotations[{names.EVICT_AT}]", annotations.evict_at), *has_not_begun))
 
 
-def why_evicted(site: DrainContext, seen: DrainNode, pod: Pod, home: str) -> Reason:
+def why_evicted(context: DrainContext, drain_node: DrainNode, pod: Pod, home: str) -> Reason:
     """Of one that may go: whether it saved its work, where it was to."""
-    told, subject = told_of(site, seen, pod), pod_ref(pod)
-    if told is None:
-        return seen.reason(PodEvicted(pod=subject, node=seen.name, home=home))
-    if _has_saved(pod, told):
+    notice, subject = notice_of(context, drain_node, pod), pod_ref(pod)
+    if notice is None:
+        return drain_node.reason(PodEvicted(pod=subject, node=drain_node.name, home=home))
+    if _has_saved(pod, notice):
         written = pod.metadata.annotations.checkpointed_at
-        return seen.reason(PodEvictedSaved(pod=subject, written=written, node=seen.name, home=home))
-    seconds = (told.evict_at - told.asked_at) // 1_000
-    unsaved = PodEvictedUnsaved(pod=subject, seconds=seconds, node=seen.name, home=home)
-    return seen.reason(unsaved, "maxGracefulTerminationSeconds")
+        return drain_node.reason(PodEvictedSaved(pod=subject, written=written, node=drain_node.name, home=home))
+    seconds = (notice.evict_at - notice.notified_at) // 1_000
+    unsaved = PodEvictedUnsaved(pod=subject, seconds=seconds, node=drain_node.name, home=home)
+    return drain_node.reason(unsaved, "maxGracefulTerminationSeconds")
 
 
-def wish_of(seen: DrainNode, pod: Pod) -> Wish | None:
+def wish_of(drain_node: DrainNode, pod: Pod) -> CheckpointTime | None:
     """What it asks for, within bounds; nothing where it asks for none."""
     written = pod.metadata.annotations.checkpoint
     if not written or pod.status.phase == "Pending":
         return None
-    most_ms = 1_000 * seen.policy.spec.max_graceful_termination_seconds
+    most_ms = 1_000 * drain_node.policy.spec.max_graceful_termination_seconds
     try:
         length_ms = nanoseconds(written) // 1_000_000
     except ValueError:
-        return Wish(most_ms, is_unreadable=True) if most_ms else None
+        return CheckpointTime(most_ms, is_unreadable=True) if most_ms else None
     if length_ms > most_ms:
-        return Wish(most_ms, is_cut=True) if most_ms else None
-    return Wish(length_ms) if length_ms > 0 else None
+        return CheckpointTime(most_ms, is_cut=True) if most_ms else None
+    return CheckpointTime(length_ms) if length_ms > 0 else None
 
 
-def told_of(site: DrainContext, seen: DrainNode, pod: Pod) -> Told | None:
+def notice_of(context: DrainContext, drain_node: DrainNode, pod: Pod) -> CheckpointNotice | None:
     """What it was told, if that is for this drain."""
-    wish = wish_of(seen, pod)
-    return _told(site, seen, pod, wish) if wish is not None else None
+    wish = wish_of(drain_node, pod)
+    return _read_notice(context, drain_node, pod, wish) if wish is not None else None
 
 
-def _told(site: DrainContext, seen: DrainNode, pod: Pod, wish: Wish) -> Told | None:
+def _read_notice(
+    context: DrainContext, drain_node: DrainNode, pod: Pod, wish: CheckpointTime
+) -> CheckpointNotice | None:
     at = moment_of(pod.metadata.annotations.evict_at)
-    since = seen.draining_since
-    if at is None or since is None or at > site.now + wish.length_ms or at - wish.length_ms < since:
+    since = drain_node.draining_since
+    if at is None or since is None or at > context.now + wish.length_ms or at - wish.length_ms < since:
         return None
-    return Told(later(at, -wish.length_ms), at)
+    return CheckpointNotice(later(at, -wish.length_ms), at)
 
 
-def _has_saved(pod: Pod, told: Told) -> bool:
+def _has_saved(pod: Pod, notice: CheckpointNotice) -> bool:
     at = moment_of(pod.metadata.annotations.checkpointed_at)
-    return at is not None and at // 1_000 >= told.asked_at // 1_000
+    return at is not None and at // 1_000 >= notice.notified_at // 1_000
 
 
 def moment_of(written: str) -> Instant | None:

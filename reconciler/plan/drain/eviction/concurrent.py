@@ -24,8 +24,8 @@ _Kind = tuple[Needs, Request] | PodClass
 class SettingOut:
     """Owner of who is on its way, while one plan asks pods to leave."""
 
-    def __init__(self, site: DrainContext, on_their_way: Iterable[Pod]) -> None:
-        self._what_if, self._unsettled = site.fleet.what_if, site.fleet.nodes_unsettled
+    def __init__(self, context: DrainContext, on_their_way: Iterable[Pod]) -> None:
+        self._snapshot, self._unsettled = context.fleet.snapshot, context.fleet.nodes_unsettled
         self._kinds: dict[_Kind, PodClass] = {}  # with one class of each
         self._nodes: dict[PodClass, int] = {}
         self._is_shut = False
@@ -58,22 +58,22 @@ class SettingOut:
         self.count += 1
 
     def _class(self, pod: Pod) -> PodClass:
-        return self._what_if.classes.of(pod).anew
+        return self._snapshot.classes.of(pod).anew
 
     def _nodes_for(self, pod_class: PodClass) -> int:
-        found = self._nodes.get(pod_class)
-        if found is None:
-            mask = self._what_if.part(FilterChain).mask(pod_class) & self._stays
-            found = self._nodes[pod_class] = int(mask.sum())
-        return found
+        result = self._nodes.get(pod_class)
+        if result is None:
+            mask = self._snapshot.part(FilterChain).mask(pod_class) & self._stays
+            result = self._nodes[pod_class] = int(mask.sum())
+        return result
 
     @cached_property
     def _stays(self) -> Mask:
-        rows = self._what_if.rows
-        found = rows.alive.copy()
+        rows = self._snapshot.rows
+        mask = rows.alive.copy()
         for facts in self._unsettled:
-            found[rows.row_of[facts.name]] = False
-        return found
+            mask[rows.row_of[facts.name]] = False
+        return mask
 
 
 def _kind(pod_class: PodClass) -> _Kind:

@@ -8,13 +8,13 @@ from reconciler.plan.drain.context import DrainNode
 _USUAL_SECONDS = 30
 
 
-def grace_of(seen: DrainNode, pod: Pod) -> int:
+def grace_of(drain_node: DrainNode, pod: Pod) -> int:
     """Of one pod, in seconds."""
-    return longest_grace(seen, [pod])
+    return longest_grace(drain_node, [pod])
 
 
-def longest_grace(seen: DrainNode, pods: Iterable[Pod]) -> int:
+def longest_grace(drain_node: DrainNode, pods: Iterable[Pod]) -> int:
     """Of one among pods that leave together: as long as any of them wishes for."""
     wished = [pod.spec.termination_grace_period_seconds for pod in pods]
     longest = max((_USUAL_SECONDS if each is None else each for each in wished), default=_USUAL_SECONDS)
-    return min(longest, seen.policy.spec.max_graceful_termination_seconds)
+    return min(longest, drain_node.policy.spec.max_graceful_termination_seconds)

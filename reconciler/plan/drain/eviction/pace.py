@@ -7,13 +7,13 @@ from reconciler.plan.drain.eviction.concurrent import SettingOut
 from reconciler.plan.drain.eviction.successors import Successors
 
 
-class Pacing(msgspec.Struct, frozen=True):
+class EvictionPace(msgspec.Struct, frozen=True):
     """Of one plan."""
 
     successors: Successors
     setting_out: SettingOut
 
-    def asked(self, pod: Pod) -> None:
+    def note_eviction(self, pod: Pod) -> None:
         """It is asked to leave."""
-        self.successors.asked(pod)
+        self.successors.note_eviction(pod)
         self.setting_out.take(pod)

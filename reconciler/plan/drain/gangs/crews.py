@@ -31,12 +31,12 @@ class GangNodes(msgspec.Struct, frozen=True):
 
 def crews_of(members: Members, order: Sequence[DrainNode]) -> dict[str, GangNodes]:
     """By the name of each node that holds a pod of a gang; alone, where that is on its way already."""
-    found: dict[str, GangNodes] = {}
-    for at, seen in enumerate(order):
-        if seen.name not in found and seen.name in members.on:
-            crew = _crew(members, order[at:], seen)
-            found |= dict.fromkeys([each.name for each in (*crew.nodes, *crew.too_many, *crew.elsewhere)], crew)
-    return found
+    gang_nodeses: dict[str, GangNodes] = {}
+    for at, drain_node in enumerate(order):
+        if drain_node.name not in gang_nodeses and drain_node.name in members.on:
+            crew = _crew(members, order[at:], drain_node)
+            gang_nodeses |= dict.fromkeys([each.name for each in (*crew.nodes, *crew.too_many, *crew.elsewhere)], crew)
+    return gang_nodeses
 
 
 def _crew(members: Members, order: Sequence[DrainNode], first: DrainNode) -> GangNodes:
@@ -63,5 +63,5 @@ def _most(nodes: Sequence[DrainNode]) -> int:
     return max(1, min(min(each.max_drain_parallelism, each.max_scale_down_parallelism) for each in specs))
 
 
-def _gangs(members: Members, seen: DrainNode) -> frozenset[Gang]:
-    return frozenset(members.on.get(seen.name, ())) - members.on_their_way
+def _gangs(members: Members, drain_node: DrainNode) -> frozenset[Gang]:
+    return frozenset(members.on.get(drain_node.name, ())) - members.on_their_way

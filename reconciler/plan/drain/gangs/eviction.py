@@ -27,9 +27,9 @@ from reconciler.plan.drain.codes.blockers import (
 )
 from reconciler.plan.drain.codes.emptying import GangEvicted, GangRestEvicted, PodWaitsItsTurn
 from reconciler.plan.drain.context import DrainContext, DrainNode
-from reconciler.plan.drain.eviction.checkpoints import as_told, saving
+from reconciler.plan.drain.eviction.checkpoints import notice_precondition, saving
 from reconciler.plan.drain.eviction.grace import grace_of, longest_grace
-from reconciler.plan.drain.eviction.pace import Pacing
+from reconciler.plan.drain.eviction.pace import EvictionPace
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.gangs.obstacles import obstacle
 from reconciler.plan.nodes.eviction import Remaining
@@ -38,10 +38,10 @@ from reconciler.plan.nodes.eviction import Remaining
 class GangsLeaving:
     """Asks what is left of budgets before anybody else does."""
 
-    def __init__(self, site: DrainContext, members: Members, remaining: Remaining, pacing: Pacing) -> None:
-        self._site, self._members = site, members
+    def __init__(self, context: DrainContext, members: Members, remaining: Remaining, pacing: EvictionPace) -> None:
+        self._context, self._members = context, members
         self._remaining, self._pacing = remaining, pacing
-        self._emptied_nodes = site.draining
+        self._emptied_nodes = context.draining
         self._decided: dict[str, Decision] = {}
         self.elsewhere: list[Decision] = []  # about pods on nodes that nobody empties, each by itself
 
@@ -65,8 +65,8 @@ class GangsLeaving:
         since = min((seen for seen, _ in self._emptied(gang)), key=lambda each: each.draining_since or 0).draining
         found = []
         for pod in self._members.of[gang]:
-            seen = msgspec.structs.replace(self._site.by_name[pod.node], draining=since)
-            if (decision := saving(self._site, seen, pod)) is not None:
+            drain_node = msgspec.structs.replace(self._context.by_name[pod.node], draining=since)
+            if (decision := saving(self._context, drain_node, pod)) is not None:
                 found.append((pod, decision))
         if found:
             self._decided |= self._held(gang, Reason(GangSavesItsWork()))
@@ -81,82 +81,87 @@ class GangsLeaving:
             self.elsewhere.append(decision)
 
     def _rest(self, gang: Gang, pod: Pod, homes: Mapping[str, str]) -> Decision | None:
-        seen = self._site.by_name.get(pod.node)
-        if seen is None or self._site.is_claimed(pod_ref(pod)):
+        drain_node = self._context.by_name.get(pod.node)
+        if drain_node is None or self._context.is_claimed(pod_ref(pod)):
             return None
-        if found := blocker(self._site, self._remaining, seen, pod):
-            return self._site.act_on(pod, seen, Hold(), found)
+        if found := blocker(self._context, self._remaining, drain_node, pod):
+            return self._context.act_on(pod, drain_node, Hold(), found)
         self._remaining.take(pod)
         self._pacing.setting_out.take(pod)
         home, title = homes.get(pod.metadata.uid, ""), title_of(gang)
-        act = Evict(grace_seconds=grace_of(seen, pod), destination=home, gang=title)
-        reason = seen.reason(GangRestEvicted(gang=title, pod=pod_ref(pod), node=seen.name))
-        return self._site.act_on(pod, seen, act, reason)
+        act = Evict(grace_seconds=grace_of(drain_node, pod), destination=home, gang=title)
+        reason = drain_node.reason(GangRestEvicted(gang=title, pod=pod_ref(pod), node=drain_node.name))
+        return self._context.act_on(pod, drain_node, act, reason)
 
     def _whole(self, gang: Gang, homes: Mapping[str, str], waits: AbstractSet[str]) -> dict[str, Decision]:
-        site, pods = self._site, self._members.of[gang]
+        context, pods = self._context, self._members.of[gang]
         emptied = self._emptied(gang)
-        if any(seen.name in waits for seen, _ in emptied):
+        if any(drain_node.name in waits for drain_node, _ in emptied):
             return self._held(gang, Reason(GangNotTainted()))
-        if any(site.is_claimed(pod_ref(pod)) for pod in pods):
+        if any(context.is_claimed(pod_ref(pod)) for pod in pods):
             return self._held(gang, Reason(GangActedOn()))
         trial = self._remaining.copy()
-        if found := obstacle(site, self._members, gang, trial):
-            return {pod.metadata.uid: site.act_on(pod, seen, Hold(), found.to(seen, pod)) for seen, pod in emptied}
+        if found := obstacle(context, self._members, gang, trial):
+            return {
+                pod.metadata.uid: context.act_on(pod, drain_node, Hold(), found.to(drain_node, pod))
+                for drain_node, pod in emptied
+            }
         lost = next((pod for pod in pods if pod.metadata.uid not in homes), None)
         if lost is not None:
             return self._held(gang, Reason(GangPodUnplaced(pod=pod_ref(lost))))
         if late := self._why_one_waits(pods):
             return self._held(gang, late)
         if not self._pacing.setting_out.may_together(pods):
-            return self._waits_turn(emptied)
+            return self._hold_waiting(emptied)
         for pod in pods:
             self._remaining.take(pod)
-            self._pacing.asked(pod)
+            self._pacing.note_eviction(pod)
         if self._saving(gang):
             return {}
         decision = self._together(gang, emptied[0], homes)
         return {pod.metadata.uid: decision for _, pod in emptied}
 
-    def _waits_turn(self, emptied: Sequence[tuple[DrainNode, Pod]]) -> dict[str, Decision]:
+    def _hold_waiting(self, emptied: Sequence[tuple[DrainNode, Pod]]) -> dict[str, Decision]:
         others = self._pacing.setting_out.count
         return {
-            pod.metadata.uid: self._hold(seen, pod, PodWaitsItsTurn(pod=pod_ref(pod), node=seen.name, others=others))
-            for seen, pod in emptied
+            pod.metadata.uid: self._hold(
+                drain_node, pod, PodWaitsItsTurn(pod=pod_ref(pod), node=drain_node.name, others=others)
+            )
+            for drain_node, pod in emptied
         }
 
-    def _hold(self, seen: DrainNode, pod: Pod, facts: Facts) -> Decision:
-        return self._site.act_on(pod, seen, Hold(), seen.reason(facts))
+    def _hold(self, drain_node: DrainNode, pod: Pod, facts: Facts) -> Decision:
+        return self._context.act_on(pod, drain_node, Hold(), drain_node.reason(facts))
 
     def _why_one_waits(self, pods: Sequence[Pod]) -> Reason | None:
         """For those that come after evicted pods of its workload; what was asked before comes after nobody."""
-        new = [pod for pod in pods if pod.metadata.uid not in self._site.asked_before]
-        found = (self._pacing.successors.why_not(self._site.by_name[pod.node], pod) for pod in new)
-        return next((each for each in found if each is not None), None)
+        new = [pod for pod in pods if pod.metadata.uid not in self._context.evicted_uids]
+        reasons = (self._pacing.successors.why_not(self._context.by_name[pod.node], pod) for pod in new)
+        return next((each for each in reasons if each is not None), None)
 
     def _together(self, gang: Gang, first: tuple[DrainNode, Pod], homes: Mapping[str, str]) -> Decision:
-        seen, subject = first
+        drain_node, subject = first
         pods = self._members.of[gang]
-        graces = [(pod, longest_grace(self._site.by_name[pod.node], pods)) for pod in pods]
+        graces = [(pod, longest_grace(self._context.by_name[pod.node], pods)) for pod in pods]
         home = {pod.metadata.uid: homes[pod.metadata.uid] for pod in pods}
         others = tuple(
             Leaver(pod_ref(pod), seconds, home[pod.metadata.uid]) for pod, seconds in graces if pod is not subject
         )
         facts = GangEvicted(
-            node=seen.name,
+            node=drain_node.name,
             pod=pod_ref(subject),
             pods=len(pods),
             gang=title_of(gang),
             homes=tuple(sorted(set(home.values()))),
         )
         act = Evict(
-            grace_seconds=longest_grace(seen, pods),
+            grace_seconds=longest_grace(drain_node, pods),
             others=others,
-            presumes=as_told(subject),
+            presumes=notice_precondition(subject),
             destination=home[subject.metadata.uid],
             gang=title_of(gang),
         )
-        return self._site.act_on(subject, seen, act, seen.reason(facts))
+        return self._context.act_on(subject, drain_node, act, drain_node.reason(facts))
 
     def _emptied(self, gang: Gang) -> list[tuple[DrainNode, Pod]]:
         """Its pods on nodes that are emptied."""
@@ -164,13 +169,13 @@ class GangsLeaving:
         return [(nodes[pod.node], pod) for pod in self._members.of[gang] if pod.node in nodes]
 
     def _held(self, gang: Gang, cause: Reason) -> dict[str, Decision]:
-        found = {}
-        for seen, pod in self._emptied(gang):
-            facts = GangStays(pod=pod_ref(pod), node=seen.name, gang=title_of(gang), why=cause)
-            found[pod.metadata.uid] = self._hold(seen, pod, facts)
-        return found
+        decisions = {}
+        for drain_node, pod in self._emptied(gang):
+            facts = GangStays(pod=pod_ref(pod), node=drain_node.name, gang=title_of(gang), why=cause)
+            decisions[pod.metadata.uid] = self._hold(drain_node, pod, facts)
+        return decisions
 
 
-def asked_by(decision: Decision) -> frozenset[str]:
+def evicted_uids(decision: Decision) -> frozenset[str]:
     """The uids of the pods that are asked to leave by it."""
     return frozenset(ref.uid for ref in decision.refs if isinstance(decision.act, Evict))

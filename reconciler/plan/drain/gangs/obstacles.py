@@ -28,36 +28,36 @@ class Obstacle(msgspec.Struct, frozen=True):
     cause: Reason
     keeps_its_node: bool = False  # the cause is told of that node as it is
 
-    def to(self, seen: DrainNode, pod: Pod) -> Reason:
+    def to(self, drain_node: DrainNode, pod: Pod) -> Reason:
         """To the node where another pod of the gang is."""
-        if self.keeps_its_node and seen.name == self.node:
+        if self.keeps_its_node and drain_node.name == self.node:
             return self.cause
         gang = title_of(self.gang)
-        return seen.reason(GangStays(pod=pod_ref(pod), node=seen.name, gang=gang, why=self.cause))
+        return drain_node.reason(GangStays(pod=pod_ref(pod), node=drain_node.name, gang=gang, why=self.cause))
 
 
-def obstacle(site: DrainContext, members: Members, gang: Gang, remaining: Remaining) -> Obstacle | None:
+def obstacle(context: DrainContext, members: Members, gang: Gang, remaining: Remaining) -> Obstacle | None:
     """The first; nothing where all may leave at once. What they cost of budgets is taken then."""
-    return next(obstacles(site, members, gang, remaining), None)
+    return next(obstacles(context, members, gang, remaining), None)
 
 
-def obstacles(site: DrainContext, members: Members, gang: Gang, remaining: Remaining) -> Iterator[Obstacle]:
+def obstacles(context: DrainContext, members: Members, gang: Gang, remaining: Remaining) -> Iterator[Obstacle]:
     """All, one for each pod that is in the way; where none is, what they cost of budgets is taken at the end."""
-    pods, ground = members.of[gang], EligibilityContext(site)
-    is_told_only = all(site.is_only_told(each) for pod in pods if (each := site.by_name.get(pod.node)))
+    pods, eligibility = members.of[gang], EligibilityContext(context)
+    is_told_only = all(context.is_report_only(each) for pod in pods if (each := context.by_name.get(pod.node)))
     trial, are_free = remaining.copy(), True
     for pod in pods:
-        seen = site.by_name.get(pod.node)
-        if seen is None:
+        drain_node = context.by_name.get(pod.node)
+        if drain_node is None:
             cause = Reason(GangPodNotDrained(pod=pod_ref(pod), place=pod.node))
             found = Obstacle(gang, pod.node, cause)
-        elif not is_told_only and site.is_only_told(seen):
-            cause = Reason(GangPodObserved(pod=pod_ref(pod), pool=seen.node.pool))
+        elif not is_told_only and context.is_report_only(drain_node):
+            cause = Reason(GangPodObserved(pod=pod_ref(pod), pool=drain_node.node.pool))
             found = Obstacle(gang, pod.node, cause)
-        elif left_alone := why_left_alone(ground, seen):
+        elif left_alone := why_left_alone(eligibility, drain_node):
             found = Obstacle(gang, pod.node, left_alone)
-        elif reason := blocker(site, trial, seen, pod):
-            reason = _of_all(site, seen, pod, pods) if _is_spent(remaining, trial, pod) else reason
+        elif reason := blocker(context, trial, drain_node, pod):
+            reason = _of_all(context, drain_node, pod, pods) if _is_spent(remaining, trial, pod) else reason
             found = Obstacle(gang, pod.node, reason, keeps_its_node=True)
         else:
             trial.take(pod)
@@ -74,15 +74,15 @@ def _is_spent(remaining: Remaining, trial: Remaining, pod: Pod) -> bool:
     return trial.why_not(pod) in spent and remaining.why_not(pod) is None
 
 
-def _of_all(site: DrainContext, seen: DrainNode, pod: Pod, pods: Sequence[Pod]) -> Reason:
-    (budget,) = site.budgets.of(pod)
-    gang = title_of(site.draft.gangs.of(pod) or ("", ""))
+def _of_all(context: DrainContext, drain_node: DrainNode, pod: Pod, pods: Sequence[Pod]) -> Reason:
+    (budget,) = context.budgets.of(pod)
+    gang = title_of(context.draft.gangs.of(pod) or ("", ""))
     facts = GangBudget(
         pod=pod_ref(pod),
-        node=seen.name,
+        node=drain_node.name,
         gang=gang,
         pods=len(pods),
         budget=ref_of_budget(budget),
         allowed=budget.status.disruptions_allowed,
     )
-    return seen.reason(facts)
+    return drain_node.reason(facts)

@@ -9,11 +9,11 @@ class BudgetsSeen:
     """`what_if.part(BudgetsSeen)` is the one of a what-if, of whose pods they are asked."""
 
     def __init__(self, _: Snapshot) -> None:
-        self._seen: tuple[PodDisruptionBudget, ...] = ()
+        self._pod_disruption_budgets: tuple[PodDisruptionBudget, ...] = ()
         self._budgets = PodBudgets()
 
-    def of(self, seen: tuple[PodDisruptionBudget, ...]) -> PodBudgets:
+    def of(self, pod_disruption_budgets: tuple[PodDisruptionBudget, ...]) -> PodBudgets:
         """Read anew when one of them is another object."""
-        if seen is not self._seen:
-            self._seen, self._budgets = seen, PodBudgets(seen)
+        if pod_disruption_budgets is not self._pod_disruption_budgets:
+            self._pod_disruption_budgets, self._budgets = pod_disruption_budgets, PodBudgets(pod_disruption_budgets)
         return self._budgets

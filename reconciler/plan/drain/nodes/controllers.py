@@ -41,13 +41,13 @@ class Controllers:
 class ControllersSeen:
     """Owner of the controllers as they were observed last. `what_if.part(ControllersSeen)` is the one of a what-if."""
 
-    def __init__(self, what_if: Snapshot) -> None:
-        self._observed = what_if.observed
-        self._found = Controllers(self._observed)
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._observed = snapshot.observed
+        self._controllers = Controllers(self._observed)
 
     def of(self, observed: Observed) -> Controllers:
         """Read again when the workloads, or the kinds that could not be read, are others."""
         if observed.workloads is not self._observed.workloads or observed.unread != self._observed.unread:
-            self._found = Controllers(observed)
+            self._controllers = Controllers(observed)
         self._observed = observed
-        return self._found
+        return self._controllers

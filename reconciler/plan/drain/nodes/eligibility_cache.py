@@ -19,5 +19,5 @@ class LookedAt:
         known = self._known.get(pool)
         if known is None or known[0] is not nodes or known[1] is not policy:
             known = self._known[pool] = nodes, policy, look()
-        found: T = known[2]
-        return found
+        result: T = known[2]
+        return result

@@ -22,48 +22,48 @@ from reconciler.plan.drain.context import DrainNode
 from reconciler.plan.likeness import Likeness, Likenesses
 
 
-class Eligible(msgspec.Struct, frozen=True):
+class CandidateOrder(msgspec.Struct, frozen=True):
     """What is tried, in order, and why the others are not."""
 
     order: tuple[DrainNode, ...]
     refused: dict[str, Reason]  # by the name of a node
 
 
-def eligible(ground: EligibilityContext) -> Eligible:
+def eligible(eligibility: EligibilityContext) -> CandidateOrder:
     """Nothing is changed by it."""
     order: list[DrainNode] = []
     refused: dict[str, Reason] = {}
-    for seen in ground.site.seen:
-        with planning_for(seen.pool):
-            for rule in ground.rules(seen):
-                if (found := rule.why_not(ground, seen)) is not None:
-                    refused[seen.name] = found
+    for drain_node in eligibility.context.drain_nodes:
+        with planning_for(drain_node.pool):
+            for rule in eligibility.rules(drain_node):
+                if (reason := rule.why_not(eligibility, drain_node)) is not None:
+                    refused[drain_node.name] = reason
                     break
             else:
-                order.append(seen)
-    return Eligible(tuple(_in_order(ground, order)), refused)
+                order.append(drain_node)
+    return CandidateOrder(tuple(_in_order(eligibility, order)), refused)
 
 
-def _in_order(ground: EligibilityContext, found: Sequence[DrainNode]) -> Iterator[DrainNode]:
+def _in_order(eligibility: EligibilityContext, drain_nodes: Sequence[DrainNode]) -> Iterator[DrainNode]:
     before: list[tuple[Instant, str, DrainNode]] = []
     others: list[tuple[bool, int, int, Likeness, int, str, DrainNode]] = []
-    what_if = ground.site.fleet.what_if
-    alike, row_of = what_if.part(Likenesses), what_if.rows.row_of
-    for each in found:
+    snapshot = eligibility.context.fleet.snapshot
+    alike, row_of = snapshot.part(Likenesses), snapshot.rows.row_of
+    for each in drain_nodes:
         if (since := each.candidate_since) is not None:
             before.append((since, each.name, each))
         else:
-            percent, (saved, lost) = ground.usage(each).percent, ground.worth.key(each)
+            percent, (saved, lost) = eligibility.usage(each).percent, eligibility.worth.key(each)
             likeness = alike.of(row_of[each.name])
             others.append((each.is_ready, percent, saved, likeness, lost, each.name, each))
     order = [each[-1] for each in sorted(before)] + [each[-1] for each in sorted(others)]
     # What is only told comes last, and so takes no room from what is done.
     turns: dict[tuple[bool, bool], list[DrainNode]] = {}
     for each in order:
-        turn = ground.site.is_only_told(each), bool(completing(ground.site, each.name))
+        turn = eligibility.context.is_report_only(each), bool(completing(eligibility.context, each.name))
         turns.setdefault(turn, []).append(each)
     for _, some in sorted(turns.items()):
-        yield from _from(some, ground.site.memory.begin_at)
+        yield from _from(some, eligibility.context.memory.begin_at)
 
 
 def _from(order: Sequence[DrainNode], name: str) -> list[DrainNode]:

@@ -14,8 +14,8 @@ _NOWHERE: Places = {}
 class Hinting:
     """For one plan."""
 
-    def __init__(self, what_if: Snapshot, before: Mapping[str, Places]) -> None:
-        self._what_if, self._before = what_if, before
+    def __init__(self, snapshot: Snapshot, before: Mapping[str, Places]) -> None:
+        self._snapshot, self._before = snapshot, before
         self.found: dict[str, Places] = {}  # by the node that they leave; nothing for those that were on none
 
     def before(self, source: str) -> Places:
@@ -24,8 +24,10 @@ class Hinting:
 
     def of(self, pods: Sequence[Pod], source: str) -> dict[str, str]:
         """By uid: where each would go if it went where one like it went the last time."""
-        class_of, told = self._what_if.classes.of, self.before(source)
-        places = {key: chain.from_iterable(repeat(name, many) for name, many in to.items()) for key, to in told.items()}
+        class_of, entries = self._snapshot.classes.of, self.before(source)
+        places = {
+            key: chain.from_iterable(repeat(name, many) for name, many in to.items()) for key, to in entries.items()
+        }
         found = ((pod.metadata.uid, next(places.get(class_of(pod).anew.key, iter(())), "")) for pod in pods if places)
         return {uid: name for uid, name in found if name}
 
@@ -38,7 +40,7 @@ class Hinting:
 
     def note(self, source: str, pod: Pod, to: str) -> None:
         """One goes there."""
-        known = self.found.setdefault(source, {}).setdefault(self._what_if.classes.of(pod).anew.key, {})
+        known = self.found.setdefault(source, {}).setdefault(self._snapshot.classes.of(pod).anew.key, {})
         known[to] = known.get(to, 0) + 1
 
     def keep(self, sources: Iterable[str]) -> None:
@@ -50,7 +52,7 @@ class Hinting:
         found: Places = {}
         places = set()
         for each in moves:
-            to = self._what_if.rows.node(each.to).name
+            to = self._snapshot.rows.node(each.to).name
             places.add(to)
             known = found.setdefault(each.pod_class.key, {})
             known[to] = known.get(to, 0) + each.count

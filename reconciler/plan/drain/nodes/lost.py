@@ -25,24 +25,24 @@ def is_karpenters(node: Node) -> bool:
     return bool(node.metadata.labels.get(names.KARPENTER_POOL))
 
 
-def why_lost(site: DrainContext, seen: DrainNode) -> Reason | None:
+def why_lost(context: DrainContext, drain_node: DrainNode) -> Reason | None:
     """Why a node is held that is not Karpenter's: its kubelet has stopped to report, or a pod is stuck on it."""
-    if seen.is_ready or is_karpenters(seen.node):
+    if drain_node.is_ready or is_karpenters(drain_node.node):
         return None
-    if is_silent(seen.node):
-        return seen.reason(NodeLost(node=seen.name))
-    stuck = next(iter(stuck_pods(site.fleet.pods_on(seen.name), seen, site.now)), None)
-    return None if stuck is None else seen.reason(NodeLostWithPod(node=seen.name, pod=pod_ref(stuck)))
+    if is_silent(drain_node.node):
+        return drain_node.reason(NodeLost(node=drain_node.name))
+    stuck = next(iter(stuck_pods(context.fleet.pods_on(drain_node.name), drain_node, context.now)), None)
+    return None if stuck is None else drain_node.reason(NodeLostWithPod(node=drain_node.name, pod=pod_ref(stuck)))
 
 
-def stuck_pods(pods: Iterable[Pod], seen: DrainNode, now: Instant) -> Iterator[Pod]:
+def stuck_pods(pods: Iterable[Pod], drain_node: DrainNode, now: Instant) -> Iterator[Pod]:
     """Those that count, and that nobody will end."""
-    return (pod for pod in pods if pod.counts and is_stuck(pod, seen.node, now, seen.longest_grace_seconds))
+    return (pod for pod in pods if pod.counts and is_stuck(pod, drain_node.node, now, drain_node.longest_grace_seconds))
 
 
-def held(site: DrainContext, refused: Mapping[str, Reason]) -> Iterator[Decision]:
+def held(context: DrainContext, refused: Mapping[str, Reason]) -> Iterator[Decision]:
     """The hold on each such node."""
-    for seen in site.seen:
-        reason = refused.get(seen.name)
+    for drain_node in context.drain_nodes:
+        reason = refused.get(drain_node.name)
         if reason is not None and type(reason.facts) in LOSES:
-            yield site.act(seen, Hold(), reason)
+            yield context.act(drain_node, Hold(), reason)

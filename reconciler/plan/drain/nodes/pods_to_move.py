@@ -49,13 +49,13 @@ class Movings(PerRow[Moving]):
         )
 
 
-def first_blocker(site: DrainContext, remaining: Remaining, seen: DrainNode, moving: Moving) -> Reason | None:
+def first_blocker(context: DrainContext, remaining: Remaining, drain_node: DrainNode, moving: Moving) -> Reason | None:
     """What keeps the first of a node's pods that is kept; nothing when all may be asked to leave now."""
     is_clear = moving.is_plain and moving.healthy is not None and remaining.allow(moving.healthy)
-    is_clear = is_clear and not any(site.controllers.is_gone(*each) for each in moving.controllers)
-    if is_clear and not any(map(site.why_such_stay, moving.unsure)):
+    is_clear = is_clear and not any(context.controllers.is_gone(*each) for each in moving.controllers)
+    if is_clear and not any(map(context.why_such_stay, moving.unsure)):
         return None
-    return next((found for pod in moving.pods if (found := blocker(site, remaining, seen, pod))), None)
+    return next((reason for pod in moving.pods if (reason := blocker(context, remaining, drain_node, pod))), None)
 
 
 def take(remaining: Remaining, moving: Moving) -> None:

@@ -11,8 +11,8 @@ _MOST_A_NODE = 8  # of nodes that are gone it is forgotten at some time
 class Said:
     """`what_if.part(Said)` is the one of a what-if."""
 
-    def __init__(self, what_if: Snapshot) -> None:
-        self._rows = what_if.rows
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._rows = snapshot.rows
         self._known: dict[tuple[str, str], tuple[object, Reason]] = {}
 
     def again(self, node: str, code: str, by: object, tell: Callable[[], Reason]) -> Reason:

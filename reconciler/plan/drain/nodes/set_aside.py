@@ -15,30 +15,30 @@ from reconciler.plan.drain.codes.figures import Aside, AsideCause, NodesWithoutR
 from reconciler.plan.drain.context import DrainContext
 
 
-class SetAside:
+class ExcludedNodes:
     """For one plan; looked up when the first pod finds no place."""
 
-    def __init__(self, site: DrainContext) -> None:
-        self._site, self._rows = site, site.fleet.what_if.rows
+    def __init__(self, context: DrainContext) -> None:
+        self._context, self._rows = context, context.fleet.snapshot.rows
 
     def no_room(self, ruled_out: Rejections, takes: Mask, own: Iterable[str]) -> NodesWithoutRoom:
         """Why no node takes a pod, those that were not asked included. `takes`: rows that were asked, `own`: names of
         nodes that it leaves, or that go with these."""
         rest: Mask = self._rows.standing & ~takes
         rest[[self._rows.row_of[name] for name in own if name in self._rows.row_of]] = False
-        found: list[Aside] = []
+        asides: list[Aside] = []
         candidates = self._marked | ~self._rows.alive
         masks: tuple[tuple[AsideCause, Mask], ...] = (*self._known, ("candidate", candidates), ("other", rest))
         for why, mask in masks:
             if nodes := int((rest & mask).sum()):
-                found.append(Aside(why, nodes))
+                asides.append(Aside(why, nodes))
             rest = rest & ~mask
-        return NodesWithoutRoom(ruled_out, tuple(found))
+        return NodesWithoutRoom(ruled_out, tuple(asides))
 
     @cached_property
     def _known(self) -> tuple[tuple[AsideCause, Mask], ...]:
         """Why, and the rows; each node is told of once, by the first that applies."""
-        fleet, rows = self._site.fleet, self._rows
+        fleet, rows = self._context.fleet, self._rows
         row_of, counting = rows.row_of, fleet.occupancy.counting
         leaving = [row_of[each.name] for each in fleet.nodes_unsettled if each.name in row_of]
         unready = [row_of[each.name] for each in fleet.nodes_unfit if not each.is_ready]
@@ -55,9 +55,11 @@ class SetAside:
     @cached_property
     def _marked(self) -> Mask:
         """Candidates already; others are once places are found for their pods, and then they are gone in thought."""
-        return self._mask([self._rows.row_of[each.name] for each in self._site.seen if each.candidate is not None])
+        return self._mask(
+            [self._rows.row_of[each.name] for each in self._context.drain_nodes if each.candidate is not None]
+        )
 
     def _mask(self, rows: list[int]) -> Mask:
-        found: Mask = np.zeros_like(self._rows.alive)
-        found[rows] = True
-        return found
+        mask: Mask = np.zeros_like(self._rows.alive)
+        mask[rows] = True
+        return mask

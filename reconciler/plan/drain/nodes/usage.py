@@ -32,25 +32,25 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
         return -(-100 * self.used // self.total) if self.total else 100
 
 
-def usage_of(what_if: Snapshot, row: int) -> Usage:
+def usage_of(snapshot: Snapshot, row: int) -> Usage:
     """As it is booked now."""
-    gpus = _of(what_if, row, names.NVIDIA_GPU)
+    gpus = _of(snapshot, row, names.NVIDIA_GPU)
     if gpus.total:
         return gpus
-    cpu, memory = _of(what_if, row, CPU), _of(what_if, row, MEMORY)
+    cpu, memory = _of(snapshot, row, CPU), _of(snapshot, row, MEMORY)
     # Compared crosswise, so that nothing is rounded.
     return memory if memory.used * cpu.total > cpu.used * memory.total else cpu
 
 
-def _of(what_if: Snapshot, row: int, resource: str) -> Usage:
-    column = what_if.classes.columns.get(resource)
+def _of(snapshot: Snapshot, row: int, resource: str) -> Usage:
+    column = snapshot.classes.columns.get(resource)
     if column is None:
         return Usage(resource, 0, 0)
     used = sum(
         count * amount
-        for each, count in what_if.booked_on(row).items()
+        for each, count in snapshot.booked_on(row).items()
         if not each.goes_with_its_node
         for held, amount in each.held
         if held == column
     )
-    return Usage(resource, used, what_if.stock.allocatable_at(row, column))
+    return Usage(resource, used, snapshot.stock.allocatable_at(row, column))

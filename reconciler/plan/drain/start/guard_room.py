@@ -14,29 +14,31 @@ from reconciler.plan.drain.codes.candidacy import GuardAllowsPerPlan
 from reconciler.plan.drain.context import DrainContext, DrainNode
 from reconciler.plan.guards.cluster_identity import is_elsewhere
 from reconciler.plan.guards.context import GuardContext
-from reconciler.plan.guards.ledger import Ledger
+from reconciler.plan.guards.ledger import DisruptionLedger
 from reconciler.plan.guards.removals import taken
-from reconciler.plan.guards.sums import FIELDS, Roll, Sums, limit_of
+from reconciler.plan.guards.sums import FIELDS, DisruptionSums, Roll, limit_of
 
 
 class PlanRoom:
     """For one plan."""
 
-    def __init__(self, site: DrainContext) -> None:
-        inputs = site.inputs
+    def __init__(self, context: DrainContext) -> None:
+        inputs = context.inputs
         guards = [each for each in inputs.desired.guards if not each.spec.suspend and not is_elsewhere(inputs, each)]
-        self._stage, self._roll = GuardContext(site.fleet, site.inputs), Roll(site.fleet)
-        self._sums: list[tuple[Declared[ChangeGuard], Sums]] = [(each, Sums(self._roll)) for each in guards]
+        self._stage, self._roll = GuardContext(context.fleet, context.inputs), Roll(context.fleet)
+        self._sums: list[tuple[Declared[ChangeGuard], DisruptionSums]] = [
+            (each, DisruptionSums(self._roll)) for each in guards
+        ]
         self.is_empty = True  # nothing is taken by the plan so far
         if guards:
-            self._count_others(site)
+            self._count_others(context)
 
-    def _count_others(self, site: DrainContext) -> None:
+    def _count_others(self, context: DrainContext) -> None:
         """What planners before this one take."""
-        ledger = Ledger(
-            self._stage, site.inputs.memory.marks, frozenset(each.name for each in site.inputs.desired.pools)
+        ledger = DisruptionLedger(
+            self._stage, context.inputs.memory.marks, frozenset(each.name for each in context.inputs.desired.pools)
         )
-        for decision in site.draft.claims:
+        for decision in context.draft.claims:
             for one in taken(self._stage, decision):
                 if one.weighs and not ledger.counts_already(one.mark):
                     self.is_empty = False
@@ -50,7 +52,7 @@ class PlanRoom:
             return None
         marks = [self._stage.mark(each.node, goes=True) for each in nodes]
         for guard, sums in self._sums:
-            so_far = Sums(self._roll) if alone else sums
+            so_far = DisruptionSums(self._roll) if alone else sums
             over = so_far.plus(each for each in marks if _guards(guard, each.pool)).over(guard.spec.per_plan)
             if over:
                 most, field = limit_of(guard.spec.per_plan, over[0]) or 0, FIELDS[over[0]]

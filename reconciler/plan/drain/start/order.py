@@ -21,45 +21,47 @@ Place = tuple[Fraction | int, Instant, int]  # what is lost, since when it is a 
 Key = tuple[Fraction | int, Fraction | int, Instant, int]
 
 
-class Line(msgspec.Struct):
+class EqualSavings(msgspec.Struct):
     """Crews that save the same."""
 
     saves: GangNodes  # as any of them
     places: list[Place] = []  # the first is the last
 
-    def key(self, ground: EligibilityContext) -> Key:
+    def key(self, eligibility: EligibilityContext) -> Key:
         """Of its first; the least is the best."""
-        return (-ground.worth.saved(self.saves.nodes), *self.places[-1])
+        return (-eligibility.worth.saved(self.saves.nodes), *self.places[-1])
 
 
-def in_turn(ground: EligibilityContext, members: Members, crews: Sequence[GangNodes]) -> Iterator[GangNodes]:
+def in_drain_order(
+    eligibility: EligibilityContext, members: Members, crews: Sequence[GangNodes]
+) -> Iterator[GangNodes]:
     """Whoever walks it tells `ground.worth` what goes, before it asks for the next."""
-    worth = ground.worth
-    waiting = [(line.key(ground), worth.taken, line) for line in _lines(ground, members, crews)]
+    worth = eligibility.worth
+    waiting = [(line.key(eligibility), worth.taken, line) for line in _lines(eligibility, members, crews)]
     heapify(waiting)
     while waiting:
         key, known, line = heappop(waiting)
-        if known != worth.taken and (now := line.key(ground)) > key:  # what goes meanwhile leaves less to save
+        if known != worth.taken and (now := line.key(eligibility)) > key:  # what goes meanwhile leaves less to save
             heappush(waiting, (now, worth.taken, line))
             continue
         *_, at = line.places.pop()
         yield crews[at]
         if line.places:
-            saves = key[0] if known == worth.taken else line.key(ground)[0]
+            saves = key[0] if known == worth.taken else line.key(eligibility)[0]
             heappush(waiting, ((saves, *line.places[-1]), worth.taken, line))
 
 
-def _lines(ground: EligibilityContext, members: Members, crews: Sequence[GangNodes]) -> Iterator[Line]:
-    found: dict[Hashable, Line] = {}
+def _lines(eligibility: EligibilityContext, members: Members, crews: Sequence[GangNodes]) -> Iterator[EqualSavings]:
+    equal_savingses: dict[Hashable, EqualSavings] = {}
     for at, crew in enumerate(crews):
         is_one = len(crew.nodes) == 1 and not crew.gangs
-        sort: Hashable = ground.worth.sort(crew.nodes[0]) if is_one else at
-        line = found.get(sort)
+        sort: Hashable = eligibility.worth.sort(crew.nodes[0]) if is_one else at
+        line = equal_savingses.get(sort)
         if line is None:
-            line = found[sort] = Line(crew)
-        oldest = min([since(ground.site, each) for each in crew.nodes])
-        line.places.append((ground.worth.lost(crew.nodes, _elsewhere(members, crew)), oldest, at))
-    for line in found.values():
+            line = equal_savingses[sort] = EqualSavings(crew)
+        oldest = min([since(eligibility.context, each) for each in crew.nodes])
+        line.places.append((eligibility.worth.lost(crew.nodes, _elsewhere(members, crew)), oldest, at))
+    for line in equal_savingses.values():
         line.places.sort(reverse=True)
         yield line
 

@@ -25,34 +25,34 @@ from reconciler.model.instant import Instant
 from reconciler.plan.drain.blockers import moves
 from reconciler.plan.drain.context import DrainContext, DrainNode
 from reconciler.plan.drain.eviction.checkpoints import moment_of
-from reconciler.plan.sums.cost import Machine, Tariff, machine_of
+from reconciler.plan.sums.cost import MachineType, Tariff, machine_of
 
 _RESERVED = "reserved"
 
 Key = tuple[int, int]
-Sort = tuple[str, Machine]  # of a pool
+Sort = tuple[str, MachineType]  # of a pool
 Work = tuple[int, Instant]  # GPUs of a pod, and when it saved its work last
 
 
-class Worth:
+class MachineSavings:
     """Owner of which machines are left of each pool, while nodes are taken off in thought."""
 
-    def __init__(self, site: DrainContext) -> None:
-        self._site = site
+    def __init__(self, context: DrainContext) -> None:
+        self._context = context
         self.taken = 0  # nodes, so far
         self._tariffs: dict[str, Tariff] = {}
-        self._left: dict[str, Counter[Machine]] = {}
+        self._left: dict[str, Counter[MachineType]] = {}
         self._saved: dict[Sort, int] = {}  # by one machine more
-        self._stakes, self._row_of = site.fleet.what_if.part(Stakes), site.fleet.what_if.rows.row_of
+        self._stakes, self._row_of = context.fleet.snapshot.part(Stakes), context.fleet.snapshot.rows.row_of
 
-    def key(self, seen: DrainNode) -> Key:
+    def key(self, drain_node: DrainNode) -> Key:
         """Of one node that goes alone; the least is the best."""
-        stake = self._stake(seen)
-        return -self._saved_by_one((seen.pool, stake.machine)), self._lost_with(seen, stake)
+        stake = self._stake(drain_node)
+        return -self._saved_by_one((drain_node.pool, stake.machine)), self._lost_with(drain_node, stake)
 
-    def sort(self, seen: DrainNode) -> Sort:
+    def sort(self, drain_node: DrainNode) -> Sort:
         """All of one save the same, and do so after each that goes."""
-        return seen.pool, self._stake(seen).machine
+        return drain_node.pool, self._stake(drain_node).machine
 
     def saved(self, nodes: Sequence[DrainNode]) -> Fraction | int:
         """By each, in millionths of a dollar an hour, beside what was taken before."""
@@ -70,8 +70,8 @@ class Worth:
         """With each, in GPU-milliseconds; `pods`: what moves with them from other nodes."""
         if len(nodes) == 1 and not pods:
             return self._lost_with(nodes[0], self._stake(nodes[0]))
-        gpus_of = self._site.fleet.asked_gpus.of
-        elsewhere = sum([_lost(each, self._site.now) for each in _works((gpus_of(pod), pod) for pod in pods)])
+        gpus_of = self._context.fleet.gpu_requests.of
+        elsewhere = sum([_lost(each, self._context.now) for each in _works((gpus_of(pod), pod) for pod in pods)])
         return Fraction(sum([self._lost_with(each, self._stake(each)) for each in nodes]) + elsewhere, len(nodes))
 
     def take(self, nodes: Iterable[DrainNode]) -> None:
@@ -80,52 +80,54 @@ class Worth:
             self._move(each, -1)
             self.taken += 1
 
-    def _stake(self, seen: DrainNode) -> "Stake":
-        return self._stakes.of(self._row_of[seen.name])
+    def _stake(self, drain_node: DrainNode) -> "Stake":
+        return self._stakes.of(self._row_of[drain_node.name])
 
-    def _lost_with(self, seen: DrainNode, stake: "Stake") -> int:
-        return sum([_lost(each, self._site.now) for each in stake.works]) if stake.works and seen.is_ready else 0
+    def _lost_with(self, drain_node: DrainNode, stake: "Stake") -> int:
+        return (
+            sum([_lost(each, self._context.now) for each in stake.works]) if stake.works and drain_node.is_ready else 0
+        )
 
     def _saved_by_one(self, sort: Sort) -> int:
-        found = self._saved.get(sort)
-        if found is None:
-            found = self._saved[sort] = self._saved_by(*sort)
-        return found
+        result = self._saved.get(sort)
+        if result is None:
+            result = self._saved[sort] = self._saved_by(*sort)
+        return result
 
-    def _saved_by(self, pool: str, machine: Machine) -> int:
+    def _saved_by(self, pool: str, machine: MachineType) -> int:
         if machine.capacity_type == _RESERVED:
             return 0
         left = self._left_of(pool)
         return self._bill(pool, left) - self._bill(pool, left - Counter([machine]))
 
-    def _move(self, seen: DrainNode, count: int) -> None:
-        pool, machine = seen.pool, self._stake(seen).machine
+    def _move(self, drain_node: DrainNode, count: int) -> None:
+        pool, machine = drain_node.pool, self._stake(drain_node).machine
         if machine.capacity_type == _RESERVED:
             return
         self._left_of(pool)[machine] += count
         for known in [each for each in self._saved if each[0] == pool]:
             del self._saved[known]
 
-    def _bill(self, pool: str, machines: Counter[Machine]) -> int:
+    def _bill(self, pool: str, machines: Counter[MachineType]) -> int:
         tariff = self._tariffs.get(pool)
         if tariff is None:
-            tariff = self._tariffs[pool] = Tariff(self._site.pools[pool].spec)
+            tariff = self._tariffs[pool] = Tariff(self._context.pools[pool].spec)
         return tariff.bill(machines).micro_dollars_per_hour
 
-    def _left_of(self, pool: str) -> Counter[Machine]:
+    def _left_of(self, pool: str) -> Counter[MachineType]:
         """Those that stay, but for what is reserved."""
-        found = self._left.get(pool)
-        if found is None:
-            there = {Machine(*sort): count for sort, count in self._site.fleet.pool(pool).staying.items()}
+        result = self._left.get(pool)
+        if result is None:
+            there = {MachineType(*sort): count for sort, count in self._context.fleet.pool(pool).staying.items()}
             unreserved = {each: count for each, count in there.items() if each.capacity_type != _RESERVED}
-            found = self._left[pool] = Counter(unreserved)
-        return found
+            result = self._left[pool] = Counter(unreserved)
+        return result
 
 
 class Stake(msgspec.Struct, frozen=True, eq=False):
     """What goes with a node."""
 
-    machine: Machine
+    machine: MachineType
     works: tuple[Work, ...]
 
 

@@ -54,14 +54,14 @@ def all_like(inputs: Inputs, weighed: DrainEligibility) -> Iterator[Reason]:
     yield weighed.reason
     if type(weighed.reason.facts) not in _OF_EACH:
         return
-    site = DrainContext(inputs, Draft(Fleet(inputs.observed), inputs.desired))
-    remaining, seen = Remaining(site.budgets), site.by_name[weighed.node]
-    told = {_of(weighed.reason)}
-    for pod in site.fleet.pods_on(weighed.node):
-        found = blocker(site, remaining, seen, pod) if stays(pod) else None
-        if found is not None and type(found.facts) is type(weighed.reason.facts) and _of(found) not in told:
-            told.add(_of(found))
-            yield found
+    context = DrainContext(inputs, Draft(Fleet(inputs.observed), inputs.desired))
+    remaining, drain_node = Remaining(context.budgets), context.by_name[weighed.node]
+    known = {_of(weighed.reason)}
+    for pod in context.fleet.pods_on(weighed.node):
+        reason = blocker(context, remaining, drain_node, pod) if stays(pod) else None
+        if reason is not None and type(reason.facts) is type(weighed.reason.facts) and _of(reason) not in known:
+            known.add(_of(reason))
+            yield reason
 
 
 def _of(reason: Reason) -> object:

@@ -7,7 +7,7 @@ import msgspec
 
 from reconciler.model.instant import Instant
 from reconciler.model.plan.action import Ref
-from reconciler.plan.guards.frozen import Scope
+from reconciler.plan.guards.frozen import FreezeScope
 
 
 class Change(msgspec.Struct, frozen=True, tag=True):
@@ -74,7 +74,7 @@ class PoolResumed(Change, frozen=True):
 
 
 class Thawed(Change, frozen=True):
-    scope: Scope
+    scope: FreezeScope
 
 
 class TurnComes(Change, frozen=True):

@@ -70,7 +70,7 @@ from reconciler.plan.explain.counterfactuals.change import (
     RunsNotToCompletion,
     together,
 )
-from reconciler.plan.explain.counterfactuals.edits import Line, once_it_is_time
+from reconciler.plan.explain.counterfactuals.edits import EditRule, once_it_is_time
 from reconciler.plan.nodes import ownership
 from reconciler.plan.reasons import Declared
 
@@ -79,7 +79,7 @@ _MOST_ROUNDS = 20
 
 _SAFE = of_pods.with_annotations(partial(PodAnnotated, key=names.SAFE_TO_EVICT, value="true"), safe_to_evict="true")
 
-LINES: dict[Declared, Line] = {
+LINES: dict[Declared, EditRule] = {
     # What others do with it
     ownership.DisruptedByKarpenter: of_nodes.without_taint(names.DISRUPTED, DisruptionEnds),
     ownership.DriverUpgrade: of_nodes.driver_upgraded,
@@ -103,7 +103,7 @@ LINES: dict[Declared, Line] = {
     ClusterAtMinimum: of_policies.cluster_min,
     UtilizationTooHigh: of_policies.threshold,
     IsDestination: of_pods.with_room,
-    NotEvaluated: of_nodes.its_turn,
+    NotEvaluated: of_nodes.next_in_order,
     NotTried: of_pods.gone,
     # Its pods
     PodDoNotDisrupt: of_pods.with_annotations(partial(AnnotationRemoved, key=names.DO_NOT_DISRUPT), do_not_disrupt=""),

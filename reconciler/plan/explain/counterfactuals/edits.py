@@ -21,17 +21,17 @@ from reconciler.plan.explain.counterfactuals.change import Change, TimePasses
 replace = msgspec.structs.replace
 
 
-class Edit(msgspec.Struct, frozen=True):
+class Counterfactual(msgspec.Struct, frozen=True):
     """The inputs after it, and what it is."""
 
     inputs: Inputs
     change: Change
 
 
-Line = Callable[[Inputs, DrainEligibility], Edit | None]  # nothing where no such change lifts it
+EditRule = Callable[[Inputs, DrainEligibility], Counterfactual | None]  # nothing where no such change lifts it
 
 
-def seen_with(inputs: Inputs, **fields: Any) -> Inputs:
+def with_observed(inputs: Inputs, **fields: Any) -> Inputs:
     """With other sightings of some kinds."""
     observed: Observed = replace(inputs.observed, **fields)
     return replace(inputs, observed=observed)
@@ -39,13 +39,13 @@ def seen_with(inputs: Inputs, **fields: Any) -> Inputs:
 
 def with_node(inputs: Inputs, name: str, changed: Callable[[Node], Node]) -> Inputs:
     nodes = tuple(changed(each) if each.name == name else each for each in inputs.observed.nodes)
-    return seen_with(inputs, nodes=nodes)
+    return with_observed(inputs, nodes=nodes)
 
 
 def with_pod(inputs: Inputs, pod: Ref, changed: Callable[[Pod], Pod | None]) -> Inputs:
     """None takes it away."""
     pods = (changed(each) if is_of(each, pod) else each for each in inputs.observed.pods)
-    return seen_with(inputs, pods=tuple(each for each in pods if each is not None))
+    return with_observed(inputs, pods=tuple(each for each in pods if each is not None))
 
 
 def with_budget(inputs: Inputs, title: str, allowed: int) -> Inputs:
@@ -58,7 +58,7 @@ def with_budget(inputs: Inputs, title: str, allowed: int) -> Inputs:
         )
 
     budgets = (opened(each) if each.title == title else each for each in inputs.observed.budgets)
-    return seen_with(inputs, budgets=tuple(budgets))
+    return with_observed(inputs, budgets=tuple(budgets))
 
 
 def with_policy(inputs: Inputs, kind: str, name: str, **fields: Any) -> Inputs:
@@ -79,13 +79,13 @@ def untainted(node: Node, key: str) -> Node:
     return replace(node, spec=replace(node.spec, taints=taints))
 
 
-def once_it_is_time(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+def once_it_is_time(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
     """Time passes."""
     match weighed.reason.facts:
         case NodeSettles(time=at) | DrainFailedLately(until=at):
             # Times are told in whole seconds.
             until = instant(timestamp(at))
-            return Edit(replace(inputs, now=max(inputs.now, until)), TimePasses(at))
+            return Counterfactual(replace(inputs, now=max(inputs.now, until)), TimePasses(at))
     return None
 
 

@@ -27,32 +27,32 @@ from reconciler.plan.explain.counterfactuals.change import (
     TurnComes,
 )
 from reconciler.plan.explain.counterfactuals.edits import (
-    Edit,
-    Line,
+    Counterfactual,
+    EditRule,
     annotated,
     once_it_is_time,
     replace,
-    seen_with,
     untainted,
     with_node,
+    with_observed,
     with_policy,
 )
-from reconciler.plan.guards.frozen import Freezes, Scope
+from reconciler.plan.guards.frozen import Freezes, FreezeScope
 from reconciler.plan.nodes.ownership import NodeOptedOut
 from reconciler.plan.sums import brake
 
 _ANNOTATIONS = {names.SCALE_DOWN_DISABLED: "scale_down_disabled", names.DO_NOT_DISRUPT: "do_not_disrupt"}
 
 
-def without_taint(key: str, change: Callable[[str], Change] | None = None) -> Line:
-    def line(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+def without_taint(key: str, change: Callable[[str], Change] | None = None) -> EditRule:
+    def line(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
         after = with_node(inputs, weighed.node, lambda node: untainted(node, key))
-        return Edit(after, change(weighed.node) if change is not None else TaintRemoved(weighed.node, key))
+        return Counterfactual(after, change(weighed.node) if change is not None else TaintRemoved(weighed.node, key))
 
     return line
 
 
-def settled(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+def settled(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
     """Its startup taint has to go first: until then time does not count."""
     node = next(each for each in inputs.observed.nodes if each.name == weighed.node)
     if node.taint(names.ARRIVING) is not None:
@@ -60,52 +60,52 @@ def settled(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
     return once_it_is_time(inputs, weighed)
 
 
-def not_cordoned(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+def not_cordoned(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
     after = with_node(inputs, weighed.node, lambda node: replace(node, spec=replace(node.spec, unschedulable=False)))
-    return Edit(after, NodeUncordoned(weighed.node))
+    return Counterfactual(after, NodeUncordoned(weighed.node))
 
 
-def driver_upgraded(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+def driver_upgraded(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
     def done(node: Node) -> Node:
         labels = {**node.metadata.labels, names.UPGRADE_STATE: "upgrade-done"}
         return replace(node, metadata=replace(node.metadata, labels=labels))
 
-    return Edit(with_node(inputs, weighed.node, done), DriverUpgraded(weighed.node))
+    return Counterfactual(with_node(inputs, weighed.node, done), DriverUpgraded(weighed.node))
 
 
-def opted_in(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+def opted_in(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
     opted_out = weighed.reason.facts
     if not isinstance(opted_out, NodeOptedOut):
         return None
     field = _ANNOTATIONS[opted_out.key]
     after = with_node(inputs, weighed.node, lambda node: annotated(node, **{field: ""}))
-    return Edit(after, OptOutRemoved(weighed.node, opted_out.key, opted_out.value))
+    return Counterfactual(after, OptOutRemoved(weighed.node, opted_out.key, opted_out.value))
 
 
-def thawed(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+def thawed(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
     """Whatever the freeze sits on: a suspended pool, everything, a pool or a guard, or a node."""
     facts = weighed.reason.facts
     if not isinstance(facts, FrozenNode):
         return None
     if facts.until is None:
         after = with_policy(inputs, "pools", weighed.pool, suspend=False)
-        return Edit(after, PoolResumed(weighed.pool))
+        return Counterfactual(after, PoolResumed(weighed.pool))
     observed = inputs.observed
     fleet = Fleet(observed)
     before = Freezes(inputs, fleet).of_node(weighed.node)
     if before is None:
         return None
     own = tuple(annotated(each, frozen_until="") for each in observed.namespaces)
-    everything = seen_with(inputs, namespaces=own)
+    everything = with_observed(inputs, namespaces=own)
     if Freezes(everything, fleet).of_node(weighed.node) != before:
-        return Edit(everything, Thawed(Scope("everything")))
+        return Counterfactual(everything, Thawed(FreezeScope("everything")))
     pools = tuple(map(_thawed, observed.node_pools))
     policies = tuple(_thawed(each) if each.kind in {"GpuPool", "ChangeGuard"} else each for each in observed.policies)
-    wide = seen_with(inputs, node_pools=pools, policies=policies)
+    wide = with_observed(inputs, node_pools=pools, policies=policies)
     if Freezes(wide, fleet).of_node(weighed.node) != before:
-        return Edit(wide, Thawed(before.scope))
+        return Counterfactual(wide, Thawed(before.scope))
     after = with_node(inputs, weighed.node, lambda node: annotated(node, frozen_until=""))
-    return Edit(after, Thawed(before.scope))
+    return Counterfactual(after, Thawed(before.scope))
 
 
 def _thawed(whole: Unstructured) -> Unstructured:
@@ -113,24 +113,24 @@ def _thawed(whole: Unstructured) -> Unstructured:
     return replace(whole, metadata=replace(whole.metadata, annotations=left))
 
 
-def nothing_lent(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+def nothing_lent(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
     def is_of_it(owners: tuple[OwnerReference, ...]) -> bool:
         return any(each.kind == "Node" and each.name == weighed.node for each in owners)
 
     left = tuple(each for each in inputs.observed.leases if not is_of_it(each.metadata.owner_references))
-    return Edit(seen_with(inputs, leases=left), GpusReturned(weighed.node))
+    return Counterfactual(with_observed(inputs, leases=left), GpusReturned(weighed.node))
 
 
-def with_work(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+def with_work(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
     """Something that asks for nothing, and that somebody would make anew."""
     owner = OwnerReference("ReplicaSet", "some", "some", controller=True)
     metadata = Metadata("some", "default", f"some-on-{weighed.node}", owner_references=(owner,))
     running = PodStatus("Running", conditions=(Condition("Ready", "True"),))
     pods = (*inputs.observed.pods, Pod(metadata, PodSpec(weighed.node), running))
-    return Edit(seen_with(inputs, pods=pods), PodArrives(weighed.node))
+    return Counterfactual(with_observed(inputs, pods=pods), PodArrives(weighed.node))
 
 
-def more_ready(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+def more_ready(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
     """As many as it takes to let go of the brake."""
     facts = weighed.reason.facts
     if not isinstance(facts, DrainPoolUnready):
@@ -140,11 +140,11 @@ def more_ready(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
     of_pool = [each for each in inputs.observed.nodes if each.pool == weighed.pool and not each.is_ready]
     names_of = {each.name for each in of_pool[:wanted]}
     after = tuple(_ready(each) if each.name in names_of else each for each in inputs.observed.nodes)
-    return Edit(seen_with(inputs, nodes=after), NodesReady(weighed.pool, wanted))
+    return Counterfactual(with_observed(inputs, nodes=after), NodesReady(weighed.pool, wanted))
 
 
-def ready(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
-    return Edit(with_node(inputs, weighed.node, _ready), NodeReady(weighed.node))
+def ready(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
+    return Counterfactual(with_node(inputs, weighed.node, _ready), NodeReady(weighed.node))
 
 
 def _ready(node: Node) -> Node:
@@ -152,13 +152,13 @@ def _ready(node: Node) -> Node:
     return replace(node, status=replace(node.status, conditions=tuple(conditions)))
 
 
-def its_turn(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+def next_in_order(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
     """So many are tried in any case, and the next plan begins with the first that was left out."""
     drained = replace(inputs.memory.drained, begin_at=weighed.node)
     after = replace(inputs, memory=replace(inputs.memory, drained=drained))
-    return Edit(after, TurnComes())
+    return Counterfactual(after, TurnComes())
 
 
-def others_done(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+def others_done(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
     facts = weighed.reason.facts
-    return Edit(inputs, PlannerDone(facts.planner)) if isinstance(facts, OthersTurn) else None
+    return Counterfactual(inputs, PlannerDone(facts.planner)) if isinstance(facts, OthersTurn) else None

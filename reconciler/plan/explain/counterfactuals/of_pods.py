@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from reconciler.fleet.amounts import pod_held
-from reconciler.fleet.asked_gpus import asked_gpus
+from reconciler.fleet.gpu_requests import read_gpu_requests
 from reconciler.model import names
 from reconciler.model.cluster.metadata import Condition, Metadata
 from reconciler.model.cluster.node import Node
@@ -13,7 +13,7 @@ from reconciler.model.plan.action import Ref
 from reconciler.model.plan.drain_eligibility import DrainEligibility
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.refs import pod_ref
-from reconciler.plan.capacity.gangs import Gangs, title_of
+from reconciler.plan.capacity.gangs import GangIndex, title_of
 from reconciler.plan.drain.codes.blockers import GangBudget, GangOfAnotherPolicy, GangStays
 from reconciler.plan.drain.codes.eligibility import UtilizationTooHigh
 from reconciler.plan.explain.counterfactuals.change import (
@@ -26,14 +26,14 @@ from reconciler.plan.explain.counterfactuals.change import (
     PodsGone,
 )
 from reconciler.plan.explain.counterfactuals.edits import (
-    Edit,
-    Line,
+    Counterfactual,
+    EditRule,
     annotated,
     pod_of,
     ref_of_pod_in,
     replace,
-    seen_with,
     with_budget,
+    with_observed,
     with_pod,
 )
 from reconciler.plan.nodes.eviction import PodBudgets
@@ -41,18 +41,18 @@ from reconciler.plan.nodes.eviction import PodBudgets
 _STAYS = "zz-another"  # looked at before all others
 
 
-def with_annotations(change: Callable[[tuple[Ref, ...]], Change], **annotations: str) -> Line:
-    def line(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+def with_annotations(change: Callable[[tuple[Ref, ...]], Change], **annotations: str) -> EditRule:
+    def line(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
         ref = ref_of_pod_in(weighed)
         if ref is None:
             return None
         after = with_pod(inputs, ref, lambda pod: annotated(pod, **annotations))
-        return Edit(after, change((ref,)))
+        return Counterfactual(after, change((ref,)))
 
     return line
 
 
-def gone(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+def gone(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
     """What was evicted lately, and nobody came after, is forgotten too."""
     ref = ref_of_pod_in(weighed)
     if ref is None:
@@ -61,10 +61,10 @@ def gone(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
     drained = inputs.memory.drained
     left = tuple(each for each in drained.evicted if each.title != f"{ref.namespace}/{ref.name}")
     memory = replace(inputs.memory, drained=replace(drained, evicted=left))
-    return Edit(replace(after, memory=memory), PodGone((ref,)))
+    return Counterfactual(replace(after, memory=memory), PodGone((ref,)))
 
 
-def budget_opened(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+def budget_opened(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
     """By as many as it takes: for a gang, all of it at once."""
     pod = pod_of(inputs, weighed)
     budgets = PodBudgets(inputs.observed.budgets).of(pod) if pod is not None else ()
@@ -75,10 +75,10 @@ def budget_opened(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
     allowed = max(wanted, budgets[0].status.disruptions_allowed + 1)
     budget = budgets[0]
     ref = Ref("PodDisruptionBudget", budget.metadata.namespace, budget.metadata.name)
-    return Edit(with_budget(inputs, budget.title, allowed), BudgetAllows((ref,), allowed))
+    return Counterfactual(with_budget(inputs, budget.title, allowed), BudgetAllows((ref,), allowed))
 
 
-def one_budget(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+def one_budget(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
     """The others are taken away, as if they did not select it."""
     pod = pod_of(inputs, weighed)
     others = PodBudgets(inputs.observed.budgets).of(pod)[1:] if pod is not None else ()
@@ -86,15 +86,17 @@ def one_budget(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
     left = tuple(each for each in inputs.observed.budgets if each.title not in titles)
     if pod is None:
         return None
-    return Edit(seen_with(inputs, budgets=left), BudgetsSelectOthers(tuple(sorted(titles)), f"Pod/{pod.title}"))
+    return Counterfactual(
+        with_observed(inputs, budgets=left), BudgetsSelectOthers(tuple(sorted(titles)), f"Pod/{pod.title}")
+    )
 
 
-def no_gang(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+def no_gang(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
     """Of the claims of its pods on that node."""
     facts = weighed.reason.facts
     if not isinstance(facts, GangStays | GangOfAnotherPolicy):
         return None
-    gangs, gang = Gangs(inputs.observed), facts.gang
+    gangs, gang = GangIndex(inputs.observed), facts.gang
     there = (pod for pod in inputs.observed.pods if pod.node == weighed.node)
     of_it = [pod for pod in there if (found := gangs.of(pod)) and title_of(found) == gang]
     claims = {(pod.metadata.namespace, pod.metadata.annotations.claim) for pod in of_it}
@@ -106,11 +108,11 @@ def no_gang(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
         return replace(whole, rest={**whole.rest, "spec": spec})
 
     refs = tuple(Ref("GpuClaim", namespace, name) for namespace, name in sorted(claims))
-    after = seen_with(inputs, policies=tuple(map(freed, inputs.observed.policies)))
-    return Edit(after, GangRefRemoved(refs)) if claims else None
+    after = with_observed(inputs, policies=tuple(map(freed, inputs.observed.policies)))
+    return Counterfactual(after, GangRefRemoved(refs)) if claims else None
 
 
-def with_room(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+def with_room(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
     """On another node like its own, which stays for the sake of something small that is not moved."""
     before = next((each for each in inputs.observed.nodes if each.name == weighed.node), None)
     if before is None or any(each.name == _STAYS for each in inputs.observed.nodes):
@@ -125,14 +127,14 @@ def with_room(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
     ready = tuple(replace(each, status="True") if each.type == "Ready" else each for each in before.status.conditions)
     node = Node(own, replace(before.spec, taints=left), replace(before.status, conditions=ready))
     kept = annotated(Pod(Metadata(_STAYS, "default", _STAYS), PodSpec(_STAYS), _RUNNING), safe_to_evict="false")
-    after = seen_with(inputs, nodes=(*inputs.observed.nodes, node), pods=(*inputs.observed.pods, kept))
-    return Edit(after, NodeLikeIt(weighed.node))
+    after = with_observed(inputs, nodes=(*inputs.observed.nodes, node), pods=(*inputs.observed.pods, kept))
+    return Counterfactual(after, NodeLikeIt(weighed.node))
 
 
 _RUNNING = PodStatus("Running", conditions=(Condition("Ready", "True"),))
 
 
-def less_work(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+def less_work(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
     """The largest of its pods are gone, as many as it takes."""
     facts = weighed.reason.facts
     if not isinstance(facts, UtilizationTooHigh):
@@ -144,14 +146,14 @@ def less_work(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
             gone.append(pod)
             too_much -= amount
             inputs = with_pod(inputs, pod, lambda _: None)
-    return Edit(inputs, PodsGone(tuple(gone))) if gone else None
+    return Counterfactual(inputs, PodsGone(tuple(gone))) if gone else None
 
 
 def _amounts(inputs: Inputs, node: str, resource: str) -> list[tuple[int, str, Ref]]:
     """Pods of the node, with what they ask for, the largest first."""
-    asked, is_gpus = asked_gpus(inputs.observed.policies), resource == names.NVIDIA_GPU
+    gpu_requests, is_gpus = read_gpu_requests(inputs.observed.policies), resource == names.NVIDIA_GPU
     found = [
-        (max(pod_held(pod).get(resource, 0), asked.claimed_by(pod) if is_gpus else 0), pod.title, pod_ref(pod))
+        (max(pod_held(pod).get(resource, 0), gpu_requests.claimed_by(pod) if is_gpus else 0), pod.title, pod_ref(pod))
         for pod in inputs.observed.pods
         if pod.node == node and pod.counts
     ]

@@ -17,12 +17,12 @@ from reconciler.plan.explain.counterfactuals.change import (
     SizeLowered,
     ThresholdRaised,
 )
-from reconciler.plan.explain.counterfactuals.edits import Edit, replace, with_policy
+from reconciler.plan.explain.counterfactuals.edits import Counterfactual, replace, with_policy
 from reconciler.plan.explain.counterfactuals.of_pods import less_work
 from reconciler.plan.sizes_by_time import provisioners_now
 
 
-def threshold(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+def threshold(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
     """The lowest threshold that the usage does not exceed. A node that has none of the resource loses pods instead."""
     facts = weighed.reason.facts
     if not isinstance(facts, UtilizationTooHigh):
@@ -31,10 +31,10 @@ def threshold(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
     if percent > 100:
         return less_work(inputs, weighed)
     after = with_policy(inputs, "drains", weighed.policy, utilization_threshold_percent=percent)
-    return Edit(after, ThresholdRaised(weighed.policy, percent))
+    return Counterfactual(after, ThresholdRaised(weighed.policy, percent))
 
 
-def cluster_min(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+def cluster_min(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
     """Every policy that wants more than that: the largest clusterMin of all holds for every node."""
     facts = weighed.reason.facts
     if not isinstance(facts, ClusterAtMinimum):
@@ -47,10 +47,10 @@ def cluster_min(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
             lower = {**policy.spec.cluster_min, resource: left}
             after = with_policy(after, "drains", policy.name, cluster_min=lower)
             names.append(policy.name)
-    return Edit(after, ClusterMinLowered(tuple(names), resource, str(left))) if names else None
+    return Counterfactual(after, ClusterMinLowered(tuple(names), resource, str(left))) if names else None
 
 
-def more_at_once(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+def more_at_once(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
     """As many as go together."""
     policy = next((each for each in inputs.desired.drains if each.name == weighed.policy), None)
     facts = weighed.reason.facts
@@ -60,10 +60,10 @@ def more_at_once(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
     all_of_them = max(nodes, policy.spec.max_scale_down_parallelism)
     wider = {"max_drain_parallelism": nodes, "max_scale_down_parallelism": all_of_them}
     after = with_policy(inputs, "drains", weighed.policy, **wider)
-    return Edit(after, ParallelismRaised(weighed.policy, nodes))
+    return Counterfactual(after, ParallelismRaised(weighed.policy, nodes))
 
 
-def smaller_pool(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+def smaller_pool(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
     """By what its NodeProvisioner says; where no figure of that does it, there would have to be none."""
     facts = weighed.reason.facts
     if not isinstance(facts, PoolAtMinimum):
@@ -76,11 +76,11 @@ def smaller_pool(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
     if fields is None:
         left = tuple(each for each in inputs.desired.provisioners if each.name != name)
         after = replace(inputs, desired=replace(inputs.desired, provisioners=left))
-        return Edit(after, ProvisionerRemoved(name))
+        return Counterfactual(after, ProvisionerRemoved(name))
     without_schedules = bool(wish.spec.schedules and fields.keys() & {"min_size", "warm_nodes"})
     others: dict[str, Any] = {"schedules": []} if without_schedules else {}
     after = with_policy(inputs, "provisioners", name, **fields, **others)
-    return Edit(after, SizeLowered(name, tuple(fields.items()), without_schedules))
+    return Counterfactual(after, SizeLowered(name, tuple(fields.items()), without_schedules))
 
 
 def _lower(wish: NodeProvisioner, floor: Floor, wanted: int) -> dict[SizeField, int] | None:

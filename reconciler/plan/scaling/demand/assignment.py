@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from reconciler.fleet.binpack.pack import pack
-from reconciler.fleet.binpack.shape import Limits
+from reconciler.fleet.binpack.shape import BinpackLimits
 from reconciler.fleet.first_fit import Search
 from reconciler.fleet.questions import place
 from reconciler.fleet.rows import Mask
@@ -21,16 +21,16 @@ from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.plan.action import Ref
-from reconciler.plan.capacity.wait_times import NAMELESS, Waits, WaitsFor
+from reconciler.plan.capacity.wait_times import NAMELESS, PodWait, WaitsFor
 from reconciler.plan.capacity.waiting import is_gated
-from reconciler.plan.capacity.wanted_node import Wanted
+from reconciler.plan.capacity.wanted_node import WantedNode
 from reconciler.plan.nodes.initialization import may_take_pods
 from reconciler.plan.scaling.demand.fit import PoolShapes
 from reconciler.plan.scaling.demand.gated_pods import OnTheirWay, on_their_way
 from reconciler.plan.scaling.demand.in_flight_nodes import Coming, coming_of
 from reconciler.plan.scaling.demand.new_nodes import instead_of, without
-from reconciler.plan.scaling.demand.queue import Queue
-from reconciler.plan.scaling.demand.room import Room, room_for
+from reconciler.plan.scaling.demand.queue import DemandQueue
+from reconciler.plan.scaling.demand.room import PoolHeadroom, room_for
 from reconciler.plan.scaling.marks import KEY
 from reconciler.plan.sums.usage import is_empty
 
@@ -47,10 +47,10 @@ class Demand(msgspec.Struct, frozen=True):
 
     pods: tuple[Pod, ...] = ()  # that it serves, or would serve first
     keeps: Mapping[str, int] = {}  # names of marked nodes that some of them fit on, and how many pods
-    wanted: tuple[Wanted, ...] = ()  # nodes that are to be bought
+    wanted: tuple[WantedNode, ...] = ()  # nodes that are to be bought
     used: frozenset[str] = frozenset()  # smart pods on their way for which somebody waits
-    asked: tuple[Pod, ...] = ()  # those that smart pods were made for
-    later: tuple[Wanted, ...] = ()  # nodes that are bought at the next attempt
+    requested_pods: tuple[Pod, ...] = ()  # those that smart pods were made for
+    later: tuple[WantedNode, ...] = ()  # nodes that are bought at the next attempt
     unmet: tuple[Pod, ...] = ()  # those for whom no way to buy is left, or none yet
     left: int = 0  # pods for which no more nodes may be bought
     limited: tuple[Pod, ...] = ()  # of these, those that this pool would serve first
@@ -70,10 +70,10 @@ class Demand(msgspec.Struct, frozen=True):
 class Serving:
     """Of one provisioner."""
 
-    def __init__(self, pool: PoolShapes, queue: Queue) -> None:
-        self._pool, self._ground, self._queue = pool, pool.ground, queue
-        self._fleet = self._ground.site.fleet.what_if
-        self._budget = self._ground.site.inputs.budget
+    def __init__(self, pool: PoolShapes, queue: DemandQueue) -> None:
+        self._pool, self._pool_view, self._queue = pool, pool.pool_view, queue
+        self._fleet = self._pool_view.context.fleet.snapshot
+        self._budget = self._pool_view.context.inputs.budget
         self._way = OnTheirWay({}, frozenset(), (), {})
         self._coming = Coming()
         self._riding: set[str] = set()  # smart pods whose machines are of use to others too
@@ -89,10 +89,12 @@ class Serving:
 
     def keep_marked(self) -> None:
         """As if they were not marked: nodes in use, which stay anyway, and then the last to go first."""
-        pods, ground, fleet = self.fitting, self._ground, self._ground.site.fleet
-        marked = [each.node for each in ground.ours if may_take_pods(each.node, ground.site.now)] if pods else []
+        pods, pool_view, fleet = self.fitting, self._pool_view, self._pool_view.context.fleet
+        marked = (
+            [each.node for each in pool_view.ours if may_take_pods(each.node, pool_view.context.now)] if pods else []
+        )
         empty = {node.name for node in marked if is_empty(fleet, node)}
-        last_first = ground.order.sorted(marked)[::-1]
+        last_first = pool_view.order.sorted(marked)[::-1]
         last_first.sort(key=lambda node: node.name in empty)
         name_of = {marked_name(node, at): node for at, node in enumerate(last_first)}
         rows = [instead_of(self._fleet, node, without(node, KEY, name)) for name, node in name_of.items()]
@@ -104,7 +106,7 @@ class Serving:
         """Pods that smart pods were made for wait for these."""
         pods = self.fitting
         if pods:
-            self._way = on_their_way(self._ground, self._fleet, self._pool.shapes, pods)
+            self._way = on_their_way(self._pool_view, self._fleet, self._pool.shapes, pods)
             self._serve(pods, "smart_pod", {uid: self._smart_pod(name) for uid, name in self._way.covered.items()})
 
     def ride(self) -> None:
@@ -112,7 +114,7 @@ class Serving:
         pods = self.fitting
         if not pods:
             return
-        self._coming = coming_of(self._ground, self._pool.shapes, self._fleet)
+        self._coming = coming_of(self._pool_view, self._pool.shapes, self._fleet)
         there = {f"coming/{node.name}": node for node in self._coming.instead_of}
         # Of what DaemonSets take there the shape of such a node has been relieved already.
         rows = [
@@ -122,12 +124,12 @@ class Serving:
             for node in self._coming.nodes
         ]
         found = self._placed(pods, [*rows, *self._way.rows])
-        asked = {f"coming/asked/{name}": name for name in self._way.rows.values()}
-        self._riding |= {asked[name] for name in found.values() if name in asked}
-        self._take(pods, found, asked.keys())
-        smart_pods = {uid: self._smart_pod(asked[name]) for uid, name in found.items() if name in asked}
+        requested = {f"coming/asked/{name}": name for name in self._way.rows.values()}
+        self._riding |= {requested[name] for name in found.values() if name in requested}
+        self._take(pods, found, requested.keys())
+        smart_pods = {uid: self._smart_pod(requested[name]) for uid, name in found.items() if name in requested}
         self._serve(pods, "smart_pod", smart_pods)
-        others = ((uid, name.removeprefix("coming/")) for uid, name in found.items() if name not in asked)
+        others = ((uid, name.removeprefix("coming/")) for uid, name in found.items() if name not in requested)
         machines = {uid: Ref("NodeClaim", "", name) for uid, name in others}
         self._serve(pods, "machine", machines)
 
@@ -135,15 +137,15 @@ class Serving:
         """Pods that Karpenter sees, on the cheapest nodes for as many machines as it has bought."""
         pods = [pod for pod in self.fitting if not is_gated(pod)] if self._coming.vague else []
         if pods:
-            packed = pack(self._fleet, pods, self._pool.shapes, Limits(self._coming.vague, self._budget))
+            packed = pack(self._fleet, pods, self._pool.shapes, BinpackLimits(self._coming.vague, self._budget))
             self._launches = len(packed.nodes)
             placed = {pod.metadata.uid: NAMELESS for node in packed.nodes for pod in node.pods}
             self._serve(pods, "launch", placed)
 
-    def _take(self, pods: Iterable[Pod], found: Mapping[str, str], asked: AbstractSet[str]) -> None:
+    def _take(self, pods: Iterable[Pod], found: Mapping[str, str], requested: AbstractSet[str]) -> None:
         """For pods that Karpenter sees it buys beside each smart pod: they take none of the machines of these."""
-        requests = self._ground.site.draft.requests.of(self._ground.pool.name)
-        held = asked | {f"coming/{each.node.name}" for each in requests if each.node is not None}
+        requests = self._pool_view.context.draft.requests.of(self._pool_view.pool.name)
+        held = requested | {f"coming/{each.node.name}" for each in requests if each.node is not None}
         gated = {pod.metadata.uid for pod in pods if is_gated(pod)}
         self._hosts |= {host for uid, host in found.items() if uid in gated or host not in held}
 
@@ -159,8 +161,8 @@ class Serving:
         return len(hosts) - len(self.taken_nodes) + self._launches
 
     @cached_property
-    def room(self) -> Room:
-        return room_for(self._ground)
+    def room(self) -> PoolHeadroom:
+        return room_for(self._pool_view)
 
     @property
     def used(self) -> frozenset[str]:
@@ -168,20 +170,20 @@ class Serving:
         return self._way.used | self._riding
 
     @property
-    def asked(self) -> tuple[Pod, ...]:
+    def requested_pods(self) -> tuple[Pod, ...]:
         """Pods that smart pods were made for."""
         return self._way.pods
 
     def _smart_pod(self, name: str) -> Ref:
-        return Ref("Pod", self._ground.pool.spec.smart_pods.namespace, name)
+        return Ref("Pod", self._pool_view.pool.spec.smart_pods.namespace, name)
 
-    def _serve(self, pods: Iterable[Pod], what: WaitsFor, awaited: Mapping[str, Ref]) -> None:
+    def _serve(self, pods: Iterable[Pod], waits_for: WaitsFor, awaited: Mapping[str, Ref]) -> None:
         """`awaited`: by uid, what the pods wait for that are served."""
         for pod in pods if awaited else ():
             uid = pod.metadata.uid
             if uid in awaited:
                 self.pods.append(pod)
-                self._queue.serve(Waits(pod, what, self._pool.pool, awaited[uid]))
+                self._queue.serve(PodWait(pod, waits_for, self._pool.pool, awaited[uid]))
 
     def _placed(self, pods: list[Pod], rows: Sequence[int]) -> dict[str, str]:
         """Where those went that found a place, by uid."""

@@ -19,20 +19,20 @@ import msgspec
 
 from reconciler.fleet.binpack.pack import pack
 from reconciler.fleet.binpack.result import NewNode, Packed
-from reconciler.fleet.binpack.shape import Limits, Shape
+from reconciler.fleet.binpack.shape import BinpackLimits, Shape
 from reconciler.fleet.binpack.virtual_nodes import labels_of, new_node
 from reconciler.model.cluster.pod import Pod
 from reconciler.plan.capacity.offerings import LaunchOption, LaunchOptions
 from reconciler.plan.capacity.refusals import Bar, NoFit, NoRoom, NoStock, NotServed, Unserved, Why
-from reconciler.plan.capacity.wait_times import Waits, WaitsFor
+from reconciler.plan.capacity.wait_times import PodWait, WaitsFor
 from reconciler.plan.capacity.waiting import is_gated
-from reconciler.plan.capacity.wanted_node import Wanted
+from reconciler.plan.capacity.wanted_node import WantedNode
 from reconciler.plan.containment import planning_for
 from reconciler.plan.scaling.demand.assignment import Serving, placed_among
 from reconciler.plan.scaling.demand.fit import PoolShapes
 
 
-class Offer(msgspec.Struct, frozen=True):
+class PoolOffer(msgspec.Struct, frozen=True):
     """A pool that can be asked, in its turn."""
 
     pool: PoolShapes
@@ -45,20 +45,20 @@ class Offer(msgspec.Struct, frozen=True):
 
     @property
     def outlook(self) -> LaunchOptions:
-        return self.pool.ground.outlook
+        return self.pool.pool_view.outlook
 
 
-class Bought(msgspec.Struct):
+class PurchaseResult(msgspec.Struct):
     """What one run of all pools came to."""
 
-    wanted: dict[str, list[Wanted]]  # by provisioner
-    waits: dict[str, Waits]  # by uid, of pods that are served
-    later: dict[str, list[Wanted]]  # by provisioner, nodes that wait for the next attempt
+    wanted: dict[str, list[WantedNode]]  # by provisioner
+    waits: dict[str, PodWait]  # by uid, of pods that are served
+    later: dict[str, list[WantedNode]]  # by provisioner, nodes that wait for the next attempt
     refusals: dict[str, dict[str, Why]]  # by uid and pool
     full: dict[str, set[str]]  # by provisioner, uids of pods that found no room
     out_of_stock: dict[str, set[str]]  # by provisioner, uids of pods behind our gate
 
-    def add_refusals(self, earlier: "Bought") -> None:
+    def add_refusals(self, earlier: "PurchaseResult") -> None:
         """Of an earlier run with more pods: why some of them are not served."""
         self.refusals |= {uid: found for uid, found in earlier.refusals.items() if uid not in self.waits}
         for name in self.full:
@@ -66,14 +66,14 @@ class Bought(msgspec.Struct):
             self.out_of_stock[name] |= earlier.out_of_stock[name] - earlier.waits.keys()
 
 
-class Buying:
+class PurchaseRound:
     """One run."""
 
-    def __init__(self, offers: Sequence[Offer], fitting: Mapping[str, Sequence[Pod]]) -> None:
+    def __init__(self, offers: Sequence[PoolOffer], fitting: Mapping[str, Sequence[Pod]]) -> None:
         """`fitting`: by provisioner, pods that a new node of its pool could hold."""
         self._offers, self._fitting = offers, fitting
         names = [each.name for each in offers]
-        self._found = Bought(
+        self._purchase_result = PurchaseResult(
             {name: [] for name in names},
             {},
             {name: [] for name in names},
@@ -82,7 +82,7 @@ class Buying:
             {name: set() for name in names},
         )
 
-    def run(self, without: AbstractSet[str]) -> Bought:
+    def run(self, without: AbstractSet[str]) -> PurchaseResult:
         """For all but those pods."""
         for is_barred in (False, True):
             for leaves_to_karpenter in (False, True):
@@ -90,10 +90,10 @@ class Buying:
                     if (offer.barred is not None) is is_barred:
                         with planning_for(offer.pool.pool):
                             self._ask(offer, without, leaves_to_karpenter)
-        return self._found
+        return self._purchase_result
 
-    def _ask(self, offer: Offer, without: AbstractSet[str], leaves_to_karpenter: bool) -> None:
-        served = self._found.waits
+    def _ask(self, offer: PoolOffer, without: AbstractSet[str], leaves_to_karpenter: bool) -> None:
+        served = self._purchase_result.waits
         pods = [
             pod
             for pod in self._fitting.get(offer.name, ())
@@ -106,12 +106,14 @@ class Buying:
         if left:
             self._in_order(offer, left)
 
-    def _room(self, offer: Offer) -> int:
+    def _room(self, offer: PoolOffer) -> int:
         """How many more nodes the pool may have."""
-        found = self._found
-        return offer.serving.room.nodes - len(found.wanted[offer.name]) - len(found.later[offer.name])
+        purchase_result = self._purchase_result
+        return (
+            offer.serving.room.nodes - len(purchase_result.wanted[offer.name]) - len(purchase_result.later[offer.name])
+        )
 
-    def _as_karpenter_would(self, offer: Offer, pods: list[Pod], leaves_to_karpenter: bool) -> list[Wanted]:
+    def _as_karpenter_would(self, offer: PoolOffer, pods: list[Pod], leaves_to_karpenter: bool) -> list[WantedNode]:
         """The cheapest nodes, of whatever shapes; what a smart pod did not get lately is left out at first."""
         failed = {LaunchOption.of(each) for each in offer.outlook.failed}
         is_tried = offer.outlook.is_exhausted and not leaves_to_karpenter
@@ -128,28 +130,28 @@ class Buying:
         self._take(offer, bought, "karpenter")
         return bought
 
-    def _beside(self, offer: Offer, bought: Iterable[Wanted], pods: list[Pod]) -> list[Pod]:
+    def _beside(self, offer: PoolOffer, bought: Iterable[WantedNode], pods: list[Pod]) -> list[Pod]:
         """Which find no place on nodes that others will get."""
-        ground, names, rows = offer.pool.ground, list[str](), list[int]()
-        fleet, shapes = ground.site.fleet.what_if, {each.name: each for each in offer.pool.shapes}
+        pool_view, names, rows = offer.pool.pool_view, list[str](), list[int]()
+        fleet, shapes = pool_view.context.fleet.snapshot, {each.name: each for each in offer.pool.shapes}
         for number, each in enumerate(bought):
             names.append(f"bought/{offer.name}/{number:06}")
             row = fleet.bring(new_node(names[-1], each.labels, shapes[each.choice.instance_type]))
             rows.append(row)
             for pod in each.pods:
                 fleet.add(fleet.classes.of(pod).anew, row)
-        found = placed_among(fleet, pods, rows, ground.site.inputs.budget)
+        found = placed_among(fleet, pods, rows, pool_view.context.inputs.budget)
         self._wait(offer, (pod for pod in pods if pod.metadata.uid in found), "karpenter")
         return [pod for pod in pods if pod.metadata.uid not in found]
 
-    def _in_order(self, offer: Offer, pods: list[Pod]) -> None:
+    def _in_order(self, offer: PoolOffer, pods: list[Pod]) -> None:
         """By one way to buy after the other, each for those whom those before don't suit."""
         outlook = offer.outlook
         if outlook.is_exhausted:
             self._refuse(offer, pods, _no_stock(offer))
-            self._found.out_of_stock[offer.name] |= {pod.metadata.uid for pod in pods}
+            self._purchase_result.out_of_stock[offer.name] |= {pod.metadata.uid for pod in pods}
             return
-        wanted: list[Wanted] = []
+        wanted: list[WantedNode] = []
         for choice in outlook.left:
             shape = _shape_of(offer.pool.shapes, choice)
             if pods and shape is not None:
@@ -157,56 +159,56 @@ class Buying:
                 wanted += [self._wanted(offer, each, choice) for each in packed.nodes]
                 pods = [each.pod for each in packed.unplaced] + list(packed.not_evaluated)
         waits_until = outlook.again_at
-        if waits_until is None or waits_until <= offer.pool.ground.site.now:
+        if waits_until is None or waits_until <= offer.pool.pool_view.context.now:
             self._take(offer, wanted, "request")
             return
-        self._found.later[offer.name] += wanted
+        self._purchase_result.later[offer.name] += wanted
         for pod in (pod for each in wanted for pod in each.pods):
-            self._found.waits[pod.metadata.uid] = Waits(pod, "retry", offer.pool.pool, until=waits_until)
+            self._purchase_result.waits[pod.metadata.uid] = PodWait(pod, "retry", offer.pool.pool, until=waits_until)
 
-    def _packed(self, offer: Offer, pods: list[Pod], shapes: list[Shape], taken: int = 0) -> Packed:
+    def _packed(self, offer: PoolOffer, pods: list[Pod], shapes: list[Shape], taken: int = 0) -> Packed:
         """Whom the limits of the pool or others refuse is noted."""
         room = max(0, self._room(offer) - taken)
-        site = offer.pool.ground.site
+        context = offer.pool.pool_view.context
         if not room:
             self._refuse(offer, pods, _no_room(offer))
-            self._found.full[offer.name] |= {pod.metadata.uid for pod in pods}
+            self._purchase_result.full[offer.name] |= {pod.metadata.uid for pod in pods}
             return Packed((), (), tuple(pods), (), 0)
-        packed = pack(site.fleet.what_if, pods, shapes, Limits(room, site.inputs.budget))
+        packed = pack(context.fleet.snapshot, pods, shapes, BinpackLimits(room, context.inputs.budget))
         is_full = len(packed.nodes) == room
         for each in packed.unplaced:
             lacks_room = is_full and not each.is_ruled_out
             self._refuse(offer, [each.pod], _no_room(offer) if lacks_room else NoFit(each.why, is_packed=True))
             if lacks_room:
-                self._found.full[offer.name].add(each.pod.metadata.uid)
+                self._purchase_result.full[offer.name].add(each.pod.metadata.uid)
         self._refuse(offer, packed.not_evaluated, NotServed(Unserved.NOT_EVALUATED))
         return packed
 
-    def _take(self, offer: Offer, wanted: Iterable[Wanted], what: WaitsFor) -> None:
+    def _take(self, offer: PoolOffer, wanted: Iterable[WantedNode], waits_for: WaitsFor) -> None:
         for each in wanted:
-            self._found.wanted[offer.name].append(each)
-            self._wait(offer, each.pods, what)
+            self._purchase_result.wanted[offer.name].append(each)
+            self._wait(offer, each.pods, waits_for)
 
-    def _wait(self, offer: Offer, pods: Iterable[Pod], what: WaitsFor) -> None:
-        kind: WaitsFor = "pool" if offer.barred is not None else what
+    def _wait(self, offer: PoolOffer, pods: Iterable[Pod], waits_for: WaitsFor) -> None:
+        kind: WaitsFor = "pool" if offer.barred is not None else waits_for
         for pod in pods:
-            self._found.waits[pod.metadata.uid] = Waits(pod, kind, offer.pool.pool, bar=offer.barred)
+            self._purchase_result.waits[pod.metadata.uid] = PodWait(pod, kind, offer.pool.pool, bar=offer.barred)
 
-    def _refuse(self, offer: Offer, pods: Iterable[Pod], why: Why) -> None:
+    def _refuse(self, offer: PoolOffer, pods: Iterable[Pod], why: Why) -> None:
         for pod in pods:
-            self._found.refusals.setdefault(pod.metadata.uid, {})[offer.pool.pool] = why
+            self._purchase_result.refusals.setdefault(pod.metadata.uid, {})[offer.pool.pool] = why
 
-    def _wanted(self, offer: Offer, node: NewNode, choice: LaunchOption, is_seen: bool = False) -> Wanted:
+    def _wanted(self, offer: PoolOffer, node: NewNode, choice: LaunchOption, is_seen: bool = False) -> WantedNode:
         shape = next(each for each in offer.pool.shapes if each.name == node.shape)
         labels = labels_of(shape, node.zone, node.capacity_type)
-        return Wanted(choice, labels, shape.allocatable.get("memory", "0"), node.pods, is_seen)
+        return WantedNode(choice, labels, shape.allocatable.get("memory", "0"), node.pods, is_seen)
 
 
-def _no_room(offer: Offer) -> NoRoom:
+def _no_room(offer: PoolOffer) -> NoRoom:
     return NoRoom(offer.serving.room.limit)
 
 
-def _no_stock(offer: Offer) -> NoStock:
+def _no_stock(offer: PoolOffer) -> NoStock:
     return NoStock(offer.outlook.tried)
 
 

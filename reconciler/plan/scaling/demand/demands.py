@@ -31,13 +31,21 @@ from reconciler.fleet.rows import Mask, Places
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.plan.action import Ref
-from reconciler.plan.capacity.claims import Claims
+from reconciler.plan.capacity.claims import GpuClaimIndex
 from reconciler.plan.capacity.gangs import title_of
-from reconciler.plan.capacity.refusals import ClaimTrouble, NotServed, PolicySuspended, Refusal, Refusals, Unserved, Why
-from reconciler.plan.capacity.reservations import Promise, promises
-from reconciler.plan.capacity.wait_times import Waits
+from reconciler.plan.capacity.refusals import (
+    ClaimTrouble,
+    NotServed,
+    PolicySuspended,
+    PoolRefusal,
+    PoolRefusals,
+    Unserved,
+    Why,
+)
+from reconciler.plan.capacity.reservations import PodReservation, promises
+from reconciler.plan.capacity.wait_times import PodWait
 from reconciler.plan.capacity.waiting import asks_for_gpus, has_our_gate, is_coming, is_gated, waits
-from reconciler.plan.capacity.wanted_node import Place
+from reconciler.plan.capacity.wanted_node import NodeWithRoom
 from reconciler.plan.containment import planning_for
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.observing import observes
@@ -45,19 +53,19 @@ from reconciler.plan.likeness import fullest_first
 from reconciler.plan.nodes.initialization import may_take_pods
 from reconciler.plan.recent_evictions import unreplaced
 from reconciler.plan.scaling.demand.assignment import Demand, Serving, placed_among
-from reconciler.plan.scaling.demand.buying import Bought, Buying, Offer
+from reconciler.plan.scaling.demand.buying import PoolOffer, PurchaseResult, PurchaseRound
 from reconciler.plan.scaling.demand.excluded_pods import why_barred
 from reconciler.plan.scaling.demand.fit import PoolShapes, Refusing, fitting
 from reconciler.plan.scaling.demand.new_nodes import Arrived, instead_of, real_name
 from reconciler.plan.scaling.demand.open_labels import OpenLabels
 from reconciler.plan.scaling.demand.other_pools import machines_elsewhere
 from reconciler.plan.scaling.demand.pending_pods import Awaiting
-from reconciler.plan.scaling.demand.queue import Queue
-from reconciler.plan.scaling.demand.reserved_places import Kept, keep
+from reconciler.plan.scaling.demand.queue import DemandQueue
+from reconciler.plan.scaling.demand.reserved_places import ReservedPlaces, keep
 from reconciler.plan.scaling.demand.shapes import shapes_of
 from reconciler.plan.scaling.pool_view import PoolView, ScalingContext
 
-_MOST_TOLD = 5  # pools of which a pod without capacity says why they can't serve it
+_MOST_LISTED = 5  # pools of which a pod without capacity says why they can't serve it
 
 
 class Demands(msgspec.Struct, frozen=True):
@@ -65,176 +73,176 @@ class Demands(msgspec.Struct, frozen=True):
 
     of: dict[str, Demand] = {}
     spoken_for: frozenset[str] = frozenset()
-    places: dict[str, Place] = {}  # uid of a pod behind our gate -> a node that has room for it
+    places: dict[str, NodeWithRoom] = {}  # uid of a pod behind our gate -> a node that has room for it
     schedulable: frozenset[str] = frozenset()  # uids of pods without a gate that find a place on nodes as they are
     unfit: frozenset[str] = frozenset()  # smart pods whose nodes take none of those they were for
-    promised: tuple[Promise, ...] = ()  # that are kept
+    promised: tuple[PodReservation, ...] = ()  # that are kept
     awaiting: frozenset[str] = frozenset()  # names of empty nodes that are the only place of pods evicted lately
-    waits: tuple[Waits, ...] = ()  # what each of the others waits for
+    waits: tuple[PodWait, ...] = ()  # what each of the others waits for
 
 
-class Grounds(msgspec.Struct, frozen=True):
+class PoolViews(msgspec.Struct, frozen=True):
     """The pools, in the order in which they are asked."""
 
-    asked: Sequence[PoolView]
+    requested: Sequence[PoolView]
     idle: Sequence[PoolView] = ()  # of provisioners that are suspended: nothing is asked of these
 
 
-def demands(site: ScalingContext, grounds: Grounds) -> Demands:
+def demands(context: ScalingContext, views: PoolViews) -> Demands:
     """What there is for all that wait."""
-    waiting = site.fleet.occupancy.waiting
+    waiting = context.fleet.occupancy.waiting
     nominated = frozenset(pod.status.nominated_node_name for pod in waiting) - {""}
-    pods = [pod for pod in waiting if waits(pod, site.draft.identity)]
+    pods = [pod for pod in waiting if waits(pod, context.draft.identity)]
     others = [_behind_others(pod) for pod in waiting if has_our_gate(pod) and not is_gated(pod)]
-    evicted = unreplaced(site.inputs)
+    evicted = unreplaced(context.inputs)
     if not pods and not evicted:
         return Demands(spoken_for=nominated, waits=tuple(others))
-    claims, what_if = Claims(site.inputs.observed, site.inputs.desired.pools), site.fleet.what_if
+    claims, snapshot = GpuClaimIndex(context.inputs.observed, context.inputs.desired.pools), context.fleet.snapshot
     unclaimed = [(pod, trouble) for pod in pods if (trouble := claims.why_nothing_is_bought(pod)) is not None]
     others += [_behind_claim(pod, trouble) for pod, trouble in unclaimed]
     held = {pod.metadata.uid for pod, _ in unclaimed}
     pods = [pod for pod in pods if pod.metadata.uid not in held]
-    pods.sort(key=lambda pod: what_if.classes.of(pod).anew.rank)  # those of one class are sorted by name
-    with what_if.fork(), what_if.part(GpuClaims).judged(claims.pools, frozenset()):
-        return _demands(site, grounds, pods, _Told(nominated, others, fullest_first(what_if)))
+    pods.sort(key=lambda pod: snapshot.classes.of(pod).anew.rank)  # those of one class are sorted by name
+    with snapshot.fork(), snapshot.part(GpuClaims).judged(claims.pools, frozenset()):
+        return _demands(context, views, pods, _PriorContext(nominated, others, fullest_first(snapshot)))
 
 
-class _Told(msgspec.Struct, frozen=True):
+class _PriorContext(msgspec.Struct, frozen=True):
     """What is known before any place is looked for."""
 
     nominated: frozenset[str]
-    others: list[Waits]
+    others: list[PodWait]
     order: Callable[[], Places]
 
 
-def _demands(site: ScalingContext, grounds: Grounds, pods: list[Pod], told: _Told) -> Demands:
-    what_if = site.fleet.what_if
-    arrived = Arrived(site, what_if)
-    for each in grounds.asked:
+def _demands(context: ScalingContext, views: PoolViews, pods: list[Pod], prior: _PriorContext) -> Demands:
+    snapshot = context.fleet.snapshot
+    arrived = Arrived(context, snapshot)
+    for each in views.requested:
         with planning_for(each.pool.name):
             arrived.open(each)
-    search = Search(order=told.order, budget=site.inputs.budget, tells_why=False)
+    search = Search(order=prior.order, budget=context.inputs.budget, tells_why=False)
     coming: dict[str, str] = {}
     if any(is_gated(pod) for pod in pods):
         # Those that were let go keep the place they were let go to, though no scheduler has looked at them yet.
-        let_go = [pod for pod in site.fleet.occupancy.waiting if is_coming(pod, site.draft.identity)]
-        coming = place(what_if, let_go, search).destinations
+        let_go = [pod for pod in context.fleet.occupancy.waiting if is_coming(pod, context.draft.identity)]
+        coming = place(snapshot, let_go, search).destinations
     by_uid = {pod.metadata.uid: pod for pod in pods}
-    unfit = frozenset(name for each in grounds.asked for name in arrived.unfit(each, by_uid))
-    asked = OpenLabels.of(pods)
-    pools = [PoolShapes(each, _shapes(each, asked)) for each in (*grounds.asked, *grounds.idle)]
-    allowed = _staying(site, grounds.asked)
-    kept = keep(what_if, promises(site.inputs, pods), allowed)
+    unfit = frozenset(name for each in views.requested for name in arrived.unfit(each, by_uid))
+    open_labels = OpenLabels.of(pods)
+    pools = [PoolShapes(each, _shapes(each, open_labels)) for each in (*views.requested, *views.idle)]
+    allowed = _staying(context, views.requested)
+    kept = keep(snapshot, promises(context.inputs, pods), allowed)
     pods = [pod for pod in pods if pod.metadata.uid not in kept.uids]
-    staying = _on_staying(site, pods, allowed, search)
+    staying = _on_staying(context, pods, allowed, search)
     left = [pod for pod in pods if pod.metadata.uid not in staying]
-    awaited = Awaiting(site, grounds.asked, unreplaced(site.inputs))
-    awaited.on_staying(allowed, told.order)  # before new nodes are tried: the mask knows no rows that come with those
-    line = _Line(site, pools, left, _Beside(frozenset(each.wish.name for each in grounds.idle), _held(site, told)))
+    awaited = Awaiting(context, views.requested, unreplaced(context.inputs))
+    awaited.on_staying(allowed, prior.order)  # before new nodes are tried: the mask knows no rows that come with those
+    line = _Pods(context, pools, left, _Beside(frozenset(each.wish.name for each in views.idle), _held(context, prior)))
     served = line.served()
     awaited.on_marked()
     places = {uid: real_name(name) for uid, name in staying.items()} | dict(kept.at_once)
-    ready = {uid: name for uid, name in places.items() if _is_ready(site, name)}
+    ready = {uid: name for uid, name in places.items() if _is_ready(context, name)}
     gated = {uid: name for uid, name in ready.items() if is_gated(by_uid[uid])}
     return Demands(
         served,
-        told.nominated.union(places.values(), (each.home for each in kept.promises)),
-        _let_go_to(site, pools, {uid: by_uid[uid] for uid in gated}, gated),
+        prior.nominated.union(places.values(), (each.home for each in kept.promises)),
+        _let_go_to(context, pools, {uid: by_uid[uid] for uid in gated}, gated),
         frozenset(coming.keys() | (ready.keys() - gated.keys())),
         unfit,
         kept.promises,
         frozenset(awaited.nodes),
-        (*told.others, *_scheduled_later(site, by_uid, places, kept), *line.waits),
+        (*prior.others, *_scheduled_later(context, by_uid, places, kept), *line.waits),
     )
 
 
-def _on_staying(site: ScalingContext, pods: Sequence[Pod], staying: Mask, search: Search) -> dict[str, str]:
+def _on_staying(context: ScalingContext, pods: Sequence[Pod], staying: Mask, search: Search) -> dict[str, str]:
     """By uid, where pods find a place on nodes that nobody takes away: at last on those that may go all the same."""
-    found: dict[str, str] = {}
-    acted_on = staying & ~_observed(site)
-    for allowed in (acted_on & ~_candidates(site), acted_on, staying):
-        left = [pod for pod in pods if pod.metadata.uid not in found]
-        found |= place(site.fleet.what_if, left, msgspec.structs.replace(search, allowed=allowed)).destinations
-    return found
+    result: dict[str, str] = {}
+    acted_on = staying & ~_observed(context)
+    for allowed in (acted_on & ~_candidates(context), acted_on, staying):
+        left = [pod for pod in pods if pod.metadata.uid not in result]
+        result |= place(context.fleet.snapshot, left, msgspec.structs.replace(search, allowed=allowed)).destinations
+    return result
 
 
-def _held(site: ScalingContext, told: _Told) -> tuple[Pod, ...]:
+def _held(context: ScalingContext, prior: _PriorContext) -> tuple[Pod, ...]:
     """Pods that wait for their claim, or behind gates of others."""
-    gated = (pod for pod in site.fleet.occupancy.waiting if pod.spec.scheduling_gates and not is_gated(pod))
-    return (*(each.pod for each in told.others), *(pod for pod in gated if not pod.metadata.leaving))
+    gated = (pod for pod in context.fleet.occupancy.waiting if pod.spec.scheduling_gates and not is_gated(pod))
+    return (*(each.pod for each in prior.others), *(pod for pod in gated if not pod.metadata.leaving))
 
 
-def _behind_others(pod: Pod) -> Waits:
-    return Waits(pod, "other_gates")
+def _behind_others(pod: Pod) -> PodWait:
+    return PodWait(pod, "other_gates")
 
 
-def _behind_claim(pod: Pod, trouble: ClaimTrouble) -> Waits:
+def _behind_claim(pod: Pod, trouble: ClaimTrouble) -> PodWait:
     claim = Ref("GpuClaim", pod.metadata.namespace, pod.metadata.annotations.claim)
-    return Waits(pod, "claim", awaited=claim, trouble=trouble)
+    return PodWait(pod, "claim", awaited=claim, trouble=trouble)
 
 
 def _scheduled_later(
-    site: ScalingContext, pods: Mapping[str, Pod], places: Mapping[str, str], kept: Kept
-) -> Iterator[Waits]:
+    context: ScalingContext, pods: Mapping[str, Pod], places: Mapping[str, str], kept: ReservedPlaces
+) -> Iterator[PodWait]:
     for uid, name in places.items():
         if uid not in kept.uids:
             node = Ref("Node", "", name)
-            yield Waits(pods[uid], "scheduler" if _is_ready(site, name) else "ready_node", awaited=node)
+            yield PodWait(pods[uid], "scheduler" if _is_ready(context, name) else "ready_node", awaited=node)
 
 
 def _let_go_to(
-    site: ScalingContext, pools: Sequence[PoolShapes], pods: Mapping[str, Pod], places: Mapping[str, str]
-) -> dict[str, Place]:
+    context: ScalingContext, pools: Sequence[PoolShapes], pods: Mapping[str, Pod], places: Mapping[str, str]
+) -> dict[str, NodeWithRoom]:
     """By uid. A node of a pool that is only observed may take pods too, as the scheduler sees fit: a pod that a pool
     which is acted on would serve as well is let go by the mode of that one."""
-    pool_of = {uid: node.pool if (node := site.fleet.node(name)) is not None else "" for uid, name in places.items()}
-    elsewhere = [pods[uid] for uid, pool in pool_of.items() if observes(site.inputs, pool)]
+    pool_of = {uid: node.pool if (node := context.fleet.node(name)) is not None else "" for uid, name in places.items()}
+    elsewhere = [pods[uid] for uid, pool in pool_of.items() if observes(context.inputs, pool)]
     if elsewhere:
-        acted_on = [each for each in pools if not observes(site.inputs, each.pool)]
-        by_provisioner = fitting(site.fleet.what_if, acted_on, elsewhere)
+        acted_on = [each for each in pools if not observes(context.inputs, each.pool)]
+        by_provisioner = fitting(context.fleet.snapshot, acted_on, elsewhere)
         for each in reversed(acted_on):
             pool_of |= {pod.metadata.uid: each.pool for pod in by_provisioner[each.name]}
-    return {uid: Place(name, pool_of[uid]) for uid, name in places.items()}
+    return {uid: NodeWithRoom(name, pool_of[uid]) for uid, name in places.items()}
 
 
-def _shapes(ground: PoolView, asked: OpenLabels) -> list[Shape]:
-    with planning_for(ground.pool.name):
-        return shapes_of(ground, asked)
+def _shapes(pool_view: PoolView, open_labels: OpenLabels) -> list[Shape]:
+    with planning_for(pool_view.pool.name):
+        return shapes_of(pool_view, open_labels)
 
 
-def _is_ready(site: ScalingContext, name: str) -> bool:
-    node = site.fleet.node(name)
+def _is_ready(context: ScalingContext, name: str) -> bool:
+    node = context.fleet.node(name)
     return node is not None and node.is_ready
 
 
-def _candidates(site: ScalingContext) -> Mask:
+def _candidates(context: ScalingContext) -> Mask:
     """Nodes that a drain may begin with: the scheduler too prefers others, and a pod there would call the drain off."""
-    rows = site.fleet.what_if.rows
-    found: Mask = rows.alive & False
-    found[[rows.row_of[each.name] for each in site.fleet.nodes_drained if each.name in rows.row_of]] = True
-    return found
+    rows = context.fleet.snapshot.rows
+    mask: Mask = rows.alive & False
+    mask[[rows.row_of[each.name] for each in context.fleet.nodes_drained if each.name in rows.row_of]] = True
+    return mask
 
 
-def _observed(site: ScalingContext) -> Mask:
+def _observed(context: ScalingContext) -> Mask:
     """Nodes of pools that are only observed."""
-    rows = site.fleet.what_if.rows
-    found: Mask = rows.alive & False
-    for pool in site.inputs.desired.pools:
-        if observes(site.inputs, pool.name):
-            there = (rows.row_of.get(each.name) for each in site.fleet.nodes_of(pool.name))
-            found[[row for row in there if row is not None]] = True
-    return found
+    rows = context.fleet.snapshot.rows
+    mask: Mask = rows.alive & False
+    for pool in context.inputs.desired.pools:
+        if observes(context.inputs, pool.name):
+            there = (rows.row_of.get(each.name) for each in context.fleet.nodes_of(pool.name))
+            mask[[row for row in there if row is not None]] = True
+    return mask
 
 
-def _staying(site: ScalingContext, grounds: Sequence[PoolView]) -> Mask:
+def _staying(context: ScalingContext, pool_views: Sequence[PoolView]) -> Mask:
     """Nodes that nobody takes away, and that are ready or will be in a moment."""
-    rows = site.fleet.what_if.rows
-    found: Mask = rows.alive.copy()
-    going = [noted.node.name for ground in grounds for noted in ground.noted]
-    going += [each.name for each in site.fleet.nodes_unsettled]
-    going += [each.name for each in site.fleet.nodes_unfit if not may_take_pods(each.node, site.now)]
-    found[[rows.row_of[name] for name in going]] = False
-    return found
+    rows = context.fleet.snapshot.rows
+    mask: Mask = rows.alive.copy()
+    leaving = [noted.node.name for pool_view in pool_views for noted in pool_view.noted]
+    leaving += [each.name for each in context.fleet.nodes_unsettled]
+    leaving += [each.name for each in context.fleet.nodes_unfit if not may_take_pods(each.node, context.now)]
+    mask[[rows.row_of[name] for name in leaving]] = False
+    return mask
 
 
 class _Beside(msgspec.Struct, frozen=True):
@@ -244,15 +252,15 @@ class _Beside(msgspec.Struct, frozen=True):
     held: tuple[Pod, ...]  # for which nothing can be done now: their gangs can't start
 
 
-class _Line:
+class _Pods:
     """Owner of the pods that no node has room for, while they are served by one step after the other."""
 
-    def __init__(self, site: ScalingContext, pools: Sequence[PoolShapes], pods: list[Pod], beside: _Beside) -> None:
-        self._site, self._pools, self._idle = site, pools, beside.idle
+    def __init__(self, context: ScalingContext, pools: Sequence[PoolShapes], pods: list[Pod], beside: _Beside) -> None:
+        self._context, self._pools, self._idle = context, pools, beside.idle
         self._held = beside.held
-        self._fleet: Snapshot = site.fleet.what_if
+        self._fleet: Snapshot = context.fleet.snapshot
         self._fitting = fitting(self._fleet, pools, pods)
-        self._queue = Queue(pods, self._fitting)
+        self._queue = DemandQueue(pods, self._fitting)
         self._servings = {each.name: Serving(each, self._queue) for each in pools}
 
     def served(self) -> dict[str, Demand]:
@@ -274,7 +282,7 @@ class _Line:
                     step(self._servings[pool.name])
 
     @property
-    def waits(self) -> Iterable[Waits]:
+    def waits(self) -> Iterable[PodWait]:
         return self._queue.served.values()
 
     def _ride_elsewhere(self) -> None:
@@ -283,34 +291,34 @@ class _Line:
         if not pods:
             return
         machines = {}
-        for each in machines_elsewhere(self._site, {pool.name for pool in self._site.inputs.desired.pools}):
+        for each in machines_elsewhere(self._context, {pool.name for pool in self._context.inputs.desired.pools}):
             other = each.instead_of
             row = instead_of(self._fleet, other, each.node) if other is not None else self._fleet.bring(each.node)
             machines[each.node.name] = row, each
         rows = [row for row, _ in machines.values()]
-        found = placed_among(self._fleet, pods, rows, self._site.inputs.budget) if rows else {}
+        found = placed_among(self._fleet, pods, rows, self._context.inputs.budget) if rows else {}
         for pod in pods:
             if pod.metadata.uid in found:
                 machine = machines[found[pod.metadata.uid]][1]
-                self._queue.serve(Waits(pod, "machine", machine.pool, Ref("NodeClaim", "", machine.claim)))
+                self._queue.serve(PodWait(pod, "machine", machine.pool, Ref("NodeClaim", "", machine.claim)))
 
     def _may_ride(self, pod: Pod) -> bool:
-        return asks_for_gpus(pod) or any(each.ground.pool.spec.serves_pods_without_gpus for each in self._pools)
+        return asks_for_gpus(pod) or any(each.pool_view.pool.spec.serves_pods_without_gpus for each in self._pools)
 
-    def _buy(self) -> Bought:
+    def _buy(self) -> PurchaseResult:
         """Nothing for a gang of which some can't be served: others have the room instead."""
-        freezes = Freezes(self._site.inputs, self._site.fleet)
+        freezes = Freezes(self._context.inputs, self._context.fleet)
         offers = [
-            Offer(each, self._servings[each.name], why_barred(each.ground, freezes))
+            PoolOffer(each, self._servings[each.name], why_barred(each.pool_view, freezes))
             for each in self._pools
             if each.name not in self._idle
         ]
         fitting = {each.name: self._queue.fitting(each.name) for each in offers}
-        gangs, broken, halves = self._site.draft.gangs, dict[str, str](), set[str]()
-        earlier: list[Bought] = []
+        gangs, broken, halves = self._context.draft.gangs, dict[str, str](), set[str]()
+        earlier: list[PurchaseResult] = []
         while True:
             with self._fleet.fork():
-                bought = Buying(offers, fitting).run(broken.keys())
+                bought = PurchaseRound(offers, fitting).run(broken.keys())
             unserved = [pod for pod in self._queue.left if pod.metadata.uid not in bought.waits]
             unserved += self._held
             found = gangs.broken_by(unserved) if gangs.are_any else frozenset()
@@ -325,40 +333,40 @@ class _Line:
         self._queue.serve_all(bought.waits.values())
         for pod in self._queue.left:
             if pod.metadata.uid in halves:
-                self._queue.serve(Waits(pod, "gang", gang=broken[pod.metadata.uid]))
+                self._queue.serve(PodWait(pod, "gang", gang=broken[pod.metadata.uid]))
         return bought
 
-    def _attribute(self, bought: Bought) -> None:
+    def _attribute(self, bought: PurchaseResult) -> None:
         """Of those that nobody can serve now: the first pool that fits would, and each says why it can't."""
-        asked = [each for each in self._pools if each.name not in self._idle]
-        fits = {each.name: {pod.metadata.uid for pod in self._queue.fitting(each.name)} for each in asked}
+        pool_shapeses = [each for each in self._pools if each.name not in self._idle]
+        fits = {each.name: {pod.metadata.uid for pod in self._queue.fitting(each.name)} for each in pool_shapeses}
         with self._fleet.fork():
             refusing = Refusing(self._fleet)
             for pod in self._queue.left:
-                first = next((each for each in asked if pod.metadata.uid in fits[each.name]), None)
+                first = next((each for each in pool_shapeses if pod.metadata.uid in fits[each.name]), None)
                 if first is not None:
                     self._servings[first.name].pods.append(pod)
                 elif not asks_for_gpus(pod) and not self._may_ride(pod):
-                    self._queue.serve(Waits(pod, "gpu_pool"))
+                    self._queue.serve(PodWait(pod, "gpu_pool"))
                     continue
                 refusals = self._refusals(pod, bought.refusals.get(pod.metadata.uid, {}), refusing)
                 pool = first.pool if first else ""
-                self._queue.serve(Waits(pod, "capacity", pool, refusals=refusals))
+                self._queue.serve(PodWait(pod, "capacity", pool, refusals=refusals))
 
-    def _refusals(self, pod: Pod, known: Mapping[str, Why], refusing: Refusing) -> Refusals:
+    def _refusals(self, pod: Pod, known: Mapping[str, Why], refusing: Refusing) -> PoolRefusals:
         """Why the first few pools can't serve the pod: those that would hold it before the others."""
         holding = [each for each in self._pools if each.pool in known]
         others = [each for each in self._pools if each.pool not in known]
-        found = []
-        for each in (*holding, *others)[:_MOST_TOLD]:
+        pool_refusals = []
+        for each in (*holding, *others)[:_MOST_LISTED]:
             why = known.get(each.pool) or refusing.why_not(each, pod)
             if why is None:
                 suspended = PolicySuspended(Ref("NodeProvisioner", "", each.name))
                 why = suspended if each.name in self._idle else NotServed(Unserved.NOTHING_BOUGHT)
-            found.append(Refusal(each.pool, why))
-        return Refusals(tuple(found), len(self._pools) - len(found))
+            pool_refusals.append(PoolRefusal(each.pool, why))
+        return PoolRefusals(tuple(pool_refusals), len(self._pools) - len(pool_refusals))
 
-    def _demand(self, pool: PoolShapes, bought: Bought) -> Demand:
+    def _demand(self, pool: PoolShapes, bought: PurchaseResult) -> Demand:
         serving, name = self._servings[pool.name], pool.name
         wanted = tuple(bought.wanted.get(name, ()))
         later = tuple(bought.later.get(name, ()))
@@ -372,7 +380,7 @@ class _Line:
             keeps=serving.keeps,
             wanted=wanted,
             used=serving.used,
-            asked=serving.asked,
+            requested_pods=serving.requested_pods,
             later=later,
             unmet=(*retries, *(pod for pod in unserved if pod.metadata.uid in lost)),
             left=len(full - bought.waits.keys()),

@@ -7,19 +7,19 @@ from reconciler.plan.guards.observing import observation_of
 from reconciler.plan.scaling.pool_view import PoolView
 
 
-def why_barred(ground: PoolView, freezes: Freezes) -> Bar | None:
+def why_barred(pool_view: PoolView, freezes: Freezes) -> Bar | None:
     """Why nothing that is asked of the pool would come; None where the pool may be asked."""
-    site, pool = ground.site, ground.pool
+    context, pool = pool_view.context, pool_view.pool
     if pool.spec.suspend:
         return PolicySuspended(Ref("GpuPool", "", pool.name))
-    if ground.wish.spec.suspend:
-        return PolicySuspended(Ref("NodeProvisioner", "", ground.wish.name))
+    if pool_view.wish.spec.suspend:
+        return PolicySuspended(Ref("NodeProvisioner", "", pool_view.wish.name))
     if freeze := freezes.of_pool(pool.name):
         return PoolFrozen(freeze)
-    if site.inputs.observed.why_unread("nodepools.karpenter.sh"):
+    if context.inputs.observed.why_unread("nodepools.karpenter.sh"):
         return None
-    there = (each for each in site.inputs.observed.node_pools if each.name == pool.name)
+    there = (each for each in context.inputs.observed.node_pools if each.name == pool.name)
     if all(each.metadata.deletion_timestamp for each in there):
         return NodePoolAbsent(Ref("NodePool", "", pool.name))
-    observation = observation_of(site.inputs, pool.name)
+    observation = observation_of(context.inputs, pool.name)
     return PoolObserved(observation) if observation is not None else None

@@ -26,61 +26,61 @@ from reconciler.plan.scaling.pool_view import PoolView
 class PoolShapes(msgspec.Struct, frozen=True):
     """A pool, and what its new nodes would be."""
 
-    ground: PoolView
+    pool_view: PoolView
     shapes: list[Shape]
 
     @property
     def name(self) -> str:
         """Of the provisioner."""
-        return self.ground.wish.name
+        return self.pool_view.wish.name
 
     @property
     def pool(self) -> str:
-        return self.ground.pool.name
+        return self.pool_view.pool.name
 
     def serves(self, pod: Pod) -> bool:
         """Whether nodes are bought for such a pod at all."""
-        return self.ground.pool.spec.serves_pods_without_gpus or asks_for_gpus(pod)
+        return self.pool_view.pool.spec.serves_pods_without_gpus or asks_for_gpus(pod)
 
 
-def fitting(what_if: Snapshot, pools: Sequence[PoolShapes], pods: Sequence[Pod]) -> dict[str, list[Pod]]:
+def fitting(snapshot: Snapshot, pools: Sequence[PoolShapes], pods: Sequence[Pod]) -> dict[str, list[Pod]]:
     """By provisioner, the pods that a new node of its pool could hold."""
-    found: dict[str, list[Pod]] = {each.name: [] for each in pools}
-    with what_if.fork():
-        classes = {what_if.classes.of(pod).anew for pod in pods}
-        rows = [(each, list(_tried(what_if, each, classes))) for each in pools]
+    result: dict[str, list[Pod]] = {each.name: [] for each in pools}
+    with snapshot.fork():
+        classes = {snapshot.classes.of(pod).anew for pod in pods}
+        rows = [(each, list(_tried(snapshot, each, classes))) for each in pools]
         known: dict[PodClass, list[str]] = {}
         for pod in pods:
-            pod_class = what_if.classes.of(pod).anew
+            pod_class = snapshot.classes.of(pod).anew
             if pod_class not in known:
-                known[pod_class] = list(_holding(what_if, rows, pod))
+                known[pod_class] = list(_holding(snapshot, rows, pod))
             for name in known[pod_class]:
-                found[name].append(pod)
-    return found
+                result[name].append(pod)
+    return result
 
 
 class Refusing:
     """Owner of imagined new nodes of each pool, and of why they could not hold pods; within a fork. Asked once for all
     pods of a class."""
 
-    def __init__(self, what_if: Snapshot) -> None:
-        self._what_if = what_if
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
         self._rows: dict[str, list[int]] = {}  # by provisioner
         self._known: dict[tuple[PodClass, str], Why | None] = {}
 
     def why_not(self, pool: PoolShapes, pod: Pod) -> Why | None:
         """Why no new node of the pool could hold the pod; None where one could."""
-        key = self._what_if.classes.of(pod).anew, pool.name
+        key = self._snapshot.classes.of(pod).anew, pool.name
         if key not in self._known:
             serves = pool.serves(pod)
             self._known[key] = self._why_not(pool, key[0]) if serves else NotServed(Unserved.WITHOUT_GPUS)
         return self._known[key]
 
     def _why_not(self, pool: PoolShapes, pod_class: PodClass) -> Why | None:
-        judging = self._what_if.part(FilterChain)
+        judging = self._snapshot.part(FilterChain)
         rows = self._rows.get(pool.name)
         if rows is None:
-            rows = self._rows[pool.name] = [self._what_if.bring(node) for node in _new_nodes(pool)]
+            rows = self._rows[pool.name] = [self._snapshot.bring(node) for node in _new_nodes(pool)]
         if not rows:
             return NotServed(Unserved.NO_INSTANCE_TYPE)
         reasons: list[Obstacle] = []
@@ -91,10 +91,10 @@ class Refusing:
         return NoFit(min(reasons, key=order_of))
 
 
-def _holding(what_if: Snapshot, rows: Iterable[tuple[PoolShapes, list[int]]], pod: Pod) -> Iterator[str]:
+def _holding(snapshot: Snapshot, rows: Iterable[tuple[PoolShapes, list[int]]], pod: Pod) -> Iterator[str]:
     """Names of the provisioners whose new nodes could hold the pod."""
     candidates = [(each, tried) for each, tried in rows if tried and each.serves(pod)]
-    mask = what_if.part(FilterChain).mask(what_if.classes.of(pod).anew) if candidates else None
+    mask = snapshot.part(FilterChain).mask(snapshot.classes.of(pod).anew) if candidates else None
     for each, tried in candidates:
         if mask is not None and mask[tried].any():
             yield each.name
@@ -108,9 +108,9 @@ def _new_nodes(pool: PoolShapes) -> Iterator[Node]:
             yield new_node(f"tried/{pool.name}/{shape.name}/{number}", labels, shape)
 
 
-def _tried(what_if: Snapshot, pool: PoolShapes, classes: Iterable[PodClass]) -> Iterator[int]:
+def _tried(snapshot: Snapshot, pool: PoolShapes, classes: Iterable[PodClass]) -> Iterator[int]:
     """Rows of the nodes that labels and taints alone do not rule out: most do for most pods."""
     needs = {each.needs.number: each.needs for each in classes}.values()
     for node in _new_nodes(pool):
         if any(selects(each, node) and unborne(node.spec.taints, each.tolerance) is None for each in needs):
-            yield what_if.bring(node)
+            yield snapshot.bring(node)

@@ -25,24 +25,24 @@ class OnTheirWay(msgspec.Struct, frozen=True):
     covered: dict[str, str]  # the same by uid, and the smart pod that each waits for
 
 
-def on_their_way(ground: PoolView, what_if: Snapshot, shapes: Sequence[Shape], pods: Sequence[Pod]) -> OnTheirWay:
+def on_their_way(pool_view: PoolView, snapshot: Snapshot, shapes: Sequence[Shape], pods: Sequence[Pod]) -> OnTheirWay:
     """`pods` of this pool, which wait."""
     by_name = {each.name: each for each in shapes}
     waiting = {pod.metadata.uid: pod for pod in pods}
     rows: dict[int, str] = {}
     used: set[str] = set()
     covered: dict[str, str] = {}
-    for each in ground.site.draft.requests.of(ground.pool.name):
+    for each in pool_view.context.draft.requests.of(pool_view.pool.name):
         shape = by_name.get(each.request.instance_type)
         if shape is None or not each.awaits_machine:
             continue
-        row = what_if.bring(as_it_will_be(f"asked/{each.name}", _labels(each), shape))
+        row = snapshot.bring(as_it_will_be(f"asked/{each.name}", _labels(each), shape))
         rows[row] = each.name
         for uid in each.request.pods:
             if uid in waiting and uid not in covered:
                 covered[uid] = each.name
                 used.add(each.name)
-                what_if.add(what_if.classes.of(waiting[uid]).anew, row)
+                snapshot.add(snapshot.classes.of(waiting[uid]).anew, row)
     return OnTheirWay(rows, frozenset(used), tuple(waiting[uid] for uid in covered), covered)
 
 

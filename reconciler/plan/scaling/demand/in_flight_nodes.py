@@ -20,14 +20,14 @@ class Coming(msgspec.Struct, frozen=True):
     vague: int = 0  # machines of which the cloud has not said what they are
 
 
-def coming_of(ground: PoolView, shapes: list[Shape], what_if: Snapshot) -> Coming:
+def coming_of(pool_view: PoolView, shapes: list[Shape], snapshot: Snapshot) -> Coming:
     """Of one pool; a node is taken for what a machine of its type will be. Those that have been opened to pods already
     are gone from the what-if by their own names."""
     by_name = {each.name: each for each in shapes}
     nodes, instead_of, vague = [], [], 0
     # Each of these comes for its smart pod, and is told of with it.
-    used = ground.site.draft.requests.used_claims_of(ground.pool.name)
-    for claim in ground.arriving:
+    used = pool_view.context.draft.requests.used_claims_of(pool_view.pool.name)
+    for claim in pool_view.arriving:
         if claim.name in used:
             continue
         shape = by_name.get(claim.metadata.labels.get(names.INSTANCE_TYPE, ""))
@@ -35,21 +35,21 @@ def coming_of(ground: PoolView, shapes: list[Shape], what_if: Snapshot) -> Comin
             vague += 1
         else:
             nodes.append(as_it_will_be(claim.name, claim.metadata.labels, shape))
-    for node in _initializing(ground):
-        if not what_if.rows.alive[what_if.rows.row_of[node.name]]:
+    for node in _initializing(pool_view):
+        if not snapshot.rows.alive[snapshot.rows.row_of[node.name]]:
             continue
         shape = by_name.get(node.instance_type)
-        if shape is not None and is_initializing(node, ground.claim_of(node), ground.site.now):
+        if shape is not None and is_initializing(node, pool_view.claim_of(node), pool_view.context.now):
             nodes.append(as_it_will_be(node.name, node.metadata.labels, shape))
             instead_of.append(node)
     return Coming(tuple(nodes), tuple(instead_of), vague)
 
 
-def _initializing(ground: PoolView) -> list[Node]:
+def _initializing(pool_view: PoolView) -> list[Node]:
     """Nodes that nobody takes away and of which a NodeClaim says that they can't be used yet, by name."""
-    claims = ground.site.fleet.claims_initializing(ground.pool.name)
+    claims = pool_view.context.fleet.claims_initializing(pool_view.pool.name)
     there = {each.status.node_name for each in claims}
-    return [each.node for each in ground.facts if each.name in there and ground.stays(each.name)] if there else []
+    return [each.node for each in pool_view.facts if each.name in there and pool_view.stays(each.name)] if there else []
 
 
 def _is_placed(claim: NodeClaim, shape: Shape) -> bool:

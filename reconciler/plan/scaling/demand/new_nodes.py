@@ -25,50 +25,50 @@ _PREFIX = "arrived/"
 class Arrived:
     """Owner of what was put in the place of which node."""
 
-    def __init__(self, site: ScalingContext, what_if: Snapshot) -> None:
-        self._site, self._what_if = site, what_if
-        for pod in site.draft.requests.smart_pods:
-            row = what_if.rows.row_of.get(pod.node)
+    def __init__(self, context: ScalingContext, snapshot: Snapshot) -> None:
+        self._context, self._snapshot = context, snapshot
+        for pod in context.draft.requests.smart_pods:
+            row = snapshot.rows.row_of.get(pod.node)
             if row is not None and not pod.is_finished:
-                what_if.remove(what_if.classes.of(pod), row)
+                snapshot.remove(snapshot.classes.of(pod), row)
 
-    def open(self, ground: PoolView) -> None:
+    def open(self, pool_view: PoolView) -> None:
         """Takes our startup taint off those nodes of a pool that can be used."""
-        closed = ground.seen.closed
-        passing = startup_taints(self._site.inputs.observed, ground.pool.name) if closed else frozenset()
+        closed = pool_view.totals.closed
+        passing = startup_taints(self._context.inputs.observed, pool_view.pool.name) if closed else frozenset()
         for node in (each.node for each in closed):
             if self._name_of(node) == node.name and is_opening(node, passing):
-                instead_of(self._what_if, node, _opened(node))
+                instead_of(self._snapshot, node, _opened(node))
 
-    def unfit(self, ground: PoolView, waiting: Mapping[str, Pod]) -> list[str]:
+    def unfit(self, pool_view: PoolView, waiting: Mapping[str, Pod]) -> list[str]:
         """Smart pods whose node takes none of those it was bought for, though they wait still."""
-        found = []
-        passing = startup_taints(self._site.inputs.observed, ground.pool.name)
-        for each in self._site.draft.requests.of(ground.pool.name):
+        lines = []
+        passing = startup_taints(self._context.inputs.observed, pool_view.pool.name)
+        for each in self._context.draft.requests.of(pool_view.pool.name):
             pods = [waiting[uid] for uid in each.request.pods if uid in waiting]
             node = each.node
             if node is None or not pods or untouchable(node) is not None or not is_usable(node, passing):
                 continue
             if self._takes_none(node, pods):
-                found.append(each.name)
-        return found
+                lines.append(each.name)
+        return lines
 
     def _takes_none(self, node: Node, pods: Sequence[Pod]) -> bool:
         """Whether the node would take none of the pods, had no others come to it: that somebody else took the room says
         nothing of machines of its kind."""
-        place, classes = self._name_of(node), self._what_if.classes
-        row = self._what_if.rows.row_of[place]
-        there = self._site.fleet.pods_on(node.name)
-        stays = Counter(classes.of(each) for each in there if comes_with_each_node(each, self._site.daemon_sets))
-        with self._what_if.fork():
-            for pod_class, count in [*self._what_if.booked_on(row).items()]:
+        place, classes = self._name_of(node), self._snapshot.classes
+        row = self._snapshot.rows.row_of[place]
+        there = self._context.fleet.pods_on(node.name)
+        stays = Counter(classes.of(each) for each in there if comes_with_each_node(each, self._context.daemon_sets))
+        with self._snapshot.fork():
+            for pod_class, count in [*self._snapshot.booked_on(row).items()]:
                 if others := count - min(count, stays[pod_class]):
-                    self._what_if.remove(pod_class, row, others)
-            return all(fits(self._what_if, pod, place) for pod in pods)  # it tells the reasons why not
+                    self._snapshot.remove(pod_class, row, others)
+            return all(fits(self._snapshot, pod, place) for pod in pods)  # it tells the reasons why not
 
     def _name_of(self, node: Node) -> str:
         name = _PREFIX + node.name
-        return name if name in self._what_if.rows.row_of else node.name
+        return name if name in self._snapshot.rows.row_of else node.name
 
 
 def real_name(name: str) -> str:
@@ -76,15 +76,15 @@ def real_name(name: str) -> str:
     return name.removeprefix(_PREFIX)
 
 
-def instead_of(what_if: Snapshot, node: Node, other: Node, daemons: bool = True) -> int:
+def instead_of(snapshot: Snapshot, node: Node, other: Node, daemons: bool = True) -> int:
     """A row that has what is booked on the node."""
-    before = what_if.rows.row_of[node.name]
-    booked = what_if.booked_on(before)
-    what_if.take_away(before)
-    row = what_if.bring(other)
+    before = snapshot.rows.row_of[node.name]
+    booked = snapshot.booked_on(before)
+    snapshot.take_away(before)
+    row = snapshot.bring(other)
     for pod_class, count in booked.items():
         if daemons or not pod_class.goes_with_its_node:
-            what_if.add(pod_class, row, count)
+            snapshot.add(pod_class, row, count)
     return row
 
 

@@ -28,14 +28,14 @@ class OpenLabels(msgspec.Struct, frozen=True):
     def of(cls, pods: Iterable[Pod]) -> "OpenLabels":
         asked: defaultdict[str, set[str]] = defaultdict(set)
         for pod in pods:
-            for key, values in _asked(pod):
+            for key, values in _selected_labels(pod):
                 if key in {names.ZONE, names.REGION} or key.startswith(_OF_CLOUDS):
                     asked[key].update(values)
         zones = sorted(asked.pop(names.ZONE, ()))
         return cls(tuple(zones[:_MOST_ZONES]), {key: min(values) for key, values in asked.items() if len(values) == 1})
 
 
-def _asked(pod: Pod) -> Iterator[tuple[str, Iterable[str]]]:
+def _selected_labels(pod: Pod) -> Iterator[tuple[str, Iterable[str]]]:
     yield from ((key, (value,)) for key, value in pod.spec.node_selector.items())
     affinity = pod.spec.affinity
     required = affinity.node_affinity.required if affinity is not None else None

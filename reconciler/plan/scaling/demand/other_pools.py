@@ -31,31 +31,36 @@ class MachineElsewhere(msgspec.Struct, frozen=True):
     instead_of: Node | None = None
 
 
-def machines_elsewhere(site: ScalingContext, declared: Collection[str]) -> Iterator[MachineElsewhere]:
+def machines_elsewhere(context: ScalingContext, declared: Collection[str]) -> Iterator[MachineElsewhere]:
     """By NodePool and NodeClaim. `declared`: the names of all GpuPools."""
-    for node_pool in sorted(site.inputs.observed.node_pools, key=lambda each: each.name):
+    for node_pool in sorted(context.inputs.observed.node_pools, key=lambda each: each.name):
         if node_pool.name not in declared:
-            yield from _of(site, node_pool)
+            yield from _of(context, node_pool)
 
 
-def _of(site: ScalingContext, node_pool: Unstructured) -> Iterator[MachineElsewhere]:
+def _of(context: ScalingContext, node_pool: Unstructured) -> Iterator[MachineElsewhere]:
     template = (node_pool.spec.get("template") or {}).get("spec") or {}
     taints, passing = _taints(template.get("taints")), _taints(template.get("startupTaints"))
-    for claim in site.fleet.nodeless_claims_of(node_pool.name):
+    for claim in context.fleet.nodeless_claims_of(node_pool.name):
         if not claim.metadata.leaving and claim.status.allocatable:
-            yield MachineElsewhere(node_pool.name, claim.name, _as_it_will_be(site, claim, taints))
+            yield MachineElsewhere(node_pool.name, claim.name, _as_it_will_be(context, claim, taints))
     keys = {(each.key, each.effect) for each in passing}
-    for claim in site.fleet.claims_initializing(node_pool.name):
-        node = site.fleet.node(claim.status.node_name)
-        if node is None or node.is_going or node.metadata.leaving or not is_initializing(node, claim, site.now):
+    for claim in context.fleet.claims_initializing(node_pool.name):
+        node = context.fleet.node(claim.status.node_name)
+        if (
+            node is None
+            or node.is_being_removed
+            or node.metadata.leaving
+            or not is_initializing(node, claim, context.now)
+        ):
             continue
         left = tuple(each for each in node.spec.taints if (each.key, each.effect) not in keys and not _passes(each))
         yield MachineElsewhere(node_pool.name, claim.name, _ready(node, claim, left), node)
 
 
-def _as_it_will_be(site: ScalingContext, claim: NodeClaim, taints: tuple[NodeTaint, ...]) -> Node:
+def _as_it_will_be(context: ScalingContext, claim: NodeClaim, taints: tuple[NodeTaint, ...]) -> Node:
     labels = {names.HOSTNAME: claim.name} | claim.metadata.labels
-    amounts = less_daemons(site, counted(claim.status.allocatable), labels, taints)
+    amounts = less_daemons(context, counted(claim.status.allocatable), labels, taints)
     metadata = Metadata(f"elsewhere/{claim.name}", labels=labels)
     return Node(metadata, NodeSpec(taints=taints), NodeStatus(allocatable=written(amounts)))
 

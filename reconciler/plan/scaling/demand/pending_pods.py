@@ -27,11 +27,11 @@ class Awaiting:
     """Owner of which of the evicted pods have no place yet, and of the empty nodes that are kept for the others."""
 
     def __init__(
-        self, site: ScalingContext, grounds: Sequence[PoolView], evicted: Sequence[tuple[Evicted, Pod]]
+        self, context: ScalingContext, pool_views: Sequence[PoolView], evicted: Sequence[tuple[Evicted, Pod]]
     ) -> None:
         self.nodes: set[str] = set()  # names of empty nodes
-        self._site, self._grounds = site, grounds
-        self._fleet = site.fleet.what_if
+        self._context, self._pool_views = context, pool_views
+        self._fleet = context.fleet.snapshot
         self._left = sorted(
             (pod for _, pod in evicted), key=lambda pod: (self._fleet.classes.of(pod).anew.rank, pod.title)
         )
@@ -39,7 +39,7 @@ class Awaiting:
 
     def on_staying(self, staying: Mask, order: Callable[[], Places]) -> None:
         """`staying`: rows of nodes that nobody takes away."""
-        counting, rows = self._site.fleet.occupancy.counting, self._fleet.rows
+        counting, rows = self._context.fleet.occupancy.counting, self._fleet.rows
         in_use = np.zeros_like(staying)
         in_use[[row for name, row in rows.row_of.items() if counting[real_name(name)]]] = True
         self._place(staying & in_use, order)
@@ -49,9 +49,9 @@ class Awaiting:
         """Those that nobody needs yet, as if they were not marked. The last to go is the first to be kept."""
         rows = self._fleet.rows
         if self._left:
-            for ground in self._grounds:
-                marked = [each.node for each in ground.ours if is_empty(self._site.fleet, each.node)]
-                for at, node in enumerate(reversed(ground.order.sorted(marked))):
+            for pool_view in self._pool_views:
+                marked = [each.node for each in pool_view.ours if is_empty(self._context.fleet, each.node)]
+                for at, node in enumerate(reversed(pool_view.order.sorted(marked))):
                     if rows.alive[rows.row_of[node.name]]:  # else it stands there by its other name already
                         instead_of(self._fleet, node, without(node, KEY, marked_name(node, at)))
             allowed = np.zeros_like(rows.alive)
@@ -63,8 +63,8 @@ class Awaiting:
         if not self._left or not allowed.any():
             return []
         allowed = allowed & self._fleet.rows.alive
-        budget = self._site.inputs.budget
+        budget = self._context.inputs.budget
         search = Search(order=order, allowed=allowed, hints=self._homes, budget=budget, tells_why=False)
-        found = place(self._fleet, self._left, search)
-        self._left = [pod for pod in self._left if pod.metadata.uid not in found.destinations]
-        return sorted(set(found.destinations.values()))
+        placement = place(self._fleet, self._left, search)
+        self._left = [pod for pod in self._left if pod.metadata.uid not in placement.destinations]
+        return sorted(set(placement.destinations.values()))

@@ -12,13 +12,13 @@ from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.questions import fits
 from reconciler.fleet.rows import Mask
 from reconciler.fleet.snapshot.snapshot import Snapshot
-from reconciler.plan.capacity.reservations import Promise
+from reconciler.plan.capacity.reservations import PodReservation
 
 
-class Kept(msgspec.Struct, frozen=True):
+class ReservedPlaces(msgspec.Struct, frozen=True):
     """Promises that can be kept."""
 
-    promises: tuple[Promise, ...] = ()
+    promises: tuple[PodReservation, ...] = ()
     at_once: Mapping[str, str] = {}  # uid of a pod that need not wait until the one before it is gone -> where to
 
     @property
@@ -26,33 +26,33 @@ class Kept(msgspec.Struct, frozen=True):
         return frozenset(each.pod.metadata.uid for each in self.promises)
 
 
-def keep(what_if: Snapshot, promises: Sequence[Promise], staying: Mask) -> Kept:
+def keep(snapshot: Snapshot, promises: Sequence[PodReservation], staying: Mask) -> ReservedPlaces:
     """Each where its place still has room, on a node that stays."""
-    row_of = what_if.rows.row_of
+    row_of = snapshot.rows.row_of
     there = [each for each in promises if each.home in row_of and staying[row_of[each.home]]]
-    at_once = {each.pod.metadata.uid: each.home for each in there if not fits(what_if, each.pod, each.home)}
-    going = _going(what_if, there)
+    at_once = {each.pod.metadata.uid: each.home for each in there if not fits(snapshot, each.pod, each.home)}
+    going = _placed_before(snapshot, there)
     for row, pod_class in going:
-        what_if.remove(pod_class, row)
+        snapshot.remove(pod_class, row)
     kept = []
     for each in there:
-        if not fits(what_if, each.pod, each.home):  # it tells the reasons why not
-            what_if.add(what_if.classes.of(each.pod).anew, row_of[each.home])
+        if not fits(snapshot, each.pod, each.home):  # it tells the reasons why not
+            snapshot.add(snapshot.classes.of(each.pod).anew, row_of[each.home])
             kept.append(each)
     for row, pod_class in going:
-        what_if.add(pod_class, row)
+        snapshot.add(pod_class, row)
     uids = {each.pod.metadata.uid for each in kept}
-    return Kept(tuple(kept), {uid: home for uid, home in at_once.items() if uid in uids})
+    return ReservedPlaces(tuple(kept), {uid: home for uid, home in at_once.items() if uid in uids})
 
 
-def _going(what_if: Snapshot, promises: Sequence[Promise]) -> list[tuple[int, PodClass]]:
+def _placed_before(snapshot: Snapshot, promises: Sequence[PodReservation]) -> list[tuple[int, PodClass]]:
     """Those before them that are there still, and where."""
-    found = []
+    result = []
     for each in promises:
-        row = what_if.rows.row_of.get(each.left)
+        row = snapshot.rows.row_of.get(each.left)
         # A node that arrives stands in a row of its own by now, and nothing is booked on the row that was seen.
-        pods = what_if.pods_of_row(row) if row is not None and what_if.rows.alive[row] else []
+        pods = snapshot.pods_of_row(row) if row is not None and snapshot.rows.alive[row] else []
         before = next((pod for pod in pods if pod.metadata.uid == each.before), None)
         if row is not None and before is not None and before.metadata.leaving:
-            found.append((row, what_if.classes.of(before)))
-    return found
+            result.append((row, snapshot.classes.of(before)))
+    return result

@@ -15,40 +15,40 @@ from reconciler.plan.scaling.pool_view import PoolView
 _MILLI = 1_000_000  # billionths
 
 
-class Room(msgspec.Struct, frozen=True, gc=False):
+class PoolHeadroom(msgspec.Struct, frozen=True, gc=False):
     """So many, and what allows no more."""
 
     nodes: int
     limit: CapacityLimit
 
 
-def room_for(ground: PoolView) -> Room:
+def room_for(pool_view: PoolView) -> PoolHeadroom:
     """The least that any of them leaves: of several, the first."""
-    return min(_rooms(ground), key=lambda room: room.nodes)
+    return min(_rooms(pool_view), key=lambda room: room.nodes)
 
 
-def _rooms(ground: PoolView) -> Iterator[Room]:
-    there = ground.size + len(ground.machines) + ground.asked
-    most = ground.wish.spec.max_size
-    for resource, amount in sorted(ground.pool.spec.limits.items()):
-        limit = CapacityLimit("limits", ground.pool.name, resource, str(amount))
+def _rooms(pool_view: PoolView) -> Iterator[PoolHeadroom]:
+    there = pool_view.size + len(pool_view.machines) + pool_view.requested_machines
+    most = pool_view.wish.spec.max_size
+    for resource, amount in sorted(pool_view.pool.spec.limits.items()):
+        limit = CapacityLimit("limits", pool_view.pool.name, resource, str(amount))
         if resource == "nodes":
-            yield Room(max(0, amount.milli // 1000 - there), limit)
-        elif largest := _largest(ground, resource):
-            yield Room(max(0, (amount.milli - _used(ground, resource)) // largest), limit)
-    yield Room(max(0, most - there), CapacityLimit("maxSize", ground.wish.name, amount=str(most)))
+            yield PoolHeadroom(max(0, amount.milli // 1000 - there), limit)
+        elif largest := _largest(pool_view, resource):
+            yield PoolHeadroom(max(0, (amount.milli - _used(pool_view, resource)) // largest), limit)
+    yield PoolHeadroom(max(0, most - there), CapacityLimit("maxSize", pool_view.wish.name, amount=str(most)))
 
 
-def _used(ground: PoolView, resource: str) -> int:
+def _used(pool_view: PoolView, resource: str) -> int:
     """In thousandths, by nodes and by machines without one."""
-    has = [node.status.capacity for node in ground.nodes] + [claim.status.capacity for claim in ground.machines]
+    has = [node.status.capacity for node in pool_view.nodes] + [claim.status.capacity for claim in pool_view.machines]
     return sum(_milli(each.get(resource, "0")) for each in has)
 
 
-def _largest(ground: PoolView, resource: str) -> int:
+def _largest(pool_view: PoolView, resource: str) -> int:
     """The most that one node has of it, in thousandths; 0 where that is not known."""
-    pool = ground.pool.spec
-    found = [_milli(node.status.capacity.get(resource, "0")) for node in ground.nodes]
+    pool = pool_view.pool.spec
+    found = [_milli(node.status.capacity.get(resource, "0")) for node in pool_view.nodes]
     found += [each.capacity[resource].milli for each in pool.instance_types if resource in each.capacity]
     if resource == names.NVIDIA_GPU:
         found.append(1000 * pool.devices.count)

@@ -34,20 +34,20 @@ _NOTHING = OpenLabels()
 _MACHINE = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
 
 
-def shapes_of(ground: PoolView, asked: OpenLabels = _NOTHING) -> list[Shape]:
-    """One an instance type that the pool allows. `asked`: what those ask for who wait."""
-    zones = list(_zones(ground, asked))
-    return [_shape(ground, each, zones, asked) for each in ground.pool.spec.instance_types]
+def shapes_of(pool_view: PoolView, open_labels: OpenLabels = _NOTHING) -> list[Shape]:
+    """One an instance type that the pool allows. `open_labels`: what those ask for who wait."""
+    zones = list(_zones(pool_view, open_labels))
+    return [_shape(pool_view, each, zones, open_labels) for each in pool_view.pool.spec.instance_types]
 
 
-def _zones(ground: PoolView, asked: OpenLabels) -> Iterable[str]:
-    fleet, pool = ground.site.fleet, ground.pool.spec
+def _zones(pool_view: PoolView, open_labels: OpenLabels) -> Iterable[str]:
+    fleet, pool = pool_view.context.fleet, pool_view.pool.spec
     if demanded := demanded_zones(pool):
         return demanded
     if not fleet.zones and not fleet.observed.nodes:
-        return asked.zones or (_SOME_ZONE,)
+        return open_labels.zones or (_SOME_ZONE,)
     refused = {zone for each in pool.requirements if (each.key, each.operator) == _NOT_THERE for zone in each.values}
-    return sorted({*ground.zones, *(each for each in asked.zones if each not in refused)})
+    return sorted({*pool_view.zones, *(each for each in open_labels.zones if each not in refused)})
 
 
 def taints_of(pool: GpuPool) -> tuple[NodeTaint, ...]:
@@ -55,15 +55,15 @@ def taints_of(pool: GpuPool) -> tuple[NodeTaint, ...]:
     return tuple(NodeTaint(each.key, each.effect, each.value) for each in pool.taints)
 
 
-def _shape(ground: PoolView, machine: InstanceType, zones: Sequence[str], asked: OpenLabels) -> Shape:
-    pool = ground.pool.spec
-    alive = ground.seen.alike(machine.name)
+def _shape(pool_view: PoolView, machine: InstanceType, zones: Sequence[str], open_labels: OpenLabels) -> Shape:
+    pool = pool_view.pool.spec
+    alive = pool_view.totals.alike(machine.name)
     if alive is not None:
         labels = dict(alive.shared)
-        amounts = _left_by_daemons(ground.site, alive.largest)
+        amounts = _left_by_daemons(pool_view.context, alive.largest)
     else:
-        labels = {**asked.of_machines, **_declared_labels(ground, machine)}
-        amounts = _declared_amounts(ground, machine, labels)
+        labels = {**open_labels.of_machines, **_declared_labels(pool_view, machine)}
+        amounts = _declared_amounts(pool_view, machine, labels)
     labels = {key: value for key, value in labels.items() if key not in _OF_ONE_NODE}
     offerings = tuple(
         Offering(zone, capacity_type, money.micro_dollars if money else _UNPRICED)
@@ -74,26 +74,28 @@ def _shape(ground: PoolView, machine: InstanceType, zones: Sequence[str], asked:
     return Shape(machine.name, labels, taints_of(pool), written(amounts), offerings)
 
 
-def _left_by_daemons(site: ScalingContext, node: Node) -> dict[str, int]:
-    what_if = site.fleet.what_if
-    pods = what_if.pods_of_row(what_if.rows.row_of[node.name])
-    return _less(counted(node.status.allocatable), (pod for pod in pods if comes_with_each_node(pod, site.daemon_sets)))
+def _left_by_daemons(context: ScalingContext, node: Node) -> dict[str, int]:
+    snapshot = context.fleet.snapshot
+    pods = snapshot.pods_of_row(snapshot.rows.row_of[node.name])
+    return _less(
+        counted(node.status.allocatable), (pod for pod in pods if comes_with_each_node(pod, context.daemon_sets))
+    )
 
 
-def _declared_amounts(ground: PoolView, machine: InstanceType, labels: dict[str, str]) -> dict[str, int]:
-    pool = ground.pool.spec
+def _declared_amounts(pool_view: PoolView, machine: InstanceType, labels: dict[str, str]) -> dict[str, int]:
+    pool = pool_view.pool.spec
     has = {CPU: _PLENTY, "memory": _PLENTY, "ephemeral-storage": _PLENTY, "pods": _MOST_PODS}
     has |= counted({name: str(amount) for name, amount in machine.capacity.items()})
     has[names.NVIDIA_GPU] = pool.devices.count
-    return less_daemons(ground.site, has, labels, taints_of(pool))
+    return less_daemons(pool_view.context, has, labels, taints_of(pool))
 
 
 def less_daemons(
-    site: ScalingContext, has: dict[str, int], labels: dict[str, str], taints: Sequence[NodeTaint]
+    context: ScalingContext, has: dict[str, int], labels: dict[str, str], taints: Sequence[NodeTaint]
 ) -> dict[str, int]:
     """What a new node has, less what those DaemonSets ask for that will run there."""
     made = Node(Metadata("new", labels=labels))
-    borne = (pod for pod, tolerance in site.daemons if unborne(taints, tolerance) is None)
+    borne = (pod for pod, tolerance in context.daemons if unborne(taints, tolerance) is None)
     return _less(has, (pod for pod in borne if _selects(pod, made)))
 
 
@@ -117,11 +119,11 @@ def written(amounts: dict[str, int]) -> dict[str, str]:
     return {name: f"{amount}m" if name == CPU else str(amount) for name, amount in amounts.items()}
 
 
-def _declared_labels(ground: PoolView, machine: InstanceType) -> dict[str, str]:
-    pool = ground.pool.spec
+def _declared_labels(pool_view: PoolView, machine: InstanceType) -> dict[str, str]:
+    pool = pool_view.pool.spec
     found = _MACHINE | {each.key: min(each.values) for each in pool.requirements if each.operator == "In"}
     own = {
-        names.KARPENTER_POOL: ground.pool.name,
+        names.KARPENTER_POOL: pool_view.pool.name,
         names.INSTANCE_TYPE: machine.name,
         names.GPU_TYPE: pool.devices.model,
     }

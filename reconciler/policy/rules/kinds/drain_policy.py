@@ -1,22 +1,22 @@
 """DrainPolicy: its names, columns and rules; the fields stand in `model.kinds.drain_policy`."""
 
 from reconciler.model.policy.drain_policy import DrainPolicy
-from reconciler.policy.kind import AGE, MESSAGE, READY, Column, Kind, Rule
+from reconciler.policy.kind import AGE, MESSAGE, READY, Kind, PrinterColumn, ValidationRule
 
 DRAIN_POLICY = Kind(
     spec=DrainPolicy,
     plural="drainpolicies",
     short="drainp",
     columns=(
-        Column("Pools", "string", ".spec.poolNames"),
-        Column("Threshold", "integer", ".spec.utilizationThresholdPercent"),
-        Column("Drains", "integer", ".spec.maxDrainParallelism"),
+        PrinterColumn("Pools", "string", ".spec.poolNames"),
+        PrinterColumn("Threshold", "integer", ".spec.utilizationThresholdPercent"),
+        PrinterColumn("Drains", "integer", ".spec.maxDrainParallelism"),
         READY,
         AGE,
         MESSAGE,
     ),
     rules=(
-        Rule(
+        ValidationRule(
             code="RC203",
             at="maxDrainParallelism",
             sentence="maxDrainParallelism {max_drain_parallelism} is above maxScaleDownParallelism "

@@ -1,16 +1,16 @@
 """GpuClaim: its names, columns and rules; the fields stand in `model.kinds.gpu_claim`."""
 
 from reconciler.model.policy.gpu_claim import GpuClaim
-from reconciler.policy.kind import AGE, READY, Column, Kind
+from reconciler.policy.kind import AGE, READY, Kind, PrinterColumn
 
 GPU_CLAIM = Kind(
     spec=GpuClaim,
     plural="gpuclaims",
     short="gclaim",
     columns=(
-        Column("GPUs", "integer", ".spec.devices.count"),
-        Column("Model", "string", ".spec.devices.model"),
-        Column("Gang", "string", ".spec.gangRef"),
+        PrinterColumn("GPUs", "integer", ".spec.devices.count"),
+        PrinterColumn("Model", "string", ".spec.devices.model"),
+        PrinterColumn("Gang", "string", ".spec.gangRef"),
         READY,
         AGE,
     ),

@@ -1,7 +1,7 @@
 """GpuPool: its names, columns and rules; the fields stand in `model.kinds.gpu_pool`."""
 
 from reconciler.model.policy.gpu_pool import GpuPool
-from reconciler.policy.kind import AGE, MESSAGE, READY, Column, Kind, Rule
+from reconciler.policy.kind import AGE, MESSAGE, READY, Kind, PrinterColumn, ValidationRule
 
 GPU_POOL = Kind(
     spec=GpuPool,
@@ -9,15 +9,15 @@ GPU_POOL = Kind(
     short="gpool",
     longest_name=63,  # it becomes the value of a label: gpu.scheduling/pool, and karpenter.sh/nodepool
     columns=(
-        Column("Model", "string", ".spec.devices.model"),
-        Column("GPUs", "integer", ".spec.devices.count"),
-        Column("Mode", "string", ".spec.mode"),
+        PrinterColumn("Model", "string", ".spec.devices.model"),
+        PrinterColumn("GPUs", "integer", ".spec.devices.count"),
+        PrinterColumn("Mode", "string", ".spec.mode"),
         READY,
         AGE,
         MESSAGE,
     ),
     rules=(
-        Rule(
+        ValidationRule(
             code="RC207",
             at="disruption.budgets",
             sentence="a budget has a schedule and a duration, or neither: one of them has only one",

@@ -1,7 +1,7 @@
 """NodeProvisioner: its names, columns and rules; the fields stand in `model.kinds.node_provisioner`."""
 
 from reconciler.model.policy.node_provisioner import NodeProvisioner, NodeProvisionerReport
-from reconciler.policy.kind import AGE, MESSAGE, READY, Column, Kind, Rule
+from reconciler.policy.kind import AGE, MESSAGE, READY, Kind, PrinterColumn, ValidationRule
 
 NODE_PROVISIONER = Kind(
     spec=NodeProvisioner,
@@ -10,18 +10,18 @@ NODE_PROVISIONER = Kind(
     longest_name=63,  # it becomes the value of a label: gpu.scheduling/provisioner
     report=NodeProvisionerReport,
     columns=(
-        Column("Pool", "string", ".spec.poolName"),
-        Column("Min", "integer", ".spec.minSize"),
-        Column("Max", "integer", ".spec.maxSize"),
-        Column("Utilization", "integer", ".spec.minGPUUtilizationPercent"),
-        Column("Size", "integer", ".status.currentSize"),
-        Column("Target", "integer", ".status.targetSize"),
+        PrinterColumn("Pool", "string", ".spec.poolName"),
+        PrinterColumn("Min", "integer", ".spec.minSize"),
+        PrinterColumn("Max", "integer", ".spec.maxSize"),
+        PrinterColumn("Utilization", "integer", ".spec.minGPUUtilizationPercent"),
+        PrinterColumn("Size", "integer", ".status.currentSize"),
+        PrinterColumn("Target", "integer", ".status.targetSize"),
         READY,
         AGE,
         MESSAGE,
     ),
     rules=(
-        Rule(
+        ValidationRule(
             code="RC201",
             at="minSize",
             sentence="minSize {min_size} is above maxSize {max_size}",
@@ -29,7 +29,7 @@ NODE_PROVISIONER = Kind(
             cel="self.minSize <= self.maxSize",
             holds=lambda spec: spec.min_size <= spec.max_size,
         ),
-        Rule(
+        ValidationRule(
             code="RC202",
             at="minUnutilizedGPUNodes",
             sentence="minUnutilizedGPUNodes {min_unutilized_gpu_nodes} is above maxSize {max_size}",
@@ -37,7 +37,7 @@ NODE_PROVISIONER = Kind(
             cel="self.minUnutilizedGPUNodes <= self.maxSize",
             holds=lambda spec: spec.min_unutilized_gpu_nodes <= spec.max_size,
         ),
-        Rule(
+        ValidationRule(
             code="RC202",
             at="warmNodes",
             sentence="warmNodes {warm_nodes} is above maxSize {max_size}",
@@ -45,7 +45,7 @@ NODE_PROVISIONER = Kind(
             cel="self.warmNodes <= self.maxSize",
             holds=lambda spec: spec.warm_nodes <= spec.max_size,
         ),
-        Rule(
+        ValidationRule(
             code="RC201",
             at="schedules",
             sentence="a schedule asks for more nodes than maxSize {max_size}",

@@ -1,21 +1,21 @@
 """PressurePolicy: its names, columns and rules; the fields stand in `model.kinds.pressure_policy`."""
 
 from reconciler.model.policy.pressure_policy import PressurePolicy
-from reconciler.policy.kind import AGE, MESSAGE, READY, Column, Kind, Rule
+from reconciler.policy.kind import AGE, MESSAGE, READY, Kind, PrinterColumn, ValidationRule
 
 PRESSURE_POLICY = Kind(
     spec=PressurePolicy,
     plural="pressurepolicies",
     short="pressp",
     columns=(
-        Column("Pools", "string", ".spec.poolNames"),
-        Column("Migration", "string", ".spec.migration"),
+        PrinterColumn("Pools", "string", ".spec.poolNames"),
+        PrinterColumn("Migration", "string", ".spec.migration"),
         READY,
         AGE,
         MESSAGE,
     ),
     rules=(
-        Rule(
+        ValidationRule(
             code="RC204",
             at="computeUnit",
             sentence="computeUnit and resources name different resources",

@@ -12,9 +12,9 @@ import msgspec
 from reconciler.model import names
 from reconciler.model.instant import Instant
 from reconciler.plan.karpenter.requirements import Demands
-from reconciler.simulate.actors.karpenter.instance_types import InstanceType
+from reconciler.simulate.actors.karpenter.instance_types import KarpenterInstanceType
 from reconciler.simulate.actors.karpenter.timing import SHORTAGE_REMEMBERED_MS
-from reconciler.simulate.market import Offering
+from reconciler.simulate.market import MarketOffering
 
 Place = tuple[str, str, str]  # instance type, zone, capacity type
 
@@ -26,7 +26,7 @@ class Stockout(msgspec.Struct, frozen=True):
     zone: str = ""
     capacity_type: str = ""
 
-    def concerns(self, offering: Offering) -> bool:
+    def concerns(self, offering: MarketOffering) -> bool:
         said = zip((self.instance_type, self.zone, self.capacity_type), _place(offering), strict=True)
         return all(wanted in ("", is_so) for wanted, is_so in said)
 
@@ -39,7 +39,7 @@ class Stockout(msgspec.Struct, frozen=True):
 class Cloud:
     """All instance types, and which offerings of them can be had."""
 
-    def __init__(self, types: tuple[InstanceType, ...]) -> None:
+    def __init__(self, types: tuple[KarpenterInstanceType, ...]) -> None:
         self.types = {each.name: each for each in types}
         self.version = 0  # another whenever there is more to be had than was known
         self._sold_out: Counter[Stockout] = Counter()  # those in the same words are over when the last of them is
@@ -72,19 +72,19 @@ class Cloud:
         """Whether none of it is offered."""
         return any(each.covers(out) for each in self._withheld)
 
-    def known(self, machine: InstanceType, now: Instant) -> tuple[Offering, ...]:
+    def known(self, machine: KarpenterInstanceType, now: Instant) -> tuple[MarketOffering, ...]:
         """The offerings that Karpenter takes to be there, cheapest first."""
         if not self._known and not self._withheld:
             return machine.offerings
-        return tuple(each for each in machine.offerings if self._is_asked_for(each, now))
+        return tuple(each for each in machine.offerings if self._is_requested(each, now))
 
-    def buy(self, asked: Demands, now: Instant, chance: Random) -> Offering | None:
+    def buy(self, alloweds: Demands, now: Instant, chance: Random) -> MarketOffering | None:
         """The cheapest that can be had; of several at one price some. None: everything asked for is out of stock."""
-        best: list[Offering] = []
-        for name in sorted(asked[names.INSTANCE_TYPE].values):
+        best: list[MarketOffering] = []
+        for name in sorted(alloweds[names.INSTANCE_TYPE].values):
             machine = self.types.get(name)
             for each in self.known(machine, now) if machine is not None else ():
-                if not sold_as_asked(each, asked):
+                if not matches_demands(each, alloweds):
                     continue
                 if self._is_out(each):
                     self._known[_place(each)] = Instant(now + SHORTAGE_REMEMBERED_MS)
@@ -102,21 +102,21 @@ class Cloud:
         self.version += bool(over)
         return bool(over)
 
-    def _is_asked_for(self, offering: Offering, now: Instant) -> bool:
+    def _is_requested(self, offering: MarketOffering, now: Instant) -> bool:
         is_withheld = any(out.concerns(offering) for out in self._withheld)
         return not is_withheld and self._known.get(_place(offering), now) <= now
 
-    def _is_out(self, offering: Offering) -> bool:
+    def _is_out(self, offering: MarketOffering) -> bool:
         return any(out.concerns(offering) for out in self._sold_out)
 
 
-def sold_as_asked(offering: Offering, asked: Demands) -> bool:
+def matches_demands(offering: MarketOffering, alloweds: Demands) -> bool:
     """Whether zone and capacity type are as asked for."""
-    zone, capacity_type = asked.get(names.ZONE), asked.get(names.CAPACITY_TYPE)
+    zone, capacity_type = alloweds.get(names.ZONE), alloweds.get(names.CAPACITY_TYPE)
     return (zone is None or zone.has(offering.zone)) and (
         capacity_type is None or capacity_type.has(offering.capacity_type)
     )
 
 
-def _place(offering: Offering) -> Place:
+def _place(offering: MarketOffering) -> Place:
     return offering.instance_type, offering.zone, offering.capacity_type

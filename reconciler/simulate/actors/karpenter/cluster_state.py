@@ -13,7 +13,7 @@ from reconciler.simulate.actors.karpenter.machines import Machines
 from reconciler.simulate.actors.karpenter.node_pools import NodePools
 from reconciler.simulate.actors.karpenter.pods import Pods
 from reconciler.simulate.actors.karpenter.timing import Timing
-from reconciler.simulate.objects import Written
+from reconciler.simulate.objects import ObjectWrite
 from reconciler.simulate.stage import Stage
 
 _KINDS = ("NodePool", "NodeClaim", "Node", "Pod", "PodDisruptionBudget")
@@ -28,22 +28,22 @@ class Knowledge:
         self.cloud = cloud
         self.timing = timing
         self.machines = Machines()
-        self.pods = Pods(lambda name: self.world.seen(("Pod", *name)))
+        self.pods = Pods(lambda name: self.world.read_object(("Pod", *name)))
         self.pools = NodePools(tuple(cloud.types.values()))
         self.budgets_version = 0
         self._budgets: PodBudgets | None = None
         for kind in _KINDS:
             for body in self.world.of(kind):
                 metadata = body["metadata"]
-                self._note(Written((kind, metadata.get("namespace", ""), metadata["name"]), None, body))
+                self._note(ObjectWrite((kind, metadata.get("namespace", ""), metadata["name"]), None, body))
         self.world.subscribe(self._note, *_KINDS)
 
     @property
     def now(self) -> Instant:
         return self.stage.now
 
-    def what_if(self) -> Snapshot:
-        return self.stage.what_if()
+    def snapshot(self) -> Snapshot:
+        return self.stage.snapshot()
 
     def budgets(self) -> PodBudgets:
         """The PodDisruptionBudgets as they stand."""
@@ -59,7 +59,7 @@ class Knowledge:
         """Another whenever pods might find another place than before."""
         return self.machines.version, self.pools.version, self.cloud.version, self.pods.moved, self.budgets_version
 
-    def _note(self, written: Written) -> None:
+    def _note(self, written: ObjectWrite) -> None:
         kind, name = written.key[0], written.key[2]
         if kind == "Pod":
             self.pods.take(written, self.now)

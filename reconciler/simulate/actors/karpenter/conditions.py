@@ -14,8 +14,8 @@ DISRUPTION = "DisruptionReason"
 
 def condition(body: Object, name: str) -> Object | None:
     """The one of that type."""
-    told = (body.get("status") or {}).get("conditions") or ()
-    return next((each for each in told if each["type"] == name), None)
+    conditions = (body.get("status") or {}).get("conditions") or ()
+    return next((each for each in conditions if each["type"] == name), None)
 
 
 def says(body: Object | None, name: str) -> bool:
@@ -31,7 +31,7 @@ def since(body: Object, name: str) -> Instant:
     return instant(text) if text else Instant(0)
 
 
-def told(name: str, now: Instant, status: str = "True", reason: str = "") -> Object:
+def new_condition(name: str, now: Instant, status: str = "True", reason: str = "") -> Object:
     """A condition that changes now."""
     return {"type": name, "status": status, "reason": reason or name, "lastTransitionTime": timestamp(now)}
 

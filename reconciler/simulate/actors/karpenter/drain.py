@@ -16,7 +16,7 @@ _STUCK_MS = 60_000  # so long after its end a pod is no longer waited for
 _FIRST_WAIT_MS, _LONGEST_WAIT_MS = 1_000, 10_000
 
 
-class Drain:
+class TerminationDrain:
     """Owner of how far one node is."""
 
     def __init__(self, began: Instant) -> None:
@@ -26,7 +26,7 @@ class Drain:
         self.is_over = False
 
 
-def drain(known: Knowledge, node: str, ends_at: Instant | None, state: Drain) -> Instant | None:
+def drain(known: Knowledge, node: str, ends_at: Instant | None, state: TerminationDrain) -> Instant | None:
     """Evicts who may go; when to look again, or None: nobody is waited for any more."""
     now = known.now
     waiting = [pod for pod in known.pods.on(node) if _is_waited_for(pod, now)]
@@ -52,8 +52,8 @@ def _evict(known: Knowledge, pods: Sequence[Pod]) -> bool:
 
 def _delete_in_time(known: Knowledge, pod: Pod, ends_at: Instant) -> Instant:
     """Deleted such that it still has its whole grace, or what is left of it; when that is."""
-    asked = pod.spec.termination_grace_period_seconds
-    grace_ms = 1000 * (_DEFAULT_GRACE_SECONDS if asked is None else asked)
+    requested = pod.spec.termination_grace_period_seconds
+    grace_ms = 1000 * (_DEFAULT_GRACE_SECONDS if requested is None else requested)
     due = Instant(ends_at - grace_ms)
     if due <= known.now and not pod.metadata.leaving:
         known.world.delete(_ref(pod), BY, max(1, (ends_at - known.now) // 1000))

@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 
 from reconciler.simulate.actors.karpenter.cloud import Cloud, Stockout
 from reconciler.simulate.actors.karpenter.cluster_state import Knowledge
-from reconciler.simulate.actors.karpenter.disruption.disruption import Disruption
+from reconciler.simulate.actors.karpenter.disruption.disruption import DisruptionController
 from reconciler.simulate.actors.karpenter.instance_types import instance_types
 from reconciler.simulate.actors.karpenter.lifecycle import Living
 from reconciler.simulate.actors.karpenter.node_pool_status import Marking
 from reconciler.simulate.actors.karpenter.provisioning.batch_window import Purchasing
 from reconciler.simulate.actors.karpenter.provisioning.fixed import Fixed
-from reconciler.simulate.actors.karpenter.termination import Leaving
+from reconciler.simulate.actors.karpenter.termination import TerminationController
 from reconciler.simulate.actors.karpenter.timing import Timing
-from reconciler.simulate.market import Offering
+from reconciler.simulate.market import MarketOffering
 from reconciler.simulate.objects import Key
 from reconciler.simulate.stage import Stage
 
@@ -23,7 +23,7 @@ class Karpenter:
     """Buys of `market`; `reserved` of each machine is kept for the machine itself."""
 
     def __init__(
-        self, market: Sequence[Offering], timing: Timing | None = None, reserved: Mapping[str, str] = _NOTHING
+        self, market: Sequence[MarketOffering], timing: Timing | None = None, reserved: Mapping[str, str] = _NOTHING
     ) -> None:
         self._cloud = Cloud(instance_types(market, reserved))
         self._timing = timing or Timing()
@@ -31,9 +31,9 @@ class Karpenter:
     def start(self, stage: Stage) -> None:
         """It finds what is there, and goes on from that."""
         known = Knowledge(stage, self._cloud, self._timing)
-        living, leaving, marking = Living(known), Leaving(known), Marking(known)
+        living, leaving, marking = Living(known), TerminationController(known), Marking(known)
         purchasing = Purchasing(known)
-        disruption = Disruption(known, purchasing)
+        disruption = DisruptionController(known, purchasing)
         fixed = Fixed(known, purchasing)
 
         def machines_changed(keys: Sequence[Key]) -> None:

@@ -7,10 +7,10 @@ from reconciler.model.instant import Instant, instant
 from reconciler.model.plan.action import Ref
 from reconciler.plan.karpenter.durations import nanoseconds_unless_never
 from reconciler.plan.karpenter.requirements import demands
-from reconciler.plan.karpenter.template import EXPIRES_AFTER, Requirement
+from reconciler.plan.karpenter.template import EXPIRES_AFTER, NodePoolRequirement
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.karpenter.cluster_state import Knowledge
-from reconciler.simulate.actors.karpenter.conditions import INITIALIZED, REGISTERED, says, told, with_condition
+from reconciler.simulate.actors.karpenter.conditions import INITIALIZED, REGISTERED, new_condition, says, with_condition
 from reconciler.simulate.actors.karpenter.registration import INITIALIZED_LABEL, launched, node_of
 from reconciler.simulate.actors.karpenter.timing import LAUNCH_LIMIT_MS, REGISTRATION_LIMIT_MS
 from reconciler.simulate.objects import Key
@@ -25,14 +25,14 @@ class Living:
         self._known = known
         self._world = known.world
         self._engine = known.stage.engine
-        self._asked: dict[str, tuple[str, set[str]]] = {}  # claim -> its uid, and steps that are on their way
+        self._requested: dict[str, tuple[str, set[str]]] = {}  # claim -> its uid, and steps that are on their way
 
     def changed(self, keys: Sequence[Key]) -> None:
         """Claims, or nodes."""
         for kind, _, name in keys:
             claim = self._known.machines.claims.get(name) if kind == "NodeClaim" else None
             if kind == "NodeClaim" and claim is None:
-                self._asked.pop(name, None)
+                self._requested.pop(name, None)
             claim = self._known.machines.claim_of(name) if kind == "Node" else claim
             if claim is not None and not claim["metadata"].get("deletionTimestamp"):
                 self._go_on(claim)
@@ -58,12 +58,12 @@ class Living:
     def _at(self, claim: Object, step: str, when: Instant) -> None:
         """Each step once in the life of a claim."""
         metadata = claim["metadata"]
-        uid, asked = self._asked.get(metadata["name"], ("", set[str]()))
+        uid, requested = self._requested.get(metadata["name"], ("", set[str]()))
         if uid != metadata["uid"]:
-            asked = set()
-            self._asked[metadata["name"]] = metadata["uid"], asked
-        if step not in asked:
-            asked.add(step)
+            requested = set()
+            self._requested[metadata["name"]] = metadata["uid"], requested
+        if step not in requested:
+            requested.add(step)
             self._engine.at(when, f"{step} {metadata['name']}", lambda: self._step(metadata, step))
 
     def _step(self, metadata: Object, step: str) -> None:
@@ -78,7 +78,7 @@ class Living:
             case "clean":
                 self._clean(claim)
             case "ready":
-                self._turn_ready(claim)
+                self._mark_ready(claim)
             case "expire":
                 self._world.delete(_ref(claim), BY)
             case "give up launching" if not (claim.get("status") or {}).get("providerID"):
@@ -88,10 +88,12 @@ class Living:
 
     def _launch(self, claim: Object) -> None:
         written = (claim.get("spec") or {}).get("requirements") or ()
-        lines = [Requirement(each["key"], each["operator"], tuple(each.get("values") or ())) for each in written]
+        lines = [
+            NodePoolRequirement(each["key"], each["operator"], tuple(each.get("values") or ())) for each in written
+        ]
         cloud, chance = self._known.cloud, self._engine.stream("what is bought")
-        asked = demands(lines)
-        offering = cloud.buy(asked, self._engine.now, chance) if names.INSTANCE_TYPE in asked else None
+        alloweds = demands(lines)
+        offering = cloud.buy(alloweds, self._engine.now, chance) if names.INSTANCE_TYPE in alloweds else None
         if offering is None:
             self._world.remove(_ref(claim), BY)
             return
@@ -104,7 +106,7 @@ class Living:
         if node is None:
             node = node_of(claim, now)
             self._world.put(node)
-        conditions = with_condition(claim, told(REGISTERED, now))
+        conditions = with_condition(claim, new_condition(REGISTERED, now))
         status = {"nodeName": node["metadata"]["name"], "conditions": conditions}
         self._world.edit(_ref(claim), {"status": status}, BY)
 
@@ -117,13 +119,13 @@ class Living:
             left = [each for each in node["spec"].get("taints") or () if each["key"] not in passing]
             self._world.edit(_node_ref(node), {"spec": {"taints": left}}, "startup")
 
-    def _turn_ready(self, claim: Object) -> None:
+    def _mark_ready(self, claim: Object) -> None:
         node, now = self._known.machines.node_of(claim), self._engine.now
         if node is None or node["metadata"]["name"] in self._known.stage.silent_nodes:
             return
         taints = [each for each in node["spec"].get("taints") or () if each["key"] != "node.kubernetes.io/not-ready"]
         amounts = {key: claim["status"][key] for key in ("capacity", "allocatable")}
-        conditions = with_condition(node, told("Ready", now, reason="KubeletReady"))
+        conditions = with_condition(node, new_condition("Ready", now, reason="KubeletReady"))
         self._world.edit(_node_ref(node), {"spec": {"taints": taints}, "status": amounts | {"conditions": conditions}})
 
     def _initialize(self, claim: Object) -> None:
@@ -140,7 +142,7 @@ class Living:
         if any(there.get(name, "0") == "0" for name in asked):
             return
         self._world.edit(_node_ref(node), {"metadata": {"labels": {INITIALIZED_LABEL: "true"}}}, BY)
-        conditions = with_condition(claim, told(INITIALIZED, self._engine.now))
+        conditions = with_condition(claim, new_condition(INITIALIZED, self._engine.now))
         self._world.edit(_ref(claim), {"status": {"conditions": conditions}}, BY)
 
     def _expire_in_time(self, claim: Object) -> None:

@@ -105,11 +105,11 @@ class Machines:
         """The node that came of a claim, if it is there."""
         return self.nodes.get((claim.get("status") or {}).get("nodeName", ""))
 
-    def going(self) -> list[Object]:
+    def leaving_claims(self) -> list[Object]:
         """Claims whose nodes will soon be gone."""
         return [self.claims[name] for name in (*self.leaving, *self.marked) if name in self.claims]
 
-    def is_going(self, name: str) -> bool:
+    def is_leaving(self, name: str) -> bool:
         return name in self.leaving or name in self.marked
 
     def used(self, pool: str, limited: Mapping[str, int]) -> dict[str, int]:
@@ -118,7 +118,7 @@ class Machines:
 
     def many(self, pool: str) -> int:
         """Nodes of a NodePool that are initialized and not yet shut down: what a budget's percentage is of."""
-        return self._tallies.standing(pool)
+        return self._tallies.existing(pool)
 
     def disrupted(self, pool: str) -> int:
         """Of those, how many are on their way out or not ready."""
@@ -150,7 +150,7 @@ class Machines:
         if claim is None:
             self._tallies.put(name, None)
             return
-        is_going = self.is_going(name)
+        is_going = self.is_leaving(name)
         is_standing = says(claim, INITIALIZED) and not says(claim, TERMINATING)
         is_disrupted = is_standing and (is_going or not says(self.node_of(claim), "Ready"))
         is_used = not is_going and name not in self.unlaunched
@@ -160,5 +160,5 @@ class Machines:
 
 def pool_of(body: Object) -> str:
     """The name of the NodePool that a claim or a node is of."""
-    found: str = (body["metadata"].get("labels") or {}).get(names.KARPENTER_POOL, "")
-    return found
+    result: str = (body["metadata"].get("labels") or {}).get(names.KARPENTER_POOL, "")
+    return result

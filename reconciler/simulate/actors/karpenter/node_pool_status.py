@@ -15,8 +15,8 @@ from reconciler.simulate.actors.karpenter.conditions import (
     DRIFTED,
     LAUNCHED,
     condition,
+    new_condition,
     says,
-    told,
     with_condition,
     without,
 )
@@ -64,7 +64,7 @@ class Marking:
             ref = Ref("NodePool", "", name)
             self._world.edit(ref, {"metadata": {"annotations": written}}, BY)
             if not says(body, "Ready"):
-                ready = with_condition(body, told("Ready", self._known.now))
+                ready = with_condition(body, new_condition("Ready", self._known.now))
                 self._world.edit(ref, {"status": {"conditions": ready}})
 
     def _judge(self, claims: Iterable[Object]) -> None:
@@ -80,7 +80,7 @@ class Marking:
         found = condition(claim, DRIFTED)
         if (found["reason"] if found is not None else "") == reason:
             return
-        conditions = with_condition(claim, told(DRIFTED, self._known.now, reason=reason)) if reason else None
+        conditions = with_condition(claim, new_condition(DRIFTED, self._known.now, reason=reason)) if reason else None
         ref = Ref("NodeClaim", "", claim["metadata"]["name"])
         left = without(claim, DRIFTED) if conditions is None else conditions
         self._world.edit(ref, {"status": {"conditions": left}}, BY)

@@ -12,10 +12,10 @@ from reconciler.model.instant import Instant
 from reconciler.plan.karpenter.budgets import allowed_at_once
 from reconciler.plan.karpenter.durations import nanoseconds_unless_never
 from reconciler.plan.karpenter.requirements import Allowed, Demands, demands
-from reconciler.plan.karpenter.template import Template, read_template
+from reconciler.plan.karpenter.template import NodeClaimTemplate, read_template
 from reconciler.plan.karpenter.template_hash import template_hash
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.actors.karpenter.instance_types import InstanceType
+from reconciler.simulate.actors.karpenter.instance_types import KarpenterInstanceType
 from reconciler.simulate.actors.karpenter.machines import NODES
 from reconciler.simulate.actors.karpenter.requirements import intersects, joined, of_labels
 
@@ -26,14 +26,14 @@ class NodePool(msgspec.Struct, frozen=True):
     name: str
     uid: str
     spec: Mapping[str, Any]
-    template: Template
+    template: NodeClaimTemplate
     hash: str
     labels: dict[str, str]  # that each of its nodes has
     demands: Demands  # with those labels
     required: Mapping[str, Allowed]  # without them
     limits: Mapping[str, int]
     varied: Mapping[str, int]  # label -> how many values of it a purchase must leave open
-    types: tuple[InstanceType, ...]  # that it could buy
+    types: tuple[KarpenterInstanceType, ...]  # that it could buy
 
     @property
     def weight(self) -> int:
@@ -45,7 +45,7 @@ class NodePool(msgspec.Struct, frozen=True):
         found = self.spec.get("replicas")
         return None if found is None else int(found)
 
-    def is_varied(self, types: Iterable[InstanceType]) -> bool:
+    def is_varied(self, types: Iterable[KarpenterInstanceType]) -> bool:
         """Whether so few instance types still leave open what is to be left open."""
         if not self.varied:
             return True
@@ -89,7 +89,7 @@ class NodePool(msgspec.Struct, frozen=True):
 class NodePools:
     """Told of each that changed; those that can't be read buy nothing."""
 
-    def __init__(self, types: tuple[InstanceType, ...]) -> None:
+    def __init__(self, types: tuple[KarpenterInstanceType, ...]) -> None:
         self.version = 0  # another whenever one changed
         self._types = types
         self._by_name: dict[str, NodePool] = {}
@@ -118,7 +118,7 @@ class NodePools:
         return self._in_order
 
 
-def _read(body: Object, types: tuple[InstanceType, ...]) -> NodePool | None:
+def _read(body: Object, types: tuple[KarpenterInstanceType, ...]) -> NodePool | None:
     metadata, spec = body["metadata"], body.get("spec") or {}
     written = spec.get("template") or {}
     try:
@@ -131,7 +131,7 @@ def _read(body: Object, types: tuple[InstanceType, ...]) -> NodePool | None:
     if reference is not None and reference.kind:
         labels[f"{reference.group}/{reference.kind.lower()}"] = reference.name
     required = demands(template.spec.requirements or ())
-    asked = joined(required, of_labels(labels))
+    alloweds = joined(required, of_labels(labels))
     return NodePool(
         name,
         metadata.get("uid", ""),
@@ -139,21 +139,21 @@ def _read(body: Object, types: tuple[InstanceType, ...]) -> NodePool | None:
         template,
         hashed,
         labels,
-        asked,
+        alloweds,
         required,
         _limits(spec.get("limits") or {}),
         _varied((written.get("spec") or {}).get("requirements") or ()),
-        tuple(each for each in types if intersects(each.demands, asked)),
+        tuple(each for each in types if intersects(each.demands, alloweds)),
     )
 
 
 def _varied(requirements: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     """The largest, where a label is named more than once."""
-    found: dict[str, int] = {}
+    result: dict[str, int] = {}
     for each in requirements:
         if each.get("minValues"):
-            found[each["key"]] = max(found.get(each["key"], 0), int(each["minValues"]))
-    return found
+            result[each["key"]] = max(result.get(each["key"], 0), int(each["minValues"]))
+    return result
 
 
 def _limits(written: Mapping[str, Any]) -> dict[str, int]:

@@ -6,7 +6,7 @@ from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.objects import Written
+from reconciler.simulate.objects import ObjectWrite
 
 Name = tuple[str, str]  # namespace, name
 
@@ -26,7 +26,7 @@ class Pods:
         self._stirred: dict[str, Instant] = {}
         self.busy: dict[str, int] = {}  # nodes with pods that certainly have to move once they go, and how many
 
-    def take(self, written: Written, now: Instant) -> str:
+    def take(self, written: ObjectWrite, now: Instant) -> str:
         """The node that it is on, or was."""
         name, before, after = written.key[1:], written.before, written.after
         was_on, is_on = _node(before), _node(after)
@@ -85,8 +85,8 @@ def is_unschedulable(body: Object) -> bool:
     spec, status = body.get("spec") or {}, body.get("status") or {}
     if spec.get("nodeName") or spec.get("schedulingGates") or status.get("nominatedNodeName") or is_tied(body):
         return False
-    told = status.get("conditions") or ()
-    return any(each["type"] == "PodScheduled" and each.get("reason") == "Unschedulable" for each in told)
+    conditions = status.get("conditions") or ()
+    return any(each["type"] == "PodScheduled" and each.get("reason") == "Unschedulable" for each in conditions)
 
 
 def is_tied(body: Object) -> bool:
@@ -95,8 +95,8 @@ def is_tied(body: Object) -> bool:
 
 
 def _node(body: Object | None) -> str:
-    found: str = (body.get("spec") or {}).get("nodeName", "") if body is not None else ""
-    return found
+    result: str = (body.get("spec") or {}).get("nodeName", "") if body is not None else ""
+    return result
 
 
 def _is_over(body: Object | None) -> bool:

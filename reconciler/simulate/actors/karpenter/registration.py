@@ -8,12 +8,18 @@ from reconciler.model import names
 from reconciler.model.instant import Instant
 from reconciler.plan.karpenter.template_hash import HASH_VERSION, template_hash
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.actors.karpenter.cloud import sold_as_asked
-from reconciler.simulate.actors.karpenter.conditions import INITIALIZED, LAUNCHED, REGISTERED, told, with_condition
-from reconciler.simulate.actors.karpenter.instance_types import InstanceType, instance_types
-from reconciler.simulate.actors.karpenter.provisioning.new_claim import Opened
+from reconciler.simulate.actors.karpenter.cloud import matches_demands
+from reconciler.simulate.actors.karpenter.conditions import (
+    INITIALIZED,
+    LAUNCHED,
+    REGISTERED,
+    new_condition,
+    with_condition,
+)
+from reconciler.simulate.actors.karpenter.instance_types import KarpenterInstanceType, instance_types
+from reconciler.simulate.actors.karpenter.provisioning.new_claim import NewNodeClaim
 from reconciler.simulate.actors.karpenter.requirements import WELL_KNOWN, joined, one_of, some_value, written
-from reconciler.simulate.market import Offering
+from reconciler.simulate.market import MarketOffering
 
 FINALIZER = "karpenter.sh/termination"
 REGISTERED_LABEL = "karpenter.sh/registered"
@@ -23,11 +29,11 @@ NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 _FROM_TEMPLATE = ("taints", "startupTaints", "nodeClassRef", "expireAfter", "terminationGracePeriod")
 
 
-def claim_of(opened: Opened, name: str, now: Instant) -> Object:
+def claim_of(opened: NewNodeClaim, name: str, now: Instant) -> Object:
     """What is asked of the cloud: not how its node is to be called, which only mattered while pods were looked at."""
     pool, template = opened.pool, opened.pool.spec.get("template") or {}
     types = one_of(each.machine.name for each in opened.sold)
-    sold = [each for one in opened.sold for each in one.offerings if sold_as_asked(each, opened.demands)]
+    sold = [each for one in opened.sold for each in one.offerings if matches_demands(each, opened.demands)]
     capacity_types = one_of(each.capacity_type for each in sold)
     settled = {key: allowed for key, allowed in opened.demands.items() if key != names.HOSTNAME}
     demands = joined(settled, {names.INSTANCE_TYPE: types, names.CAPACITY_TYPE: capacity_types})
@@ -36,11 +42,13 @@ def claim_of(opened: Opened, name: str, now: Instant) -> Object:
     requests = {resource: _quantity(resource, amount) for resource, amount in sorted(opened.used.items()) if amount}
     claim = _claim(name, labels, template, pool.uid)
     spec = {**claim["spec"], "requirements": written(demands), "resources": {"requests": requests}}
-    awaited = [told(each, now, "Unknown", "AwaitingReconciliation") for each in (LAUNCHED, REGISTERED, INITIALIZED)]
+    awaited = [
+        new_condition(each, now, "Unknown", "AwaitingReconciliation") for each in (LAUNCHED, REGISTERED, INITIALIZED)
+    ]
     return {**claim, "spec": spec, "status": {"conditions": awaited}}
 
 
-def launched(claim: Object, machine: InstanceType, offering: Offering, now: Instant) -> Object:
+def launched(claim: Object, machine: KarpenterInstanceType, offering: MarketOffering, now: Instant) -> Object:
     """A patch: what the cloud answered."""
     name = claim["metadata"]["name"]
     labels = machine.labels | dict(offering.labels) | _where(offering)
@@ -48,7 +56,7 @@ def launched(claim: Object, machine: InstanceType, offering: Offering, now: Inst
         "providerID": f"imagined:///{name}",
         "capacity": machine.capacity,
         "allocatable": machine.allocatable,
-        "conditions": with_condition(claim, told(LAUNCHED, now)),
+        "conditions": with_condition(claim, new_condition(LAUNCHED, now)),
     }
     return {"metadata": {"labels": labels | claim["metadata"]["labels"]}, "status": status}
 
@@ -76,19 +84,19 @@ def node_of(claim: Object, now: Instant) -> Object:
         "status": {
             "capacity": status["capacity"] | devices,
             "allocatable": status["allocatable"] | devices,
-            "conditions": [told("Ready", now, "False", "KubeletNotReady")],
+            "conditions": [new_condition("Ready", now, "False", "KubeletNotReady")],
         },
     }
 
 
-def born(node_pool: Object, offering: Offering, name: str, now: Instant) -> tuple[Object, Object]:
+def born(node_pool: Object, offering: MarketOffering, name: str, now: Instant) -> tuple[Object, Object]:
     """A NodeClaim and its Node as they are once pods can run there, of a NodePool as it stands."""
     (machine,) = instance_types((offering,), {})
     metadata, template = node_pool["metadata"], (node_pool.get("spec") or {}).get("template") or {}
     labels = (template.get("metadata") or {}).get("labels") or {}
     claim = _claim(name, labels | {names.KARPENTER_POOL: metadata["name"]}, template, metadata.get("uid", ""))
     patch = launched(claim, machine, offering, now)
-    conditions = [told(each, now) for each in (LAUNCHED, REGISTERED, INITIALIZED)]
+    conditions = [new_condition(each, now) for each in (LAUNCHED, REGISTERED, INITIALIZED)]
     status = {**patch["status"], "nodeName": name, "conditions": conditions}
     full = {**claim, "metadata": {**claim["metadata"], "labels": patch["metadata"]["labels"]}, "status": status}
     node = node_of({**full, "metadata": {"uid": "", **full["metadata"]}}, now)
@@ -98,7 +106,7 @@ def born(node_pool: Object, offering: Offering, name: str, now: Instant) -> tupl
     node["status"] = {
         "capacity": machine.capacity,
         "allocatable": machine.allocatable,
-        "conditions": [told("Ready", now, reason="KubeletReady")],
+        "conditions": [new_condition("Ready", now, reason="KubeletReady")],
     }
     return full, node
 
@@ -123,7 +131,7 @@ def _claim(name: str, labels: Mapping[str, str], template: Mapping[str, Any], po
     }
 
 
-def _where(offering: Offering) -> dict[str, str]:
+def _where(offering: MarketOffering) -> dict[str, str]:
     found = {names.ZONE: offering.zone, names.CAPACITY_TYPE: offering.capacity_type}
     return {key: value for key, value in found.items() if value}
 

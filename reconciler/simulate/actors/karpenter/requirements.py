@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.plan.karpenter.requirements import Allowed, Demands, demands
-from reconciler.plan.karpenter.template import Requirement
+from reconciler.plan.karpenter.template import NodePoolRequirement
 from reconciler.protocol.preconditions import Object
 
 # Of these labels a new node gets some value, whether or not its NodePool names them.
@@ -35,14 +35,16 @@ def alternatives(pod: Pod) -> tuple[Demands, ...]:
     """What a pod asks of labels: one after the other is tried. None where it asks for fields, which Karpenter
     does not know."""
     spec = pod.spec
-    selected = [Requirement(key, "In", (value,)) for key, value in sorted(spec.node_selector.items())]
+    selected = [NodePoolRequirement(key, "In", (value,)) for key, value in sorted(spec.node_selector.items())]
     required = spec.affinity.node_affinity.required if spec.affinity is not None else None
     if required is None or not required.node_selector_terms:
         return (demands(selected),)
     if any(term.match_fields for term in required.node_selector_terms):
         return ()
     return tuple(
-        demands([*selected, *[Requirement(each.key, each.operator, each.values) for each in term.match_expressions]])
+        demands(
+            [*selected, *[NodePoolRequirement(each.key, each.operator, each.values) for each in term.match_expressions]]
+        )
         for term in required.node_selector_terms
     )
 
@@ -68,10 +70,10 @@ def intersects(one: Demands, other: Demands) -> bool:
 
 def joined(one: Demands, other: Demands) -> dict[str, Allowed]:
     """Both at once."""
-    found = dict(one)
+    alloweds = dict(one)
     for key, allowed in other.items():
-        found[key] = found[key].joined(allowed) if key in found else allowed
-    return found
+        alloweds[key] = alloweds[key].joined(allowed) if key in alloweds else allowed
+    return alloweds
 
 
 def is_empty(allowed: Allowed) -> bool:
@@ -91,23 +93,23 @@ def some_value(allowed: Allowed) -> str:
     return str(number) if allowed.has(str(number)) else ""
 
 
-def written(asked: Demands) -> list[Object]:
+def written(alloweds: Demands) -> list[Object]:
     """As the spec of a NodeClaim has them."""
-    found: list[Object] = []
-    for key, allowed in sorted(asked.items()):
+    result: list[Object] = []
+    for key, allowed in sorted(alloweds.items()):
         if not allowed.all_but:
             operator = "In" if allowed.values else "DoesNotExist"
-            found.append(_line(key, operator, sorted(allowed.values)))
+            result.append(_line(key, operator, sorted(allowed.values)))
             continue
         if allowed.least is not None:
-            found.append(_line(key, "Gt", [str(allowed.least - 1)]))
+            result.append(_line(key, "Gt", [str(allowed.least - 1)]))
         if allowed.most is not None:
-            found.append(_line(key, "Lt", [str(allowed.most + 1)]))
+            result.append(_line(key, "Lt", [str(allowed.most + 1)]))
         if allowed.values:
-            found.append(_line(key, "NotIn", sorted(allowed.values)))
+            result.append(_line(key, "NotIn", sorted(allowed.values)))
         elif allowed.least is None and allowed.most is None:
-            found.append(_line(key, "Exists", []))
-    return found
+            result.append(_line(key, "Exists", []))
+    return result
 
 
 def _line(key: str, operator: str, values: list[str]) -> Object:

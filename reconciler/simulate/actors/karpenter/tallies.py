@@ -13,14 +13,14 @@ class Part(msgspec.Struct, frozen=True, gc=False):
 
     pool: str
     is_used: bool  # of limits: it was launched, and stays
-    is_standing: bool  # of budgets: initialized, and not yet shut down
+    is_existing: bool  # of budgets: initialized, and not yet shut down
     is_disrupted: bool  # of those: on its way out, or not ready
     size: dict[str, int]
 
 
 class _Sum(msgspec.Struct):
     used: dict[str, int]
-    standing: int = 0
+    existing: int = 0
     disrupted: int = 0
 
 
@@ -46,9 +46,9 @@ class Tallies:
         used = found.used if found is not None else _NOTHING
         return {resource: used.get(resource, 0) for resource in limited}
 
-    def standing(self, pool: str) -> int:
+    def existing(self, pool: str) -> int:
         found = self._of_pool.get(pool)
-        return found.standing if found is not None else 0
+        return found.existing if found is not None else 0
 
     def disrupted(self, pool: str) -> int:
         found = self._of_pool.get(pool)
@@ -64,6 +64,6 @@ class Tallies:
             for resource, amount in part.size.items():
                 if resource != NODES:
                     used[resource] = used.get(resource, 0) + sign * amount
-        if part.is_standing:
-            found.standing += sign
+        if part.is_existing:
+            found.existing += sign
             found.disrupted += sign * part.is_disrupted

@@ -8,25 +8,25 @@ from reconciler.plan.karpenter.durations import nanoseconds
 from reconciler.plan.nodes.eviction import FOREVER
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.karpenter.cluster_state import Knowledge
-from reconciler.simulate.actors.karpenter.conditions import TERMINATING, says, told, with_condition
-from reconciler.simulate.actors.karpenter.drain import Drain, drain
+from reconciler.simulate.actors.karpenter.conditions import TERMINATING, new_condition, says, with_condition
+from reconciler.simulate.actors.karpenter.drain import TerminationDrain, drain
 from reconciler.simulate.actors.karpenter.lifecycle import BY
 from reconciler.simulate.actors.karpenter.registration import FINALIZER
 from reconciler.simulate.actors.karpenter.taints import set_disrupted
 from reconciler.simulate.actors.karpenter.timing import LEAST_DRAIN_MS
-from reconciler.simulate.objects import Key, Written
+from reconciler.simulate.objects import Key, ObjectWrite
 
 _ENDS_AT = "karpenter.sh/nodeclaim-termination-timestamp"
 
 
-class Leaving:
+class TerminationController:
     """Told of claims, nodes and pods that changed."""
 
     def __init__(self, known: Knowledge) -> None:
         self._known = known
         self._world = known.world
         self._engine = known.stage.engine
-        self._drains: dict[str, Drain] = {}
+        self._drains: dict[str, TerminationDrain] = {}
         self._touched: dict[str, None] = {}
         known.world.subscribe(self._note)
 
@@ -69,7 +69,7 @@ class Leaving:
         if name in self._known.stage.dead_nodes:
             self._gone(name)
         elif name not in self._drains:
-            self._drains[name] = Drain(self._engine.now)
+            self._drains[name] = TerminationDrain(self._engine.now)
             set_disrupted(self._world, node)
             self._drain(name)
 
@@ -110,7 +110,7 @@ class Leaving:
 
     def _shut_down(self, claim: Object, delay_ms: int) -> None:
         ref = Ref("NodeClaim", "", claim["metadata"]["name"])
-        conditions = with_condition(claim, told(TERMINATING, self._engine.now))
+        conditions = with_condition(claim, new_condition(TERMINATING, self._engine.now))
         self._world.edit(ref, {"status": {"conditions": conditions}}, BY)
         uid = claim["metadata"]["uid"]
         self._engine.after(delay_ms, f"gone {ref.name}", lambda: self._claim_gone(ref, uid))
@@ -143,7 +143,7 @@ class Leaving:
     def _is_dead(self, claim: Object) -> bool:
         return (claim.get("status") or {}).get("nodeName", "") in self._known.stage.dead_nodes
 
-    def _note(self, written: Written) -> None:
+    def _note(self, written: ObjectWrite) -> None:
         """A pod that changes on a node which is being emptied lets it be looked at again."""
         if written.key[0] != "Pod" or not self._drains:
             return

@@ -16,8 +16,8 @@ from reconciler.model.plan.action import Ref
 from reconciler.plan.nodes.eviction import PodBudgets
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.conditions import condition, with_condition
-from reconciler.simulate.actors.scheduler.victims import Victims, victims_on
-from reconciler.simulate.objects import Written, key_of
+from reconciler.simulate.actors.scheduler.victims import PreemptionVictims, victims_on
+from reconciler.simulate.objects import ObjectWrite, key_of
 from reconciler.simulate.stage import Stage
 
 MANAGER = "kube-scheduler"
@@ -34,7 +34,7 @@ class Preempting:
         self._chance = stage.engine.stream("preemption")
         self._bound: Counter[int] = Counter()
         for body in stage.world.of("Pod"):
-            self._noted(Written(key_of(body), None, body))
+            self._noted(ObjectWrite(key_of(body), None, body))
         stage.world.subscribe(self._noted, "Pod")
 
     def node_for(self, fleet: Snapshot, pod: Pod, pod_class: PodClass) -> str:
@@ -72,9 +72,9 @@ class Preempting:
             return False
         return any(each.spec.priority < pod.spec.priority and _was_displaced(each) for each in fleet.pods_of_row(row))
 
-    def _candidates(self, fleet: Snapshot, pod_class: PodClass) -> Iterator[Victims]:
+    def _candidates(self, fleet: Snapshot, pod_class: PodClass) -> Iterator[PreemptionVictims]:
         """As soon as there are enough, and one among them that overdraws no budget, the rest is not looked at."""
-        rows = self._in_turn(fleet, pod_class)
+        rows = self._candidate_places(fleet, pod_class)
         wanted = max(_LEAST_CANDIDATES, len(rows) // _ONE_IN)
         budgets = PodBudgets(self._stage.world.observe().budgets)
         found, is_harmless = 0, False
@@ -88,7 +88,7 @@ class Preempting:
                 if is_harmless and found >= wanted:
                     return
 
-    def _in_turn(self, fleet: Snapshot, pod_class: PodClass) -> Places:
+    def _candidate_places(self, fleet: Snapshot, pod_class: PodClass) -> Places:
         """Nodes where only other pods are in its way; of many another is the first each time."""
         order = fleet.rows.order
         allowed = fleet.part(FilterChain).static_mask(pod_class) & fleet.rows.alive
@@ -107,11 +107,11 @@ class Preempting:
         body = world.get(ref)
         if body is None or pod.metadata.leaving:
             return
-        told = condition("DisruptionTarget", "True", self._stage.now, _WHY)
-        world.edit(ref, {"status": {"conditions": with_condition(body, told)}}, MANAGER)
+        entries = condition("DisruptionTarget", "True", self._stage.now, _WHY)
+        world.edit(ref, {"status": {"conditions": with_condition(body, entries)}}, MANAGER)
         world.delete(ref, MANAGER)
 
-    def _noted(self, written: Written) -> None:
+    def _noted(self, written: ObjectWrite) -> None:
         if written.key[0] != "Pod":
             return
         before, after = _priority(written.before), _priority(written.after)

@@ -15,7 +15,7 @@ from reconciler.simulate.objects import Key
 Rank = tuple[int, str, int]  # most important first, then oldest, then as they came
 
 
-class Waiting(msgspec.Struct, frozen=True):
+class QueuedPod(msgspec.Struct, frozen=True):
     """One pod."""
 
     key: Key
@@ -30,12 +30,12 @@ class Waiting(msgspec.Struct, frozen=True):
         return nominated_group(self.uid) if self.is_nominated else (group_of(self.pod_class), self.displaces)
 
 
-class Group:
+class SchedulingGroup:
     """Pods that fit the same nodes."""
 
     def __init__(self) -> None:
-        self.untold: list[Waiting] = []  # those that do not say yet that they fit nowhere
-        self._heap: list[tuple[Rank, Waiting]] = []
+        self.unreported: list[QueuedPod] = []  # those that do not say yet that they fit nowhere
+        self._heap: list[tuple[Rank, QueuedPod]] = []
 
     def __len__(self) -> int:
         return len(self._heap)
@@ -45,45 +45,45 @@ class Group:
         return self._heap[0][0]
 
     @property
-    def first(self) -> Waiting:
+    def first(self) -> QueuedPod:
         return self._heap[0][1]
 
-    def push(self, pod: Waiting) -> None:
+    def push(self, pod: QueuedPod) -> None:
         heappush(self._heap, (pod.rank, pod))
 
-    def pop(self) -> Waiting:
+    def pop(self) -> QueuedPod:
         return heappop(self._heap)[1]
 
-    def __iter__(self) -> Iterator[Waiting]:
+    def __iter__(self) -> Iterator[QueuedPod]:
         return (pod for _, pod in self._heap)
 
 
-class Queue:
+class SchedulingQueue:
     """All groups."""
 
     def __init__(self) -> None:
-        self.groups: dict[object, Group] = {}
+        self.groups: dict[object, SchedulingGroup] = {}
         self._active: dict[object, None] = {}
         self._parked: set[object] = set()
 
     def __bool__(self) -> bool:
         return bool(self.groups)
 
-    def push(self, pod: Waiting) -> None:
+    def push(self, pod: QueuedPod) -> None:
         """A pod that nobody has looked at."""
         self.put_back(pod)
-        self.groups[pod.group].untold.append(pod)
+        self.groups[pod.group].unreported.append(pod)
         self._active[pod.group] = None
 
-    def put_back(self, pod: Waiting) -> None:
+    def put_back(self, pod: QueuedPod) -> None:
         """One that waits on; its group is looked at when something has changed."""
-        self.groups.setdefault(pod.group, Group()).push(pod)
+        self.groups.setdefault(pod.group, SchedulingGroup()).push(pod)
 
     def wake(self, group: object) -> None:
         """Something has changed for the pods of a group."""
         self._active[group] = None
 
-    def round(self) -> Iterator[tuple[object, Waiting]]:
+    def round(self) -> Iterator[tuple[object, QueuedPod]]:
         """The pods of groups that are to be looked at, in their order; a group that is `parked` meanwhile is left."""
         awake = [each for each in self._active if each in self.groups]
         heads = [(self.groups[each].rank, number, each) for number, each in enumerate(awake)]
@@ -98,11 +98,11 @@ class Queue:
             elif group not in self._parked:
                 heappush(heads, (self.groups[group].rank, number, group))
 
-    def untold(self, group: object) -> list[Waiting]:
+    def unreported(self, group: object) -> list[QueuedPod]:
         """Those of a group that do not say yet that they fit nowhere; told once."""
-        found = self.groups[group]
-        told, found.untold = found.untold, []
-        return told
+        scheduling_group = self.groups[group]
+        queued_pods, scheduling_group.unreported = scheduling_group.unreported, []
+        return queued_pods
 
     def park(self, group: object) -> None:
         """No other pod of it is looked at in this round."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from reconciler.fleet.filters.chain import Asked, FilterChain
+from reconciler.fleet.filters.chain import ActivePredicates, FilterChain
 from reconciler.fleet.filters.nominated import Nominated
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.snapshot.snapshot import Snapshot
@@ -17,9 +17,9 @@ from reconciler.model.plan.action import Ref
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.conditions import condition, with_condition
 from reconciler.simulate.actors.scheduler.preemption import MANAGER, Preempting
-from reconciler.simulate.actors.scheduler.queue import Queue, Waiting, nominated_group
+from reconciler.simulate.actors.scheduler.queue import QueuedPod, SchedulingQueue, nominated_group
 from reconciler.simulate.actors.scheduler.score import choose
-from reconciler.simulate.objects import Key, Written, key_of
+from reconciler.simulate.objects import Key, ObjectWrite, key_of
 from reconciler.simulate.stage import Stage
 
 _DELAY_MS = 50
@@ -33,7 +33,7 @@ class Scheduler:
     def __init__(self, delay_ms: int = _DELAY_MS, fills: bool = False) -> None:
         self._delay_ms = delay_ms
         self._fills = fills
-        self._queue = Queue()
+        self._queue = SchedulingQueue()
         self._new: dict[Key, None] = {}
         self._eased: dict[str, None] = {}  # names of nodes with more to give, perhaps
         self._is_due = False
@@ -43,11 +43,11 @@ class Scheduler:
     def start(self, stage: Stage) -> None:
         self._stage = stage
         for body in stage.world.of("Pod"):
-            self._noted(Written(key_of(body), None, body))
+            self._noted(ObjectWrite(key_of(body), None, body))
         stage.world.subscribe(self._noted, "Node", "Pod")
         self._preempting = Preempting(stage)
 
-    def _noted(self, written: Written) -> None:
+    def _noted(self, written: ObjectWrite) -> None:
         kind, before, after = written.key[0], written.before, written.after
         if kind == "Node":
             if after is not None and (before is None or _differ(before, after)):
@@ -80,7 +80,7 @@ class Scheduler:
 
     def _schedule(self) -> None:
         self._is_due = False
-        fleet = self._stage.what_if()
+        fleet = self._stage.snapshot()
         if fleet is not self._fleet:
             self._begin_anew(fleet)
         self._take_new(fleet)
@@ -89,7 +89,7 @@ class Scheduler:
         for group, pod in self._queue.round():
             if not self._placed(fleet, group, pod):
                 aside.append(self._as_it_waits(pod))
-            self._stage.what_if()  # the next one meets what has become of this one
+            self._stage.snapshot()  # the next one meets what has become of this one
         for pod in aside:
             self._queue.put_back(pod)
 
@@ -97,18 +97,18 @@ class Scheduler:
         """Classes are those of one what-if. In the order in which they waited."""
         waiting = sorted((pod for group in self._queue.groups.values() for pod in group), key=lambda pod: pod.rank)
         self._new = {pod.key: None for pod in waiting} | self._new
-        self._queue = Queue()
+        self._queue = SchedulingQueue()
         self._fleet = fleet
 
     def _take_new(self, fleet: Snapshot) -> None:
         for key in self._new:
-            pod, body = self._stage.world.seen(key), self._stage.world.at(key)
+            pod, body = self._stage.world.read_object(key), self._stage.world.at(key)
             if pod is None or body is None or not _waits(body):
                 continue
             self._numbers += 1
             rank = (-pod.spec.priority, pod.metadata.creation_timestamp, self._numbers)
             displaces, is_nominated = pod.spec.preemption_policy != "Never", bool(pod.status.nominated_node_name)
-            self._queue.push(Waiting(key, pod.metadata.uid, fleet.classes.of(pod), rank, displaces, is_nominated))
+            self._queue.push(QueuedPod(key, pod.metadata.uid, fleet.classes.of(pod), rank, displaces, is_nominated))
         self._new.clear()
 
     def _wake_groups(self, fleet: Snapshot) -> None:
@@ -121,22 +121,22 @@ class Scheduler:
             if self._is_concerned(fleet, group.first, rows):
                 self._queue.wake(key)
 
-    def _is_concerned(self, fleet: Snapshot, pod: Waiting, rows: Sequence[int]) -> bool:
+    def _is_concerned(self, fleet: Snapshot, pod: QueuedPod, rows: Sequence[int]) -> bool:
         judging = fleet.part(FilterChain)
-        asked = judging.asked(pod.pod_class)
-        if pod.is_nominated or not _in_bulk(judging, asked):
+        predicates = judging.active_predicates(pod.pod_class)
+        if pod.is_nominated or not _in_bulk(judging, predicates):
             return True
-        if any(judging.fits(pod.pod_class, row, asked) for row in rows):
+        if any(judging.fits(pod.pod_class, row, predicates) for row in rows):
             return True
         return pod.displaces and any(self._preempting.could_help(fleet, pod.pod_class, row) for row in rows)
 
-    def _placed(self, fleet: Snapshot, group: object, waiting: Waiting) -> bool:
+    def _placed(self, fleet: Snapshot, group: object, waiting: QueuedPod) -> bool:
         """Whether it waits no longer."""
-        body, pod = self._waiting(waiting), self._stage.world.seen(waiting.key)
+        body, pod = self._waiting(waiting), self._stage.world.read_object(waiting.key)
         if body is None or pod is None:
             return True
         judging = fleet.part(FilterChain)
-        in_bulk = _in_bulk(judging, judging.asked(waiting.pod_class)) or bool(waiting.pod_class.unmodelled)
+        in_bulk = _in_bulk(judging, judging.active_predicates(waiting.pod_class)) or bool(waiting.pod_class.unmodelled)
         with fleet.part(Nominated).asking(pod):
             row = self._row_for(fleet, pod, waiting.pod_class)
             node = "" if row is not None else self._preempting.node_for(fleet, pod, waiting.pod_class)
@@ -150,13 +150,13 @@ class Scheduler:
             self._stage.world.edit(Ref(*waiting.key), {"status": {"nominatedNodeName": node or None}}, MANAGER)
         if not node and in_bulk:
             self._queue.park(group)
-            self._tell(fleet, self._queue.untold(group))
+            self._tell(fleet, self._queue.unreported(group))
         else:
             self._tell(fleet, [waiting])
         return False
 
-    def _as_it_waits(self, pod: Waiting) -> Waiting:
-        seen: Pod | None = self._stage.world.seen(pod.key)
+    def _as_it_waits(self, pod: QueuedPod) -> QueuedPod:
+        seen: Pod | None = self._stage.world.read_object(pod.key)
         is_nominated = seen is not None and bool(seen.status.nominated_node_name)
         return pod if pod.is_nominated == is_nominated else msgspec.structs.replace(pod, is_nominated=is_nominated)
 
@@ -168,25 +168,25 @@ class Scheduler:
             return own
         return choose(fleet, pod_class, judging.mask(pod_class), self._fills)
 
-    def _tell(self, fleet: Snapshot, pods: Sequence[Waiting]) -> None:
+    def _tell(self, fleet: Snapshot, pods: Sequence[QueuedPod]) -> None:
         """They say of themselves that they fit nowhere, once."""
         bodies = [(pod, self._waiting(pod)) for pod in pods]
-        untold = [(pod, body) for pod, body in bodies if body is not None and not _is_told(body)]
+        untold = [(pod, body) for pod, body in bodies if body is not None and not _is_reported_unschedulable(body)]
         why = _why(fleet, untold[0][0].pod_class) if untold else ""
         for pod, body in untold:
-            told = {**condition("PodScheduled", "False", self._stage.now, _NOWHERE), "message": why}
-            self._stage.world.edit(Ref(*pod.key), {"status": {"conditions": with_condition(body, told)}}, MANAGER)
+            entries = {**condition("PodScheduled", "False", self._stage.now, _NOWHERE), "message": why}
+            self._stage.world.edit(Ref(*pod.key), {"status": {"conditions": with_condition(body, entries)}}, MANAGER)
 
-    def _waiting(self, pod: Waiting) -> Object | None:
+    def _waiting(self, pod: QueuedPod) -> Object | None:
         """The same pod, while it waits."""
         body = self._stage.world.at(pod.key)
         return body if body is not None and body["metadata"]["uid"] == pod.uid and _waits(body) else None
 
 
-def _in_bulk(judging: FilterChain, asked: Asked) -> bool:
+def _in_bulk(judging: FilterChain, predicates: ActivePredicates) -> bool:
     """Whether those of the same group fit nowhere either: they are in each other's way only by what they take, and
     whoever is to come somewhere is in the way of all of them."""
-    return judging.goes_in_bulk(tuple(each for each in asked if not isinstance(each, Nominated)))
+    return judging.goes_in_bulk(tuple(each for each in predicates if not isinstance(each, Nominated)))
 
 
 def _why(fleet: Snapshot, pod_class: PodClass) -> str:
@@ -202,10 +202,10 @@ def _waits(pod: Object) -> bool:
     return (pod.get("status") or {}).get("phase", "Pending") not in _ENDED
 
 
-def _is_told(pod: Object) -> bool:
+def _is_reported_unschedulable(pod: Object) -> bool:
     """Whether it says that it fits nowhere; a gate that was lifted may still be what it says."""
-    told = (pod.get("status") or {}).get("conditions") or ()
-    return any(each["type"] == "PodScheduled" and each.get("reason") == _NOWHERE for each in told)
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(each["type"] == "PodScheduled" and each.get("reason") == _NOWHERE for each in conditions)
 
 
 def _has_ended(pod: Object) -> bool:
@@ -214,9 +214,9 @@ def _has_ended(pod: Object) -> bool:
 
 def _differ(before: Object, after: Object) -> bool:
     """Whether pods might fit now that did not."""
-    told = ("allocatable",)
+    field = ("allocatable",)
     return (
         before["spec"] != after["spec"]
         or before["metadata"].get("labels") != after["metadata"].get("labels")
-        or any((before.get("status") or {}).get(key) != (after.get("status") or {}).get(key) for key in told)
+        or any((before.get("status") or {}).get(key) != (after.get("status") or {}).get(key) for key in field)
     )

@@ -40,5 +40,5 @@ def _avoided(fleet: Snapshot, pod_class: PodClass) -> Mask | None:
     ]
     if not any(soft):
         return None
-    found: Mask = np.array(soft, bool)[fleet.rows.taint_group]
-    return found
+    mask: Mask = np.array(soft, bool)[fleet.rows.taint_group]
+    return mask

@@ -29,7 +29,7 @@ class Harm(NamedTuple):
     ran_for: int  # of the most important ones, the one that began first
 
 
-class Victims(msgspec.Struct, frozen=True):
+class PreemptionVictims(msgspec.Struct, frozen=True):
     """Of one node."""
 
     row: int
@@ -37,7 +37,7 @@ class Victims(msgspec.Struct, frozen=True):
     harm: Harm
 
 
-def victims_on(row: int, pod_class: PodClass, fleet: Snapshot, budgets: PodBudgets) -> Victims | None:
+def victims_on(row: int, pod_class: PodClass, fleet: Snapshot, budgets: PodBudgets) -> PreemptionVictims | None:
     """None where it would not fit even without all of them."""
     lower = sorted((each for each in fleet.pods_of_row(row) if each.spec.priority < pod_class.priority), key=_rank)
     if not lower:
@@ -54,7 +54,7 @@ def victims_on(row: int, pod_class: PodClass, fleet: Snapshot, budgets: PodBudge
     if not chosen:
         return None
     chosen.sort(key=_rank)
-    return Victims(row, tuple(chosen), _harm(chosen, overdrawn))
+    return PreemptionVictims(row, tuple(chosen), _harm(chosen, overdrawn))
 
 
 def _stays(pod: Pod, row: int, pod_class: PodClass, fleet: Snapshot) -> bool:
@@ -70,15 +70,15 @@ def _stays(pod: Pod, row: int, pod_class: PodClass, fleet: Snapshot) -> bool:
 def _overdrawn(pods: Iterable[Pod], budgets: PodBudgets) -> set[str]:
     """Uids of those with which a budget would be overdrawn, if all of them went in this order."""
     left: dict[str, int] = {}
-    found: set[str] = set()
+    result: set[str] = set()
     for pod in pods:
         for each in budgets.of(pod) if pod.metadata.labels else ():
             if pod.name in each.status.disrupted_pods:
                 continue
             left[each.title] = left.get(each.title, each.status.disruptions_allowed) - 1
             if left[each.title] < 0:
-                found.add(pod.metadata.uid)
-    return found
+                result.add(pod.metadata.uid)
+    return result
 
 
 def _harm(pods: Sequence[Pod], overdrawn: set[str]) -> Harm:

@@ -33,8 +33,8 @@ def keep_job(stage: Stage, owner: Object, kin: Kin) -> None:
 
 
 def _complete(stage: Stage, owner: Object, kin: Kin) -> None:
-    told = [condition("Complete", "True", stage.now)]
-    status = {"succeeded": kin.counts[SUCCEEDED], "conditions": told}
+    conditions = [condition("Complete", "True", stage.now)]
+    status = {"succeeded": kin.counts[SUCCEEDED], "conditions": conditions}
     ref = Ref(*key_of(owner), owner["metadata"]["uid"])
     stage.world.edit(ref, {"status": status}, MANAGER)
     keeps_seconds = owner["spec"].get("ttlSecondsAfterFinished")

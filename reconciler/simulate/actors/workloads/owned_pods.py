@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.conditions import says
-from reconciler.simulate.objects import Key, Written, key_of
+from reconciler.simulate.objects import Key, ObjectWrite, key_of
 
 WAITING, RUNNING, READY, LEAVING, SUCCEEDED, FAILED = "waiting", "running", "ready", "leaving", "succeeded", "failed"
 ACTIVE = (WAITING, RUNNING, READY)
@@ -66,16 +66,16 @@ class Kin:
 class Kinship:
     """All workloads; tells which of them something happened to."""
 
-    def __init__(self, on_change: Callable[[Key, Written], None]) -> None:
+    def __init__(self, on_change: Callable[[Key, ObjectWrite], None]) -> None:
         self._on_change = on_change
         self._of: dict[str, Kin] = {}  # by uid of the owner
         self._bereaved: set[str] = set()  # uids of owners that are gone, while they have pods
 
     def of(self, uid: str) -> Kin:
-        found = self._of.get(uid)
-        if found is None:
-            found = self._of[uid] = Kin()
-        return found
+        kin = self._of.get(uid)
+        if kin is None:
+            kin = self._of[uid] = Kin()
+        return kin
 
     def bereave(self, uid: str) -> tuple[Key, ...]:
         """The owner is gone; the pods that it leaves."""
@@ -84,7 +84,7 @@ class Kinship:
         self._forget_if_done(uid)
         return left
 
-    def note(self, written: Written) -> None:
+    def note(self, written: ObjectWrite) -> None:
         """A write of a pod."""
         body = written.after or written.before
         owner = owner_of(body) if body else None
@@ -100,7 +100,7 @@ class Kinship:
     def begin(self, pods: Iterable[Object]) -> None:
         """Pods that are there already."""
         for pod in pods:
-            self.note(Written(key_of(pod), None, pod))
+            self.note(ObjectWrite(key_of(pod), None, pod))
 
     def _forget_if_done(self, uid: str) -> None:
         if uid in self._bereaved and not self._of[uid].pods:

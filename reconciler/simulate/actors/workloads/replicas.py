@@ -81,6 +81,6 @@ def _wanted(owner: Object) -> int:
 
 def _tell(world: World, owner: Object, kin: Kin) -> None:
     status = {"replicas": kin.active, "readyReplicas": kin.counts[READY]}
-    told = owner.get("status") or {}
-    if any(told.get(key, 0) != value for key, value in status.items()):
+    current = owner.get("status") or {}
+    if any(current.get(key, 0) != value for key, value in status.items()):
         world.edit(Ref(*key_of(owner)), {"status": status}, MANAGER)

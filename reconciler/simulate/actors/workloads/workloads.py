@@ -8,7 +8,7 @@ from reconciler.simulate.actors.workloads.daemons import keep_daemon
 from reconciler.simulate.actors.workloads.jobs import keep_job
 from reconciler.simulate.actors.workloads.owned_pods import Kinship
 from reconciler.simulate.actors.workloads.replicas import keep_ordinals, keep_replicas
-from reconciler.simulate.objects import Key, Written, key_of
+from reconciler.simulate.objects import Key, ObjectWrite, key_of
 from reconciler.simulate.stage import Stage
 
 _KINDS = frozenset({"ReplicaSet", "StatefulSet", "Job", "DaemonSet"})
@@ -32,7 +32,7 @@ class Workloads:
                 self._look_at(key_of(body))
         stage.world.subscribe(self._noted)
 
-    def _noted(self, written: Written) -> None:
+    def _noted(self, written: ObjectWrite) -> None:
         kind, before, after = written.key[0], written.before, written.after
         if kind == "Pod":
             self._kinship.note(written)
@@ -45,7 +45,7 @@ class Workloads:
             for each in self._stage.world.of("DaemonSet"):
                 self._keep_daemon_later(key_of(each), written.key)
 
-    def _befallen(self, owner: Key, written: Written) -> None:
+    def _befallen(self, owner: Key, written: ObjectWrite) -> None:
         """Something happened to one of its pods."""
         if owner[0] != "DaemonSet":
             self._look_at(owner)

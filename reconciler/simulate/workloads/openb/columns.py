@@ -29,7 +29,7 @@ _MOST = 10**12  # of any number: more is no number of these
 class Cells:
     """One row; owner of whether anything was wrong with it."""
 
-    def __init__(self, rows: "Rows", line: int, cells: dict[str, str]) -> None:
+    def __init__(self, rows: "TraceRows", line: int, cells: dict[str, str]) -> None:
         self.line = line
         self.is_sound = True
         self._rows = rows
@@ -42,22 +42,22 @@ class Cells:
         """What is empty is 0."""
         written = self.text(name)
         try:
-            found = int(float(written or 0))
+            result = int(float(written or 0))
         except (ValueError, OverflowError):
             self.refuse(f'{name}: expected a number, got "{written}"', "write a whole number")
             return 0
-        if not 0 <= found <= _MOST:
+        if not 0 <= result <= _MOST:
             self.refuse(f"{name}: {written} is out of range", f"write a number from 0 to {_MOST}")
             return 0
-        return found
+        return result
 
-    def refuse(self, told: str, remedy: str) -> None:
+    def refuse(self, text: str, remedy: str) -> None:
         """The row is of no use."""
         self.is_sound = False
-        self._rows.refuse(self.line, "RC103", told, remedy)
+        self._rows.refuse(self.line, "RC103", text, remedy)
 
 
-class Rows:
+class TraceRows:
     """Owner of the problems of one list."""
 
     def __init__(self, text: Text, columns: tuple[str, ...]) -> None:
@@ -71,21 +71,21 @@ class Rows:
         reader = csv.reader(self._text.content.decode(errors="replace").splitlines())
         heading = [each.strip() for each in next(reader, [])]
         if missing := [name for name in self._columns if name not in heading]:
-            told = f"the column {missing[0]} is missing"
-            self.refuse(1, "RC104", told, f"the first line must name {', '.join(self._columns)}")
+            text = f"the column {missing[0]} is missing"
+            self.refuse(1, "RC104", text, f"the first line must name {', '.join(self._columns)}")
             return
         for cells in reader:
             if len(cells) == len(heading):
                 yield Cells(self, reader.line_num, dict(zip(heading, cells, strict=True)))
             elif cells:
-                told = f"expected {len(heading)} values, got {len(cells)}"
-                self.refuse(reader.line_num, "RC105", told, "write one value a column")
+                text = f"expected {len(heading)} values, got {len(cells)}"
+                self.refuse(reader.line_num, "RC105", text, "write one value a column")
         if self._left_out:
-            told = f"{self._left_out} more such problems in this file"
-            self.problems.append(Problem(self._text.path, 0, 0, "RC103", told, "correct the first ones, and try again"))
+            text = f"{self._left_out} more such problems in this file"
+            self.problems.append(Problem(self._text.path, 0, 0, "RC103", text, "correct the first ones, and try again"))
 
-    def refuse(self, line: int, code: str, told: str, remedy: str) -> None:
+    def refuse(self, line: int, code: str, text: str, remedy: str) -> None:
         if len(self.problems) < MOST_PROBLEMS:
-            self.problems.append(Problem(self._text.path, line, 1, code, told, remedy))
+            self.problems.append(Problem(self._text.path, line, 1, code, text, remedy))
         else:
             self._left_out += 1

@@ -5,7 +5,7 @@ import msgspec
 from reconciler.model import names
 from reconciler.model.bundle import Text
 from reconciler.model.problem import Problem
-from reconciler.simulate.workloads.openb.columns import NODE_COLUMNS, Cells, Rows
+from reconciler.simulate.workloads.openb.columns import NODE_COLUMNS, Cells, TraceRows
 from reconciler.simulate.workloads.openb.naming import model_of, named
 
 _PODS = "250"  # on one node; the list does not say, and large machines of it hold more than kubelets' usual 110
@@ -28,14 +28,14 @@ class OpenbNodes(msgspec.Struct, frozen=True):
 
 def read_nodes(text: Text) -> OpenbNodes:
     """A node a line."""
-    rows = Rows(text, NODE_COLUMNS)
-    found: dict[str, OpenbNode] = {}
+    rows = TraceRows(text, NODE_COLUMNS)
+    openb_nodes: dict[str, OpenbNode] = {}
     for row in rows:
         node = _node(row)
-        if node.name in found:
+        if node.name in openb_nodes:
             row.refuse(f"sn: there is a {node.name} already", "give each node a name of its own")
-        found[node.name] = node
-    return OpenbNodes(tuple(found.values()), tuple(rows.problems))
+        openb_nodes[node.name] = node
+    return OpenbNodes(tuple(openb_nodes.values()), tuple(rows.problems))
 
 
 def _node(row: Cells) -> OpenbNode:

@@ -12,7 +12,7 @@ import msgspec
 from reconciler.model.bundle import Text
 from reconciler.model.problem import Problem
 from reconciler.report.wording import counted
-from reconciler.simulate.workloads.openb.columns import POD_COLUMNS, WHOLE_GPU_MILLI, Cells, Rows
+from reconciler.simulate.workloads.openb.columns import POD_COLUMNS, WHOLE_GPU_MILLI, Cells, TraceRows
 from reconciler.simulate.workloads.openb.naming import model_of, named
 from reconciler.simulate.workloads.pods import Job
 
@@ -27,7 +27,7 @@ class OpenbPods(msgspec.Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
 
 
-class _Seen(msgspec.Struct, frozen=True):
+class _TraceRow(msgspec.Struct, frozen=True):
     """A line: when its pod came, when it got its node, and when it went, where it did."""
 
     job: Job
@@ -38,22 +38,22 @@ class _Seen(msgspec.Struct, frozen=True):
 
 def read_pods(text: Text, from_ms: int = 0) -> OpenbPods:
     """What ran at `from_ms` of the trace comes at once, and runs as long as it still did."""
-    rows = Rows(text, POD_COLUMNS)
-    seen, taken = [], set[str]()
+    rows = TraceRows(text, POD_COLUMNS)
+    trace_rows, taken = [], set[str]()
     for row in rows:
-        seen.append(_seen(row))
-        if (name := seen[-1].job.name) in taken:
+        trace_rows.append(_read_row(row))
+        if (name := trace_rows[-1].job.name) in taken:
             row.refuse(f"name: there is a {name} already", "give each pod a name of its own")
         taken.add(name)
     if rows.problems:
         return OpenbPods(problems=tuple(rows.problems))
-    first = min((each.created for each in seen), default=0)
-    jobs = [(max(0, came), job) for came, job in _jobs(seen, first * 1_000 + from_ms)]
+    first = min((each.created for each in trace_rows), default=0)
+    jobs = [(max(0, came), job) for came, job in _jobs(trace_rows, first * 1_000 + from_ms)]
     return OpenbPods(tuple(sorted(jobs, key=lambda each: each[0])), tuple(_notices([job for _, job in jobs])))
 
 
-def _jobs(seen: list[_Seen], begins_ms: int) -> Iterator[tuple[int, Job]]:
-    for each in seen:
+def _jobs(trace_rows: list[_TraceRow], begins_ms: int) -> Iterator[tuple[int, Job]]:
+    for each in trace_rows:
         came_ms = each.created * 1_000 - begins_ms
         if each.ended is None:
             yield came_ms, each.job
@@ -63,12 +63,12 @@ def _jobs(seen: list[_Seen], begins_ms: int) -> Iterator[tuple[int, Job]]:
             yield came_ms, msgspec.structs.replace(each.job, seconds=seconds)
 
 
-def _seen(row: Cells) -> _Seen:
+def _read_row(row: Cells) -> _TraceRow:
     created, ended = row.number("creation_time"), row.number("deletion_time") if row.text("deletion_time") else None
     began = row.number("scheduled_time") if row.text("scheduled_time") else created
     if row.is_sound and ended is not None and ended < max(began, created):
         row.refuse("deletion_time is before the pod came", "leave it empty where the pod runs on")
-    return _Seen(_job(row), created, max(began, created), ended)
+    return _TraceRow(_job(row), created, max(began, created), ended)
 
 
 def _job(row: Cells) -> Job:

@@ -11,7 +11,7 @@ from reconciler.model.instant import Instant
 from reconciler.model.quantity import Quantity
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.marks import GPU_MILLI, RUN_SECONDS
-from reconciler.simulate.objects import Written
+from reconciler.simulate.objects import ObjectWrite
 from reconciler.simulate.stage import Stage
 from reconciler.simulate.workloads.openb.columns import NODE_COLUMNS, POD_COLUMNS
 
@@ -20,7 +20,7 @@ _QOS = ((1_000, "LS"), (500, "Burstable"))
 _FIRST_PRIORITY = "BE"
 
 
-class _Line(msgspec.Struct):
+class _PodRow(msgspec.Struct):
     """A pod: when it comes, and when it goes, where it does."""
 
     name: str
@@ -35,15 +35,15 @@ class TraceWriter:
     def __init__(self, stage: Stage) -> None:
         self._start: Instant = stage.now
         self._stage = stage
-        self._lines: list[_Line] = []
-        self._replicas: dict[str, list[_Line]] = {}  # that are there, the newest last
+        self._lines: list[_PodRow] = []
+        self._replicas: dict[str, list[_PodRow]] = {}  # that are there, the newest last
         stage.world.subscribe(self._note)
 
     def pods(self) -> str:
         """The pod list."""
         return _written(POD_COLUMNS, (_pod(each) for each in self._lines))
 
-    def _note(self, written: Written) -> None:
+    def _note(self, written: ObjectWrite) -> None:
         body = written.after
         if body is None:
             return
@@ -56,9 +56,9 @@ class TraceWriter:
         spec, name = body["spec"], body["metadata"]["name"]
         seconds = (spec["template"]["metadata"].get("annotations") or {}).get(RUN_SECONDS)
         for number in range(spec["parallelism"]):
-            told = name if spec["parallelism"] == 1 else f"{name}-{number}"
+            amount = name if spec["parallelism"] == 1 else f"{name}-{number}"
             ended = None if seconds is None else self._second + int(seconds)
-            self._lines.append(_Line(told, spec["template"], self._second, ended))
+            self._lines.append(_PodRow(amount, spec["template"], self._second, ended))
 
     def _scaled(self, body: Object) -> None:
         spec, name = body["spec"], body["metadata"]["name"]
@@ -66,7 +66,7 @@ class TraceWriter:
         while len(there) > spec["replicas"]:
             there.pop().ended = self._second
         while len(there) < spec["replicas"]:
-            made = _Line(f"{name}-r{len(self._lines)}", spec["template"], self._second, None)
+            made = _PodRow(f"{name}-r{len(self._lines)}", spec["template"], self._second, None)
             there.append(made)
             self._lines.append(made)
 
@@ -94,7 +94,7 @@ def _node(body: Object) -> tuple[object, ...]:
     return (body["metadata"]["name"], *amounts, labels.get(names.GPU_TYPE, "").upper())
 
 
-def _pod(line: _Line) -> tuple[object, ...]:
+def _pod(line: _PodRow) -> tuple[object, ...]:
     spec = line.template["spec"]
     requests = spec["containers"][0]["resources"]["requests"]
     gpus = int(requests.get(names.NVIDIA_GPU, "0"))

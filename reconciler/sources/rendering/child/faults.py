@@ -33,7 +33,7 @@ class Fault(TypedDict):
     remedy: str
 
 
-class Request(TypedDict):
+class TemplateRequest(TypedDict):
     """What is being rendered."""
 
     index: int
@@ -41,15 +41,15 @@ class Request(TypedDict):
     values: dict[str, Any]
 
 
-class Seen(NamedTuple):
+class RaisedError(NamedTuple):
     """An exception, and what it was raised over."""
 
-    wrong: Any  # of the kinds in front of it in the table
+    error: Any  # of the kinds in front of it in the table
     values: dict[str, Any]
     environment: Environment
 
 
-class Told(NamedTuple):
+class FaultText(NamedTuple):
     """What there is to say, wherever it was."""
 
     code: str
@@ -59,33 +59,35 @@ class Told(NamedTuple):
     remedy: str = ""
 
 
-def fault_of(wrong: BaseException, request: Request, environment: Environment) -> Fault:
+def fault_of(error: BaseException, request: TemplateRequest, environment: Environment) -> Fault:
     """The fault behind an exception."""
-    name, line = _place(wrong, request["template"])
-    tell = next(tell for kind, tell in _TABLE if isinstance(wrong, kind))
-    told = tell(Seen(wrong, request["values"], environment))
-    sentence = _in_one_line(told.sentence)[:LONGEST_SENTENCE] + _did_you_mean(told)
-    return Fault(code=told.code, name=name, line=line, sentence=sentence, word=told.word, remedy=told.remedy)
+    name, line = _place(error, request["template"])
+    tell = next(tell for kind, tell in _TABLE if isinstance(error, kind))
+    fault_text = tell(RaisedError(error, request["values"], environment))
+    sentence = _in_one_line(fault_text.sentence)[:LONGEST_SENTENCE] + _did_you_mean(fault_text)
+    return Fault(
+        code=fault_text.code, name=name, line=line, sentence=sentence, word=fault_text.word, remedy=fault_text.remedy
+    )
 
 
 def _in_one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _did_you_mean(told: Told) -> str:
-    known = sorted(str(word) for word in told.known if len(str(word)) <= LONGEST_WORD)[:MOST_KNOWN]
+def _did_you_mean(fault_text: FaultText) -> str:
+    known = sorted(str(word) for word in fault_text.known if len(str(word)) <= LONGEST_WORD)[:MOST_KNOWN]
     by_fold = {word.casefold(): word for word in known}
-    word = told.word.casefold()[:LONGEST_WORD]
-    close = difflib.get_close_matches(word, by_fold, n=1, cutoff=0.6) if told.word else []
+    word = fault_text.word.casefold()[:LONGEST_WORD]
+    close = difflib.get_close_matches(word, by_fold, n=1, cutoff=0.6) if fault_text.word else []
     return f'; did you mean "{by_fold[close[0]]}"?' if close else ""
 
 
-def _place(wrong: BaseException, name: str) -> tuple[str, int]:
+def _place(error: BaseException, name: str) -> tuple[str, int]:
     """The innermost template on the way to the exception; Python's own lines say nothing to its author."""
-    if isinstance(wrong, TemplateSyntaxError):
-        return wrong.name or name, wrong.lineno
+    if isinstance(error, TemplateSyntaxError):
+        return error.name or name, error.lineno
     line = 0
-    trace: TracebackType | None = wrong.__traceback__
+    trace: TracebackType | None = error.__traceback__
     while trace is not None:
         template = trace.tb_frame.f_globals.get("__jinja_template__")
         if template is not None:
@@ -94,63 +96,67 @@ def _place(wrong: BaseException, name: str) -> tuple[str, int]:
     return name, line
 
 
-def _tag(seen: Seen) -> Told:
-    if seen.wrong.tag == "call":
-        return Told(SYNTAX, "the tag call is not supported", seen.wrong.tag, remedy="print the macro: {{ name(…) }}")
-    return Told(SYNTAX, f'there is no tag "{seen.wrong.tag}"', seen.wrong.tag, TAGS)
+def _tag(raised: RaisedError) -> FaultText:
+    if raised.error.tag == "call":
+        return FaultText(
+            SYNTAX, "the tag call is not supported", raised.error.tag, remedy="print the macro: {{ name(…) }}"
+        )
+    return FaultText(SYNTAX, f'there is no tag "{raised.error.tag}"', raised.error.tag, TAGS)
 
 
-def _syntax(seen: Seen) -> Told:
-    message = (seen.wrong.message or "").rstrip(".")
-    for what, known in (("filter", seen.environment.filters), ("test", seen.environment.tests)):
+def _syntax(raised: RaisedError) -> FaultText:
+    message = (raised.error.message or "").rstrip(".")
+    for what, known in (("filter", raised.environment.filters), ("test", raised.environment.tests)):
         if message.startswith(f"No {what} named"):
             word = message.split("'")[1]
             if word in _NOT_NEEDED:
-                return Told(SYNTAX, f'there is no {what} "{word}"', word, remedy="leave it out: values become JSON")
-            return Told(SYNTAX, f'there is no {what} "{word}"', word, known)
-    return Told(SYNTAX, message[:1].lower() + message[1:])
+                return FaultText(
+                    SYNTAX, f'there is no {what} "{word}"', word, remedy="leave it out: values become JSON"
+                )
+            return FaultText(SYNTAX, f'there is no {what} "{word}"', word, known)
+    return FaultText(SYNTAX, message[:1].lower() + message[1:])
 
 
-def _undefined(seen: Seen) -> Told:
-    if not isinstance(seen.wrong, Unknown):
-        return Told(UNDEFINED, seen.wrong.message or "a value is undefined")
-    word, owner = str(seen.wrong.name or ""), seen.wrong.owner
-    if seen.wrong.hint:
-        return Told(UNDEFINED, seen.wrong.hint.rstrip("."), word)
+def _undefined(raised: RaisedError) -> FaultText:
+    if not isinstance(raised.error, Unknown):
+        return FaultText(UNDEFINED, raised.error.message or "a value is undefined")
+    word, owner = str(raised.error.name or ""), raised.error.owner
+    if raised.error.hint:
+        return FaultText(UNDEFINED, raised.error.hint.rstrip("."), word)
     if owner is missing:
-        return Told(UNDEFINED, f'there is no value "{word}"', word, [*seen.values, *seen.environment.globals])
+        return FaultText(UNDEFINED, f'there is no value "{word}"', word, [*raised.values, *raised.environment.globals])
     if isinstance(owner, Mapping):
-        return Told(UNDEFINED, f'there is no field "{word}" in this map', word, owner)
+        return FaultText(UNDEFINED, f'there is no field "{word}" in this map', word, owner)
     if owner is None:
-        return Told(UNDEFINED, f'"{word}" is asked of null', word, remedy="ask first whether the value is none")
-    return Told(UNDEFINED, f'{kind_of(owner)} has no "{word}"', word)
+        return FaultText(UNDEFINED, f'"{word}" is asked of null', word, remedy="ask first whether the value is none")
+    return FaultText(UNDEFINED, f'{kind_of(owner)} has no "{word}"', word)
 
 
-def _refused(seen: Seen) -> Told:
+def _refused(raised: RaisedError) -> FaultText:
     remedy = "a template sees the values that it is given, and nothing behind them"
-    return Told(REFUSED, seen.wrong.message or "this is refused", remedy=remedy)
+    return FaultText(REFUSED, raised.error.message or "this is refused", remedy=remedy)
 
 
-def _absent(seen: Seen) -> Told:
-    known = seen.environment.loader.list_templates() if seen.environment.loader else []
-    return Told(NO_TEMPLATE, f'there is no template "{seen.wrong.name}"', str(seen.wrong.name), known)
+def _absent(raised: RaisedError) -> FaultText:
+    known = raised.environment.loader.list_templates() if raised.environment.loader else []
+    return FaultText(NO_TEMPLATE, f'there is no template "{raised.error.name}"', str(raised.error.name), known)
 
 
-def _endless(_: Seen) -> Told:
-    return Told(TOO_MUCH, "this is nested too deep, or contains itself", remedy="end it after some levels")
+def _endless(_: RaisedError) -> FaultText:
+    return FaultText(TOO_MUCH, "this is nested too deep, or contains itself", remedy="end it after some levels")
 
 
-def _too_much(seen: Seen) -> Told:
-    what = "more memory than it may have" if isinstance(seen.wrong, MemoryError) else str(seen.wrong)
-    return Told(TOO_MUCH, f"rendering this takes {what}", remedy="render less, or in fewer steps")
+def _too_much(raised: RaisedError) -> FaultText:
+    what = "more memory than it may have" if isinstance(raised.error, MemoryError) else str(raised.error)
+    return FaultText(TOO_MUCH, f"rendering this takes {what}", remedy="render less, or in fewer steps")
 
 
-def _failed(seen: Seen) -> Told:
-    return Told(FAILED, f"this can't be rendered: {seen.wrong}")
+def _failed(raised: RaisedError) -> FaultText:
+    return FaultText(FAILED, f"this can't be rendered: {raised.error}")
 
 
 # First match wins.
-_TABLE: tuple[tuple[tuple[type[BaseException], ...], Callable[[Seen], Told]], ...] = (
+_TABLE: tuple[tuple[tuple[type[BaseException], ...], Callable[[RaisedError], FaultText]], ...] = (
     ((NoSuchTag,), _tag),
     ((TemplateSyntaxError,), _syntax),
     ((UndefinedError,), _undefined),

@@ -19,7 +19,7 @@ import jinja2.debug  # noqa: F401  Jinja imports it when something fails, and th
 from jinja2.environment import Environment
 
 from reconciler.sources.rendering.child.bounds import OutOfTime, TooMuch
-from reconciler.sources.rendering.child.faults import TOO_MUCH, Fault, Request, fault_of
+from reconciler.sources.rendering.child.faults import TOO_MUCH, Fault, TemplateRequest, fault_of
 from reconciler.sources.rendering.child.line_marks import marked_text, unmarked
 from reconciler.sources.rendering.child.sandbox import Sandbox, Texts
 
@@ -29,7 +29,7 @@ GRACE_SECONDS = 0.2
 MARKED = 4
 
 
-class Limits(TypedDict):
+class RenderProcessLimits(TypedDict):
     """What the process, and one rendering, may take."""
 
     memory_bytes: int
@@ -52,7 +52,7 @@ class Answer(TypedDict, total=False):
 def main() -> None:
     """Reads the job, gives up all rights, renders."""
     job = json.loads(sys.stdin.buffer.read())
-    limits: Limits = job["limits"]
+    limits: RenderProcessLimits = job["limits"]
     codecs.lookup("unicode-escape")  # the same as with jinja2.debug
     _confine(limits)
     environment = Sandbox(Texts(job["templates"], job["broken"]))
@@ -68,7 +68,7 @@ def main() -> None:
             return
 
 
-def _confine(limits: Limits) -> None:
+def _confine(limits: RenderProcessLimits) -> None:
     # Where memory is short, the kernel is to choose this process and not its parent.
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
@@ -96,18 +96,20 @@ def _say(line: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
-def _answer(environment: Environment, request: Request, limits: Limits) -> Answer:
+def _answer(environment: Environment, request: TemplateRequest, limits: RenderProcessLimits) -> Answer:
     try:
         with _timed(limits["share_seconds"]):
             text, places = _rendered(environment, request, limits)
-    except (Exception, OutOfTime) as wrong:  # noqa: BLE001  whatever a template does is told as its fault
-        return {"index": request["index"], "fault": fault_of(wrong, request, environment)}
+    except (Exception, OutOfTime) as error:  # noqa: BLE001  whatever a template does is told as its fault
+        return {"index": request["index"], "fault": fault_of(error, request, environment)}
     files = sorted({name for name, _ in places})
     lines = [number for name, line in places for number in (files.index(name), line)]
     return {"index": request["index"], "text": text, "files": files, "lines": lines}
 
 
-def _rendered(environment: Environment, request: Request, limits: Limits) -> tuple[str, list[tuple[str, int]]]:
+def _rendered(
+    environment: Environment, request: TemplateRequest, limits: RenderProcessLimits
+) -> tuple[str, list[tuple[str, int]]]:
     template = environment.get_template(request["template"])
     context = template.new_context(request["values"])
     most = limits["rendering_bytes"]

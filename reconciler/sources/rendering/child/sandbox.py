@@ -135,9 +135,9 @@ class Texts(BaseLoader):
         if template not in self._texts:
             raise TemplateNotFound(template)
         text = self._texts[template]
-        if found := FOREIGN.search(text):
-            line = text[: found.start()].count("\n") + 1
-            raise TemplateSyntaxError(f"the character U+{ord(found[0]):04X} is not allowed", line, template)
+        if match := FOREIGN.search(text):
+            line = text[: match.start()].count("\n") + 1
+            raise TemplateSyntaxError(f"the character U+{ord(match[0]):04X} is not allowed", line, template)
         return text, None, None
 
     def list_templates(self) -> list[str]:

@@ -141,7 +141,7 @@ class Oracle:
         return instant(pod.status.start_time) + int(said[:-1]) * _UNITS_MS[said[-1]] < self._inputs.now
 
     def _all_fit(self, node: Node) -> bool:
-        what_if = self._fleet.what_if
+        what_if = self._fleet.snapshot
         row = what_if.rows.row_of[node.name]
         pods = [what_if.classes.of(pod).anew for pod in self._counting(node)]
         busy = [each for each in self._observed.nodes if _is_plain(each) and self._counting(each)]
@@ -156,7 +156,7 @@ class Oracle:
 
     def _goes_in(self, pods: list[PodClass], rows: list[int]) -> bool:
         """Each pod on the first node that takes it, however they come."""
-        what_if = self._fleet.what_if
+        what_if = self._fleet.snapshot
         judging = what_if.part(FilterChain)
         for order in (sorted(pods, key=lambda each: each.rank), sorted(pods, key=lambda each: each.rank)[::-1]):
             with what_if.fork():

@@ -16,7 +16,7 @@ from reconciler.model.plan.plan import Plan
 from reconciler.plan.drain.codes.candidacy import CANDIDATES, NoLongerCandidate
 from reconciler.report.simulation.simulated import Simulated
 from reconciler.simulate.runner.play import Play
-from reconciler.simulate.runner.run import Watched, run
+from reconciler.simulate.runner.run import RunOptions, run
 from tests.stages.stories.drained.drawn import drawn
 
 _TRIED = 0.03  # of all cycles
@@ -94,7 +94,7 @@ def _unmarked(plan: Plan) -> set[str]:
 
 def outcome_of(play: Play) -> Outcome:
     witness = _Witness(play.seed)
-    simulated = run(play, Watched(publishers=(witness,)))
+    simulated = run(play, RunOptions(publishers=(witness,)))
     assert witness.last is not None, simulated.troubles
     followed = dict(witness.done), tuple(witness.moved), tuple(witness.changed), witness.tried, witness.timers_lost
     return Outcome(play, simulated, *followed, witness.last)

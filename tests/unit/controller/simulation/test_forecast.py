@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from reconciler.cli.main import main
-from reconciler.controller.simulation.load import Asked, prepared
+from reconciler.controller.simulation.load import SimulationRequest, prepared
 from reconciler.model.instant import Instant
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.files import dump
@@ -17,7 +17,7 @@ from reconciler.report.schema.files import PLAN, published_files
 from reconciler.simulate.bootstrap.market import market_of
 from reconciler.simulate.bootstrap.nodes import put_nodes
 from reconciler.simulate.bootstrap.pools import put_pools
-from reconciler.simulate.scenario.workload import Constant, Toleration, Workload
+from reconciler.simulate.scenario.workload import Constant, ScenarioWorkload, WorkloadToleration
 from reconciler.simulate.workloads.pods import replicas_of
 from reconciler.simulate.world import World
 from tests.lab.places import REPOSITORY
@@ -30,11 +30,13 @@ FORMATS = ("text", "json", "markdown", "html")
 
 def dumped(path: Path) -> Path:
     """The example's cluster at its beginning, with a pod of one replica set on each of its first three nodes."""
-    play = prepared(Asked(EXAMPLE / "scenario.yaml")).plays[0]
+    play = prepared(SimulationRequest(EXAMPLE / "scenario.yaml")).plays[0]
     world = World(play.start)
     put_pools(world, play.first)
     put_nodes(world, play, market_of(play))
-    workload = Workload(name="web", gpus=8, tolerations=[Toleration(key="dedicated")], constant=Constant(pods=3))
+    workload = ScenarioWorkload(
+        name="web", gpus=8, tolerations=[WorkloadToleration(key="dedicated")], constant=Constant(pods=3)
+    )
     made = replicas_of(workload, 3)
     owner = world.put(made)
     template = made["spec"]["template"]

@@ -12,7 +12,7 @@ from reconciler.fleet.binpack.shape import Shape
 from reconciler.model.cluster.metadata import LabelSelector
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
-from reconciler.model.cluster.pod import Pod, PodTerm, Spread
+from reconciler.model.cluster.pod import Pod, PodTerm, TopologySpreadConstraint
 from reconciler.plan.obstacle_words import obstacle_words
 from tests.unit.fleet.binpack.filters import (
     CAPACITY_TYPE,
@@ -66,7 +66,7 @@ class World:
             self.counts[name] = means, key, found
         return self.counts[name][2]
 
-    def eligible_for(self, pod: Pod, rule: Spread) -> list[Place]:
+    def eligible_for(self, pod: Pod, rule: TopologySpreadConstraint) -> list[Place]:
         """Nodes whose domains and pods count for a rule of a pod."""
         keys = [each.topology_key for each in rules(pod)]
         honored = [pod.spec.node_selector, pod.spec.affinity and pod.spec.affinity.node_affinity, pod.spec.tolerations]

@@ -7,7 +7,7 @@ import msgspec
 
 from reconciler.model.cluster.metadata import LabelSelector
 from reconciler.model.cluster.node import NodeTaint
-from reconciler.model.cluster.pod import NodeTerm, Pod, PodTerm, Spread, Toleration
+from reconciler.model.cluster.pod import NodeTerm, Pod, PodTerm, Toleration, TopologySpreadConstraint
 
 HOST, ZONE, CAPACITY_TYPE = "kubernetes.io/hostname", "topology.kubernetes.io/zone", "karpenter.sh/capacity-type"
 SUFFIXES = {
@@ -52,7 +52,7 @@ def clash(one: tuple[str, int, str], other: tuple[str, int, str]) -> bool:
     return one[:2] == other[:2] and (one[2] == other[2] or "0.0.0.0" in (one[2], other[2]))  # noqa: S104
 
 
-def rules(pod: Pod) -> list[Spread]:
+def rules(pod: Pod) -> list[TopologySpreadConstraint]:
     return [each for each in pod.spec.topology_spread_constraints if each.when_unsatisfiable == "DoNotSchedule"]
 
 
@@ -64,7 +64,7 @@ def matches(selector: LabelSelector | None, labels: dict[str, str]) -> bool:
     return selector is not None and selector.matches(labels)
 
 
-def spread_selector(rule: Spread, pod: Pod) -> LabelSelector | None:
+def spread_selector(rule: TopologySpreadConstraint, pod: Pod) -> LabelSelector | None:
     if rule.label_selector is None:
         return None
     own = {key: pod.metadata.labels[key] for key in rule.match_label_keys if key in pod.metadata.labels}

@@ -7,7 +7,7 @@ import pytest
 
 from reconciler.fleet.binpack.pack import NO_LIMITS, pack
 from reconciler.fleet.binpack.result import Packed
-from reconciler.fleet.binpack.shape import Limits, Offering, Shape
+from reconciler.fleet.binpack.shape import BinpackLimits, Offering, Shape
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.cluster.metadata import LabelSelector
@@ -20,9 +20,9 @@ from reconciler.model.cluster.pod import (
     PodTerm,
     PodTerms,
     Port,
-    Resources,
-    Spread,
+    ResourceRequirements,
     Toleration,
+    TopologySpreadConstraint,
 )
 from reconciler.model.cluster.pod_volume import ClaimSource, Volume
 from reconciler.plan.obstacle_words import obstacle_words
@@ -34,7 +34,7 @@ NOTHING = Observed()
 
 
 def packing(
-    waiting: list[Pod], offered: list[Shape], observed: Observed = NOTHING, limits: Limits = NO_LIMITS
+    waiting: list[Pod], offered: list[Shape], observed: Observed = NOTHING, limits: BinpackLimits = NO_LIMITS
 ) -> Packed:
     return pack(Snapshot(observed), waiting, offered, limits)
 
@@ -121,7 +121,7 @@ def test_of_a_shape_no_more_nodes_are_bought_than_there_are() -> None:
 
 
 def test_of_all_shapes_together_no_more_nodes_are_bought_than_may_be() -> None:
-    packed = packing(pods(6), [shape("one", 2, 10), shape("other", 1, 1)], limits=Limits(nodes=2))
+    packed = packing(pods(6), [shape("one", 2, 10), shape("other", 1, 1)], limits=BinpackLimits(nodes=2))
     assert len(packed.nodes) == 2
     assert {obstacle_words(each.why) for each in packed.unplaced} == {"no more nodes may be bought"}
 
@@ -146,7 +146,7 @@ def test_nodes_that_stand_already_are_left_to_the_scheduler() -> None:
 def test_a_spread_over_zones_counts_the_pods_that_run_already() -> None:
     running = {"a": 2, "b": 1, "c": 0}
     packed = packing(
-        pods(3, topology_spread_constraints=(Spread(1, names.ZONE, "DoNotSchedule", EACH_OTHER),)),
+        pods(3, topology_spread_constraints=(TopologySpreadConstraint(1, names.ZONE, "DoNotSchedule", EACH_OTHER),)),
         [shape("small", 2, 10, zones="abc")],
         standing(running),
     )
@@ -154,7 +154,9 @@ def test_a_spread_over_zones_counts_the_pods_that_run_already() -> None:
 
 
 def test_pods_spread_over_zones_share_one_node_in_each() -> None:
-    waiting = pods(30, topology_spread_constraints=(Spread(1, names.ZONE, "DoNotSchedule", EACH_OTHER),))
+    waiting = pods(
+        30, topology_spread_constraints=(TopologySpreadConstraint(1, names.ZONE, "DoNotSchedule", EACH_OTHER),)
+    )
     packed = packing(waiting, [shape("large", 16, 10, zones="abc")])
     assert (by_zone(packed), len(packed.nodes)) == ({"a": 10, "b": 10, "c": 10}, 3)
 
@@ -184,7 +186,7 @@ def test_a_pod_stays_out_of_the_zone_of_a_pod_that_keeps_away_from_it() -> None:
 
 
 def test_pods_that_want_the_same_port_of_a_host_get_a_node_each() -> None:
-    listening = Container(resources=Resources({"cpu": "1"}), ports=(Port(host_port=80),))
+    listening = Container(resources=ResourceRequirements({"cpu": "1"}), ports=(Port(host_port=80),))
     assert bought(pods(2, containers=(listening,)), [shape("large", 8, 10)]) == {"large": 2}
 
 
@@ -217,7 +219,7 @@ REASONS: dict[str, tuple[Pod, str]] = {
         "its affinity asks for app=db in default, and none are where it could be",
     ),
     "nodes with a label that none has": (
-        pod("x", topology_spread_constraints=(Spread(1, "rack", "DoNotSchedule", EACH_OTHER),)),
+        pod("x", topology_spread_constraints=(TopologySpreadConstraint(1, "rack", "DoNotSchedule", EACH_OTHER),)),
         "it asks for a node with the label rack",
     ),
     "apart from what runs everywhere": (
@@ -262,7 +264,7 @@ def test_where_nothing_is_on_offer_that_is_said() -> None:
 
 def test_pods_that_the_steps_did_not_last_for_are_told_apart_from_those_that_fit_nowhere() -> None:
     waiting = [*(pod(f"pod-{each}", cpu=f"{300 + each}m") for each in range(39)), pod("huge", cpu="99")]
-    packed = packing(waiting, [shape("small", 1, 10)], limits=Limits(steps=20))
+    packed = packing(waiting, [shape("small", 1, 10)], limits=BinpackLimits(steps=20))
     assert packed.not_evaluated
     assert [each.pod.name for each in packed.unplaced] == ["huge"]
     assert len(packed.not_evaluated) + sum(len(each.pods) for each in packed.nodes) == 39
@@ -275,7 +277,7 @@ def test_two_shapes_of_one_name_are_turned_away() -> None:
 
 @pytest.mark.parametrize("price", [0, 1, 10**15 - 1, 2**62])
 def test_a_limit_on_nodes_holds_at_every_price(price: int) -> None:
-    packed = packing(pods(3_000), [shape("small", 1, price)], limits=Limits(nodes=3))
+    packed = packing(pods(3_000), [shape("small", 1, price)], limits=BinpackLimits(nodes=3))
     assert counted(packed) == {"small": 3}
 
 

@@ -8,11 +8,11 @@ from hypothesis import strategies as some
 
 from reconciler.fleet.binpack.pack import pack
 from reconciler.fleet.binpack.result import NewNode, Packed
-from reconciler.fleet.binpack.shape import Limits, Offering, Shape
+from reconciler.fleet.binpack.shape import BinpackLimits, Offering, Shape
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.observed import Observed
-from reconciler.model.cluster.pod import Container, Pod, PodSpec, Resources
+from reconciler.model.cluster.pod import Container, Pod, PodSpec, ResourceRequirements
 from tests.unit.fleet.binpack.checker import faults, new_place, refusals, world_of
 from tests.unit.fleet.binpack.worlds import fleets, pods, shapes
 
@@ -56,7 +56,7 @@ def test_equal_pods_cost_the_fewest_dollars_that_they_can_and_then_the_fewest_no
         Shape(f"s{number}", {}, (), {"cpu": str(cpus), "pods": "110"}, (Offering("", "", price),), most)
         for number, (cpus, price, most) in enumerate(offered)
     ]
-    spec = PodSpec(containers=(Container(resources=Resources({"cpu": "1"})),))
+    spec = PodSpec(containers=(Container(resources=ResourceRequirements({"cpu": "1"})),))
     packed = pack(Snapshot(Observed()), [Pod(Metadata(f"p{each}", "d"), spec) for each in range(count)], described)
     best = fewest_dollars_then_nodes(count, offered)
     if best is None:
@@ -97,7 +97,7 @@ def test_packing_leaves_the_fleet_as_it_was(observed: Observed, waiting: list[Po
 def test_pods_that_the_steps_did_not_last_for_are_not_said_to_fit_nowhere(
     observed: Observed, waiting: list[Pod], offered: list[Shape], steps: int
 ) -> None:
-    packed = pack(Snapshot(observed), waiting, offered, Limits(steps=steps))
+    packed = pack(Snapshot(observed), waiting, offered, BinpackLimits(steps=steps))
     assert faults(observed, offered, waiting, packed) == []
     whole = pack(Snapshot(observed), waiting, offered)
     assert {each.pod.name for each in packed.unplaced} <= {each.pod.name for each in whole.unplaced}

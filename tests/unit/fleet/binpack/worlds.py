@@ -19,9 +19,9 @@ from reconciler.model.cluster.pod import (
     PodTerm,
     PodTerms,
     Port,
-    Resources,
-    Spread,
+    ResourceRequirements,
     Toleration,
+    TopologySpreadConstraint,
 )
 from tests import builders
 
@@ -50,8 +50,8 @@ def terms(draw: some.DrawFn) -> tuple[PodTerm, ...]:
 
 
 @some.composite
-def spreads(draw: some.DrawFn) -> Spread:
-    return Spread(
+def spreads(draw: some.DrawFn) -> TopologySpreadConstraint:
+    return TopologySpreadConstraint(
         draw(some.integers(1, 2)),
         draw(some.sampled_from(KEYS)),
         draw(some.sampled_from(["DoNotSchedule", "DoNotSchedule", "ScheduleAnyway"])),
@@ -87,7 +87,7 @@ def specs(draw: some.DrawFn) -> PodSpec:
         affinity=Affinity(node, PodTerms(near), PodTerms(apart)),
         tolerations=(Toleration("gpu", "Exists"),) if draw(some.booleans()) else (),
         topology_spread_constraints=tuple(draw(some.lists(spreads(), max_size=2))) if kind in {7, 8} else (),
-        containers=(Container(resources=Resources(requests), ports=ports),),
+        containers=(Container(resources=ResourceRequirements(requests), ports=ports),),
     )
 
 

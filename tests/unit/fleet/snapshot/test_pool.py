@@ -85,7 +85,7 @@ def counted(pool: PoolTotals) -> object:
         {sort: count for sort, count in pool.staying.items() if count},
         {name: count for name, count in pool.labelled.items() if count},
         [each.name for each in pool.nodes],
-        [each.name for each in pool.going],
+        [each.name for each in pool.leaving_nodes],
         [each.name for each in pool.empty],
         {kind: (dict(it.shared), it.largest.name) for kind in ("large", "small") if (it := pool.alike(kind))},
     )

@@ -3,7 +3,7 @@
 import pytest
 
 from reconciler.fleet.filters import PREDICATES
-from reconciler.fleet.filters.claims import Claims
+from reconciler.fleet.filters.claims import ResourceClaimFilter
 from reconciler.fleet.filters.nominated import Nominated
 from reconciler.fleet.filters.one_pod_only import OnePodOnly
 from reconciler.fleet.filters.predicate import Predicate
@@ -45,7 +45,7 @@ def test_volumes(name: str) -> None:
 @pytest.mark.parametrize("name", CLAIMS)
 def test_claims(name: str) -> None:
     case = CLAIMS[name]
-    fleet = judge(case, (Claims,))
+    fleet = judge(case, (ResourceClaimFilter,))
     assert words(why_it_stays(fleet.classes.of(pod_of(case)), fleet)) == case.get("stays", "")
 
 

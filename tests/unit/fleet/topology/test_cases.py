@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from reconciler.fleet.filters.interpod import InterPod
-from reconciler.fleet.filters.spread import Spread
+from reconciler.fleet.filters.spread import SpreadFilter
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.fleet.topology.columns import Columns
 from reconciler.fleet.topology.eligible import Asker, Eligibles
@@ -19,7 +19,7 @@ INTERPOD = table("interpod.yaml")
 SPREAD = table("spread.yaml")
 
 
-def judged(case: dict[str, Any], predicate: type[InterPod] | type[Spread]) -> tuple[list[str], dict[str, str]]:
+def judged(case: dict[str, Any], predicate: type[InterPod] | type[SpreadFilter]) -> tuple[list[str], dict[str, str]]:
     """Where it fits, and why it does not fit elsewhere."""
     fleet = what_if_of(world_of(case))
     asked: Any = fleet.part(predicate)
@@ -49,7 +49,7 @@ def test_near_and_apart(name: str) -> None:
 @pytest.mark.parametrize("name", SPREAD)
 def test_spread(name: str) -> None:
     case = SPREAD[name]
-    fits, why = judged(case, Spread)
+    fits, why = judged(case, SpreadFilter)
     assert fits == case["fits"]
     assert {node: why.get(node) for node in case.get("why", {})} == case.get("why", {})
     assert all(why.values())

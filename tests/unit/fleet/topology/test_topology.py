@@ -8,7 +8,7 @@ from hypothesis import strategies as some
 
 from reconciler.fleet.filters.chain import FilterChain
 from reconciler.fleet.filters.interpod import InterPod
-from reconciler.fleet.filters.spread import Spread
+from reconciler.fleet.filters.spread import SpreadFilter
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.fleet.topology.term_counts import Counting
 from reconciler.model import names
@@ -18,7 +18,7 @@ from tests.unit.fleet.topology.stage import Json, node_of, observed_of, pod, pod
 from tests.unit.fleet.topology.worlds import askers, nodes, pods, worlds
 
 DRAINED = {"key": names.DRAINING, "effect": "NoSchedule", "value": "1"}
-SLOW = {InterPod: reference.interpod_fits, Spread: reference.spread_fits}
+SLOW = {InterPod: reference.interpod_fits, SpreadFilter: reference.spread_fits}
 
 
 def agree(fleet: Snapshot, world: Json, asking: Json) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from reconciler.kube.api_server import JSON, Answer, Request, Unreachable
-from reconciler.kube.apply.executor import Executor, Limits
+from reconciler.kube.api_server import JSON, ApiRequest, ApiResponse, Unreachable
+from reconciler.kube.apply.executor import Executor, WriteLimits
 from reconciler.model.plan.action import Act, Label, Ref
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.outcome import Outcome
@@ -30,14 +30,14 @@ class Lost(msgspec.Struct, frozen=True):
     took_effect: bool
 
 
-TAKEN = Answer(200, b"{}")
-Act_ = Answer | Lost
+TAKEN = ApiResponse(200, b"{}")
+Act_ = ApiResponse | Lost
 
 
-def refusal(status: int, reason: str = "", message: str = "", **details: Any) -> Answer:
+def refusal(status: int, reason: str = "", message: str = "", **details: Any) -> ApiResponse:
     """As Kubernetes words it."""
     body = {"kind": "Status", "code": status, "reason": reason, "message": message, "details": details}
-    return Answer(status, msgspec.json.encode(body), float(details.get("retryAfterSeconds", 0)))
+    return ApiResponse(status, msgspec.json.encode(body), float(details.get("retryAfterSeconds", 0)))
 
 
 class ScriptedServer:
@@ -45,9 +45,9 @@ class ScriptedServer:
 
     def __init__(self, sends: Iterable[Act_] = (), looks: Iterable[Act_] = ()) -> None:
         self.sends, self.looks = list(sends), list(looks)
-        self.sent: list[Request] = []
+        self.sent: list[ApiRequest] = []
         self.told: list[Object] = []  # Events
-        self.event_answer: Act_ = Answer(201, b"{}")
+        self.event_answer: Act_ = ApiResponse(201, b"{}")
         self.meanwhile: Callable[[], None] = lambda: None  # somebody else, between a look and what is sent
         self.looked: Callable[[], None] = lambda: None  # somebody else, once it was looked at
         self.version = 1
@@ -66,16 +66,16 @@ class ScriptedServer:
         self.version += 1
         self.pod = merged(self.pod, patch)
 
-    def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> Answer:
+    def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> ApiResponse:
         assert path == "/api/v1/namespaces/team-a/pods/train"
         with self._lock:
             if self.looks:
                 return _played(self.looks.pop(0))
             shown = merged(self.pod, {"metadata": {"resourceVersion": str(self.version)}})
             self.looked()
-            return Answer(200, msgspec.json.encode(shown))
+            return ApiResponse(200, msgspec.json.encode(shown))
 
-    def send(self, request: Request) -> Answer:
+    def send(self, request: ApiRequest) -> ApiResponse:
         with self._lock:
             if request.path.startswith(EVENTS):
                 self.told.append(msgspec.json.decode(request.body))
@@ -92,7 +92,7 @@ class ScriptedServer:
             return _played(act)
 
 
-def _played(act: Act_) -> Answer:
+def _played(act: Act_) -> ApiResponse:
     if isinstance(act, Lost):
         raise SILENT
     return act
@@ -117,7 +117,7 @@ class Scene:
         self.pauses_seconds: list[float] = []
         self.on_pause: Callable[[], None] = lambda: None
         asked = {"pause": self._pause, "writes_per_second": 1e6, **limits}
-        self.applying = Executor(server, limits=Limits(**asked))
+        self.applying = Executor(server, limits=WriteLimits(**asked))
 
     def label(self, fence: Fence | None = None) -> Outcome:
         """The one decision: our label on the pod."""

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from reconciler.kube.api_server import JSON, Answer, Request
-from reconciler.kube.apply.executor import Executor, Limits
+from reconciler.kube.api_server import JSON, ApiRequest, ApiResponse
+from reconciler.kube.apply.executor import Executor, WriteLimits
 from reconciler.model import names
 from reconciler.model.cluster.stuck_pods import LONGEST_GRACE_SECONDS
 from reconciler.model.instant import Instant, instant, timestamp
@@ -38,13 +38,13 @@ IDLE = [pod(f"exporter-{number}", ownerReferences=[DAEMON]) for number in range(
 class NodeServer:
     """A node, and its pods two a page. Owner of what was sent and asked."""
 
-    def __init__(self, pods: list[Object], refused: Answer | None = None, ready: Object | None = None) -> None:
+    def __init__(self, pods: list[Object], refused: ApiResponse | None = None, ready: Object | None = None) -> None:
         self.pods, self.refused = pods, refused
         self.status = {"conditions": [{"type": "Ready", **ready}]} if ready else {}
-        self.sent: list[Request] = []
+        self.sent: list[ApiRequest] = []
         self.asked: list[Mapping[str, str]] = []
 
-    def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> Answer:
+    def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> ApiResponse:
         if path == "/api/v1/nodes/gpu-1":
             head = {"name": "gpu-1", "uid": "uid-1", "resourceVersion": "7"}
             return _answer({"metadata": head, "status": self.status})
@@ -57,17 +57,17 @@ class NodeServer:
         more = {"continue": str(start + 2)} if start + 2 < len(self.pods) else {}
         return _answer({"kind": "PodList", "metadata": more, "items": self.pods[start : start + 2]})
 
-    def send(self, request: Request) -> Answer:
+    def send(self, request: ApiRequest) -> ApiResponse:
         self.sent.append(request)
-        return Answer(200, b"{}")
+        return ApiResponse(200, b"{}")
 
     @property
     def deleted(self) -> list[Object]:
         return [msgspec.json.decode(each.body)["preconditions"] for each in self.sent if each.method == "DELETE"]
 
 
-def _answer(body: Object) -> Answer:
-    return Answer(200, msgspec.json.encode(body))
+def _answer(body: Object) -> ApiResponse:
+    return ApiResponse(200, msgspec.json.encode(body))
 
 
 def given_back(
@@ -76,7 +76,7 @@ def given_back(
     presumes = Preconditions(resource_version=version, empty=empty, longest_grace_seconds=longest_grace_seconds)
     act = Delete(presumes=presumes)
     decision = Decision("tests", NODE, act, Reason(CordonedByOthers(node="gpu-1")))
-    limits = Limits(pause=lambda _: None, writes_per_second=1e6, wall_clock=lambda: NOW / 1_000)
+    limits = WriteLimits(pause=lambda _: None, writes_per_second=1e6, wall_clock=lambda: NOW / 1_000)
     (outcome,) = Executor(server, limits=limits).apply([decision], Holding())
     return outcome
 
@@ -156,7 +156,7 @@ def test_without_that_presumption_nobody_lists_pods() -> None:
 def test_nothing_is_waited_for_between_the_look_at_its_pods_and_the_deletion() -> None:
     server = NodeServer(IDLE)
     happened: list[tuple[int, int]] = []  # pages that were asked for and writes that were sent, at each pause
-    limits = Limits(pause=lambda _: happened.append((len(server.asked), len(server.sent))), burst=0)
+    limits = WriteLimits(pause=lambda _: happened.append((len(server.asked), len(server.sent))), burst=0)
     act = Delete(presumes=Preconditions(empty=True))
     decision = Decision("tests", NODE, act, Reason(CordonedByOthers(node="gpu-1")))
     (outcome,) = Executor(server, limits=limits).apply([decision], Holding())

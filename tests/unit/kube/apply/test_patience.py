@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from reconciler.kube.api_server import Answer, Request
-from reconciler.kube.apply.events import told_of, told_of_pools
+from reconciler.kube.api_server import ApiRequest, ApiResponse
+from reconciler.kube.apply.events import event_notes, pool_event_notes
 from reconciler.kube.apply.token_bucket import Bucket
 from reconciler.model.plan.action import Apply, Delete, Label, Ref, Status
 from reconciler.model.plan.decision import Decision
@@ -41,7 +41,7 @@ def test_what_is_refused_is_not_tried_again(status: int) -> None:
 
 
 def test_what_can_t_be_made_sense_of_stops_nothing_else() -> None:
-    server = ScriptedServer(looks=[Answer(200, b"<html>log in first</html>")])
+    server = ScriptedServer(looks=[ApiResponse(200, b"<html>log in first</html>")])
     outcomes = sorted(Scene(server).apply([labelled(), labelled()]), key=lambda each: each.result)
     assert [each.result for each in outcomes] == ["done", "unknown"]
     assert "it broke off" in outcomes[1].detail
@@ -235,7 +235,7 @@ def test_what_is_not_written_is_no_event() -> None:
 
 
 @pytest.mark.parametrize("answer", [OVERLOADED, refusal(403, "Forbidden", "no events"), Lost(took_effect=False)])
-def test_an_event_that_can_t_be_written_fails_nothing(answer: Answer | Lost) -> None:
+def test_an_event_that_can_t_be_written_fails_nothing(answer: ApiResponse | Lost) -> None:
     server = ScriptedServer()
     server.event_answer = answer
     scene = Scene(server)
@@ -272,12 +272,12 @@ def deletion(number: int, pool: Ref = POOL) -> Decision:
 
 
 def test_what_is_done_to_a_node_is_told_on_its_claim_too() -> None:
-    assert [each.regarding.kind for each in told_of(deletion(1))] == ["Node", "NodeClaim"]
+    assert [each.regarding.kind for each in event_notes(deletion(1))] == ["Node", "NodeClaim"]
 
 
 def test_what_is_done_to_many_nodes_of_a_pool_is_one_event_on_the_pool() -> None:
     other = Ref("NodePool", "", "b100", "uid-other")
-    found = list(told_of_pools([*(deletion(each) for each in range(5)), deletion(7, other)]))
+    found = list(pool_event_notes([*(deletion(each) for each in range(5)), deletion(7, other)]))
     assert [(each.regarding.name, each.action) for each in found] == [("a100", "Delete"), ("b100", "Delete")]
     assert found[0].note.startswith("5 nodes (n0, n1, n2 and 2 more): n0 was cordoned by someone else")
     assert found[1].note.startswith("n7 was cordoned by someone else")
@@ -285,7 +285,7 @@ def test_what_is_done_to_many_nodes_of_a_pool_is_one_event_on_the_pool() -> None
 
 def test_an_object_that_was_made_is_told_of_by_the_uid_that_it_got() -> None:
     made = Decision("manifests", Ref("NodePool", "", "a100"), Apply(manifest="{}"), Reason(CordonedByOthers(node="a")))
-    assert [each.regarding.uid for each in told_of(made, "uid-new")] == ["uid-new"]
+    assert [each.regarding.uid for each in event_notes(made, "uid-new")] == ["uid-new"]
 
 
 class Crowd(ScriptedServer):
@@ -295,13 +295,13 @@ class Crowd(ScriptedServer):
         super().__init__()
         self.gate = threading.Barrier(size, timeout=10)
 
-    def get(self, path: str, *_: object) -> Answer:
-        return Answer(200, b'{"metadata": {"resourceVersion": "1", "uid": "u"}}')
+    def get(self, path: str, *_: object) -> ApiResponse:
+        return ApiResponse(200, b'{"metadata": {"resourceVersion": "1", "uid": "u"}}')
 
-    def send(self, request: Request) -> Answer:
+    def send(self, request: ApiRequest) -> ApiResponse:
         if not request.path.endswith("/events"):
             self.gate.wait()
-        return Answer(200, b"{}")
+        return ApiResponse(200, b"{}")
 
 
 def test_sixteen_are_under_way_at_the_same_time() -> None:

@@ -7,13 +7,15 @@ from collections.abc import Mapping
 
 import pytest
 
-from reconciler.kube.api_server import JSON, Answer, Stream, Unreachable
+from reconciler.kube.api_server import JSON, ApiResponse, Stream, Unreachable
 from reconciler.kube.watch.changes import Identity
 from reconciler.kube.watch.discovery import Discovery, identity, served
-from reconciler.kube.watch.list_result import Setback, What
-from reconciler.model.cluster.kinds import SEEN, ResourceKind
+from reconciler.kube.watch.list_result import ListEnding, ListFailed
+from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
 
-BY_KIND = {each.kind: each for each in reversed(SEEN)} | {each.title: each for each in SEEN if each.field == "leases"}
+BY_KIND = {each.kind: each for each in reversed(RESOURCE_KINDS)} | {
+    each.title: each for each in RESOURCE_KINDS if each.field == "leases"
+}
 
 
 def group(name: str, *versions: str, fresh: str = "Current", **resources: tuple[str, ...]) -> dict[str, object]:
@@ -29,8 +31,8 @@ def group(name: str, *versions: str, fresh: str = "Current", **resources: tuple[
     return {"metadata": {"name": name} if name else {"creationTimestamp": None}, "versions": told}
 
 
-def told(*groups: dict[str, object]) -> Answer:
-    return Answer(200, json.dumps({"kind": "APIGroupDiscoveryList", "items": groups}).encode())
+def told(*groups: dict[str, object]) -> ApiResponse:
+    return ApiResponse(200, json.dumps({"kind": "APIGroupDiscoveryList", "items": groups}).encode())
 
 
 CORE = told(group("", "v1", nodes=("v1",), pods=("v1",)))
@@ -63,45 +65,49 @@ def test_the_path_of_a_kind_is_in_the_preferred_version_that_has_it(kind: str, p
 @pytest.mark.parametrize(
     ("kind", "what", "why"),
     [
-        ("KWOKNodeClass", What.NOT_SERVED, "the cluster serves no kwoknodeclasses.karpenter.kwok.sh"),
-        ("NodeClaim", What.UNSUITED, "is served as v1beta1 and not as v1, the only version that is read"),
-        ("Job", What.UNSUITED, "the cluster serves no jobs.batch, which every cluster should"),
-        ("GpuPool", What.FAILED, "the API server can't tell now what it serves in gpu.scheduling"),
+        ("KWOKNodeClass", ListEnding.NOT_SERVED, "the cluster serves no kwoknodeclasses.karpenter.kwok.sh"),
+        ("NodeClaim", ListEnding.UNSUITED, "is served as v1beta1 and not as v1, the only version that is read"),
+        ("Job", ListEnding.UNSUITED, "the cluster serves no jobs.batch, which every cluster should"),
+        ("GpuPool", ListEnding.FAILED, "the API server can't tell now what it serves in gpu.scheduling"),
     ],
 )
-def test_what_is_not_there_is_absent_only_where_that_is_an_answer(kind: str, what: What, why: str) -> None:
-    with pytest.raises(Setback) as setback:
+def test_what_is_not_there_is_absent_only_where_that_is_an_answer(kind: str, what: ListEnding, why: str) -> None:
+    with pytest.raises(ListFailed) as setback:
         SERVED.path(BY_KIND[kind], "gpu-system")
-    assert (setback.value.outcome.what, setback.value.outcome.why) == (what, why)
+    assert (setback.value.outcome.ending, setback.value.outcome.why) == (what, why)
 
 
 @pytest.mark.parametrize(
     ("answer", "what", "why"),
     [
-        (Answer(403), What.FORBIDDEN, "may not read /api: bind the identity to the role system:discovery"),
-        (Answer(406), What.FAILED, "Kubernetes 1.26 or newer is needed"),
-        (Answer(200, b'{"kind": "APIVersions", "versions": ["v1"]}'), What.FAILED, "1.26 or newer is needed"),
-        (Answer(200, b"<html>"), What.FAILED, "/api is not what an API server says"),
-        (Answer(503, b'{"message": "not ready"}'), What.FAILED, "was answered with 503: not ready"),
+        (ApiResponse(403), ListEnding.FORBIDDEN, "may not read /api: bind the identity to the role system:discovery"),
+        (ApiResponse(406), ListEnding.FAILED, "Kubernetes 1.26 or newer is needed"),
+        (
+            ApiResponse(200, b'{"kind": "APIVersions", "versions": ["v1"]}'),
+            ListEnding.FAILED,
+            "1.26 or newer is needed",
+        ),
+        (ApiResponse(200, b"<html>"), ListEnding.FAILED, "/api is not what an API server says"),
+        (ApiResponse(503, b'{"message": "not ready"}'), ListEnding.FAILED, "was answered with 503: not ready"),
     ],
 )
-def test_an_answer_that_tells_nothing_is_a_setback(answer: Answer, what: What, why: str) -> None:
-    with pytest.raises(Setback) as setback:
+def test_an_answer_that_tells_nothing_is_a_setback(answer: ApiResponse, what: ListEnding, why: str) -> None:
+    with pytest.raises(ListFailed) as setback:
         served({"/api": answer, "/apis": APIS})
-    assert setback.value.outcome.what is what
+    assert setback.value.outcome.ending is what
     assert why in setback.value.outcome.why
 
 
 class Told:
     """An API server with these answers, that counts what it is asked."""
 
-    def __init__(self, answers: Mapping[str, Answer]) -> None:
+    def __init__(self, answers: Mapping[str, ApiResponse]) -> None:
         self.answers = answers
         self.asked: list[str] = []
         self.may_answer = threading.Event()
         self.may_answer.set()
 
-    def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> Answer:
+    def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> ApiResponse:
         self.asked.append(path)
         assert self.may_answer.wait(10)
         if path not in self.answers:
@@ -139,22 +145,22 @@ def test_a_failure_is_shared_by_those_who_waited_for_it_and_nobody_else() -> Non
             failed.append(seen.kind)
 
     server.may_answer.clear()
-    threads = [threading.Thread(target=look, args=[each]) for each in SEEN]
+    threads = [threading.Thread(target=look, args=[each]) for each in RESOURCE_KINDS]
     for thread in threads:
         thread.start()
     server.may_answer.set()
     for thread in threads:
         thread.join(10)
-    assert len(failed) == len(SEEN)
+    assert len(failed) == len(RESOURCE_KINDS)
     before = len(server.asked)
-    look(SEEN[0])
+    look(RESOURCE_KINDS[0])
     assert len(server.asked) == before + 1
 
 
 def test_the_cluster_is_known_by_its_kube_system() -> None:
     at = "/api/v1/namespaces/kube-system"
-    assert identity(Told({at: Answer(200, b'{"metadata": {"uid": "u"}}')})) == Identity("u")
-    assert "may not get kube-system" in identity(Told({at: Answer(403)})).why
-    for answer in (Answer(500), Answer(200, b"<html>"), Answer(200, b'{"metadata": {}}')):
-        with pytest.raises(Setback):
+    assert identity(Told({at: ApiResponse(200, b'{"metadata": {"uid": "u"}}')})) == Identity("u")
+    assert "may not get kube-system" in identity(Told({at: ApiResponse(403)})).why
+    for answer in (ApiResponse(500), ApiResponse(200, b"<html>"), ApiResponse(200, b'{"metadata": {}}')):
+        with pytest.raises(ListFailed):
             identity(Told({at: answer}))

@@ -4,11 +4,11 @@ import threading
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 
-from reconciler.kube.api_server import JSON, Answer, Stream
-from reconciler.kube.backoff import Waits
+from reconciler.kube.api_server import JSON, ApiResponse, Stream
+from reconciler.kube.backoff import BackoffBounds
 from reconciler.kube.watch.discovery import Discovery
-from reconciler.kube.watch.reflector import Means, Pace, Reflector
-from reconciler.model.cluster.kinds import SEEN
+from reconciler.kube.watch.reflector import Means, Reflector, ReflectorTiming
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 
 
 class Busy:
@@ -17,9 +17,9 @@ class Busy:
     def __init__(self) -> None:
         self.asked = threading.Semaphore(0)
 
-    def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> Answer:
+    def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> ApiResponse:
         self.asked.release()
-        return Answer(429, b"", 1e30)
+        return ApiResponse(429, b"", 1e30)
 
     def stream(self, path: str, query: Mapping[str, str], silence_seconds: float) -> AbstractContextManager[Stream]:
         raise AssertionError("nothing is watched before it is listed")
@@ -33,9 +33,9 @@ class Busy:
 
 def test_an_api_server_that_asks_for_ages_is_asked_again() -> None:
     server, stop = Busy(), threading.Event()
-    pace = Pace(waits=Waits(first_seconds=0.001, most_seconds=0.002))
+    pace = ReflectorTiming(waits=BackoffBounds(first_seconds=0.001, most_seconds=0.002))
     means = Means(server, Discovery(server, "gpu-system"), lambda _: None, pace, stop)
-    thread = threading.Thread(target=Reflector(SEEN[0], means).run, daemon=True)
+    thread = threading.Thread(target=Reflector(RESOURCE_KINDS[0], means).run, daemon=True)
     thread.start()
     try:
         for _ in range(3):

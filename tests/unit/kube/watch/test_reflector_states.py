@@ -2,68 +2,182 @@
 
 import pytest
 
-from reconciler.kube.api_server import Answer
-from reconciler.kube.watch.list_result import What, setback_of
-from reconciler.kube.watch.reflector_states import NEXT, Next, Phase, Tell, Wait, next_step
+from reconciler.kube.api_server import ApiResponse
+from reconciler.kube.watch.list_result import ListEnding, setback_of
+from reconciler.kube.watch.reflector_states import NEXT, Next, ReflectorPhase, Tell, Wait, next_step
 from reconciler.kube.watch.resource_versions import is_newer, is_older
-from reconciler.model.cluster.kinds import SEEN, ResourceKind
+from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
 
-PODS, LEASES = (next(each for each in SEEN if each.kind == kind) for kind in ("Pod", "Lease"))
+PODS, LEASES = (next(each for each in RESOURCE_KINDS if each.kind == kind) for kind in ("Pod", "Lease"))
 
 STEPS = [
-    ("a kind that is served is listed", Phase.LOOK, What.SERVED, Phase.LIST, Wait.NONE, Tell.NOTHING),
-    ("one that is not is looked for later", Phase.LOOK, What.NOT_SERVED, Phase.LOOK, Wait.INTERVAL, Tell.ABSENT),
-    ("one we can't read likewise", Phase.LOOK, What.UNSUITED, Phase.LOOK, Wait.INTERVAL, Tell.REFUSAL),
-    ("a list is watched from", Phase.LIST, What.LISTED, Phase.WATCH, Wait.NONE, Tell.NOTHING),
-    ("a watch that ends is taken up again", Phase.WATCH, What.ENDED, Phase.WATCH, Wait.BACKOFF, Tell.NOTHING),
-    ("so is one that said garbage", Phase.WATCH, What.BROKEN, Phase.WATCH, Wait.BACKOFF, Tell.TROUBLE),
-    ("and one that broke off", Phase.WATCH, What.FAILED, Phase.WATCH, Wait.BACKOFF, Tell.TROUBLE),
-    ("one that expired is listed again", Phase.WATCH, What.EXPIRED, Phase.LIST, Wait.BACKOFF, Tell.TROUBLE),
-    ("one whose kind is gone is looked for", Phase.WATCH, What.MISSING, Phase.LOOK, Wait.BACKOFF, Tell.TROUBLE),
-    ("what may not be watched is tried again", Phase.WATCH, What.FORBIDDEN, Phase.WATCH, Wait.BACKOFF, Tell.REFUSAL),
-    ("what may not be listed is tried again", Phase.LIST, What.FORBIDDEN, Phase.LIST, Wait.BACKOFF, Tell.REFUSAL),
-    ("a list that is too old is tried again", Phase.LIST, What.OLDER, Phase.LIST, Wait.BACKOFF, Tell.REFUSAL),
-    ("a list that fails is tried again", Phase.LIST, What.FAILED, Phase.LIST, Wait.BACKOFF, Tell.TROUBLE),
-    ("a list that expires is tried again", Phase.LIST, What.EXPIRED, Phase.LIST, Wait.BACKOFF, Tell.TROUBLE),
-    ("a list of a kind that is gone is not", Phase.LIST, What.MISSING, Phase.LOOK, Wait.BACKOFF, Tell.TROUBLE),
-    ("a look that fails is tried again", Phase.LOOK, What.FAILED, Phase.LOOK, Wait.BACKOFF, Tell.TROUBLE),
-    ("a look that is forbidden likewise", Phase.LOOK, What.FORBIDDEN, Phase.LOOK, Wait.BACKOFF, Tell.REFUSAL),
+    (
+        "a kind that is served is listed",
+        ReflectorPhase.LOOK,
+        ListEnding.SERVED,
+        ReflectorPhase.LIST,
+        Wait.NONE,
+        Tell.NOTHING,
+    ),
+    (
+        "one that is not is looked for later",
+        ReflectorPhase.LOOK,
+        ListEnding.NOT_SERVED,
+        ReflectorPhase.LOOK,
+        Wait.INTERVAL,
+        Tell.ABSENT,
+    ),
+    (
+        "one we can't read likewise",
+        ReflectorPhase.LOOK,
+        ListEnding.UNSUITED,
+        ReflectorPhase.LOOK,
+        Wait.INTERVAL,
+        Tell.REFUSAL,
+    ),
+    ("a list is watched from", ReflectorPhase.LIST, ListEnding.LISTED, ReflectorPhase.WATCH, Wait.NONE, Tell.NOTHING),
+    (
+        "a watch that ends is taken up again",
+        ReflectorPhase.WATCH,
+        ListEnding.ENDED,
+        ReflectorPhase.WATCH,
+        Wait.BACKOFF,
+        Tell.NOTHING,
+    ),
+    (
+        "so is one that said garbage",
+        ReflectorPhase.WATCH,
+        ListEnding.BROKEN,
+        ReflectorPhase.WATCH,
+        Wait.BACKOFF,
+        Tell.TROUBLE,
+    ),
+    (
+        "and one that broke off",
+        ReflectorPhase.WATCH,
+        ListEnding.FAILED,
+        ReflectorPhase.WATCH,
+        Wait.BACKOFF,
+        Tell.TROUBLE,
+    ),
+    (
+        "one that expired is listed again",
+        ReflectorPhase.WATCH,
+        ListEnding.EXPIRED,
+        ReflectorPhase.LIST,
+        Wait.BACKOFF,
+        Tell.TROUBLE,
+    ),
+    (
+        "one whose kind is gone is looked for",
+        ReflectorPhase.WATCH,
+        ListEnding.MISSING,
+        ReflectorPhase.LOOK,
+        Wait.BACKOFF,
+        Tell.TROUBLE,
+    ),
+    (
+        "what may not be watched is tried again",
+        ReflectorPhase.WATCH,
+        ListEnding.FORBIDDEN,
+        ReflectorPhase.WATCH,
+        Wait.BACKOFF,
+        Tell.REFUSAL,
+    ),
+    (
+        "what may not be listed is tried again",
+        ReflectorPhase.LIST,
+        ListEnding.FORBIDDEN,
+        ReflectorPhase.LIST,
+        Wait.BACKOFF,
+        Tell.REFUSAL,
+    ),
+    (
+        "a list that is too old is tried again",
+        ReflectorPhase.LIST,
+        ListEnding.OLDER,
+        ReflectorPhase.LIST,
+        Wait.BACKOFF,
+        Tell.REFUSAL,
+    ),
+    (
+        "a list that fails is tried again",
+        ReflectorPhase.LIST,
+        ListEnding.FAILED,
+        ReflectorPhase.LIST,
+        Wait.BACKOFF,
+        Tell.TROUBLE,
+    ),
+    (
+        "a list that expires is tried again",
+        ReflectorPhase.LIST,
+        ListEnding.EXPIRED,
+        ReflectorPhase.LIST,
+        Wait.BACKOFF,
+        Tell.TROUBLE,
+    ),
+    (
+        "a list of a kind that is gone is not",
+        ReflectorPhase.LIST,
+        ListEnding.MISSING,
+        ReflectorPhase.LOOK,
+        Wait.BACKOFF,
+        Tell.TROUBLE,
+    ),
+    (
+        "a look that fails is tried again",
+        ReflectorPhase.LOOK,
+        ListEnding.FAILED,
+        ReflectorPhase.LOOK,
+        Wait.BACKOFF,
+        Tell.TROUBLE,
+    ),
+    (
+        "a look that is forbidden likewise",
+        ReflectorPhase.LOOK,
+        ListEnding.FORBIDDEN,
+        ReflectorPhase.LOOK,
+        Wait.BACKOFF,
+        Tell.REFUSAL,
+    ),
 ]
 
 
 @pytest.mark.parametrize(
     ("phase", "what", "then", "wait", "tell"), [step[1:] for step in STEPS], ids=[s[0] for s in STEPS]
 )
-def test_a_step_follows_from_the_last(phase: Phase, what: What, then: Phase, wait: Wait, tell: Tell) -> None:
+def test_a_step_follows_from_the_last(
+    phase: ReflectorPhase, what: ListEnding, then: ReflectorPhase, wait: Wait, tell: Tell
+) -> None:
     assert next_step(phase, what, is_overdue=False) == Next(then, wait, tell)
 
 
 def test_every_outcome_has_a_step() -> None:
-    assert set(NEXT) == set(What) == {what for _, _, what, *_ in STEPS}
+    assert set(NEXT) == set(ListEnding) == {what for _, _, what, *_ in STEPS}
 
 
-@pytest.mark.parametrize("what", [What.ENDED, What.BROKEN, What.FAILED, What.FORBIDDEN])
-def test_a_watch_that_confirmed_nothing_for_long_is_a_list_next(what: What) -> None:
-    assert next_step(Phase.WATCH, what, is_overdue=True).phase is Phase.LIST
+@pytest.mark.parametrize("what", [ListEnding.ENDED, ListEnding.BROKEN, ListEnding.FAILED, ListEnding.FORBIDDEN])
+def test_a_watch_that_confirmed_nothing_for_long_is_a_list_next(what: ListEnding) -> None:
+    assert next_step(ReflectorPhase.WATCH, what, is_overdue=True).phase is ReflectorPhase.LIST
 
 
 def test_a_list_that_took_long_is_watched_all_the_same() -> None:
-    assert next_step(Phase.LIST, What.LISTED, is_overdue=True).phase is Phase.WATCH
+    assert next_step(ReflectorPhase.LIST, ListEnding.LISTED, is_overdue=True).phase is ReflectorPhase.WATCH
 
 
 @pytest.mark.parametrize(
     ("status", "what"),
     [
-        (400, What.FAILED),
-        (403, What.FORBIDDEN),
-        (404, What.MISSING),
-        (410, What.EXPIRED),
-        (429, What.FAILED),
-        (504, What.FAILED),
+        (400, ListEnding.FAILED),
+        (403, ListEnding.FORBIDDEN),
+        (404, ListEnding.MISSING),
+        (410, ListEnding.EXPIRED),
+        (429, ListEnding.FAILED),
+        (504, ListEnding.FAILED),
     ],
 )
-def test_a_status_means_one_thing(status: int, what: What) -> None:
-    assert setback_of(Answer(status), PODS, "list").outcome.what is what
+def test_a_status_means_one_thing(status: int, what: ListEnding) -> None:
+    assert setback_of(ApiResponse(status), PODS, "list").outcome.ending is what
 
 
 BOTH = "the role needs list and watch, and `reconciler rbac` prints one with both"
@@ -79,11 +193,11 @@ BOTH = "the role needs list and watch, and `reconciler rbac` prints one with bot
     ],
 )
 def test_a_refusal_says_what_is_missing(seen: ResourceKind, status: int, body: bytes, why: str) -> None:
-    assert str(setback_of(Answer(status, body), seen, "watch")) == why
+    assert str(setback_of(ApiResponse(status, body), seen, "watch")) == why
 
 
 def test_what_the_api_server_asks_to_wait_is_kept() -> None:
-    assert setback_of(Answer(429, b"", 7.0), PODS, "list").outcome.retry_after_seconds == 7.0
+    assert setback_of(ApiResponse(429, b"", 7.0), PODS, "list").outcome.retry_after_seconds == 7.0
 
 
 @pytest.mark.parametrize(

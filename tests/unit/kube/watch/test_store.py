@@ -2,11 +2,20 @@
 
 from typing import Any
 
-from reconciler.kube.decode import Event
+from reconciler.kube.decode import WatchEvent
 from reconciler.kube.watch.change_queue import ChangeQueue
-from reconciler.kube.watch.changes import Absent, Change, Happened, Identity, Listed, Opened, Trouble, is_news
-from reconciler.kube.watch.store import NOT_YET, SEEN_STEP_MS, STALE_MS, Store
-from reconciler.model.cluster.kinds import SEEN, ResourceKind
+from reconciler.kube.watch.changes import (
+    Absent,
+    Change,
+    Identity,
+    Listed,
+    ObjectEvent,
+    ReadFailure,
+    WatchOpened,
+    is_news,
+)
+from reconciler.kube.watch.store import NOT_YET, OBSERVED_STEP_MS, STALE_MS, ObservedStore
+from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import QUIET_MS, Observed, Quiet, Unread
@@ -19,7 +28,7 @@ START = instant("2026-11-02T08:00:00Z")
 
 
 def kind(name: str) -> ResourceKind:
-    return next(each for each in SEEN if each.kind == name)
+    return next(each for each in RESOURCE_KINDS if each.kind == name)
 
 
 NODE, POD, JOB, DEPLOYMENT, NODE_POOL = map(kind, ("Node", "Pod", "Job", "Deployment", "NodePool"))
@@ -30,7 +39,7 @@ class Stage:
 
     def __init__(self, *seen: ResourceKind) -> None:
         self.now = START
-        self.store = Store(seen, lambda: self.now)
+        self.store = ObservedStore(seen, lambda: self.now)
         self.store.take([Identity("uid")])
 
     def take(self, *changes: Change) -> Observed:
@@ -45,7 +54,7 @@ class Stage:
         return self.take(Listed(seen, items, str(version), self.now))
 
     def event(self, seen: ResourceKind, type_: str, version: int, item: Any = None) -> Observed:
-        return self.take(Happened(seen, Event(type_, item, str(version)), self.now))
+        return self.take(ObjectEvent(seen, WatchEvent(type_, item, str(version)), self.now))
 
 
 def node(name: str, version: int, **labels: str) -> Node:
@@ -106,8 +115,8 @@ def test_nothing_new_is_the_same_object() -> None:
     assert stage.listed(NODE, 20, node("a", 1), node("b", 2)) is before
     assert stage.event(NODE, "ADDED", 15, node("a", 1)) is before
     assert stage.event(NODE, "DELETED", 21, node("unknown", 21)) is before
-    assert stage.take(Opened(NODE)) is before
-    assert stage.take(Trouble(NODE, "the connection broke")) is before
+    assert stage.take(WatchOpened(NODE)) is before
+    assert stage.take(ReadFailure(NODE, "the connection broke")) is before
 
 
 def test_only_what_changed_is_made_anew() -> None:
@@ -134,14 +143,14 @@ def test_what_was_never_listed_is_unread_and_not_empty() -> None:
     stage = Stage(NODE, POD)
     seen = stage.listed(POD, 9)
     assert seen.unread == (Unread("nodes", NOT_YET),)
-    assert stage.take(Trouble(NODE, "no answer")).unread == (Unread("nodes", "no answer"),)
+    assert stage.take(ReadFailure(NODE, "no answer")).unread == (Unread("nodes", "no answer"),)
     assert stage.listed(NODE, 10).unread == ()
 
 
 def test_trouble_matters_once_what_was_seen_is_five_minutes_old() -> None:
     stage = Stage(NODE)
     stage.listed(NODE, 10, node("a", 1))
-    assert stage.take(Trouble(NODE, "the connection broke")).unread == ()
+    assert stage.take(ReadFailure(NODE, "the connection broke")).unread == ()
     assert stage.later(STALE_MS).unread == ()
     why = "nothing has been heard of it since 2026-11-02T08:00:00Z: the connection broke"
     stale = stage.later(1)
@@ -174,10 +183,10 @@ def test_what_nobody_confirmed_for_a_while_is_quiet_since_then_and_read_all_the_
 def test_a_refusal_matters_at_once_until_the_watch_opens() -> None:
     stage = Stage(NODE)
     stage.listed(NODE, 10, node("a", 1))
-    refused = stage.take(Trouble(NODE, "may not watch nodes", is_refusal=True))
+    refused = stage.take(ReadFailure(NODE, "may not watch nodes", is_refusal=True))
     assert refused.unread == (Unread("nodes", "may not watch nodes"),)
     assert names(refused) == {"a": "1"}
-    assert stage.take(Opened(NODE)).unread == ()
+    assert stage.take(WatchOpened(NODE)).unread == ()
 
 
 def test_a_kind_that_is_not_served_is_absent_and_has_no_objects() -> None:
@@ -210,16 +219,16 @@ def test_seen_at_is_of_the_kind_confirmed_longest_ago() -> None:
 def test_while_nothing_else_changes_seen_at_moves_in_steps() -> None:
     stage = Stage(NODE)
     before = stage.listed(NODE, 10, node("a", 1))
-    stage.later(SEEN_STEP_MS - 1)
+    stage.later(OBSERVED_STEP_MS - 1)
     assert stage.event(NODE, "BOOKMARK", 11) is before
     stage.later(1)
     moved = stage.event(NODE, "BOOKMARK", 12)
-    assert moved.seen_at == START + SEEN_STEP_MS
+    assert moved.seen_at == START + OBSERVED_STEP_MS
     assert moved.nodes is before.nodes
 
 
 def test_the_cluster_is_named_or_unread() -> None:
-    store = Store((), lambda: START)
+    store = ObservedStore((), lambda: START)
     assert store.observed().unread == (Unread("namespaces", NOT_YET),)
     store.take([Identity(why="may not get it")])
     assert store.observed().unread == (Unread("namespaces", "may not get it"),)
@@ -232,11 +241,11 @@ def test_it_is_settled_when_of_each_kind_something_final_is_known() -> None:
     for change in (
         Listed(NODE, (), "1", START),
         Absent(NODE_POOL, START),
-        Trouble(POD, "no answer"),
+        ReadFailure(POD, "no answer"),
     ):
         stage.take(change)
         assert not stage.store.is_settled
-    stage.take(Trouble(POD, "may not list pods", is_refusal=True))
+    stage.take(ReadFailure(POD, "may not list pods", is_refusal=True))
     assert stage.store.is_settled
 
 
@@ -244,9 +253,9 @@ def test_what_only_confirms_is_no_news() -> None:
     told = []
     handover = ChangeQueue(lambda: told.append("news"))
     confirming: list[Change] = [
-        Happened(NODE, Event("BOOKMARK", None, "1"), START),
+        ObjectEvent(NODE, WatchEvent("BOOKMARK", None, "1"), START),
         Absent(NODE, START, again=True),
-        Trouble(NODE, "the connection broke"),
+        ReadFailure(NODE, "the connection broke"),
     ]
     for change in confirming:
         assert not is_news(change)

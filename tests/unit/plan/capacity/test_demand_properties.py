@@ -12,7 +12,7 @@ from reconciler.model import names
 from reconciler.model.plan.action import Apply, Delete
 from reconciler.model.plan.plan import Plan
 from reconciler.plan.capacity.identity import SmartPodIdentity
-from reconciler.plan.capacity.request import Request
+from reconciler.plan.capacity.request import CapacityRequest
 from reconciler.plan.capacity.waiting import asks_for_gpus, waits
 from reconciler.plan.draft import Draft
 from reconciler.plan.scaling.planner import scaling
@@ -152,15 +152,15 @@ def scaled(world: SmartWorld) -> Draft:
     return draft
 
 
-def new_requests(made: Plan) -> list[Request]:
+def new_requests(made: Plan) -> list[CapacityRequest]:
     """What smart pods that are made in this plan ask for."""
     acts = [each.act for each in made.decisions if each.subject.kind == "Pod" and not each.would]
     bodies = [msgspec.json.decode(each.manifest) for each in acts if isinstance(each, Apply)]
     written = [each["metadata"]["annotations"][names.ORIGINAL_REQUEST] for each in bodies]
-    return [msgspec.json.decode(each, type=Request) for each in written]
+    return [msgspec.json.decode(each, type=CapacityRequest) for each in written]
 
 
-def kept_requests(world: SmartWorld, made: Plan) -> list[Request]:
+def kept_requests(world: SmartWorld, made: Plan) -> list[CapacityRequest]:
     """What smart pods ask for that are there, are needed, and stay: without pods that don't fit their pool any more."""
     gone = {each.subject.uid for each in made.decisions if isinstance(each.act, Delete)}
     answered = scaled(world).answered

@@ -12,12 +12,12 @@ from reconciler.model.cluster.metadata import (
     OwnerReference,
 )
 from reconciler.model.cluster.node import Node, NodeTaint
-from reconciler.model.cluster.pod import Spread, Toleration
+from reconciler.model.cluster.pod import Toleration, TopologySpreadConstraint
 from reconciler.model.cluster.pod_volume import EmptyDir, Present, Volume
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.instant import timestamp
 from reconciler.model.plan.action import Ref
-from reconciler.model.plan.memory import Tried
+from reconciler.model.plan.memory import FailedPlacement
 from reconciler.model.plan.observed_taint import ObservedTaint
 from reconciler.model.plan.reason import Reason
 from reconciler.plan.drain.codes.blockers import PodWithoutPlace
@@ -100,12 +100,12 @@ def imagined(case: Json) -> Iterator[ObservedTaint]:
             yield ObservedTaint(node, f"uid-{node}", names.DRAIN_CANDIDATE, value, "PreferNoSchedule")
 
 
-def tried(case: Json) -> Iterator[tuple[str, Tried]]:
+def tried(case: Json) -> Iterator[tuple[str, FailedPlacement]]:
     """What was found of nodes before: s ago the last time, and the first."""
     for name, (last, first, *uid) in case.get("tried", {}).items():
         room = NodesWithoutRoom(ruled_out({"resources": {"a100 p4d": 1}}, {}))
         reason = Reason(PodWithoutPlace(pod=Ref("Pod", "team", "web-0"), node="a", ruled_out=room))
-        yield name, Tried(uid[0] if uid else f"uid-{name}", after(-first), after(-last), reason)
+        yield name, FailedPlacement(uid[0] if uid else f"uid-{name}", after(-first), after(-last), reason)
 
 
 def claims(case: Json) -> Iterator[Unstructured]:
@@ -160,10 +160,10 @@ def pod_asks(kind: Json, gpus: str) -> Json:
     }
 
 
-def _spread(kind: Json) -> tuple[Spread, ...]:
+def _spread(kind: Json) -> tuple[TopologySpreadConstraint, ...]:
     """spread: web says that pods of web are spread over nodes, one more on one than on another at most."""
     if "spread" not in kind:
         return ()
     taints = "Honor" if kind.get("honors_taints") else "Ignore"
     selector = LabelSelector({"app": kind["spread"]})
-    return (Spread(1, names.HOSTNAME, "DoNotSchedule", selector, node_taints_policy=taints),)
+    return (TopologySpreadConstraint(1, names.HOSTNAME, "DoNotSchedule", selector, node_taints_policy=taints),)

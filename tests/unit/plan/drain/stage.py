@@ -103,7 +103,7 @@ class World:
 
     def _hints(self, said: dict[str, str], observed: Observed) -> dict[str, dict[str, dict[str, int]]]:
         found: dict[str, dict[str, Counter[str]]] = {}
-        classes = Fleet(observed).what_if.classes
+        classes = Fleet(observed).snapshot.classes
         for pod in self.pods:
             if pod.name in said:
                 places = found.setdefault(pod.node, {}).setdefault(classes.of(pod).anew.key, Counter())
@@ -113,10 +113,10 @@ class World:
     def planned(self) -> Plan:
         """What comes of it; no invariant is broken by it."""
         fleet = Fleet(self.inputs.observed)
-        before = fleet.what_if.fingerprint()
+        before = fleet.snapshot.fingerprint()
         made = plan(self.inputs, fleet, (scaling, drain) if self._case.get("scales") else (drain,))
         check(self.inputs, fleet, made)
-        assert fleet.what_if.fingerprint() == before
+        assert fleet.snapshot.fingerprint() == before
         return made
 
     def _desired(self) -> Desired:
@@ -273,7 +273,7 @@ def _in_vain(pool: str, ago: int, times: int, load: Json | None = None) -> InVai
 
 def homes(world: World, made: Plan) -> dict[str, str]:
     """Where each pod would go, by its uid: those of a class in the order of their names."""
-    classes = Fleet(world.inputs.observed).what_if.classes
+    classes = Fleet(world.inputs.observed).snapshot.classes
     rooms = {
         (source, key): list(Counter(places).elements())
         for source, by_class in made.hints.destinations.items()

@@ -189,7 +189,7 @@ def test_no_node_is_missed_that_could_go_in_its_turn(fleet: Fleet) -> None:
     assert found & empty == {name for name in empty if not fleet[name].traits.get("opted_out")}
     candidates = found - empty
     order = [each for each in fleet.values() if each.pods and not each.traits.get("opted_out")]
-    what_if = ClusterFleet(seen.inputs.observed).what_if
+    what_if = ClusterFleet(seen.inputs.observed).snapshot
     alike = {name: what_if.part(Likenesses).of(row) for name, row in what_if.rows.row_of.items()}
     order = sorted(order, key=lambda each: each.turn_among(alike))
     gone: list[str] = []

@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
-from reconciler.model.cluster.pod import Named, Pod
+from reconciler.model.cluster.pod import LocalObjectReference, Pod
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.plan.action import Hold
 from reconciler.model.plan.inputs import Inputs
@@ -122,7 +122,7 @@ def behind_our_gate(inputs: Inputs) -> Inputs:
 
 
 def _gated(pod: Pod) -> Pod:
-    spec = msgspec.structs.replace(pod.spec, scheduling_gates=(Named(names.CAPACITY_GATE),))
+    spec = msgspec.structs.replace(pod.spec, scheduling_gates=(LocalObjectReference(names.CAPACITY_GATE),))
     return msgspec.structs.replace(pod, spec=spec)
 
 

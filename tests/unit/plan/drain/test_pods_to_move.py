@@ -73,9 +73,9 @@ def drawn_world(drawn: Drawn) -> World:
 def test_what_keeps_the_pods_of_a_node_is_what_keeps_the_first_of_them_that_is_kept(drawn: Drawn) -> None:
     inputs = drawn_world(drawn).inputs
     site = DrainContext(inputs, Draft(Fleet(inputs.observed), inputs.desired))
-    what_if = site.fleet.what_if
+    what_if = site.fleet.snapshot
     at_once, one_by_one = Remaining(site.budgets), Remaining(site.budgets)
-    for seen in site.seen:
+    for seen in site.drain_nodes:
         moving = what_if.part(Movings).of(what_if.rows.row_of[seen.name])
         pods = [pod for pod in site.fleet.pods_on(seen.name) if moves(pod)]
         expected = next((found for pod in pods if (found := blocker(site, one_by_one, seen, pod))), None)
@@ -91,8 +91,8 @@ def test_what_keeps_the_pods_of_a_node_is_what_keeps_the_first_of_them_that_is_k
 def test_what_was_found_of_a_node_holds_until_a_pod_of_it_changes() -> None:
     world = drawn_world(([{}] * len(APPS), [[("v", ""), ("w", "")], [("x", "")]]))
     fleet = Fleet(world.inputs.observed)
-    row_of = fleet.what_if.rows.row_of
-    movings = fleet.what_if.part(Movings)
+    row_of = fleet.snapshot.rows.row_of
+    movings = fleet.snapshot.part(Movings)
     before = {name: movings.of(row_of[name]) for name in ("n0", "n1")}
     first, *others = world.pods
     leaving = msgspec.structs.replace(

@@ -16,8 +16,8 @@ from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.impact.impact import with_impact
 from reconciler.plan.planner import plan
 from reconciler.plan.scaling.reasons import PLANNER as SCALES
-from reconciler.report.explain.about import About, UnknownSubject
-from reconciler.report.explain.subject import answer, asked
+from reconciler.report.explain.about import Explanation, UnknownSubject
+from reconciler.report.explain.subject import answer, parse_subject
 from reconciler.report.sentences import sentence
 from tests.unit.plan.drain import stage as drain_stage
 from tests.unit.plan.guards import stage as guards_stage
@@ -49,13 +49,13 @@ def scene_of(world: Any) -> PlanningResult:
 
 def told_of(scene: PlanningResult, decision: Decision) -> list[str]:
     """What is missing where a person asks about the subject of a decision, and about its pool."""
-    found = list(_missing(answer(scene, asked(decision.subject.title)), decision))
+    found = list(_missing(answer(scene, parse_subject(decision.subject.title)), decision))
     if decision.pool and decision.subject.kind in {"Node", "NodePool"}:
-        found += _missing(answer(scene, asked(f"pool/{decision.pool}")), decision)
+        found += _missing(answer(scene, parse_subject(f"pool/{decision.pool}")), decision)
     return found
 
 
-def _missing(about: About, decision: Decision) -> Iterator[str]:
+def _missing(about: Explanation, decision: Decision) -> Iterator[str]:
     if decision not in about.decisions:
         yield f"{about.title} does not name {decision.subject.title}: {decision.reason.code}"
     if any(words in about.outcome for words in NOTHING):
@@ -102,7 +102,7 @@ def test_each_waiting_pod_is_told_what_it_waits_for() -> None:
             scene = scene_of(of(case))
             for pod in scene.inputs.observed.pods:
                 is_waiting = not pod.node and pod.counts and not pod.metadata.leaving and not is_labelled_as_smart(pod)
-                told = answer(scene, asked(f"pod/{pod.title}")) if is_waiting else None
+                told = answer(scene, parse_subject(f"pod/{pod.title}")) if is_waiting else None
                 if told is not None and not told.decisions and "It waits for" not in told.outcome:
                     wrong.append(f"{name}: {told.title} says {told.outcome}")
     assert not wrong
@@ -124,8 +124,8 @@ TWO_GO = {
 }
 
 
-def answer_to(case: dict[str, Any], subject: str) -> About:
-    return answer(scene_of(drain_stage.World(case)), asked(subject))
+def answer_to(case: dict[str, Any], subject: str) -> Explanation:
+    return answer(scene_of(drain_stage.World(case)), parse_subject(subject))
 
 
 def test_a_pool_whose_nodes_are_to_go_says_so_with_a_row_for_each_reason() -> None:
@@ -153,9 +153,9 @@ def test_what_holds_up_one_node_is_not_counted_in_nodes() -> None:
     shares = (Share(8, 0, 1, 0, 0, (Hindrance("do-not-disrupt", "annotation"),)),) * 2
     held = summed(held, zip(held.nodes, shares, strict=True))
     scene = msgspec.structs.replace(scene, plan=msgspec.structs.replace(scene.plan, consequences=(held,)))
-    assert "on 2 nodes" not in answer(scene, asked("node/a100-0")).outcome
-    assert "(do-not-disrupt)" in answer(scene, asked("node/a100-0")).outcome
-    assert "do-not-disrupt on 2 nodes" in " ".join(text for _, text in answer(scene, asked("pool/a100")).rows)
+    assert "on 2 nodes" not in answer(scene, parse_subject("node/a100-0")).outcome
+    assert "(do-not-disrupt)" in answer(scene, parse_subject("node/a100-0")).outcome
+    assert "do-not-disrupt on 2 nodes" in " ".join(text for _, text in answer(scene, parse_subject("pool/a100")).rows)
 
 
 def test_a_drain_policy_can_be_asked_about() -> None:

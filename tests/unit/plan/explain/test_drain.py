@@ -9,11 +9,11 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.plan.drain.codes.blockers import BLOCKERS, GangWithoutPlace, PodBudgetTaken, PodWithoutPlace
 from reconciler.plan.drain.codes.eligibility import ELIGIBILITY, IsDestination, OthersTurn
 from reconciler.plan.explain.counterfactuals.changes import LINES, flipped, weighed_again
-from reconciler.plan.explain.decisions import Asked
+from reconciler.plan.explain.decisions import ExplainedObject
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.nodes.ownership import CordonedByOthers, DisruptedByKarpenter, DriverUpgrade, NodeOptedOut
 from reconciler.plan.reasons import Declared, code_of
-from reconciler.report.explain.about import About
+from reconciler.report.explain.about import Explanation
 from reconciler.report.explain.changes import change_words, changes_of
 from reconciler.report.explain.subject import about
 from tests.unit.plan.drain.stage import World, tables
@@ -23,8 +23,8 @@ CASES = tables()
 
 def asked(case: dict[str, Any], node: str) -> dict[str, list[str]]:
     world = World(case)
-    answer: About = about(
-        PlanningResult(world.inputs, Fleet(world.inputs.observed), world.planned()), Asked("node", node)
+    answer: Explanation = about(
+        PlanningResult(world.inputs, Fleet(world.inputs.observed), world.planned()), ExplainedObject("node", node)
     )
     found: dict[str, list[str]] = {}
     for label, text in answer.rows:

@@ -12,14 +12,14 @@ from reconciler.model.desired import Declared, Desired
 from reconciler.model.origin import Origin
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.policy.node_provisioner import NodeProvisioner
-from reconciler.plan.explain.decisions import Asked
+from reconciler.plan.explain.decisions import ExplainedObject
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.report import write
-from reconciler.report.explain.about import About, UnknownSubject
-from reconciler.report.explain.subject import about, asked
-from reconciler.report.setting import Setting
+from reconciler.report.explain.about import Explanation, UnknownSubject
+from reconciler.report.explain.subject import about, parse_subject
+from reconciler.report.setting import ReportHeader
 from reconciler.report.status.build import overview_of
-from reconciler.report.status.overview import Overview, PoolStanding, overview_document
+from reconciler.report.status.overview import Overview, PoolOverview, overview_document
 from tests.unit.plan.karpenter.stage import NOW, gpu_pool, observed
 from tests.unit.plan.manifests.stage import POLICY, inputs_of
 
@@ -32,11 +32,11 @@ WISH = Desired(
     pools=(Declared("GpuPool", "p", gpu_pool({}), WRITTEN),),
     provisioners=(Declared("NodeProvisioner", "p", SCALES, WRITTEN),),
 )
-SETTING = Setting("prod", "r", "c", "", NOW, NOW, "0")
-POD = Asked("pod", "n-0-0", "team")
+SETTING = ReportHeader("prod", "r", "c", "", NOW, NOW, "0")
+POD = ExplainedObject("pod", "n-0-0", "team")
 
 
-def rows(subject: Asked, seen: Observed) -> list[tuple[str, str]]:
+def rows(subject: ExplainedObject, seen: Observed) -> list[tuple[str, str]]:
     return list(about(decide(Inputs(Desired("r", "prod"), seen, NOW)), subject).rows)
 
 
@@ -66,12 +66,12 @@ def test_the_budgets_of_a_pod_are_told_by_name_however_they_were_read() -> None:
 
 def test_what_could_not_be_read_is_not_said_to_be_missing() -> None:
     seen = observed(STAGE)
-    assert ("Karpenter", "knows no NodeClaim of it") in rows(Asked("node", "n-0"), seen)
-    assert ("NodePool", "there is none") in rows(Asked("pool", "p"), seen)
+    assert ("Karpenter", "knows no NodeClaim of it") in rows(ExplainedObject("node", "n-0"), seen)
+    assert ("NodePool", "there is none") in rows(ExplainedObject("pool", "p"), seen)
     kinds = ("nodeclaims.karpenter.sh", "nodepools.karpenter.sh")
     blind = Observed(nodes=seen.nodes, unread=tuple(Unread(kind, "403 Forbidden") for kind in kinds))
-    assert ("Karpenter", f"not known: {kinds[0]}: 403 Forbidden") in rows(Asked("node", "n-0"), blind)
-    assert ("NodePool", f"not known: {kinds[1]}: 403 Forbidden") in rows(Asked("pool", "p"), blind)
+    assert ("Karpenter", f"not known: {kinds[0]}: 403 Forbidden") in rows(ExplainedObject("node", "n-0"), blind)
+    assert ("NodePool", f"not known: {kinds[1]}: 403 Forbidden") in rows(ExplainedObject("pool", "p"), blind)
 
 
 NODES, PODS = Unread("nodes", "403 Forbidden"), Unread("pods", "403 Forbidden")
@@ -85,26 +85,26 @@ def blind_to(*unread: Unread) -> Observed:
     return msgspec.structs.replace(seen, nodes=nodes, pods=pods, unread=unread)
 
 
-def answer(subject: Asked, seen: Observed, desired: Desired | None = None) -> About:
+def answer(subject: ExplainedObject, seen: Observed, desired: Desired | None = None) -> Explanation:
     return about(decide(Inputs(desired or Desired("r", "prod"), seen, NOW)), subject)
 
 
 @pytest.mark.parametrize(
     ("subject", "unread"),
     [
-        (Asked("node", "n-0"), NODES),
+        (ExplainedObject("node", "n-0"), NODES),
         (POD, PODS),
-        (Asked("claim", "n-0"), Unread("nodeclaims.karpenter.sh", "403 Forbidden")),
-        (Asked("pool", "other"), Unread("nodepools.karpenter.sh", "403 Forbidden")),
+        (ExplainedObject("claim", "n-0"), Unread("nodeclaims.karpenter.sh", "403 Forbidden")),
+        (ExplainedObject("pool", "other"), Unread("nodepools.karpenter.sh", "403 Forbidden")),
     ],
 )
-def test_what_may_well_be_there_is_not_said_to_be_nowhere(subject: Asked, unread: Unread) -> None:
+def test_what_may_well_be_there_is_not_said_to_be_nowhere(subject: ExplainedObject, unread: Unread) -> None:
     with pytest.raises(UnknownSubject, match=f"^{unread.kind} could not be read: 403 Forbidden"):
         answer(subject, blind_to(unread))
 
 
 def test_where_pods_were_not_read_no_node_or_pool_is_said_to_be_empty() -> None:
-    for subject in (Asked("node", "n-0"), Asked("pool", "p")):
+    for subject in (ExplainedObject("node", "n-0"), ExplainedObject("pool", "p")):
         told = answer(subject, blind_to(PODS)).headline
         assert "in use is not known: pods could not be read: 403 Forbidden" in told
         assert "empty" not in told
@@ -112,14 +112,14 @@ def test_where_pods_were_not_read_no_node_or_pool_is_said_to_be_empty() -> None:
 
 
 def test_where_nodes_were_not_read_no_pool_is_said_to_have_none() -> None:
-    told = answer(Asked("pool", "p"), blind_to(NODES), WISH)
+    told = answer(ExplainedObject("pool", "p"), blind_to(NODES), WISH)
     assert told.headline == "its nodes are not known: nodes could not be read: 403 Forbidden"
     assert ("its node", "not known: nodes could not be read: 403 Forbidden") in rows(POD, blind_to(NODES))
 
 
 @pytest.mark.parametrize("unread", [NODES, PODS])
 def test_no_target_is_told_of_a_use_that_is_not_known(unread: Unread) -> None:
-    subject = Asked("provisioner", "p")
+    subject = ExplainedObject("provisioner", "p")
     assert "node" in dict(answer(subject, observed(STAGE), WISH).rows)["target"]
     told = answer(subject, blind_to(unread), WISH)
     assert told.outcome == "Its target is not known."
@@ -127,7 +127,7 @@ def test_no_target_is_told_of_a_use_that_is_not_known(unread: Unread) -> None:
 
 
 def test_the_status_of_what_was_not_read_is_not_zero() -> None:
-    def standing(seen: Observed) -> PoolStanding:
+    def standing(seen: Observed) -> PoolOverview:
         scene = decide(Inputs(WISH, seen, NOW))
         (found,) = overview_of(SETTING, scene).pools
         return found
@@ -154,18 +154,18 @@ def scene_of(mode: str, **case: Any) -> PlanningResult:
 def test_in_observe_mode_a_fate_is_told_as_what_would_be(name: str) -> None:
     begins = "it drifts" if name.startswith("node") else "its node drifts"
     would = f"Would, if GpuPool/a100 were in mode Enforce: {begins}"
-    assert about(scene_of("Observe"), asked(name)).outcome.startswith(would)
-    assert about(scene_of("Enforce"), asked(name)).outcome.startswith(begins.capitalize())
+    assert about(scene_of("Observe"), parse_subject(name)).outcome.startswith(would)
+    assert about(scene_of("Enforce"), parse_subject(name)).outcome.startswith(begins.capitalize())
 
 
 def test_in_observe_mode_what_a_pool_comes_to_is_told_as_what_would_be() -> None:
     for mode, begins in (("Observe", "Would, if GpuPool/a100 were in mode Enforce: "), ("Enforce", "")):
-        rows = dict(about(scene_of(mode), asked("pool/a100")).rows)
+        rows = dict(about(scene_of(mode), parse_subject("pool/a100")).rows)
         assert rows["because of this change"].startswith(f"{begins}1 node: each drifts"), mode
 
 
 def test_what_happens_anyway_happens_in_observe_mode_too() -> None:
-    outcome = about(scene_of("Observe", wish={}, drifted=3), asked("node/node-0")).outcome
+    outcome = about(scene_of("Observe", wish={}, drifted=3), parse_subject("node/node-0")).outcome
     assert outcome.startswith("It drifts:")
 
 
@@ -184,4 +184,4 @@ def test_a_provisioner_says_how_far_its_pool_is_from_its_target(least: int, told
         given.desired, provisioners=(Declared("NodeProvisioner", "a100", spec, (("", POLICY),)),)
     )
     scene = decide(msgspec.structs.replace(given, desired=wish))
-    assert about(scene, asked("provisioner/a100")).outcome == told
+    assert about(scene, parse_subject("provisioner/a100")).outcome == told

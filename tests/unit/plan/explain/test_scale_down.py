@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.plan.explain.decisions import Asked
-from reconciler.plan.explain.scale_down import Going, going
+from reconciler.plan.explain.decisions import ExplainedObject
+from reconciler.plan.explain.scale_down import ScaleDownForecast, forecast_scale_down
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.scaling.counterfactual_size import kept_if
-from reconciler.report.explain.about import About
+from reconciler.report.explain.about import Explanation
 from reconciler.report.explain.subject import about
 from reconciler.report.sentences import sentence
 from tests.unit.plan.scaling.stage import World
@@ -40,12 +40,12 @@ def scene(case: dict[str, Any]) -> PlanningResult:
     return PlanningResult(world.inputs, Fleet(world.inputs.observed), world.planned())
 
 
-def asked(case: dict[str, Any], subject: str) -> About:
+def asked(case: dict[str, Any], subject: str) -> Explanation:
     kind, name = subject.split("/")
-    return about(scene(case), Asked(kind, name))
+    return about(scene(case), ExplainedObject(kind, name))
 
 
-def rows(answer: About) -> dict[str, list[str]]:
+def rows(answer: Explanation) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for label, text in answer.rows:
         found.setdefault(label, []).append(text)
@@ -220,11 +220,11 @@ def test_a_provisioner_says_what_keeps_it_from_its_target() -> None:
     assert told["target"] == ["pods could not be read: timed out"]
 
 
-def of(case: dict[str, Any], node: str) -> Going:
+def of(case: dict[str, Any], node: str) -> ScaleDownForecast:
     found = scene(case)
     seen = found.fleet.node(node)
     assert seen is not None
-    told = going(found, seen)
+    told = forecast_scale_down(found, seen)
     assert told is not None
     return told
 

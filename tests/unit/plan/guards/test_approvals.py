@@ -13,7 +13,7 @@ from reconciler.model.policy.change_guard import ChangeGuard
 from reconciler.model.policy.drain_policy import DrainPolicy
 from reconciler.model.policy.node_provisioner import NodeProvisioner
 from reconciler.plan.causes import Cause, cause_of
-from reconciler.plan.guards.approvals import INSTALL, TITLE, Approvals, told_of_approvals
+from reconciler.plan.guards.approvals import INSTALL, TITLE, Approvals, approval_notes
 from reconciler.plan.guards.digests import policy_digest
 from reconciler.policy.custom_resources.bundle import bundle_of
 from reconciler.policy.resolve import resolve
@@ -72,7 +72,7 @@ def told(case: dict[str, Any], absent: tuple[str, ...] = ()) -> list[str]:
     guard = Declared("ChangeGuard", "fleet", ChangeGuard(pool_names=["*"]), (("", POLICY),))
     guarded = msgspec.structs.replace(inputs.desired, guards=(guard,))
     observed = msgspec.structs.replace(inputs.observed, absent=absent)
-    return list(told_of_approvals(msgspec.structs.replace(inputs, desired=guarded, observed=observed)))
+    return list(approval_notes(msgspec.structs.replace(inputs, desired=guarded, observed=observed)))
 
 
 def test_a_cluster_without_the_definition_is_told_with_the_command_that_installs_it() -> None:
@@ -114,7 +114,7 @@ def test_custom_resources_that_claim_an_approved_commit_are_not_approved_by_it()
     assert wish.revision == COMMIT
     read = msgspec.structs.replace(inputs_of(APPROVED), desired=wish)
     assert Approvals(read).holding == ()
-    (note,) = told_of_approvals(read)
+    (note,) = approval_notes(read)
     assert note == (
         "ChangeApproval/granted approves a revision, which custom resources only claim to have, and does not count: "
         "approve policies by their content (reconciler approve KIND/NAME --resources)"

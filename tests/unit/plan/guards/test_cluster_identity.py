@@ -8,7 +8,7 @@ from reconciler.model.desired import Declared
 from reconciler.model.plan.action import Apply, Hold
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.policy.change_guard import ChangeGuard
-from reconciler.plan.guards.cluster_identity import told_of_guards
+from reconciler.plan.guards.cluster_identity import guard_cluster_messages
 from reconciler.report.plans.build import planned_of
 from reconciler.report.sentences import sentence
 from tests.unit.plan.manifests.stage import POLICY, inputs_of
@@ -67,11 +67,11 @@ def test_a_guard_of_another_cluster_is_warned_of() -> None:
 
 def test_where_the_cluster_is_not_known_that_is_said() -> None:
     unknown = "ChangeGuard/fleet is for cluster 9b3c6f0e, and which this is is not known"
-    assert told_of_guards(given(OURS, "")).notices == (unknown,)
-    assert told_of_guards(given(OURS, OURS)).notices == ()
+    assert guard_cluster_messages(given(OURS, "")).notices == (unknown,)
+    assert guard_cluster_messages(given(OURS, OURS)).notices == ()
 
 
 def test_uids_that_begin_alike_are_told_whole() -> None:
-    (warning,) = told_of_guards(given(OURS, OURS[:-1] + "0")).warnings
+    (warning,) = guard_cluster_messages(given(OURS, OURS[:-1] + "0")).warnings
     assert OURS in warning
     assert f"this is {OURS[:-1]}0" in warning

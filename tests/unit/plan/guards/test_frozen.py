@@ -11,7 +11,7 @@ from reconciler.model.plan.decision import Decision
 from reconciler.plan.check import BrokenInvariant, check
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.guards.frozen import REASONS, RELEASE, Freezes
-from reconciler.report.explain.subject import about, asked
+from reconciler.report.explain.subject import about, parse_subject
 from reconciler.report.plans.build import planned_of
 from reconciler.report.sentences import sentence
 from reconciler.report.status.build import overview_of
@@ -89,5 +89,5 @@ def test_a_node_and_a_pool_explain_the_freeze_that_they_are_under() -> None:
     scene = PlanningResult(world.inputs, world.fleet, world.planned())
     told = "pool a100, until 2026-10-26T08:33:20Z: only untainting and releasing go on"
     for subject in ("node/a100-0", "pool/a100"):
-        assert ("frozen", told) in about(scene, asked(subject)).rows
-    assert "frozen" not in dict(about(scene, asked("node/l4-0")).rows)
+        assert ("frozen", told) in about(scene, parse_subject(subject)).rows
+    assert "frozen" not in dict(about(scene, parse_subject("node/l4-0")).rows)

@@ -27,7 +27,7 @@ from reconciler.plan.holds.resting import is_resting
 from reconciler.plan.reason_catalog import REASONS
 from reconciler.plan.reasons import is_held
 from reconciler.report.applied import Applied, applied_document
-from reconciler.report.document import Document
+from reconciler.report.document import ReportDocument
 from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_document import plan_document
 from tests.unit.plan.guards.stage import guard
@@ -58,7 +58,7 @@ def compared(case: dict[str, Any]) -> Compared | None:
     return Compared(decide(world({**case, **case["base"]})), changes)
 
 
-def blocks(document: Document) -> set[bool]:
+def blocks(document: ReportDocument) -> set[bool]:
     """What each format says of it: one answer, where they agree."""
     (suite,) = ET.fromstring(report.write(document, "junit", color=False).encode())  # noqa: S314 - written a line above
     (run,) = json.loads(report.write(document, "sarif", color=False))["runs"]

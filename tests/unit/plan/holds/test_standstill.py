@@ -18,7 +18,7 @@ from reconciler.plan.guards.observing import Observation, observes
 from reconciler.plan.holds.standstill import REASONS
 from reconciler.plan.impact.impact import with_impact
 from reconciler.report import write
-from reconciler.report.explain.subject import about, asked
+from reconciler.report.explain.subject import about, parse_subject
 from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.sentences import sentence
@@ -50,7 +50,7 @@ def reports(scene: PlanningResult) -> dict[str, str]:
     subjects = [f"node/{each.name}" for each in scene.inputs.observed.nodes] + ["pool/a100"]
     subjects += [f"provisioner/{each.name}" for each in scene.inputs.desired.provisioners]
     for subject in subjects:
-        answer = about(scene, asked(subject))
+        answer = about(scene, parse_subject(subject))
         found[f"explain {subject}"] = "\n".join((answer.outcome, *(text for _, text in answer.rows)))
     return found
 
@@ -82,9 +82,9 @@ def test_no_report_announces_that_a_node_goes_which_stands_still(name: str) -> N
     if not still:
         pytest.skip("none stands still but for a freeze")
     for node in still:
-        answer = about(scene, asked(f"node/{node}"))
+        answer = about(scene, parse_subject(f"node/{node}"))
         assert not PROMISES.search("\n".join((answer.outcome, *(text for _, text in answer.rows)))), node
-    if still == {each.name for each in scene.inputs.observed.nodes if each.is_going}:
+    if still == {each.name for each in scene.inputs.observed.nodes if each.is_being_removed}:
         for where, text in reports(scene).items():
             assert not PROMISES.search(text), where
 
@@ -97,7 +97,7 @@ def test_of_a_pool_that_is_only_observed_nothing_comes_as_things_stand() -> None
     assert "Z (in" not in texts["status text"]
     assert "marked since" not in texts["plan text"]
     assert "Held: b bears the taint" in texts["explain node/b"]
-    assert "to stop it" not in {label for label, _ in about(World(case).scene(), asked("node/b")).rows}
+    assert "to stop it" not in {label for label, _ in about(World(case).scene(), parse_subject("node/b")).rows}
     assert "2 nodes marked, and not deleted as things stand" in texts["explain pool/a100"]
     assert "2 nodes marked, and not deleted as things stand" in texts["explain provisioner/a100"]
 
@@ -275,7 +275,7 @@ def test_each_node_that_stands_still_has_a_hold_and_no_time_at_which_it_goes(cas
     departed = with_impact(scene).scene
     for name, standstill in scene.standstills.items():
         assert name in decided, name
-        answer = about(scene, asked(f"node/{name}"))
+        answer = about(scene, parse_subject(f"node/{name}"))
         assert "Nothing is planned" not in answer.outcome, name
         if standstill.goes_on_alone:
             continue

@@ -35,7 +35,7 @@ def test_of_nodes_that_the_base_moves_too_the_change_is_blamed_for_the_others_on
     head = spread(replace(REPLACED, held_by=held, unpriced=28))
     base = spread(replace(REPLACED, nodes=nodes(40, 8), gpus=64, gpus_in_use=64, pods=8))
     blamed = blame(plan(consequences=(head,)), plan(consequences=(base,)))
-    (rest,) = blamed.because
+    (rest,) = blamed.causes
     assert blamed.without == (base,)
     assert (rest.nodes, rest.gpus, rest.gpus_in_use, rest.pods) == (nodes(48, 20), 160, 160, 40)
     assert (rest.unpriced, rest.held_by) == (20, ((train, 4),))
@@ -44,7 +44,7 @@ def test_of_nodes_that_the_base_moves_too_the_change_is_blamed_for_the_others_on
 def test_where_neither_contains_the_other_each_node_stands_on_its_side() -> None:
     head, base = seven("removed", "change", first=0), seven("removed", "change", first=3)
     blamed = blame(plan(consequences=(head,)), plan(consequences=(base,)))
-    sides = [[each.nodes for each in side] for side in (blamed.without, blamed.because, blamed.spared)]
+    sides = [[each.nodes for each in side] for side in (blamed.without, blamed.causes, blamed.spared)]
     assert sides == [[nodes(3, 4)], [nodes(0, 3)], [nodes(7, 3)]]
 
 
@@ -75,7 +75,7 @@ def test_nodes_that_both_heal_are_healed_anyway() -> None:
 def test_what_the_base_drifts_by_an_edit_of_its_own_comes_anyway() -> None:
     mine, its = seven("replaced", "change", 0, 4), seven("replaced", "change")
     blamed = blame(plan(consequences=(its,)), plan(consequences=(mine,)))
-    assert (blamed.without, [each.nodes for each in blamed.because]) == ((mine,), [nodes(4, 3)])
+    assert (blamed.without, [each.nodes for each in blamed.causes]) == ((mine,), [nodes(4, 3)])
 
 
 def test_what_stands_in_a_pool_that_the_base_does_not_declare_is_not_the_changes_doing() -> None:

@@ -16,7 +16,7 @@ from reconciler.plan.impact.blame import blame, pool_of
 from reconciler.plan.impact.impact import with_impact
 from reconciler.plan.impact.pricing import Priced, machines_of
 from reconciler.plan.planner import plan
-from reconciler.plan.sums.cost import Machine, Tariff, successor
+from reconciler.plan.sums.cost import MachineType, Tariff, successor
 from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_document import plan_document
 from tests.unit.plan.drawn_fleets import Drawn
@@ -50,7 +50,7 @@ def tariff_of(pool: str, scene: PlanningResult, base: PlanningResult | None) -> 
 
 def bill_after(scene: PlanningResult, pool: str, spec: GpuPool | None, tariff: Tariff | None) -> int:
     """Of the fleet that a plan leads to, node by node."""
-    machines: dict[str, Machine] = dict(machines_of(scene, pool))
+    machines: dict[str, MachineType] = dict(machines_of(scene, pool))
     for each in scene.plan.consequences:
         for name, share in zip(each.nodes, each.shares, strict=True):
             if pool_of(each) != pool:
@@ -58,7 +58,7 @@ def bill_after(scene: PlanningResult, pool: str, spec: GpuPool | None, tariff: T
             if each.fate in LEAVES:
                 machines.pop(name, None)
             elif each.fate == "bought" and each.order is not None and not share.is_paid_for:
-                machines[name] = Machine(each.order.instance_type, each.order.capacity_type)
+                machines[name] = MachineType(each.order.instance_type, each.order.capacity_type)
             elif each.fate == "replaced" and name in machines and spec is not None and tariff is not None:
                 after = successor(spec, machines[name])
                 machines[name] = after if tariff.has(after) and tariff.has(machines[name]) else machines[name]
@@ -67,7 +67,7 @@ def bill_after(scene: PlanningResult, pool: str, spec: GpuPool | None, tariff: T
 
 def sums(told: Priced) -> dict[str, int]:
     blamed = blame(told.scene.plan, told.base.plan if told.base else None)
-    sides = {"standing": blamed.without, "change": blamed.because, "spared": blamed.spared}
+    sides = {"standing": blamed.without, "change": blamed.causes, "spared": blamed.spared}
     return {
         side: sum(each.micro_dollars_per_hour for each in found if each.fate != "scheduled")
         for side, found in sides.items()

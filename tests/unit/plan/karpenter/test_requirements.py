@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from reconciler.plan.karpenter.requirements import demands, meets
-from reconciler.plan.karpenter.template import Requirement
+from reconciler.plan.karpenter.template import NodePoolRequirement
 from tests import folders
 
 CASES: dict[str, Any] = yaml.safe_load((folders.CASES / "karpenter" / "requirements.yaml").read_text())
@@ -17,7 +17,7 @@ CASES: dict[str, Any] = yaml.safe_load((folders.CASES / "karpenter" / "requireme
 @pytest.mark.parametrize("name", CASES)
 def test_case(name: str) -> None:
     case = CASES[name]
-    written = [Requirement(key, operator, tuple(values)) for key, operator, *values in case["require"]]
+    written = [NodePoolRequirement(key, operator, tuple(values)) for key, operator, *values in case["require"]]
     for requirements in (written, written[::-1]):
         demanded = demands(requirements)
         assert [each for each in case["stay"] if not meets(each, demanded)] == []
@@ -25,7 +25,7 @@ def test_case(name: str) -> None:
 
 
 def test_the_zone_of_the_cloud_s_disks_is_the_zone() -> None:
-    demanded = demands([Requirement("topology.ebs.csi.aws.com/zone", "In", ("eu-1a",))])
+    demanded = demands([NodePoolRequirement("topology.ebs.csi.aws.com/zone", "In", ("eu-1a",))])
     assert meets({"topology.kubernetes.io/zone": "eu-1a"}, demanded)
     assert not meets({"topology.kubernetes.io/zone": "eu-1b"}, demanded)
 
@@ -37,23 +37,27 @@ LABELS = some.dictionaries(some.sampled_from(KEYS), VALUES)
 
 
 @some.composite
-def met_by(draw: some.DrawFn, labels: dict[str, str]) -> Requirement:
+def met_by(draw: some.DrawFn, labels: dict[str, str]) -> NodePoolRequirement:
     """A requirement that holds of these labels."""
     key = draw(some.sampled_from(KEYS))
     others = draw(some.lists(VALUES.filter(lambda value: value != labels.get(key)), min_size=1, max_size=3))
     if key not in labels:
-        return draw(some.sampled_from([Requirement(key, "DoesNotExist"), Requirement(key, "NotIn", tuple(others))]))
+        return draw(
+            some.sampled_from(
+                [NodePoolRequirement(key, "DoesNotExist"), NodePoolRequirement(key, "NotIn", tuple(others))]
+            )
+        )
     value = labels[key]
     found = [
-        Requirement(key, "In", (*others, value)),
-        Requirement(key, "NotIn", tuple(others)),
-        Requirement(key, "Exists"),
+        NodePoolRequirement(key, "In", (*others, value)),
+        NodePoolRequirement(key, "NotIn", tuple(others)),
+        NodePoolRequirement(key, "Exists"),
     ]
     if value.isdigit():
         less, more = draw(some.integers(0, int(value))), draw(some.integers(int(value), 30))
-        found += [Requirement(key, "Gte", (str(less),)), Requirement(key, "Lte", (str(more),))]
-        found += [Requirement(key, "Lt", (str(more + 1),))]
-        found += [Requirement(key, "Gt", (str(less - 1),))] if less else []
+        found += [NodePoolRequirement(key, "Gte", (str(less),)), NodePoolRequirement(key, "Lte", (str(more),))]
+        found += [NodePoolRequirement(key, "Lt", (str(more + 1),))]
+        found += [NodePoolRequirement(key, "Gt", (str(less - 1),))] if less else []
     return draw(some.sampled_from(found))
 
 
@@ -67,7 +71,7 @@ def test_labels_meet_every_requirement_that_holds_of_them(data: some.DataObject,
 def test_one_requirement_that_excludes_a_label_is_enough(data: some.DataObject, labels: dict[str, str]) -> None:
     requirements = data.draw(some.lists(met_by(labels), max_size=4))
     key = data.draw(some.sampled_from(sorted(labels)))
-    excluding = Requirement(key, "NotIn", (labels[key],))
+    excluding = NodePoolRequirement(key, "NotIn", (labels[key],))
     place = data.draw(some.integers(0, len(requirements)))
     assert not meets(labels, demands([*requirements[:place], excluding, *requirements[place:]]))
 

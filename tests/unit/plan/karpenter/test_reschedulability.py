@@ -60,9 +60,9 @@ class Given:
         fleet = Fleet(observed)
         going = [each.name for each in self.nodes if each.pool == "a"]
         moving = {name: [each for each in fleet.pods_on(name) if each.counts] for name in going}
-        before = fleet.what_if.fingerprint()
+        before = fleet.snapshot.fingerprint()
         found = homeless_of(fleet, Goes("a", after), moving, steps)
-        assert fleet.what_if.fingerprint() == before
+        assert fleet.snapshot.fingerprint() == before
         return {
             name: [(each.owner, obstacles_words(each.why), each.pods) for each in told] for name, told in found.items()
         }

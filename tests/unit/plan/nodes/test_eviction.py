@@ -9,7 +9,7 @@ from hypothesis import strategies as some
 
 from reconciler.model.cluster.workload import PodDisruptionBudget
 from reconciler.model.plan.consequence import Hindrance
-from reconciler.plan.nodes.eviction import CASES, Asked, EvictionObstacle, PodBudgets, why_immovable
+from reconciler.plan.nodes.eviction import CASES, EvictionCandidate, EvictionObstacle, PodBudgets, why_immovable
 from tests.unit.plan.karpenter.stage import NOW, Words, pod
 
 
@@ -45,7 +45,7 @@ def test_every_case_is_reached(place: int) -> None:
     one = pod("one", words)
     index = PodBudgets(budgets)
     assert why_immovable(one, index, NOW) == obstacle == CASES[place].obstacle
-    asked = Asked(one, index.of(one), NOW)
+    asked = EvictionCandidate(one, index.of(one), NOW)
     assert next(n for n, case in enumerate(CASES) if case.applies(asked)) == place
 
 
@@ -72,7 +72,7 @@ def test_a_budget_without_a_selector_holds_for_nothing() -> None:
 
 def test_what_stands_in_the_way_is_named() -> None:
     one = pod("one", LABELS)
-    several = Asked(one, PodBudgets([SPENT, ANY]).of(one), NOW)
+    several = EvictionCandidate(one, PodBudgets([SPENT, ANY]).of(one), NOW)
     assert several.held_by(several.why_not) == (
         Hindrance("PodDisruptionBudget/team/all", "pod_budget"),
         Hindrance("PodDisruptionBudget/team/web", "pod_budget"),

@@ -13,9 +13,9 @@ from reconciler.model.cluster.metadata import Annotations, Condition, Metadata, 
 from reconciler.model.cluster.namespace import Namespace
 from reconciler.model.cluster.node import Node, NodeTaint
 from reconciler.model.cluster.observed import Observed, Unread
-from reconciler.model.cluster.pod import Container, Named, Pod, PodSpec, Resources, Toleration
+from reconciler.model.cluster.pod import Container, LocalObjectReference, Pod, PodSpec, ResourceRequirements, Toleration
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
-from reconciler.model.cluster.workload import Template, Workload, WorkloadSpec
+from reconciler.model.cluster.workload import PodTemplate, Workload, WorkloadSpec
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.instant import Instant, instant, timestamp
 from reconciler.model.origin import Origin
@@ -275,7 +275,7 @@ def _pod(name: str, said: Json) -> Pod:
         node_name=said.get("node", ""),
         node_selector=said.get("selects", {}),
         tolerations=tuple(Toleration(key, "Exists") for key in said.get("bears", [])),
-        scheduling_gates=tuple(Named(each) for each in said.get("gates", [])),
+        scheduling_gates=tuple(LocalObjectReference(each) for each in said.get("gates", [])),
         phase=said.get("phase", "Running" if "node" in said else "Pending"),
         nominated_node_name=said.get("nominated", ""),
         conditions=(unschedulable,) if said.get("unschedulable") else (),
@@ -330,5 +330,5 @@ def _daemon_sets(case: Json) -> Iterator[Workload]:
 
 
 def _daemon_set(name: str, requests: dict[str, str]) -> Workload:
-    spec = PodSpec(containers=(Container(resources=Resources(requests=requests)),))
-    return Workload(Metadata(name, "kube-system"), "DaemonSet", WorkloadSpec(template=Template(spec)))
+    spec = PodSpec(containers=(Container(resources=ResourceRequirements(requests=requests)),))
+    return Workload(Metadata(name, "kube-system"), "DaemonSet", WorkloadSpec(template=PodTemplate(spec)))

@@ -77,7 +77,7 @@ def test_scaling_leaves_the_spare_nodes_and_buys_nothing_above_the_largest_size(
 
 
 def staying(nodes: tuple[Node, ...]) -> list[Node]:
-    return [each for each in nodes if not each.is_going]
+    return [each for each in nodes if not each.is_being_removed]
 
 
 NODE = some.fixed_dictionaries(

@@ -8,10 +8,10 @@ import yaml
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
-from reconciler.model.cluster.karpenter import Asked, NodeClaim
+from reconciler.model.cluster.karpenter import NodeClaim, NodeClaimRequirement
 from reconciler.model.cluster.metadata import Annotations, Condition, Metadata
 from reconciler.model.cluster.node import NodeTaint
-from reconciler.model.cluster.pod import Named, Pod, PodSpec
+from reconciler.model.cluster.pod import LocalObjectReference, Pod, PodSpec
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.desired import SmartPod
 from reconciler.model.instant import timestamp
@@ -23,7 +23,7 @@ from reconciler.model.plan.pool_shortfall import PoolShortfall
 from reconciler.model.plan.reason import Reason
 from reconciler.model.plan.shortage import Shortage
 from reconciler.plan.capacity.offerings import digest_of
-from reconciler.plan.capacity.request import Request, tag_of
+from reconciler.plan.capacity.request import CapacityRequest, tag_of
 from reconciler.plan.check import check
 from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.drain.codes.emptying import Drained, DrainedNodeNeeded, PodsWaitForCapacity
@@ -138,17 +138,17 @@ class SmartWorld:
             said["bought"],
             labels=labels,
             creation_timestamp=bought,
-            requirements=(Asked(tag_of(pod.name)),),
+            requirements=(NodeClaimRequirement(tag_of(pod.name)),),
             node_name=f"a100-{said['node']:03}" if "node" in said else "",
             conditions=(Condition("Initialized", "Unknown"),),
         )
 
 
-def request_for(said: Json) -> Request:
+def request_for(said: Json) -> CapacityRequest:
     """a smart pod for the pod wait-0-0 unless it says otherwise."""
     pods = tuple(f"uid-{each}" for each in said.get("for", ["wait-0-0"]))
     key = said.get("key") or (min(pods) if pods else "minSize/0")
-    return Request(
+    return CapacityRequest(
         key=key,
         pool=said.get("pool", "a100"),
         model="a100",
@@ -228,7 +228,7 @@ def _line(decision: Decision) -> str:
     match act:
         case Apply(manifest=manifest):
             request = msgspec.json.decode(
-                msgspec.json.decode(manifest)["metadata"]["annotations"][names.ORIGINAL_REQUEST], type=Request
+                msgspec.json.decode(manifest)["metadata"]["annotations"][names.ORIGINAL_REQUEST], type=CapacityRequest
             )
             where = " ".join(filter(None, (request.instance_type, request.capacity_type, request.zone)))
             whom = " ".join(uid.removeprefix("uid-") for uid in request.pods) or request.key
@@ -255,5 +255,5 @@ def _named(decision: Decision) -> str:
     return "smart" if name.startswith("smart-gpu-scheduler-") else name
 
 
-def gated(name: str) -> Named:
-    return Named(name)
+def gated(name: str) -> LocalObjectReference:
+    return LocalObjectReference(name)

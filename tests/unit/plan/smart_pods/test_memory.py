@@ -8,8 +8,8 @@ from reconciler.model.policy.gpu_pool import Devices, GpuPool, InstanceType, Nod
 from reconciler.model.quantity import Quantity
 from reconciler.model.resource_quantity import amount_offered
 from reconciler.plan.capacity.offerings import LaunchOption
-from reconciler.plan.capacity.request import Request
-from reconciler.plan.capacity.wanted_node import Wanted
+from reconciler.plan.capacity.request import CapacityRequest
+from reconciler.plan.capacity.wanted_node import WantedNode
 from reconciler.plan.smart_pods.create import memory_of, vram_of
 from tests import builders
 
@@ -32,8 +32,10 @@ def waiting(asked: int | None) -> Pod:
 
 def asked_bytes(spec: GpuPool, left: int, pods: tuple[Pod, ...], has_live_node: bool) -> int:
     count = spec.devices.count
-    request = Request("key", "a100", "a100", count, "demand", instance_type="box", vram=str(vram_of(spec, count)))
-    wanted = Wanted(LaunchOption("box"), {}, str(left), pods)
+    request = CapacityRequest(
+        "key", "a100", "a100", count, "demand", instance_type="box", vram=str(vram_of(spec, count))
+    )
+    wanted = WantedNode(LaunchOption("box"), {}, str(left), pods)
     return amount_offered(str(memory_of(spec, request, wanted, has_live_node))) // 10**9
 
 

@@ -6,33 +6,33 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from reconciler.plan.smart_pods.phases import TABLE, Event, Phase, Refused, after, read
+from reconciler.plan.smart_pods.phases import TABLE, InvalidTransition, PhaseEvent, SmartPodPhase, after, read
 from reconciler.report.schema.files import SMART_PODS_PAGE, published_files
 from tests.lab.places import REPOSITORY
 
 
-@pytest.mark.parametrize(("phase", "event"), tuple(product(Phase, Event)), ids=lambda each: each.name)
-def test_every_move_is_in_the_table_or_refused_by_name(phase: Phase, event: Event) -> None:
+@pytest.mark.parametrize(("phase", "event"), tuple(product(SmartPodPhase, PhaseEvent)), ids=lambda each: each.name)
+def test_every_move_is_in_the_table_or_refused_by_name(phase: SmartPodPhase, event: PhaseEvent) -> None:
     if (phase, event) in TABLE:
         assert after(phase, event) is TABLE[phase, event]
         return
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(InvalidTransition) as refused:
         after(phase, event)
     assert phase.value in str(refused.value)
     assert event.value in str(refused.value)
 
 
 def test_every_event_happens_some_time_and_every_phase_is_come_to() -> None:
-    assert {event for _, event in TABLE} == set(Event)
-    assert reached(Phase.PENDING) == set(Phase)
+    assert {event for _, event in TABLE} == set(PhaseEvent)
+    assert reached(SmartPodPhase.PENDING) == set(SmartPodPhase)
 
 
-@pytest.mark.parametrize("phase", Phase)
-def test_whatever_it_is_it_can_still_come_to_its_end(phase: Phase) -> None:
-    assert Phase.COMPLETED in reached(phase)
+@pytest.mark.parametrize("phase", SmartPodPhase)
+def test_whatever_it_is_it_can_still_come_to_its_end(phase: SmartPodPhase) -> None:
+    assert SmartPodPhase.COMPLETED in reached(phase)
 
 
-def reached(phase: Phase) -> set[Phase]:
+def reached(phase: SmartPodPhase) -> set[SmartPodPhase]:
     found = {phase}
     while more := {there for (before, _), there in TABLE.items() if before in found} - found:
         found |= more
@@ -44,14 +44,14 @@ class Life(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.phase, self.was = Phase.PENDING, [Phase.PENDING]
+        self.phase, self.was = SmartPodPhase.PENDING, [SmartPodPhase.PENDING]
 
-    @rule(event=st.sampled_from(Event))
-    def happens(self, event: Event) -> None:
+    @rule(event=st.sampled_from(PhaseEvent))
+    def happens(self, event: PhaseEvent) -> None:
         before = self.phase
         try:
             self.phase = after(before, event)
-        except Refused:
+        except InvalidTransition:
             assert (before, event) not in TABLE
         else:
             self.was.append(self.phase)
@@ -59,17 +59,17 @@ class Life(RuleBasedStateMachine):
     @rule()
     def restarts(self) -> None:
         """What is over is deleted, and NodeReady is seen of the node: neither is read from the pod."""
-        if self.phase not in {Phase.COMPLETED, Phase.NODE_READY}:
+        if self.phase not in {SmartPodPhase.COMPLETED, SmartPodPhase.NODE_READY}:
             assert read(self.phase.value) is self.phase
 
     @invariant()
     def nothing_follows_the_end(self) -> None:
-        assert Phase.COMPLETED not in self.was[:-1]
+        assert SmartPodPhase.COMPLETED not in self.was[:-1]
 
     @invariant()
     def it_is_done_only_after_its_node_was_ready_or_when_it_is_not_needed(self) -> None:
-        if self.phase is Phase.COMPLETED:
-            assert self.was[-2] in {Phase.NODE_READY, Phase.PENDING, Phase.FAILED}
+        if self.phase is SmartPodPhase.COMPLETED:
+            assert self.was[-2] in {SmartPodPhase.NODE_READY, SmartPodPhase.PENDING, SmartPodPhase.FAILED}
 
 
 TestLife = Life.TestCase

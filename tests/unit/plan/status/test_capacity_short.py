@@ -9,12 +9,12 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model.instant import Instant
 from reconciler.model.plan.memory import Memory
 from reconciler.model.plan.shortage import Shortage
-from reconciler.plan.explain.decisions import Asked
+from reconciler.plan.explain.decisions import ExplainedObject
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.report import write
 from reconciler.report.conditions.statuses import statuses
 from reconciler.report.explain.subject import about
-from reconciler.report.setting import Setting
+from reconciler.report.setting import ReportHeader
 from reconciler.report.status.build import overview_of
 from reconciler.report.status.overview import overview_document
 from tests.unit.plan.smart_pods.stage import SmartWorld
@@ -72,14 +72,14 @@ def scene(**case: Any) -> PlanningResult:
 
 
 def rows(there: PlanningResult, kind: str, name: str, namespace: str = "") -> dict[str, str]:
-    return dict(about(there, Asked(kind, name, namespace)).rows)
+    return dict(about(there, ExplainedObject(kind, name, namespace)).rows)
 
 
 def test_explain_and_status_tell_of_a_pool_what_it_can_not_have() -> None:
     there = scene(short=[{"kind": "spot", "since": 3}])
     assert rows(there, "pool", "a100")["can't be had"].startswith(f"{SPOT} until ")
     assert "can't be had" not in rows(scene(), "pool", "a100")
-    setting = Setting("prod", "r", "c", "", there.inputs.now, there.inputs.now, "0")
+    setting = ReportHeader("prod", "r", "c", "", there.inputs.now, there.inputs.now, "0")
     page = write(overview_document(overview_of(setting, there)), "text", False)
     assert f"Pool a100 is short: {SPOT} until " in page
     assert "is short" not in write(overview_document(overview_of(setting, scene())), "text", False)
@@ -90,13 +90,13 @@ def test_explain_and_status_tell_of_a_pool_what_it_can_not_have() -> None:
 
 def waiting(there: PlanningResult) -> tuple[str, dict[str, str]]:
     (pod,) = (each for each in there.inputs.observed.pods if each.name == "wait-0-0")
-    found = about(there, Asked("pod", pod.name, pod.metadata.namespace))
+    found = about(there, ExplainedObject("pod", pod.name, pod.metadata.namespace))
     return found.outcome, dict(found.rows)
 
 
 def smart(there: PlanningResult) -> tuple[str, dict[str, str]]:
     (pod,) = (each for each in there.inputs.observed.pods if each.name.startswith("smart-"))
-    found = about(there, Asked("pod", pod.name, pod.metadata.namespace))
+    found = about(there, ExplainedObject("pod", pod.name, pod.metadata.namespace))
     return found.outcome, dict(found.rows)
 
 

@@ -11,7 +11,7 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.desired import Declared
 from reconciler.model.policy.gpu_pool import GpuPool
 from reconciler.model.quantity import Money
-from reconciler.plan.sums.cost import Machine, bill, machine_of, micro_dollars_per_hour
+from reconciler.plan.sums.cost import MachineType, bill, machine_of, micro_dollars_per_hour
 from tests import builders, folders
 from tests.unit.plan.karpenter.stage import Words, gpu_pool
 
@@ -43,7 +43,7 @@ def test_case(name: str) -> None:
 
 
 def test_a_node_that_does_not_say_how_it_was_bought_was_bought_on_demand() -> None:
-    assert machine_of({"node.kubernetes.io/instance-type": "a"}) == Machine("a", "on-demand")
+    assert machine_of({"node.kubernetes.io/instance-type": "a"}) == MachineType("a", "on-demand")
 
 
 PRICES = some.dictionaries(some.sampled_from(SORTS), some.integers(0, 99).map(str))
@@ -54,18 +54,18 @@ POOLS = some.fixed_dictionaries(
         "committed": some.integers(0, 8),
     }
 ).map(gpu_pool)
-MACHINES = some.lists(some.builds(Machine, some.sampled_from("abc"), some.sampled_from(SORTS)), max_size=12)
+MACHINES = some.lists(some.builds(MachineType, some.sampled_from("abc"), some.sampled_from(SORTS)), max_size=12)
 
 
 @given(POOLS, MACHINES, MACHINES)
-def test_a_machine_fewer_never_costs_more(pool: GpuPool, kept: list[Machine], gone: list[Machine]) -> None:
+def test_a_machine_fewer_never_costs_more(pool: GpuPool, kept: list[MachineType], gone: list[MachineType]) -> None:
     before, after = bill(pool, Counter(kept + gone)), bill(pool, Counter(kept))
     assert 0 <= after.committed_micro_dollars_per_hour <= after.micro_dollars_per_hour <= before.micro_dollars_per_hour
     assert after.unpriced <= before.unpriced
 
 
 @given(POOLS, MACHINES)
-def test_without_a_commitment_a_bill_is_the_sum_of_its_machines(pool: GpuPool, machines: list[Machine]) -> None:
+def test_without_a_commitment_a_bill_is_the_sum_of_its_machines(pool: GpuPool, machines: list[MachineType]) -> None:
     free = gpu_pool({"types": {}, "committed": 0})
     free = type(free)(
         devices=pool.devices,

@@ -16,8 +16,8 @@ from reconciler.model.policy.gpu_pool import (
     GpuPool,
     InstanceType,
     NodeClassRef,
+    PoolTaint,
     Requirement,
-    Taint,
 )
 from reconciler.model.quantity import Duration, Quantity
 from reconciler.model.rendering import Rendering, RenderRequest
@@ -42,10 +42,10 @@ FULL = msgspec.structs.replace(
     capacity_types=["reserved", "on-demand"],
     labels={"team": "training", "example.com/zone": "a"},
     annotations={"example.com/note": "{{ a }}", "owner": "ml"},
-    startup_taints=[Taint(key="node.cilium.io/agent-not-ready", value="true", effect="NoExecute")],
+    startup_taints=[PoolTaint(key="node.cilium.io/agent-not-ready", value="true", effect="NoExecute")],
     taints=[
-        Taint(key="nvidia.com/gpu", value="true", effect="NoSchedule"),
-        Taint(key="example.com/slow", effect="PreferNoSchedule"),
+        PoolTaint(key="nvidia.com/gpu", value="true", effect="NoSchedule"),
+        PoolTaint(key="example.com/slow", effect="PreferNoSchedule"),
     ],
     requirements=[
         Requirement(key="karpenter.k8s.aws/instance-gpu-name", operator="In", values=["a100"]),
@@ -152,8 +152,8 @@ def test_budgets_that_a_policy_declares_are_taken_as_they_are_even_where_the_poo
     assert node_pool(spec, covered=True)["spec"]["disruption"]["budgets"] == [{"nodes": "0"}]
 
 
-CILIUM = Taint(key="node.cilium.io/agent-not-ready", effect="NoExecute")
-OURS = Taint(key="gpu.scheduling/arriving", effect="NoSchedule")
+CILIUM = PoolTaint(key="node.cilium.io/agent-not-ready", effect="NoExecute")
+OURS = PoolTaint(key="gpu.scheduling/arriving", effect="NoSchedule")
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ OURS = Taint(key="gpu.scheduling/arriving", effect="NoSchedule")
     ],
 )
 def test_startup_taints_of_a_policy_stand_beside_ours(
-    mode: Any, declared: list[Taint], expected: list[Taint] | None
+    mode: Any, declared: list[PoolTaint], expected: list[PoolTaint] | None
 ) -> None:
     spec = msgspec.structs.replace(PLAIN, mode=mode, startup_taints=declared)
     found = node_pool(spec)["spec"]["template"]["spec"].get("startupTaints")

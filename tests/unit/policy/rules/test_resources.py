@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from reconciler.model.policy.drain_policy import DrainPolicy
 from reconciler.model.policy.gpu_pool import GpuPool
 from reconciler.model.quantity import Quantity
-from reconciler.policy.rules.resources import OF_NODES, resource_problems, wrong_amounts, wrong_names
+from reconciler.policy.rules.resources import OF_NODES, invalid_amounts, resource_problems, unknown_names
 from tests.unit.policy.texts import convert
 
 LIMITS = (*OF_NODES, "nodes")
@@ -28,7 +28,7 @@ def pool(**more: Any) -> GpuPool:
 
 def names(*written: str) -> list[tuple[str, str]]:
     """The code of each, and what is to be written."""
-    found = wrong_names("spec.limits", written, LIMITS)
+    found = unknown_names("spec.limits", written, LIMITS)
     return [(each.code, each.remedy.split(",")[0]) for each in found]
 
 
@@ -61,7 +61,7 @@ def test_so_is_one_of_which_nobody_can_tell_what_was_meant(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["nvidia.com/gpus", "nvdia.com/gpu", "nvidia.com/GPU", "nvidia/gpu", "amd.com/gpus"])
 def test_a_name_with_a_domain_close_to_one_in_wide_use_is_a_warning(name: str) -> None:
-    (found,) = wrong_names("spec.limits", [name], LIMITS)
+    (found,) = unknown_names("spec.limits", [name], LIMITS)
     assert (found.code, found.severity) == ("RC319", "warning")
     assert found.remedy.endswith(f"or leave it if nodes advertise {name}")
 
@@ -103,7 +103,7 @@ def test_nodes_are_counted_by_limits_alone() -> None:
 
 def amounts(may_be_none: bool, **written: str) -> list[str]:
     found = {name.replace("_", "/"): Quantity.parse(text) for name, text in written.items()}
-    return [each.path for each in wrong_amounts("at", found, may_be_none=may_be_none)]
+    return [each.path for each in invalid_amounts("at", found, may_be_none=may_be_none)]
 
 
 def test_an_amount_of_memory_below_a_mebibyte_cannot_be_meant() -> None:

@@ -9,22 +9,22 @@ from reconciler.model.problem import Problem
 from reconciler.report.blocks import (
     Blank,
     Block,
-    Column,
     Detail,
     Fact,
-    Facts,
-    Group,
+    FactList,
     Item,
-    Items,
-    Line,
-    Note,
-    Notes,
+    ItemList,
     Problems,
+    ReportNote,
+    ReportNotes,
     Row,
+    RowGroup,
     Section,
     Table,
+    TableColumn,
+    TextLine,
 )
-from reconciler.report.document import Document, Finding, Judged
+from reconciler.report.document import CheckedCount, Finding, ReportDocument
 from reconciler.report.visible import visible
 from tests.unit.report.problem_samples import AWKWARD
 
@@ -57,36 +57,36 @@ texts = some.one_of(
 ).filter(lambda text: bool(visible(text).strip()))
 
 
-def documents_with(given: Iterator[str]) -> Document:
+def documents_with(given: Iterator[str]) -> ReportDocument:
     """Each place of a text in a document takes the next."""
     word = given.__next__
     table = Table(
-        (Column(word()), Column(word(), right=True)),
+        (TableColumn(word()), TableColumn(word(), right=True)),
         (
-            Group((Row((word(), word()), word(), "bad"), Row((word(), word()), word(), "warn")), word()),
-            Group((Row((word(), word()), word(), "good"),)),
+            RowGroup((Row((word(), word()), word(), "bad"), Row((word(), word()), word(), "warn")), word()),
+            RowGroup((Row((word(), word()), word(), "good"),)),
         ),
     )
     inner: tuple[Block, ...] = (
-        Facts((Fact(word(), (word(), word())), Fact(word(), (word(),)))),
-        Items((Item(word(), word(), word(), (Detail(word(), word(), "bad"), Detail(word()))), Item(word(), word()))),
+        FactList((Fact(word(), (word(), word())), Fact(word(), (word(),)))),
+        ItemList((Item(word(), word(), word(), (Detail(word(), word(), "bad"), Detail(word()))), Item(word(), word()))),
     )
-    return Document(
+    return ReportDocument(
         command="plan",
         title=word(),
         tool_version=word(),
         blocks=(
-            Line((word(), word()), "strong"),
+            TextLine((word(), word()), "strong"),
             Blank(),
-            Notes((Note("error", word(), word()), Note("note", word()))),
+            ReportNotes((ReportNote("error", word(), word()), ReportNote("note", word()))),
             table,
             Section(word(), inner),
-            Section(word(), (Section(word(), (Line((word(),)),)),), folded=True),
+            Section(word(), (Section(word(), (TextLine((word(),)),)),), folded=True),
             Problems((Problem("p.yaml", 7, 2, word(), word(), word(), 1, word()),)),
         ),
         payload={"text": word()},
         otherwise=word(),
-        judged=Judged(2, "object", "hold"),
+        judged=CheckedCount(2, "object", "hold"),
         findings=(Finding(word(), 3, 0, word(), word(), word(), severity="warning", subject=word()),),
         annotations=(Finding(word(), 3, 0, word(), word(), word(), severity="note"),),
     )

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 
 from reconciler.report import FORMATS, write
-from reconciler.report.checked import Checked
+from reconciler.report.checked import CheckReport
 from tests.unit.report.problem_samples import FINE, documents
 
 
@@ -20,14 +20,14 @@ def test_an_unknown_format_is_refused_with_those_there_are() -> None:
 
 
 @given(documents)
-def test_the_order_in_which_problems_were_found_does_not_show(document: Checked) -> None:
-    turned = Checked(document.problems[::-1], document.files, document.tool_version, document.titles)
+def test_the_order_in_which_problems_were_found_does_not_show(document: CheckReport) -> None:
+    turned = CheckReport(document.problems[::-1], document.files, document.tool_version, document.titles)
     for form in FORMATS:
         assert write(turned, form, color=False) == write(document, form, color=False)
 
 
 @given(documents)
-def test_every_report_is_whole_lines_that_print(document: Checked) -> None:
+def test_every_report_is_whole_lines_that_print(document: CheckReport) -> None:
     for form in FORMATS:
         told = write(document, form, color=False)
         assert told == "" or told.endswith("\n")
@@ -36,6 +36,6 @@ def test_every_report_is_whole_lines_that_print(document: Checked) -> None:
 
 
 @given(documents)
-def test_only_text_has_colors(document: Checked) -> None:
+def test_only_text_has_colors(document: CheckReport) -> None:
     for form in FORMATS[1:]:
         assert write(document, form, color=True) == write(document, form, color=False)

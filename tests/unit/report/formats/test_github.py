@@ -6,7 +6,7 @@ from hypothesis import given
 
 from reconciler.model.problem import Problem
 from reconciler.report import write
-from reconciler.report.checked import Checked
+from reconciler.report.checked import CheckReport
 from tests.unit.report.problem_samples import FINE, MISTAKES, WHOLE_FILE, checked, documents
 
 COMMAND = re.compile(r"::error ([^:]*)::(.*)")
@@ -50,7 +50,7 @@ def test_beyond_ten_a_notice_says_how_many_more_there_are() -> None:
 
 
 @given(documents)
-def test_every_line_is_one_command_and_carries_what_was_meant(document: Checked) -> None:
+def test_every_line_is_one_command_and_carries_what_was_meant(document: CheckReport) -> None:
     lines = write(document, "github", color=False).splitlines()
     assert len(lines) == len(document.problems)
     for line, problem in zip(lines, sorted(document.problems), strict=True):

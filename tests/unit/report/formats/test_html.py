@@ -7,21 +7,21 @@ from hypothesis import given, settings
 
 from reconciler.report import write
 from reconciler.report.blocks import (
-    Column,
     Detail,
     Fact,
-    Facts,
-    Group,
+    FactList,
     Item,
-    Items,
-    Note,
-    Notes,
+    ItemList,
+    ReportNote,
+    ReportNotes,
     Row,
+    RowGroup,
     Section,
     Table,
+    TableColumn,
     line,
 )
-from reconciler.report.document import Document, Judged
+from reconciler.report.document import CheckedCount, ReportDocument
 from tests.unit.report.formats.block_samples import EVERY_TRICK, PLAIN, hostile_documents
 from tests.unit.report.problem_samples import FINE, MISTAKES
 
@@ -54,15 +54,15 @@ class Reader(HTMLParser):
             self.words += data
 
 
-def body(*blocks: Table | Items | Facts | Notes | Section) -> str:
-    document = Document("plan", "Plan", "0.9.2", blocks, {}, "Nothing.", Judged(0, "object", "hold"))
+def body(*blocks: Table | ItemList | FactList | ReportNotes | Section) -> str:
+    document = ReportDocument("plan", "Plan", "0.9.2", blocks, {}, "Nothing.", CheckedCount(0, "object", "hold"))
     return write(document, "html", color=False).split("<h1>Plan</h1>\n")[1].split("</main>")[0]
 
 
 def test_a_table_has_heads_groups_and_numbers_on_the_right() -> None:
     table = Table(
-        (Column("pool"), Column("nodes", right=True)),
-        (Group((Row(("empty", "6"), "-", "bad"),), "without this change"),),
+        (TableColumn("pool"), TableColumn("nodes", right=True)),
+        (RowGroup((Row(("empty", "6"), "-", "bad"),), "without this change"),),
     )
     assert body(table) == (
         '<div class="wide"><table>\n'
@@ -76,9 +76,9 @@ def test_a_table_has_heads_groups_and_numbers_on_the_right() -> None:
 
 
 def test_lists_facts_notes_and_sections() -> None:
-    items = Items((Item("~", "GpuPool/a100", "a.yaml:3", (Detail("minSize: 8", "in place", "dim"),), "warn"),))
-    facts = Facts((Fact("why", ("80 of 120", "a.yaml:3")),))
-    notes = Notes((Note("warning", "pods could not be read", "grant list"),))
+    items = ItemList((Item("~", "GpuPool/a100", "a.yaml:3", (Detail("minSize: 8", "in place", "dim"),), "warn"),))
+    facts = FactList((Fact("why", ("80 of 120", "a.yaml:3")),))
+    notes = ReportNotes((ReportNote("warning", "pods could not be read", "grant list"),))
     assert body(Section("held", (items, facts)), Section("more", (notes,), folded=True)) == (
         "<section><h2>held</h2>\n"
         "<ul>\n"
@@ -115,7 +115,7 @@ def test_a_page_fetches_nothing_and_runs_nothing() -> None:
 
 @settings(max_examples=40)
 @given(hostile_documents)
-def test_no_text_changes_what_a_page_is_made_of(document: Document) -> None:
+def test_no_text_changes_what_a_page_is_made_of(document: ReportDocument) -> None:
     assert Reader(write(document, "html", color=False)).tags == Reader(write(PLAIN, "html", color=False)).tags
 
 

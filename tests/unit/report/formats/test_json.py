@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 
 from reconciler.report import write
-from reconciler.report.checked import Checked
+from reconciler.report.checked import CheckReport
 from tests.unit.report.problem_samples import FINE, WRONG_TYPE, checked, documents
 
 
@@ -39,7 +39,7 @@ def test_where_all_is_well_the_list_is_empty() -> None:
 
 
 @given(documents)
-def test_it_holds_what_the_problems_hold(document: Checked) -> None:
+def test_it_holds_what_the_problems_hold(document: CheckReport) -> None:
     told = json.loads(write(document, "json", color=False))
     assert told["tool"]["version"] == _whole(document.tool_version)
     assert [(each["file"], each["line"], each["sentence"]) for each in told["problems"]] == [
@@ -48,7 +48,7 @@ def test_it_holds_what_the_problems_hold(document: Checked) -> None:
 
 
 @given(documents)
-def test_it_is_text_that_prints(document: Checked) -> None:
+def test_it_is_text_that_prints(document: CheckReport) -> None:
     told = write(document, "json", color=False)
     assert all(line.isprintable() for line in told.split("\n"))
     assert told.encode().decode() == told

@@ -6,12 +6,12 @@ import msgspec
 from hypothesis import given
 
 from reconciler.report import write
-from reconciler.report.checked import Checked
-from reconciler.report.document import Document, Finding, Judged
+from reconciler.report.checked import CheckReport
+from reconciler.report.document import CheckedCount, Finding, ReportDocument
 from tests.unit.report.problem_samples import FINE, MISTAKES, WHOLE_FILE, checked, documents
 
 
-def suite_of(document: Checked) -> ET.Element:
+def suite_of(document: CheckReport) -> ET.Element:
     # Written by ourselves a line above, so not a stranger's.
     root = ET.fromstring(write(document, "junit", color=False).encode())  # noqa: S314
     (suite,) = root
@@ -57,14 +57,14 @@ def test_where_every_file_has_problems_there_are_no_others() -> None:
 def test_what_is_no_error_is_no_failure_beside_one() -> None:
     error = Finding("", 0, 0, "FieldConflict", "somebody set it.", subject="NodePool/a100")
     warning = Finding("", 0, 0, "HeldUp", "it waits.", severity="warning", subject="NodePool/a100")
-    whole = Document("plan", "", "0", (), {}, "", Judged(1, "object", "hold"), findings=(error, warning))
+    whole = ReportDocument("plan", "", "0", (), {}, "", CheckedCount(1, "object", "hold"), findings=(error, warning))
     (suite,) = ET.fromstring(write(whole, "junit", color=False))  # noqa: S314 - written a line above
     (test,) = suite
     assert [(each.tag, each.get("type")) for each in test] == [("failure", "FieldConflict"), ("system-out", None)]
 
 
 @given(documents)
-def test_any_suite_can_be_read_and_counts_its_tests(document: Checked) -> None:
+def test_any_suite_can_be_read_and_counts_its_tests(document: CheckReport) -> None:
     suite = suite_of(document)
     files = {problem.file for problem in document.problems}
     assert int(suite.get("tests", "")) == len(suite)

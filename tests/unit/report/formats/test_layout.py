@@ -7,36 +7,38 @@ from reconciler.report import FORMATS, write
 from reconciler.report.blocks import (
     Blank,
     Block,
-    Column,
     Detail,
     Fact,
-    Facts,
-    Group,
+    FactList,
     Item,
-    Items,
-    Line,
-    Note,
-    Notes,
+    ItemList,
+    ReportNote,
+    ReportNotes,
     Row,
+    RowGroup,
     Section,
     Severity,
     Table,
+    TableColumn,
+    TextLine,
     line,
 )
-from reconciler.report.document import Document, Finding, Judged
+from reconciler.report.document import CheckedCount, Finding, ReportDocument
 from tests.unit.report.formats.block_samples import EVERY_TRICK, hostile_documents
 from tests.unit.report.formats.test_text import COLOR
 
 
 def text(*blocks: Block, color: bool = False) -> str:
-    return write(Document("plan", "Plan", "0.9.2", blocks, {}, "", Judged(0, "object", "hold")), "text", color)
+    return write(
+        ReportDocument("plan", "Plan", "0.9.2", blocks, {}, "", CheckedCount(0, "object", "hold")), "text", color
+    )
 
 
 TABLE = Table(
-    (Column(""), Column("nodes", right=True), Column("when")),
+    (TableColumn(""), TableColumn("nodes", right=True), TableColumn("when")),
     (
-        Group((Row(("empty", "6", "now"), "-", "bad"),), "without this change"),
-        Group((Row(("busy, evicted", "1234", ""), "-/+"), Row(("漢字", "5", "later"), "~")), "because of it"),
+        RowGroup((Row(("empty", "6", "now"), "-", "bad"),), "without this change"),
+        RowGroup((Row(("busy, evicted", "1234", ""), "-/+"), Row(("漢字", "5", "later"), "~")), "because of it"),
     ),
 )
 
@@ -54,12 +56,14 @@ def test_the_heading_of_a_section_stands_in_the_corner_of_its_table() -> None:
 
 
 def test_a_table_by_itself_has_its_own_corner_and_no_room_for_marks_it_lacks() -> None:
-    table = Table((Column("pool"), Column("nodes", right=True)), (Group((Row(("a100", "120")), Row(("l4", "6")))),))
+    table = Table(
+        (TableColumn("pool"), TableColumn("nodes", right=True)), (RowGroup((Row(("a100", "120")), Row(("l4", "6")))),)
+    )
     assert text(table) == "pool  nodes\na100    120\nl4        6\n"
 
 
 def test_places_and_effects_of_a_list_stand_below_one_another() -> None:
-    items = Items(
+    items = ItemList(
         (
             Item("~", "GpuPool/a100", "a.yaml:14", (Detail("taints: + x", "drifts all"), Detail("no effect known"))),
             Item("-", "NodeProvisioner/a100", "a.yaml:23", (Detail("minSize: 8 -> 10", "in place"),)),
@@ -77,37 +81,45 @@ def test_places_and_effects_of_a_list_stand_below_one_another() -> None:
 
 
 def test_one_very_long_value_does_not_push_the_others_aside() -> None:
-    items = Items((Item("~", "x", "", (Detail("a", "one"), Detail("b" * 70, "two"))),))
+    items = ItemList((Item("~", "x", "", (Detail("a", "one"), Detail("b" * 70, "two"))),))
     assert text(items).splitlines()[1:] == ["      a  one", f"      {'b' * 70}  two"]
 
 
 def test_facts_have_their_labels_on_the_left() -> None:
-    facts = Facts((Fact("why", ("80 of 120", "a.yaml:23")), Fact("to stop it", ("freeze",)), Fact("empty", ())))
+    facts = FactList((Fact("why", ("80 of 120", "a.yaml:23")), Fact("to stop it", ("freeze",)), Fact("empty", ())))
     assert text(facts) == "  why         80 of 120\n              a.yaml:23\n  to stop it  freeze\n  empty\n"
 
 
 def test_notes_are_marked_by_how_grave_they_are_and_have_their_remedy_below() -> None:
-    notes = Notes((Note("error", "gone"), Note("warning", "unread", "grant list"), Note("note", "old", "look again")))
+    notes = ReportNotes(
+        (
+            ReportNote("error", "gone"),
+            ReportNote("warning", "unread", "grant list"),
+            ReportNote("note", "old", "look again"),
+        )
+    )
     assert text(notes) == "! gone\n! unread\n  remedy: grant list\nnote: old\n      remedy: look again\n"
 
 
 def test_parts_of_a_line_stand_apart_and_a_section_indents() -> None:
     blocks = (
-        Line(("Cost", "now $1")),
+        TextLine(("Cost", "now $1")),
         Blank(),
-        Section("Held", (Items((Item("!", "x"),)), Section("In", (line("y"),)))),
+        Section("Held", (ItemList((Item("!", "x"),)), Section("In", (line("y"),)))),
     )
     assert text(*blocks) == "Cost   now $1\n\nHeld\n  ! x\n  In\n    y\n"
 
 
 def test_marks_and_effects_have_the_colors_of_their_tone() -> None:
-    told = text(Items((Item("-", "x", "a:1", (Detail("y", "gone", "bad"),), "bad"),)), line("well", "good"), color=True)
+    told = text(
+        ItemList((Item("-", "x", "a:1", (Detail("y", "gone", "bad"),), "bad"),)), line("well", "good"), color=True
+    )
     assert told == ("  \x1b[31m-\x1b[0m x  \x1b[2ma:1\x1b[0m\n      y  \x1b[31mgone\x1b[0m\n\x1b[32mwell\x1b[0m\n")
 
 
 @settings(max_examples=60)
 @given(hostile_documents)
-def test_only_what_prints_reaches_a_terminal_and_no_text_makes_lines(document: Document) -> None:
+def test_only_what_prints_reaches_a_terminal_and_no_text_makes_lines(document: ReportDocument) -> None:
     told = write(document, "text", color=False)
     assert all(each.isprintable() and each == each.rstrip() for each in told.split("\n"))
     assert COLOR.sub("", write(document, "text", color=True)) == told
@@ -116,7 +128,7 @@ def test_only_what_prints_reaches_a_terminal_and_no_text_makes_lines(document: D
 
 @settings(max_examples=40)
 @given(hostile_documents)
-def test_every_format_of_every_document_is_whole_lines_that_print(document: Document) -> None:
+def test_every_format_of_every_document_is_whole_lines_that_print(document: ReportDocument) -> None:
     for form in FORMATS:
         told = write(document, form, color=False)
         assert told.endswith("\n")
@@ -131,8 +143,10 @@ def test_a_terminal_sees_no_escape_and_a_log_no_command() -> None:
     assert commands[0].startswith("::notice ")
 
 
-def document_of(*annotations: Finding) -> Document:
-    return Document("plan", "Plan", "0.9.2", (), {}, "", Judged(3, "object", "hold"), annotations, annotations)
+def document_of(*annotations: Finding) -> ReportDocument:
+    return ReportDocument(
+        "plan", "Plan", "0.9.2", (), {}, "", CheckedCount(3, "object", "hold"), annotations, annotations
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,21 @@ from markdown_it import MarkdownIt
 
 from reconciler.model.problem import Problem
 from reconciler.report import write
-from reconciler.report.blocks import Column, Detail, Group, Item, Items, Line, Note, Notes, Row, Section, Table, line
-from reconciler.report.document import Document, Judged
+from reconciler.report.blocks import (
+    Detail,
+    Item,
+    ItemList,
+    ReportNote,
+    ReportNotes,
+    Row,
+    RowGroup,
+    Section,
+    Table,
+    TableColumn,
+    TextLine,
+    line,
+)
+from reconciler.report.document import CheckedCount, ReportDocument
 from reconciler.report.formats.markdown_text import inline
 from reconciler.report.visible import visible
 from tests.unit.report.formats.block_samples import EVERY_TRICK, HOSTILE, PLAIN, hostile_documents, texts
@@ -20,8 +33,8 @@ READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 TAGS = re.compile(r"<(/?(code|span|details|summary)|br|!-- --)>")
 
 
-def page(*blocks: Line | Table | Items | Notes | Section) -> str:
-    document = Document("plan", "Plan", "0.9.2", blocks, {}, "Nothing.", Judged(0, "object", "hold"))
+def page(*blocks: TextLine | Table | ItemList | ReportNotes | Section) -> str:
+    document = ReportDocument("plan", "Plan", "0.9.2", blocks, {}, "Nothing.", CheckedCount(0, "object", "hold"))
     return write(document, "markdown", color=False)
 
 
@@ -49,12 +62,13 @@ def tags(text: str) -> list[str]:
 
 def test_blocks_become_tables_lists_alerts_and_details() -> None:
     table = Table(
-        (Column(""), Column("nodes", right=True)), (Group((Row(("empty", "6"), "-"),), "without this change"),)
+        (TableColumn(""), TableColumn("nodes", right=True)),
+        (RowGroup((Row(("empty", "6"), "-"),), "without this change"),),
     )
-    items = Items((Item("~", "GpuPool/a100", "a.yaml:3", (Detail("minSize: 8 -> 10", "in place"), Detail("text"))),))
-    notes = Notes((Note("warning", "pods could not be read", "grant list"),))
+    items = ItemList((Item("~", "GpuPool/a100", "a.yaml:3", (Detail("minSize: 8 -> 10", "in place"), Detail("text"))),))
+    notes = ReportNotes((ReportNote("warning", "pods could not be read", "grant list"),))
     assert page(
-        Line(("now $1", "then $2")), notes, items, Section("a100", (table,)), Section("more", (line("x"),), True)
+        TextLine(("now $1", "then $2")), notes, items, Section("a100", (table,)), Section("more", (line("x"),), True)
     ) == (
         "### Plan\n\n"
         "now <span>$</span>1 · then <span>$</span>2\n\n"
@@ -130,7 +144,7 @@ def test_a_text_reads_as_it_was_meant(text: str) -> None:
 
 @settings(max_examples=40)
 @given(hostile_documents)
-def test_no_text_changes_what_a_document_is_made_of(document: Document) -> None:
+def test_no_text_changes_what_a_document_is_made_of(document: ReportDocument) -> None:
     told = write(document, "markdown", color=False)
     assert structure(told) == STRUCTURE
     assert tags(told) == tags(write(PLAIN, "markdown", color=False))

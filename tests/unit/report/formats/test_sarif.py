@@ -10,13 +10,13 @@ from hypothesis import given
 
 from reconciler.model.problem import Problem
 from reconciler.report import write
-from reconciler.report.checked import Checked
+from reconciler.report.checked import CheckReport
 from tests.unit.report.problem_samples import FINE, MISTAKES, UNKNOWN_KEY, WHOLE_FILE, WRONG_TYPE, checked, documents
 
 RELATIVE_REFERENCE = re.compile(r"(?:[A-Za-z0-9._~/-]|%[0-9A-F]{2})+")
 
 
-def run_of(document: Checked) -> dict[str, Any]:
+def run_of(document: CheckReport) -> dict[str, Any]:
     log = json.loads(write(document, "sarif", color=False))
     assert log["version"] == "2.1.0"
     (run,) = log["runs"]
@@ -113,7 +113,7 @@ def test_problems_that_say_the_same_have_fingerprints_of_their_own() -> None:
 
 
 @given(documents)
-def test_any_log_can_be_read_and_points_at_its_rules(document: Checked) -> None:
+def test_any_log_can_be_read_and_points_at_its_rules(document: CheckReport) -> None:
     run = run_of(document)
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
     assert len(run["results"]) == len(document.problems)

@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 
 from reconciler.model.problem import Problem
 from reconciler.report import write
-from reconciler.report.checked import Checked
+from reconciler.report.checked import CheckReport
 from reconciler.report.formats.excerpt import CUT, LINE_COLUMNS
 from tests.unit.report.problem_samples import FINE, MISTAKES, UNKNOWN_KEY, WHOLE_FILE, WRONG_TYPE, checked, documents
 
@@ -67,7 +67,7 @@ def test_a_problem_without_excerpt_keeps_its_place_and_its_remedy() -> None:
 
 
 def test_a_problem_of_no_file_begins_with_the_error() -> None:
-    told = write(Checked((Problem("", 0, 0, "RC100", "there is no policy"),), 0, "0.9.2"), "text", color=False)
+    told = write(CheckReport((Problem("", 0, 0, "RC100", "there is no policy"),), 0, "0.9.2"), "text", color=False)
     assert told == "error[RC100]: there is no policy\n1 error in 0 files\n"
 
 
@@ -145,7 +145,7 @@ def test_carets_stand_below_what_they_mean(source: str, data: some.DataObject) -
 
 
 @given(documents)
-def test_only_what_prints_reaches_a_terminal(document: Checked) -> None:
+def test_only_what_prints_reaches_a_terminal(document: CheckReport) -> None:
     told = write(document, "text", color=False)
     assert all(line.isprintable() for line in told.split("\n"))
     assert all(line == line.rstrip() for line in told.split("\n"))
@@ -153,14 +153,14 @@ def test_only_what_prints_reaches_a_terminal(document: Checked) -> None:
 
 
 @given(documents)
-def test_colors_change_nothing_but_the_look(document: Checked) -> None:
+def test_colors_change_nothing_but_the_look(document: CheckReport) -> None:
     colored = write(document, "text", color=True)
     assert COLOR.sub("", colored) == write(document, "text", color=False)
     assert set(COLOR.findall(colored)) <= {"\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m"}
 
 
 @given(documents)
-def test_each_problem_has_one_to_three_lines_and_the_last_line_counts_them(document: Checked) -> None:
+def test_each_problem_has_one_to_three_lines_and_the_last_line_counts_them(document: CheckReport) -> None:
     lines = write(document, "text", color=False).splitlines()
     count = len(document.problems)
     assert count + bool(count) <= len(lines) <= 3 * count + 1

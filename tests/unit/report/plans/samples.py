@@ -17,7 +17,7 @@ from reconciler.plan.guards.observing import Observation
 from reconciler.report.decision_text import DecisionText
 from reconciler.report.plans.plan_shape import Amount
 from reconciler.report.plans.planned import Cost, Planned, PoolLine
-from reconciler.report.setting import Setting
+from reconciler.report.setting import ReportHeader
 from tests.unit.plan.some_reasons import some_reason
 
 A100 = "a100-training"
@@ -25,7 +25,7 @@ FILE = "policies/base/a100-training.yaml"
 NOW = instant("2026-11-18T14:41:00Z")
 HEAD = "b7d0a15e0c2f4d5a9b3c6f0e52d14c0a9f5e0d6f"
 BASE = "4c1f9e2a7b6d4d5a9b3c6f0e52d14c0a9f5e0d6f"
-SETTING = Setting(
+SETTING = ReportHeader(
     environment="prod",
     revision=HEAD,
     cluster="prod-eu1",
@@ -144,7 +144,7 @@ QUIET = planned()
 PULL_REQUEST = Planned(
     setting=SETTING,
     plan=sized(plan(EDITED, HELD, consequences=(STANDING, REMOVED, REPLACED, BLOCKED)), 100),
-    told=(EDITED, HELD),
+    decision_texts=(EDITED, HELD),
     base=sized(plan(consequences=(STANDING,)), 114),
     changes=CHANGES,
     pools=(POOL,),

@@ -17,20 +17,20 @@ def told(plan_told: Planned) -> str:
 def test_a_bill_that_changes_by_what_nobody_knows_is_not_called_unchanged() -> None:
     same = replace(POOL, cost=Cost(1_000_000, 1_000_000, 1_000_000))
     unknown = replace(REMOVED, unpriced=34)
-    lines = told(replace(PULL_REQUEST, pools=(same,), plan=plan(consequences=(unknown,)), told=()))
+    lines = told(replace(PULL_REQUEST, pools=(same,), plan=plan(consequences=(unknown,)), decision_texts=()))
     assert "Cost   $1.00/h\n" in lines
 
 
 def test_where_the_change_edits_prices_the_fleet_is_told_by_those_of_the_base_as_well() -> None:
     dearer = replace(POOL, cost=Cost(9_000_000, 9_000_000, 9_000_000, 5_000_000, 2_000_000))
-    lines = told(replace(PULL_REQUEST, pools=(dearer,), changes=(), told=(), plan=plan(), base=plan()))
+    lines = told(replace(PULL_REQUEST, pools=(dearer,), changes=(), decision_texts=(), plan=plan(), base=plan()))
     assert "Cost   $9.00/h, unchanged   (of it, $5.00/h is paid whether nodes run or not)\n" in lines
     assert "note: by the prices and commitments before this change the same nodes cost $7.00/h now.\n" in lines
 
 
 def test_machines_of_a_new_sort_without_a_price_are_named() -> None:
     unknown = replace(REPLACED, unpriced=3)
-    lines = told(replace(PULL_REQUEST, plan=plan(consequences=(unknown,)), told=()))
+    lines = told(replace(PULL_REQUEST, plan=plan(consequences=(unknown,)), decision_texts=()))
     assert "  note: 3 nodes will be machines of another sort, whose price is not known: not in $/h.\n" in lines
 
 

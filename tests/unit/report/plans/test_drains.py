@@ -16,7 +16,7 @@ from reconciler.model.plan.action import Evict
 from reconciler.plan.drain.codes.emptying import Drained, PodLeaves
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.impact.impact import with_impact
-from reconciler.report.document import Document
+from reconciler.report.document import ReportDocument
 from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.plan_schema import plan_schema
@@ -42,7 +42,7 @@ def scene(case: Json) -> PlanningResult:
     return PlanningResult(world.inputs, fleet, world.planned())
 
 
-def document(case: Json, base: Json | None = None) -> Document:
+def document(case: Json, base: Json | None = None) -> ReportDocument:
     compared = Compared(scene(base), (ADDED,)) if base is not None else None
     return plan_document(planned_of(SETTING, scene(case), compared))
 

@@ -17,9 +17,9 @@ from reconciler.model.plan.action import Hold
 from reconciler.model.policy.change_guard import ChangeGuard
 from reconciler.model.quantity import Duration
 from reconciler.plan.files.planning_result import PlanningResult
-from reconciler.report.document import Document
-from reconciler.report.explain.subject import about, asked
-from reconciler.report.plans.build import planned_of, told_of
+from reconciler.report.document import ReportDocument
+from reconciler.report.explain.subject import about, parse_subject
+from reconciler.report.plans.build import describe_decisions, planned_of
 from reconciler.report.plans.guard_section import with_ways_on
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.plan_schema import plan_schema
@@ -45,7 +45,7 @@ def scene(case: dict[str, Any]) -> PlanningResult:
     return PlanningResult(world.inputs, world.fleet, world.planned())
 
 
-def document(case: dict[str, Any]) -> Document:
+def document(case: dict[str, Any]) -> ReportDocument:
     setting = msgspec.structs.replace(ALONE, revision=REVISION, now=World(case).now)
     return plan_document(planned_of(setting, scene(case), None))
 
@@ -92,7 +92,7 @@ def test_each_decision_that_a_guard_holds_has_both_ways_on_as_its_remedy() -> No
         ("perHour", "there is room at "),
     ):
         made = scene(SURPLUS | {"guards": {"fleet": {period: {"maxRemovedPercent": 20}}}})
-        told = with_ways_on(setting, made.plan.guarded, told_of(made.inputs, made.plan.decisions))
+        told = with_ways_on(setting, made.plan.guarded, describe_decisions(made.inputs, made.plan.decisions))
         held = [each for each in told if each.held]
         assert held
         for each in held:
@@ -124,10 +124,10 @@ def test_what_a_guard_holds_and_what_goes_are_told_apart() -> None:
     status = report.write(overview_document(overview_of(ALONE, made)), "text", color=False)
     assert "a100: 3 nodes scaled down: a100-001, a100-002, a100-003 (once ChangeGuard/fleet allows it)" in status
     assert re.search(r"a100: 1 node scaled down, .*: a100-000\n", status)
-    assert about(made, asked("pool/a100")).outcome == (
+    assert about(made, parse_subject("pool/a100")).outcome == (
         "Of its 4 nodes, 1 is scaled down. Once ChangeGuard/fleet lets it: of its 4 nodes, 3 are scaled down."
     )
-    rows = about(made, asked("provisioner/a100")).rows
+    rows = about(made, parse_subject("provisioner/a100")).rows
     assert ("about to", "mark 1 more node, such as a100-000") in rows
     assert ("kept from", "marking 3 more nodes: ChangeGuard/fleet holds that") in rows
 

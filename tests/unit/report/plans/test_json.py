@@ -197,7 +197,7 @@ def test_the_digest_of_the_change_stays_as_the_fleet_moves_and_changes_with_the_
         PULL_REQUEST,
         setting=replace(PULL_REQUEST.setting, now=Instant(0), revision="other"),
         plan=plan(HELD),
-        told=(HELD,),
+        decision_texts=(HELD,),
         pools=(replace(POOL, nodes=7),),
     )
     assert change_digest(moved) == change_digest(PULL_REQUEST)

@@ -7,7 +7,7 @@ import msgspec
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.desired import Declared, Desired
-from reconciler.model.plan.consequence import Cause, Consequence, Fate, Order
+from reconciler.model.plan.consequence import Cause, Consequence, Fate, MachineOrder
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.quantity import Money
 from reconciler.plan.files.planning_result import PlanningResult
@@ -78,7 +78,7 @@ def test_nodes_of_a_type_that_is_no_longer_listed_become_nodes_of_the_first_type
     assert told.bills[POOL].with_change - told.bills[POOL].now == Money.parse("10.98").micro_dollars
     (found,) = told.scene.plan.consequences
     assert (found.micro_dollars_per_hour, found.unpriced) == (Money.parse("10.98").micro_dollars, 0)
-    assert found.order == Order("p4de.24xlarge", "on-demand")
+    assert found.order == MachineOrder("p4de.24xlarge", "on-demand")
 
 
 def test_nodes_that_are_replaced_anyway_are_told_again_where_the_change_replaces_them_by_other_machines() -> None:

@@ -16,8 +16,8 @@ from reconciler.plan.impact.impact import with_impact
 from reconciler.plan.planner import plan
 from reconciler.plan.scaling.planner import scaling
 from reconciler.plan.smart_pods.planner import smart_pods
-from reconciler.report.document import Document
-from reconciler.report.explain.subject import about, asked
+from reconciler.report.document import ReportDocument
+from reconciler.report.explain.subject import about, parse_subject
 from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.plan_schema import plan_schema
@@ -67,7 +67,7 @@ def test_where_nothing_is_done_now_the_purchase_is_told_as_what_would_be(name: s
     assert f"because of this plan (would: {CASES[name]['would']})" in told
 
 
-def edited(case: Json, kind: str, path: str, before: str, after: str) -> Document:
+def edited(case: Json, kind: str, path: str, before: str, after: str) -> ReportDocument:
     """With one edit of a field that leads to it."""
     origin = Origin("p.yaml", 5)
     change = PolicyChange(kind, "a100", "change", origin, (FieldChange(path, before, after, origin),))
@@ -122,9 +122,9 @@ def test_explain_and_status_tell_of_the_same_nodes(name: str) -> None:
     scene = scene_of(CASES[name])
     told = with_impact(scene).scene
     bought = sum(len(each.nodes) for each in told.plan.consequences if each.fate == "bought")
-    outcome = about(scene, asked("pool/a100")).outcome
+    outcome = about(scene, parse_subject("pool/a100")).outcome
     assert (f"{bought} node{' is' if bought == 1 else 's are'} bought" in outcome) is (bought > 0)
-    rows_told = about(scene, asked("provisioner/a100")).rows
+    rows_told = about(scene, parse_subject("provisioner/a100")).rows
     coming = [
         each for each in told.plan.consequences if each.fate in COMES and each.order and each.order.stage != "machine"
     ]
@@ -139,12 +139,14 @@ def test_explain_and_status_tell_of_the_same_nodes(name: str) -> None:
 
 
 def test_explain_says_would_where_nothing_is_done() -> None:
-    told = about(scene_of(CASES["so would one that is suspended"]), asked("pool/a100"))
+    told = about(scene_of(CASES["so would one that is suspended"]), parse_subject("pool/a100"))
     assert told.outcome == "Would, if GpuPool/a100 were not suspended: 1 node is bought: p4d.24xlarge (on-demand)."
 
 
 def test_explain_says_what_it_costs_and_when() -> None:
-    told = about(scene_of(CASES["between two attempts it is told when the next one is"]), asked("provisioner/a100"))
+    told = about(
+        scene_of(CASES["between two attempts it is told when the next one is"]), parse_subject("provisioner/a100")
+    )
     assert dict(told.rows)["buys"] == (
         "1 node, 8 GPUs: bought for 1 pod, p4d.24xlarge (spot); at the next attempt, 08:00Z; +$5.00/h"
     )

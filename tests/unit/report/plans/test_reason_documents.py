@@ -7,12 +7,12 @@ import jsonschema
 import msgspec
 import pytest
 
-from reconciler.model.cluster.set_aside import Refusal
+from reconciler.model.cluster.set_aside import DecodeRefusal
 from reconciler.model.instant import Instant
 from reconciler.model.origin import Origin
 from reconciler.model.plan.action import Ref
 from reconciler.model.plan.reason import CodeFacts, Reason
-from reconciler.plan.guards.frozen import Freeze, Frozen, PoolSuspended, Scope
+from reconciler.plan.guards.frozen import Freeze, FreezeScope, Frozen, PoolSuspended
 from reconciler.plan.guards.observing import Observation
 from reconciler.plan.guards.reasons import GuardSum, HourIsFull, OverPlanLimit
 from reconciler.plan.guards.set_aside import BehindSetAside
@@ -29,7 +29,7 @@ SCHEMA = json.loads(published_files()[PLAN])
 FACT = jsonschema.Draft7Validator({"$ref": "#/definitions/Fact", "definitions": SCHEMA["definitions"]})
 TYPED = sorted(REASONS)
 NODE, POOL = Ref("Node", "", "n1", "u1"), Ref("NodePool", "", "a100")
-FREEZE = Freeze(Scope("pool", "a100"), "2026-11-02T09:00:00+01:00", "audit", Instant(1_793_606_400_000))
+FREEZE = Freeze(FreezeScope("pool", "a100"), "2026-11-02T09:00:00+01:00", "audit", Instant(1_793_606_400_000))
 GUARD = Ref("ChangeGuard", "", "fleet")
 SUMS = (GuardSum("removed_nodes", 4, 2), GuardSum("removed_percent", 40, 20, "a100"))
 HELD = Reason(PoolSuspended(object=NODE, pool="a100"), Origin("a.yaml", 3))
@@ -68,7 +68,7 @@ DOCUMENTS: dict[str, tuple[CodeFacts, dict[str, Any]]] = {
         },
     ),
     "a time, and the text that it was written as": (
-        Frozen(object=NODE, scope=Scope("everything"), until=Instant(0), written="1970-01-01T01:00:00+01:00"),
+        Frozen(object=NODE, scope=FreezeScope("everything"), until=Instant(0), written="1970-01-01T01:00:00+01:00"),
         {
             "object": {"kind": "Node", "namespace": "", "name": "n1", "uid": "u1"},
             "scope": {"kind": "everything", "name": ""},
@@ -140,7 +140,7 @@ SENTENCES: dict[str, tuple[CodeFacts, str]] = {
         "pool a100 is frozen until 2026-11-02T09:00:00+01:00 (audit): Node/n1 is left as it is.",
     ),
     "of an object without a name": (
-        BehindSetAside(object=NODE, other=Ref("Pod", "team", ""), refusal=Refusal("Depth", "spec")),
+        BehindSetAside(object=NODE, other=Ref("Pod", "team", ""), refusal=DecodeRefusal("Depth", "spec")),
         (
             "Pod/team/(without a name), which Node/n1 depends on, cannot be understood (spec: Depth): Node/n1 is "
             "left as it is until that is corrected."

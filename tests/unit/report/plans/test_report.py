@@ -102,7 +102,7 @@ def test_a_plan_by_itself_tells_what_it_would_write_and_delete() -> None:
 def test_no_changes_are_one_line_that_says_what_was_compared() -> None:
     compared = "cluster prod-eu1 (9b3c6f0e) seen 40 s ago, reconciler 0.9.2.\n"
     assert told(QUIET) == f"No changes. prod b7d0a15 was compared with {compared}"
-    based = replace(PULL_REQUEST, plan=plan(), told=(), changes=(), base=plan())
+    based = replace(PULL_REQUEST, plan=plan(), decision_texts=(), changes=(), base=plan())
     assert told(based) == f"No changes. prod b7d0a15 was compared with 4c1f9e2 and with {compared}"
 
 
@@ -125,7 +125,7 @@ def test_a_pool_that_only_observes_is_told_what_would_be_done() -> None:
 
 def test_all_nodes_drift_where_all_do() -> None:
     every = replace(REMOVED, nodes=nodes(0, 120))
-    lines = told(replace(PULL_REQUEST, plan=plan(consequences=(every,)), told=(), base=plan()))
+    lines = told(replace(PULL_REQUEST, plan=plan(consequences=(every,)), decision_texts=(), base=plan()))
     assert "taints: + dedicated=training:NoSchedule  drifts all 120 nodes" in lines
 
 
@@ -142,25 +142,27 @@ def test_all_nodes_drift_where_all_do() -> None:
 def test_a_field_that_no_node_is_compared_with_changes_in_place(path: str, effect: str) -> None:
     field = FieldChange(path, "a", "b", Origin(FILE, 9))
     change = PolicyChange("GpuPool", A100, "change", Origin(FILE, 3), (field, TAINT))
-    lines = told(replace(PULL_REQUEST, changes=(change,), plan=plan(consequences=(STANDING, REMOVED)), told=()))
+    lines = told(
+        replace(PULL_REQUEST, changes=(change,), plan=plan(consequences=(STANDING, REMOVED)), decision_texts=())
+    )
     assert next(line for line in lines.splitlines() if path in line).endswith(f"  {effect}")
 
 
 def test_where_nothing_drifts_every_field_is_in_place() -> None:
-    lines = told(replace(PULL_REQUEST, plan=plan(consequences=(STANDING,)), told=()))
+    lines = told(replace(PULL_REQUEST, plan=plan(consequences=(STANDING,)), decision_texts=()))
     assert "taints: + dedicated=training:NoSchedule  in place" in lines
 
 
 def test_an_edit_of_what_is_held_is_not_said_to_be_in_place() -> None:
     held = replace(HELD, decision=replace(HELD.decision, pool=A100, subject=Ref("NodePool", "", A100)))
-    lines = told(replace(PULL_REQUEST, plan=plan(held), told=(held,), base=plan()))
+    lines = told(replace(PULL_REQUEST, plan=plan(held), decision_texts=(held,), base=plan()))
     assert "taints: + dedicated=training:NoSchedule  held, see below\n" in lines
     assert "minGPUUtilizationPercent: 70 -> 80       in place\n" in lines
 
 
 def test_a_provisioner_is_not_blamed_for_the_pool_of_its_name() -> None:
     gone = PolicyChange("NodeProvisioner", A100, "remove", Origin(FILE, 18), ())
-    lines = told(replace(PULL_REQUEST, changes=(gone,), plan=plan(consequences=(REMOVED,)), told=()))
+    lines = told(replace(PULL_REQUEST, changes=(gone,), plan=plan(consequences=(REMOVED,)), decision_texts=()))
     assert "  - NodeProvisioner/a100-training  policies/base/a100-training.yaml:18\n\n" in lines
 
 
@@ -172,7 +174,13 @@ def test_policies_that_come_and_go_are_told_whole() -> None:
     left = {"nodes": Amount(4, 4, 0), "gpus": Amount(32, 32, 0)}
     lines = told(
         replace(
-            PULL_REQUEST, changes=(new, old), plan=plan(consequences=(gone,)), told=(), pools=(), base=plan(), **left
+            PULL_REQUEST,
+            changes=(new, old),
+            plan=plan(consequences=(gone,)),
+            decision_texts=(),
+            pools=(),
+            base=plan(),
+            **left,
         )
     )
     assert lines.splitlines()[2:-2] == [
@@ -191,7 +199,7 @@ def test_policies_that_come_and_go_are_told_whole() -> None:
 
 
 def test_what_the_base_does_too_is_folded_away_and_what_it_does_not_do_is_told() -> None:
-    other = replace(PULL_REQUEST, changes=(), plan=plan(EDITED, MADE), told=(EDITED, MADE), base=plan(MADE))
+    other = replace(PULL_REQUEST, changes=(), plan=plan(EDITED, MADE), decision_texts=(EDITED, MADE), base=plan(MADE))
     lines = told(other).splitlines()
     assert lines.index("  ~ NodePool/a100-training  policies/base/a100-training.yaml:3") == 2
     assert lines[lines.index("Done without this change too") + 1].startswith("  + NodePool/new (would)")
@@ -200,14 +208,14 @@ def test_what_the_base_does_too_is_folded_away_and_what_it_does_not_do_is_told()
 
 def test_budgets_in_the_way_and_nodes_without_a_price_are_named() -> None:
     held = replace(BLOCKED, held_by=((Hindrance("PodDisruptionBudget/ml/train", "pod_budget"), 3),), unpriced=2)
-    lines = told(replace(PULL_REQUEST, plan=plan(consequences=(held,)), told=()))
+    lines = told(replace(PULL_REQUEST, plan=plan(consequences=(held,)), decision_texts=()))
     assert "  ! PodDisruptionBudget/ml/train holds up 3 nodes: it allows no eviction there now.\n" in lines
     assert "  note: 2 nodes without a declared price: not in $/h.\n" in lines
     assert "none in the way" not in lines
 
 
 def test_nodes_that_the_change_spares_are_told() -> None:
-    spared = replace(PULL_REQUEST, plan=plan(), told=(), base=plan(consequences=(STANDING,)))
+    spared = replace(PULL_REQUEST, plan=plan(), decision_texts=(), base=plan(consequences=(STANDING,)))
     lines = told(spared).splitlines()
     assert lines[lines.index("  spared by this change") + 1] == (
         "    - empty, drifted, not replaced      6    48  -131.76  Karpenter, 12 at a time; about 10 min"
@@ -216,13 +224,15 @@ def test_nodes_that_the_change_spares_are_told() -> None:
 
 def test_a_field_whose_nodes_drift_anyway_says_so() -> None:
     all_drift = plan(EDITED, consequences=(replace(STANDING, fate="replaced"),))
-    lines = told(replace(PULL_REQUEST, plan=all_drift, told=(EDITED,), base=all_drift))
+    lines = told(replace(PULL_REQUEST, plan=all_drift, decision_texts=(EDITED,), base=all_drift))
     assert "taints: + dedicated=training:NoSchedule  drifted already\n" in lines
-    assert told(replace(PULL_REQUEST, plan=all_drift, told=(EDITED,), base=all_drift), "github") == ""
+    assert told(replace(PULL_REQUEST, plan=all_drift, decision_texts=(EDITED,), base=all_drift), "github") == ""
 
 
 def test_a_field_that_ends_what_the_base_drifts_says_so() -> None:
-    lines = told(replace(PULL_REQUEST, plan=plan(EDITED), told=(EDITED,), base=plan(consequences=(REPLACED,))))
+    lines = told(
+        replace(PULL_REQUEST, plan=plan(EDITED), decision_texts=(EDITED,), base=plan(consequences=(REPLACED,)))
+    )
     assert "taints: + dedicated=training:NoSchedule  ends the drift of 28 nodes\n" in lines
 
 
@@ -289,7 +299,7 @@ def test_a_hostile_name_is_told_as_a_name_in_every_format(trick: str) -> None:
         PULL_REQUEST,
         setting=replace(PULL_REQUEST.setting, environment=trick, cluster=trick, revision=trick),
         plan=plan(held, consequences=(consequence,)),
-        told=(held,),
+        decision_texts=(held,),
         changes=(change,),
         pools=(replace(POOL, pool=trick, remarks=(trick,)),),
         unread=UNREAD,

@@ -9,8 +9,8 @@ import pytest
 
 from reconciler.cli.main import main
 from reconciler.model.instant import Instant
-from reconciler.report.blocks import Items
-from reconciler.report.simulation.simulated import Did, Happening, Simulated, Step, Sums
+from reconciler.report.blocks import ItemList
+from reconciler.report.simulation.simulated import Did, Happening, Simulated, SimulationTotals, TimelineStep
 from reconciler.report.simulation.story import MOST_MOMENTS, story
 from reconciler.simulate.results.recorder import MOST_HAPPENINGS
 from tests.lab.places import REPOSITORY
@@ -20,18 +20,18 @@ from tests.unit.simulate.stage import START
 EXAMPLE = REPOSITORY / "examples" / "taint-edit"
 
 
-def step(at: int, **more: Any) -> Step:
-    return Step(Instant(START + at), (), 0, 0, 0, 0, **more)
+def step(at: int, **more: Any) -> TimelineStep:
+    return TimelineStep(Instant(START + at), (), 0, 0, 0, 0, **more)
 
 
 def run(**more: Any) -> Simulated:
     end = Instant(START + 3_600_000)
-    return Simulated("a", "", 1, START, end, Sums(), **{"steps": (step(0),), "revisions": (), **more})
+    return Simulated("a", "", 1, START, end, SimulationTotals(), **{"steps": (step(0),), "revisions": (), **more})
 
 
 def told(simulated: Simulated) -> list[str]:
     found = story(simulated)
-    assert isinstance(found, Items)
+    assert isinstance(found, ItemList)
     return [text for item in found.items for text in (item.title, *(each.text for each in item.details))]
 
 

@@ -6,7 +6,7 @@ import msgspec
 import yaml
 
 from reconciler.model.bundle import Bundle, Text
-from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.desired import Declared, Desired, Manifest
 from reconciler.model.origin import Origin
 from reconciler.model.policy.drain_policy import DrainPolicy
@@ -85,7 +85,7 @@ def granted(page: str) -> Rules:
 
 def looked_at(*node_classes: str, namespace: str = "gpu-system") -> Rules:
     """What an Observed takes; of node classes only these kinds."""
-    kinds = [seen for seen in SEEN if seen.field != "node_classes" or seen.kind in node_classes]
+    kinds = [seen for seen in RESOURCE_KINDS if seen.field != "node_classes" or seen.kind in node_classes]
     return {(seen.namespace_for(namespace), seen.group, seen.plural, verb) for seen in kinds for verb in LOOKS}
 
 

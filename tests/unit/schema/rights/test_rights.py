@@ -6,7 +6,7 @@ import msgspec
 import pytest
 import yaml
 
-from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.manifest_rules.kinds import YIELDED as KINDS
@@ -78,7 +78,7 @@ def test_each_rule_says_why_it_is_needed(page: str) -> None:
 
 
 def test_every_field_of_what_is_seen_has_its_reason() -> None:
-    told = {seen.field for seen in SEEN}
+    told = {seen.field for seen in RESOURCE_KINDS}
     assert told <= {field.name for field in msgspec.structs.fields(Observed)}
     assert all(right.why for right in reading_rights((), "x"))
 

@@ -8,7 +8,7 @@ from reconciler.fleet.snapshot import memory_use
 from reconciler.model import names
 from reconciler.model.plan.action import Ref
 from reconciler.simulate.actors.workloads.create_pod import pod_of
-from reconciler.simulate.objects import Written
+from reconciler.simulate.objects import ObjectWrite
 from tests.unit.simulate.stage import Small, node, pod, template, workload
 
 SOFT = {"key": "gpu.scheduling/deletion-time", "value": "1", "effect": "PreferNoSchedule"}
@@ -132,17 +132,17 @@ def test_what_waits_is_not_forgotten_when_the_what_if_is_built_anew(monkeypatch:
     assert again == written, "nor does anything come later, or in another order"
 
 
-def waves() -> tuple[list[tuple[int, Written]], bool, list[str]]:
+def waves() -> tuple[list[tuple[int, ObjectWrite]], bool, list[str]]:
     """All that is written; whether the what-if was built anew while pods waited, and which did."""
     there = Small(node("n1")).start()
-    written: list[tuple[int, Written]] = []
+    written: list[tuple[int, ObjectWrite]] = []
     there.world.subscribe(lambda each: written.append((there.stage.now, each)))
     for number in range(20):
         there.world.put(pod(f"gone-{number}", gpus=0, seconds=10, priority=number))
-    first = there.until(60).stage.what_if()
+    first = there.until(60).stage.snapshot()
     for number in range(8):
         there.world.put(pod(f"p{number}", gpus=8, seconds=10, priority=-number))
-    is_another = there.until(65).stage.what_if() is not first
+    is_another = there.until(65).stage.snapshot() is not first
     waited = [name for name, (on, _) in there.pods().items() if not on]
     there.until(300)
     assert {phase for _, phase in there.pods().values()} == {"Succeeded"}
@@ -188,7 +188,7 @@ def test_the_same_seed_gives_the_same_writes_and_another_seed_others() -> None:
     def played(seed: int) -> list[tuple[Any, ...]]:
         there, told = Small(node("n1"), node("n2"), seed=seed), list[tuple[Any, ...]]()
 
-        def note(written: Written) -> None:
+        def note(written: ObjectWrite) -> None:
             told.append((there.engine.now, written.key, written.after, written.by))
 
         there.world.subscribe(note)

@@ -12,15 +12,15 @@ from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.outcome import Outcome
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.api_server.admission import refusal
-from reconciler.simulate.objects import Objects, Write
-from reconciler.simulate.scenario.workload import Constant, Workload
+from reconciler.simulate.objects import ObjectStore, Write
+from reconciler.simulate.scenario.workload import Constant, ScenarioWorkload
 from reconciler.simulate.workloads.pods import Job, job_of, replicas_of
 from tests.unit.plan.smart_pods import restricted
 from tests.unit.plan.some_reasons import some_reason
 from tests.unit.simulate.stage import START, Small, node, pod, workload
 
 FOREIGN = "other.example.com/gate"
-WAITING = Workload(
+WAITING = ScenarioWorkload(
     name="train", gpus=8, waits_for_capacity=True, gates=[FOREIGN, names.CAPACITY_GATE], constant=Constant(pods=1)
 )
 LOWEST = {
@@ -128,7 +128,7 @@ def test_the_class_of_a_pod_becomes_its_priority() -> None:
     ],
 )
 def test_a_pod_whose_priority_can_not_be_so_is_refused(spec: Object, why: str) -> None:
-    there = Objects()
+    there = ObjectStore()
     there.write(Write(LOWEST), START)
     assert why in refusal(pod("p", **spec), there)
 

@@ -9,7 +9,7 @@ from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
 from reconciler.model.plan.action import Ref
 from reconciler.plan.drain.blockers import custom_controller
-from reconciler.simulate.bootstrap.from_dump import put_seen
+from reconciler.simulate.bootstrap.from_dump import put_observed
 from reconciler.simulate.world import World
 from tests.unit.plan.drain.stage import World as Fleet
 
@@ -18,7 +18,7 @@ def begun(**app: Any) -> tuple[Any, Any, World]:
     """The pod and its owner as the simulation begins with them."""
     seen: Observed = Fleet({"nodes": {"a": {"pods": ["web 2"]}}, "apps": {"web": app}}).inputs.observed
     world = World(Instant(0))
-    put_seen(world, seen)
+    put_observed(world, seen)
     return world.get(Ref("Pod", "team", "web-0")), world.get(Ref("ReplicaSet", "team", "web")), world
 
 

@@ -17,8 +17,8 @@ from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.plan import Plan
 from reconciler.ports import Wished
 from reconciler.simulate import garbage_collection
-from reconciler.simulate.controller import Controller, Setting
-from reconciler.simulate.objects import Written
+from reconciler.simulate.controller import ControllerSettings, SimulatedController
+from reconciler.simulate.objects import ObjectWrite
 from tests.unit.plan.manifests.stage import WISHED, manifest, patched, pool
 from tests.unit.simulate.stage import START, Small, node
 
@@ -34,7 +34,7 @@ class Play:
         self.writes: list[str] = []
         self.there = Small(node("n1")).start()
         self.there.world.subscribe(self._written)
-        self.controller = Controller(self, (self,), Setting(**setting))
+        self.controller = SimulatedController(self, (self,), ControllerSettings(**setting))
         self.controller.start(self.there.stage)
 
     def wish(self, cluster_uid: str) -> Wished:
@@ -44,7 +44,7 @@ class Play:
         assert not cycled.trouble, cycled.trouble
         self.at.append((cycled.at - START) / 1_000)
 
-    def _written(self, written: Written) -> None:
+    def _written(self, written: ObjectWrite) -> None:
         if written.by == names.FIELD_MANAGER:
             self.writes.append("/".join(each for each in written.key if each))
 
@@ -135,7 +135,7 @@ def test_killed_it_lets_go_of_what_it_held_where_that_is_much(monkeypatch: pytes
         def plan(self, inputs: Inputs) -> Plan:
             planned = super().plan(inputs)
             assert self.scene is not None
-            what_if = self.scene.fleet.what_if
+            what_if = self.scene.fleet.snapshot
             assert what_if.part(FilterChain).fleet is what_if, "a circle, or this would show nothing"
             held.append(weakref.ref(what_if))
             return planned

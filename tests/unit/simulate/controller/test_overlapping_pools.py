@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.controller.simulation.load import Asked, prepared
+from reconciler.controller.simulation.load import SimulationRequest, prepared
 from reconciler.report.simulation.simulated import Simulated
 from tests.stages.stories.waiting import waited
 
@@ -55,7 +55,7 @@ def played(folder: Path, most: int, is_gated: bool, faults: str = "") -> Simulat
     (folder / "policies" / "pools.yaml").write_text(POLICIES.replace("@MOST@", str(most)))
     scenario = SCENARIO.replace("@GATED@", str(is_gated).lower()).replace("@FAULTS@", faults)
     (folder / "scenario.yaml").write_text(scenario)
-    (play,) = prepared(Asked(folder / "scenario.yaml")).plays
+    (play,) = prepared(SimulationRequest(folder / "scenario.yaml")).plays
     return waited(play).simulated
 
 

@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from reconciler.controller.simulation.load import Asked, prepared
+from reconciler.controller.simulation.load import SimulationRequest, prepared
 from reconciler.plan.capacity.offerings import LaunchOption
-from reconciler.plan.capacity.request import Request
+from reconciler.plan.capacity.request import CapacityRequest
 from reconciler.plan.capacity.words import choice_words
 from tests.lab.places import REPOSITORY
 from tests.stages.stories.waiting import Waited, faults_of, waited
@@ -18,7 +18,7 @@ HOURS = ("08:00", "10:00", "12:00", "12:10", "12:40", "14:00", "16:00", "20:00")
 
 @pytest.fixture(scope="module")
 def story() -> Waited:
-    (play,) = prepared(Asked(STORY / "scenario.yaml")).plays
+    (play,) = prepared(SimulationRequest(STORY / "scenario.yaml")).plays
     return waited(play)
 
 
@@ -28,7 +28,7 @@ def minutes(hour: str) -> int:
 
 def bought(story: Waited, begins: str, ends: str) -> str:
     """By smart pods that were made in that time and did their work."""
-    last: dict[str, tuple[int, Request]] = {}
+    last: dict[str, tuple[int, CapacityRequest]] = {}
     found = Counter[str]()
     for each in story.did:
         if each.request is not None:

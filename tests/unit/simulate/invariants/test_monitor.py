@@ -17,7 +17,7 @@ from reconciler.model.policy.drain_policy import DrainPolicy
 from reconciler.model.policy.node_provisioner import NodeProvisioner
 from reconciler.simulate.engine import Engine
 from reconciler.simulate.invariants.monitor import Watching
-from reconciler.simulate.results.meter import Meter
+from reconciler.simulate.results.meter import RunMeter
 from reconciler.simulate.stage import Stage
 from reconciler.simulate.world import World
 from tests import builders
@@ -58,7 +58,7 @@ class Site:
         self.memory = Memory()
         for number in range(NODES):
             self.world.put(node(f"n{number}"))
-        meter = Meter(self.stage, desired, ())
+        meter = RunMeter(self.stage, desired, ())
         self.watching = Watching(meter.where, lambda: desired, presence_ms, lambda: self.memory)
         self.watching.start(self.stage)
         self.world.put(pod("busy", "n0"))

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 import yaml
 
-from reconciler.controller.simulation.load import Asked, prepared
+from reconciler.controller.simulation.load import SimulationRequest, prepared
 from reconciler.model import names
 from reconciler.model.bundle import Text
 from reconciler.model.desired import Declared, Desired
@@ -18,12 +18,12 @@ from reconciler.model.quantity import Duration, Quantity
 from reconciler.report.simulation.simulated import Simulated
 from reconciler.simulate.invariants.monitor import CHECKERS
 from reconciler.simulate.runner.play import Play, Revised
-from reconciler.simulate.runner.run import Watched, run
+from reconciler.simulate.runner.run import RunOptions, run
 from reconciler.simulate.runner.shrink import how_it_fails, shrink
-from reconciler.simulate.scenario.cluster import Beginning, Nodes
-from reconciler.simulate.scenario.edit import Edit
+from reconciler.simulate.scenario.cluster import InitialCluster, NodeSet
+from reconciler.simulate.scenario.edit import ScenarioEdit
 from reconciler.simulate.scenario.reading import read_scenario
-from reconciler.simulate.scenario.workload import Constant, Workload
+from reconciler.simulate.scenario.workload import Constant, ScenarioWorkload
 from reconciler.simulate.scenario.writing import scenario_text
 from tests.lab.places import REPOSITORY
 from tests.slow import long
@@ -52,26 +52,29 @@ SLOW_TO_SHRINK = (drains.BATCH, drains.GANG, drains.PLACE, drains.EMPTY)
 
 def play_for(rule: str) -> Play:
     """Ten minutes of the example, with one workload that is protected and more than there is room for."""
-    found = prepared(Asked(EXAMPLE)).plays[0]
+    found = prepared(SimulationRequest(EXAMPLE)).plays[0]
     gates = [FOREIGN] * (rule == OF_ANOTHER)
-    gated = Workload(name="gated", gpus=16, waits_for_capacity=not gates, gates=gates, constant=Constant(pods=2))
+    gated = ScenarioWorkload(
+        name="gated", gpus=16, waits_for_capacity=not gates, gates=gates, constant=Constant(pods=2)
+    )
     more = [
-        Workload(name="kept", gpus=4, do_not_disrupt=True, constant=Constant(pods=2)),
-        Workload(
+        ScenarioWorkload(name="kept", gpus=4, do_not_disrupt=True, constant=Constant(pods=2)),
+        ScenarioWorkload(
             name="saved", gpus=4, checkpoint=Duration(120_000), constant=Constant(pods=2 if rule == UNSAVED else 0)
         ),
-        Workload(name="large", gpus=8, constant=Constant(pods=6 if rule in {BOOKED, drains.PLACE} else 0)),
+        ScenarioWorkload(name="large", gpus=8, constant=Constant(pods=6 if rule in {BOOKED, drains.PLACE} else 0)),
         *[gated] * (rule in {OF_ANOTHER, NO_ROOM}),
-        *[Workload(name="guarded", gpus=1, max_unavailable=0, constant=Constant(pods=1))] * (rule == drains.BUDGET),
-        *[Workload(name="sparse", gpus=3, resources=CPU, constant=Constant(pods=10))] * (rule == drains.BATCH),
+        *[ScenarioWorkload(name="guarded", gpus=1, max_unavailable=0, constant=Constant(pods=1))]
+        * (rule == drains.BUDGET),
+        *[ScenarioWorkload(name="sparse", gpus=3, resources=CPU, constant=Constant(pods=10))] * (rule == drains.BATCH),
     ]
     scenario = msgspec.structs.replace(
         found.scenario,
         duration=Duration(600_000),
         workloads=[*found.scenario.workloads, *more],
         policies=found.scenario.policies[:1],
-        cluster=Beginning(
-            nodes=[Nodes(pool="a100", count=22 if rule in {GUARDED, drains.BATCH} else 12)],
+        cluster=InitialCluster(
+            nodes=[NodeSet(pool="a100", count=22 if rule in {GUARDED, drains.BATCH} else 12)],
             objects=objects_for(rule),
         ),
         edits=edits_for(rule),
@@ -80,11 +83,11 @@ def play_for(rule: str) -> Play:
     return msgspec.structs.replace(found, scenario=scenario, revisions=(Revised(0, desired_for(rule, found.first)),))
 
 
-def edits_for(rule: str) -> list[Edit]:
+def edits_for(rule: str) -> list[ScenarioEdit]:
     minute = Duration(60_000)
-    frozen = Edit(at=minute, kind="Node", pool="a100", annotations={names.FROZEN_UNTIL: "2030-01-01T00:00:00Z"})
-    cordoned = Edit(at=minute, kind="Node", pool="a100", unschedulable=True)
-    opted_out = Edit(at=minute, kind="Node", pool="a100", annotations={names.SCALE_DOWN_DISABLED: "true"})
+    frozen = ScenarioEdit(at=minute, kind="Node", pool="a100", annotations={names.FROZEN_UNTIL: "2030-01-01T00:00:00Z"})
+    cordoned = ScenarioEdit(at=minute, kind="Node", pool="a100", unschedulable=True)
+    opted_out = ScenarioEdit(at=minute, kind="Node", pool="a100", annotations={names.SCALE_DOWN_DISABLED: "true"})
     return [frozen] * (rule == FROZEN) + [cordoned] * (rule == CORDONED) + [opted_out] * (rule == OPTED_OUT)
 
 
@@ -151,7 +154,7 @@ def provisioners(min_size: int) -> tuple[Declared[NodeProvisioner], ...]:
 
 
 def planted(rule: str, each: Play) -> Simulated:
-    return run(each, Watched(brain=lambda: Planted(BUGS[rule]), stops_when_broken=True))
+    return run(each, RunOptions(brain=lambda: Planted(BUGS[rule]), stops_when_broken=True))
 
 
 def test_there_is_a_bug_for_each_rule() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from reconciler.model.desired import Declared, Desired
-from reconciler.simulate.objects import Written
+from reconciler.simulate.objects import ObjectWrite
 from reconciler.simulate.results.cost_meter import CostMeter
 from tests.unit.plan.karpenter.stage import gpu_pool
 
@@ -28,7 +28,7 @@ def purse(desired: Desired, *priced_by: Desired) -> CostMeter:
     for name in ("a", "b"):
         metadata = {"name": name, "uid": name, "labels": labels}
         body = {"kind": "Node", "metadata": metadata, "spec": {"providerID": name}, "status": {}}
-        found.note(Written(("Node", "", name), None, msgspec.json.decode(msgspec.json.encode(body))))
+        found.note(ObjectWrite(("Node", "", name), None, msgspec.json.decode(msgspec.json.encode(body))))
     return found
 
 

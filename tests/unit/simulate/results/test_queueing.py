@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from reconciler.controller.simulation.load import Asked, prepared
+from reconciler.controller.simulation.load import SimulationRequest, prepared
 from reconciler.simulate.runner.run import run
 from tests.lab.places import REPOSITORY
 from tests.stages.scaling.drawn import played, pool, provisioner
@@ -20,7 +20,7 @@ def test_a_wait_within_a_step_is_in_the_timeline(tmp_path: Path) -> None:
 
 
 def test_the_longest_wait_of_the_quiet_day_is_at_least_the_mean() -> None:
-    told = run(prepared(Asked(REPOSITORY / "examples" / "quiet-day" / "scenario.yaml")).plays[0])
+    told = run(prepared(SimulationRequest(REPOSITORY / "examples" / "quiet-day" / "scenario.yaml")).plays[0])
     assert told.sums.mean_wait_seconds > 0
     assert told.sums.gpu_ms_pending > 0
     assert max(each.longest_wait_seconds for each in told.steps) >= told.sums.mean_wait_seconds

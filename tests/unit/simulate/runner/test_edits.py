@@ -5,25 +5,25 @@ from typing import Literal
 
 import pytest
 
-from reconciler.controller.simulation.load import Asked, prepared
+from reconciler.controller.simulation.load import SimulationRequest, prepared
 from reconciler.model.plan.action import Ref
-from reconciler.model.policy.gpu_pool import Taint
+from reconciler.model.policy.gpu_pool import PoolTaint
 from reconciler.model.quantity import Duration
 from reconciler.protocol.preconditions import Object
 from reconciler.report.simulation.simulated import Simulated
 from reconciler.simulate.engine import Engine
 from reconciler.simulate.runner.edits import Edits
 from reconciler.simulate.runner.run import run
-from reconciler.simulate.scenario.edit import Edit
+from reconciler.simulate.scenario.edit import ScenarioEdit
 from reconciler.simulate.scenario.spec import Scenario
-from reconciler.simulate.scenario.workload import Constant, Workload
+from reconciler.simulate.scenario.workload import Constant, ScenarioWorkload
 from reconciler.simulate.stage import Stage
 from reconciler.simulate.world import World
 from tests.lab.places import REPOSITORY
 from tests.unit.simulate.scenario.test_reading import WHOLE, told
 from tests.unit.simulate.stage import START, node, pod
 
-TAINT = Taint(key="mine", value="yes", effect="NoSchedule")
+TAINT = PoolTaint(key="mine", value="yes", effect="NoSchedule")
 STORY = """\
 apiVersion: gpu.scheduling/v1
 kind: Scenario
@@ -45,11 +45,11 @@ BUDGET = "{at: 0s, lasts: 60m, kind: PodDisruptionBudget, name: training, maxUna
 class Edited:
     """Two nodes, one of them tainted by its people, and the edits of a scenario."""
 
-    def __init__(self, *edits: Edit) -> None:
+    def __init__(self, *edits: ScenarioEdit) -> None:
         self.engine = Engine(1, START)
         self.stage = Stage(self.engine, _world())
         self.told: list[str] = []
-        training = Workload(name="training", gpus=8, constant=Constant(pods=1))
+        training = ScenarioWorkload(name="training", gpus=8, constant=Constant(pods=1))
         scenario = Scenario(duration=Duration(60_000), policies=[], workloads=[training], edits=list(edits))
         Edits(scenario, lambda _, told: self.told.append(told)).start(self.stage)
 
@@ -60,8 +60,10 @@ class Edited:
 
 def test_a_cordon_a_label_and_a_taint_come_and_go() -> None:
     edited = Edited(
-        Edit(at=Duration(1_000), lasts=Duration(5_000), kind="Node", name="n1", unschedulable=True, labels={"a": "b"}),
-        Edit(at=Duration(2_000), lasts=Duration(9_000), kind="Node", name="n1", taints=[TAINT]),
+        ScenarioEdit(
+            at=Duration(1_000), lasts=Duration(5_000), kind="Node", name="n1", unschedulable=True, labels={"a": "b"}
+        ),
+        ScenarioEdit(at=Duration(2_000), lasts=Duration(9_000), kind="Node", name="n1", taints=[TAINT]),
     )
     before = edited.after(0)
     during = edited.after(3)
@@ -84,23 +86,25 @@ def test_a_cordon_a_label_and_a_taint_come_and_go() -> None:
 
 def test_a_budget_is_made_changed_and_deleted() -> None:
     edited = Edited(
-        Edit(at=Duration(1_000), kind="PodDisruptionBudget", name="training", max_unavailable=1),
-        Edit(at=Duration(2_000), lasts=Duration(1_000), kind="PodDisruptionBudget", name="training", max_unavailable=0),
-        Edit(at=Duration(9_000), kind="PodDisruptionBudget", name="training", deleted=True),
+        ScenarioEdit(at=Duration(1_000), kind="PodDisruptionBudget", name="training", max_unavailable=1),
+        ScenarioEdit(
+            at=Duration(2_000), lasts=Duration(1_000), kind="PodDisruptionBudget", name="training", max_unavailable=0
+        ),
+        ScenarioEdit(at=Duration(9_000), kind="PodDisruptionBudget", name="training", deleted=True),
     )
     budgets = [edited.after(second, "PodDisruptionBudget", "training") for second in (0, 1, 2, 5, 10)]
     assert [each and each["spec"]["maxUnavailable"] for each in budgets] == [None, 1, 0, 1, None]
 
 
 def test_those_without_a_name_are_picked_by_chance_from_all_that_are_there() -> None:
-    edited = Edited(Edit(at=Duration(1_000), kind="Node", count=5, labels={"a": "b"}))
+    edited = Edited(ScenarioEdit(at=Duration(1_000), kind="Node", count=5, labels={"a": "b"}))
     edited.after(2)
     assert edited.told == ["2 Nodes: label a=b, by somebody"]
 
 
 def test_pods_are_deleted_by_their_labels_again_and_again_the_youngest_first() -> None:
     at, every = Duration(3_000), Duration(10_000)
-    edited = Edited(Edit(at=at, every=every, kind="Pod", having={"app": "a"}, order="Youngest", deleted=True))
+    edited = Edited(ScenarioEdit(at=at, every=every, kind="Pod", having={"app": "a"}, order="Youngest", deleted=True))
     for name in ("first", "second"):
         edited.stage.world.put(pod(name))
     edited.stage.world.edit(Ref("Pod", "default", "first"), {"metadata": {"labels": {"gpu.scheduling/pool": "x"}}})
@@ -112,7 +116,7 @@ def test_pods_are_deleted_by_their_labels_again_and_again_the_youngest_first() -
 
 
 def test_a_gate_is_lifted_and_others_stay() -> None:
-    edited = Edited(Edit(at=Duration(1_000), kind="Pod", name="gated", lifts="other.example.com/gate"))
+    edited = Edited(ScenarioEdit(at=Duration(1_000), kind="Pod", name="gated", lifts="other.example.com/gate"))
     gates = [{"name": "other.example.com/gate"}, {"name": "gpu.scheduling/capacity"}]
     edited.stage.world.put(pod("gated", schedulingGates=gates))
     found = edited.after(2, "Pod", "gated")
@@ -123,7 +127,7 @@ def test_a_gate_is_lifted_and_others_stay() -> None:
 
 @pytest.mark.parametrize("order", ["Oldest", "Youngest"])
 def test_a_claim_is_deleted_underneath_by_its_order(order: Literal["Oldest", "Youngest"]) -> None:
-    edited = Edited(Edit(at=Duration(1_000), kind="NodeClaim", order=order, deleted=True))
+    edited = Edited(ScenarioEdit(at=Duration(1_000), kind="NodeClaim", order=order, deleted=True))
     for name in ("c", "a", "b"):
         head = {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": {"name": name}}
         edited.stage.world.put(head)
@@ -172,7 +176,7 @@ def _played(folder: Path, edit: str) -> Simulated:
     policies = (REPOSITORY / "examples" / "taint-edit" / "policies").as_posix()
     file = folder / "s.yaml"
     file.write_text(STORY.replace("FOLDER", policies).replace("EDIT", edit), encoding="utf-8")
-    (play,) = prepared(Asked(file, tree=Path("/"))).plays
+    (play,) = prepared(SimulationRequest(file, tree=Path("/"))).plays
     return run(play)
 
 

@@ -14,9 +14,9 @@ from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.conditions import says
 from reconciler.simulate.actors.karpenter.cloud import Stockout
 from reconciler.simulate.actors.karpenter.karpenter import Karpenter
-from reconciler.simulate.controller import Controller
-from reconciler.simulate.runner.faults import Faults, Victims
-from reconciler.simulate.scenario.fault import Fault
+from reconciler.simulate.controller import SimulatedController
+from reconciler.simulate.runner.faults import Faults, FaultTargets
+from reconciler.simulate.scenario.fault import ScenarioFault
 from tests.stages.buying.purchases import market
 from tests.unit.plan.some_reasons import some_reason
 from tests.unit.simulate.controller.test_controller import wish
@@ -26,14 +26,14 @@ from tests.unit.simulate.stage import START, Small, node, pod, template, workloa
 class Stricken:
     """Owner of a controller and a Karpenter that faults befall; times are in seconds."""
 
-    def __init__(self, *faults: Fault) -> None:
+    def __init__(self, *faults: ScenarioFault) -> None:
         self.there = Small(node("n1")).start()
         self.told: list[tuple[int, str]] = []
-        self.controller = Controller(self)
+        self.controller = SimulatedController(self)
         self.karpenter = Karpenter(market())
         self.controller.start(self.there.stage)
         crew = self.there
-        victims = Victims(self.controller, self.karpenter, crew.deaths, crew.lapses, crew.workloads, crew.kubelets)
+        victims = FaultTargets(self.controller, self.karpenter, crew.deaths, crew.lapses, crew.workloads, crew.kubelets)
         Faults(list(faults), victims, self._tell).start(self.there.stage)
 
     def wish(self, cluster_uid: str) -> Wished:
@@ -52,10 +52,10 @@ class Stricken:
         return [self.there.until(each) is not None and self.karpenter.lacks(Stockout()) for each in seconds]
 
 
-def fault(kind: str, at: int, lasts: int = 0, **more: Any) -> Fault:
+def fault(kind: str, at: int, lasts: int = 0, **more: Any) -> ScenarioFault:
     times = {"at": Duration(at * 1_000), "lasts": Duration(lasts * 1_000) if lasts else None}
     every = more.pop("every", 0)
-    return Fault(fault=kind, every=Duration(every * 1_000) if every else None, **times, **more)  # type: ignore[arg-type]
+    return ScenarioFault(fault=kind, every=Duration(every * 1_000) if every else None, **times, **more)  # type: ignore[arg-type]
 
 
 def test_a_crash_brings_back_no_controller_that_is_absent() -> None:

@@ -9,26 +9,28 @@ from reconciler.simulate.actors.kubelets import Kubelets
 from reconciler.simulate.actors.node_failures import Deaths
 from reconciler.simulate.actors.unready_nodes import Lapses
 from reconciler.simulate.actors.workloads import Workloads
-from reconciler.simulate.runner.faults import Faults, Victims
-from reconciler.simulate.scenario.fault import Fault
+from reconciler.simulate.runner.faults import Faults, FaultTargets
+from reconciler.simulate.scenario.fault import ScenarioFault
 from tests.lab.capacity import P4D, P5, NodePool
 from tests.lab.fleet import Pod
 from tests.unit.simulate.controller.test_controller import Play
 from tests.unit.simulate.site import Site, labelled
 
 
-def site_with(*faults: Fault) -> tuple[Site, list[str]]:
+def site_with(*faults: ScenarioFault) -> tuple[Site, list[str]]:
     """A controller is there, and has nothing to do with it."""
     site, told = Site(NodePool("a100", [P4D, P5])), list[str]()
-    victims = Victims(Play().controller, site.karpenter, Deaths(), Lapses(), Workloads(), Kubelets())
+    victims = FaultTargets(Play().controller, site.karpenter, Deaths(), Lapses(), Workloads(), Kubelets())
     Faults(list(faults), victims, lambda _, sentence: told.append(sentence)).start(site.stage)
     return site, told
 
 
 def test_what_is_not_offered_for_a_while_is_bought_elsewhere_and_then_again() -> None:
     site, told = site_with(
-        Fault(fault="NotOffered", at=Duration(0), lasts=Duration(100_000), instance_type=P4D.name, zone="eu-1a"),
-        Fault(fault="NotOffered", at=Duration(0), lasts=Duration(200_000), instance_type=P5.name),
+        ScenarioFault(
+            fault="NotOffered", at=Duration(0), lasts=Duration(100_000), instance_type=P4D.name, zone="eu-1a"
+        ),
+        ScenarioFault(fault="NotOffered", at=Duration(0), lasts=Duration(200_000), instance_type=P5.name),
     )
     site.put(*[Pod(f"first-{number}", gpus=8) for number in range(9)])
     site.run(60)
@@ -40,14 +42,14 @@ def test_what_is_not_offered_for_a_while_is_bought_elsewhere_and_then_again() ->
 
 
 def test_what_is_short_is_asked_for_once_in_three_minutes_and_what_is_not_offered_never() -> None:
-    def launches(fault: Fault) -> int:
+    def launches(fault: ScenarioFault) -> int:
         site, _ = site_with(fault)
         site.put(Pod("train", gpus=8))
         site.run(400)
         return sum(what.startswith("launch ") for _, what in site.events)
 
-    assert launches(Fault(fault="NotOffered", at=Duration(0), capacity_type="on-demand")) == 0
-    assert launches(Fault(fault="StockOut", at=Duration(0), capacity_type="on-demand")) == 3
+    assert launches(ScenarioFault(fault="NotOffered", at=Duration(0), capacity_type="on-demand")) == 0
+    assert launches(ScenarioFault(fault="StockOut", at=Duration(0), capacity_type="on-demand")) == 3
 
 
 @pytest.mark.parametrize("after_writes", [0, 2])
@@ -56,8 +58,8 @@ def test_a_controller_is_killed_at_once_or_between_two_writes(after_writes: int)
     play.there.until(5)
     pools = play.pools()
     play.writes.clear()
-    fault = Fault(fault="ControllerCrash", at=Duration(0), after_writes=after_writes)
-    victims = Victims(play.controller, Site().karpenter, Deaths(), Lapses(), Workloads(), Kubelets())
+    fault = ScenarioFault(fault="ControllerCrash", at=Duration(0), after_writes=after_writes)
+    victims = FaultTargets(play.controller, Site().karpenter, Deaths(), Lapses(), Workloads(), Kubelets())
     Faults([fault], victims, lambda _, sentence: told.append(sentence)).start(play.there.stage)
     for name in pools:
         play.there.world.delete(Ref("NodePool", "", name))

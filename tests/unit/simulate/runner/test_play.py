@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from reconciler.cli.main import main
-from reconciler.controller.simulation.load import Asked, prepared
+from reconciler.controller.simulation.load import SimulationRequest, prepared
 from reconciler.controller.simulation.report_page import page_of
 from reconciler.loop import InProcess
 from reconciler.model.plan.action import Delete, Preconditions, Ref
@@ -17,7 +17,7 @@ from reconciler.model.plan.plan import Plan
 from reconciler.model.quantity import Duration
 from reconciler.report.simulation.simulated import Simulated
 from reconciler.simulate.runner.play import Play
-from reconciler.simulate.runner.run import Watched, run
+from reconciler.simulate.runner.run import RunOptions, run
 from reconciler.simulate.runner.shrink import how_it_fails, shrink
 from tests.lab.places import REPOSITORY
 from tests.unit.plan.some_reasons import some_reason
@@ -42,13 +42,13 @@ class Planted(InProcess):
 
 
 def play(**changes: object) -> Play:
-    found = prepared(Asked(EXAMPLE)).plays[0]
+    found = prepared(SimulationRequest(EXAMPLE)).plays[0]
     scenario = msgspec.structs.replace(found.scenario, **changes)
     return msgspec.structs.replace(found, scenario=scenario)
 
 
 def planted(each: Play) -> Simulated:
-    return run(each, Watched(brain=Planted, stops_when_broken=True))
+    return run(each, RunOptions(brain=Planted, stops_when_broken=True))
 
 
 def test_the_edited_taint_evicts_and_the_day_without_it_does_not(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,17 +6,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from reconciler.controller.simulation.load import Asked, prepared
+from reconciler.controller.simulation.load import SimulationRequest, prepared
 from reconciler.model.quantity import Duration
 from reconciler.simulate.runner.play import Play
-from reconciler.simulate.runner.run import Watched, run
+from reconciler.simulate.runner.run import RunOptions, run
 from reconciler.simulate.runner.shrink import shrink
-from reconciler.simulate.scenario.cluster import Beginning
-from reconciler.simulate.scenario.edit import Edit
+from reconciler.simulate.scenario.cluster import InitialCluster
+from reconciler.simulate.scenario.edit import ScenarioEdit
 from reconciler.simulate.scenario.expectation import Expectation
-from reconciler.simulate.scenario.fault import Fault
+from reconciler.simulate.scenario.fault import ScenarioFault
 from reconciler.simulate.scenario.spec import Scenario
-from reconciler.simulate.scenario.workload import Gangs, Inference, Workload
+from reconciler.simulate.scenario.workload import GangWorkload, Inference, ScenarioWorkload
 from tests.lab.places import REPOSITORY
 from tests.slow import long
 from tests.stages.stories.drawn import drawn
@@ -35,7 +35,7 @@ OF_SCALING = (
 
 
 def play(**changes: Any) -> Play:
-    found = prepared(Asked(EXAMPLE)).plays[0]
+    found = prepared(SimulationRequest(EXAMPLE)).plays[0]
     return msgspec.structs.replace(found, scenario=msgspec.structs.replace(found.scenario, **changes))
 
 
@@ -46,25 +46,25 @@ def left(whole: Play, kept: str) -> Scenario:
 
 def test_objects_that_were_applied_are_left_out_one_by_one() -> None:
     head = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "
-    whole = play(cluster=Beginning(objects=[f"{head}{name}}}\n" for name in "abcde"]))
+    whole = play(cluster=InitialCluster(objects=[f"{head}{name}}}\n" for name in "abcde"]))
     small = shrink(whole, lambda each: any("name: c" in text for text in each.scenario.cluster.objects))
     assert small.scenario.cluster.objects == [f"{head}c}}\n"]
 
 
 def test_replicas_and_gangs_become_few() -> None:
-    replicas = Workload(name="web", gpus=1, inference=Inference(least=6, most=40))
+    replicas = ScenarioWorkload(name="web", gpus=1, inference=Inference(least=6, most=40))
     (web,) = left(play(workloads=[replicas]), "workloads").workloads
     assert web.inference == Inference(least=0, most=1)
-    gangs = Workload(name="train", gpus=8, runs_for=MINUTE, gangs=Gangs(pods=9, per_day=30))
+    gangs = ScenarioWorkload(name="train", gpus=8, runs_for=MINUTE, gangs=GangWorkload(pods=9, per_day=30))
     (train,) = left(play(workloads=[gangs]), "workloads").workloads
-    assert train.gangs == Gangs(pods=2, per_day=1)
+    assert train.gangs == GangWorkload(pods=2, per_day=1)
 
 
 def test_faults_come_once_and_edits_hit_one() -> None:
-    deaths = Fault(fault="NodeDeath", at=MINUTE, every=MINUTE, count=9)
-    assert left(play(faults=[deaths]), "faults").faults == [Fault(fault="NodeDeath", at=MINUTE)]
-    cordon = Edit(at=MINUTE, kind="Node", count=9, unschedulable=True)
-    assert left(play(edits=[cordon]), "edits").edits == [Edit(at=MINUTE, kind="Node", unschedulable=True)]
+    deaths = ScenarioFault(fault="NodeDeath", at=MINUTE, every=MINUTE, count=9)
+    assert left(play(faults=[deaths]), "faults").faults == [ScenarioFault(fault="NodeDeath", at=MINUTE)]
+    cordon = ScenarioEdit(at=MINUTE, kind="Node", count=9, unschedulable=True)
+    assert left(play(edits=[cordon]), "edits").edits == [ScenarioEdit(at=MINUTE, kind="Node", unschedulable=True)]
 
 
 def test_of_expectations_those_that_fail_are_left() -> None:
@@ -74,7 +74,7 @@ def test_of_expectations_those_that_fail_are_left() -> None:
 
 
 def test_the_nodes_of_a_trace_go_where_they_do_not_matter() -> None:
-    whole = prepared(Asked(OPENB)).plays[0]
+    whole = prepared(SimulationRequest(OPENB)).plays[0]
     assert whole.machines
     small = shrink(whole, lambda _: True)
     assert (small.machines, small.scenario.cluster.openb_nodes) == ((), "")
@@ -83,13 +83,13 @@ def test_the_nodes_of_a_trace_go_where_they_do_not_matter() -> None:
 @pytest.mark.parametrize("rule", OF_SCALING)
 def test_drawn_stories_can_break_the_rules_of_scaling_and_what_is_left_can_be_played(tmp_path: Path, rule: str) -> None:
     def faults(story: Play) -> frozenset[str]:
-        brain = Watched(brain=lambda: Planted(BUGS[rule]), stops_when_broken=True)
+        brain = RunOptions(brain=lambda: Planted(BUGS[rule]), stops_when_broken=True)
         return unsafe(run(story, brain)) & {rule}
 
     whole = next(story for story in (drawn(tmp_path, number) for number in range(20)) if faults(story))
     file = tmp_path / "small.yaml"
     assert left_of(whole, faults, file) == f"{rule}: reconciler simulate {file}"
-    (small,) = prepared(Asked(file)).plays
+    (small,) = prepared(SimulationRequest(file)).plays
     assert faults(small) == {rule}
     assert small.scenario.duration < whole.scenario.duration
     assert small.first.provisioners

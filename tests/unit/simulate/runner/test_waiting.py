@@ -2,16 +2,16 @@
 
 import msgspec
 
-from reconciler.controller.simulation.load import Asked, prepared
+from reconciler.controller.simulation.load import SimulationRequest, prepared
 from reconciler.model import names
 from reconciler.model.bundle import Text
 from reconciler.model.instant import Instant
 from reconciler.model.quantity import Duration
 from reconciler.simulate.engine import Engine
-from reconciler.simulate.results.meter import Meter
+from reconciler.simulate.results.meter import RunMeter
 from reconciler.simulate.results.read_objects import SMART
 from reconciler.simulate.runner.play import Play
-from reconciler.simulate.runner.run import Watched, run
+from reconciler.simulate.runner.run import RunOptions, run
 from reconciler.simulate.scenario.reading import read_scenario
 from reconciler.simulate.stage import Stage
 from reconciler.simulate.world import World
@@ -39,7 +39,7 @@ spec:
 
 
 def play() -> Play:
-    found = prepared(Asked(EXAMPLE)).plays[0]
+    found = prepared(SimulationRequest(EXAMPLE)).plays[0]
     read = read_scenario(Text("s.yaml", STORY.encode()))
     assert read.problems == ()
     assert read.scenario is not None
@@ -52,7 +52,7 @@ def test_what_another_holds_back_buys_nothing_until_the_other_lets_it_go() -> No
     assert run(held).sums.nodes_bought == 0
     found = run(whole)
     assert (found.sums.nodes_bought, found.sums.pending_pods) == (2, 0)
-    assert [each.told for each in found.happenings] == [f"2 Pods: gate {FOREIGN} lifted, by somebody"]
+    assert [each.text for each in found.happenings] == [f"2 Pods: gate {FOREIGN} lifted, by somebody"]
     assert found == run(whole)
 
 
@@ -61,7 +61,7 @@ def test_what_is_let_go_without_room_breaks_a_rule() -> None:
     workloads = [msgspec.structs.replace(each, gates=[], waits_for_capacity=True) for each in whole.scenario.workloads]
     scenario = msgspec.structs.replace(whole.scenario, workloads=workloads, edits=[], duration=Duration(300_000))
     gated = msgspec.structs.replace(whole, scenario=scenario)
-    found = run(gated, Watched(brain=lambda: Planted(lifts_its_gate_without_room)))
+    found = run(gated, RunOptions(brain=lambda: Planted(lifts_its_gate_without_room)))
     assert [each.rule for each in found.broken] == ["no pod that waits for capacity is let go before there is room"] * 2
 
 
@@ -72,8 +72,8 @@ def test_a_smart_pod_neither_waits_nor_is_done_nor_lost() -> None:
     smart = pod("smart", gpus=8)
     smart["metadata"]["labels"] = {names.COMPONENT: SMART}
     world.put(smart)
-    wish = prepared(Asked(EXAMPLE)).plays[0].first
-    meter = Meter(stage, wish, ())
+    wish = prepared(SimulationRequest(EXAMPLE)).plays[0].first
+    meter = RunMeter(stage, wish, ())
     assert meter.sums().pending_pods == 0
     world.put({**smart, "spec": {**smart["spec"], "nodeName": "n1"}, "status": {"phase": "Failed"}})
     stage.engine.run(Instant(START + 60_000))

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from reconciler.cli.main import main
-from reconciler.controller.simulation.load import Asked, prepared
+from reconciler.controller.simulation.load import SimulationRequest, prepared
 from tests.stages.scaling.drawn import STARTS, pool
 
 NODE = {
@@ -29,7 +29,7 @@ def written(folder: Path, **spec: Any) -> Path:
 
 
 def told(folder: Path, **spec: Any) -> list[str]:
-    found = prepared(Asked(written(folder, **spec))).checkup.resolved.problems
+    found = prepared(SimulationRequest(written(folder, **spec))).checkup.resolved.problems
     assert all(each.line and each.column and each.excerpt for each in found)
     return [f"{each.code} {each.sentence}" for each in found]
 

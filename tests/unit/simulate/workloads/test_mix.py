@@ -12,11 +12,11 @@ from reconciler.model.bundle import Text
 from reconciler.model.instant import Instant
 from reconciler.model.quantity import Duration, Percent, Quantity
 from reconciler.simulate.engine import Engine
-from reconciler.simulate.scenario.cluster import Beginning, Nodes
+from reconciler.simulate.scenario.cluster import InitialCluster, NodeSet
 from reconciler.simulate.scenario.mix import Mix, Shares
-from reconciler.simulate.scenario.revision import Revision
+from reconciler.simulate.scenario.revision import ScenarioRevision
 from reconciler.simulate.scenario.spec import Scenario
-from reconciler.simulate.scenario.workload import Constant, Inference, Workload
+from reconciler.simulate.scenario.workload import Constant, Inference, ScenarioWorkload
 from reconciler.simulate.scenario.writing import scenario_text
 from reconciler.simulate.stage import Stage
 from reconciler.simulate.workloads.arrivals import Arrivals
@@ -58,7 +58,7 @@ def test_as_many_come_a_day_as_are_declared_and_more_of_them_by_day() -> None:
     mix = Mix(per_day=3_000, quietest_percent=Percent(2_000), busiest_hour=14)
     engine = Engine(3, Instant(0))
     stage = Stage(engine, World())
-    Arrivals(Workload(name="mixed", mix=mix)).start(stage)
+    Arrivals(ScenarioWorkload(name="mixed", mix=mix)).start(stage)
     came: Counter[int] = Counter()
     stage.world.subscribe(lambda _: came.update([stage.now // HOUR_MS % 24]))
     engine.run(Instant(3 * 24 * HOUR_MS))
@@ -70,12 +70,12 @@ def test_a_trace_that_is_written_is_read_as_what_came(tmp_path: Path, capsys: py
     capacity = {"cpu": Quantity.parse("96"), "memory": Quantity.parse("1Ti"), "nvidia.com/gpu": Quantity.parse("8")}
     scenario = Scenario(
         duration=Duration(24 * HOUR_MS),
-        policies=[Revision(files={"none.yaml": "---\n"})],
-        cluster=Beginning(nodes=[Nodes(name="big", count=3, capacity=capacity)]),
+        policies=[ScenarioRevision(files={"none.yaml": "---\n"})],
+        cluster=InitialCluster(nodes=[NodeSet(name="big", count=3, capacity=capacity)]),
         workloads=[
-            Workload(name="mixed", mix=Mix(per_day=200)),
-            Workload(name="notebooks", gpus=1, priority=1_000, constant=Constant(pods=4)),
-            Workload(name="web", gpus=1, inference=Inference(least=1, most=5)),
+            ScenarioWorkload(name="mixed", mix=Mix(per_day=200)),
+            ScenarioWorkload(name="notebooks", gpus=1, priority=1_000, constant=Constant(pods=4)),
+            ScenarioWorkload(name="web", gpus=1, inference=Inference(least=1, most=5)),
         ],
     )
     (tmp_path / "s.yaml").write_text(scenario_text("made", scenario), encoding="utf-8")

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from reconciler.cli.main import main
-from reconciler.controller.simulation.load import Asked, prepared
+from reconciler.controller.simulation.load import SimulationRequest, prepared
 from reconciler.model.bundle import Text
 from reconciler.simulate.runner.run import run
 from reconciler.simulate.workloads.openb.columns import MOST_PROBLEMS
@@ -94,7 +94,7 @@ def test_all_bad_lines_are_told_up_to_a_number() -> None:
 
 
 def test_the_pair_is_played_as_it_says() -> None:
-    (play,) = prepared(Asked(PAIR / "scenario.yaml")).plays
+    (play,) = prepared(SimulationRequest(PAIR / "scenario.yaml")).plays
     found = run(play)
     assert found.sums.finished_pods == 3
     assert found.sums.nodes == 3

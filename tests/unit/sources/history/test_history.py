@@ -12,7 +12,7 @@ from reconciler.model.instant import Instant, timestamp
 from reconciler.model.plan.inputs import Inputs
 from reconciler.sources.history.read import NotKept, kept, kept_at
 from reconciler.sources.history.records import files
-from reconciler.sources.history.write import Bounds, History
+from reconciler.sources.history.write import History, HistoryRetention
 from tests.unit.plan.manifests.stage import inputs_of
 
 HOUR_MS = 3_600_000
@@ -55,7 +55,7 @@ def test_what_did_not_change_is_not_kept_again(tmp_path: Path) -> None:
 
 
 def test_the_last_by_a_time_is_found(tmp_path: Path) -> None:
-    history = History(tmp_path, Bounds(file_records=2))
+    history = History(tmp_path, HistoryRetention(file_records=2))
     for hour in range(5):
         history.keep(at(hour, hour + 1), str(hour))
     assert len(files(tmp_path)) == 3
@@ -74,7 +74,7 @@ def test_nothing_kept_is_said(tmp_path: Path) -> None:
 
 
 def test_what_is_older_than_its_days_goes(tmp_path: Path) -> None:
-    history = History(tmp_path, Bounds(file_ms=24 * HOUR_MS))
+    history = History(tmp_path, HistoryRetention(file_ms=24 * HOUR_MS))
     for hour in range(0, 24 * 12, 6):
         history.keep(at(hour), "a")
     oldest = hours(tmp_path)[0]
@@ -83,7 +83,7 @@ def test_what_is_older_than_its_days_goes(tmp_path: Path) -> None:
 
 
 def test_the_oldest_go_when_there_is_too_much(tmp_path: Path) -> None:
-    bounds = Bounds(file_records=1, total_bytes=20_000)
+    bounds = HistoryRetention(file_records=1, total_bytes=20_000)
     history = History(tmp_path, bounds)
     for hour in range(60):
         history.keep(at(hour, 20), "a")

@@ -5,10 +5,10 @@ from typing import Any
 from reconciler.model.bundle import Text
 from reconciler.model.problem import Problem
 from reconciler.model.rendering import Rendering, RenderRequest
-from reconciler.sources.renderer import BoundedRenderer, Bounds
+from reconciler.sources.renderer import BoundedRenderer, RenderBounds
 
 # Nothing innocent comes near these, and what is not innocent is stopped soon.
-QUICK = Bounds(share_seconds=0.2, least_share_seconds=0.05)
+QUICK = RenderBounds(share_seconds=0.2, least_share_seconds=0.05)
 
 
 def rendered(template: str, values: dict[str, Any] | None = None, **others: str) -> Rendering:

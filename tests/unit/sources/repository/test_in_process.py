@@ -15,7 +15,7 @@ from typing import Any
 import gitdb.stream  # type: ignore[import-untyped]
 import pytest
 
-from reconciler.sources.bounds import Bounds
+from reconciler.sources.bounds import SourceBounds
 from reconciler.sources.fault import Refused
 from reconciler.sources.repository import in_process
 from reconciler.sources.repository.layout import Unfit, check_layout
@@ -52,11 +52,11 @@ def refuse(event, arguments):
     if event in STARTS:
         raise SystemExit(f"{event} {arguments}")
 sys.addaudithook(refuse)
-from reconciler.sources.bounds import Bounds
+from reconciler.sources.bounds import SourceBounds
 from reconciler.sources.git import GitPlace, read_revision
 assert "git" not in sys.modules and "gitdb" not in sys.modules
 for revision in sys.argv[2:]:
-    bundle = read_revision(GitPlace(sys.argv[1], revision, "policies"), Bounds())
+    bundle = read_revision(GitPlace(sys.argv[1], revision, "policies"), SourceBounds())
     print(bundle.revision, len(bundle.policies), *(each.sentence for each in bundle.problems))
 import git
 assert git.Git.GIT_PYTHON_GIT_EXECUTABLE is None
@@ -68,8 +68,8 @@ def repository(tmp_path: Path) -> Repository:
     return Repository(tmp_path / "policies.git")
 
 
-def session(seconds: float = 20, bounds: Bounds | None = None) -> Session:
-    return Session("policies", bounds or Bounds(), time.monotonic() + seconds, Event())
+def session(seconds: float = 20, bounds: SourceBounds | None = None) -> Session:
+    return Session("policies", bounds or SourceBounds(), time.monotonic() + seconds, Event())
 
 
 def left_to_git(repository: Path, use: Callable[[in_process.GitPythonObjects], Any]) -> str:
@@ -385,7 +385,7 @@ def test_a_tree_of_trees_without_end_ends(repository: Repository) -> None:
         lines = "".join(f"040000 tree {tree}\tf{number}\n" for number in range(10))
         tree = repository.git("mktree", stdin=lines.encode())
     commit = repository.git("commit-tree", tree, "-m", "bomb")
-    bounds = Bounds(entries=2_000)
+    bounds = SourceBounds(entries=2_000)
     with pytest.raises(Unfit), in_process.opened(OnDisk(str(repository.folder)), session(20, bounds)) as objects:
         objects.entries(commit, ("",))
     assert codes(read(repository.folder, commit, "", bounds)) == ["RC504"]

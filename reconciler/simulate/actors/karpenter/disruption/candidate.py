@@ -29,8 +29,8 @@ class Candidate(msgspec.Struct, frozen=True):
 
     @property
     def labels(self) -> Mapping[str, str]:
-        found: Mapping[str, str] = self.node["metadata"].get("labels") or {}
-        return found
+        result: Mapping[str, str] = self.node["metadata"].get("labels") or {}
+        return result
 
     @property
     def saves_most(self) -> tuple[float, str]:
@@ -44,22 +44,22 @@ def candidate(known: Knowledge, claim: Object, pool: NodePool, eventual: bool = 
     machines = known.machines
     if node is None or not says(claim, INITIALIZED):
         return None
-    if machines.is_going(name) or machines.is_nominated(name, known.now):
+    if machines.is_leaving(name) or machines.is_nominated(name, known.now):
         return None
     if (node["metadata"].get("annotations") or {}).get(names.DO_NOT_DISRUPT) == "true":
         return None
     there = node["metadata"]["name"]
-    seen = known.world.seen(("NodeClaim", "", name)), known.world.seen(("Node", "", there))
-    found = Surveyed(*seen, known.pods.on(there), known.now)
-    is_bounded = eventual and found.bound_seconds is not None
-    if not is_bounded and held_by(found, known.budgets()):
+    seen = known.world.read_object(("NodeClaim", "", name)), known.world.read_object(("Node", "", there))
+    surveyed_node = Surveyed(*seen, known.pods.on(there), known.now)
+    is_bounded = eventual and surveyed_node.bound_seconds is not None
+    if not is_bounded and held_by(surveyed_node, known.budgets()):
         return None
-    return Candidate(name, claim, node, pool, tuple(moving_pods(found)), _price(known, node))
+    return Candidate(name, claim, node, pool, tuple(moving_pods(surveyed_node)), _price(known, node))
 
 
 def left_in_budgets(known: Knowledge, reason: str) -> dict[str, int]:
     """How many nodes more each NodePool lets go now; those that let none go are missing."""
-    found: dict[str, int] = {}
+    result: dict[str, int] = {}
     for pool in known.pools.in_order():
         if allowed_at_once(pool.spec, 1, reason, known.now) == 0:
             continue
@@ -67,8 +67,8 @@ def left_in_budgets(known: Knowledge, reason: str) -> dict[str, int]:
         allowed = allowed_at_once(pool.spec, many, reason, known.now) if many else 0
         left = (_UNLIMITED if allowed is None else allowed) - known.machines.disrupted(pool.name)
         if left > 0:
-            found[pool.name] = left
-    return found
+            result[pool.name] = left
+    return result
 
 
 def consolidatable(

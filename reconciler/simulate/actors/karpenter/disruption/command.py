@@ -7,11 +7,18 @@ import msgspec
 from reconciler.model.instant import Instant
 from reconciler.model.plan.action import Ref
 from reconciler.simulate.actors.karpenter.cluster_state import Knowledge
-from reconciler.simulate.actors.karpenter.conditions import DISRUPTION, INITIALIZED, says, told, with_condition, without
+from reconciler.simulate.actors.karpenter.conditions import (
+    DISRUPTION,
+    INITIALIZED,
+    new_condition,
+    says,
+    with_condition,
+    without,
+)
 from reconciler.simulate.actors.karpenter.disruption.candidate import Candidate
 from reconciler.simulate.actors.karpenter.lifecycle import BY
 from reconciler.simulate.actors.karpenter.provisioning.batch_window import Purchasing
-from reconciler.simulate.actors.karpenter.provisioning.new_claim import Opened
+from reconciler.simulate.actors.karpenter.provisioning.new_claim import NewNodeClaim
 from reconciler.simulate.actors.karpenter.taints import set_disrupted
 
 _LEAST_PATIENCE_MS, _MOST_PATIENCE_MS, _PATIENCE_PER_COMMAND_MS = 600_000, 3_600_000, 80
@@ -22,7 +29,7 @@ class Command(msgspec.Struct, frozen=True):
 
     reason: str
     candidates: tuple[Candidate, ...]
-    replacements: tuple[Opened, ...] = ()
+    replacements: tuple[NewNodeClaim, ...] = ()
     nominated: tuple[str, ...] = ()  # claims to whose nodes the pods go
 
 
@@ -32,7 +39,7 @@ class _UnderWay(msgspec.Struct):
     until: Instant
 
 
-class Commands:
+class DisruptionCommands:
     """Told of claims that changed."""
 
     def __init__(self, known: Knowledge, purchasing: Purchasing) -> None:
@@ -47,7 +54,7 @@ class Commands:
         for each in command.candidates:
             set_disrupted(known.world, each.node)
             claim = known.machines.claims[each.name]
-            conditions = with_condition(claim, told(DISRUPTION, now, reason=command.reason))
+            conditions = with_condition(claim, new_condition(DISRUPTION, now, reason=command.reason))
             known.world.edit(Ref("NodeClaim", "", each.name), {"status": {"conditions": conditions}}, BY)
         bought = self._purchasing.buy(command.replacements)
         for name in command.nominated:

@@ -6,7 +6,7 @@ consolidated is looked at a second time before it is done, and until then nothin
 
 from reconciler.model.instant import Instant
 from reconciler.simulate.actors.karpenter.cluster_state import Knowledge
-from reconciler.simulate.actors.karpenter.disruption.command import Command, Commands
+from reconciler.simulate.actors.karpenter.disruption.command import Command, DisruptionCommands
 from reconciler.simulate.actors.karpenter.disruption.methods import consolidated, drifted, emptied, renewed, still_holds
 from reconciler.simulate.actors.karpenter.provisioning.batch_window import Purchasing
 from reconciler.simulate.actors.karpenter.timing import AGAIN_MS, VALIDATED_AFTER_MS
@@ -16,13 +16,13 @@ _AT_LATEST_MS = 300_000
 _PATIENCE_PER_NODE_MS = 250
 
 
-class Disruption:
+class DisruptionController:
     """Rounds go on as long as there is a NodePool that could lose nodes."""
 
     def __init__(self, known: Knowledge, purchasing: Purchasing) -> None:
         self._known = known
         self._engine = known.stage.engine
-        self.commands = Commands(known, purchasing)
+        self.commands = DisruptionCommands(known, purchasing)
         self._replace_at = Instant(0)
         self._is_asleep = True
         self._consolidate_at = Instant(0)

@@ -7,7 +7,7 @@ import msgspec
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.actors.karpenter.cloud import sold_as_asked
+from reconciler.simulate.actors.karpenter.cloud import matches_demands
 from reconciler.simulate.actors.karpenter.cluster_state import Knowledge
 from reconciler.simulate.actors.karpenter.conditions import DRIFTED, since
 from reconciler.simulate.actors.karpenter.disruption.candidate import (
@@ -20,8 +20,8 @@ from reconciler.simulate.actors.karpenter.disruption.command import Command
 from reconciler.simulate.actors.karpenter.node_pools import NodePool
 from reconciler.simulate.actors.karpenter.provisioning.batch_window import displaced, needs_another_place
 from reconciler.simulate.actors.karpenter.provisioning.fixed import counted, fresh
-from reconciler.simulate.actors.karpenter.provisioning.new_claim import Opened, Sold
-from reconciler.simulate.actors.karpenter.provisioning.scheduling_round import Terms, look_without
+from reconciler.simulate.actors.karpenter.provisioning.new_claim import NewNodeClaim, Sold
+from reconciler.simulate.actors.karpenter.provisioning.scheduling_round import SchedulingExemptions, look_without
 from reconciler.simulate.actors.karpenter.requirements import joined, one_of
 
 EMPTY, UNDERUTILIZED = "Empty", "Underutilized"
@@ -46,7 +46,7 @@ def drifted(known: Knowledge) -> Iterator[Command]:
     pools = [pool for pool in known.pools.in_order() if pool.name in budgets and pool.replicas is None]
     claims = [(claim, pool) for pool in pools for claim in known.machines.drifted_of(pool.name)]
     around = _around(known)
-    for claim, pool in sorted(claims, key=lambda each: _turn(known, each[0])):
+    for claim, pool in sorted(claims, key=lambda each: _disruption_order(known, each[0])):
         if budgets[pool.name] <= 0 or (found := candidate(known, claim, pool, eventual=True)) is None:
             continue
         if (command := _moved(known, DRIFTED, (found,), around)) is not None:
@@ -58,22 +58,22 @@ def drifted(known: Knowledge) -> Iterator[Command]:
 def renewed(known: Knowledge) -> list[Command]:
     """Drifted nodes of NodePools of a fixed size, each with another for it wherever its pods go."""
     budgets = left_in_budgets(known, DRIFTED)
-    found: list[Command] = []
+    commands: list[Command] = []
     for pool in known.pools.in_order():
         if pool.replicas is None or pool.name not in budgets:
             continue
         running, replaced = counted(known, pool)
         if len(running) + replaced > pool.replicas:
             continue
-        claims = sorted(known.machines.drifted_of(pool.name), key=lambda each: _turn(known, each))
+        claims = sorted(known.machines.drifted_of(pool.name), key=lambda each: _disruption_order(known, each))
         candidates = [candidate(known, each, pool, eventual=True) for each in claims]
         leaving = [each for each in candidates if each is not None][: budgets[pool.name]]
         replacements = fresh(known, pool, len(leaving))
-        found += [Command(DRIFTED, (each,), (new,)) for each, new in zip(leaving, replacements, strict=False)]
-    return found
+        commands += [Command(DRIFTED, (each,), (new,)) for each, new in zip(leaving, replacements, strict=False)]
+    return commands
 
 
-def _turn(known: Knowledge, claim: Object) -> tuple[bool, int, str]:
+def _disruption_order(known: Knowledge, claim: Object) -> tuple[bool, int, str]:
     """Empty ones come first, then those that have been drifted for longest."""
     pods = known.pods.on((claim.get("status") or {}).get("nodeName", ""))
     return any(pod.is_reschedulable for pod in pods), since(claim, DRIFTED), claim["metadata"]["name"]
@@ -94,8 +94,8 @@ def consolidated(known: Knowledge) -> Command | None:
 def still_holds(known: Knowledge, command: Command) -> Command | None:
     """The same command, as far as it would be given again now."""
     budgets = left_in_budgets(known, command.reason)
-    asked = {each.name for each in command.candidates}
-    now = {each.name: each for each in consolidatable(known, budgets, lambda pool: _claims(known, pool, asked))}
+    requested = {each.name for each in command.candidates}
+    now = {each.name: each for each in consolidatable(known, budgets, lambda pool: _claims(known, pool, requested))}
     wanted = [now[each.name] for each in command.candidates if each.name in now]
     chosen = tuple(_within(wanted, budgets))
     if command.reason == EMPTY:
@@ -107,8 +107,8 @@ def still_holds(known: Knowledge, command: Command) -> Command | None:
     return again if again is not None and len(again.replacements) == len(command.replacements) else None
 
 
-def _claims(known: Knowledge, pool: NodePool, asked: Collection[str]) -> list[Object]:
-    return [each for each in known.machines.of_pool(pool.name) if each["metadata"]["name"] in asked]
+def _claims(known: Knowledge, pool: NodePool, requested: Collection[str]) -> list[Object]:
+    return [each for each in known.machines.of_pool(pool.name) if each["metadata"]["name"] in requested]
 
 
 def _underutilized(known: Knowledge, pool: NodePool) -> Iterable[Object]:
@@ -170,15 +170,15 @@ def _without_same_type(command: Command) -> Command | None:
     return command if not same or _keep_below(opened, min(same)) else None
 
 
-def _keep_below(opened: Opened, price: int) -> bool:
+def _keep_below(opened: NewNodeClaim, price: int) -> bool:
     """Leaves only instance types that cost less even where they cost most; whether any are left."""
     opened.sold = tuple(each for each in opened.sold if _dearest(each, opened) < price)
     return bool(opened.sold) and opened.pool.is_varied(each.machine for each in opened.sold)
 
 
-def _dearest(sold: Sold, opened: Opened) -> int:
+def _dearest(sold: Sold, opened: NewNodeClaim) -> int:
     """Of the capacity type that it would be launched as."""
-    offered = [each for each in sold.offerings if sold_as_asked(each, opened.demands)]
+    offered = [each for each in sold.offerings if matches_demands(each, opened.demands)]
     for capacity_type in ("reserved", _SPOT, _ON_DEMAND):
         prices = [each.micro_dollars_per_hour for each in offered if each.capacity_type == capacity_type]
         if prices:
@@ -191,13 +191,13 @@ class _Around(msgspec.Struct, frozen=True):
 
     waiting: list[Pod]
     leaving: list[Pod]
-    terms: Terms
+    terms: SchedulingExemptions
 
 
 def _around(known: Knowledge) -> _Around:
     waiting, leaving = known.pods.waiting_read(), displaced(known)
     uids = (frozenset(pod.metadata.uid for pod in pods) for pods in (waiting, leaving))
-    return _Around(waiting, leaving, Terms(*uids))
+    return _Around(waiting, leaving, SchedulingExemptions(*uids))
 
 
 def _moved(
@@ -205,9 +205,13 @@ def _moved(
 ) -> Command | None:
     """Without these nodes, where would their pods be? None: not all of them anywhere."""
     moving = [pod for each in candidates for pod in each.pods if needs_another_place(known, pod)]
-    going = {each.name for each in candidates}
+    leaving = {each.name for each in candidates}
     if not moving:
         return Command(reason, candidates)
     around = around or _around(known)
-    found = look_without(known, [*around.waiting, *moving, *around.leaving], going, around.terms)
-    return Command(reason, candidates, found.opened, tuple(found.claims)) if found is not None else None
+    scheduling_result = look_without(known, [*around.waiting, *moving, *around.leaving], leaving, around.terms)
+    return (
+        Command(reason, candidates, scheduling_result.opened, tuple(scheduling_result.claims))
+        if scheduling_result is not None
+        else None
+    )

@@ -15,7 +15,7 @@ from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.karpenter.cluster_state import Knowledge
 from reconciler.simulate.actors.karpenter.lifecycle import BY
 from reconciler.simulate.actors.karpenter.pods import Name
-from reconciler.simulate.actors.karpenter.provisioning.new_claim import Opened
+from reconciler.simulate.actors.karpenter.provisioning.new_claim import NewNodeClaim
 from reconciler.simulate.actors.karpenter.provisioning.scheduling_round import look
 from reconciler.simulate.actors.karpenter.registration import claim_of
 from reconciler.simulate.actors.karpenter.timing import AGAIN_MS, BATCH_IDLE_MS, BATCH_MOST_MS
@@ -46,7 +46,7 @@ class Purchasing:
                 self._gathered[key] = None
                 self._gather()
 
-    def buy(self, opened: Sequence[Opened]) -> list[str]:
+    def buy(self, opened: Sequence[NewNodeClaim]) -> list[str]:
         """Asks the cloud for machines; the names of the claims."""
         return [self._ask_for(each) for each in opened]
 
@@ -76,11 +76,11 @@ class Purchasing:
         called, stamp = {*waiting, *((pod.metadata.namespace, pod.name) for pod in leaving)}, known.stamp()
         if not called or (called <= self._judged[0] and stamp == self._judged[1]):
             return
-        found = look(known, [*known.pods.waiting_read(), *leaving])
+        scheduling_result = look(known, [*known.pods.waiting_read(), *leaving])
         self._judged = called, stamp
-        for claim in found.claims:
+        for claim in scheduling_result.claims:
             known.machines.nominate(claim, known.now)
-        self.buy(found.opened)
+        self.buy(scheduling_result.opened)
 
     def _look_again_later(self) -> None:
         """Whoever still waits makes itself heard again."""
@@ -96,7 +96,7 @@ class Purchasing:
         else:
             self._look_again_later()
 
-    def _ask_for(self, opened: Opened) -> str:
+    def _ask_for(self, opened: NewNodeClaim) -> str:
         world, pool = self._known.world, opened.pool.name
         while True:
             self._bought += 1
@@ -108,11 +108,11 @@ class Purchasing:
 
 def displaced(known: Knowledge) -> list[Pod]:
     """Pods on nodes that are going, which will need another place; not those that are not going to be evicted."""
-    found: list[Pod] = []
-    for claim in known.machines.going():
+    pods: list[Pod] = []
+    for claim in known.machines.leaving_claims():
         node = (claim.get("status") or {}).get("nodeName", "")
-        found += [pod for pod in known.pods.on(node) if needs_another_place(known, pod)]
-    return found
+        pods += [pod for pod in known.pods.on(node) if needs_another_place(known, pod)]
+    return pods
 
 
 def needs_another_place(known: Knowledge, pod: Pod) -> bool:

@@ -34,17 +34,17 @@ _PASSING = frozenset(
 )
 
 
-class Standing:
+class ExistingCapacity:
     """Where pods can go without a purchase."""
 
-    def __init__(self, known: Knowledge, what_if: Snapshot, going: Collection[str]) -> None:
-        self._what_if = what_if
-        self._judging = what_if.part(FilterChain)
+    def __init__(self, known: Knowledge, snapshot: Snapshot, leaving: Collection[str]) -> None:
+        self._snapshot = snapshot
+        self._judging = snapshot.part(FilterChain)
         self._claim_at: dict[int, str] = {}
         self._avoided: dict[tuple[Needs, int], Mask | None] = {}
-        self._leave(known, going)
-        coming = [self._bring(body, known) for body in _coming(known, going)]
-        rows = what_if.rows
+        self._leave(known, leaving)
+        coming = [self._bring(body, known) for body in _coming(known, leaving)]
+        rows = snapshot.rows
         ready = rows.alive.copy()
         ready[coming] = False
         first = rows.order[ready[rows.order]]
@@ -62,49 +62,52 @@ class Standing:
         if not takes[place]:
             return None
         row = int(self._order[place])
-        self._what_if.add(pod_class, row)
+        self._snapshot.add(pod_class, row)
         return row
 
     def claim_at(self, row: int) -> str:
         """The NodeClaim whose machine a row is; nothing where there is none."""
         if row in self._claim_at:
             return self._claim_at[row]
-        body = self._claims.claim_of(self._what_if.rows.node(row).name)
+        body = self._claims.claim_of(self._snapshot.rows.node(row).name)
         return body["metadata"]["name"] if body is not None else ""
 
     def is_coming(self, row: int) -> bool:
         """Whether it is not ready yet."""
         return row in self._claim_at
 
-    def _leave(self, known: Knowledge, going: Collection[str]) -> None:
-        rows, machines = self._what_if.rows, known.machines
-        bodies = [*machines.going(), *(machines.claims[name] for name in sorted(going) if name in machines.claims)]
+    def _leave(self, known: Knowledge, leaving: Collection[str]) -> None:
+        rows, machines = self._snapshot.rows, known.machines
+        bodies = [
+            *machines.leaving_claims(),
+            *(machines.claims[name] for name in sorted(leaving) if name in machines.claims),
+        ]
         for body in bodies:
             row = rows.row_of.get((body.get("status") or {}).get("nodeName", ""))
             if row is not None and rows.alive[row]:
-                self._what_if.take_away(row)
+                self._snapshot.take_away(row)
 
     def _bring(self, claim: Object, known: Knowledge) -> int:
         """The machine of a claim, as its node will be once it is ready."""
-        what_if, name = self._what_if, claim["metadata"]["name"]
+        snapshot, name = self._snapshot, claim["metadata"]["name"]
         node = known.machines.node_of(claim)
         booked: dict[PodClass, int] = {}
-        if node is not None and (row := what_if.rows.row_of.get(node["metadata"]["name"])) is not None:
-            booked = dict(what_if.booked_on(row))
-            what_if.take_away(row)
-        row = what_if.bring(_as_it_will_be(claim, node))
+        if node is not None and (row := snapshot.rows.row_of.get(node["metadata"]["name"])) is not None:
+            booked = dict(snapshot.booked_on(row))
+            snapshot.take_away(row)
+        row = snapshot.bring(_as_it_will_be(claim, node))
         self._claim_at[row] = name
         for pod_class, count in booked.items():
-            what_if.add(pod_class, row, count)
+            snapshot.add(pod_class, row, count)
         for pod in known.daemons():
-            daemon = what_if.classes.of(pod)
+            daemon = snapshot.classes.of(pod)
             if daemon not in booked and self._judging.fits(daemon, row):
-                what_if.add(daemon, row)
+                snapshot.add(daemon, row)
         return row
 
     def _avoids(self, needs: Needs) -> Mask | None:
         """Rows with a taint that a pod would rather avoid."""
-        rows = self._what_if.rows
+        rows = self._snapshot.rows
         key = needs, rows.version
         if key not in self._avoided:
             groups = [
@@ -112,8 +115,8 @@ class Standing:
                 for taints, _ in rows.taint_groups
             ]
             self._avoided[key] = np.array(groups, bool)[rows.taint_group] if any(groups) else None
-        found = self._avoided[key]
-        return found if found is None or len(found) == rows.capacity else None
+        mask = self._avoided[key]
+        return mask if mask is None or len(mask) == rows.capacity else None
 
 
 def shut_out(taints: Collection[NodeTaint], pod: Pod, tolerant: bool) -> bool:
@@ -123,9 +126,9 @@ def shut_out(taints: Collection[NodeTaint], pod: Pod, tolerant: bool) -> bool:
     )
 
 
-def _coming(known: Knowledge, going: Collection[str]) -> Iterator[Object]:
+def _coming(known: Knowledge, leaving: Collection[str]) -> Iterator[Object]:
     for name in sorted(known.machines.fresh):
-        if name not in going and name not in known.machines.marked:
+        if name not in leaving and name not in known.machines.marked:
             yield known.machines.claims[name]
 
 

@@ -13,7 +13,7 @@ from reconciler.simulate.actors.karpenter.lifecycle import BY
 from reconciler.simulate.actors.karpenter.machines import NODES
 from reconciler.simulate.actors.karpenter.node_pools import NodePool
 from reconciler.simulate.actors.karpenter.provisioning.batch_window import Purchasing
-from reconciler.simulate.actors.karpenter.provisioning.new_claim import Opened
+from reconciler.simulate.actors.karpenter.provisioning.new_claim import NewNodeClaim
 from reconciler.simulate.actors.karpenter.provisioning.overhead import overhead_of
 from reconciler.simulate.actors.karpenter.provisioning.scheduling_round import on_offer
 
@@ -41,10 +41,10 @@ class Fixed:
             if len(running) + len(bought) < wanted:
                 self._look_again_later()
         surplus = len(running) - wanted
-        for claim in sorted(running, key=self._turn)[: max(0, surplus)]:
+        for claim in sorted(running, key=self._order_key)[: max(0, surplus)]:
             self._known.world.delete(Ref("NodeClaim", "", claim["metadata"]["name"]), BY)
 
-    def _turn(self, claim: Object) -> tuple[bool, int, str]:
+    def _order_key(self, claim: Object) -> tuple[bool, int, str]:
         pods = self._known.pods.on((claim.get("status") or {}).get("nodeName", ""))
         name = claim["metadata"]["name"]
         return name not in self._known.machines.unlaunched, sum(pod.is_reschedulable for pod in pods), name
@@ -66,15 +66,15 @@ def counted(known: Knowledge, pool: NodePool) -> tuple[list[Object], int]:
     claims = list(machines.of_pool(pool.name))
     names: Iterable[str] = (each["metadata"]["name"] for each in claims)
     replaced = sum(name in machines.marked and name not in machines.leaving for name in names)
-    return [each for each in claims if not machines.is_going(each["metadata"]["name"])], replaced
+    return [each for each in claims if not machines.is_leaving(each["metadata"]["name"])], replaced
 
 
-def fresh(known: Knowledge, pool: NodePool, many: int) -> list[Opened]:
+def fresh(known: Knowledge, pool: NodePool, many: int) -> list[NewNodeClaim]:
     """Machines as the NodePool would have them now: as many as its limit leaves."""
     sold = on_offer(pool, known)
     if not sold or not pool.is_varied(each.machine for each in sold):
         return []
     if NODES in pool.limits:
         many = min(many, pool.limits[NODES] - sum(1 for _ in known.machines.of_pool(pool.name)))
-    overhead = overhead_of(known.daemons(), pool, known.what_if())
-    return [Opened(f"{number:05d}", pool, sold, overhead) for number in range(max(0, many))]
+    overhead = overhead_of(known.daemons(), pool, known.snapshot())
+    return [NewNodeClaim(f"{number:05d}", pool, sold, overhead) for number in range(max(0, many))]

@@ -11,7 +11,7 @@ import msgspec
 from reconciler.fleet.filters.interpod import InterPod
 from reconciler.fleet.filters.ports import Ports
 from reconciler.fleet.filters.predicate import Predicate
-from reconciler.fleet.filters.spread import Spread
+from reconciler.fleet.filters.spread import SpreadFilter
 from reconciler.fleet.filters.volumes import VolumePlaces
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
@@ -19,23 +19,23 @@ from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus
 from reconciler.model.cluster.pod import Pod
 from reconciler.plan.karpenter.requirements import Demands
-from reconciler.simulate.actors.karpenter.cloud import sold_as_asked
-from reconciler.simulate.actors.karpenter.instance_types import InstanceType
+from reconciler.simulate.actors.karpenter.cloud import matches_demands
+from reconciler.simulate.actors.karpenter.instance_types import KarpenterInstanceType
 from reconciler.simulate.actors.karpenter.node_pools import NodePool
 from reconciler.simulate.actors.karpenter.provisioning.existing_nodes import shut_out
-from reconciler.simulate.actors.karpenter.provisioning.pod_requirements import Wanting, crowding, hangs_on_zone
+from reconciler.simulate.actors.karpenter.provisioning.pod_requirements import PodRequirements, crowding, hangs_on_zone
 from reconciler.simulate.actors.karpenter.requirements import WELL_KNOWN, compatible, intersects, joined, one_of
-from reconciler.simulate.market import Offering
+from reconciler.simulate.market import MarketOffering
 
 _PLENTY = str(10**12)
-_JUDGED: tuple[type[Predicate], ...] = (Ports, InterPod, Spread, VolumePlaces)
+_JUDGED: tuple[type[Predicate], ...] = (Ports, InterPod, SpreadFilter, VolumePlaces)
 
 
 class Sold(msgspec.Struct, frozen=True):
     """An instance type, and where Karpenter takes it to be there."""
 
-    machine: InstanceType
-    offerings: tuple[Offering, ...]
+    machine: KarpenterInstanceType
+    offerings: tuple[MarketOffering, ...]
 
 
 class Fit(msgspec.Struct, frozen=True):
@@ -46,7 +46,7 @@ class Fit(msgspec.Struct, frozen=True):
     zone: str
 
 
-class Opened:
+class NewNodeClaim:
     """`overhead` is what DaemonSets will take of the node."""
 
     def __init__(self, name: str, pool: NodePool, sold: tuple[Sold, ...], overhead: Mapping[str, int]) -> None:
@@ -59,35 +59,35 @@ class Opened:
         self.used = dict(overhead)
         self._zone = ""
         self._row = -1
-        self._taken: list[Wanting] = []
+        self._taken: list[PodRequirements] = []
 
-    def fit(self, asked: Wanting, demands: Demands, what_if: Snapshot, tolerant: bool) -> Fit | None:
+    def fit(self, requirements: PodRequirements, demands: Demands, snapshot: Snapshot, tolerant: bool) -> Fit | None:
         """None where it does not fit."""
-        if shut_out(self.pool.taints, asked.pod_class.pod, tolerant):
+        if shut_out(self.pool.taints, requirements.pod_class.pod, tolerant):
             return None
         narrowed = self.demands
         if demands:
             if not compatible(self.demands, demands, WELL_KNOWN | self._known()):
                 return None
             narrowed = joined(self.demands, demands)
-        if asked.is_plain:
-            return self._with(narrowed, asked.request, self._zone)
-        for zone in self._zones(asked, narrowed, what_if):
+        if requirements.is_plain:
+            return self._with(narrowed, requirements.request, self._zone)
+        for zone in self._zones(requirements, narrowed, snapshot):
             settled = joined(narrowed, {names.ZONE: one_of((zone,))}) if zone else narrowed
-            if (fit := self._with(settled, asked.request, zone)) and self._gets_on(asked, zone, what_if):
+            if (fit := self._with(settled, requirements.request, zone)) and self._gets_on(requirements, zone, snapshot):
                 return fit
         return None
 
-    def add(self, pod: Pod, asked: Wanting, fit: Fit, what_if: Snapshot) -> None:
+    def add(self, pod: Pod, requirements: PodRequirements, fit: Fit, snapshot: Snapshot) -> None:
         """One more; it fits."""
         if self._row < 0 or fit.zone != self._zone:
-            self._stand(fit.zone, what_if)
+            self._stand(fit.zone, snapshot)
         self.demands, self.sold, self._zone = fit.demands, fit.sold, fit.zone
         self.pods.append(pod)
-        self._taken.append(asked)
-        for name, amount in asked.request.items():
+        self._taken.append(requirements)
+        for name, amount in requirements.request.items():
             self.used[name] = self.used.get(name, 0) + amount
-        what_if.add(asked.pod_class, self._row)
+        snapshot.add(requirements.pod_class, self._row)
 
     def _known(self) -> frozenset[str]:
         return frozenset(self.sold[0].machine.labels) if self.sold else frozenset()
@@ -101,52 +101,52 @@ class Opened:
         )
         return Fit(demands, sold, zone) if sold and self.pool.is_varied(each.machine for each in sold) else None
 
-    def _zones(self, asked: Wanting, demands: Demands, what_if: Snapshot) -> Iterable[str]:
+    def _zones(self, requirements: PodRequirements, demands: Demands, snapshot: Snapshot) -> Iterable[str]:
         """Those to try; nothing stands for whichever comes."""
-        if self._zone or not hangs_on_zone(asked.pod_class, what_if):
+        if self._zone or not hangs_on_zone(requirements.pod_class, snapshot):
             return (self._zone,)
-        crowd = crowding(asked.pod_class, what_if)
+        crowd = crowding(requirements.pod_class, snapshot)
         return sorted({*_zones_of(self.sold, demands)}, key=lambda zone: (crowd(zone), zone))
 
-    def _gets_on(self, asked: Wanting, zone: str, what_if: Snapshot) -> bool:
+    def _gets_on(self, requirements: PodRequirements, zone: str, snapshot: Snapshot) -> bool:
         """Whether other pods, here and elsewhere, have nothing against it."""
         if zone == self._zone and self._row >= 0:
-            return self._agrees(asked, what_if)
+            return self._agrees(requirements, snapshot)
         before = self._row
-        with what_if.fork():
-            self._stand(zone, what_if)
-            found = self._agrees(asked, what_if)
+        with snapshot.fork():
+            self._stand(zone, snapshot)
+            result = self._agrees(requirements, snapshot)
         self._row = before
-        return found
+        return result
 
-    def _agrees(self, asked: Wanting, what_if: Snapshot) -> bool:
-        return all(what_if.part(each).fits(asked.pod_class, self._row, what_if) for each in _JUDGED)
+    def _agrees(self, requirements: PodRequirements, snapshot: Snapshot) -> bool:
+        return all(snapshot.part(each).fits(requirements.pod_class, self._row, snapshot) for each in _JUDGED)
 
-    def _stand(self, zone: str, what_if: Snapshot) -> None:
+    def _stand(self, zone: str, snapshot: Snapshot) -> None:
         """An imagined node, where other pods can see who is on it."""
         if self._row >= 0:
-            what_if.take_away(self._row)
+            snapshot.take_away(self._row)
         labels = self.pool.labels | {names.HOSTNAME: self.name} | ({names.ZONE: zone} if zone else {})
-        self._row = what_if.bring(imagined(f"new/{self.name}/{zone}", labels, self.pool, what_if))
+        self._row = snapshot.bring(imagined(f"new/{self.name}/{zone}", labels, self.pool, snapshot))
         for each in self._taken:
-            what_if.add(each.pod_class, self._row)
+            snapshot.add(each.pod_class, self._row)
 
 
-def imagined(name: str, labels: dict[str, str], pool: NodePool, what_if: Snapshot) -> Node:
+def imagined(name: str, labels: dict[str, str], pool: NodePool, snapshot: Snapshot) -> Node:
     """A node of a NodePool with room for anything."""
-    plenty = dict.fromkeys(what_if.classes.columns, _PLENTY)
+    plenty = dict.fromkeys(snapshot.classes.columns, _PLENTY)
     return Node(Metadata(name, labels=labels), NodeSpec(taints=pool.taints), NodeStatus(allocatable=plenty))
 
 
 def _zones_of(sold: Iterable[Sold], demands: Demands) -> Iterator[str]:
     for each in sold:
         for offering in each.offerings:
-            if sold_as_asked(offering, demands):
+            if matches_demands(offering, demands):
                 yield offering.zone
 
 
 def _is_sold(sold: Sold, demands: Demands) -> bool:
-    return intersects(sold.machine.demands, demands) and any(sold_as_asked(each, demands) for each in sold.offerings)
+    return intersects(sold.machine.demands, demands) and any(matches_demands(each, demands) for each in sold.offerings)
 
 
 def _has_room(room: Mapping[str, int], used: Mapping[str, int], request: Mapping[str, int]) -> bool:

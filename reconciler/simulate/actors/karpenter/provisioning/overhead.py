@@ -10,14 +10,14 @@ from reconciler.simulate.actors.karpenter.provisioning.pod_requirements import w
 from reconciler.simulate.actors.karpenter.requirements import WELL_KNOWN, compatible
 
 
-def overhead_of(daemons: Sequence[Pod], pool: NodePool, what_if: Snapshot) -> dict[str, int]:
+def overhead_of(daemons: Sequence[Pod], pool: NodePool, snapshot: Snapshot) -> dict[str, int]:
     """Of all together."""
-    found: dict[str, int] = {}
+    result: dict[str, int] = {}
     for pod in daemons:
-        asked = wanting(pod, what_if)
+        requirements = wanting(pod, snapshot)
         if shut_out(pool.taints, pod, tolerant=True):
             continue
-        if any(compatible(pool.demands, each, WELL_KNOWN) for each in asked.alternatives):
-            for name, amount in asked.request.items():
-                found[name] = found.get(name, 0) + amount
-    return found
+        if any(compatible(pool.demands, each, WELL_KNOWN) for each in requirements.alternatives):
+            for name, amount in requirements.request.items():
+                result[name] = result.get(name, 0) + amount
+    return result

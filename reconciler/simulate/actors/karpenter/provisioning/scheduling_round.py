@@ -16,67 +16,69 @@ from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.plan.karpenter.requirements import Demands
-from reconciler.simulate.actors.karpenter.cloud import sold_as_asked
+from reconciler.simulate.actors.karpenter.cloud import matches_demands
 from reconciler.simulate.actors.karpenter.cluster_state import Knowledge
-from reconciler.simulate.actors.karpenter.instance_types import InstanceType
+from reconciler.simulate.actors.karpenter.instance_types import KarpenterInstanceType
 from reconciler.simulate.actors.karpenter.machines import NODES
 from reconciler.simulate.actors.karpenter.node_pools import NodePool
-from reconciler.simulate.actors.karpenter.provisioning.existing_nodes import Standing
-from reconciler.simulate.actors.karpenter.provisioning.new_claim import Opened, Sold, imagined
+from reconciler.simulate.actors.karpenter.provisioning.existing_nodes import ExistingCapacity
+from reconciler.simulate.actors.karpenter.provisioning.new_claim import NewNodeClaim, Sold, imagined
 from reconciler.simulate.actors.karpenter.provisioning.overhead import overhead_of
-from reconciler.simulate.actors.karpenter.provisioning.pod_requirements import Wanting, wanting
+from reconciler.simulate.actors.karpenter.provisioning.pod_requirements import PodRequirements, wanting
 
 
-class Found(msgspec.Struct, frozen=True):
+class SchedulingResult(msgspec.Struct, frozen=True):
     """What came of it."""
 
-    opened: tuple[Opened, ...]
+    opened: tuple[NewNodeClaim, ...]
     claims: dict[str, tuple[Pod, ...]]  # claim -> pods that go to its node, which is there or on its way
 
 
-class Terms(msgspec.Struct, frozen=True):
+class SchedulingExemptions(msgspec.Struct, frozen=True):
     """Which pods, by uid, need not find a place, and which may find one on a node that is not ready yet."""
 
     may_stay: Collection[str]
     may_wait: Collection[str]
 
 
-def look(known: Knowledge, pods: Sequence[Pod]) -> Found:
+def look(known: Knowledge, pods: Sequence[Pod]) -> SchedulingResult:
     """Where pods would go; nothing is changed by it."""
-    what_if = known.what_if()
-    with what_if.fork():
-        look = _Look(known, what_if, pods, ())
+    snapshot = known.snapshot()
+    with snapshot.fork():
+        look = _Look(known, snapshot, pods, ())
         look.run()
-        return look.found()
+        return look.result()
 
 
-def look_without(known: Knowledge, pods: Sequence[Pod], going: Collection[str], terms: Terms) -> Found | None:
-    """The same if the nodes of the claims `going` were gone; None as soon as it is clear that a term is not kept."""
-    what_if = known.what_if()
-    with what_if.fork():
-        look = _Look(known, what_if, pods, going)
-        return look.found() if look.run(terms) else None
+def look_without(
+    known: Knowledge, pods: Sequence[Pod], leaving: Collection[str], terms: SchedulingExemptions
+) -> SchedulingResult | None:
+    """The same if the nodes of the claims `leaving` were gone; None as soon as it is clear that a term is not kept."""
+    snapshot = known.snapshot()
+    with snapshot.fork():
+        look = _Look(known, snapshot, pods, leaving)
+        return look.result() if look.run(terms) else None
 
 
 class _Look:
-    def __init__(self, known: Knowledge, what_if: Snapshot, pods: Sequence[Pod], going: Collection[str]) -> None:
+    def __init__(self, known: Knowledge, snapshot: Snapshot, pods: Sequence[Pod], leaving: Collection[str]) -> None:
         self._known = known
-        self._what_if = what_if
-        self._wanting: dict[PodClass, Wanting] = {}
+        self._snapshot = snapshot
+        self._wanting: dict[PodClass, PodRequirements] = {}
         self._queue = deque(sorted(pods, key=self._rank))
         self._pools = tuple(each for each in known.pools.in_order() if each.replicas is None)
         self._tolerances = (False, True) if any(each.prefers for each in self._pools) else (False,)
         self._sold = {each.name: on_offer(each, known) for each in self._pools}
         self._left = {each.name: _minus(each.limits, known, each.name) for each in self._pools if each.limits}
-        self._standing = Standing(known, what_if, going)
-        self._opened: list[Opened] = []
+        self._existing_capacity = ExistingCapacity(known, snapshot, leaving)
+        self._opened: list[NewNodeClaim] = []
         self._hopeless: set[PodClass] = set()
         self._placed: dict[str, list[Pod]] = {}
         self._on_coming: list[Pod] = []
         if any(each.spec.topology_spread_constraints for each in pods):
             self._imagine_domains()
 
-    def run(self, terms: Terms | None = None) -> bool:
+    def run(self, terms: SchedulingExemptions | None = None) -> bool:
         """All pods, until none of those that are left makes progress; whether the terms were kept."""
         queue, tried = self._queue, dict[str, int]()
         while queue and tried.get(queue[0].metadata.uid) != len(queue):
@@ -88,71 +90,73 @@ class _Look:
                 return False
         return terms is None or all(pod.metadata.uid in terms.may_stay for pod in queue)
 
-    def _breaks(self, pod: Pod, terms: Terms) -> bool:
+    def _breaks(self, pod: Pod, terms: SchedulingExemptions) -> bool:
         """Whether a pod that was just looked at has found no place, and never will, or one that is not ready."""
         uid, on_coming = pod.metadata.uid, self._on_coming
-        if self._asked(pod).pod_class in self._hopeless and uid not in terms.may_stay:
+        if self._requirements_of(pod).pod_class in self._hopeless and uid not in terms.may_stay:
             return True
         return bool(on_coming) and on_coming[-1] is pod and uid not in terms.may_wait
 
-    def found(self) -> Found:
+    def result(self) -> SchedulingResult:
         """What came of it so far."""
         placed = {claim: tuple(pods) for claim, pods in self._placed.items()}
         in_order = sorted(self._opened, key=lambda each: each.name)
-        return Found(tuple(in_order), placed)
+        return SchedulingResult(tuple(in_order), placed)
 
     def _rank(self, pod: Pod) -> tuple[int, int, str, str]:
-        request = self._asked(pod).request
+        request = self._requirements_of(pod).request
         return -request.get(CPU, 0), -request.get(MEMORY, 0), pod.metadata.creation_timestamp, pod.title
 
-    def _asked(self, pod: Pod) -> Wanting:
-        pod_class = self._what_if.classes.of(pod).anew
-        found = self._wanting.get(pod_class)
-        if found is None:
-            found = self._wanting[pod_class] = wanting(pod, self._what_if)
-        return found
+    def _requirements_of(self, pod: Pod) -> PodRequirements:
+        pod_class = self._snapshot.classes.of(pod).anew
+        requirements = self._wanting.get(pod_class)
+        if requirements is None:
+            requirements = self._wanting[pod_class] = wanting(pod, self._snapshot)
+        return requirements
 
     def _place(self, pod: Pod) -> bool:
-        asked = self._asked(pod)
-        if asked.pod_class in self._hopeless:
+        requirements = self._requirements_of(pod)
+        if requirements.pod_class in self._hopeless:
             return False
         for tolerant in self._tolerances:
-            if self._onto_standing(pod, asked, tolerant):
+            if self._onto_existing(pod, requirements, tolerant):
                 return True
-            for demands in asked.alternatives:
-                if self._into_opened(pod, asked, demands, tolerant) or self._into_new(pod, asked, demands, tolerant):
+            for demands in requirements.alternatives:
+                if self._into_opened(pod, requirements, demands, tolerant) or self._into_new(
+                    pod, requirements, demands, tolerant
+                ):
                     return True
-        if asked.is_plain:  # room only shrinks
-            self._hopeless.add(asked.pod_class)
+        if requirements.is_plain:  # room only shrinks
+            self._hopeless.add(requirements.pod_class)
         return False
 
-    def _onto_standing(self, pod: Pod, asked: Wanting, tolerant: bool) -> bool:
-        row = self._standing.put(asked.pod_class, tolerant)
+    def _onto_existing(self, pod: Pod, requirements: PodRequirements, tolerant: bool) -> bool:
+        row = self._existing_capacity.put(requirements.pod_class, tolerant)
         if row is None:
             return False
-        if claim := self._standing.claim_at(row):
+        if claim := self._existing_capacity.claim_at(row):
             self._placed.setdefault(claim, []).append(pod)
-        if self._standing.is_coming(row):
+        if self._existing_capacity.is_coming(row):
             self._on_coming.append(pod)
         return True
 
-    def _into_opened(self, pod: Pod, asked: Wanting, demands: Demands, tolerant: bool) -> bool:
+    def _into_opened(self, pod: Pod, requirements: PodRequirements, demands: Demands, tolerant: bool) -> bool:
         self._opened.sort(key=lambda each: len(each.pods))
         for each in self._opened:
-            if fit := each.fit(asked, demands, self._what_if, tolerant):
-                each.add(pod, asked, fit, self._what_if)
+            if fit := each.fit(requirements, demands, self._snapshot, tolerant):
+                each.add(pod, requirements, fit, self._snapshot)
                 return True
         return False
 
-    def _into_new(self, pod: Pod, asked: Wanting, demands: Demands, tolerant: bool) -> bool:
+    def _into_new(self, pod: Pod, requirements: PodRequirements, demands: Demands, tolerant: bool) -> bool:
         for pool in self._pools:
             sold = self._within_limits(pool)
             if not sold:
                 continue
-            overhead = overhead_of(self._known.daemons(), pool, self._what_if)
-            opened = Opened(f"{len(self._opened):05d}", pool, sold, overhead)
-            if fit := opened.fit(asked, demands, self._what_if, tolerant):
-                opened.add(pod, asked, fit, self._what_if)
+            overhead = overhead_of(self._known.daemons(), pool, self._snapshot)
+            opened = NewNodeClaim(f"{len(self._opened):05d}", pool, sold, overhead)
+            if fit := opened.fit(requirements, demands, self._snapshot, tolerant):
+                opened.add(pod, requirements, fit, self._snapshot)
                 self._opened.append(opened)
                 self._spend(pool, opened.sold)
                 return True
@@ -181,18 +185,18 @@ class _Look:
         for pool in self._pools:
             for zone in sorted({each.zone for sold in self._sold[pool.name] for each in sold.offerings}):
                 labels = pool.labels | {names.ZONE: zone}
-                self._what_if.bring(imagined(f"zone/{pool.name}/{zone}", labels, pool, self._what_if))
+                self._snapshot.bring(imagined(f"zone/{pool.name}/{zone}", labels, pool, self._snapshot))
 
 
 def on_offer(pool: NodePool, known: Knowledge) -> tuple[Sold, ...]:
     """What Karpenter takes to be there of what a NodePool could buy."""
-    found = []
+    solds = []
     for machine in pool.types:
         offerings = known.cloud.known(machine, known.now)
-        there = tuple(each for each in offerings if sold_as_asked(each, pool.demands))
+        there = tuple(each for each in offerings if matches_demands(each, pool.demands))
         if there:
-            found.append(Sold(machine, there))
-    return tuple(found)
+            solds.append(Sold(machine, there))
+    return tuple(solds)
 
 
 def _minus(limits: Mapping[str, int], known: Knowledge, pool: str) -> dict[str, int]:
@@ -200,5 +204,5 @@ def _minus(limits: Mapping[str, int], known: Knowledge, pool: str) -> dict[str, 
     return {name: most - used[name] for name, most in limits.items()}
 
 
-def _size(machine: InstanceType, resource: str) -> int:
+def _size(machine: KarpenterInstanceType, resource: str) -> int:
     return 0 if resource == NODES else machine.size.get(resource, 0)

@@ -9,7 +9,7 @@ from reconciler.model import names
 from reconciler.model.instant import Instant
 from reconciler.simulate.actors.karpenter.machines import Machines
 from reconciler.simulate.actors.karpenter.pods import Pods
-from reconciler.simulate.objects import Written
+from reconciler.simulate.objects import ObjectWrite
 
 POOLS = ("a", "b")
 LIMITED = {"nodes": 0, "cpu": 0}
@@ -47,8 +47,8 @@ def walked(machines: Machines, pool: str) -> tuple[int, int, dict[str, int]]:
         name = body["metadata"]["name"]
         if says(body, "Initialized") and not says(body, "InstanceTerminating"):
             many += 1
-            disrupted += machines.is_going(name) or not says(machines.node_of(body), "Ready")
-        if not machines.is_going(name) and body["status"].get("providerID"):
+            disrupted += machines.is_leaving(name) or not says(machines.node_of(body), "Ready")
+        if not machines.is_leaving(name) and body["status"].get("providerID"):
             used["nodes"] += 1
             used["cpu"] += 1_000 * int(body["status"]["capacity"]["cpu"])
     return many, disrupted, used
@@ -91,7 +91,7 @@ def test_a_node_is_busy_while_a_pod_on_it_would_have_to_move(seed: int) -> None:
         if before is None or chance.random() < 0.7:
             after = body_of(chance, name, version, before)
             bodies[name] = after
-        pods.take(Written(("Pod", "default", name), before, after), Instant(version))
+        pods.take(ObjectWrite(("Pod", "default", name), before, after), Instant(version))
         moving = {each["spec"]["nodeName"] for each in bodies.values() if each["spec"]["nodeName"] and moves(each)}
         assert pods.busy.keys() == moving
 

@@ -24,7 +24,7 @@ from reconciler.plan.scaling.reasons import PLANNER, SizeWhy
 class PoolContext(msgspec.Struct, frozen=True, dict=True):
     """What the steps go by."""
 
-    ground: PoolView
+    pool_view: PoolView
     evaluation: Evaluation
     demand: Demand
     spoken_for: frozenset[str]
@@ -34,7 +34,7 @@ class PoolContext(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def now(self) -> Instant:
-        return self.ground.site.now
+        return self.pool_view.context.now
 
     @property
     def evaluated(self) -> SizeEvaluation:
@@ -47,7 +47,7 @@ class PoolContext(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def ref(self) -> Ref:
         """Of the provisioner."""
-        return Ref("NodeProvisioner", "", self.ground.wish.name)
+        return Ref("NodeProvisioner", "", self.pool_view.wish.name)
 
     @property
     def pool(self) -> str:
@@ -69,12 +69,12 @@ class PoolContext(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def wanted(self) -> dict[str, Claimants]:
         """Marked nodes that pods wait for."""
-        found = dict.fromkeys(self.awaiting, Claimants(are_evicted=True))
-        found |= dict.fromkeys(self.spoken_for, Claimants())
-        return found | {name: Claimants(pods) for name, pods in self.demand.keeps.items()}
+        claimantses = dict.fromkeys(self.awaiting, Claimants(are_evicted=True))
+        claimantses |= dict.fromkeys(self.spoken_for, Claimants())
+        return claimantses | {name: Claimants(pods) for name, pods in self.demand.keeps.items()}
 
     def act(self, node: Node, act: Action | Hold, why: Reason) -> Decision:
-        return Decision(PLANNER, node_ref(node), act, why, self.ground.pool.name)
+        return Decision(PLANNER, node_ref(node), act, why, self.pool_view.pool.name)
 
     def hold(self, why: Reason, until: Instant | None = None) -> Decision:
         """Of the provisioner itself."""

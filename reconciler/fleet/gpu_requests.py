@@ -27,7 +27,7 @@ def claim_of(pod: Pod) -> tuple[str, str]:
     return pod.metadata.namespace, pod.metadata.annotations.claim
 
 
-class AskedGpus(msgspec.Struct, frozen=True):
+class GpuRequests(msgspec.Struct, frozen=True):
     """By the GpuClaims as they were seen."""
 
     counts: Mapping[tuple[str, str], int] = {}  # of each claim that can be read, by namespace and name
@@ -40,15 +40,17 @@ class AskedGpus(msgspec.Struct, frozen=True):
         """GPUs of its node that are in use while the pod is there."""
         return max(pod.gpus, self.claimed_by(pod))
 
-    def differing(self, other: "AskedGpus") -> frozenset[tuple[str, str]]:
+    def differing(self, other: "GpuRequests") -> frozenset[tuple[str, str]]:
         """Claims whose counts are not the same."""
         return frozenset(name for name, _ in self.counts.items() ^ other.counts.items())
 
 
-def asked_gpus(policies: Iterable[Unstructured]) -> AskedGpus:
+def read_gpu_requests(policies: Iterable[Unstructured]) -> GpuRequests:
     """By all objects of our kinds."""
     claims = (each for each in policies if each.kind == "GpuClaim")
-    return AskedGpus({(each.metadata.namespace, each.name): count for each in claims if (count := count_of(each.spec))})
+    return GpuRequests(
+        {(each.metadata.namespace, each.name): count for each in claims if (count := count_of(each.spec))}
+    )
 
 
 def count_of(spec: Mapping[str, Any]) -> int:

@@ -43,13 +43,13 @@ class SmartPodContext(msgspec.Struct, frozen=True, dict=True):
         return self.draft.requests.of(self.pool.name)
 
     @cached_property
-    def asked(self) -> str:
+    def spec_digest(self) -> str:
         return digest_of(self.pool.spec)
 
     @cached_property
     def failed(self) -> tuple[Shortage, ...]:
         """What could not be bought lately, as the pool is now."""
-        return live(self.inputs.memory.shortages, self.pool.name, self.asked, self.now)
+        return live(self.inputs.memory.shortages, self.pool.name, self.spec_digest, self.now)
 
     @cached_property
     def ruled_out(self) -> dict[bytes, tuple[str, ...]]:
@@ -59,8 +59,8 @@ class SmartPodContext(msgspec.Struct, frozen=True, dict=True):
     @property
     def has_node_pool(self) -> bool:
         """Whether Karpenter could buy for it."""
-        found = (each for each in self.inputs.observed.node_pools if each.name == self.pool.name)
-        return any(not each.metadata.deletion_timestamp for each in found)
+        unstructureds = (each for each in self.inputs.observed.node_pools if each.name == self.pool.name)
+        return any(not each.metadata.deletion_timestamp for each in unstructureds)
 
     @property
     def lacking_since(self) -> Instant:
@@ -109,8 +109,8 @@ class SmartPodContext(msgspec.Struct, frozen=True, dict=True):
 
     def template(self, instance_type: str) -> SmartPod | None:
         """None in inputs that are older than smart pods."""
-        found = (each for each in self.inputs.desired.smart_pods if each.pool == self.pool.name)
-        return next((each for each in found if each.instance_type == instance_type), None)
+        smart_pods = (each for each in self.inputs.desired.smart_pods if each.pool == self.pool.name)
+        return next((each for each in smart_pods if each.instance_type == instance_type), None)
 
     def act(self, pod: Pod, act: Action | Hold, why: Reason, after: tuple[Ref, ...] = ()) -> Decision:
         return Decision(PLANNER, pod_ref(pod), act, why, self.pool.name, after=after)

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from reconciler.importer.live_spec import live_spec
-from reconciler.importer.machines import Machine
+from reconciler.importer.machines import ImportedMachine
 from reconciler.importer.pool_gpus import PoolGpus, pool_gpus
-from reconciler.importer.portion import Portion, asked_types, portion
+from reconciler.importer.portion import Portion, instance_type_requirement, portion
 from reconciler.importer.supported_fields import can_say, parted
 from reconciler.model import names
 from reconciler.model.cluster.unstructured import Unstructured
@@ -22,12 +22,12 @@ _CAPACITY_TYPES: tuple[CapacityType, ...] = ("reserved", "on-demand", "spot")
 _WHOLE_UNITS = {"cpu": Quantity.parse("1"), "memory": Quantity.parse("1Gi"), "pods": Quantity.parse("1")}
 
 
-class FoundPool(msgspec.Struct, frozen=True):
+class ImportedPool(msgspec.Struct, frozen=True):
     """A NodePool, its machines, and how its spec is parted."""
 
     live: Unstructured
     spec: dict[str, Any]
-    machines: tuple[Machine, ...]
+    machines: tuple[ImportedMachine, ...]
     gpus: PoolGpus
     asked: tuple[str, ...]  # instance types that the NodePool names; none where it names them otherwise or not at all
     types: tuple[str, ...]  # those that its GpuPool lists
@@ -72,30 +72,32 @@ class FoundPool(msgspec.Struct, frozen=True):
 
     def capacity(self, instance_type: str) -> dict[str, Any]:
         """The least that a live machine of the type has, rounded down to whole cores and Gi."""
-        told = [machine.capacity for machine in self.machines if machine.instance_type == instance_type]
-        found = {}
+        reported = [machine.capacity for machine in self.machines if machine.instance_type == instance_type]
+        result = {}
         for resource, unit in _WHOLE_UNITS.items():
-            amounts = [amount for each in told if (amount := _amount(each.get(resource, "")))]
+            amounts = [amount for each in reported if (amount := _amount(each.get(resource, "")))]
             if amounts and (whole := min(amounts) // unit.milli * unit.milli):
-                found[resource] = _written(Quantity(whole, unit.binary))
-        return found
+                result[resource] = _written(Quantity(whole, unit.binary))
+        return result
 
 
-def found_pool(live: Unstructured, machines: Sequence[Machine]) -> FoundPool:
+def read_imported_pool(live: Unstructured, machines: Sequence[ImportedMachine]) -> ImportedPool:
     """Everything that a NodePool and its machines say."""
     spec = live_spec(live)
-    naming = asked_types(spec)
-    asked = tuple(map(str, naming["values"])) if naming else ()
-    gpus = pool_gpus(machines, asked)
-    carriers = [name for name in candidates(asked, machines) if gpus.carries(name)]
+    naming = instance_type_requirement(spec)
+    requested = tuple(map(str, naming["values"])) if naming else ()
+    gpus = pool_gpus(machines, requested)
+    carriers = [name for name in candidates(requested, machines) if gpus.carries(name)]
     types, _ = parted(carriers, lambda each: can_say("instanceTypes", [{"name": name} for name in each]))
-    return FoundPool(live, spec, tuple(machines), gpus, asked, tuple(types), portion(spec, types, gpus.usual.model))
+    return ImportedPool(
+        live, spec, tuple(machines), gpus, requested, tuple(types), portion(spec, types, gpus.usual.model)
+    )
 
 
-def candidates(asked: Sequence[str], machines: Sequence[Machine]) -> tuple[str, ...]:
+def candidates(requested: Sequence[str], machines: Sequence[ImportedMachine]) -> tuple[str, ...]:
     """The instance types that a NodePool names, in its order; else those of its machines, the most frequent first."""
     living = Counter(machine.instance_type for machine in machines if machine.instance_type)
-    return tuple(asked) or tuple(sorted(living, key=lambda name: (-living[name], name)))
+    return tuple(requested) or tuple(sorted(living, key=lambda name: (-living[name], name)))
 
 
 def is_ours(live: Unstructured) -> bool:
