@@ -1,7 +1,7 @@
 """The entry point: `reconciler`, or `python -m reconciler`."""
 
+from reconciler.cli.exit_codes import flushed, open_closed_streams
 from reconciler.cli.main import main
-from reconciler.cli.streams import flushed, open_closed_streams
 
 
 def run() -> None:

@@ -5,18 +5,15 @@ from typing import Protocol
 
 import msgspec
 
-from reconciler.model.bundle import Bundle, Text
+from reconciler.model.bundle import Bundle, Rendering, RenderRequest, Text
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
-from reconciler.model.plan.cycle_result import CycleResult
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.decision import Decision, Outcome
+from reconciler.model.plan.inputs import CycleResult, Inputs
 from reconciler.model.plan.memory import Memory
-from reconciler.model.plan.outcome import Outcome
 from reconciler.model.plan.plan import Plan
 from reconciler.model.problem import Problem
-from reconciler.model.rendering import Rendering, RenderRequest
 
 
 class Declined(Exception):

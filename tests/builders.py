@@ -9,9 +9,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.cluster.karpenter import ClaimSpec, NodeClaim, NodeClaimStatus
 from reconciler.model.cluster.metadata import Metadata, OwnerReference
-from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus
+from reconciler.model.cluster.node import ClaimSpec, Node, NodeClaim, NodeClaimStatus, NodeSpec, NodeStatus
 from reconciler.model.cluster.pod import Container, Pod, PodSpec, PodStatus, ResourceRequirements
 
 Json = dict[str, Any]

@@ -9,7 +9,7 @@ import click
 
 from reconciler import __version__
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.report.visible import visible_lines
+from reconciler.report.wording import visible_lines
 
 # Name and first line of help, in the order of the help. The text stands here so that `--help` imports no command:
 # start-up is then the same however many there are.

@@ -1,5 +1,6 @@
-"""What a plan leaves behind: a file that can be applied exactly (`--out`, `--valid-for`), and an exit code."""
+"""Output of commands that plan: the header of a report, a saved plan, and the exit code."""
 
+import shlex
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -8,14 +9,17 @@ from typing import Any
 import click
 import msgspec
 
+from reconciler import __version__
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.files.replace import PRIVATE, replace_files
-from reconciler.cli.options.duration import LastingType
+from reconciler.cli.files import PRIVATE, replace_files
+from reconciler.cli.options import LastingType
+from reconciler.controller import ClusterView, Origins
 from reconciler.model.instant import later, timestamp
 from reconciler.model.quantity import Duration
 from reconciler.plan.files import saved_plan
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.files.saved_plan import WrittenPlan
+from reconciler.report.document import ReportHeader
 from reconciler.report.plans.planned import Planned
 
 
@@ -69,3 +73,38 @@ def ending_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     detailed = click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 where something is to be done.")
     return file(valid(detailed(with_ending)))
+
+
+# --- What a report says it is about, from what was asked and seen.
+
+_POLICIES = "policies"  # where commands look without options
+
+
+def setting_of(
+    cluster_view: ClusterView, head: PlanningResult, base: PlanningResult | None = None, origins: Origins | None = None
+) -> ReportHeader:
+    """Policies, cluster, time and version."""
+    inputs = head.inputs
+    return ReportHeader(
+        environment=inputs.desired.environment,
+        revision=inputs.desired.revision,
+        cluster=cluster_view.name,
+        cluster_uid=inputs.observed.cluster_uid,
+        seen_at=inputs.observed.seen_at,
+        now=inputs.now,
+        tool_version=__version__,
+        base_revision=base.inputs.desired.revision if base else "",
+        is_claimed=inputs.desired.is_claimed,
+        policies_from=None if origins is None else _options(origins, inputs.desired.revision),
+    )
+
+
+def _options(origins: Origins, revision: str) -> str:
+    """Such as name the same policies to another command."""
+    if origins.resources:
+        return "--resources"
+    paths = [each.as_posix() for each in origins.paths]
+    words = [] if paths == [_POLICIES] else [f"--policies {shlex.quote(each)}" for each in paths]
+    if origins.repository:
+        words = [f"--repo {shlex.quote(origins.repository)}", f"--revision {shlex.quote(revision)}", *words]
+    return " ".join(words)

@@ -1,19 +1,21 @@
-"""What commands that plan say on standard error: problems that stand in the way, and what to know of the cluster."""
+"""Standard error: problems and notes of commands that plan, and a progress bar."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import click
 
 from reconciler import __version__, report
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.options.output import Output, wants_color, write
+from reconciler.cli.options import Output, wants_color, write
 from reconciler.controller import Checkup, ClusterView
 from reconciler.model.problem import Problem
 from reconciler.plan.planner import unread_of_use
-from reconciler.policy.codes import CODES
+from reconciler.policy.words import CODES
 from reconciler.report.checked import CheckReport
-from reconciler.report.setting import unread_notes
-from reconciler.report.visible import visible
+from reconciler.report.document import unread_notes
+from reconciler.report.wording import visible
 
 
 def refused(checkup: Checkup, outputs: tuple[Output, ...] = (), color: str = "auto") -> int:
@@ -40,3 +42,22 @@ def print_cluster_warnings(cluster_view: ClusterView) -> None:
     """What of all that plans go by could not be read, and what a reader must know of a file."""
     for note in (*cluster_view.notes, *(each.text for each in unread_notes(unread_of_use(cluster_view.observed)))):
         click.echo(f"note: {visible(note)}", err=True)
+
+
+# --- A bar on standard error while something long goes on, where a person looks at it.
+
+_PARTS = 1_000
+
+
+@contextmanager
+def progress(label: str) -> Iterator[Callable[[float], None]]:
+    """Gives what is to be told how far it is, in parts of 1."""
+    if not sys.stderr.isatty():
+        yield _nobody
+        return
+    with click.progressbar(length=_PARTS, label=label, file=sys.stderr) as bar:
+        yield lambda part: bar.update(max(0, round(part * _PARTS) - bar.pos))
+
+
+def _nobody(part: float) -> None:
+    """Nobody looks."""

@@ -1,11 +1,10 @@
 """The one place where real parts meet ports: what the commands call."""
 
-from reconciler.controller.autoscaler import autoscaler_flags
-from reconciler.controller.cluster import ClusterPlace, ClusterView, current_instant, observed_cluster
+from reconciler.controller.cluster import ClusterPlace, ClusterView, autoscaler_flags, current_instant, observed_cluster
 from reconciler.controller.dry_run import DryRun, NoRepository, Question, checked, dry_run, inputs_of
 from reconciler.controller.policies import Checkup, Origins, check, check_bundle, last_changes, read, watch
 from reconciler.controller.user_writes import Freezing, approve, freeze
-from reconciler.policy.environments import chosen
+from reconciler.policy.resolve import chosen
 
 __all__ = [
     "Checkup",

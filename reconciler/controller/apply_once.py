@@ -1,32 +1,73 @@
 """`apply`: one cycle by a person, with the same loop as the controller, its Lease included."""
 
-from collections.abc import Callable
+import socket
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import msgspec
 
 from reconciler.controller.cluster import ClusterView, current_instant
-from reconciler.controller.command_lease import Tell, leading
 from reconciler.controller.dry_run import Question
 from reconciler.controller.policies import Checkup, check, check_custom_resources, saved_problems
-from reconciler.kube.apply.executor import Executor
-from reconciler.kube.client import connect
-from reconciler.kube.context import context_name
+from reconciler.kube.api_server import Writer
+from reconciler.kube.apply.execute import Executor
+from reconciler.kube.client import connect, context_name
+from reconciler.kube.cluster import LookedOnce
+from reconciler.kube.leader import Candidacy, Leader
 from reconciler.kube.memory_store import ConfigMapMemory
 from reconciler.kube.observe import observe_once
-from reconciler.kube.one_shot_cluster import LookedOnce
 from reconciler.loop import Cycle, InProcess, LoopDependencies, decide
 from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
-from reconciler.model.plan.cycle_result import CycleResult
-from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.inputs import CycleResult, Inputs
 from reconciler.model.plan.plan import Plan
 from reconciler.plan.check import check as check_plan
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.files.saved_plan import SavedPlan, exactly, moved
-from reconciler.policy.environments import chosen
-from reconciler.ports import Declined, PlanService, Wished
-from reconciler.report.differences import difference_words
+from reconciler.policy.resolve import chosen
+from reconciler.ports import Declined, Fence, PlanService, Wished
+from reconciler.report.decision_text import difference_words
+
+# --- Leadership for as long as a command acts: where a controller runs, a command does not act beside it.
+
+_AT_ONCE_SECONDS = 1.0
+_LONGEST_SECONDS = 25.0  # more than the longest lease, and some for an API server in trouble
+
+Tell = Callable[[str], None]
+
+
+class Occupied(Exception):
+    """Someone else leads, or it can't be known; the sentence says who, and what to do."""
+
+
+@contextmanager
+def leading(server: Writer, namespace: str, tell: Tell) -> Iterator[Fence]:
+    """The fence to act with; given back at the end. Raises Occupied."""
+    leader = Leader(server, Candidacy(f"{socket.gethostname()}_{uuid.uuid4()}", namespace))
+    leader.start()
+    try:
+        term = leader.wait_for_term(_AT_ONCE_SECONDS)
+        if term is None and not leader.trouble:
+            tell(f"{leader.holder} has the Lease: waiting to see whether it still runs")
+            term = leader.wait_for_term(_LONGEST_SECONDS)
+        if term is None:
+            raise Occupied(_why(leader, namespace))
+        yield term
+    finally:
+        leader.release()
+
+
+def _why(leader: Leader, namespace: str) -> str:
+    if leader.trouble:
+        needs = f"it takes the namespace {namespace}, and the rights that `reconciler rbac --write` prints"
+        return f"whether a controller runs here can't be known: {leader.trouble}; {needs}"
+    return (
+        f"a controller runs here, and acts on its own policies: {leader.holder} leads in the namespace {namespace}. "
+        "Commit what it should do, or scale it to zero first"
+    )
+
 
 ANSWER_WITHIN_MS = 600_000  # a plan that is older is not what the cluster needs any more
 

@@ -1,17 +1,19 @@
 """Where the cluster is seen: a file that somebody made, or the live one of the current kubeconfig."""
 
+import re
 import time
 from pathlib import Path
 
 import msgspec
 
+from reconciler.importer.autoscaler.flags import Flags, NoFlags, documents, flags_in
 from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.memory import Memory
 from reconciler.ports import Unavailable
-from reconciler.sources.input_file import MOST_CLUSTER_BYTES, read_file
+from reconciler.sources.input_file import MOST_CLUSTER_BYTES, MOST_MANIFEST_BYTES, read_file
 
 
 class ClusterPlace(msgspec.Struct, frozen=True):
@@ -47,8 +49,7 @@ def observed_cluster(place: ClusterPlace) -> ClusterView:
         now = read.inputs.now if read.inputs else read.observed.seen_at or current_instant()
         memory = read.inputs.memory if read.inputs else Memory()
         return ClusterView(read.observed, place.file.name, now, read.inputs, read.notes, memory)
-    from reconciler.kube.client import connect  # noqa: PLC0415
-    from reconciler.kube.context import context_name  # noqa: PLC0415
+    from reconciler.kube.client import connect, context_name  # noqa: PLC0415
     from reconciler.kube.memory_store import ConfigMapMemory  # noqa: PLC0415
     from reconciler.kube.observe import observe_once  # noqa: PLC0415
 
@@ -63,3 +64,32 @@ def observed_cluster(place: ClusterPlace) -> ClusterView:
 def current_instant() -> Instant:
     """The only clock of a command; what it decides is told the time."""
     return Instant(time.time_ns() // 1_000_000)
+
+
+# --- Where the flags of a Cluster Autoscaler are read: its manifest in a file, or its Deployment in the cluster.
+
+_NAMED = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+
+
+def autoscaler_flags(place: ClusterPlace, where: str) -> Flags:
+    """`where`: a file, or NAMESPACE/NAME of a Deployment of the cluster. Raises NoFlags, Unreachable, OSError."""
+    if Path(where).is_file():
+        return flags_in(documents(read_file(Path(where), MOST_MANIFEST_BYTES)))
+    if not _NAMED.fullmatch(where):
+        raise NoFlags(f"{where} is neither a file nor NAMESPACE/NAME of a Deployment")
+    content = read_file(place.file, MOST_CLUSTER_BYTES) if place.file else _deployment(place.context, where)
+    return flags_in(documents(content), where)
+
+
+def _deployment(context: str | None, where: str) -> bytes:
+    from reconciler.kube.api_server import folder_in  # noqa: PLC0415
+    from reconciler.kube.client import connect  # noqa: PLC0415  it alone takes a quarter of a second
+    from reconciler.kube.watch.changes import said  # noqa: PLC0415
+
+    namespace, _, name = where.partition("/")
+    # A list of one: who may look at a cluster may list, and need not have the right to single objects.
+    query = {"fieldSelector": f"metadata.name={name}"}
+    answer = connect(context).get(folder_in(namespace, "apps", "deployments"), query)
+    if answer.status != 200:
+        raise NoFlags(f"may not read Deployment {where} ({said(answer)})")
+    return answer.body

@@ -1,21 +1,26 @@
 """What would happen: policies and a cluster become a plan, beside it that of another revision on the same cluster."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
+from reconciler import __version__
 from reconciler.controller.cluster import ClusterPlace, ClusterView, observed_cluster
 from reconciler.controller.policies import Checkup, Origins, check, check_custom_resources, is_without
 from reconciler.loop import decide
-from reconciler.model.change import PolicyChange
+from reconciler.model.bundle import PolicyChange
 from reconciler.model.desired import Desired
-from reconciler.model.instant import Instant
+from reconciler.model.instant import Instant, timestamp
 from reconciler.model.plan.inputs import Inputs
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.check import BrokenInvariant
+from reconciler.plan.files import dump
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.policy.changes import changes
-from reconciler.policy.environments import chosen
-from reconciler.policy.overlay import BASE
-from reconciler.policy.resolve import Resolved
+from reconciler.policy.document import BASE
+from reconciler.policy.resolve import Resolved, chosen
+from reconciler.report.replayed import ReplayResult
+from reconciler.sources.history import kept, kept_at
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -170,3 +175,42 @@ def _forgetful(cluster_view: ClusterView, wish: Desired) -> tuple[str, ...]:
     if not wish.guards or not cluster_view.why_no_memory:
         return ()
     return (f"what guards counted in the last hour is not known here: {cluster_view.why_no_memory}",)
+
+
+# --- What was decided, decided again: from the history of `run`, or from a dump.
+
+
+class TimeRange(msgspec.Struct, frozen=True):
+    """A time of the history; all of it, where nothing is said."""
+
+    since: Instant = Instant(0)
+    until: Instant | None = None
+
+
+def past(folder: Path, at: Instant) -> tuple[ClusterView, PlanningResult]:
+    """How things stood at the last plan that acted by then. Raises NotKept."""
+    recorded_inputs = kept_at(folder, at)
+    inputs = recorded_inputs.inputs
+    notes = [f"as things stood at {timestamp(inputs.now)}, when a plan acted for the last time before {timestamp(at)}"]
+    if recorded_inputs.version != __version__:
+        notes.append(f"reconciler {recorded_inputs.version} decided then, this is {__version__}")
+    return ClusterView(inputs.observed, "as it was kept", inputs.now, notes=tuple(notes)), decide(inputs)
+
+
+def replay_history(folder: Path, span: TimeRange) -> Iterator[ReplayResult]:
+    """Each plan that is kept, the oldest first. Raises NotKept."""
+    for each in kept(folder, span.since, span.until):
+        yield _replayed(each.inputs, each.digest, each.version)
+
+
+def replay_dump(content: bytes, expected: str = "") -> ReplayResult:
+    """The plan of a dump. Raises BadDump."""
+    return _replayed(dump.read(content), expected, "")
+
+
+def _replayed(inputs: Inputs, expected: str, version: str) -> ReplayResult:
+    try:
+        plan = decide(inputs).plan
+    except BrokenInvariant:
+        return ReplayResult(inputs.now, "", expected, version, 0)
+    return ReplayResult(inputs.now, plan.digest, expected, version, len(plan.decisions))

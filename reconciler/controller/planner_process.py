@@ -5,12 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from reconciler.kube.watch.interning import Interning
-from reconciler.loop.child.worker import serve
+from reconciler.loop.child import serve
 from reconciler.model.cluster.observed import Observed
-from reconciler.model.plan.action import Hold
+from reconciler.model.plan.decision import Hold
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.plan import Plan
-from reconciler.sources.history.write import History
+from reconciler.sources.history import History
 
 
 def command(history: Path | None) -> tuple[str, ...]:

@@ -10,23 +10,19 @@ import asyncio
 import gc
 import signal
 import socket
+import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
 from reconciler.controller import planner_process
+from reconciler.controller.cluster import current_instant
 from reconciler.controller.dry_run import Question
-from reconciler.controller.log import Format, Log
-from reconciler.controller.loop_thread import LoopStep, LoopThread
-from reconciler.controller.notices import Notices
-from reconciler.controller.policies import Origins, follow_resources, watch
-from reconciler.controller.policy_cache import PolicyCache
-from reconciler.controller.set_aside_publisher import SetAsidePublisher
-from reconciler.controller.status_publisher import StatusPublisher, StatusSink
-from reconciler.controller.wake_clock import WakingClock
-from reconciler.kube.apply.executor import Executor
+from reconciler.controller.policies import Origins, PolicyCache, follow_resources, watch
+from reconciler.controller.publishers import Format, Log, SetAsidePublisher, StatusPublisher, StatusSink
+from reconciler.kube.apply.execute import Executor
 from reconciler.kube.client import Timeouts, connect
 from reconciler.kube.cluster import LiveCluster
 from reconciler.kube.leader import Candidacy, Leader
@@ -34,13 +30,14 @@ from reconciler.kube.memory_store import ConfigMapMemory
 from reconciler.kube.observe import ObservedScope, Observer
 from reconciler.kube.policies import ResourcePolicies
 from reconciler.loop import Cycle, LoopDependencies
-from reconciler.loop.child.planner import ChildPlanner
+from reconciler.loop.child import ChildPlanner
 from reconciler.model.cluster.observed import Observed
+from reconciler.model.instant import Instant
+from reconciler.model.plan.inputs import CycleResult
 from reconciler.ports import Publisher
 from reconciler.protocol.leadership import LeaseTiming, pace_of
-from reconciler.serve.endpoints import Answers, application, probes
 from reconciler.serve.metrics import Metrics
-from reconciler.serve.server import ListenAddress, Server
+from reconciler.serve.server import Answers, ListenAddress, Server, application, probes
 from reconciler.sources.watched import WatchedSource
 
 # Ten seconds of writing, at the rate at which one writes: nobody who freezes, or takes a commit back, waits for longer.
@@ -224,3 +221,143 @@ def _settle(stopped_by: asyncio.Future[int], number: int) -> None:
     """A second signal says nothing new."""
     if not stopped_by.done():
         stopped_by.set_result(number)
+
+
+# --- The loop's Clock: owner of whether something has happened since it last looked.
+
+SETTLE_SECONDS = 0.1  # what one command writes comes as many changes
+LOOK_SECONDS = 30.0  # the wall clock may be set while we wait for an hour of it
+
+
+class WakingClock:
+    """`wake` may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._happened = threading.Event()
+        self._hurry = threading.Event()  # nothing is worth settling for
+
+    def now(self) -> Instant:
+        return current_instant()
+
+    def wake(self) -> None:
+        self._happened.set()
+
+    def hurry(self) -> None:
+        """From now on nobody waits here."""
+        self._hurry.set()
+        self._happened.set()
+
+    def wait(self, until: Instant | None) -> None:
+        """Until then, or until something happens, and a moment more for what comes with it; or until the hour is set
+        back, since then nobody knows any more how long that would be."""
+        before = self.now()
+        while not self._hurry.is_set():
+            now = self.now()
+            if now < before:
+                return
+            before = now
+            left_seconds = LOOK_SECONDS if until is None else (until - now) / 1000
+            if left_seconds <= 0:
+                return
+            if self._happened.wait(min(left_seconds, LOOK_SECONDS)):
+                self._hurry.wait(SETTLE_SECONDS)
+                self._happened.clear()
+                return
+
+
+# --- The loop's step on a thread of its own, while this replica leads; a Looping is the owner of that thread.
+#
+# A thread, since the step is synchronous and waits for the planner and for the API server, and the endpoints must not.
+
+_AFTER_A_FAULT_MS = 5_000
+
+
+class LoopStep(msgspec.Struct, frozen=True):
+    """What a step needs."""
+
+    cycle: Cycle
+    leader: Leader
+    clock: WakingClock
+    log: Log
+    is_ready: Callable[[], bool]  # policies and cluster have been read once
+    keep_up: Callable[[], object]  # takes in what was seen, though nothing is planned
+
+
+class LoopThread:
+    """Runs until it is stopped."""
+
+    def __init__(self, step: LoopStep) -> None:
+        self._step = step
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="loop", daemon=True)
+
+    @property
+    def is_alive(self) -> bool:
+        return self._thread.is_alive()
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self, timeout_seconds: float) -> bool:
+        """No step begins any more; says whether the last one is over."""
+        self._stop.set()
+        self._step.clock.hurry()
+        self._thread.join(timeout_seconds)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                wake_at = self._once()
+            except Exception as fault:  # noqa: BLE001 - a thread that ends would leave the cluster alone without a word
+                text = f"a cycle broke off, by a fault of reconciler: {type(fault).__name__}: {fault}"
+                self._step.log.tell("fault", text, "error")
+                wake_at = Instant(self._step.clock.now() + _AFTER_A_FAULT_MS)
+            self._step.clock.wait(wake_at)
+
+    def _once(self) -> Instant | None:
+        """One cycle, if this replica leads and has something to go by. Says when to look again."""
+        term = self._step.leader.term()
+        if term is None or not self._step.is_ready():
+            self._step.keep_up()  # or watches would stand still, and the next leader would begin with old news
+            return None
+        cycled = self._step.cycle.once(term)
+        for text in cycled.unpublished:
+            self._step.log.tell("fault", text, "error")
+        return cycled.wake_at
+
+
+# --- What is amiss though the controller works, for /readyz: owner of what the last cycles told of.
+
+_FEW = 3  # that are named
+_OFTEN = 3  # cycles in a row after which trouble is told: one cycle may fail for what is over at once
+
+
+class Notices:
+    """A Publisher; read on another thread, which sees one tuple or the next."""
+
+    def __init__(self) -> None:
+        self._in_a_row: dict[str, int] = {}
+        self.told: tuple[str, ...] = ()
+
+    def publish(self, cycled: CycleResult) -> None:
+        found = {f"the cycle came to nothing: {cycled.trouble}"} if cycled.trouble else set()
+        for trouble in cycled.plan.troubles if cycled.plan is not None else ():
+            place = f" for pool {trouble.pool}" if trouble.pool else ""
+            found.add(f"{trouble.planner} could not plan{place}: {trouble.error}")
+        self._in_a_row = {each: self._in_a_row.get(each, 0) + 1 for each in found}
+        often = sorted(each for each, times in self._in_a_row.items() if times >= _OFTEN)
+        self.told = (*_set_aside(cycled), *(f"in {self._in_a_row[each]} cycles in a row {each}" for each in often))
+
+    def forget(self) -> None:
+        """Another replica leads from now on."""
+        self._in_a_row, self.told = {}, ()
+
+
+def _set_aside(cycled: CycleResult) -> tuple[str, ...]:
+    set_asides = cycled.inputs.observed.set_aside if cycled.inputs is not None else ()
+    if not set_asides:
+        return ()
+    named = ", ".join(each.title for each in set_asides[:_FEW])
+    more = f" and {len(set_asides) - _FEW} more" if len(set_asides) > _FEW else ""
+    return (f"objects that cannot be understood are set aside, and what depends on them is left alone: {named}{more}",)

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from reconciler.fleet.filters.chain import ActivePredicates, FilterChain
-from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.pod_classes import PodClass
 from reconciler.fleet.rows import Mask, Places
 from reconciler.fleet.snapshot.snapshot import Snapshot
 

@@ -4,18 +4,13 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from reconciler.fleet.gpu_requests import GpuRequests, Lent, claim_of, lent_by, read_gpu_requests
-from reconciler.fleet.node_facts import NodeFacts
-from reconciler.fleet.occupancy import Occupancy
+from reconciler.fleet.amounts import GpuRequests, Lent, claim_of, lent_by, read_gpu_requests
+from reconciler.fleet.occupancy import NodeFacts, Occupancy
 from reconciler.fleet.snapshot.diff import SnapshotDiff, change_between
-from reconciler.fleet.snapshot.node_claims import NodeClaimIndex
-from reconciler.fleet.snapshot.nodes import NodeIndex
-from reconciler.fleet.snapshot.pods_by_node import PodsByNode
-from reconciler.fleet.snapshot.pool import PoolTotals
-from reconciler.fleet.snapshot.pools import PoolIndex
+from reconciler.fleet.snapshot.indexes import NodeClaimIndex, NodeIndex, PodsByNode
+from reconciler.fleet.snapshot.pools import PoolIndex, PoolTotals
 from reconciler.model import names
-from reconciler.model.cluster.karpenter import NodeClaim
-from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.node import Node, NodeClaim
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 

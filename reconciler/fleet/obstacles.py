@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from reconciler.fleet.snapshot.rejections import Rejections
-from reconciler.model.obstacle import Obstacle
+from reconciler.model.plan.decision import Obstacle
 
 
 class FleetObstacle(msgspec.Struct, Obstacle, frozen=True, gc=False, tag=True):

@@ -5,13 +5,20 @@ offered to the field that would yield it; what the field can't hold, or would yi
 a template of its own. Both parts together are the whole spec: nothing is left out, and nothing stands in both.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 
-from reconciler.importer.supported_fields import can_say, parted
 from reconciler.model import names
+from reconciler.model.cluster.unstructured import Unstructured
+from reconciler.model.policy.gpu import GpuPool
+from reconciler.policy.read import read_spec
+from reconciler.policy.rules.hardware import resource_problems
+from reconciler.policy.shape import describe
+from reconciler.policy.tree import MapEntry, Mark, Node, Scalar
+from reconciler.policy.tree import Mapping as TreeMapping
+from reconciler.policy.tree import Sequence as TreeSequence
 
 Plain = dict[str, Any]
 
@@ -211,3 +218,104 @@ def _can_say_budgets(budgets: Sequence[Plain]) -> bool:
     # Of no reasons is never; a GpuPool takes it for all of them.
     usual = all(each.get("reasons") != [] and ("schedule" in each) == ("duration" in each) for each in budgets)
     return usual and can_say("disruption", {"budgets": list(budgets)})
+
+
+# --- What a GpuPool can say: asked of the very reader that will read it.
+
+T = TypeVar("T")
+
+_NOWHERE = Mark("", 0, 0)
+_SMALLEST = {
+    "devices": {"model": "a", "count": 1, "memory": "1Gi"},
+    "instanceTypes": [{"name": "a"}],
+    "nodeClassRef": {"group": "a", "kind": "A", "name": "a"},
+}
+
+
+def can_say(field: str, value: Any) -> bool:
+    """Whether the field of a GpuPool's spec may have this value."""
+    spec, problems = read_spec(describe(GpuPool), _node({**_SMALLEST, field: value}), _NOWHERE)
+    return spec is not None and not problems and all(each.severity != "error" for each in resource_problems(spec))
+
+
+def parted(items: Iterable[T], fits: Callable[[list[T]], bool]) -> tuple[list[T], list[T]]:
+    """Those that fit beside each other, in order, and the others."""
+    inside, outside = list(items), list[T]()
+    if fits(inside):
+        return inside, outside
+    everything, inside = inside, []
+    for item in everything:
+        (inside if fits([*inside, item]) else outside).append(item)
+    return inside, outside
+
+
+def _node(value: Any) -> Node:
+    match value:
+        case dict():
+            return TreeMapping(
+                {str(name): MapEntry(_scalar(name), _node(each)) for name, each in value.items()}, _NOWHERE
+            )
+        case list() | tuple():
+            return TreeSequence(tuple(map(_node, value)), _NOWHERE)
+    return _scalar(value)
+
+
+def _scalar(value: Any) -> Scalar:
+    return Scalar(value, str(value), _NOWHERE)
+
+
+# --- A NodePool's spec as Karpenter takes it: with its defaults, and with the lists and maps that may be left out.
+
+# From Karpenter's definition of a NodePool; an API server fills them in, a file may lack them.
+_EXPIRES = "720h"
+_CONSOLIDATES: Plain = {"consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "0s"}
+_BUDGETS = ({"nodes": "10%"},)
+
+
+def live_spec(pool: Unstructured) -> Plain:
+    """A copy with defaults and without nulls; lists and maps that must be there are."""
+    spec: Plain = _without_nulls(pool.spec)
+    template = _map(spec.pop("template", {}))
+    inner = _map(template.pop("spec", {}))
+    metadata = _map(template.pop("metadata", {}))
+    disruption = {**_CONSOLIDATES, **_map(spec.pop("disruption", {}))}
+    disruption.setdefault("budgets", [dict(each) for each in _BUDGETS])
+    return {
+        **spec,
+        "limits": _map(spec.get("limits", {})),
+        "template": {
+            **template,
+            "metadata": {
+                **metadata,
+                "labels": _map(metadata.get("labels", {})),
+                "annotations": _map(metadata.get("annotations", {})),
+            },
+            "spec": {
+                **inner,
+                "nodeClassRef": _map(inner.get("nodeClassRef", {})),
+                "requirements": _list(inner.get("requirements", ())),
+                "taints": _list(inner.get("taints", ())),
+                "startupTaints": _list(inner.get("startupTaints", ())),
+                "expireAfter": inner.get("expireAfter", _EXPIRES),
+            },
+        },
+        "disruption": disruption | {"budgets": _list(disruption["budgets"])},
+    }
+
+
+def _without_nulls(value: Any) -> Any:
+    match value:
+        case dict():
+            return {str(name): _without_nulls(each) for name, each in value.items() if each is not None}
+        case list() | tuple():
+            return [_without_nulls(each) for each in value if each is not None]
+    return value
+
+
+def _map(value: Any) -> Plain:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    """Only maps stand in the lists of a NodePool; what an API server would never have taken is left out."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list | tuple) else []

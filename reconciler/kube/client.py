@@ -20,7 +20,7 @@ import msgspec
 import urllib3
 from kubernetes.client import Configuration
 from kubernetes.client.rest import RESTClientObject
-from kubernetes.config import load_incluster_config, load_kube_config
+from kubernetes.config import list_kube_config_contexts, load_incluster_config, load_kube_config
 from urllib3.exceptions import (
     ConnectTimeoutError,
     HTTPError,
@@ -33,9 +33,9 @@ from urllib3.exceptions import (
 )
 
 from reconciler import __version__
-from reconciler.kube.api_server import JSON, ApiRequest, ApiResponse, Stream, Unreachable
-from reconciler.kube.paths import checked
-from reconciler.kube.warm_up import know_types
+from reconciler.kube.api_server import JSON, ApiRequest, ApiResponse, Stream, Unreachable, checked
+from reconciler.kube.decode import know_kinds
+from reconciler.kube.placeholders import know_fields
 from reconciler.model.parsers import natural
 
 __all__ = ["Client", "Timeouts", "Unreachable", "connect"]
@@ -303,3 +303,41 @@ def _why(fault: Exception) -> tuple[str, str]:
     while cause is not None and not (isinstance(cause, OSError) and cause.strerror):
         cause = cause.__cause__ or cause.__context__
     return (f"{sentence} ({cause.strerror})" if isinstance(cause, OSError) else sentence), remedy
+
+
+# --- What people call the cluster: the name of the kubeconfig's context.
+
+IN_POD = "of this pod"
+
+
+def context_name(context: str | None) -> str:
+    """The one that was named, or the current one; in a pod there is none."""
+    if context:
+        return context
+    try:
+        _, current = list_kube_config_contexts()  # type: ignore[no-untyped-call]
+    except Exception:  # noqa: BLE001 - whether it can be used is told when it is; a name must not stand in the way
+        return IN_POD
+    return str(current.get("name", IN_POD))
+
+
+# --- What structs consist of, found out before several threads read them.
+#
+# msgspec finds out what a type consists of when that is read for the first time, and lets other threads go on
+# meanwhile: one that reads the same type then is given half of it, and the whole process dies. So who connects to a
+# cluster finds out about all types, in the one thread that there is by then. It takes ten milliseconds.
+
+
+def know_types() -> None:
+    """Of all modules that have been imported."""
+    for each in _structs(msgspec.Struct):
+        with suppress(TypeError, NameError):  # it was not made to be read
+            msgspec.json.Decoder(each)
+    know_kinds()
+    know_fields()
+
+
+def _structs(of: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
+    for each in of.__subclasses__():
+        yield each
+        yield from _structs(each)

@@ -1,13 +1,20 @@
-"""The live cluster as the loop knows it: an Observer's view of it, and writes by one identity."""
+"""The live cluster: a view of it with writes by the loop, once or kept up with, and what a person writes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from reconciler.kube.apply.executor import Executor
+import msgspec
+
+from reconciler.kube.api_server import JSON, MERGE_PATCH, ApiRequest, ApiResponse, Writer, below, folder, folder_in
+from reconciler.kube.apply.execute import Executor
 from reconciler.kube.observe import Observer
+from reconciler.kube.watch.changes import said
+from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.outcome import Outcome
+from reconciler.model.plan.decision import Decision, Outcome
+from reconciler.model.policy.guards import ChangeApproval
+from reconciler.plan.guards.approvals import INSTALL
 from reconciler.ports import Fence
 
 
@@ -30,3 +37,122 @@ class LiveCluster:
 
     def apply(self, decisions: Sequence[Decision], fence: Fence) -> Iterator[Outcome]:
         return self._applying.apply(decisions, fence)
+
+
+# --- A cluster as it was seen once, for a command that acts once.
+
+
+class LookedOnce:
+    """What was seen, and writes by one identity."""
+
+    def __init__(self, observed: Observed, applying: Executor) -> None:
+        self._observed = observed
+        self._applying = applying
+
+    def observe(self) -> Observed:
+        return self._observed
+
+    def apply(self, decisions: Sequence[Decision], fence: Fence) -> Iterator[Outcome]:
+        return self._applying.apply(decisions, fence)
+
+
+# --- What a person writes, with rights of their own: annotations that freeze, and approvals; one object at a time.
+
+
+class NotWritten(Exception):
+    """The API server would not have it; the sentence says what a person can do."""
+
+
+class ObjectPath(msgspec.Struct, frozen=True):
+    """An object, and where the API server keeps it."""
+
+    title: str
+    path: str
+
+
+class _NameMetadata(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
+class _Made(msgspec.Struct, frozen=True):
+    metadata: _NameMetadata = _NameMetadata()
+
+
+_OURS = "gpu.scheduling"
+_APPROVALS = folder(_OURS, "changeapprovals")
+_MANAGER = {"fieldManager": "reconciler-by-hand"}
+
+
+def places_of(kind: str, name: str) -> tuple[ObjectPath, ...]:
+    """Where a freeze of it may sit, first choice first. Raises BadPath."""
+    found = {
+        "node": (("Node", "", "nodes"),),
+        "pool": (("GpuPool", _OURS, "gpupools"), ("NodePool", "karpenter.sh", "nodepools")),
+        "guard": (("ChangeGuard", _OURS, "changeguards"),),
+        "all": (("Namespace", "", "namespaces"),),
+    }
+    return tuple(
+        ObjectPath(f"{title}/{name}", below(folder(group, plural), name)) for title, group, plural in found[kind]
+    )
+
+
+def annotate(
+    server: Writer, places: Sequence[ObjectPath], annotations: Mapping[str, str | None], *, everywhere: bool = False
+) -> tuple[str, ...]:
+    """On the first place where there is such an object, or on all; their titles. Raises NotWritten, Unreachable."""
+    body = msgspec.json.encode({"metadata": {"annotations": annotations}})
+    written = []
+    for place in places:
+        answer = server.send(ApiRequest("PATCH", place.path, body, MERGE_PATCH, _MANAGER))
+        if answer.status == 404:
+            continue
+        if answer.status != 200:
+            raise _refused(answer, f"annotate {place.title}", "freezer")
+        written.append(place.title)
+        if not everywhere:
+            break
+    if not written:
+        raise NotWritten(f"there is no {' and no '.join(place.title for place in places)} in this cluster")
+    return tuple(written)
+
+
+def is_without_controller(server: Writer, namespace: str) -> bool:
+    """Whether it is known that no controller leads or led from the namespace. Raises Unreachable."""
+    return server.get(below(folder_in(namespace, "coordination.k8s.io", "leases"), names.LEADER_LEASE)).status == 404
+
+
+def approval_manifest(spec: ChangeApproval) -> dict[str, Any]:
+    """As it is made: the API server completes its name."""
+    return {
+        "apiVersion": "gpu.scheduling/v1",
+        "kind": "ChangeApproval",
+        "metadata": {"generateName": f"{spec.guard_name or 'prune'}-"},
+        "spec": _without_empty(msgspec.to_builtins(spec)),
+    }
+
+
+def approve(server: Writer, spec: ChangeApproval) -> str:
+    """Makes an approval; its name. What was approved before stays as it is. Raises NotWritten, Unreachable."""
+    body = msgspec.json.encode(approval_manifest(spec))
+    answer = server.send(ApiRequest("POST", _APPROVALS, body, JSON, _MANAGER))
+    if answer.status == 404:
+        raise NotWritten(f"this cluster has no definition of ChangeApproval\n  remedy: {INSTALL}")
+    if answer.status == 422:  # a definition of an older version, which asks for a revision
+        raise NotWritten(f"the cluster's definition refuses it ({said(answer)})\n  remedy: update it: {INSTALL}")
+    if answer.status != 201:
+        raise _refused(answer, "make a ChangeApproval", "approver")
+    return msgspec.json.decode(answer.body, type=_Made).metadata.name
+
+
+def _without_empty(value: object) -> object:
+    """Without what says nothing."""
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: stripped for key, each in value.items() if (stripped := _without_empty(each)) not in (None, "", [], {})
+    }
+
+
+def _refused(answer: ApiResponse, what: str, person: str) -> NotWritten:
+    hint = f"; `reconciler rbac --person {person}` prints the rights that it takes" if answer.status == 403 else ""
+    return NotWritten(f"may not {what} ({said(answer)}){hint}")

@@ -10,14 +10,18 @@ import msgspec
 from reconciler.kube.normalize import loosened, shallow, without_nulls
 from reconciler.kube.placeholders import StandIn, stand_in
 from reconciler.kube.watch.interning import Interning
-from reconciler.model.cluster.karpenter import NodeClass
 from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
 from reconciler.model.cluster.metadata import Metadata
+from reconciler.model.cluster.node import NodeClass
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.cluster.redaction import class_without_secrets, metadata_without_secrets, without_secrets
-from reconciler.model.cluster.refusal import why_refused
-from reconciler.model.cluster.set_aside import DecodeRefusal
-from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
+from reconciler.model.cluster.refusal import DecodeRefusal, why_refused
+from reconciler.model.cluster.unstructured import (
+    Unstructured,
+    UnstructuredMetadata,
+    class_without_secrets,
+    metadata_without_secrets,
+    without_secrets,
+)
 from reconciler.model.cluster.workload import Workload
 
 T = TypeVar("T")

@@ -5,21 +5,57 @@ protocol/leadership.py.
 """
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from reconciler.kube.api_server import ApiRequest, ApiResponse, Unreachable, Writer
-from reconciler.kube.leader_fence import LeaderFence, monotonic_ms
-from reconciler.kube.paths import below, folder_in
-from reconciler.kube.watch.changes import wall_clock
-from reconciler.kube.watch.list_result import said
+from reconciler.kube.api_server import ApiRequest, ApiResponse, Unreachable, Writer, below, folder_in
+from reconciler.kube.watch.changes import said, wall_clock
 from reconciler.model import names
-from reconciler.model.cluster.lease import Lease
+from reconciler.model.cluster.metadata import Lease
 from reconciler.model.instant import Instant, timestamp
 from reconciler.protocol import leadership
-from reconciler.protocol.leadership import CandidateState, Claim, LeaseRecord, LeaseTiming, LeaseWrite
+from reconciler.protocol.leadership import CandidateState, Claim, LeaseRecord, LeaseTiming, LeaseWrite, Monotonic
+
+# --- Owner of until when this process may write: a Fence, for as long as one term of leadership lasts.
+
+MonotonicClock = Callable[[], Monotonic]
+
+
+def monotonic_ms() -> Monotonic:
+    """Goes on while the process is stopped, and where the system can tell, while the machine sleeps."""
+    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return Monotonic(time.clock_gettime_ns(clock) // 1_000_000)
+
+
+class LeaderFence:
+    """May be asked from several threads. Once it has ended it stays so, whatever is heard later."""
+
+    def __init__(self, until: Monotonic, clock: MonotonicClock = monotonic_ms) -> None:
+        self._until = until
+        self._clock = clock
+        self._has_ended = False
+        self._lock = threading.Lock()
+
+    def holds(self) -> bool:
+        with self._lock:
+            self._has_ended |= self._clock() >= self._until
+            return not self._has_ended
+
+    def extend(self, until: Monotonic) -> bool:
+        """Says whether it goes on: it may have run out before this was heard."""
+        with self._lock:
+            self._has_ended |= self._clock() >= self._until
+            self._until = max(self._until, until)
+            return not self._has_ended
+
+    def end(self) -> None:
+        """From now on nothing is sent."""
+        with self._lock:
+            self._has_ended = True
+
 
 STOP_SECONDS = 2.0
 LEADERLESS_AFTER_LEASES = 2  # after a leader that died another leads within one

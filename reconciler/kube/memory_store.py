@@ -15,10 +15,8 @@ from typing import Any
 
 import msgspec
 
-from reconciler.kube.api_server import ApiRequest, ApiResponse, Unreachable, Writer
-from reconciler.kube.paths import below, folder_in
-from reconciler.kube.watch.list_result import said
-from reconciler.kube.watch.resource_versions import is_newer
+from reconciler.kube.api_server import ApiRequest, ApiResponse, Unreachable, Writer, below, folder_in
+from reconciler.kube.watch.changes import is_newer, said
 from reconciler.model import names
 from reconciler.model.plan.memory import Memory
 from reconciler.ports import Stale, Unavailable, VersionedMemory

@@ -1,9 +1,29 @@
 """Objects that are written otherwise than usual, set right: nulls for what is empty, numbers for quantities, JSON that
-is nested deeper than any program can read it."""
+is nested deeper than any program can read it.
+"""
 
 import re
+from collections.abc import Callable, Mapping
+from typing import Any
 
+import msgspec
+
+from reconciler.model import names
+from reconciler.model.cluster.bounds import MOST_CONTAINERS, MOST_RESOURCES, why_refused
+from reconciler.model.cluster.metadata import Annotations, LabelSelector, Metadata
+from reconciler.model.cluster.node import Node, NodeClaim, NodeSpec, NodeStatus
+from reconciler.model.cluster.pod import (
+    Container,
+    LocalObjectReference,
+    NodeSelector,
+    Pod,
+    PodSpec,
+    PodStatus,
+    ResourceRequirements,
+)
 from reconciler.model.cluster.refusal import TOO_DEEP
+from reconciler.model.cluster.volumes import PersistentVolume, PersistentVolumeClaim, VolumeAffinity
+from reconciler.model.cluster.workload import BudgetSpec, BudgetStatus, PodDisruptionBudget, Workload
 
 _MOST_LEVELS = 200
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
@@ -62,3 +82,100 @@ def shallow(raw: bytes) -> bytes:
                 copied = token.end()
             level -= 1
     return b"".join((*parts, raw[copied:])) if parts else raw
+
+
+# --- What stands in the place of an object that says more than it may (reconciler/model/cluster/bounds.py).
+#
+# Whatever is long is left out, and the stand-in claims what keeps others safe: a pod keeps its node busy, and waits for
+# nothing where it has none; a node counts in its pool, is cordoned and left alone; a PodDisruptionBudget allows nothing
+# in its namespace.
+
+_change = msgspec.structs.replace
+_GATE = LocalObjectReference("gpu.scheduling/set-aside")
+_KEPT_LABELS = frozenset(
+    {names.KARPENTER_POOL, names.POOL, names.INSTANCE_TYPE, names.CAPACITY_TYPE, names.ZONE, names.HOSTNAME}
+)
+_FOREVER = "2999-01-01T00:00:00Z"
+_ALL_OF_A_NODE = ResourceRequirements(requests={"cpu": "4Pi", "memory": "4Pi"})
+
+
+def bounded(found: Any) -> Any:
+    """The object, or what stands in its place."""
+    return found if why_refused(found) is None else _OVERSIZED_IN_PLACE[type(found)](found)
+
+
+def _metadata(metadata: Metadata) -> Metadata:
+    labels = {key: value for key, value in metadata.labels.items() if key in _KEPT_LABELS}
+    owner = metadata.controller
+    return _change(metadata, labels=labels, owner_references=() if owner is None else (owner,))
+
+
+def _pod(pod: Pod) -> Pod:
+    spec, owner = pod.spec, pod.metadata.controller
+    is_daemons = owner is not None and owner.kind in {"DaemonSet", "Node"}
+    metadata = _change(
+        pod.metadata,
+        labels={},
+        annotations=Annotations(do_not_disrupt="true", safe_to_evict="false"),
+        owner_references=() if owner is None or is_daemons else (owner,),
+    )
+    requested = sum(len(each.resources.requests) + len(each.resources.limits) for each in spec.containers)
+    is_long = len(spec.containers) > MOST_CONTAINERS or requested > MOST_RESOURCES
+    containers = (
+        (Container("all", _ALL_OF_A_NODE),)
+        if is_long
+        else tuple(Container(each.name, each.resources) for each in spec.containers)
+    )
+    gates = () if spec.node_name else (_GATE,)
+    bare = PodSpec(spec.node_name, priority=spec.priority, containers=containers, scheduling_gates=gates)
+    return Pod(metadata, bare, PodStatus(pod.status.phase, start_time=pod.status.start_time))
+
+
+def _node(node: Node) -> Node:
+    annotations = _change(node.metadata.annotations, frozen_until=_FOREVER, frozen_reason="it says more than is read")
+    metadata = _change(_metadata(node.metadata), annotations=annotations)
+    allocatable = {each: node.status.allocatable[each] for each in _KEPT if each in node.status.allocatable}
+    ready = tuple(each for each in node.status.conditions if each.type == "Ready")[:1]
+    spec = NodeSpec(unschedulable=True, provider_id=node.spec.provider_id)
+    return Node(metadata, spec, NodeStatus(allocatable, allocatable, ready))
+
+
+_KEPT = ("cpu", "memory", "ephemeral-storage", "pods", names.NVIDIA_GPU)
+
+
+def _node_claim(claim: NodeClaim) -> NodeClaim:
+    status = _change(claim.status, conditions=(), capacity={}, allocatable={})
+    return _change(claim, metadata=_metadata(claim.metadata), status=status)
+
+
+def _budget(budget: PodDisruptionBudget) -> PodDisruptionBudget:
+    spec = BudgetSpec(max_unavailable=0, selector=LabelSelector())
+    return PodDisruptionBudget(_metadata(budget.metadata), spec, BudgetStatus(observed_generation=1, expected_pods=1))
+
+
+def _volume(volume: PersistentVolume) -> PersistentVolume:
+    """To be reached from nowhere."""
+    spec = _change(volume.spec, node_affinity=VolumeAffinity(NodeSelector()))
+    return _change(volume, metadata=_metadata(volume.metadata), spec=spec)
+
+
+def _volume_claim(claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
+    """Being deleted: no pod that uses it finds a place."""
+    metadata = _metadata(claim.metadata)
+    metadata = _change(metadata, deletion_timestamp=metadata.deletion_timestamp or metadata.creation_timestamp or "0")
+    return _change(claim, metadata=metadata, spec=_change(claim.spec, selector=None))
+
+
+def _workload(workload: Workload) -> Workload:
+    return _change(workload, metadata=_metadata(workload.metadata), spec=_change(workload.spec, template=None))
+
+
+_OVERSIZED_IN_PLACE: Mapping[type, Callable[[Any], Any]] = {
+    Pod: _pod,
+    Node: _node,
+    NodeClaim: _node_claim,
+    PodDisruptionBudget: _budget,
+    PersistentVolume: _volume,
+    PersistentVolumeClaim: _volume_claim,
+    Workload: _workload,
+}

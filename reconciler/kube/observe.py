@@ -10,14 +10,21 @@ from typing import TypeVar
 
 import msgspec
 
-from reconciler.kube.api_server import ApiServer, Unreachable
-from reconciler.kube.backoff import Backoff, BackoffBounds
-from reconciler.kube.watch.change_queue import ChangeQueue
-from reconciler.kube.watch.changes import Absent, Change, Clock, Identity, ReadFailure, wall_clock
+from reconciler.kube.api_server import ApiServer, Backoff, BackoffBounds, Unreachable
+from reconciler.kube.watch.changes import (
+    Absent,
+    Change,
+    ChangeQueue,
+    Clock,
+    Identity,
+    ListEnding,
+    ListFailed,
+    ListResult,
+    ReadFailure,
+    wall_clock,
+)
 from reconciler.kube.watch.discovery import Discovery, identity
-from reconciler.kube.watch.list_pages import ListRequest, list_all
-from reconciler.kube.watch.list_result import ListEnding, ListFailed, ListResult
-from reconciler.kube.watch.reflector import Means, Reflector, ReflectorTiming
+from reconciler.kube.watch.reflector import ListRequest, Means, Reflector, ReflectorTiming, list_all
 from reconciler.kube.watch.store import ObservedStore
 from reconciler.model import names
 from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind

@@ -12,22 +12,17 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hin
 
 import msgspec
 
-from reconciler.kube.normalize import loosened
-from reconciler.kube.oversized import bounded
+from reconciler.kube.normalize import bounded, loosened
 from reconciler.model import names
-from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
-from reconciler.model.cluster.lease import Lease
-from reconciler.model.cluster.metadata import Annotations, LabelSelector, Metadata
-from reconciler.model.cluster.namespace import Namespace
-from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.metadata import Annotations, LabelSelector, Lease, Metadata, Namespace
+from reconciler.model.cluster.node import Node, NodeClaim
 from reconciler.model.cluster.pod import Container, Pod, PodSpec, ResourceRequirements
-from reconciler.model.cluster.redaction import metadata_without_secrets
-from reconciler.model.cluster.set_aside import ANY_POOL, DecodeRefusal, SetAside
-from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
+from reconciler.model.cluster.refusal import ANY_POOL, DecodeRefusal, SetAside
+from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata, metadata_without_secrets
 from reconciler.model.cluster.workload import BudgetSpec, BudgetStatus, PodDisruptionBudget, Workload
-from reconciler.model.object_names import is_object_name, why_no_object
-from reconciler.model.resource_quantity import MOST, is_quantity
+from reconciler.model.parsers import is_object_name, why_no_object
+from reconciler.model.quantity import MOST, is_quantity
 
 T = TypeVar("T")
 Plain = Mapping[str, Any]

@@ -10,7 +10,7 @@ from reconciler.model.bundle import Bundle
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.problem import Problem
-from reconciler.policy.custom_resources.bundle import WHERE, bundle_of
+from reconciler.policy.resolve import WHERE, bundle_of
 
 _NOTHING_YET = Problem(WHERE, 0, 0, "RC508", "no good policies have been read yet", "see what was refused", width=1)
 

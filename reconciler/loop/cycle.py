@@ -9,19 +9,18 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from reconciler.fleet.fleet import Fleet
 from reconciler.loop.retries import FIRST_RETRY_MS, LONGEST_RETRY_MS, Attempts
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant, later
-from reconciler.model.plan.action import Hold
-from reconciler.model.plan.cycle_result import CycleResult
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.decision import Decision, Hold, Outcome
+from reconciler.model.plan.inputs import CycleResult, Inputs
 from reconciler.model.plan.memory import Hints
-from reconciler.model.plan.outcome import Outcome
 from reconciler.model.plan.plan import Plan
-from reconciler.plan.check import BrokenInvariant
+from reconciler.plan.check import BrokenInvariant, check
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.guards.frozen import why_unsure
-from reconciler.plan.planner import unread_of_use
+from reconciler.plan.planner import plan, unread_of_use
 from reconciler.ports import (
     Clock,
     Cluster,
@@ -217,3 +216,33 @@ def _why_no_plan(fault: Exception) -> str:
     if isinstance(fault, BrokenInvariant):
         return f"the plan breaks an invariant, by a fault of reconciler, and is not carried out: {fault}"
     return str(fault)
+
+
+# --- From inputs to a plan that breaks no invariant.
+
+
+def decide(inputs: Inputs, fleet: Fleet | None = None) -> PlanningResult:
+    """Plans and checks; raises BrokenInvariant rather than hand on a plan that could do harm. `fleet`, where there is
+    one already, is of the same Observed."""
+    if fleet is None:
+        fleet = Fleet(inputs.observed)
+    planned = plan(inputs, fleet)
+    check(inputs, fleet, planned)
+    return PlanningResult(inputs, fleet, planned)
+
+
+class InProcess:
+    """A Brain without a process of its own; owner of the fleet that it plans with, and of the last scene."""
+
+    def __init__(self) -> None:
+        self._fleet: Fleet | None = None
+        self.scene: PlanningResult | None = None
+
+    def plan(self, inputs: Inputs) -> Plan:
+        """As `decide`, with a fleet that moves on from one plan to the next."""
+        if self._fleet is None:
+            self._fleet = Fleet(inputs.observed)
+        elif self._fleet.observed is not inputs.observed:
+            self._fleet.advance(inputs.observed)
+        self.scene = decide(inputs, self._fleet)
+        return self.scene.plan

@@ -15,9 +15,7 @@ from collections.abc import Sequence
 import msgspec
 
 from reconciler.model.instant import Instant, later
-from reconciler.model.plan.action import Action, Annotate, Evict, Hold, Preconditions, Ref, Taint
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.outcome import Outcome
+from reconciler.model.plan.decision import Action, Annotate, Decision, Evict, Hold, Outcome, Preconditions, Ref, Taint
 
 OBSERVED_WITHIN_MS = 10_000  # what was written is seen by then, or else something undid it
 FIRST_RETRY_MS = 1_000

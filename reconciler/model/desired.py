@@ -5,12 +5,10 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from reconciler.model.origin import Origin
-from reconciler.model.policy.change_guard import ChangeGuard
-from reconciler.model.policy.drain_policy import DrainPolicy
-from reconciler.model.policy.gpu_pool import GpuPool
-from reconciler.model.policy.node_provisioner import NodeProvisioner
-from reconciler.model.policy.pressure_policy import PressurePolicy
+from reconciler.model.policy.gpu import GpuPool
+from reconciler.model.policy.guards import ChangeGuard
+from reconciler.model.policy.scaling import DrainPolicy, NodeProvisioner, PressurePolicy
+from reconciler.model.problem import Origin
 
 Spec_co = TypeVar("Spec_co", covariant=True)
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import msgspec
 
 from reconciler.model.desired import Desired
-from reconciler.model.plan.action import Delete
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import Decision, Delete
 from reconciler.plan.drain.reasons import PLANNER as DRAIN
 from reconciler.plan.manifests.reasons import PLANNER as MANIFESTS
 from reconciler.plan.scaling.reasons import PLANNER as SCALING

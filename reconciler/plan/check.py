@@ -8,18 +8,17 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.manifest_rules.kinds import why_not_applied
-from reconciler.model.object_names import why_no_object
-from reconciler.model.plan.action import Apply, Delete, Hold, Ref
+from reconciler.model.parsers import why_no_object
+from reconciler.model.plan.decision import Apply, Delete, Hold, Ref
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.plan import Plan
 from reconciler.plan.feature.invariant import Acted, Invariant, InvariantInput
 from reconciler.plan.features import FEATURES
 from reconciler.plan.guards.admission import is_blind
-from reconciler.plan.guards.context import GuardContext
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.ledger import DisruptionLedger, key_of
 from reconciler.plan.guards.observing import is_report_only
-from reconciler.plan.guards.removals import taken
+from reconciler.plan.guards.removals import GuardContext, taken
 from reconciler.plan.guards.set_aside import SetAsides
 from reconciler.plan.nodes.ownership import why_opted_out, why_untouchable
 

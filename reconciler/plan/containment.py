@@ -17,11 +17,8 @@ from typing import Self, TypeVar
 
 import msgspec
 
-from reconciler.model.plan.action import Hold, Ref
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import CodeFacts, Decision, Hold, PlannerFailure, Reason, Ref
 from reconciler.model.plan.inputs import Inputs
-from reconciler.model.plan.reason import CodeFacts, Reason
-from reconciler.model.plan.trouble import PlannerFailure
 from reconciler.plan.draft import Draft, Planner, Verdict
 
 

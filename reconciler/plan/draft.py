@@ -2,7 +2,7 @@
 
 A subject has one action in a plan. The first planner that acts on a subject claims it; what a later planner would do to
 the subject is held until the next plan. A label can wait: a Label claims nothing, and is held itself where any planner
-does something else to the same subject (guards/one_action.py).
+does something else to the same subject (guards/admission.py).
 """
 
 from collections.abc import Iterable, Set
@@ -16,19 +16,15 @@ from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Action, Delete, Hold, Label, Ref, Taint
+from reconciler.model.plan.capacity import Purchase, Why
 from reconciler.model.plan.consequence import Consequence
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.drain_eligibility import DrainEligibility
+from reconciler.model.plan.decision import Action, Decision, Delete, Hold, Label, Ref, Taint, node_ref
+from reconciler.model.plan.evaluation import DrainEligibility, SizeEvaluation
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.memory import Hints, Memory
-from reconciler.model.plan.purchase import Purchase, Why
-from reconciler.model.plan.refs import node_ref
-from reconciler.model.plan.size_evaluation import SizeEvaluation
-from reconciler.plan.capacity.gangs import GangIndex
-from reconciler.plan.capacity.identity import SmartPodIdentity
-from reconciler.plan.capacity.requests import Requests
-from reconciler.plan.capacity.wanted_node import CapacityAnswer, WantedNode
+from reconciler.plan.capacity.demand import GangIndex
+from reconciler.plan.capacity.refusals import CapacityAnswer, WantedNode
+from reconciler.plan.capacity.requests import Requests, SmartPodIdentity
 
 
 class UnmetNodes(msgspec.Struct, frozen=True):

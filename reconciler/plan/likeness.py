@@ -12,9 +12,9 @@ from functools import cache
 
 import numpy as np
 
-from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.pod_classes import PodClass
 from reconciler.fleet.rows import Places
-from reconciler.fleet.snapshot.per_row import PerRow
+from reconciler.fleet.snapshot.indexes import PerRow
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.cluster.node import Node

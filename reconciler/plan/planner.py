@@ -10,9 +10,8 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Hold
 from reconciler.model.plan.consequence import Consequence
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import Decision, Hold
 from reconciler.model.plan.guard_verdict import GuardVerdict
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.memory import Memory
@@ -20,13 +19,12 @@ from reconciler.model.plan.plan import Plan
 from reconciler.plan.containment import Troubles, contained
 from reconciler.plan.draft import Draft, Planner, Verdict
 from reconciler.plan.features import FEATURES
-from reconciler.plan.guards.admission import Admission
+from reconciler.plan.guards.admission import Admission, one_action_each
 from reconciler.plan.guards.limits import GuardedDecisions, Proposed, judge
-from reconciler.plan.guards.observed_taints import imagined_after
-from reconciler.plan.guards.one_action import one_action_each
+from reconciler.plan.guards.observing import imagined_after
 from reconciler.plan.guards.set_aside import SetAsides
 from reconciler.plan.holds.standstill import with_standstill_holds
-from reconciler.plan.sizes_by_time import next_change
+from reconciler.plan.windows import next_change
 
 # The kinds that the planners go by, as titles of kinds.SEEN: where another could not be read, no plan is worse for it.
 # Leases are not among them: what scaling holds without them is a small part of a plan, and it says so itself.

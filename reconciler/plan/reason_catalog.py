@@ -5,28 +5,26 @@ from typing import Any, TypeVar
 import msgspec
 
 from reconciler.fleet.obstacles import OBSTACLES, OtherObstacle
-from reconciler.model.obstacle import Obstacle
-from reconciler.model.plan.reason import CodeFacts, Facts
-from reconciler.plan import containment
+from reconciler.model.plan.decision import CodeFacts, Facts, Obstacle
+from reconciler.plan import containment, release
 from reconciler.plan.features import FEATURES
-from reconciler.plan.guards import cluster_min, frozen, one_action, set_aside
+from reconciler.plan.guards import admission, frozen, set_aside, tally
 from reconciler.plan.guards import reasons as guards
 from reconciler.plan.holds import standstill
 from reconciler.plan.nodes import ownership
 from reconciler.plan.reasons import by_code
-from reconciler.plan.release import reasons as release
 from reconciler.plan.status import reasons as statuses
 
 REASONS = by_code(
     (
         *guards.REASONS,
         *frozen.REASONS,
-        *one_action.REASONS,
+        *admission.REASONS,
         *standstill.REASONS,
         *ownership.REASONS,
         *containment.REASONS,
         *set_aside.REASONS,
-        *cluster_min.REASONS,
+        *tally.REASONS,
         *(facts for feature in FEATURES for facts in feature.reasons),
         *release.REASONS,
         *statuses.REASONS,

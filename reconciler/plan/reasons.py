@@ -10,7 +10,7 @@ suspension, a cordon, an opt-out. Reports list those beside the blocked ones, as
 
 from collections.abc import Sequence
 
-from reconciler.model.plan.reason import CodeFacts, Facts
+from reconciler.model.plan.decision import CodeFacts, Facts
 
 
 class OfPaths(CodeFacts, frozen=True):

@@ -16,8 +16,8 @@ from reconciler.model.desired import Declared
 from reconciler.model.instant import moment
 from reconciler.model.plan.drain_memory import Evicted
 from reconciler.model.plan.inputs import Inputs
-from reconciler.model.policy.drain_policy import DrainPolicy
-from reconciler.plan.nodes.removers import drain_policies
+from reconciler.model.policy.scaling import DrainPolicy
+from reconciler.plan.nodes.ownership import drain_policies
 
 # Resources by which the successors of pods are seen.
 OBSERVED_KINDS = (

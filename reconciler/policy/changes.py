@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from reconciler.model.change import FieldChange, PolicyChange
+from reconciler.model.bundle import FieldChange, PolicyChange
 from reconciler.model.desired import Declared, Desired
-from reconciler.model.policy.gpu_pool import PoolTaint
-from reconciler.policy.manifests.normalize import rewritten_templates
+from reconciler.model.policy.gpu import PoolTaint
+from reconciler.policy.manifests.render import rewritten_templates
 from reconciler.policy.shape import Choice, Field, Flag, ListOf, MapOf, Object, Shape, describe
 
 _Objects = dict[tuple[str, str], Declared[Any]]

@@ -4,13 +4,49 @@
 quantity or duration finer or longer than can be held, and items of a list that cannot be told apart.
 """
 
-from typing import Any, cast
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
+
+from reconciler.model.fields import Within
 from reconciler.model.problem import Problem
-from reconciler.policy.limits import MOST_PROBLEMS
-from reconciler.policy.shape import ListOf, MapOf, Measured, Object, Shape
-from reconciler.policy.spec_schema import check_spec, measure_problem
-from reconciler.policy.tree import Mapping, Mark, Node, Path, Scalar, Sequence, plain, problem, written
+from reconciler.model.quantity import OutOfRange
+from reconciler.policy.json_schema import Keywords, spec_schema_of
+from reconciler.policy.shape import (
+    Choice,
+    Field,
+    ListOf,
+    MapOf,
+    Measured,
+    Object,
+    Shape,
+    WholeNumber,
+    Words,
+    bounded,
+    describe,
+)
+from reconciler.policy.tree import (
+    MOST_PROBLEMS,
+    Mapping,
+    Mark,
+    Node,
+    Path,
+    Scalar,
+    Sequence,
+    describe_node,
+    plain,
+    problem,
+    written,
+)
+from reconciler.policy.words import advice, did_you_mean, expected, how_many, meant, measure_advice
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
+    from jsonschema.protocols import Validator
 
 # Stands for a value that could not be read; its problem has been told.
 _INVALID = object()
@@ -88,3 +124,215 @@ class _SpecReader:
         except ValueError:
             self.problems.append(measure_problem(shape, node, path))
             return _INVALID
+
+
+# --- Checks specs against the published schema of their kind with `jsonschema`; each error becomes a Problem at its
+# place.
+#
+# The schema is the one in `schemas/`, made in memory from the same shape, so that an installed package has it too.
+# Errors of `jsonschema` carry a path and a keyword: the path finds the value, its shape and its mark; the keyword
+# chooses the words. Two keywords ask for more here than in draft-07: a pattern is about the whole text, a line break at
+# the end included, and 1.0 is no integer.
+
+_ANNOTATIONS = frozenset({"$comment", "default", "description", "patternErrorMessage"})
+_UNITS: dict[type, str] = {Sequence: "item", Mapping: "entry", Scalar: "character"}
+
+
+class SpecCheck(msgspec.Struct, frozen=True):
+    """What is wrong with a spec, and the values that are not worth reading further."""
+
+    problems: list[Problem]
+    unreadable: set[Path]
+
+
+class _SchemaPlace(msgspec.Struct, frozen=True):
+    """A value in a spec: the field that it is in (if it is one of an object), its shape and its node."""
+
+    path: Path
+    shape: Shape
+    node: Node
+    field: Field | None = None
+    above: Node | None = None
+
+
+def check_spec(shape: Object, node: Node, path: Path) -> SpecCheck:
+    """The problems that the schema finds in a spec, which stands at the path of its document."""
+    checked = SpecCheck([], set())
+    errors = _validator(shape.type).iter_errors(plain(node))
+    checked.problems.extend(
+        islice(_problems(errors, _SchemaPlace(path, shape, node), checked.unreadable), MOST_PROBLEMS + 1)
+    )
+    return checked
+
+
+@cache
+def _validator(kind: type[msgspec.Struct]) -> "Validator":
+    # A tenth of a second, which commands that read no policy do not pay.
+    from jsonschema import Draft4Validator, Draft7Validator, validators  # noqa: PLC0415
+
+    extend: Any = validators.extend
+    checker = extend(Draft7Validator, {"pattern": _has_form}, type_checker=Draft4Validator.TYPE_CHECKER)
+    validator: Validator = checker(_without_annotations(spec_schema_of(describe(kind))))
+    return validator
+
+
+def _without_annotations(schema: Keywords) -> Keywords:
+    """The keywords that check something: `jsonschema` looks at each keyword of each value."""
+    kept = {name: value for name, value in schema.items() if name not in _ANNOTATIONS}
+    for name in ("additionalProperties", "items", "propertyNames"):
+        if isinstance(kept.get(name), dict):
+            kept[name] = _without_annotations(kept[name])
+    if "properties" in kept:
+        kept["properties"] = {name: _without_annotations(part) for name, part in kept["properties"].items()}
+    return kept
+
+
+def _has_form(_validator: Any, pattern: str, value: Any, _schema: Any) -> Iterable["ValidationError"]:
+    from jsonschema.exceptions import ValidationError  # noqa: PLC0415
+
+    matches = not isinstance(value, str) or _pattern(pattern).fullmatch(value)
+    return () if matches else (ValidationError(""),)
+
+
+@cache
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(text)
+
+
+def _problems(errors: Iterable["ValidationError"], spec: _SchemaPlace, unreadable: set[Path]) -> Iterator[Problem]:
+    """The errors in our words. A value of the wrong type has no other problem, and a doubtful one has been told of."""
+    whole = set[tuple[Path, str]]()  # a map's errors of one keyword are told together
+    for error in errors:
+        place = _reached(spec, tuple(error.absolute_path))
+        if isinstance(place.node, Scalar) and place.node.doubtful:
+            continue
+        if error.validator == "type":
+            unreadable.add(place.path)
+            yield _type_problem(place)
+        elif error.validator in {"additionalProperties", "required"}:
+            if (place.path, error.validator) not in whole:
+                whole.add((place.path, error.validator))
+                yield from (_missing if error.validator == "required" else _unknown)(place)
+        elif place.path not in unreadable:
+            yield from _value_problems(error, place, unreadable)
+
+
+def _reached(place: _SchemaPlace, steps: Path) -> _SchemaPlace:
+    """The value at the end of some steps."""
+    for step in steps:
+        path = (*place.path, step)
+        match place.shape, place.node:
+            case Object(fields=fields), Mapping(entries=entries):
+                field = next(each for each in fields if each.name == step)
+                place = _SchemaPlace(path, field.shape, entries[str(step)].value, field, place.node)
+            case MapOf(value=value), Mapping(entries=entries):
+                place = _SchemaPlace(path, value, entries[str(step)].value)
+            case ListOf(item=item), Sequence(items=items):
+                place = _SchemaPlace(path, item, items[int(step)])
+    return place
+
+
+def _type_problem(place: _SchemaPlace) -> Problem:
+    if place.field and place.field.required and place.above and plain(place.node) is None:
+        return _lacks(place.path, place.field, place.above)  # nothing behind the key
+    text = f"{written(place.path)}: expected {expected(place.shape)}, got {describe_node(place.node)}"
+    return problem(place.node.at, "RC103", text, advice(place.shape, place.node, place.path), written(place.path))
+
+
+def _missing(place: _SchemaPlace) -> Iterator[Problem]:
+    if isinstance(place.shape, Object) and isinstance(place.node, Mapping):
+        for field in place.shape.fields:
+            if field.required and field.name not in place.node.entries:
+                yield _lacks((*place.path, field.name), field, place.node)
+
+
+def _lacks(path: Path, field: Field, within: Node) -> Problem:
+    text = f"{written(path)} is missing: {_within_a_sentence(field.sentence)}"
+    return problem(within.at, "RC104", text, f"add {field.name}", written(path))
+
+
+def _unknown(place: _SchemaPlace) -> Iterator[Problem]:
+    """Keys that are no field, or not among those that a map may have."""
+    entries = place.node.entries if isinstance(place.node, Mapping) else {}
+    match place.shape:
+        case Object(fields=fields):
+            names = [field.name for field in fields]
+            for name, entry in entries.items():
+                if name not in names:
+                    text = f'unknown key "{name}"{did_you_mean(name, names)}'
+                    yield problem(entry.key.at, "RC107", text, "" if meant(name, names) else "take it out")
+        case MapOf(key=Choice(values=values) as key):
+            for name, entry in entries.items():
+                if name not in values:
+                    text = f'unknown key "{name}": expected {expected(key)}{did_you_mean(name, values)}'
+                    yield problem(entry.key.at, "RC107", text)
+
+
+def _value_problems(error: "ValidationError", place: _SchemaPlace, unreadable: set[Path]) -> Iterator[Problem]:
+    """A value of the right type: out of bounds, of the wrong form, or with a key of the wrong form."""
+    node = place.node
+    match place.shape:
+        case MapOf(key=key) if "propertyNames" in error.relative_schema_path and isinstance(node, Mapping):
+            name = str(error.instance)
+            words = expected(key) if isinstance(key, Choice) else key.words
+            text = f'{written(place.path)}: expected {words}, got "{name}"'
+            yield problem(node.entries[name].key.at, "RC106", text, field=written(place.path))
+        case ListOf() | MapOf() as shape:
+            count = len(node.entries) if isinstance(node, Mapping) else len(getattr(node, "items", ()))
+            yield _out_of_bounds(bounded(shape), place, count)
+        case Measured() as shape if isinstance(node, Scalar):
+            # One problem for all that is wrong: its form says how long and how large it may be.
+            if place.path not in unreadable:
+                yield measure_problem(shape, node, place.path)
+            unreadable.add(place.path)
+        case Choice(values=values) as shape if isinstance(node, Scalar):
+            close = meant(node.text, values)
+            text = f"{written(place.path)}: expected {expected(shape)}, got {describe_node(node)}"
+            yield problem(node.at, "RC106", text, f"write {close}" if close else "", written(place.path))
+        case WholeNumber() as shape if isinstance(node, Scalar):
+            yield _integer_problem(shape, node, place.path)
+        case Words() as shape if isinstance(node, Scalar):
+            is_form = error.validator == "pattern"
+            size = len(str(node.value))
+            yield _form_problem(shape, node, place.path) if is_form else _out_of_bounds(bounded(shape), place, size)
+        case _:
+            yield problem(node.at, "RC106", f"{written(place.path)}: {error.message}", field=written(place.path))
+
+
+def _out_of_bounds(within: Within, place: _SchemaPlace, count: int) -> Problem:
+    """Lists, maps and texts may be short or long."""
+    text = f"{written(place.path)}: expected {how_many(within, _UNITS[type(place.node)])}, got {count}"
+    return problem(place.node.at, "RC105", text, field=written(place.path))
+
+
+def _integer_problem(shape: WholeNumber, node: Scalar, path: Path) -> Problem:
+    least, most = shape.within.least, shape.within.most
+    is_too_small = least is not None and isinstance(node.value, int) and node.value < least
+    text = f"{written(path)}: expected {expected(shape)}, got {node.text}"
+    return problem(node.at, "RC105", text, f"the nearest is {least if is_too_small else most}", written(path))
+
+
+def _form_problem(shape: Words, node: Scalar, path: Path) -> Problem:
+    lower = str(node.value).lower()
+    words = shape.shaped.words if shape.shaped else expected(shape)
+    text = f"{written(path)}: expected {words}, got {describe_node(node)}"
+    has_form = shape.shaped and _pattern(shape.shaped.pattern).fullmatch(lower)
+    return problem(node.at, "RC106", text, f"write {lower}" if has_form else "", written(path))
+
+
+def measure_problem(shape: Measured, node: Scalar, path: Path) -> Problem:
+    """What keeps a value from being a quantity, a duration, a percentage or an amount of money."""
+    text = f"expected {expected(shape)}, got {describe_node(node)}"
+    try:
+        shape.measure.parse(node.text)
+    except OutOfRange as error:
+        text = f"{node.text} {error}"
+    except ValueError:
+        pass
+    return problem(node.at, "RC106", f"{written(path)}: {text}", measure_advice(shape, node.text), written(path))
+
+
+def _within_a_sentence(sentence: str) -> str:
+    """Without a capital at its beginning, unless that is of an acronym, and without the full stop."""
+    first = sentence[0] if sentence[1:2].isupper() else sentence[0].lower()
+    return f"{first}{sentence[1:-1]}"

@@ -2,27 +2,29 @@
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from hashlib import sha256
 from typing import Any
 
 import msgspec
 
-from reconciler.model.bundle import Bundle
+from reconciler.model import names
+from reconciler.model.bundle import Bundle, Seal, Text
+from reconciler.model.cluster.bundle_objects import BundleObjects, by_bundle
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.desired import Declared, Desired
-from reconciler.model.origin import Origin
-from reconciler.model.problem import Problem
-from reconciler.policy.custom_resources.by_field import by_field
-from reconciler.policy.custom_resources.render import digest_of
-from reconciler.policy.document import PolicyDocument, read_head
-from reconciler.policy.limits import LONGEST_EXCERPT, MOST_MERGED, MOST_PROBLEMS
-from reconciler.policy.overlay import BASE, Layered, environment_of, environments, layered
+from reconciler.model.problem import Origin, Problem
+from reconciler.policy.custom_resources import by_field, digest_of
+from reconciler.policy.document import BASE, Layered, PolicyDocument, environment_of, environments, layered, read_head
 from reconciler.policy.read import read_spec
 from reconciler.policy.rules import CROSS_RULES
-from reconciler.policy.rules.context import RuleContext
-from reconciler.policy.rules.own_fields import own_problems
-from reconciler.policy.tree import Mark, places, problem, written
+from reconciler.policy.rules.conflicts import RuleContext
+from reconciler.policy.rules.kinds import KINDS, own_problems
+from reconciler.policy.shape import GROUP
+from reconciler.policy.tree import LONGEST_EXCERPT, MOST_MERGED, MOST_PROBLEMS, Mark, places, problem, written
 from reconciler.policy.words import meant
-from reconciler.policy.yaml.characters import hidden
-from reconciler.policy.yaml.yaml_text import read
+from reconciler.policy.yaml import hidden, read
 
 
 class Resolved(msgspec.Struct, frozen=True):
@@ -220,3 +222,119 @@ def shown(bundle: Bundle, problems: Sequence[Problem]) -> list[Problem]:
         else each
         for each in problems
     ]
+
+
+# --- Which environment is meant: the one that was named, the only one, or the one whose guard names the cluster.
+
+
+class NotChosen(ValueError):
+    """No environment, or several, could be meant; the sentence says what to do."""
+
+
+def chosen(resolved: Resolved, name: str | None, cluster_uid: str = "", choose_with: str = "--environment") -> Desired:
+    """The wish of the environment; where several could be meant, none is taken for granted."""
+    names = ", ".join(resolved.environments)
+    if name is not None:
+        wish = resolved.wish(name)
+        if wish is None:
+            raise NotChosen(f'there is no environment "{name}"; there are: {names}')
+        return wish
+    if len(resolved.wishes) == 1:
+        return resolved.wishes[0]
+    guarding = [wish for wish in resolved.wishes if cluster_uid and _is_for(wish, cluster_uid)]
+    if len(guarding) == 1:
+        return guarding[0]
+    why = f", and {'several name' if guarding else 'no ChangeGuard names'} this cluster (uid {cluster_uid})"
+    text = f"there are several environments{why if cluster_uid else ''}"
+    raise NotChosen(f"{text}; choose one with {choose_with}: {names}")
+
+
+def _is_for(wish: Desired, cluster_uid: str) -> bool:
+    return any(guard.spec.cluster_uid == cluster_uid for guard in wish.guards)
+
+
+# --- Which of the custom resources in a cluster count, and as what Bundle.
+#
+# Whoever applies a bundle applies it one by one, and takes away what is no longer in it last of all. So what was
+# rendered together says so: each object bears the digest of the whole and how many there are. A bundle of which all are
+# there is whole; of one that is not, nothing is taken, and nothing of what others left behind while a whole one is
+# there. Objects without a digest were written by hand: they count as they are. Two whole bundles could mean anything,
+# and so mean nothing.
+#
+# An object that is edited by hand keeps its annotations, and counts as it is too: but what then stands there is not
+# what its commit says, and has a revision of its own (see Seal). Whoever may write the objects may write the
+# annotations and compute the seal, too: the commit that objects name is told, and passes no guard by an approval of
+# that commit.
+#
+# That there are no policies at all is an answer too: nothing is decided then. It takes nothing away either.
+
+WHERE = "custom resources"  # what problems of all of them together are said to be in
+NOT_WHOLE, SEVERAL, UNREAD = "RC521", "RC522", "RC523"
+
+POLICY_KINDS = frozenset(kind.name for kind in KINDS if kind.is_policy)
+_TITLES = tuple(
+    resource_kind.title
+    for resource_kind in RESOURCE_KINDS
+    if resource_kind.group == GROUP and resource_kind.kind in POLICY_KINDS
+)
+
+
+def bundle_of(observed: Observed) -> Bundle:
+    """All that counts now; with a problem where that can't be said."""
+    if why := observed.why_unread(*_TITLES):
+        text = f"policies that are custom resources can't be read: {why}"
+        return _refused(Problem(WHERE, 0, 0, UNREAD, text, "grant what `reconciler rbac` prints, and look again"))
+    if refused := next((each for each in observed.set_aside if each.kind in POLICY_KINDS), None):
+        text = f"{refused.title} cannot be understood: {refused.refusal.why}"
+        return _refused(Problem(WHERE, 0, 0, UNREAD, text, "correct the object, or delete it"))
+    there = [each for each in observed.policies if each.kind in POLICY_KINDS and not each.metadata.deletion_timestamp]
+    free, sets = by_bundle(there)
+    whole = [each for each in sets if each.is_whole]
+    if problem := _several(whole) or (None if whole else _lacking(sets)):
+        return _refused(problem)
+    taken = whole[0] if whole else None
+    objects = sorted((*free, *(taken.objects if taken else ())), key=lambda each: (each.kind, each.name))
+    texts = tuple(_text(each) for each in objects)
+    environment = (taken.noted(names.ENVIRONMENT) if taken else "") or BASE
+    revision, seal = _digest(texts), None
+    if taken and not free:
+        revision, seal = taken.revision, Seal(taken.digest, revision)
+    return Bundle(revision, texts, by_field=True, environment=environment, seal=seal)
+
+
+def _several(whole: Sequence[BundleObjects]) -> Problem | None:
+    if len(whole) < 2:
+        return None
+    text = " and ".join(f"{len(each.objects)} of {each.title}" for each in whole)
+    remedy = "delete the objects of the older one, or have whatever applies them prune"
+    return Problem(WHERE, 0, 0, SEVERAL, f"several bundles are there whole: {text}", remedy)
+
+
+def _lacking(sets: Sequence[BundleObjects]) -> Problem | None:
+    if not sets:
+        return None
+    text = f"no bundle is complete: {', '.join(each.progress for each in sets)}"
+    remedy = "apply all objects of a bundle in one sync wave"
+    return Problem(WHERE, 0, 0, NOT_WHOLE, text, remedy)
+
+
+def _refused(problem: Problem) -> Bundle:
+    return Bundle("", (), problems=(problem,), by_field=True, environment=BASE)
+
+
+def _text(each: Unstructured) -> Text:
+    """What a person would have written into a file; whatever else the API server keeps is not policy."""
+    named = {"name": each.name} | ({"namespace": each.metadata.namespace} if each.metadata.namespace else {})
+    document = {"apiVersion": each.api_version, "kind": each.kind, "metadata": named}
+    if "spec" in each.rest:
+        document["spec"] = each.rest["spec"]
+    encoded = msgspec.json.format(msgspec.json.encode(document, order="sorted"), indent=1)
+    return Text(f"{each.kind}/{each.name}", encoded)
+
+
+def _digest(texts: Sequence[Text]) -> str:
+    """Two bundles with the same policies bear the same revision, as with folders."""
+    digest = sha256()
+    for text in texts:
+        digest.update(f"{text.path} {len(text.content)}\n".encode() + text.content)
+    return f"resources:{digest.hexdigest()}"

@@ -2,12 +2,24 @@
 
 import types
 import typing
+from collections.abc import Callable
 from functools import cache
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, TypeVar, assert_never, get_args, get_origin
 
 import msgspec
 
-from reconciler.model.fields import NAME, NAME_OR_STAR, KeyPattern, MergeKey, Refers, Says, Shaped, Unit, Within
+from reconciler.model.fields import (
+    LONGEST_NAME,
+    NAME,
+    NAME_OR_STAR,
+    KeyPattern,
+    MergeKey,
+    Refers,
+    Says,
+    Shaped,
+    Unit,
+    Within,
+)
 from reconciler.model.quantity import (
     DURATION_PATTERN,
     MONEY_PATTERN,
@@ -186,3 +198,134 @@ def _marks(hint: Any) -> tuple[Any, ...]:
 
 def _mark(marks: tuple[Any, ...], kind: type[T]) -> T | None:
     return next((mark for mark in marks if isinstance(mark, kind)), None)
+
+
+# --- How long and how many: the bound that a field declares, or else one for all; no list, map or text goes without.
+#
+# An API server reckons what a rule may cost from the longest that an object can be, so that one bound left out may cost
+# a rule elsewhere its place.
+
+MOST_ITEMS = 100
+LONGEST_TEXT = 512
+LONGEST_MEASURE = 64
+
+
+def bounded(shape: ListOf | MapOf | Words | Measured) -> Within:
+    """Least and most items, entries or characters; most is never absent."""
+    match shape:
+        case ListOf():
+            return _up_to(shape.within, MOST_ITEMS)
+        case MapOf(key=Choice(values=values)):
+            return _up_to(shape.within, len(values))
+        case MapOf():
+            return _up_to(shape.within, MOST_ITEMS)
+        case Words(refers=None):
+            return _up_to(shape.within, LONGEST_TEXT)
+        case Words():
+            return _up_to(shape.within, LONGEST_NAME)
+        case Measured():
+            return Within(most=LONGEST_MEASURE)
+    assert_never(shape)
+
+
+def _up_to(within: Within, most: int) -> Within:
+    return within if within.most is not None else Within(within.least, most)
+
+
+# --- What a kind is to Kubernetes: names, scope, columns and rules around the fields of `model.kinds`.
+
+GROUP = "gpu.scheduling"
+VERSION = "v1"
+API_VERSION = f"{GROUP}/{VERSION}"
+
+
+class ValidationRule(msgspec.Struct, frozen=True):
+    """What must hold between the fields of one object; the API server checks the same in CEL."""
+
+    code: str
+    at: str  # the field that is to be changed, below spec
+    sentence: str  # may name fields in braces
+    remedy: str
+    cel: str
+    holds: Callable[[Any], bool]
+
+
+class PrinterColumn(msgspec.Struct, frozen=True):
+    """What `kubectl get` shows."""
+
+    title: str
+    type: str
+    path: str
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """One kind of object."""
+
+    spec: type[msgspec.Struct]
+    plural: str
+    short: str
+    columns: tuple[PrinterColumn, ...]
+    rules: tuple[ValidationRule, ...] = ()
+    namespaced: bool = False
+    longest_name: int = LONGEST_NAME
+    is_policy: bool = True  # written by a platform team; else by users or agents
+    report: type[msgspec.Struct] | None = None  # further fields of its status
+
+    @property
+    def name(self) -> str:
+        return self.spec.__name__
+
+    @property
+    def shape(self) -> Object:
+        return describe(self.spec)
+
+
+READY = PrinterColumn("Ready", "string", ".status.conditions[?(@.type=='Ready')].status")
+AGE = PrinterColumn("Age", "date", ".metadata.creationTimestamp")
+MESSAGE = PrinterColumn("Message", "string", ".status.conditions[?(@.type=='Ready')].message")
+
+
+# --- What holds where a field is left out, as people would write it.
+
+
+def default_of(field: Field) -> Any | None:
+    """Plain data; None where nothing holds instead. Of an object, only what its own defaults don't say already."""
+    return None if field.default is None else plainly(field.shape, field.default)
+
+
+def plainly(shape: Shape, value: Any) -> Any:
+    """A value of the structs as plain data, without fields that have their default."""
+    return _plain(shape, value, in_item=False, writes_item_defaults=False)
+
+
+def with_item_defaults(shape: Shape, value: Any) -> Any:
+    """The same, but objects inside of lists have all their fields.
+
+    The API server fills in the defaults of list items too, but who applies a list owns all of each item, so that Argo
+    CD's default diff would compare an item without its defaults to the item with them, and differ for ever. Outside of
+    lists a field that nobody applies stays free for other writers, `suspend` for example.
+    """
+    return _plain(shape, value, in_item=False, writes_item_defaults=True)
+
+
+def _plain(shape: Shape, value: Any, in_item: bool, writes_item_defaults: bool) -> Any:
+    match shape:
+        case Object(fields=fields):
+            held = [(field, getattr(value, field.attribute)) for field in fields]
+            return {
+                field.name: _plain(field.shape, own, in_item, writes_item_defaults)
+                for field, own in held
+                if _says_more(field, own) or (in_item and own is not None)
+            }
+        case ListOf(item=item):
+            return [_plain(item, each, writes_item_defaults, writes_item_defaults) for each in value]
+        case MapOf(value=inner):
+            return {key: _plain(inner, each, in_item, writes_item_defaults) for key, each in value.items()}
+        case Measured():
+            return str(value)
+        case _:
+            return value
+
+
+def _says_more(field: Field, value: Any) -> bool:
+    return value is not None and (field.required or value != field.default)

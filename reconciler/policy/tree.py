@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 
 from reconciler.model.problem import Problem
-from reconciler.policy.limits import LONGEST_SENTENCE
 
 
 class Mark(msgspec.Struct, frozen=True, gc=False):
@@ -111,3 +110,12 @@ def describe_node(node: Node) -> str:
             return f'"{text if len(text) <= 40 else text[:39] + "…"}"'
         case Scalar(text=text):
             return text
+
+
+# --- How much of a bundle is looked at: a file of a megabyte can have a hundred thousand problems, which nobody reads.
+
+MOST_PROBLEMS = 1_000  # then no further one is looked for
+MOST_MERGED = 20_000  # objects of all environments together that are merged and checked at once
+LONGEST_EXCERPT = 1_000  # characters of a source line that is shown
+LONGEST_SENTENCE = 500
+LONGEST_WORD = 64  # that a known word is suggested for

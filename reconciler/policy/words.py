@@ -1,12 +1,15 @@
-"""Words for people: what was expected, and what they may have meant."""
+"""Words for people: titles of problem codes, what was expected, and what to write instead."""
 
 import difflib
+import json
+import re
 from collections.abc import Iterable
+from decimal import Decimal
 
 from reconciler.model.fields import Within
 from reconciler.model.quantity import Duration, Money, Percent, Quantity
-from reconciler.policy.limits import LONGEST_WORD
 from reconciler.policy.shape import Choice, Flag, ListOf, MapOf, Measure, Measured, Object, Shape, WholeNumber, Words
+from reconciler.policy.tree import LONGEST_WORD, Mapping, Node, Path, Scalar, Sequence, plain
 
 _NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 _MEASURES: dict[Measure, str] = {
@@ -88,3 +91,231 @@ def did_you_mean(error: str, known: Iterable[str]) -> str:
 def number_word(text: str) -> int | None:
     """two is 2."""
     return _NUMBERS.index(text.lower()) if text.lower() in _NUMBERS else None
+
+
+# --- What to write instead of a value that cannot be read, where the intended value is plain.
+
+# Spellings of the units of a duration, and the seconds of each.
+_SECONDS = {
+    seconds: re.compile(words)
+    for seconds, words in (
+        (1, "s|sec|secs|seconds?"),
+        (60, "m|min|mins|minutes?"),
+        (3_600, "h|hr|hrs|hours?"),
+        (86_400, "d|days?"),
+        (604_800, "w|wk|wks|weeks?"),
+    )
+}
+_DURATION_PART = re.compile(r"\s*([0-9]{1,6}(?:\.[0-9]{1,3})?)\s*([A-Za-z]+)\s*,?")
+_SHARE = re.compile(r"0?\.[0-9]{1,2}|1\.0{1,2}")
+_LONGEST = 80  # characters of a form that is shown
+
+
+def advice(shape: Shape, node: Node, path: Path) -> str:
+    """The remedy for a value of the wrong type; nothing where nobody can tell what was meant."""
+    match shape, node:
+        case ((Object() | MapOf()), Sequence()):
+            return _map_form(shape, node)
+        case ListOf(), Mapping():
+            return _list_form(plain(node))
+        case _, Scalar():
+            return _scalar_advice(shape, node, path)
+    return ""
+
+
+def measure_advice(shape: Measured, text: str) -> str:
+    """Never for never, 15m for 15min, 40G for 40GB, 24h for 1d, 85% for 85."""
+    if close := meant(text, shape.words):
+        return f"write {close}"
+    match shape.measure.__name__:
+        case "Duration":
+            return f"write {duration}" if (duration := _duration(text)) else ""
+        case "Percent":
+            return f"write {percent}%" if (percent := _percent(text)) else ""
+        case "Quantity":
+            shorter = text[:-1] if text[-1:] in {"B", "b"} else ""
+            return f"write {shorter}, or {shorter}i for powers of 1024" if shorter[-1:] in set("kMGTP") - {""} else ""
+    return ""
+
+
+def _scalar_advice(shape: Shape, node: Scalar, path: Path) -> str:
+    match shape, node.value:
+        case WholeNumber(), _ if advised := _integer(node, path):
+            return f"write {advised}"
+        case Flag(), str() if node.text in {"true", "false"}:
+            return f"write {node.text} without quotes"
+        case (Words() | Choice(), _) if node.value is not None:
+            return f'write "{node.text}" in quotes'
+        case Measured(), int() | float() if shape.measure.__name__ == "Money":
+            return f'write "{node.text}" in quotes'
+        case Measured(), int() | float():
+            return measure_advice(shape, node.text) or f"add a unit: {node.text}s, {node.text}m or {node.text}h"
+        case Object(), _ if node.value is not None and (whole := _only_required(shape, node)):
+            return f"write {whole}"
+        case ListOf(item=Object() as item), _:
+            return f"write [{whole}]" if (whole := _only_required(item, node)) else ""
+        case ListOf(), str():
+            return f"write {_list_of(node)}"
+    return ""
+
+
+def _integer(node: Scalar, path: Path) -> str:
+    """two is 2; "8" is 8 without quotes; of a percentage "80%" is 80 and 0.85 is 85."""
+    if isinstance(node.value, str) and (number := number_word(node.text)) is not None:
+        return str(number)
+    if isinstance(node.value, str) and re.fullmatch(r"[0-9]{1,9}", node.text):
+        return f"{node.text} without quotes"
+    return _percent(node.text) if str(path[-1]).endswith("Percent") else ""
+
+
+def _percent(text: str) -> str:
+    """The number of a percentage that was written 80%, 80 or 0.8."""
+    text = text.strip()
+    if _SHARE.fullmatch(text):
+        return str(int(Decimal(text) * 100)) if Decimal(text) else ""
+    number = text.removesuffix("%").strip()
+    return number if re.fullmatch(r"100|[0-9]{1,2}", number) else ""
+
+
+def _duration(text: str) -> str:
+    """15m for 15min, 1h30m for "1 hour 30 minutes", 24h for 1d; nothing for what is no duration."""
+    seconds, at = Decimal(0), 0
+    for part in _DURATION_PART.finditer(text):
+        unit = next((unit for unit, words in _SECONDS.items() if words.fullmatch(part[2].lower())), None)
+        if part.start() != at or unit is None:
+            return ""
+        seconds, at = seconds + Decimal(part[1]) * unit, part.end()
+    whole = f"{seconds * 1000:.0f}ms"
+    return str(Duration.parse(whole)) if 0 < at == len(text) and seconds < 10**6 else ""
+
+
+def _only_required(shape: Object, node: Scalar) -> str:
+    """{name: p5.48xlarge} for p5.48xlarge, where nothing else is needed."""
+    required = [field for field in shape.fields if field.required]
+    is_plain = re.fullmatch(r"[A-Za-z][\w.-]*", node.text)
+    if len(required) != 1 or not isinstance(required[0].shape, Words) or not is_plain:
+        return ""
+    return f"{{{required[0].name}: {node.text}}}"
+
+
+def _list_of(node: Scalar) -> str:
+    """One item, in quotes where YAML would take the bare word for something else."""
+    is_plain = re.fullmatch(r"[A-Za-z][\w./-]*", node.text)
+    return f"[{node.text}]" if is_plain else f"[{json.dumps(node.text, ensure_ascii=False)}]"
+
+
+def _map_form(shape: Object | MapOf, node: Sequence) -> str:
+    """The items as one map, where that is short and loses nothing; else the names that a map begins with."""
+    merged: dict[str, object] = {}
+    for item in node.items:
+        entries = plain(item) if isinstance(item, Mapping) else {}
+        merged |= {key: value for key, value in entries.items() if key not in merged}
+    if sum(len(item.entries) if isinstance(item, Mapping) else 1 for item in node.items) == len(merged) > 0:
+        form = _flow(merged)
+        if len(form) <= _LONGEST:
+            return f"write a map, without dashes: {form}"
+    if isinstance(shape, MapOf):
+        return "write a map, without dashes: {KEY: VALUE}"
+    names = shape.required or [field.name for field in shape.fields[:2]]
+    return f"write a map, without dashes: {{{', '.join(f'{name}: ...' for name in names)}}}"
+
+
+def _list_form(value: object) -> str:
+    form = f"[{_flow(value)}]"
+    return f"write a list: {form}" if len(form) <= _LONGEST else 'begin each item with "- "'
+
+
+def _flow(value: object) -> str:
+    """YAML in one line, which YAML reads back as the same value."""
+    match value:
+        case dict():
+            return f"{{{', '.join(f'{_flow(key)}: {_flow(each)}' for key, each in value.items())}}}"
+        case list():
+            return f"[{', '.join(map(_flow, value))}]"
+        case str() if re.fullmatch(r"[A-Za-z][\w./-]*", value) and value.lower() not in {"true", "false", "null"}:
+            return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+# --- The codes of problems, each with a title; docs/reference/problems.md shows an example of each.
+
+CODES: tuple[tuple[str, str], ...] = (
+    ("RC001", "The file is not YAML"),
+    ("RC002", "A key stands twice in a map"),
+    ("RC003", "The file is too large"),
+    ("RC004", "The document is nested too deep"),
+    ("RC005", "An alias leads nowhere, into itself, or to too much"),
+    ("RC006", "A merge key"),
+    ("RC007", "A key that is no text"),
+    ("RC008", "A tag"),
+    ("RC009", "A word that readers of YAML take differently"),
+    ("RC010", "A number that is too large"),
+    ("RC011", "A character that can hide text from a reviewer"),
+    ("RC101", "The document is no policy object"),
+    ("RC102", "The kind or its version is not known"),
+    ("RC103", "A value of the wrong type"),
+    ("RC104", "A field is missing"),
+    ("RC105", "A value out of range"),
+    ("RC106", "A value of the wrong form"),
+    ("RC107", "A key that is not known"),
+    ("RC108", "An item stands twice in a list"),
+    ("RC109", "The object has no valid name"),
+    ("RC110", "An object stands twice"),
+    ("RC111", "An overlay changes what base does not have"),
+    ("RC201", "minSize is above maxSize"),
+    ("RC202", "More empty nodes are kept than there may be nodes"),
+    ("RC203", "More nodes may drain than may leave"),
+    ("RC204", "computeUnit and resources differ"),
+    ("RC205", "A schedule that cron does not know"),
+    ("RC206", "A time zone that does not exist"),
+    ("RC207", "A budget with a schedule and no duration"),
+    ("RC208", "An amount that cannot be meant"),
+    ("RC301", "A name leads to no object"),
+    ("RC302", "Two provisioners of one pool"),
+    ("RC303", "Two provisioners of the same order for the same pods"),
+    ("RC304", "A drain threshold at or above the provisioner's target"),
+    ("RC305", "The pool's limits are below the provisioner's largest size"),
+    ("RC306", "A NodePool consolidates by itself although a policy covers it"),
+    ("RC307", "An instance type that does not carry the pool's GPUs"),
+    ("RC308", "Two drain policies of one pool"),
+    ("RC309", "Two pressure policies of one pool"),
+    ("RC310", "A policy that can never act"),
+    ("RC311", "More overlapping pools than Karpenter has weights"),
+    ("RC312", "An instance type that is probably misspelled"),
+    ("RC313", "An instance type whose cpu or memory nobody knows"),
+    ("RC314", "A drain of nodes with one GPU"),
+    ("RC315", "An order of capacity types that Karpenter does not keep"),
+    ("RC316", "A delay that is shorter than the least"),
+    ("RC317", "A pool without taints, whose order Karpenter does not keep"),
+    ("RC318", "A resource that no node has"),
+    ("RC319", "A resource name that is probably misspelled"),
+    ("RC401", "A template is not written right"),
+    ("RC402", "A template names a value that does not exist"),
+    ("RC403", "A template tries what it may not"),
+    ("RC404", "A template takes too much time, memory or room"),
+    ("RC405", "There is no such template"),
+    ("RC406", "A template fails while it is rendered"),
+    ("RC411", "A template yields what it may not"),
+    ("RC412", "A NodePool that Karpenter's schema refuses"),
+    ("RC413", "A NodePool that breaks one of Karpenter's rules"),
+    ("RC414", "Manifests that are misnamed or clash"),
+    ("RC415", "A template that yields no smart pod"),
+    ("RC416", "A smart pod that may do more than ask for a node"),
+    ("RC501", "A path cannot be read"),
+    ("RC502", "A link leads out of the policies"),
+    ("RC503", "A name of a policy is no regular file"),
+    ("RC504", "There is more than a bundle may hold"),
+    ("RC505", "A name cannot be shown"),
+    ("RC506", "The files keep changing"),
+    ("RC507", "Two templates have one name"),
+    ("RC508", "No good revision has been read yet"),
+    ("RC509", "Reading broke off"),
+    ("RC511", "An address of a repository is refused"),
+    ("RC512", "A revision is refused, or is not there"),
+    ("RC513", "The repository does not hold the content itself"),
+    ("RC514", "Git was ended before it was done"),
+    ("RC515", "Git cannot read the repository"),
+    ("RC521", "A bundle of custom resources is not whole"),
+    ("RC522", "Several whole bundles of custom resources stand side by side"),
+    ("RC523", "Custom resources can't be read"),
+)

@@ -16,7 +16,7 @@ from typing import NewType
 
 import msgspec
 
-from reconciler.model.cluster.lease import LeaseSpec
+from reconciler.model.cluster.metadata import LeaseSpec
 
 Monotonic = NewType("Monotonic", int)  # milliseconds of a clock of one process that never goes back
 

@@ -4,13 +4,13 @@ A merge patch replaces lists as a whole. That is what is wanted: taints are one 
 with the version beside it nobody's taint, gate or container can get lost.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.plan.action import Annotate, Label, Resize, Taint, Ungate
+from reconciler.model.plan.decision import Annotate, Label, Resize, Taint, Ungate
 from reconciler.model.quantity import Quantity
 from reconciler.protocol.preconditions import Object
 
@@ -99,3 +99,14 @@ def _resized(act: Resize, found: Object) -> MergePatch | None:
     if wished == {"requests": requests, "limits": limits}:
         return None
     return MergePatch({"spec": {"containers": [{**first, "resources": {**resources, **wished}}, *others]}}, "resize")
+
+
+# --- How a conflict over fields is told: who set which, so that a person knows whom to ask.
+
+
+def conflict(fields: Iterable[tuple[str, str]]) -> str:
+    """Of field managers, and the field that each set."""
+    pairs = sorted(set(fields))
+    owners = sorted({owner for owner, _ in pairs})
+    each = (f"{owner} set {', '.join(field for by, field in pairs if by == owner)}" for owner in owners)
+    return f"the field manager {'; '.join(each)} otherwise, and nothing is taken from another by force"

@@ -7,9 +7,7 @@ was not done, or that waits for it in turn is never begun: the next plan looks a
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from reconciler.model.plan.action import Hold
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.outcome import Outcome
+from reconciler.model.plan.decision import Decision, Hold, Outcome
 
 
 def verb_of(decision: Decision) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from reconciler.report.checked import CheckReport, checked_document
 from reconciler.report.document import ReportDocument
-from reconciler.report.formats import github, html_page, json_format, junit, markdown, sarif, text
+from reconciler.report.formats import ci, html_page, markdown, text
 
 Writer = Callable[[ReportDocument, bool], str]
 
@@ -15,11 +15,11 @@ def _colorless(write: Callable[[ReportDocument], str]) -> Writer:
 
 WRITERS: dict[str, Writer] = {
     "text": text.write,
-    "json": _colorless(json_format.write),
+    "json": _colorless(ci.write_json),
     "markdown": _colorless(markdown.write),
-    "github": _colorless(github.write),
-    "sarif": _colorless(sarif.write),
-    "junit": _colorless(junit.write),
+    "github": _colorless(ci.write_github),
+    "sarif": _colorless(ci.write_sarif),
+    "junit": _colorless(ci.write_junit),
     "html": _colorless(html_page.write),
 }
 

@@ -5,8 +5,7 @@ from typing import Any
 import msgspec
 
 from reconciler.model.problem import Problem
-from reconciler.report.blocks import Block, Problems, line
-from reconciler.report.document import CheckedCount, ReportDocument, finding_of
+from reconciler.report.document import Block, CheckedCount, Problems, ReportDocument, finding_of, line
 from reconciler.report.wording import counted
 
 FORMAT_VERSION = 1

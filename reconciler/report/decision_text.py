@@ -1,21 +1,205 @@
-"""Decisions in words, and how many of them are worth a line each."""
+"""Decisions in words: what is done, what is suppressed in Observe mode, what an edit changes, and why a saved plan
+may not be applied.
+"""
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
-from reconciler.model.human_time import moment
-from reconciler.model.instant import Instant
-from reconciler.model.origin import Origin
-from reconciler.model.plan.action import Apply, Delete, Hold
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.reason import HoldClass, Reason
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.cluster.unstructured import Unstructured
+from reconciler.model.instant import Instant, format_moment, timestamp
+from reconciler.model.plan.decision import Apply, Decision, Delete, Hold, HoldClass, Reason, Ref
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.problem import Origin
+from reconciler.plan.files.saved_plan import (
+    BusierNow,
+    Difference,
+    Expired,
+    HeldNow,
+    NothingToDo,
+    OtherAction,
+    OtherCluster,
+    OtherFields,
+    OtherObject,
+    TakesMore,
+    UnreadNow,
+)
 from reconciler.plan.guards.observing import Observation
 from reconciler.plan.holds.classes import is_held
-from reconciler.report.blocks import Detail, Item, Tone
-from reconciler.report.edited import Edited
+from reconciler.plan.manifests.compare import compare
+from reconciler.plan.manifests.wanted_manifest import wish_of
+from reconciler.report.document import Detail, Item, Tone
 from reconciler.report.sentences import sentence
+
+# --- What would be done in pools that are only observed, and what would have to be for that: in words, by its cause.
+
+
+def conditions(supposed: Mapping[Observation, int]) -> Iterator[tuple[int, str]]:
+    """How many decisions, and the clause that follows "if"; pools with the same causes together."""
+    alike: dict[tuple[bool, bool, bool], Counter[Observation]] = {}
+    for each, number in supposed.items():
+        alike.setdefault((each.by_mode, each.is_unadopted, bool(each.environment)), Counter())[each] += number
+    for causes, group in alike.items():
+        only = next(iter(group))
+        yield group.total(), only.unless if len(group) == 1 else _of_several(*causes)
+
+
+def _of_several(by_mode: bool, is_unadopted: bool, is_kept: bool) -> str:
+    parts = (
+        (by_mode, "their GpuPools were in mode Enforce"),
+        (is_unadopted, "their NodePools, which someone else made, were adopted"),
+        (is_kept, "their NodePools were not kept by other environments"),
+    )
+    return " and ".join(words for applies, words in parts if applies)
+
+
+def marked(heading: str, observation: Observation | None) -> str:
+    """A heading of what would be done, with why it is not."""
+    return f"{heading} (would: {observation.causes_text})" if observation is not None else heading
+
+
+# --- Why a saved plan may not be applied, in words.
+
+_MOST_NAMED = 5
+
+
+def difference_words(difference: Difference) -> str:
+    """One sentence, without the final full stop."""
+    match difference:
+        case OtherCluster(saved=saved, found=found):
+            return f"it is for cluster {saved or 'unknown'}, and this is {found or 'unknown'}"
+        case Expired(at=at):
+            return f"it expired at {timestamp(at)}"
+        case UnreadNow(kind=kind, why=why):
+            return f"{kind} could not be read: {why}"
+        case _:
+            return f"{difference.subject.title}: {_about_subject(difference)}"
+
+
+def _about_subject(
+    difference: NothingToDo | OtherObject | HeldNow | OtherAction | OtherFields | TakesMore | BusierNow,
+) -> str:
+    match difference:
+        case NothingToDo():
+            return "nothing is to be done about it any more"
+        case OtherObject():
+            return "it is another object of that name"
+        case HeldNow(reason=reason):
+            return f"it is held now: {sentence(reason)}"
+        case OtherAction(reason=reason):
+            return f"something else would be done about it now: {sentence(reason)}"
+        case OtherFields(before=before, now=now):
+            return f"it differs in {', '.join(now)} now, and then in {', '.join(before)}"
+        case TakesMore(nodes=nodes):
+            return f"it would take {_listed(nodes)} too"
+        case BusierNow(nodes=nodes):
+            return f"more is in use on {_listed(nodes)}"
+
+
+def _listed(nodes: tuple[str, ...]) -> str:
+    text = ", ".join(nodes[:_MOST_NAMED])
+    return text if len(nodes) <= _MOST_NAMED else f"{text} and {len(nodes) - _MOST_NAMED} more"
+
+
+# --- What an edit changes in an object of the cluster, field by field, in the words of YAML.
+
+_WORD = re.compile(r"[A-Za-z0-9_-]+")
+
+
+class Edited(msgspec.Struct, frozen=True):
+    """A field as it was and as it will be; of a list, one item that goes or comes."""
+
+    path: str
+    before: str | None
+    after: str | None
+
+    @property
+    def words(self) -> str:
+        """spec.limits.nodes: 8 -> 10, spec.template.spec.taints: + {effect: NoSchedule, key: dedicated}."""
+        if self.before is None:
+            return f"{self.path}: + {self.after}"
+        if self.after is None:
+            return f"{self.path}: - {self.before}"
+        return f"{self.path}: {self.before} -> {self.after}"
+
+
+def edited(decision: Decision, inputs: Inputs) -> tuple[Edited, ...]:
+    """Of an object that is there already, whether it is edited or held; nothing for any other decision."""
+    live = _live(decision.subject, inputs.observed) if _edits(decision) else None
+    wished = _wished(decision, inputs, live) if live is not None else None
+    if live is None or wished is None:
+        return ()
+    changes = compare(live, wished).changes
+    return tuple(each for change in changes for each in _items(change.path, change.before, change.after))
+
+
+def _edits(decision: Decision) -> bool:
+    """Whether it is about an object as a whole: nodes and pods are acted on one by one."""
+    return isinstance(decision.act, Apply | Hold) and decision.subject.kind not in {"Node", "Pod"}
+
+
+def _wished(decision: Decision, inputs: Inputs, live: Unstructured) -> dict[str, Any] | None:
+    """The manifest that is applied, or that would be if nothing held it."""
+    if isinstance(decision.act, Apply):
+        applied: dict[str, Any] = msgspec.json.decode(decision.act.manifest)
+        return applied
+    subject, desired = decision.subject, inputs.desired
+    same = (subject.kind, subject.namespace, subject.name)
+    manifest = next((each for each in desired.manifests if (each.kind, each.namespace, each.name) == same), None)
+    if manifest is None:
+        return None
+    pool = desired.pool(manifest.pool)
+    is_adopted = not live.is_ours and pool is not None and pool.spec.adopt
+    return wish_of(manifest, live, desired.environment, adopting=is_adopted).body
+
+
+def _live(subject: Ref, observed: Observed) -> Unstructured | None:
+    same = (subject.kind, subject.namespace, subject.name)
+    objects = (*observed.node_pools, *observed.kept)
+    return next((each for each in objects if (each.kind, each.metadata.namespace, each.name) == same), None)
+
+
+def _items(path: str, before: str | None, after: str | None) -> Iterator[Edited]:
+    was, will = (None if text is None else msgspec.json.decode(text) for text in (before, after))
+    yield from _parts(path, was, will)
+
+
+def _parts(path: str, was: Any, will: Any) -> Iterator[Edited]:
+    """Of a map each key that differs, of a list each item that goes or comes; None is where nothing is said."""
+    if isinstance(was, dict) and isinstance(will, dict):
+        for key in sorted(was.keys() | will.keys()):
+            if was.get(key) != will.get(key):
+                yield from _parts(_below(path, key), was.get(key), will.get(key))
+        return
+    if not isinstance(was, list) and not isinstance(will, list):
+        yield Edited(path, None if was is None else flow(was), None if will is None else flow(will))
+        return
+    was, will = (each if isinstance(each, list) else [] for each in (was, will))
+    goes = [each for each in was if each not in will]
+    comes = [each for each in will if each not in was]
+    yield from (Edited(path, flow(each), None) for each in goes)
+    yield from (Edited(path, None, flow(each)) for each in comes)
+    if not goes and not comes:
+        yield Edited(path, flow(was), flow(will))
+
+
+def _below(path: str, key: str) -> str:
+    """spec.limits.cpu, spec.limits[nvidia.com/gpu]."""
+    return f"{path}.{key}" if _WORD.fullmatch(key) else f"{path}[{key}]"
+
+
+def flow(value: Any) -> str:
+    """As people write it on one line: {key: dedicated, effect: NoSchedule}."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {flow(each)}" for key, each in sorted(value.items())) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(flow, value)) + "]"
+    return value if isinstance(value, str) and value else msgspec.json.encode(value).decode()
+
 
 # More decisions for one and the same reason say no more.
 MOST_ALIKE = 5
@@ -96,7 +280,7 @@ def _item(decision_text: DecisionText, now: Instant) -> Item:
     if decision_text.remedy:
         details.append(Detail(f"remedy: {decision_text.remedy}"))
     if decision_text.until is not None:
-        details.append(Detail(f"looked at again {moment(decision_text.until, now)}"))
+        details.append(Detail(f"looked at again {format_moment(decision_text.until, now)}"))
     return Item(
         mark, would(decision.subject.title, decision_text.is_supposed), decision_text.place, tuple(details), tone
     )

@@ -1,11 +1,138 @@
 """A Document: what is reported, such that every format can write it."""
 
-from typing import Any
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from reconciler.model.bundle import short_revision
+from reconciler.model.cluster.observed import Observed, Unread
+from reconciler.model.instant import Instant, timestamp
 from reconciler.model.problem import Problem
-from reconciler.report.blocks import Block, Severity
+from reconciler.plan.guards.set_aside import MOST_LISTED
+from reconciler.report.wording import age
+
+# --- What a document is laid out of: a small closed set of blocks, which every format for people can write.
+#
+# Texts in blocks are plain: whoever writes a format makes them fit for it, whatever a policy or a cluster put into
+# them.
+
+Tone = Literal["plain", "strong", "dim", "good", "warn", "bad"]
+Severity = Literal["error", "warning", "note"]
+
+
+class TextLine(msgspec.Struct, frozen=True):
+    """One line; its parts stand a little apart."""
+
+    parts: tuple[str, ...]
+    tone: Tone = "plain"
+
+
+class Blank(msgspec.Struct, frozen=True):
+    """Space between lines, where a format needs it."""
+
+
+class Fact(msgspec.Struct, frozen=True):
+    """A label, and the lines beside it."""
+
+    label: str
+    lines: tuple[str, ...]
+
+
+class FactList(msgspec.Struct, frozen=True):
+    """Labels on the left, what they mean on the right."""
+
+    facts: tuple[Fact, ...]
+
+
+class Detail(msgspec.Struct, frozen=True):
+    """A line below an item, and what it comes to."""
+
+    text: str
+    aside: str = ""
+    tone: Tone = "plain"  # of the aside
+
+
+class Item(msgspec.Struct, frozen=True):
+    """One object of a list: what happens to it, its name, and where it was written."""
+
+    mark: str
+    title: str
+    place: str = ""
+    details: tuple[Detail, ...] = ()
+    tone: Tone = "plain"  # of the mark
+
+
+class ItemList(msgspec.Struct, frozen=True):
+    """A list of objects; their places stand below one another, and so do the asides of their details."""
+
+    items: tuple[Item, ...]
+
+
+class TableColumn(msgspec.Struct, frozen=True):
+    """Numbers stand on the right."""
+
+    heading: str
+    right: bool = False
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One cell a column; the mark stands before the first."""
+
+    cells: tuple[str, ...]
+    mark: str = ""
+    tone: Tone = "plain"  # of the mark
+
+
+class RowGroup(msgspec.Struct, frozen=True):
+    """Rows that belong together."""
+
+    rows: tuple[Row, ...]
+    heading: str = ""
+
+
+class Table(msgspec.Struct, frozen=True):
+    """Within a section, a first column without a heading takes that of the section."""
+
+    columns: tuple[TableColumn, ...]
+    groups: tuple[RowGroup, ...]
+
+
+class ReportNote(msgspec.Struct, frozen=True):
+    """Something to be minded, and what to do about it."""
+
+    severity: Severity
+    text: str
+    remedy: str = ""
+
+
+class ReportNotes(msgspec.Struct, frozen=True):
+    """Several of them."""
+
+    notes: tuple[ReportNote, ...]
+
+
+class Problems(msgspec.Struct, frozen=True):
+    """Faults in policies, with the source lines they stand on."""
+
+    problems: tuple[Problem, ...]
+
+
+class Section(msgspec.Struct, frozen=True):
+    """Blocks below a heading; where there is little room, one may be folded away."""
+
+    heading: str
+    blocks: tuple["Block", ...]
+    folded: bool = False
+
+
+Block = TextLine | Blank | FactList | ItemList | Table | ReportNotes | Problems | Section
+
+
+def line(text: str, tone: Tone = "plain") -> TextLine:
+    """A line of one part."""
+    return TextLine((text,), tone)
 
 
 class Finding(msgspec.Struct, frozen=True, gc=False, order=True):
@@ -59,3 +186,106 @@ def finding_of(problem: Problem) -> Finding:
         max(1, problem.width),
         problem.severity,
     )
+
+
+# --- What a report is about: which policies, which cluster, when, and by which version.
+
+
+class ReportHeader(msgspec.Struct, frozen=True):
+    """A base revision where one is compared with."""
+
+    environment: str
+    revision: str
+    cluster: str  # the name people know it by
+    cluster_uid: str
+    seen_at: Instant
+    now: Instant
+    tool_version: str
+    base_revision: str = ""
+    policies_from: str | None = None  # options of a command that reads the same policies; None: nobody can tell
+    is_claimed: bool = False  # the revision is an annotation of custom resources, and approves nothing
+
+    @property
+    def policies(self) -> str:
+        """prod b7d0a15."""
+        return f"{self.environment} {short_revision(self.revision)}".strip()
+
+    @property
+    def cluster_text(self) -> str:
+        """cluster prod-eu1 (9b3c6f0e) seen 40 s ago."""
+        uid = f" ({self.cluster_uid[:8]})" if self.cluster_uid else ""
+        seen = f"seen {age(self.seen_at, self.now)}" if self.seen_at else "seen at an unknown time"
+        return f"cluster {self.cluster}{uid} {seen}"
+
+    @property
+    def headline(self) -> str:
+        """All of it, in one line."""
+        base = f" on {short_revision(self.base_revision)}" if self.base_revision else ""
+        return f"{self.policies}{base}, {self.cluster_text}, reconciler {self.tool_version}"
+
+
+def snapshot_time(setting: ReportHeader) -> str | None:
+    """For programs; None where a file does not tell."""
+    return timestamp(setting.seen_at) if setting.seen_at else None
+
+
+def unread_notes(unread: tuple[Unread, ...]) -> tuple[ReportNote, ...]:
+    """What could not be read must not be taken for what is not there."""
+    alike: defaultdict[str, list[str]] = defaultdict(list)
+    for each in sorted(unread):
+        alike[each.why].append(each.kind)
+    return tuple(
+        ReportNote(
+            "warning",
+            f"{', '.join(_once(kinds))} could not be read: {why}. That none are seen does not mean there are none.",
+        )
+        for why, kinds in alike.items()
+    )
+
+
+def set_aside_notices(observed: Observed) -> tuple[str, ...]:
+    """How many objects cannot be understood; which these are their holds tell, but for what is too many."""
+    found = len(observed.set_aside)
+    if not found:
+        return ()
+    which = f"; the first {MOST_LISTED} are told of here" if found > MOST_LISTED else ""
+    what = "1 object that cannot be understood is" if found == 1 else f"{found} objects that cannot be understood are"
+    return (f"{what} set aside, and what depends on it is left alone{which}",)
+
+
+def _once(kinds: list[str]) -> list[str]:
+    """Without those of a kind with a label where all of the kind are told already."""
+    return [kind for kind in kinds if (all_of_it := kind.partition(" labelled ")[0]) == kind or all_of_it not in kinds]
+
+
+# --- Parts of a report by themselves: one that raises is left out, and the report says so; owner of what was left out.
+
+T = TypeVar("T")
+
+_LONGEST = 200  # characters of an error
+
+
+class SectionContainment:
+    """Of one report."""
+
+    def __init__(self) -> None:
+        self._notes: dict[str, None] = {}
+
+    def part(self, what: str, run: Callable[[], T], instead: T) -> T:
+        """What the part comes to, or `instead` where it raises."""
+        try:
+            return run()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the rest of the report is told
+            text = f"{type(error).__name__}: {error}"[:_LONGEST]
+            self._notes[f"{what} could not be told, by a fault of reconciler: {text}"] = None
+            return instead
+
+    def several(self, what: str, run: Callable[[], Iterable[T]]) -> tuple[T, ...]:
+        """The same of a part that is a list; none of it where it raises."""
+        none: tuple[T, ...] = ()
+        return self.part(what, lambda: tuple(run()), none)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Which parts are missing, a sentence each."""
+        return tuple(self._notes)

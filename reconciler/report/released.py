@@ -9,14 +9,23 @@ from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Hold
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import Decision, Hold, Outcome
 from reconciler.model.plan.inputs import Inputs
-from reconciler.model.plan.outcome import Outcome
-from reconciler.plan.release.release import why_unsure
-from reconciler.report.blocks import Blank, Block, Detail, Item, ItemList, ReportNote, ReportNotes, Section, line
+from reconciler.plan.release import why_unsure
 from reconciler.report.decision_text import DecisionText, decision_items
-from reconciler.report.document import CheckedCount, ReportDocument
+from reconciler.report.document import (
+    Blank,
+    Block,
+    CheckedCount,
+    Detail,
+    Item,
+    ItemList,
+    ReportDocument,
+    ReportNote,
+    ReportNotes,
+    Section,
+    line,
+)
 from reconciler.report.plans.build import describe_decisions
 from reconciler.report.plans.plan_json import decision_json
 from reconciler.report.wording import counted

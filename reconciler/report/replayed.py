@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 
 from reconciler.model.instant import Instant, timestamp
-from reconciler.report.blocks import Block, Detail, Item, ItemList, line
-from reconciler.report.document import CheckedCount, ReportDocument
+from reconciler.report.document import Block, CheckedCount, Detail, Item, ItemList, ReportDocument, line
 from reconciler.report.wording import counted, short_digest
 
 FORMAT_VERSION = 1

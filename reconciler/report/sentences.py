@@ -5,15 +5,14 @@ from string import Formatter
 from typing import Any
 
 from reconciler.model.instant import Instant, timestamp
-from reconciler.model.plan.action import Ref
-from reconciler.model.plan.reason import Facts, Reason
+from reconciler.model.plan.decision import Facts, Reason, Ref
 from reconciler.plan.capacity import words as capacity
 from reconciler.plan.features import FEATURES
-from reconciler.plan.guards import words as guards
-from reconciler.plan.holds import words as holds
+from reconciler.plan.guards import reasons as guards
+from reconciler.plan.holds import standstill as holds
 from reconciler.plan.reason_catalog import REASONS
 from reconciler.plan.reasons import counted
-from reconciler.plan.status import words as statuses
+from reconciler.plan.status import reasons as statuses
 
 # How a fact is written, by its type.
 WORDS: Mapping[type, Callable[[Any], str]] = {

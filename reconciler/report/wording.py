@@ -1,9 +1,11 @@
-"""How numbers, money and moments are written for people."""
+"""How values are written: numbers, money and moments for people, text made visible, and canonical JSON."""
 
+import json
+import re
+import unicodedata
 from collections.abc import Sequence
 
-from reconciler.model.human_time import span
-from reconciler.model.instant import Instant
+from reconciler.model.instant import Instant, span
 
 
 def per_mille(part: int, whole: int) -> int:
@@ -55,3 +57,69 @@ def short_digest(digest: str) -> str:
     """sha256:7f3a91c2, enough to compare two by eye."""
     algorithm, _, digits = digest.rpartition(":")
     return f"{algorithm}:{digits[:8]}"
+
+
+# --- Text from a policy made fit to be shown: what is invisible, or would steer a terminal, is written out.
+#
+# Policies come from anyone who can open a pull request. An escape sequence, a change of writing direction or a space
+# that is no space must neither act on the reader's terminal nor hide in what is quoted. Nor must a quoted text act on
+# the continuous integration that keeps the output: GitHub takes a line that begins with :: for a command, and ##[
+# anywhere in a line; Azure Pipelines ##vso[, and TeamCity ##teamcity[.
+
+# Vowels and finals of Korean that was taken apart: they join the syllable before them.
+_JOINING_JAMO = range(0x1160, 0x1200)
+
+
+_COMMAND = re.compile(r"(##\w*)\[|^(\s*):(?=:)")
+
+
+def visible(text: str) -> str:
+    r"""The text with each character that does not print as Python writes it: \x1b, \u202e, \n; and likewise a
+    character of what begins a command of continuous integration: ##\x5b, \x3a:."""
+    if not text.isprintable():
+        text = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+    return _COMMAND.sub(_inert, text) if "##" in text or "::" in text else text
+
+
+def of_one_width(text: str) -> str:
+    """An excerpt, of which pieces are shown side by side: what begins a command is broken without another length."""
+    return _COMMAND.sub(lambda begin: f"{begin[1]}(" if begin[1] else f"{begin[2]}.", text)
+
+
+def visible_lines(text: str) -> str:
+    """The same for a text of several lines."""
+    return "\n".join(map(visible, text.split("\n")))
+
+
+def _inert(begin: re.Match[str]) -> str:
+    return f"{begin[1]}\\x5b" if begin[1] else f"{begin[2]}\\x3a"
+
+
+def columns(text: str) -> int:
+    """How many columns of a terminal a visible text takes."""
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+def _columns(character: str) -> int:
+    if unicodedata.category(character) in {"Mn", "Me"} or ord(character) in _JOINING_JAMO:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1
+
+
+# --- JSON whose bytes depend on nothing but the value, and that may be shown on any terminal and in any log.
+
+_CANONICAL_JSON_COMMAND = re.compile(r"(##\w*)\[")  # of continuous integration, wherever it stands in a line
+
+
+def canonical_json(value: object) -> str:
+    """Keys sorted, two spaces of indent, letters as they are, and all that does not print escaped."""
+    text = _CANONICAL_JSON_COMMAND.sub(r"\1\\u005b", json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False))
+    return "".join(each if each.isprintable() or each == "\n" else _escaped(each) for each in text) + "\n"
+
+
+def _escaped(character: str) -> str:
+    """As JSON escapes it; half of a surrogate pair is no text at all, and strict readers refuse it."""
+    if "\ud800" <= character <= "\udfff":
+        return "\ufffd"
+    digits = character.encode("utf-16-be").hex()
+    return "".join(f"\\u{digits[at : at + 4]}" for at in range(0, len(digits), 4))

@@ -7,15 +7,26 @@ only the reader can tell. An object that slips through is told of in its status.
 
 from typing import Any
 
-from reconciler.model.fields import LONGEST_NAME
+from reconciler.model.fields import LONGEST_NAME, ObjectStatus, PolicyStatus
 from reconciler.model.quantity import Duration, Quantity
-from reconciler.model.status import ObjectStatus, PolicyStatus
-from reconciler.policy.bounds import bounded
-from reconciler.policy.defaults import default_of
-from reconciler.policy.kind import GROUP, VERSION, Kind, ValidationRule
-from reconciler.policy.schema_keywords import LEAST_QUANTITY, QUANTITIES_BELOW, Keywords, description, leaf, limits
-from reconciler.policy.shape import Choice, Field, ListOf, MapOf, Measured, Object, Shape, describe
-from reconciler.schema.rule_words import quoted, refusal, refusal_with_figures
+from reconciler.policy.json_schema import LEAST_QUANTITY, QUANTITIES_BELOW, Keywords, description, leaf, limits
+from reconciler.policy.shape import (
+    GROUP,
+    VERSION,
+    Choice,
+    Field,
+    Kind,
+    ListOf,
+    MapOf,
+    Measured,
+    Object,
+    Shape,
+    ValidationRule,
+    bounded,
+    default_of,
+    describe,
+)
+from reconciler.schema.reference import quoted, refusal, refusal_with_figures
 
 CATEGORY = "gpu-scheduling"
 BUNDLE = (

@@ -2,17 +2,22 @@
 
 import json
 import re
+import shlex
+from collections.abc import Sequence
 from typing import Any
 
 import yaml
 
+from reconciler.model import names
+from reconciler.model.desired import Desired
 from reconciler.policy.json_schema import ORIGIN, combined_schema_of, overlay_schema_of, schema_of
-from reconciler.policy.kind import VERSION
 from reconciler.policy.rules.kinds import KINDS
-from reconciler.schema.admission.page import admission_page
+from reconciler.policy.shape import VERSION
+from reconciler.schema.admission import admission_page
 from reconciler.schema.crd import crd_name, crd_of
 from reconciler.schema.reference import reference_page
 from reconciler.schema.rights.page import reading_page, writing_page
+from reconciler.schema.rights.rules import reading_rights
 
 POLICY_KINDS = tuple(kind for kind in KINDS if kind.is_policy)
 
@@ -67,3 +72,39 @@ class _Plain(yaml.SafeDumper):
 
 def _kebab(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()
+
+
+# --- The command line by which kubectl writes everything that a plan is made from into one file.
+
+CLUSTER_FILE = "cluster.json"
+
+
+def resources(
+    wishes: Sequence[Desired], own_namespace: str = names.OWN_NAMESPACE, namespace: str = ""
+) -> tuple[str, ...]:
+    """What to list, as kubectl names resources: in a namespace, or else in the whole cluster."""
+    rights = [right for right in reading_rights(wishes, own_namespace) if right.namespace == namespace]
+    named = {(right.group, plural) for right in rights for plural in right.resources}
+    return tuple(sorted(f"{plural}.{group}" if group else plural for group, plural in named))
+
+
+def kubectl_line(
+    wishes: Sequence[Desired], plan_options: Sequence[str], own_namespace: str = names.OWN_NAMESPACE
+) -> str:
+    """One line for a shell: kubectl writes the file, and `reconciler plan` reads it.
+
+    kubectl refuses a list with a kind that the API server does not serve, so that the line first asks which kinds are
+    served. Leases are listed in our namespaces only: the rights to look cover no others. The file then has all there is
+    of every kind, which `--complete` says.
+    """
+    everywhere = "|".join(resources(wishes, own_namespace))
+    served = f"kubectl api-resources --verbs=list -o name | grep -xE '{everywhere}' | paste -sd, -"
+    ours = (own_namespace, names.LEASES_NAMESPACE)
+    in_namespaces = [
+        f"kubectl get {','.join(resources(wishes, own_namespace, each))} -n {shlex.quote(each)} -o json"
+        for each in ours
+    ]
+    named = [] if own_namespace == names.OWN_NAMESPACE else ["--namespace", own_namespace]
+    plan = shlex.join(["reconciler", "plan", *plan_options, "--cluster", CLUSTER_FILE, "--complete", *named])
+    lists = " && ".join([f'kubectl get "$({served})" -A -o json', *in_namespaces])
+    return f"{{ {lists}; }} > {CLUSTER_FILE} && {plan}"

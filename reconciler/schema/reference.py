@@ -1,19 +1,36 @@
 """The reference of the kinds as one Markdown page: every field in words, every rule, with anchors that stay."""
 
-from collections.abc import Iterable, Iterator
+import copy
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 import msgspec
 
-from reconciler.model.fields import Within
-from reconciler.model.status import PolicyStatus
-from reconciler.policy.bounds import bounded
-from reconciler.policy.defaults import default_of
-from reconciler.policy.kind import API_VERSION, VERSION, Kind
-from reconciler.policy.schema_keywords import form, in_words
-from reconciler.policy.shape import Choice, Field, ListOf, MapOf, Object, Shape, Words, describe
+from reconciler.model.fields import PolicyStatus, Within
+from reconciler.policy.json_schema import form, in_words
+from reconciler.policy.shape import (
+    API_VERSION,
+    GROUP,
+    VERSION,
+    Choice,
+    Field,
+    Flag,
+    Kind,
+    ListOf,
+    MapOf,
+    Measured,
+    Object,
+    Shape,
+    ValidationRule,
+    WholeNumber,
+    Words,
+    bounded,
+    default_of,
+    describe,
+)
 from reconciler.policy.words import choice, expected, how_many
-from reconciler.schema.rule_words import without_figures
-from reconciler.schema.versions import CONVERSIONS, readable
 
 _OPENING = f"""<!-- Written by `make generate` from reconciler/model/kinds; edit there. -->
 
@@ -173,3 +190,101 @@ def _from_one(within: Within) -> Within:
 def _table(titles: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     lines = [titles, tuple("---" for _ in titles), *rows]
     return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+
+
+# --- Versions of a kind: documents of one are read as another through conversions, each a pure function on plain data.
+#
+# A conversion goes one step, from one version to the next or back. A chain of them is found by itself: the shortest.
+# What an older version has no field for, a conversion back keeps in an annotation, so that there and back again loses
+# nothing.
+
+Document = dict[str, Any]
+
+
+class Conversion(msgspec.Struct, frozen=True):
+    """One step. `convert` is given a document of its own, which it may change; its apiVersion is set afterwards."""
+
+    kind: str
+    from_version: str
+    to_version: str
+    convert: Callable[[Document], Document]
+
+
+class NoConversion(ValueError):
+    """No chain of conversions leads to the version that is wanted."""
+
+
+# Every kind has one version so far.
+CONVERSIONS: tuple[Conversion, ...] = ()
+
+
+def convert(document: Mapping[str, Any], conversions: Iterable[Conversion], target: str) -> Document:
+    """The same object in the version `target`, such as v2; raises NoConversion. The document itself is left alone."""
+    kind, version = str(document.get("kind")), str(document.get("apiVersion")).removeprefix(f"{GROUP}/")
+    steps = tuple(step for step in conversions if step.kind == kind)
+    chain = _chain(steps, version, target)
+    if chain is None:
+        known = " or ".join(readable(kind, steps, target))
+        raise NoConversion(f"{kind} can't be read from version {version} as {target}: write it in {known}")
+    converted = copy.deepcopy(dict(document))
+    for step in chain:
+        converted = {**step.convert(converted), "apiVersion": f"{GROUP}/{step.to_version}"}
+    return converted
+
+
+def readable(kind: str, conversions: Iterable[Conversion], target: str) -> tuple[str, ...]:
+    """The versions of a kind that can be read as `target`, itself among them."""
+    steps = tuple(step for step in conversions if step.kind == kind)
+    found, before = {target}, set[str]()
+    while found != before:
+        before = set(found)
+        found |= {step.from_version for step in steps if step.to_version in found}
+    return tuple(sorted(found))
+
+
+def _chain(steps: tuple[Conversion, ...], version: str, target: str) -> tuple[Conversion, ...] | None:
+    """The fewest steps between two versions; of chains of one length, the one declared first."""
+    reached = {version}
+    waiting: deque[tuple[str, tuple[Conversion, ...]]] = deque([(version, ())])
+    while waiting:
+        at, chain = waiting.popleft()
+        if at == target:
+            return chain
+        for step in steps:
+            if step.from_version == at and step.to_version not in reached:
+                reached.add(step.to_version)
+                waiting.append((step.to_version, (*chain, step)))
+    return None
+
+
+# --- Rules in words: without the figures of any object, or, for the API server to fill in, with those of one.
+
+_FIGURE = re.compile(r"\{([a-z_]+)\}")
+
+
+def without_figures(rule: ValidationRule) -> str:
+    """What must hold, of any object."""
+    return _FIGURE.sub("", rule.sentence).replace("  ", " ").replace(" ,", ",").strip()
+
+
+def refusal(rule: ValidationRule) -> str:
+    """The whole message to somebody whose object breaks it."""
+    return f"{without_figures(rule)} ({rule.code}): {rule.remedy}"
+
+
+def refusal_with_figures(rule: ValidationRule, shape: Object) -> str | None:
+    """The same as an expression in CEL that names the object's own figures; None where the sentence has none."""
+    named = _FIGURE.findall(rule.sentence)
+    by_attribute = {field.attribute: field for field in shape.fields}
+    for attribute in named:
+        if not isinstance(by_attribute[attribute].shape, WholeNumber | Flag | Words | Choice | Measured):
+            raise TypeError(f"{rule.code} names {attribute}, which can't be written as one word")
+    # Texts put together by + may grow without bound in the API server's reckoning of costs, those by format may not.
+    form = _FIGURE.sub("%s", f"{rule.sentence} ({rule.code}): {rule.remedy}".replace("%", "%%"))
+    figures = ", ".join(f"self.{by_attribute[attribute].name}" for attribute in named)
+    return f"{quoted(form)}.format([{figures}])" if named else None
+
+
+def quoted(text: str) -> str:
+    """A text in CEL."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -19,12 +19,10 @@ from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant, moment, unix_seconds
-from reconciler.model.plan.action import Annotate, Apply, Delete, Ref
-from reconciler.model.plan.cycle_result import CycleResult
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.reason import Facts
-from reconciler.model.policy.gpu_pool import SmartPods
-from reconciler.plan.capacity.identity import SmartPodIdentity
+from reconciler.model.plan.decision import Annotate, Apply, Decision, Delete, Facts, Ref
+from reconciler.model.plan.inputs import CycleResult
+from reconciler.model.policy.gpu import SmartPods
+from reconciler.plan.capacity.requests import SmartPodIdentity
 from reconciler.plan.smart_pods.reasons import (
     PLANNER,
     SmartPodAttemptsSpent,

@@ -12,21 +12,27 @@ from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Act, Apply, Bind, Delete, Evict, Hold, Ref, Resize, Status
-from reconciler.model.plan.decision import Decision
-from reconciler.plan.manifests.compare import compare
-from reconciler.plan.manifests.kind_traits import fixed_fields
-from reconciler.protocol.conflicts import conflict
-from reconciler.protocol.emptiness import occupied
-from reconciler.protocol.lease_binding import HELD, lease, lent_to_another, unbindable
-from reconciler.protocol.manifests import why_unapplied
-from reconciler.protocol.own_status import is_published, said_before
-from reconciler.protocol.patches import Editing, edit_of, merged
-from reconciler.protocol.preconditions import DONE, Object, WriteResult, identified, presumed, text_at
-from reconciler.simulate.api_server import ownership
-from reconciler.simulate.api_server.admission import admitted, refusal
-from reconciler.simulate.api_server.eviction import evicted
-from reconciler.simulate.api_server.together import Partly, left_together
+from reconciler.model.plan.decision import Act, Apply, Bind, Decision, Delete, Evict, Hold, Ref, Resize, Status
+from reconciler.plan.manifests.compare import compare, fixed_fields
+from reconciler.protocol.patches import Editing, conflict, edit_of, merged
+from reconciler.protocol.preconditions import (
+    DONE,
+    HELD,
+    Object,
+    WriteResult,
+    identified,
+    is_published,
+    lease,
+    lent_to_another,
+    occupied,
+    presumed,
+    said_before,
+    text_at,
+    unbindable,
+    why_unapplied,
+)
+from reconciler.simulate import api_server
+from reconciler.simulate.api_server import Partly, admitted, evicted, left_together, refusal
 from reconciler.simulate.objects import GRACE_SECONDS, ObjectStore, Write, begin_deletion
 from reconciler.simulate.observer import whole
 
@@ -117,13 +123,13 @@ def _applied(act: Apply, found: Object) -> Effect:
     if found["kind"] != "Pod":  # of a Pod's spec nothing may change, and what was compared is not all of it
         after = {key: after[key] for key in _APART} | {key: wished[key] for key in wished if key not in _APART}
     entries = found["metadata"].get("managedFields") or []
-    ours = ownership.entry(names.FIELD_MANAGER, "Apply", ownership.fields_of(manifest))
-    fields = ownership.applied(entries, ours, ownership.changed_fields(found, after))
+    ours = api_server.entry(names.FIELD_MANAGER, "Apply", api_server.fields_of(manifest))
+    fields = api_server.applied(entries, ours, api_server.changed_fields(found, after))
     return (Write({**after, "metadata": {**after["metadata"], "managedFields": fields}}),)
 
 
 def _owned_by_us(manifest: Object) -> Object:
-    entry = ownership.entry(names.FIELD_MANAGER, "Apply", ownership.fields_of(manifest))
+    entry = api_server.entry(names.FIELD_MANAGER, "Apply", api_server.fields_of(manifest))
     return {**manifest, "metadata": {**manifest["metadata"], "managedFields": [entry]}}
 
 
@@ -142,7 +148,7 @@ def edited_by(found: Object, patch: Object, manager: str) -> Object:
     entries = found["metadata"].get("managedFields")
     if not manager or entries is None or patch.keys() == {"status"}:  # whose that is, is not kept of what others write
         return after
-    fields = ownership.updated(entries, manager, ownership.changed_fields(found, after))
+    fields = api_server.updated(entries, manager, api_server.changed_fields(found, after))
     return {**after, "metadata": {**after["metadata"], "managedFields": fields}}
 
 
@@ -162,9 +168,9 @@ def _status_effect(act: Status, found: Object) -> Effect:
     before, set_before = found.get("status") or {}, said_before(found)
     entries = found["metadata"].get("managedFields") or []
     after = {key: value for key, value in before.items() if key not in set_before} | status
-    fields: ownership.Tree = {"f:status": {f"f:{key}": {} for key in sorted(status)}}
-    mine = ownership.entry(names.FIELD_MANAGER, "Apply", fields, "status")
-    metadata = {**found["metadata"], "managedFields": ownership.applied(entries, mine, {})}
+    fields: api_server.Tree = {"f:status": {f"f:{key}": {} for key in sorted(status)}}
+    mine = api_server.entry(names.FIELD_MANAGER, "Apply", fields, "status")
+    metadata = {**found["metadata"], "managedFields": api_server.applied(entries, mine, {})}
     return (Write({**found, "metadata": metadata, "status": after}),)
 
 

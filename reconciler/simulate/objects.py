@@ -7,8 +7,9 @@ from collections.abc import Iterable
 
 import msgspec
 
+from reconciler.model import names
 from reconciler.model.instant import Instant, instant, timestamp
-from reconciler.model.plan.action import Ref
+from reconciler.model.plan.decision import Ref
 from reconciler.protocol.preconditions import Object
 
 Key = tuple[str, str, str]  # kind, namespace, name
@@ -106,3 +107,36 @@ def _takes_time(body: Object) -> bool:
     """Whether it is a pod that may be running somewhere."""
     ended = (body.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
     return body["kind"] == "Pod" and bool((body.get("spec") or {}).get("nodeName")) and not ended
+
+
+# --- What the parts of an imagined cluster tell each other on its objects, and no real cluster knows.
+
+RUN_SECONDS = f"{names.OURS}simulated-run-seconds"  # annotation of a pod: how long after its start it succeeds
+SAVE_SECONDS = f"{names.OURS}simulated-save-seconds"  # annotation of a pod: how long it takes to save its work
+WORKLOAD = f"{names.OURS}simulated-workload"  # label of a pod: which workload of the scenario it is of
+GPU_MILLI = f"{names.OURS}simulated-gpu-milli"  # annotation of a pod: how much of its one GPU it uses, if not all
+
+
+# --- Conditions, in which objects tell how they are: at most one of a type, with when it last turned.
+
+
+def condition(type: str, status: str, now: Instant, reason: str = "") -> Object:  # noqa: A002
+    """One of them."""
+    result = {"type": type, "status": status, "lastTransitionTime": timestamp(now)}
+    if reason:
+        result["reason"] = reason
+    return result
+
+
+def with_condition(body: Object, new: Object) -> list[Object]:
+    """All that an object tells, one of them anew."""
+    conditions: list[Object] = (body.get("status") or {}).get("conditions") or []
+    return [*(each for each in conditions if each["type"] != new["type"]), new]
+
+
+def says(body: Object, type: str) -> str:  # noqa: A002 - what Kubernetes calls it
+    """True, False or Unknown; nothing where nothing is told."""
+    for each in (body.get("status") or {}).get("conditions") or ():
+        if each["type"] == type:
+            return str(each["status"])
+    return ""

@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.cluster.karpenter import NodeClass
 from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
 from reconciler.model.cluster.metadata import Metadata
+from reconciler.model.cluster.node import NodeClass
 from reconciler.model.cluster.observed import Observed, Quiet
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.cluster.workload import Workload

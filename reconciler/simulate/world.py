@@ -13,17 +13,12 @@ from reconciler.model import names
 from reconciler.model.cluster.kinds import ResourceKind
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Evict, Ref
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.outcome import Outcome
+from reconciler.model.plan.decision import Decision, Evict, Outcome, Ref
 from reconciler.ports import Fence
 from reconciler.protocol.preconditions import DONE, NO_LONGER_OURS, Object, WriteResult
 from reconciler.protocol.write_order import WriteOrder, verb_of
-from reconciler.simulate.api_server import ownership
-from reconciler.simulate.api_server.admission import admitted
-from reconciler.simulate.api_server.eviction import evicted
-from reconciler.simulate.api_server.failing import Failing
-from reconciler.simulate.api_server.together import Partly
+from reconciler.simulate import api_server
+from reconciler.simulate.api_server import Failing, Partly, admitted, evicted
 from reconciler.simulate.effects import EffectContext, edited_by, effect_of
 from reconciler.simulate.objects import GRACE_SECONDS, Key, ObjectStore, ObjectWrite, Write, begin_deletion, key_of
 from reconciler.simulate.observer import SimulatedObserver
@@ -65,7 +60,7 @@ class World:
         elif kind == "Pod":
             body = admitted(body, self._objects, self.now)
         if manager:
-            fields = ownership.entry(manager, "Update", ownership.fields_of(body))
+            fields = api_server.entry(manager, "Update", api_server.fields_of(body))
             metadata = {**metadata, "managedFields": [fields]}
         stored = self._write(Write({**body, "metadata": metadata}), manager)
         return Ref(kind, namespace, name, stored["metadata"]["uid"])

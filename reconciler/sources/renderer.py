@@ -9,18 +9,195 @@ rendered before the time of the call is up, and of the rest it is said that it w
 import importlib.util
 import json
 import math
+import os
+import re
+import selectors
 import signal
+import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
-from reconciler.model.bundle import Text
-from reconciler.model.rendering import Rendering, RenderRequest
-from reconciler.sources.rendering.ipc import Ending, Exchange, converse
-from reconciler.sources.rendering.texts import FOLDER, Fault, TemplateTexts
+from reconciler.model.bundle import Rendering, RenderRequest, Text
+from reconciler.model.problem import Problem
+from reconciler.policy.words import did_you_mean
+
+# --- One conversation with a child process: it gets all input at once; its lines are taken until it ends or time is up.
+#
+# A process, as only from outside can a template be kept from taking all time and memory.
+
+CHUNK_BYTES = 1 << 16
+
+
+class Exchange(msgspec.Struct, frozen=True):
+    """What is said to a child, and how long it may take to answer."""
+
+    command: Sequence[str]
+    environment: dict[str, str]
+    sent: bytes
+    deadline: float  # of time.monotonic()
+    longest_line_bytes: int
+
+
+class Ending(msgspec.Struct, frozen=True):
+    """How it went: at the end of its output, at the deadline, with a line that was too long, or never begun."""
+
+    why: Literal["ended", "overdue", "flooded", "not started"]
+    signal: int = 0  # that ended it
+    detail: str = ""
+
+
+class _Flooded(Exception):
+    """A line is longer than any answer can be."""
+
+
+def converse(exchange: Exchange, take: Callable[[bytes], None]) -> Ending:
+    """Starts the child, hands over each line that it says, and has ended it when this returns."""
+    try:
+        process = subprocess.Popen(
+            exchange.command,
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=exchange.environment,
+            cwd="/",
+            start_new_session=True,  # Ctrl-C in a terminal is for us, and we end it
+        )
+    except OSError as error:
+        return Ending("not started", detail=str(error))
+    with process:
+        try:
+            why: Literal["ended", "overdue", "flooded"] = "ended" if _exchange(process, exchange, take) else "overdue"
+        except _Flooded:
+            why = "flooded"
+        finally:
+            if not _ended_by_itself(process, exchange.deadline):
+                process.kill()
+        return Ending(why, signal=max(0, -process.wait()))
+
+
+def _ended_by_itself(process: subprocess.Popen[bytes], deadline: float) -> bool:
+    """What closed its output is as good as gone; how it ended is worth a moment."""
+    if process.stdout is None or not process.stdout.closed:
+        return False
+    try:
+        process.wait(timeout=max(0.0, min(1.0, deadline - time.monotonic())))
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _exchange(process: subprocess.Popen[bytes], exchange: Exchange, take: Callable[[bytes], None]) -> bool:
+    """Whether the child reached the end of its output in time."""
+    stdin, stdout = process.stdin, process.stdout
+    if stdin is None or stdout is None:
+        return True
+    unsent, heard = memoryview(exchange.sent), bytearray()
+    os.set_blocking(stdin.fileno(), False)
+    with selectors.DefaultSelector() as selector:
+        selector.register(stdin, selectors.EVENT_WRITE)
+        selector.register(stdout, selectors.EVENT_READ)
+        while (left := exchange.deadline - time.monotonic()) > 0:
+            ready = {key.fileobj for key, _ in selector.select(left)}
+            if stdin in ready:
+                unsent = _write(stdin.fileno(), unsent)
+                if not unsent:
+                    selector.unregister(stdin)
+                    stdin.close()
+            if stdout in ready:
+                said = os.read(stdout.fileno(), CHUNK_BYTES)
+                if not said:
+                    stdout.close()
+                    return True
+                _take_lines(heard, said, take)
+                if len(heard) > exchange.longest_line_bytes:
+                    raise _Flooded
+    return False
+
+
+def _write(descriptor: int, unsent: memoryview) -> memoryview:
+    try:
+        return unsent[os.write(descriptor, unsent[:CHUNK_BYTES]) :]
+    except BrokenPipeError:
+        return unsent[:0]  # it has ended; its output says the rest
+
+
+def _take_lines(heard: bytearray, said: bytes, take: Callable[[bytes], None]) -> None:
+    """Adds what was said to what was heard before, and hands over the lines that are whole."""
+    *whole, rest = said.split(b"\n")
+    for line in whole:
+        heard += line
+        take(bytes(heard))
+        heard.clear()
+    heard += rest
+
+
+# --- The templates of one call by name, and problems that point into them.
+
+FOLDER = "templates/"
+
+# Names stand in line marks, and in sentences.
+_NAME = re.compile("[^\x00-\x1f\x7f-\x9f\ue000\ue001\u2028\u2029]+")
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """What is wrong with a template, as the child says it; the name is the template's, a line of 0 all of it."""
+
+    code: str
+    name: str
+    sentence: str
+    line: int = 0
+    word: str = ""  # what to underline
+    remedy: str = ""
+
+
+class TemplateTexts:
+    """Those that can be rendered, and what is wrong with the others."""
+
+    def __init__(self, templates: Sequence[Text]) -> None:
+        self.texts: dict[str, str] = {}
+        self.broken: dict[str, tuple[int, str]] = {}
+        for template in templates:
+            if not _NAME.fullmatch(template.path):
+                continue
+            try:
+                self.texts[template.path] = template.content.decode("utf-8-sig")
+            except UnicodeDecodeError as error:
+                line = template.content[: error.start].count(b"\n") + 1
+                self.broken[template.path] = line, f"byte {error.start + 1} of the file is not UTF-8"
+
+    def lacks(self, name: str) -> Problem | None:
+        """What to say where a template is asked for that is not there."""
+        if name in self.texts or name in self.broken:
+            return None
+        if name.startswith("/") or ".." in name.split("/"):
+            text = f'"{name}" leads out of the folder of templates'
+            return self.problem(Fault("RC403", name, text, remedy="name a template of the bundle"))
+        text = f'there is no template "{name}"{did_you_mean(name, [*self.texts, *self.broken])}'
+        return self.problem(Fault("RC405", name, text, remedy=f"add {FOLDER}{name}, or name one that is there"))
+
+    def problem(self, fault: Fault) -> Problem:
+        """The fault with its source line, and with a column where its word stands there."""
+        lines = self.texts.get(fault.name, "").splitlines()
+        excerpt = lines[fault.line - 1] if 0 < fault.line <= len(lines) else ""
+        blanks = len(excerpt) - len(excerpt.lstrip())
+        at = excerpt.find(fault.word) if fault.word else -1
+        return Problem(
+            file=FOLDER + fault.name,
+            line=fault.line,
+            column=at + 1 if at >= 0 else blanks + 1 if excerpt else 0,
+            code=fault.code,
+            sentence=fault.sentence,
+            remedy=fault.remedy,
+            width=len(fault.word) if at >= 0 else max(1, len(excerpt.strip())),
+            excerpt=excerpt,
+        )
+
 
 CHILD = "reconciler.sources.rendering.child.main"
 # Of our environment nothing is passed on, and nothing is imported but from the folders named. Hashes are the same each

@@ -4,22 +4,91 @@ Links are followed as `find -L` does: a link stands for what it points to, under
 from within itself, and every name counts against a bound, so a walk ends whatever the links do.
 """
 
+import unicodedata
+from enum import Enum
 from typing import Literal, Protocol
 
 import msgspec
 
 from reconciler.model.problem import Problem
-from reconciler.sources.bounds import SourceBounds
-from reconciler.sources.fault import SourceFault
-from reconciler.sources.file_names import (
-    LONGEST_NAME,
-    TEMPLATES_FOLDER,
-    is_hidden,
-    is_policy,
-    is_template,
-    name_fault,
-    shown,
-)
+
+# --- Which names are policies, which are templates, and which no message could show as they are.
+
+POLICY_SUFFIXES = (".yaml", ".yml", ".json")
+# Kustomize's own files lie beside the objects that they list, and hold none.
+KUSTOMIZATIONS = frozenset({"kustomization.yaml", "kustomization.yml"})
+TEMPLATE_SUFFIX = ".j2"
+TEMPLATES_FOLDER = "templates"
+
+# Git knows no limit, disks do.
+LONGEST_NAME = 255
+
+# They reorder what a terminal shows, so that a path reads as another one.
+REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def is_policy(name: str) -> bool:
+    return name not in KUSTOMIZATIONS and name.lower().endswith(POLICY_SUFFIXES)
+
+
+def is_template(name: str) -> bool:
+    return name.lower().endswith(TEMPLATE_SUFFIX)
+
+
+def is_hidden(name: str) -> bool:
+    return name.startswith(".")
+
+
+def name_fault(name: str) -> str:
+    """What keeps a name from being shown; empty when nothing does."""
+    if len(name) > LONGEST_NAME:
+        return f"is longer than {LONGEST_NAME} letters"
+    if any(unicodedata.category(letter) == "Cs" for letter in name):
+        return "is not UTF-8"
+    if any(_is_control(letter) for letter in name):
+        return "contains a control character"
+    return ""
+
+
+def shown(text: str) -> str:
+    r"""The text with control characters and undecodable bytes written as \x1b: one line, whatever it held."""
+    return "".join(_escaped(letter) if _is_control(letter) else letter for letter in text)
+
+
+def _is_control(letter: str) -> bool:
+    return unicodedata.category(letter) in {"Cc", "Cs", "Zl", "Zp"} or letter in REORDERING
+
+
+def _escaped(letter: str) -> str:
+    number = ord(letter)
+    if 0xDC80 <= number <= 0xDCFF:  # how Python carries a byte that it could not decode
+        number -= 0xDC00
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
+
+
+# --- How much a source reads before it refuses: whatever lies in a folder or a repository, reading it ends.
+
+ENTRY_BYTES = 512  # of a line of a listing, on the average
+
+
+class SourceBounds(msgspec.Struct, frozen=True):
+    """What is beyond one of these is a Problem that names it, never a part of what was there."""
+
+    files: int = 2_000  # policies and templates together
+    file_bytes: int = 1 << 20
+    total_bytes: int = 32 << 20
+    depth: int = 16  # folders below the one that was named
+    entries: int = 50_000  # names that are looked at, ignored ones included
+    deadline_seconds: float = 60.0  # for all that one revision asks of git
+    history_seconds: float = 5.0  # for who last changed the lines that one question is about
+    disk_bytes: int = 512 << 20  # that a fetched revision may take while git writes it
+    memory_bytes: int = 1 << 30  # of each git process, where the kernel can limit it
+
+    @property
+    def listing_bytes(self) -> int:
+        """Of the listing of a tree: its entries, at their average."""
+        return self.entries * ENTRY_BYTES
+
 
 Kind = Literal["file", "folder", "special", "submodule", "omitted", "outside", "broken"]
 Role = Literal["policy", "template"]
@@ -232,3 +301,45 @@ def _matters(role: Role, name: str, node: ResolvedPath) -> bool:
     if node.kind in {"folder", "submodule"} or (node.kind in {"outside", "broken"} and "." not in name):
         return True
     return is_policy(name) if role == "policy" else is_template(name)
+
+
+# --- The faults that reading policies can meet: a code, a title, and how a Problem is made of each.
+
+
+class SourceFault(Enum):
+    """The value is the code and the title."""
+
+    UNREADABLE = ("RC501", "A path cannot be read")
+    LINK_LEAVES = ("RC502", "A link leads out of the policies")
+    NOT_A_FILE = ("RC503", "A name of a policy is no regular file")
+    TOO_MUCH = ("RC504", "There is more than a bundle may hold")
+    BAD_NAME = ("RC505", "A name cannot be shown")
+    CHANGING = ("RC506", "The files keep changing")
+    TWO_OF_ONE_NAME = ("RC507", "Two templates have one name")
+    NOTHING_GOOD_YET = ("RC508", "No good revision has been read yet")
+    BROKE_OFF = ("RC509", "Reading broke off")
+    BAD_ADDRESS = ("RC511", "An address of a repository is refused")
+    BAD_REVISION = ("RC512", "A revision is refused, or is not there")
+    KEPT_ELSEWHERE = ("RC513", "The repository does not hold the content itself")
+    TOO_LONG = ("RC514", "Git was ended before it was done")
+    GIT_FAILED = ("RC515", "Git cannot read the repository")
+
+    @property
+    def code(self) -> str:
+        return self.value[0]
+
+    @property
+    def title(self) -> str:
+        return self.value[1]
+
+    def problem(self, file: str, sentence: str, remedy: str) -> Problem:
+        """A Problem of the file as a whole."""
+        return Problem(file, 0, 0, self.code, sentence, remedy)
+
+
+class Refused(Exception):
+    """Ends the reading of a source for one fault of the whole."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.sentence)
+        self.problem = problem

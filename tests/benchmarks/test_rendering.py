@@ -5,11 +5,11 @@ import time
 
 import pytest
 
-from reconciler.model.rendering import RenderRequest
+from reconciler.model.bundle import RenderRequest
 from reconciler.policy.manifests.check import check, manifests_of
+from reconciler.policy.manifests.kubernetes_schema import Structural
 from reconciler.policy.manifests.pool_values import values_of
-from reconciler.policy.manifests.structural import Structural
-from reconciler.sources.defaults import default_templates, karpenter_schema
+from reconciler.sources.input_file import default_templates, karpenter_schema
 from reconciler.sources.renderer import BoundedRenderer
 from tests.benchmarks.calibration import Unit
 from tests.results.record import Recorder, Result

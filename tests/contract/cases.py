@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from reconciler.model.plan.action import (
+from reconciler.model.plan.decision import (
     Act,
     Annotate,
     Apply,

@@ -5,7 +5,7 @@ from itertools import count
 
 import pytest
 
-from reconciler.policy.rules.kinds.gpu_pool import GPU_POOL
+from reconciler.policy.rules.kinds import GPU_POOL
 from reconciler.schema.crd import crd_name, crd_of
 from tests.contract.ground import Ground, Imagined, Real
 from tests.lab.api import Manifest

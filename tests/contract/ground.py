@@ -7,17 +7,16 @@ from typing import Any, Protocol, cast
 import msgspec
 
 from reconciler.kube.api_server import JSON, ApiRequest, ApiResponse
-from reconciler.kube.apply.executor import Executor, WriteLimits
-from reconciler.kube.apply.resource_paths import kind_of
+from reconciler.kube.apply.execute import Executor
+from reconciler.kube.apply.fenced_writer import WriteLimits
+from reconciler.kube.apply.verbs import kind_of
 from reconciler.kube.client import Client
 from reconciler.model.names import LEASES_NAMESPACE
-from reconciler.model.plan.action import Act, Ref
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.outcome import Outcome
+from reconciler.model.plan.decision import Act, Decision, Outcome, Ref
 from reconciler.model.right import Right
 from reconciler.ports import Fence
-from reconciler.schema.admission.page import Account, admission_policies
-from reconciler.schema.rights.writing import writing_rights
+from reconciler.schema.admission import Account, admission_policies
+from reconciler.schema.rights.rules import writing_rights
 from reconciler.simulate.world import World
 from tests.lab.api import Api, Credential
 from tests.lab.identities import NAMESPACE

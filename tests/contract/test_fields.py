@@ -3,8 +3,7 @@
 from typing import Any
 
 from reconciler.model import names
-from reconciler.model.plan.action import Apply, Preconditions, Ref
-from reconciler.model.plan.outcome import Result
+from reconciler.model.plan.decision import Apply, Preconditions, Ref, Result
 from tests.contract import objects
 from tests.contract.ground import Ground, apply_of, decision
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from reconciler.model import names
-from reconciler.model.plan.action import Delete, Preconditions, Ref, Taint
+from reconciler.model.plan.decision import Delete, Preconditions, Ref, Taint
 from tests.contract import objects
 from tests.contract.ground import Ground, decision
 

@@ -7,13 +7,24 @@ import msgspec
 import pytest
 
 from reconciler.kube.api_server import ApiRequest
-from reconciler.kube.apply.executor import Executor
+from reconciler.kube.apply.execute import Executor
 from reconciler.kube.cluster import LiveCluster
 from reconciler.kube.watch.reflector import ReflectorTiming
 from reconciler.model import names
-from reconciler.model.plan.action import Act, Annotate, Apply, Delete, Evict, Label, Leaver, Preconditions, Ref, Taint
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.reason import Reason
+from reconciler.model.plan.decision import (
+    Act,
+    Annotate,
+    Apply,
+    Decision,
+    Delete,
+    Evict,
+    Label,
+    Leaver,
+    Preconditions,
+    Reason,
+    Ref,
+    Taint,
+)
 from reconciler.plan.nodes.ownership import CordonedByOthers
 from reconciler.ports import Cluster
 from tests.contract import objects

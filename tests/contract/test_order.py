@@ -1,9 +1,7 @@
 """What comes after what, and how one that fails leaves the others, on an imagined cluster and on a real one."""
 
 from reconciler.model import names
-from reconciler.model.plan.action import Act, Annotate, Hold, Preconditions, Ref
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.outcome import Outcome
+from reconciler.model.plan.decision import Act, Annotate, Decision, Hold, Outcome, Preconditions, Ref
 from tests.contract import objects
 from tests.contract.ground import Ground, decision
 from tests.unit.plan.some_reasons import some_reason

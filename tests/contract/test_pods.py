@@ -5,9 +5,7 @@ from typing import Any
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.plan.action import Bind, Evict, Leaver, Ref, Resize, Ungate
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.outcome import Outcome
+from reconciler.model.plan.decision import Bind, Decision, Evict, Leaver, Outcome, Ref, Resize, Ungate
 from tests.contract import objects
 from tests.contract.ground import Ground, decision
 

@@ -3,8 +3,7 @@
 import msgspec
 import pytest
 
-from reconciler.model.plan.action import Act, Preconditions, Ref
-from reconciler.model.plan.outcome import Result
+from reconciler.model.plan.decision import Act, Preconditions, Ref, Result
 from tests.contract import objects
 from tests.contract.cases import CASES, NODE, Case
 from tests.contract.ground import Fallen, Ground, decision

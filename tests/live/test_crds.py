@@ -13,19 +13,14 @@ from jsonschema import Draft7Validator
 
 from reconciler.model import names
 from reconciler.model.desired import Declared, Desired
-from reconciler.policy.custom_resources.render import custom_resources
-from reconciler.policy.defaults import plainly
+from reconciler.policy.custom_resources import custom_resources
 from reconciler.policy.document import read_head
 from reconciler.policy.json_schema import schema_of
-from reconciler.policy.kind import API_VERSION, Kind
 from reconciler.policy.read import read_spec
-from reconciler.policy.rules.kinds import KINDS, kind_named
-from reconciler.policy.rules.kinds.gpu_node_status import GPU_NODE_STATUS
-from reconciler.policy.rules.kinds.node_provisioner import NODE_PROVISIONER
-from reconciler.policy.rules.own_fields import own_problems
-from reconciler.policy.shape import ListOf, MapOf, Object, Shape
+from reconciler.policy.rules.kinds import GPU_NODE_STATUS, KINDS, NODE_PROVISIONER, kind_named, own_problems
+from reconciler.policy.shape import API_VERSION, Kind, ListOf, MapOf, Object, Shape, plainly
 from reconciler.policy.tree import Mapping, Mark, Node, plain
-from reconciler.policy.yaml.yaml_text import read
+from reconciler.policy.yaml import read
 from reconciler.schema.crd import CATEGORY, crd_name
 from tests.lab.api import Answer, Manifest, Refused
 from tests.lab.lab import Lab

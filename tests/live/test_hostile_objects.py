@@ -5,18 +5,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from reconciler.controller.set_aside_publisher import SetAsidePublisher
+from reconciler.controller.publishers import SetAsidePublisher
 from reconciler.fleet.fleet import Fleet
-from reconciler.kube.apply.executor import Executor
+from reconciler.kube.apply.execute import Executor
 from reconciler.kube.client import Client, connect
 from reconciler.kube.observe import observe_once
 from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Hold
-from reconciler.model.plan.cycle_result import CycleResult
-from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.decision import Hold
+from reconciler.model.plan.inputs import CycleResult, Inputs
 from reconciler.plan.check import check
 from reconciler.plan.planner import plan
 from tests.lab import fleet

@@ -10,8 +10,7 @@ import pytest
 from reconciler import controller
 from reconciler.cli.main import main
 from reconciler.model import names
-from reconciler.model.plan.action import Apply, Hold, Label
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import Apply, Decision, Hold, Label
 from reconciler.model.plan.plan import Plan
 from tests.lab import capacity, fleet, identities
 from tests.lab.api import Api, Manifest

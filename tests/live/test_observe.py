@@ -8,11 +8,11 @@ import yaml
 
 from reconciler.kube.client import Client, connect
 from reconciler.kube.observe import observe_once
-from reconciler.kube.watch import list_pages
+from reconciler.kube.watch import reflector
 from reconciler.kube.watch.reflector import ReflectorTiming
 from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.observed import Observed
-from reconciler.policy.rules.kinds.gpu_pool import GPU_POOL
+from reconciler.policy.rules.kinds import GPU_POOL
 from tests.lab import capacity, fleet, identities
 from tests.lab.api import Manifest
 from tests.lab.lab import Lab
@@ -199,7 +199,7 @@ def test_observing_only_reads(filled: Lab, client: Client) -> None:
 
 
 def test_more_than_a_page_is_of_one_moment(cluster: Lab, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(list_pages, "PAGE", 20)
+    monkeypatch.setattr(reflector, "PAGE", 20)
     cluster.load(fleet.nodes(21))
     audit = cluster.audit()
     assert len(observe_once(client).nodes) == 21

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from reconciler import controller
-from reconciler.policy.manifests.structural import Structural
-from reconciler.sources.defaults import karpenter_schema
+from reconciler.policy.manifests.kubernetes_schema import Structural
+from reconciler.sources.input_file import karpenter_schema
 from tests.lab.lab import Lab
 from tests.lab.places import REPOSITORY
 

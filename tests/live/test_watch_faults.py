@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from reconciler.kube.backoff import BackoffBounds
+from reconciler.kube.api_server import BackoffBounds
 from reconciler.kube.client import Timeouts
 from reconciler.kube.watch.reflector import ReflectorTiming
 from reconciler.model.cluster.kinds import RESOURCE_KINDS

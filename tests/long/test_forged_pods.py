@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from reconciler.model import names
-from reconciler.plan.capacity.request import CapacityRequest
+from reconciler.plan.capacity.requests import CapacityRequest
 from tests.lab import fleet
 from tests.lab.api import Manifest
 from tests.lab.audit import WRITES

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from reconciler import __version__
-from reconciler.sources.defaults import SCHEMA
+from reconciler.sources.input_file import SCHEMA
 from tests.lab.places import REPOSITORY
 
 DEFAULTS = "reconciler/defaults"
@@ -71,8 +71,8 @@ def test_the_demo_runs_without_the_checkout(installed: Path, tmp_path: Path) -> 
 
 
 PROGRAM = """
-from reconciler.model.rendering import RenderRequest
-from reconciler.sources.defaults import default_templates, karpenter_schema
+from reconciler.model.bundle import RenderRequest
+from reconciler.sources.input_file import (default_templates, karpenter_schema)
 from reconciler.sources.renderer import BoundedRenderer
 (done,) = BoundedRenderer().render(default_templates(), [RenderRequest("node_pool.yaml.j2", {})])
 print([text.path for text in default_templates()], karpenter_schema() is not None, done.problem.code)

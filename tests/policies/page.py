@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from reconciler.policy.codes import CODES
+from reconciler.policy.words import CODES
 
 HEAD = """\
 # Problems

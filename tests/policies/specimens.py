@@ -8,10 +8,21 @@ from hypothesis import strategies as some
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from reconciler.model.quantity import Duration, Money, Percent, Quantity
-from reconciler.policy.bounds import bounded
-from reconciler.policy.kind import Kind
-from reconciler.policy.schema_keywords import form
-from reconciler.policy.shape import Choice, Flag, ListOf, MapOf, Measure, Measured, Object, Shape, WholeNumber, Words
+from reconciler.policy.json_schema import form
+from reconciler.policy.shape import (
+    Choice,
+    Flag,
+    Kind,
+    ListOf,
+    MapOf,
+    Measure,
+    Measured,
+    Object,
+    Shape,
+    WholeNumber,
+    Words,
+    bounded,
+)
 
 Plain = Any
 POOLS = ("a100", "l4")

@@ -9,7 +9,7 @@ from reconciler import controller
 from reconciler.loop import decide
 from reconciler.model.instant import Instant, instant
 from reconciler.plan.files import dump
-from reconciler.sources.history.write import History
+from reconciler.sources.history import History
 from tests.processes.script_worlds import pull_request
 
 TIMES = ("2026-11-02T08:00:00Z", "2026-11-02T09:00:00Z", "2026-11-02T10:00:00Z")

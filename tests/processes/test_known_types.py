@@ -12,7 +12,7 @@ from contextlib import suppress
 import msgspec
 from reconciler.kube.client import connect
 from reconciler.kube.decode import Undecodable, one, page
-from reconciler.kube.leader import Lease
+from reconciler.model.cluster.metadata import Lease
 from reconciler.kube.memory_store import _ConfigMap, _Head, _List
 from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.plan.memory import Memory

@@ -12,12 +12,12 @@ import pytest
 
 from reconciler.controller import planner_process
 from reconciler.loop import decide
-from reconciler.loop.child.planner import ChildPlanner
+from reconciler.loop.child import ChildPlanner
 from reconciler.model.instant import Instant
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.check import BrokenInvariant
 from reconciler.ports import Unavailable
-from reconciler.sources.history.read import kept
+from reconciler.sources.history import kept
 from tests.unit.plan.manifests.stage import inputs_of
 
 EDIT = {"wish": {"spec": {"limits": {"cpu": "480"}}}}
@@ -135,10 +135,10 @@ def test_what_can_t_be_started_is_said(planners: list[ChildPlanner], tmp_path: P
 
 
 FAULTY = """
-from reconciler.loop.child import worker
-from reconciler.loop import planning
+from reconciler.loop import child
+from reconciler.loop import cycle
 from reconciler.plan.check import BrokenInvariant
-real = planning.decide
+real = cycle.decide
 def decide(inputs, fleet):
     print("noise that is no answer")
     if inputs.prune == ("NodePool/broken",):
@@ -146,8 +146,8 @@ def decide(inputs, fleet):
     if inputs.prune == ("NodePool/fault",):
         raise KeyError("what")
     return real(inputs, fleet)
-planning.decide = decide
-worker.serve(lambda put: None, lambda inputs, plan: None)
+cycle.decide = decide
+child.serve(lambda put: None, lambda inputs, plan: None)
 """
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.model.bundle import Text
-from reconciler.model.rendering import Rendering, RenderRequest
+from reconciler.model.bundle import Rendering, RenderRequest, Text
 from reconciler.sources import renderer
 from reconciler.sources.renderer import BoundedRenderer, RenderBounds
 from tests.lab.places import REPOSITORY

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.controller.simulation.load import SimulationRequest, prepared
-from reconciler.controller.simulation.parallel import side_by_side
+from reconciler.controller.simulation.run import side_by_side
 from tests.lab.places import REPOSITORY
 from tests.slow import long
 

@@ -19,8 +19,8 @@ REASONS = '''
 
 import msgspec
 
-from reconciler.model.plan.action import Ref
-from reconciler.model.plan.reason import CodeFacts
+from reconciler.model.plan.decision import Ref
+from reconciler.model.plan.decision import CodeFacts
 
 PLANNER = "toy"
 LABEL = "gpu.scheduling/toy"
@@ -51,11 +51,11 @@ PLANNER = '''
 import msgspec
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.model.plan.action import Label, Ref
+from reconciler.model.plan.decision import (Label, Ref)
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.memory import Memory
-from reconciler.model.plan.reason import Reason
+from reconciler.model.plan.decision import Reason
 from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.toy.reasons import LABEL, PLANNER, ToyCounts, Turns
 
@@ -85,7 +85,7 @@ def settled(inputs: Inputs, fleet: Fleet, decisions: tuple[Decision, ...], memor
 FEATURE = '''
 """Counts nodes, to show what a feature is."""
 
-from reconciler.model.plan.action import Label, Ref
+from reconciler.model.plan.decision import (Label, Ref)
 from reconciler.plan.feature.feature import Feature, FeatureGauge, declared_in
 from reconciler.plan.feature.invariant import Invariant
 from reconciler.plan.feature.release_context import released
@@ -134,7 +134,7 @@ from pathlib import Path
 import msgspec
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.model.plan.cycle_result import CycleResult
+from reconciler.model.plan.inputs import CycleResult
 from reconciler.plan.check import INVARIANTS, check
 from reconciler.plan.files import dump
 from reconciler.plan.planner import plan

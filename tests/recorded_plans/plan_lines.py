@@ -9,14 +9,11 @@ from typing import Any
 
 import msgspec
 
-from reconciler.model.obstacle import Obstacle
-from reconciler.model.plan.action import Evict, Hold
-from reconciler.model.plan.capacity_limit import CapacityLimit
+from reconciler.model.plan.capacity import CapacityLimit
 from reconciler.model.plan.consequence import Hindrance
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import Decision, Evict, Hold, Obstacle
 from reconciler.model.plan.plan import Plan
-from reconciler.plan.capacity.words import limit_words
-from reconciler.plan.obstacle_words import obstacles_words
+from reconciler.plan.capacity.words import limit_words, obstacles_words
 
 _MANIFEST_DIGITS = 12
 

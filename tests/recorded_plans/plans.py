@@ -6,7 +6,7 @@ from typing import Any
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.plan.plan import Plan
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.impact.impact import with_impact
 from reconciler.plan.planner import plan
 from tests.unit.plan.drain import stage as drain_stage

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from reconciler.controller.simulation.load import SimulationRequest, prepared
-from reconciler.model.plan.cycle_result import CycleResult
+from reconciler.model.plan.inputs import CycleResult
 from reconciler.serve.metrics import Metrics
 from reconciler.simulate.runner.run import RunOptions, run
 from tests.lab.places import REPOSITORY

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from reconciler.policy.kind import API_VERSION, Kind
 from reconciler.policy.rules.kinds import KINDS
+from reconciler.policy.shape import API_VERSION, Kind
 from reconciler.schema.crd import crd_name, crd_of
 from tests.lab.api import Manifest
 from tests.lab.lab import Lab

@@ -3,17 +3,15 @@
 import json
 from typing import Any
 
-from reconciler.kube.apply.executor import Executor
+from reconciler.kube.apply.execute import Executor
 from reconciler.kube.client import Client
 from reconciler.kube.leader import Candidacy, Leader
 from reconciler.kube.memory_store import ConfigMapMemory
 from reconciler.model import names
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Apply, Delete, Label, Preconditions, Ref, Status, Ungate
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.disruption_record import DisruptionRecord
+from reconciler.model.plan.decision import Apply, Decision, Delete, Label, Preconditions, Reason, Ref, Status, Ungate
+from reconciler.model.plan.guard_verdict import DisruptionRecord
 from reconciler.model.plan.memory import Memory
-from reconciler.model.plan.reason import Reason
 from reconciler.plan.manifests.reasons import Missing
 from reconciler.policy.rules.kinds import KINDS
 from reconciler.ports import Unavailable

@@ -3,7 +3,7 @@
 import pytest
 
 import build_karpenter_schema
-from reconciler.sources.defaults import karpenter_schema
+from reconciler.sources.input_file import karpenter_schema
 from tests import folders
 
 

@@ -9,30 +9,29 @@ import click
 
 from reconciler import __version__, controller, report
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.options.output import is_answered, output_options, wants_color, write
-from reconciler.cli.options.plan import answered, live_question_options
-from reconciler.cli.report_header import setting_of
+from reconciler.cli.options import answered, is_answered, live_question_options, output_options, wants_color, write
+from reconciler.cli.plan_output import setting_of
 from reconciler.cli.stderr import refused
 from reconciler.controller.apply_once import (
     Acting,
     NotAllowed,
     NotConfirmed,
+    Occupied,
     Once,
     PlanOutdated,
     apply_once,
     apply_saved,
 )
-from reconciler.controller.command_lease import Occupied
-from reconciler.kube.context import context_name
-from reconciler.model.plan.action import Hold
-from reconciler.model.plan.cycle_result import CycleResult
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.kube.client import context_name
+from reconciler.model.plan.decision import Hold
+from reconciler.model.plan.inputs import CycleResult
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.files.saved_plan import BadPlan, SavedPlan, digest_of_saved, read
 from reconciler.report.applied import Applied, applied_document
+from reconciler.report.document import ReportHeader
 from reconciler.report.plans.build import planned_of
 from reconciler.report.plans.plan_document import plan_document
-from reconciler.report.setting import ReportHeader
-from reconciler.report.visible import visible
+from reconciler.report.wording import visible
 from reconciler.sources.input_file import MOST_PLAN_BYTES, read_file
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")

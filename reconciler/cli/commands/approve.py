@@ -12,19 +12,16 @@ import msgspec
 
 from reconciler import controller
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.options.duration import LastingType
-from reconciler.cli.options.plan import answered
+from reconciler.cli.options import LastingType, answered
 from reconciler.cli.stderr import refused
 from reconciler.controller import Checkup, ClusterPlace, Origins
-from reconciler.kube.user_writes import NotWritten, approval_manifest
+from reconciler.kube.cluster import NotWritten, approval_manifest
 from reconciler.model.desired import Desired
 from reconciler.model.fields import why_no_name
 from reconciler.model.instant import Instant, timestamp
-from reconciler.model.policy.change_approval import ApprovedKind, ApprovedObject, ChangeApproval
-from reconciler.model.policy.change_guard import Ceiling
+from reconciler.model.policy.guards import ApprovedKind, ApprovedObject, Ceiling, ChangeApproval
 from reconciler.model.quantity import Duration
-from reconciler.plan.guards.approvals import SHOWN
-from reconciler.plan.guards.digests import policy_digest
+from reconciler.plan.guards.approvals import SHOWN, policy_digest
 
 _BEGINNING = re.compile(r"[0-9a-f]{4,39}")
 _REVISION = re.compile(r"[0-9a-f]{4,64}|[a-z]+:[0-9a-f]{64}")  # a commit, dir:…, resources:…

@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from reconciler.cli.demo.acts import Tour
-from reconciler.cli.demo.screen import Screen
+from reconciler.cli.demo import Screen, Tour
 from reconciler.cli.exit_codes import ExitCode
 
 

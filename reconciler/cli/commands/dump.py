@@ -6,13 +6,13 @@ import click
 
 from reconciler import controller
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.files.replace import PRIVATE, replace_files
-from reconciler.cli.options.plan import answered, question_options
+from reconciler.cli.files import PRIVATE, replace_files
+from reconciler.cli.options import answered, question_options
 from reconciler.cli.stderr import print_cluster_warnings, refused
 from reconciler.model.desired import Desired
 from reconciler.plan.files import dump
-from reconciler.policy.environments import chosen
-from reconciler.schema.kubectl import kubectl_line
+from reconciler.policy.resolve import chosen
+from reconciler.schema.generated import kubectl_line
 
 
 @click.command()

@@ -7,16 +7,13 @@ import click
 
 from reconciler import controller
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.options.history import history_option
-from reconciler.cli.options.output import output_options, write
-from reconciler.cli.options.plan import TimeType, answered, question_options
-from reconciler.cli.report_header import setting_of
+from reconciler.cli.options import TimeType, answered, history_option, output_options, question_options, write
+from reconciler.cli.plan_output import setting_of
 from reconciler.cli.stderr import print_cluster_warnings, refused
 from reconciler.model.instant import Instant
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.report.explain.about import UnknownSubject
-from reconciler.report.explain.explained import Explained, explained_document
-from reconciler.report.explain.subject import about, parse_subject
+from reconciler.report.explain.subject import Explained, about, explained_document, parse_subject
 from reconciler.report.plans.build import describe_decisions
 from reconciler.report.plans.guard_section import with_ways_on
 
@@ -59,8 +56,8 @@ def command(subject: str, question: controller.Question, at: Instant | None, **g
 
 def _past(history: Path | None, at: Instant) -> tuple[controller.ClusterView, PlanningResult]:
     # Only here: the history is of no use to those who ask about now.
-    from reconciler.controller.replay import past  # noqa: PLC0415
-    from reconciler.sources.history.read import NotKept  # noqa: PLC0415
+    from reconciler.controller.dry_run import past  # noqa: PLC0415
+    from reconciler.sources.history import NotKept  # noqa: PLC0415
 
     if history is None:
         raise click.UsageError("name the folder of the history with --history: run keeps one where it is told to")

@@ -7,10 +7,8 @@ import msgspec
 
 from reconciler import controller
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.options.cluster import context_option
-from reconciler.cli.options.duration import LastingType
-from reconciler.cli.options.plan import answered
-from reconciler.kube.user_writes import NotWritten
+from reconciler.cli.options import LastingType, answered, context_option
+from reconciler.kube.cluster import NotWritten
 from reconciler.model.fields import LONGEST_LABEL_VALUE, LONGEST_NAME, why_no_name
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.quantity import Duration

@@ -11,15 +11,13 @@ import msgspec
 
 from reconciler import controller
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.files.create import AlreadyThere, write_all
-from reconciler.cli.options.cluster import cluster_options
-from reconciler.cli.options.plan import answered
+from reconciler.cli.files import AlreadyThere, write_all
+from reconciler.cli.options import answered, cluster_options
 from reconciler.importer.autoscaler.flags import Flags, NoFlags
-from reconciler.importer.differences import differences
-from reconciler.importer.imported import NODE_POOLS, Imported, imported
-from reconciler.importer.notes import ImportNote
+from reconciler.importer.imported import NODE_POOLS, Imported, differences, imported
+from reconciler.importer.text import ImportNote
 from reconciler.model.cluster.observed import Observed
-from reconciler.report.visible import visible
+from reconciler.report.wording import visible
 
 
 class ImportTarget(msgspec.Struct, frozen=True):

@@ -7,17 +7,13 @@ import click
 import msgspec
 
 from reconciler import controller
-from reconciler.cli.options.duration import LastingType
-from reconciler.cli.options.output import Output, output_options, write
-from reconciler.cli.options.plan import answered, question_options
-from reconciler.cli.plan_output import PlanOutput, ending_options
-from reconciler.cli.progress import progress
-from reconciler.cli.report_header import setting_of
-from reconciler.cli.stderr import refused, warning_lines
-from reconciler.model.plan.action import Ref
+from reconciler.cli.options import LastingType, Output, answered, output_options, question_options, write
+from reconciler.cli.plan_output import PlanOutput, ending_options, setting_of
+from reconciler.cli.stderr import progress, refused, warning_lines
+from reconciler.model.plan.decision import Ref
 from reconciler.model.quantity import Duration
-from reconciler.plan.files.planning_result import PlanningResult
-from reconciler.plan.manifests.node_classes import unknown_node_classes
+from reconciler.plan.files.dump import PlanningResult
+from reconciler.plan.manifests.planner import unknown_node_classes
 from reconciler.report.document import ReportDocument
 from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_document import plan_document
@@ -60,8 +56,8 @@ def command(
 def _with_forecast(
     document: ReportDocument, planned: tuple[controller.DryRun, PlanningResult], ahead: Duration
 ) -> ReportDocument:
-    from reconciler.controller.simulation.forecast import forecast  # noqa: PLC0415
-    from reconciler.report.simulation.forecast import with_forecast  # noqa: PLC0415  the simulator is large
+    from reconciler.controller.simulation.run import forecast  # noqa: PLC0415
+    from reconciler.report.simulation.simulated_document import with_forecast  # noqa: PLC0415  the simulator is large
     from reconciler.simulate.bootstrap.market import NoCapacity  # noqa: PLC0415
 
     run, head = planned

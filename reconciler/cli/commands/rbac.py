@@ -6,16 +6,13 @@ import click
 
 from reconciler import controller
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.options.cluster import namespace_option
-from reconciler.cli.options.policies import origin_options
+from reconciler.cli.options import namespace_option, origin_options
 from reconciler.cli.stderr import refused
 from reconciler.model.desired import Desired
-from reconciler.policy.environments import NotChosen, chosen
-from reconciler.policy.resolve import Resolved
-from reconciler.schema.admission.page import admission_page
+from reconciler.policy.resolve import NotChosen, Resolved, chosen
+from reconciler.schema.admission import admission_page
 from reconciler.schema.rights.page import person_page, reading_page, writing_page
-from reconciler.schema.rights.people import PEOPLE
-from reconciler.schema.rights.writing import enforces
+from reconciler.schema.rights.rules import PEOPLE, enforces
 
 
 @click.command()

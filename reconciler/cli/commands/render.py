@@ -13,16 +13,14 @@ import yaml
 
 from reconciler import __version__, controller
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.files.replace import replace_files
-from reconciler.cli.options.output import wants_color
-from reconciler.cli.options.policies import origin_options
+from reconciler.cli.files import replace_files
+from reconciler.cli.options import origin_options, wants_color
 from reconciler.controller.policies import own_templates
-from reconciler.model.bundle import Bundle
+from reconciler.model.bundle import Bundle, short_content
 from reconciler.model.desired import Desired, Manifest, SmartPod
-from reconciler.model.revision import short_content
-from reconciler.policy.codes import CODES
-from reconciler.policy.custom_resources.render import custom_resources
-from reconciler.policy.environments import NotChosen, chosen
+from reconciler.policy.custom_resources import custom_resources
+from reconciler.policy.resolve import NotChosen, chosen
+from reconciler.policy.words import CODES
 from reconciler.report import write
 from reconciler.report.checked import CheckReport
 from reconciler.sources.input_file import MOST_MANIFEST_BYTES, read_file

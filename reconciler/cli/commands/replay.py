@@ -8,14 +8,12 @@ import msgspec
 
 from reconciler import __version__
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.options.history import history_option
-from reconciler.cli.options.output import output_options, write
-from reconciler.cli.options.plan import TimeType, answered
-from reconciler.controller.replay import TimeRange, replay_dump, replay_history
+from reconciler.cli.options import TimeType, answered, history_option, output_options, write
+from reconciler.controller.dry_run import TimeRange, replay_dump, replay_history
 from reconciler.model.instant import Instant
 from reconciler.plan.files.dump import BadDump
 from reconciler.report.replayed import ReplayResult, replayed_document
-from reconciler.sources.history.read import NotKept
+from reconciler.sources.history import NotKept
 from reconciler.sources.input_file import MOST_CLUSTER_BYTES, MOST_PLAN_BYTES, read_file
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)

@@ -8,8 +8,7 @@ import click
 
 from reconciler import controller
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.options.history import history_option
-from reconciler.cli.options.plan import answered, live_question_options
+from reconciler.cli.options import answered, history_option, live_question_options
 from reconciler.controller.run import Settings
 from reconciler.controller.run import run as run_replica
 from reconciler.protocol.leadership import LONGEST_LEASE_MS

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import click
 
-from reconciler.cli.files.create import write_all
+from reconciler.cli.files import write_all
 from reconciler.model.bundle import Text
 from reconciler.policy.json_schema import combined_schema_of, overlay_schema_of, schema_of
-from reconciler.policy.kind import Kind
 from reconciler.policy.rules.kinds import KINDS
+from reconciler.policy.shape import Kind
 from reconciler.policy.words import choice, did_you_mean
-from reconciler.report.schema.files import published_files
+from reconciler.report.generated import published_files
 from reconciler.schema.crd import crd_of
 from reconciler.schema.generated import POLICY_KINDS, as_json, as_yaml, generated_files
-from reconciler.simulate.scenario.kind import scenario_files
+from reconciler.simulate.scenario.reading import scenario_files
 
 
 @click.command()

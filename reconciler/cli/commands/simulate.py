@@ -10,22 +10,18 @@ import click
 
 from reconciler import __version__
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.files.replace import replace_files
-from reconciler.cli.options.output import Output, output_options, write
-from reconciler.cli.options.plan import answered
-from reconciler.cli.progress import progress
-from reconciler.cli.stderr import refused
+from reconciler.cli.files import replace_files
+from reconciler.cli.options import Output, answered, output_options, write
+from reconciler.cli.stderr import progress, refused
 from reconciler.controller.simulation.load import Prepared, SimulationRequest, prepared
-from reconciler.controller.simulation.parallel import WorkerLost
 from reconciler.controller.simulation.report_page import page_of
-from reconciler.controller.simulation.run import played
-from reconciler.controller.simulation.shrink import ScenarioRelocation, shrunk
+from reconciler.controller.simulation.run import ScenarioRelocation, WorkerLost, played, shrunk
 from reconciler.report.simulation.simulated import Simulated
 from reconciler.report.simulation.simulated_document import simulated_document
 from reconciler.report.wording import counted
 from reconciler.simulate.bootstrap.market import NoCapacity
 from reconciler.simulate.bootstrap.nodes import NoSuchPool
-from reconciler.simulate.runner.trace import traced
+from reconciler.simulate.runner.run import traced
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)

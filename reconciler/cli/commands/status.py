@@ -4,12 +4,10 @@ import click
 
 from reconciler import controller
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.options.output import Output, output_options, write
-from reconciler.cli.options.plan import answered, question_options
-from reconciler.cli.report_header import setting_of
+from reconciler.cli.options import Output, answered, output_options, question_options, write
+from reconciler.cli.plan_output import setting_of
 from reconciler.cli.stderr import refused
-from reconciler.report.status.build import overview_of
-from reconciler.report.status.overview import overview_document
+from reconciler.report.status.overview import overview_document, overview_of
 
 
 @click.command()

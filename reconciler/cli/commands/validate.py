@@ -6,10 +6,9 @@ import click
 
 from reconciler import __version__, controller
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.options.output import Output, output_options, write
-from reconciler.cli.options.policies import origin_options
-from reconciler.model.revision import short_content
-from reconciler.policy.codes import CODES
+from reconciler.cli.options import Output, origin_options, output_options, write
+from reconciler.model.bundle import short_content
+from reconciler.policy.words import CODES
 from reconciler.report.checked import CheckReport
 
 

@@ -9,21 +9,18 @@ import msgspec
 
 from reconciler.controller.cluster import ClusterPlace, observed_cluster
 from reconciler.controller.policies import Checkup, Origins, check, check_bundle
-from reconciler.kube.file_text import ClusterFileError
+from reconciler.kube.cluster_file import ClusterFileError
 from reconciler.model.bundle import Bundle, Text
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.plan.memory import Memory
 from reconciler.model.problem import Problem
-from reconciler.policy.environments import chosen
-from reconciler.policy.resolve import Resolved
+from reconciler.policy.resolve import Resolved, chosen
 from reconciler.simulate.bootstrap.check_names import unknown_names
+from reconciler.simulate.openb import OpenbNode, OpenbPods, read_nodes, read_pods
 from reconciler.simulate.runner.play import Play, Revised
 from reconciler.simulate.scenario.reading import place_of, read_scenario
-from reconciler.simulate.scenario.revision import MOST_REVISION, ScenarioRevision
-from reconciler.simulate.scenario.spec import Scenario
-from reconciler.simulate.workloads.openb.nodes import OpenbNode, read_nodes
-from reconciler.simulate.workloads.openb.pods import OpenbPods, read_pods
+from reconciler.simulate.scenario.spec import MOST_REVISION, Scenario, ScenarioRevision
 from reconciler.sources.input_file import MOST_SCENARIO_BYTES, MOST_TRACE_BYTES, read_file
 
 _TEMPLATE = ".j2"

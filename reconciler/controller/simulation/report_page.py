@@ -6,7 +6,7 @@ from importlib.util import find_spec
 import msgspec
 
 from reconciler.report.formats import html_page
-from reconciler.report.formats.picture import Picture
+from reconciler.report.formats.html_page import Picture
 from reconciler.report.simulation.simulated import Simulated
 from reconciler.report.simulation.simulated_document import simulated_document
 

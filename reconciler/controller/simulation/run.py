@@ -1,11 +1,33 @@
-"""Plays are played: one after the other in this process, or several at once."""
+"""Runs simulations: one after the other, in parallel processes, shrunk to a small scenario that still fails, or as
+the forecast of a plan.
+"""
 
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from ctypes import Array, c_double
+from multiprocessing import active_children, get_context
+from multiprocessing.process import BaseProcess
+from pathlib import Path
 
-from reconciler.controller.simulation.parallel import side_by_side
+import msgspec
+
+from reconciler.controller.dry_run import DryRun
+from reconciler.controller.simulation.load import relative
+from reconciler.model.desired import Desired
+from reconciler.model.instant import Instant, timestamp
+from reconciler.model.quantity import Duration
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.report.simulation.simulated import Simulated
-from reconciler.simulate.runner.play import Play
+from reconciler.report.simulation.simulated_document import APPROVED, WITH, WITHOUT, Forecast
+from reconciler.simulate.bootstrap.check_names import unknown_names
+from reconciler.simulate.runner.play import Play, Revised
 from reconciler.simulate.runner.run import RunOptions, run
+from reconciler.simulate.runner.shrink import MOST_TRIES, how_it_fails, shrink
+from reconciler.simulate.scenario.reading import scenario_text
+from reconciler.simulate.scenario.spec import Scenario, ScenarioRevision
 
 Tell = Callable[[float], None]  # how far it is, in parts of 1
 
@@ -22,3 +44,180 @@ def played(plays: Sequence[Play], jobs: int, tell: Tell) -> tuple[Simulated, ...
 
 def _part(tell: Tell, number: int, plays: int) -> Tell:
     return lambda part: tell((number + part) / plays)
+
+
+# --- Several plays at once, each in a process of its own; a worker is owner of where it tells how far it is.
+#
+# Processes are started afresh (spawn) and only for `--jobs` above one: a simulation keeps one core busy, and several
+# sets of policies know nothing of each other. Ctrl-C is for the process that started them: it ends them.
+
+Parts = Array[c_double]  # how far each play is, in parts of 1
+
+_LOOKS_SECONDS = 0.2
+_ENDS_WITHIN_SECONDS = 2
+
+_parts: list[Parts] = []  # in a worker: one
+
+
+class WorkerLost(Exception):
+    """A process came to an end before its play did."""
+
+    def __init__(self) -> None:
+        super().__init__("a process that played policies was killed, perhaps for want of memory: try fewer --jobs")
+
+
+def side_by_side(plays: Sequence[Play], jobs: int, tell: Callable[[float], None]) -> tuple[Simulated, ...]:
+    """In the order of the plays, whichever is done first. Raises WorkerLost, and what staging.run raises."""
+    context = get_context("spawn")
+    parts: Parts = context.RawArray(c_double, len(plays))
+    others = active_children()
+    pool = ProcessPoolExecutor(min(jobs, len(plays)), context, _begin, (parts,))
+    try:
+        with _uninterrupted():
+            futures = [pool.submit(_played, number, play) for number, play in enumerate(plays)]
+        workers = [each for each in active_children() if each not in others]
+        simulateds = _awaited(futures, workers, lambda: tell(sum(parts) / len(plays)))
+    except BrokenProcessPool:
+        _abandon(pool, others)
+        raise WorkerLost from None
+    except BaseException:
+        _abandon(pool, others)
+        raise
+    pool.shutdown()
+    return simulateds
+
+
+def _awaited(
+    futures: Sequence[Future[Simulated]], workers: Sequence[BaseProcess], tell: Callable[[], None]
+) -> tuple[Simulated, ...]:
+    left = set(futures)
+    while left:
+        done, left = wait(left, _LOOKS_SECONDS)
+        tell()
+        for each in done:
+            each.result()  # what one of them raises, the others are not waited for
+        # The pool itself may not watch one that it started when it already waited for another.
+        if any(each.exitcode is not None for each in workers):
+            raise WorkerLost
+    return tuple(each.result() for each in futures)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """A process that is started in here is never interrupted; this one is, afterwards."""
+    heard: list[int] = []
+    # Threads of libraries may hear what this thread does not, and Python would interrupt this one for it.
+    handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    if heard:
+        raise KeyboardInterrupt
+
+
+def _abandon(pool: ProcessPoolExecutor, others: Sequence[BaseProcess]) -> None:
+    """Nobody waits for what is played: the processes end now."""
+    pool.shutdown(wait=False, cancel_futures=True)
+    workers = [each for each in active_children() if each not in others]
+    for each in workers:
+        each.terminate()
+    for each in workers:
+        each.join(_ENDS_WITHIN_SECONDS)
+
+
+def _begin(parts: Parts) -> None:
+    """In a worker, before it plays."""
+    _parts.append(parts)
+
+
+def _played(number: int, play: Play) -> Simulated:
+    def tell(part: float) -> None:
+        _parts[0][number] = part
+
+    return run(play, RunOptions(tell=tell))
+
+
+# --- Looks for a small scenario that fails as a larger one does.
+
+
+class ScenarioRelocation(msgspec.Struct, frozen=True):
+    """Where a scenario stood, and where another is to stand: it names its files from there."""
+
+    before: Path
+    after: Path
+
+    def path(self, named: str) -> str:
+        return relative(self.before / named, self.after) if named else named
+
+
+def shrunk(play: Play, moved: ScenarioRelocation, tell: Callable[[float], None]) -> str:
+    """The text of the smallest that was found."""
+    before = how_it_fails(run(play))
+    tries = 0
+
+    def fails(smaller: Play) -> bool:
+        nonlocal tries
+        tries += 1
+        tell(tries / MOST_TRIES)
+        if any(unknown_names((smaller,))):  # what is left must be read again
+            return False
+        return bool(before & how_it_fails(run(smaller, RunOptions(stops_when_broken=True))))
+
+    small = shrink(play, fails)
+    return scenario_text(f"{small.name}-shrunk", _moved(msgspec.structs.replace(small.scenario, seed=play.seed), moved))
+
+
+def _moved(scenario: Scenario, moved: ScenarioRelocation) -> Scenario:
+    replace, cluster = msgspec.structs.replace, scenario.cluster
+    cluster = replace(cluster, dump=moved.path(cluster.dump), openb_nodes=moved.path(cluster.openb_nodes))
+    workloads = [
+        replace(each, trace=replace(each.trace, openb_pods=moved.path(each.trace.openb_pods))) if each.trace else each
+        for each in scenario.workloads
+    ]
+    policies = [replace(each, folder=moved.path(each.folder)) for each in scenario.policies]
+    return replace(scenario, cluster=cluster, workloads=workloads, policies=policies)
+
+
+# --- What a plan would come to over the next hours: the same engine, from the cluster as it was seen.
+#
+# The load of the present goes on: what runs keeps running, and what is lost of it is made anew by whatever made it.
+
+_SHORT_MS = 6 * 3_600_000
+_LONGER_CYCLES = Duration(30_000)  # days are long enough that a look each second would tell no more
+
+
+def forecast(planned: DryRun, head: PlanningResult, ahead: Duration, tell: Tell) -> Forecast:
+    """Raises NoCapacity."""
+    base = planned.base
+    policies = (head.inputs.desired, base.inputs.desired) if base is not None else ()
+    before = run(_play(WITHOUT, base, ahead, policies), _watched(tell, 0)) if base is not None else None
+    play = _play(WITH if base is not None else "", head, ahead, policies)
+    after = run(play, _watched(tell, 1))
+    if not after.sums.held_by_guards:
+        return Forecast(after, before)
+    desired = msgspec.structs.replace(play.first, guards=())
+    unheld = msgspec.structs.replace(play, label=APPROVED, revisions=(Revised(0, desired),))
+    labelled = msgspec.structs.replace(after, label=WITH)
+    return Forecast(labelled, before, run(unheld, _watched(tell, 2)))
+
+
+def _watched(tell: Tell, number: int) -> RunOptions:
+    return RunOptions(tell=lambda part: tell((number + part) / 3))
+
+
+def _play(label: str, scene: PlanningResult, ahead: Duration, priced_by: tuple[Desired, ...]) -> Play:
+    inputs = scene.inputs
+    start = Instant(inputs.now - inputs.now % 1_000)
+    scenario = Scenario(
+        start=timestamp(start),
+        duration=ahead,
+        policies=[ScenarioRevision(revision=inputs.desired.revision)],
+        cycle_every=Duration(1_000) if ahead.milliseconds <= _SHORT_MS else _LONGER_CYCLES,
+    )
+    revised = (Revised(0, inputs.desired),)
+    return Play(
+        "forecast", scenario, revised, 1, label, observed=inputs.observed, memory=inputs.memory, priced_by=priced_by
+    )

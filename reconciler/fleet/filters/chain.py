@@ -3,21 +3,17 @@
 import numpy as np
 
 from reconciler.fleet.filters import PREDICATES
-from reconciler.fleet.filters.claims import ResourceClaimFilter
-from reconciler.fleet.filters.gpu_claims import GpuClaims
-from reconciler.fleet.filters.one_pod_only import OnePodOnly
-from reconciler.fleet.filters.ports import Ports
+from reconciler.fleet.filters.claims import GpuClaims, ResourceClaimFilter
+from reconciler.fleet.filters.node import Ports, ResourceFilter
+from reconciler.fleet.filters.pod_topology import SpreadFilter
 from reconciler.fleet.filters.predicate import Predicate
-from reconciler.fleet.filters.resources import ResourceFilter
-from reconciler.fleet.filters.spread import SpreadFilter
-from reconciler.fleet.filters.volume_limits import VolumeLimits
-from reconciler.fleet.filters.volumes import VolumePlaces
-from reconciler.fleet.pod_class import Needs, PodClass
+from reconciler.fleet.filters.volumes import OnePodOnly, VolumeLimits, VolumePlaces
+from reconciler.fleet.pod_classes import Needs, PodClass
 from reconciler.fleet.rows import Mask
-from reconciler.fleet.snapshot.node_kinds import NodeKinds
+from reconciler.fleet.snapshot.indexes import NodeKinds
 from reconciler.fleet.snapshot.rejections import Rejections, ruled_out
 from reconciler.fleet.snapshot.snapshot import Snapshot
-from reconciler.model.obstacle import Obstacle
+from reconciler.model.plan.decision import Obstacle
 
 UNMODELLED = "not modelled"
 _MOST_MASKS = 2_000

@@ -13,18 +13,16 @@ from typing import ClassVar
 import msgspec
 import numpy as np
 
-from reconciler.fleet.filters.interpod import InterPod
-from reconciler.fleet.filters.ports import Ports
+from reconciler.fleet.filters.node import Ports, ResourceFilter
+from reconciler.fleet.filters.pod_topology import InterPod, SpreadFilter
 from reconciler.fleet.filters.predicate import Predicate
-from reconciler.fleet.filters.resources import ResourceFilter
-from reconciler.fleet.filters.spread import SpreadFilter
-from reconciler.fleet.filters.volume_limits import VolumeLimits
+from reconciler.fleet.filters.volumes import VolumeLimits
 from reconciler.fleet.obstacles import WithNominated
-from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.pod_classes import PodClass
 from reconciler.fleet.rows import Mask
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.obstacle import Obstacle
+from reconciler.model.plan.decision import Obstacle
 
 _PEERS: tuple[type[Predicate], ...] = (ResourceFilter, Ports, InterPod, SpreadFilter, VolumeLimits)
 

@@ -2,10 +2,10 @@
 
 from typing import ClassVar, Protocol
 
-from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.pod_classes import PodClass
 from reconciler.fleet.rows import Mask
 from reconciler.fleet.snapshot.snapshot import Snapshot
-from reconciler.model.obstacle import Obstacle
+from reconciler.model.plan.decision import Obstacle
 
 
 class Predicate(Protocol):

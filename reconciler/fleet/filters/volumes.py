@@ -1,21 +1,38 @@
-"""Where a pod's volumes can be had: those that there are, those that are still to be chosen, and those to be made."""
+"""Predicates on volumes: where they can be used, how many a node bears, and claims for a single pod."""
 
 from collections import defaultdict
 from typing import ClassVar
 
 import numpy as np
 
-from reconciler.fleet.obstacles import NoVolumeToChoose, VolumeInOtherZone, VolumeUnreachable
-from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.obstacles import (
+    NoVolumeToChoose,
+    VolumeInOtherZone,
+    VolumeInUse,
+    VolumeLimitReached,
+    VolumeUnreachable,
+)
+from reconciler.fleet.pod_classes import PodClass
 from reconciler.fleet.rows import Mask, NodeRows
 from reconciler.fleet.snapshot.snapshot import Snapshot
-from reconciler.fleet.storage.choosing import Stock, chosen, only_node
-from reconciler.fleet.storage.places import agreed, agrees, allowed, reached, reaches
-from reconciler.fleet.storage.promises import Promises
+from reconciler.fleet.storage.binding import Promises, Stock, chosen, only_node
+from reconciler.fleet.storage.holding import Holding
 from reconciler.fleet.storage.stored import StorageIndex
-from reconciler.fleet.storage.wanted import NOTHING, StorageRequirements, key_of
+from reconciler.fleet.storage.wanted import (
+    NOTHING,
+    Held,
+    Key,
+    StorageRequirements,
+    agreed,
+    agrees,
+    allowed,
+    claims_of,
+    key_of,
+    reached,
+    reaches,
+)
 from reconciler.model.cluster.volumes import PersistentVolumeClaim
-from reconciler.model.obstacle import Obstacle
+from reconciler.model.plan.decision import Obstacle
 
 
 class VolumePlaces:
@@ -118,3 +135,131 @@ def _where_all(claims: list[PersistentVolumeClaim], rows: NodeRows, stock: Stock
         return there
     made = allowed(storage_class, rows)
     return np.ones_like(there) if made is None else there | made
+
+
+# --- Whether a node bears a pod's volumes beside those that it has.
+
+
+class VolumeLimits:
+    """How many volumes a driver bears, less how many it has."""
+
+    name: ClassVar[str] = "volume limits"
+    static: ClassVar[bool] = False
+
+    def __init__(self, fleet: Snapshot) -> None:
+        self._stored = fleet.part(StorageIndex)
+        self._holding = fleet.part(Holding)
+
+    def concerns(self, pod_class: PodClass, fleet: Snapshot) -> bool:
+        return bool(self._by_driver(pod_class, fleet))
+
+    def mask(self, pod_class: PodClass, fleet: Snapshot) -> Mask | None:
+        mask: Mask | None = None
+        there: set[int] = set()
+        for driver, held in self._by_driver(pod_class, fleet).items():
+            bearable: Mask = self._holding.counts[driver] + len(held) <= self._holding.limits[driver]
+            mask = bearable if mask is None else mask & bearable
+            there.update(row for each in held for row in self._holding.rows_of(each))
+        if mask is not None:
+            # Where one of them is already, it is not one more.
+            for row in there:
+                mask[row] = self._over(pod_class, row, fleet) is None
+        return mask
+
+    def fits(self, pod_class: PodClass, row: int, fleet: Snapshot) -> bool:
+        return self._over(pod_class, row, fleet) is None
+
+    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> Obstacle:
+        driver = self._over(pod_class, row, fleet)
+        if driver is None:
+            raise LookupError("the node bears its volumes")
+        limit, count = self._holding.limits[driver][row], self._holding.counts[driver][row]
+        return VolumeLimitReached(int(limit), driver, int(count))
+
+    def _over(self, pod_class: PodClass, row: int, fleet: Snapshot) -> str | None:
+        """A driver that would have too many."""
+        for driver, held in sorted(self._by_driver(pod_class, fleet).items()):
+            more = sum(row not in self._holding.rows_of(each) for each in held)
+            if more and self._holding.counts[driver][row] + more > self._holding.limits[driver][row]:
+                return driver
+        return None
+
+    def _by_driver(self, pod_class: PodClass, fleet: Snapshot) -> dict[str, list[Held]]:
+        """What such a pod wants of drivers that have a limit somewhere."""
+        result: dict[str, list[Held]] = {}
+        held = self._stored.wanted(pod_class, fleet).held
+        if held:
+            self._holding.renew(fleet)
+            result = defaultdict(list)
+            for each in held:
+                if each[0] in self._holding.limits:
+                    result[each[0]].append(each)
+        return result
+
+
+# --- Claims that one pod alone may use (ReadWriteOncePod): while a pod on some node does, no other can be anywhere.
+
+
+class OnePodOnly:
+    """How many pods use each claim, counted once somebody asks."""
+
+    name: ClassVar[str] = "volumes of one pod"
+    static: ClassVar[bool] = False
+
+    def __init__(self, fleet: Snapshot) -> None:
+        self._stored = fleet.part(StorageIndex)
+        self._uses: dict[Key, int] = {}
+        self._counts = False
+        fleet.listen(self)
+
+    def concerns(self, pod_class: PodClass, fleet: Snapshot) -> bool:
+        return bool(self._stored.wanted(pod_class, fleet).alone)
+
+    def mask(self, pod_class: PodClass, fleet: Snapshot) -> Mask | None:
+        return None if self._taken(pod_class, fleet) is None else np.zeros(fleet.rows.capacity, bool)
+
+    def fits(self, pod_class: PodClass, row: int, fleet: Snapshot) -> bool:
+        return self._taken(pod_class, fleet) is None
+
+    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> Obstacle:
+        taken = self._taken(pod_class, fleet)
+        if taken is None:
+            raise LookupError("no other pod uses its volumes")
+        return VolumeInUse("/".join(taken))
+
+    def added(self, pod_class: PodClass, row: int, count: int, fleet: Snapshot) -> None:
+        if self._counts and pod_class.pod.spec.volumes:
+            for key in claims_of(pod_class.pod):
+                self._uses[key] = self._uses.get(key, 0) + count
+
+    def removed(self, pod_class: PodClass, row: int, count: int, fleet: Snapshot) -> None:
+        if self._counts and pod_class.pod.spec.volumes:
+            for key in claims_of(pod_class.pod):
+                self._uses[key] -= count
+                if not self._uses[key]:
+                    del self._uses[key]
+
+    def came(self, row: int, fleet: Snapshot) -> None:
+        pass
+
+    def went(self, row: int, fleet: Snapshot) -> None:
+        pass
+
+    def fingerprint(self, fleet: Snapshot) -> object:
+        self._count(fleet)
+        return sorted(self._uses.items())
+
+    def _taken(self, pod_class: PodClass, fleet: Snapshot) -> Key | None:
+        alone = self._stored.wanted(pod_class, fleet).alone
+        if not alone:
+            return None
+        self._count(fleet)
+        return next((key for key in alone if key in self._uses), None)
+
+    def _count(self, fleet: Snapshot) -> None:
+        if self._counts:
+            return
+        self._counts = True
+        for row in fleet.rows.row_of.values():
+            for pod_class, count in fleet.booked_on(row).items():
+                self.added(pod_class, row, count, fleet)

@@ -1,14 +1,199 @@
-"""Owner of all pools in sums; they move on from sighting to sighting by the nodes that changed, and what is on them."""
+"""Owner of all pools in sums; they move on from sighting to sighting by the nodes that changed, and what is on
+them.
+"""
 
+from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Generic, Protocol, TypeVar
 
-from reconciler.fleet.node_facts import NodeFacts, facts_of
-from reconciler.fleet.occupancy import Occupancy
+import msgspec
+
+from reconciler.fleet.occupancy import NodeFacts, Occupancy, facts_of
 from reconciler.fleet.snapshot.diff import SnapshotDiff
-from reconciler.fleet.snapshot.pool import NodeUsage, PoolTotals
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
+
+# --- Owner of the nodes of one instance type in a pool that are alive, and of what they have in common.
+
+
+class SharedLabels:
+    """Alive is a node that is ready and has GPUs."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, NodeFacts] = {}
+        self._labels: Counter[tuple[str, str]] = Counter()  # and how many nodes have each
+        self._shared: dict[str, str] | None = None
+        self._largest: Node | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._nodes)
+
+    def put(self, facts: NodeFacts) -> None:
+        self._nodes[facts.name] = facts
+        self._labels.update(facts.node.metadata.labels.items())
+        self._shared = self._largest = None
+
+    def take(self, facts: NodeFacts) -> None:
+        del self._nodes[facts.name]
+        for label in facts.node.metadata.labels.items():
+            self._labels[label] -= 1
+            if not self._labels[label]:
+                del self._labels[label]
+        self._shared = self._largest = None
+
+    def replace(self, before: NodeFacts, after: NodeFacts) -> None:
+        """The same node, seen anew; mostly it looks as before."""
+        if before.node.metadata.labels != after.node.metadata.labels:
+            self.take(before)
+            self.put(after)
+        else:
+            self._nodes[after.name] = after
+            self._largest = None
+
+    @property
+    def shared(self) -> Mapping[str, str]:
+        """The labels that all of them have."""
+        if self._shared is None:
+            many = len(self._nodes)
+            self._shared = dict(sorted(label for label, count in self._labels.items() if count == many))
+        return self._shared
+
+    @property
+    def largest(self) -> Node:
+        """Of those that have the most GPUs the last by name. There must be one."""
+        if self._largest is None:
+            self._largest = max(self._nodes.values(), key=lambda each: (each.gpus, each.name)).node
+        return self._largest
+
+
+# --- Owner of one pool in sums: its nodes that are not being deleted, how they are used, and which of them are empty.
+
+
+class NodeUsage(msgspec.Struct, frozen=True, gc=False):
+    """A node, and what is on it."""
+
+    facts: NodeFacts
+    requested: int  # GPUs that unfinished pods ask for
+    counting: int  # pods that count
+    lent: int  # GPUs that are lent to claims
+
+    @property
+    def gpus_used(self) -> int:
+        """The larger of what is asked for and what is lent; at most what the node has."""
+        return min(self.facts.gpus, max(self.requested, self.lent))
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.counting and not self.lent
+
+
+class PoolTotals:
+    """Sums and lists are to be read, and never to be changed."""
+
+    def __init__(self) -> None:
+        self.unready = 0
+        self.busy = 0  # nodes with a pod that counts
+        self.gpus_used = 0
+        self.gpus_total = 0
+        self.sorts: Counter[int] = Counter()  # nodes by their GPUs
+        self.staying: Counter[tuple[str, str]] = Counter()  # nodes that nobody takes away, by what they are
+        self.labelled: Counter[str] = Counter()  # nodes by the provisioner that they are labelled with
+        self._facts: dict[str, NodeFacts] = {}
+        self._names: list[str] = []  # in order
+        self._nodes: list[NodeFacts] | None = None
+        self._node_factses: dict[str, NodeFacts] = {}
+        self._empty: dict[str, NodeFacts] = {}
+        self._closed: dict[str, NodeFacts] = {}
+        self._alike: dict[str, SharedLabels] = {}
+
+    @property
+    def nodes(self) -> Sequence[NodeFacts]:
+        """By name."""
+        if self._nodes is None:
+            self._nodes = [self._facts[name] for name in self._names]
+        return self._nodes
+
+    @property
+    def leaving_nodes(self) -> Sequence[NodeFacts]:
+        """Those that bear a taint by which somebody takes them away, by name."""
+        return [self._node_factses[name] for name in sorted(self._node_factses)]
+
+    @property
+    def empty(self) -> Sequence[NodeFacts]:
+        """Those on which nothing counts and of which nothing is lent, by name."""
+        return [self._empty[name] for name in sorted(self._empty)]
+
+    @property
+    def closed(self) -> Sequence[NodeFacts]:
+        """Those that bear the taint with which they came, by name."""
+        return [self._closed[name] for name in sorted(self._closed)]
+
+    def alike(self, instance_type: str) -> SharedLabels | None:
+        """Those of an instance type that are alive; None where there are none."""
+        return self._alike.get(instance_type) or None
+
+    def move(self, before: NodeUsage | None, after: NodeUsage | None) -> None:
+        """A node came, went, or is used otherwise; both are of the same name."""
+        if before is not None:
+            self._count(before, -1)
+        if after is not None:
+            self._count(after, 1)
+            self._list(after)
+        elif before is not None:
+            self._strike(before.facts.name)
+        were, are = (each.facts if each is not None else None for each in (before, after))
+        if were is not are:
+            self._nodes = None
+            self._compare(were, are)
+
+    def _count(self, usage: NodeUsage, sign: int) -> None:
+        facts = usage.facts
+        self.unready += sign * (not facts.is_ready)
+        self.busy += sign * (usage.counting > 0)
+        self.gpus_used += sign * usage.gpus_used
+        self.gpus_total += sign * facts.gpus
+        self.sorts[facts.gpus] += sign
+        self.staying[facts.instance_type, facts.capacity_type] += sign * (not facts.is_being_removed)
+        self.labelled[facts.provisioner] += sign
+
+    def _list(self, usage: NodeUsage) -> None:
+        facts, name = usage.facts, usage.facts.name
+        if name not in self._facts:
+            insort(self._names, name)
+        self._facts[name] = facts
+        belonging = (
+            (self._node_factses, facts.is_being_removed),
+            (self._empty, usage.is_empty),
+            (self._closed, facts.is_closed),
+        )
+        for among, belongs in belonging:
+            if belongs:
+                among[name] = facts
+            else:
+                among.pop(name, None)
+
+    def _strike(self, name: str) -> None:
+        del self._names[bisect_left(self._names, name)]
+        for among in (self._facts, self._node_factses, self._empty, self._closed):
+            among.pop(name, None)
+
+    def _compare(self, before: NodeFacts | None, after: NodeFacts | None) -> None:
+        """Those that are alive, by what they have in common."""
+        before = before if before is not None and _is_alive(before) else None
+        after = after if after is not None and _is_alive(after) else None
+        if before is not None and after is not None and before.instance_type == after.instance_type:
+            self._alike[after.instance_type].replace(before, after)
+            return
+        if before is not None:
+            self._alike[before.instance_type].take(before)
+        if after is not None:
+            self._alike.setdefault(after.instance_type, SharedLabels()).put(after)
+
+
+def _is_alive(facts: NodeFacts) -> bool:
+    return facts.is_ready and facts.gpus > 0
+
 
 Lent = Mapping[str, int]  # GPUs, by node
 
@@ -91,3 +276,56 @@ class PoolIndex:
 
 def _differing(before: Lent, after: Lent) -> set[str]:
     return set() if before is after else {name for name, _ in before.items() ^ after.items()}
+
+
+# --- Owner of those objects of a kind that belong on it, by pool and in order of names: what came is put there, what is
+# gone taken off, and lists that were handed out stay as they are.
+
+
+class HasName(Protocol):
+    """Of no namespace, so that its name tells it from all others of its kind."""
+
+    @property
+    def name(self) -> str: ...
+
+
+T = TypeVar("T", bound=HasName)
+
+
+def _all(_: object) -> bool:
+    return True
+
+
+class PerPoolIndex(Generic[T]):
+    """A pool that nobody changed keeps the very list that was handed out."""
+
+    def __init__(self, pool_of: Callable[[T], str], belongs: Callable[[T], bool] = _all) -> None:
+        self._pool_of = pool_of
+        self._belongs = belongs
+        self._pools: dict[str, dict[str, T]] = {}
+        self._lists: dict[str, list[T]] = {}
+
+    def move(self, gone: Iterable[T], came: Iterable[T]) -> None:
+        """One that was replaced is gone, and came."""
+        for each in gone:
+            if self._belongs(each):
+                pool = self._pool_of(each)
+                self._pools[pool].pop(each.name, None)
+                self._lists.pop(pool, None)
+        for each in came:
+            if self._belongs(each):
+                pool = self._pool_of(each)
+                self._pools.setdefault(pool, {})[each.name] = each
+                self._lists.pop(pool, None)
+
+    def of(self, pool: str) -> Sequence[T]:
+        """Those of one pool, by name."""
+        result = self._lists.get(pool)
+        if result is None:
+            there = self._pools.get(pool, {})
+            result = self._lists[pool] = [there[name] for name in sorted(there)]
+        return result
+
+    def all(self) -> Sequence[T]:
+        """Those of all pools, pool by pool."""
+        return [each for pool in sorted(self._pools) for each in self.of(pool)]

@@ -5,25 +5,43 @@ inverses, newest first, through the same doors: whoever listens (counters of pre
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from reconciler.fleet.amounts import counted
-from reconciler.fleet.classes import Classes
-from reconciler.fleet.gpu_requests import GpuRequests, claim_of, lent_by, read_gpu_requests
-from reconciler.fleet.pod_class import PodClass, Request
+from reconciler.fleet.amounts import GpuRequests, claim_of, counted, lent_by, read_gpu_requests
+from reconciler.fleet.pod_classes import Classes, PodClass, Request
 from reconciler.fleet.rows import NodeRows, differ
 from reconciler.fleet.snapshot.diff import SnapshotDiff, change_between
-from reconciler.fleet.snapshot.journal import Fork, Journal
-from reconciler.fleet.snapshot.lent_gpus import LentGpus
-from reconciler.fleet.snapshot.listener import Listener, says_anything
-from reconciler.fleet.snapshot.memory_use import Crowding
+from reconciler.fleet.snapshot.journal import Crowding, Fork, Journal
 from reconciler.fleet.snapshot.pods_by_row import FINISHED, PodsByRow
-from reconciler.fleet.snapshot.resources import Left, NodeResources
+from reconciler.fleet.snapshot.resources import Left, LentGpus, NodeResources
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
+
+# --- Who is told of what is booked on a what-if.
+
+
+class Listener(Protocol):
+    """Keeps figures of its own about what is booked where; told after each change, takings-back included."""
+
+    def added(self, pod_class: PodClass, row: int, count: int, fleet: "Snapshot") -> None: ...
+    def removed(self, pod_class: PodClass, row: int, count: int, fleet: "Snapshot") -> None: ...
+    def came(self, row: int, fleet: "Snapshot") -> None:
+        """A node is there now; nothing is booked on it yet."""
+
+    def went(self, row: int, fleet: "Snapshot") -> None:
+        """A node is no longer there; nothing is booked on it any more. Its labels can still be read."""
+
+    def fingerprint(self, fleet: "Snapshot") -> object:
+        """All figures: the same for the same bookings, however they came about; empty where there are none."""
+
+
+def says_anything(figures: object) -> bool:
+    """Whether there is anything in what may be lists within lists."""
+    return any(map(says_anything, figures)) if isinstance(figures, list | tuple) else bool(figures)
+
 
 T = TypeVar("T")
 

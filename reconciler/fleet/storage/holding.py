@@ -9,12 +9,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.pod_classes import PodClass
 from reconciler.fleet.rows import Counts, grown
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.fleet.storage.stored import StorageIndex
 from reconciler.fleet.storage.wanted import Held
-from reconciler.model.cluster.attachments import CsiNode, VolumeAttachment
+from reconciler.model.cluster.node import CsiNode, VolumeAttachment
 
 NO_LIMIT = 2**31
 

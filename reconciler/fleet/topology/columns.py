@@ -1,11 +1,16 @@
-"""Owner of the domains that nodes are in: for each label of nodes, the number of each row's value."""
+"""Domains of nodes: the columns of their labels, classes of pods by row, and the nodes that are eligible for
+spreading.
+"""
 
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reconciler.fleet.pod_classes import PodClass
 from reconciler.fleet.rows import Mask, NodeRows, Numbers
+from reconciler.fleet.topology.terms import Matcher, telling
 
 
 class DomainColumn(NamedTuple):
@@ -55,3 +60,153 @@ def _column(numbers: Numbers) -> DomainColumn:
     size = int(numbers.max(initial=-1)) + 1
     ids = np.where(numbers < 0, size, numbers).astype(np.intp)
     return DomainColumn(ids, ids.tolist(), size)
+
+
+# --- Owner of how many pods of each class are on which row, found by what they are labelled.
+
+
+class PodLocations:
+    """Rows by class, and classes by label."""
+
+    def __init__(self) -> None:
+        self._places: list[dict[int, int]] = []
+        self.classes: list[PodClass] = []
+        self._by_label: dict[tuple[str, str], list[PodClass]] = {}
+
+    def learn(self, pod_class: PodClass) -> None:
+        """A class that is new; they come in the order of their numbers."""
+        self._places.append({})
+        self.classes.append(pod_class)
+        for label in pod_class.labels.items():
+            self._by_label.setdefault(label, []).append(pod_class)
+
+    def book(self, number: int, row: int, count: int) -> None:
+        """More pods on a row; fewer if the count is below 0."""
+        places = self._places[number]
+        now = places.get(row, 0) + count
+        if now:
+            places[row] = now
+        else:
+            del places[row]
+
+    def of(self, pod_class: PodClass) -> dict[int, int]:
+        """How many there are on each row that has some. Not to be changed."""
+        return self._places[pod_class.number]
+
+    def candidates(self, matchers: tuple[Matcher, ...]) -> Iterator[PodClass]:
+        """The classes that a term might mean: few, where it names the values of a label."""
+        requirement = telling(matchers)
+        if requirement is None:
+            yield from self.classes
+            return
+        for value in requirement.values:
+            yield from self._by_label.get((requirement.key, value), ())
+
+
+# --- Owner of the nodes that count where pods are spread: which are eligible, and how many of them each domain has.
+#
+# They are found once for each version of the rows and shared by all rules of one label that the same nodes are eligible
+# for. As nodes come and go each is counted once for all of these rules, and none of them has to look for what changed.
+#
+# A node that is vacated is drained: it stands, and bears a taint. It counts for most rules, but not for those that
+# honor taints, of pods that do not tolerate this one.
+
+
+class Asker(NamedTuple):
+    """All that decides which nodes are eligible for a rule."""
+
+    key: str  # the label that tells the domain
+    keys: tuple[str, ...]  # of all rules of the class: an eligible node has them all
+    honored: bytes  # what counts of the pod's node affinity and tolerations
+    leaves_out_vacated: bool = False
+
+
+class EligibleNodes:
+    """The nodes, whether or not they are gone for now; all of them have the label that tells the domain."""
+
+    __slots__ = ("_nodes", "column", "counted", "domains", "is_kept", "leaves_out_vacated")
+
+    def __init__(
+        self, column: DomainColumn, counted: bytes, nodes: list[int], leaves_out_vacated: bool = False
+    ) -> None:
+        self.column = column
+        self.leaves_out_vacated = leaves_out_vacated
+        self.counted = counted  # a byte a row
+        self.is_kept = True  # nodes that come and go are told to it
+        self.domains = sum(map(bool, nodes))  # that have a node that is not gone
+        self._nodes = nodes  # those that are not gone, by domain
+
+    def flip(self, row: int, change: int) -> None:
+        """One of the nodes came (1) or went (-1)."""
+        domain = self.column.of_row[row]
+        before = self._nodes[domain]
+        self._nodes[domain] = before + change
+        if not before or not before + change:
+            self.domains += change
+
+    def is_true(self, rows: NodeRows) -> bool:
+        there = rows.alive if self.leaves_out_vacated else rows.standing
+        nodes = _nodes(self.column, np.frombuffer(self.counted, bool) & there)
+        return self._nodes == nodes and self.domains == sum(map(bool, nodes))
+
+
+NOBODY = EligibleNodes(NOWHERE, b"", [])
+
+
+class Eligibles:
+    """The eligible nodes of all rules that asked, as they are at one version of the rows."""
+
+    def __init__(self) -> None:
+        self._version = -1
+        self._by_asker: dict[Asker, EligibleNodes] = {}
+        self._shared: dict[tuple[str, bytes, bool], EligibleNodes] = {}
+        self._by_row: dict[int, list[EligibleNodes]] = {}
+
+    def of(self, asker: Asker, rows: NodeRows, find: Callable[[], tuple[DomainColumn, Mask]]) -> EligibleNodes:
+        """The eligible nodes; `find` finds them where they are not known."""
+        if self._version != rows.version:
+            self._version = rows.version
+            self._forget()
+        eligible_nodes = self._by_asker.get(asker)
+        if eligible_nodes is None:
+            eligible_nodes = self._by_asker[asker] = self._share(asker, *find(), rows)
+        return eligible_nodes
+
+    def flip(self, row: int, change: int) -> None:
+        """A node came (1) or went (-1)."""
+        for each in self._by_row.get(row, ()):
+            if not each.leaves_out_vacated:
+                each.flip(row, change)
+
+    def flip_vacated(self, row: int, change: int) -> None:
+        """A node was vacated (-1), or is no longer (1)."""
+        for each in self._by_row.get(row, ()):
+            if each.leaves_out_vacated:
+                each.flip(row, change)
+
+    def are_true(self, rows: NodeRows) -> bool:
+        """Whether counting afresh would find the same."""
+        return self._version != rows.version or all(each.is_true(rows) for each in self._shared.values())
+
+    def _share(self, asker: Asker, column: DomainColumn, mask: Mask, rows: NodeRows) -> EligibleNodes:
+        counted, leaves_out = mask.tobytes(), asker.leaves_out_vacated
+        key = asker.key, counted, leaves_out
+        eligible_nodes = self._shared.get(key)
+        if eligible_nodes is None:
+            nodes = _nodes(column, mask & (rows.alive if leaves_out else rows.standing))
+            eligible_nodes = self._shared[key] = EligibleNodes(column, counted, nodes, leaves_out)
+            for row in mask.nonzero()[0].tolist():
+                self._by_row.setdefault(row, []).append(eligible_nodes)
+        return eligible_nodes
+
+    def _forget(self) -> None:
+        for each in self._shared.values():
+            each.is_kept = False
+        for known in (self._by_asker, self._shared, self._by_row):
+            known.clear()
+
+
+def _nodes(column: DomainColumn, living: Mask) -> list[int]:
+    """How many of the rows each domain has."""
+    result: list[int] = np.bincount(column.ids[living], minlength=column.size).tolist()
+    return result

@@ -12,8 +12,8 @@ from collections import Counter
 import numpy as np
 
 from reconciler.fleet.rows import Counts, Mask
-from reconciler.fleet.topology.eligible import NOBODY, EligibleNodes
-from reconciler.fleet.topology.tally import PodTally, change
+from reconciler.fleet.topology.columns import NOBODY, EligibleNodes
+from reconciler.fleet.topology.term_counts import PodTally, change
 
 _FULL = 2**62  # what rows without the label have, so that nothing more ever fits there
 

@@ -5,18 +5,19 @@ from typing import Any
 
 import msgspec
 
-from reconciler.importer.autoscaler.counterparts import (
+from reconciler.importer.autoscaler.flags import (
     COUNTERPARTS,
     ENABLED,
+    EXPLAINED_FLAGS,
+    PROGRAM,
     READ,
     Counterpart,
+    Flags,
     least_of_cluster,
+    notes,
     switched_off,
 )
-from reconciler.importer.autoscaler.flags import PROGRAM, Flags
-from reconciler.importer.autoscaler.replacements import EXPLAINED_FLAGS, notes
-from reconciler.importer.notes import ImportNote
-from reconciler.importer.plain_yaml import entry
+from reconciler.importer.text import ImportNote, entry
 from reconciler.model.bundle import Text
 
 NAME = f"from-{PROGRAM}"

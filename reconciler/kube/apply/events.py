@@ -16,13 +16,11 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from reconciler.kube.api_server import MERGE_PATCH, ApiRequest, Unreachable, Writer
-from reconciler.kube.apply.resource_paths import api_version, kind_of
-from reconciler.kube.apply.token_bucket import Bucket
-from reconciler.kube.paths import BadPath, below, folder_in
+from reconciler.kube.api_server import MERGE_PATCH, ApiRequest, BadPath, Unreachable, Writer, below, folder_in
+from reconciler.kube.apply.fenced_writer import Bucket
+from reconciler.kube.apply.verbs import api_version, kind_of
 from reconciler.model import names
-from reconciler.model.plan.action import Ref, Status
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import Decision, Ref, Status
 from reconciler.protocol.write_order import verb_of
 from reconciler.report.decision_text import note_of
 

@@ -5,26 +5,202 @@ out by looking. Where it never is, the outcome is `unknown`.
 """
 
 import random
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 import msgspec
 
-from reconciler.kube.api_server import ApiRequest, ApiResponse, Unreachable
-from reconciler.kube.apply.fenced_writer import FencedWriter, FenceFell, NotSeen
-from reconciler.kube.apply.group_eviction import GroupEviction
-from reconciler.kube.apply.lease_binding import LeaseBinding
-from reconciler.kube.apply.resource_paths import path_of
-from reconciler.kube.apply.responses import Meaning, error_text, meaning_of, uid_in
-from reconciler.kube.apply.verbs import next_write
-from reconciler.kube.backoff import Backoff, BackoffBounds
+from reconciler.kube.api_server import ApiRequest, ApiResponse, Backoff, BackoffBounds, BadPath, Unreachable, Writer
+from reconciler.kube.apply.events import EventNote, Events, event_notes, is_reported, pool_event_notes
+from reconciler.kube.apply.fenced_writer import (
+    Bucket,
+    FencedWriter,
+    FenceFell,
+    Meaning,
+    NotSeen,
+    WriteLimits,
+    error_text,
+    meaning_of,
+    uid_in,
+)
+from reconciler.kube.apply.verbs import eviction, folder_of, kind_of, next_write, path_of
 from reconciler.kube.decode import Undecodable, one
-from reconciler.kube.paths import BadPath
+from reconciler.model import names
 from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.node import Node
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Bind, Evict, Hold, Preconditions
-from reconciler.model.plan.decision import Decision
-from reconciler.protocol.emptiness import occupied
-from reconciler.protocol.preconditions import DONE, NO_LONGER_OURS, Object, WriteResult
+from reconciler.model.plan.decision import Bind, Decision, Evict, Hold, Outcome, Preconditions, Ref
+from reconciler.ports import Fence
+from reconciler.protocol.preconditions import (
+    DONE,
+    HELD,
+    NO_LONGER_OURS,
+    Object,
+    WriteResult,
+    lease,
+    leaves,
+    lent_to_another,
+    no_longer_whole,
+    occupied,
+    text_at,
+)
+from reconciler.protocol.write_order import WriteOrder, verb_of
+
+__all__ = ["Executor", "WriteLimits"]
+
+
+# --- Carries out decisions on a real cluster. Owner of the threads that write, while a plan is carried out.
+#
+# Threads, because a write takes the API server some milliseconds and a plan may have thousands. One that fails stops no
+# other but those that come after it.
+
+
+class Executor:
+    """One identity that writes to one cluster; `namespace` is where what is lent is noted."""
+
+    def __init__(
+        self, server: Writer, namespace: str = names.LEASES_NAMESPACE, limits: WriteLimits | None = None
+    ) -> None:
+        limits = limits or WriteLimits()
+        self._server, self._namespace, self._limits = server, namespace, limits
+        self._bucket = Bucket(limits.writes_per_second, limits.burst)
+        self._events = Events(server, limits.events_per_second, limits.burst_of_events)
+
+    def apply(self, decisions: Sequence[Decision], fence: Fence) -> Iterator[Outcome]:
+        """All that are neither holds nor `would`; one outcome each, as they come. Nothing is sent before it is walked,
+        and what has not begun when walking stops never begins."""
+        turns = WriteOrder(decisions)
+        pen = FencedWriter(self._server, self._bucket, fence, self._limits)
+        threads = ThreadPoolExecutor(self._limits.threads, thread_name_prefix="apply")
+        under_way: set[Future[Outcome]] = set()
+        written: list[Decision] = []
+        try:
+            while True:
+                under_way |= {threads.submit(self._carried_out, each, pen, written) for each in turns.ready()}
+                if not under_way:
+                    break
+                ended, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+                outcomes = [each.result() for each in ended]
+                for outcome in outcomes:
+                    turns.ended(outcome)
+                yield from outcomes
+        finally:
+            threads.shutdown(cancel_futures=True)
+            for note in pool_event_notes(written) if pen.may_write else ():
+                self._events.tell(note)
+        yield from turns.left()
+
+    def tell(self, note: EventNote) -> None:
+        """An Event that no write goes with. Never raises, and never waits for its turn."""
+        self._events.tell(note)
+
+    def _carried_out(self, decision: Decision, pen: FencedWriter, written: list[Decision]) -> Outcome:
+        """What was written is added to `written`."""
+        try:
+            carried = WriteExecution(decision, pen, self._namespace).carry_out()
+        except Exception as fault:  # noqa: BLE001 - what one object brings out must not stop the others
+            text = f"it broke off, by a fault of reconciler or of what answers: {type(fault).__name__}: {fault}"
+            return Outcome(decision.subject, verb_of(decision), "unknown", text)
+        if carried.wrote and is_reported(decision) and pen.may_write:
+            written.append(decision)
+            for each in event_notes(decision, carried.uid):
+                self._events.tell(each)
+        settled = carried.settled
+        return Outcome(decision.subject, verb_of(decision), settled.result, settled.detail)
+
+
+# --- Leases that go with a Binding. Owner of which were taken for one pod, so that they can be given back.
+
+
+class LeaseBinding:
+    """Taken in sorted order, so that two who want the same never hold half each for long."""
+
+    def __init__(self, act: Bind, namespace: str, pen: FencedWriter) -> None:
+        self._act, self._namespace, self._pen = act, namespace, pen
+        self._holder = ""
+        self._taken: list[Ref] = []
+
+    def take(self, pod: Object) -> WriteResult | None:
+        """Why it can't be had; None where all are held by the pod. Raises Unreachable, NotSeen and FenceFell."""
+        self._holder = pod["metadata"]["uid"]
+        node = self._pen.look(Ref("Node", "", self._act.node))
+        if node is None:
+            return WriteResult("stale", f"Node/{self._act.node} is not there any more")
+        for name in sorted(self._act.leases):
+            ref = Ref("Lease", self._namespace, name)
+            if why := self._take(ref, lease(name, self._namespace, pod, node)):
+                return why
+        return None
+
+    def give_back(self) -> None:
+        """Those that were taken here. Raises Unreachable, NotSeen and FenceFell."""
+        while self._taken:
+            ref = self._taken.pop()
+            found = self._pen.look(ref)
+            if found is not None and text_at(found, HELD) == self._holder:
+                preconditions = {
+                    "uid": found["metadata"]["uid"],
+                    "resourceVersion": found["metadata"]["resourceVersion"],
+                }
+                options = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": preconditions}
+                self._pen.send(ApiRequest("DELETE", path_of(ref), msgspec.json.encode(options)))
+
+    def _take(self, ref: Ref, manifest: Object) -> WriteResult | None:
+        found = self._pen.look(ref)
+        if found is None:
+            # An answer that is lost on the way leaves it taken: so it is noted first.
+            self._taken.append(ref)
+            body = msgspec.json.encode(manifest)
+            answer = self._pen.send(ApiRequest("POST", folder_of(kind_of(ref), ref.namespace), body))
+            if answer.status < 300:
+                return None
+            if answer.status != 409:
+                return WriteResult("retry" if answer.status >= 429 else "refused", error_text(answer))
+            found = self._pen.look(ref) or {}
+        holder = text_at(found, HELD)
+        return None if holder == self._holder else WriteResult("stale", lent_to_another(ref.title, holder))
+
+
+# --- Pods that leave together or not at all: all are asked by dry runs first, and in earnest only if all of them may
+# go.
+#
+# There are no transactions: once the first was asked in earnest the others are asked whatever comes of it, since what
+# is left of a gang is of no use to anybody. The pod that the decision is about goes last: while it is there, not all
+# have been asked.
+
+
+class GroupEviction:
+    """Owner of whether any of them was asked in earnest."""
+
+    def __init__(self, act: Evict, pen: FencedWriter) -> None:
+        self._others, self._pen = act.others, pen
+        self._has_begun = False
+
+    def requests(self) -> WriteResult | tuple[ApiRequest, ...]:
+        """How the others are asked that are there; or how it ends where one left before any was asked. Raises
+        Unreachable, NotSeen and FenceFell."""
+        api_requests = []
+        for each in self._others:
+            there = self._pen.look(each.ref)
+            if there is None or leaves(each.ref, there):
+                if not self._has_begun:
+                    return no_longer_whole(each.ref)
+                continue
+            api_requests.append(eviction(each.ref, each.grace_seconds, {"uid": str(there["metadata"]["uid"])}))
+        return tuple(api_requests)
+
+    def answers(self, requests: tuple[ApiRequest, ...]) -> Iterator[ApiResponse]:
+        """What is said to dry runs of all. Raises Unreachable and FenceFell."""
+        for each in () if self._has_begun else requests:
+            yield self._pen.send(_dry(each))
+        self._has_begun = True
+
+
+def _dry(request: ApiRequest) -> ApiRequest:
+    body = msgspec.json.decode(request.body)
+    body["deleteOptions"]["dryRun"] = ["All"]
+    return msgspec.structs.replace(request, body=msgspec.json.encode(body, order="sorted"))
+
 
 _NODES = next(each for each in RESOURCE_KINDS if each.field == "nodes")
 _WAITS = BackoffBounds(first_seconds=0.2, most_seconds=5.0)

@@ -7,10 +7,8 @@ from typing import Any
 
 import msgspec
 
-from reconciler.kube.api_server import ApiResponse, ApiServer, Unreachable
-from reconciler.kube.paths import below, folder
-from reconciler.kube.watch.changes import Identity
-from reconciler.kube.watch.list_result import ListEnding, ListFailed, ListResult, said
+from reconciler.kube.api_server import ApiResponse, ApiServer, Unreachable, below, folder
+from reconciler.kube.watch.changes import Identity, ListEnding, ListFailed, ListResult, said
 from reconciler.model.cluster.kinds import ResourceKind
 
 _LIST = "APIGroupDiscoveryList"

@@ -11,8 +11,7 @@ from sys import intern
 from msgspec.structs import force_setattr
 
 from reconciler.model.cluster.metadata import Metadata
-from reconciler.model.cluster.pod import Pod, PodSpec, PodStatus
-from reconciler.model.cluster.pod_volume import Volume
+from reconciler.model.cluster.pod import Pod, PodSpec, PodStatus, Volume
 from reconciler.model.cluster.workload import Workload
 
 _MOST = 5_000  # owners; each keeps one pod of its own from being forgotten, though it be long gone

@@ -8,19 +8,96 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from enum import Enum, auto
+from typing import Any
 
 import msgspec
 
-from reconciler.kube.api_server import ApiServer, Unreachable
-from reconciler.kube.backoff import Backoff, BackoffBounds
-from reconciler.kube.decode import Undecodable, WatchEvent, event
-from reconciler.kube.watch.changes import Absent, Change, Clock, ObjectEvent, ReadFailure, WatchOpened, wall_clock
+from reconciler.kube.api_server import ApiServer, Backoff, BackoffBounds, Unreachable
+from reconciler.kube.decode import ListPage, Undecodable, WatchEvent, event, page
+from reconciler.kube.watch.changes import (
+    Absent,
+    Change,
+    Clock,
+    Listed,
+    ListEnding,
+    ListFailed,
+    ListResult,
+    ObjectEvent,
+    ReadFailure,
+    WatchOpened,
+    is_newer,
+    is_older,
+    setback_of,
+    wall_clock,
+)
 from reconciler.kube.watch.discovery import Discovery
-from reconciler.kube.watch.list_pages import ListRequest, list_all
-from reconciler.kube.watch.list_result import ListEnding, ListFailed, ListResult, setback_of
-from reconciler.kube.watch.reflector_states import Next, ReflectorPhase, Tell, Wait, next_step
-from reconciler.kube.watch.resource_versions import is_newer
 from reconciler.model.cluster.kinds import ResourceKind
+
+# --- What to do next about a kind that is followed: a table, from what came of the last step.
+#
+# A kind is looked for (is it served, and where?), listed, and watched from the version of its list. A watch that ends,
+# however it ends, is taken up again where it was; only what has expired, or has not been confirmed for long, is listed
+# again.
+
+
+class ReflectorPhase(Enum):
+    """What is tried."""
+
+    LOOK = auto()
+    LIST = auto()
+    WATCH = auto()
+
+
+class Wait(Enum):
+    """How long before the next step."""
+
+    NONE = auto()
+    BACKOFF = auto()
+    INTERVAL = auto()  # until a kind that is absent may have come
+
+
+class Tell(Enum):
+    """What the store is told of the last step; a list and events it was told on the way."""
+
+    NOTHING = auto()
+    ABSENT = auto()
+    TROUBLE = auto()  # what was seen holds until it is stale
+    REFUSAL = auto()  # it can't be relied on from now
+
+
+class Next(msgspec.Struct, frozen=True):
+    """What follows; without a phase, the same is tried again."""
+
+    phase: ReflectorPhase | None
+    wait: Wait
+    tell: Tell
+
+
+NEXT = {
+    ListEnding.SERVED: Next(ReflectorPhase.LIST, Wait.NONE, Tell.NOTHING),
+    ListEnding.NOT_SERVED: Next(ReflectorPhase.LOOK, Wait.INTERVAL, Tell.ABSENT),
+    ListEnding.UNSUITED: Next(ReflectorPhase.LOOK, Wait.INTERVAL, Tell.REFUSAL),
+    ListEnding.LISTED: Next(ReflectorPhase.WATCH, Wait.NONE, Tell.NOTHING),
+    ListEnding.ENDED: Next(ReflectorPhase.WATCH, Wait.BACKOFF, Tell.NOTHING),
+    ListEnding.BROKEN: Next(ReflectorPhase.WATCH, Wait.BACKOFF, Tell.TROUBLE),
+    ListEnding.EXPIRED: Next(ReflectorPhase.LIST, Wait.BACKOFF, Tell.TROUBLE),
+    ListEnding.MISSING: Next(ReflectorPhase.LOOK, Wait.BACKOFF, Tell.TROUBLE),
+    ListEnding.FORBIDDEN: Next(None, Wait.BACKOFF, Tell.REFUSAL),
+    ListEnding.OLDER: Next(ReflectorPhase.LIST, Wait.BACKOFF, Tell.REFUSAL),
+    ListEnding.FAILED: Next(None, Wait.BACKOFF, Tell.TROUBLE),
+}
+
+
+def next_step(phase: ReflectorPhase, ending: ListEnding, is_overdue: bool) -> Next:
+    """`is_overdue`: nothing has confirmed what is known of the kind for so long that it should be listed again."""
+    following = NEXT[ending]
+    after = following.phase or phase
+    # A server need not send bookmarks, and a kind of which nothing changes has no events: its lists confirm it.
+    if after is ReflectorPhase.WATCH and is_overdue and ending is not ListEnding.LISTED:
+        after = ReflectorPhase.LIST
+    return msgspec.structs.replace(following, phase=after)
+
 
 _UNTROUBLED = frozenset({ListEnding.LISTED, ListEnding.ENDED})
 
@@ -156,3 +233,70 @@ class Reflector:
                 return self._backoff.seconds_after(lasted_seconds)
             case Wait.INTERVAL:
                 return pace.absent_seconds * (0.9 + pace.chance.random() / 10)
+
+
+# --- One kind listed: page by page, all of one moment, and never older than what was seen before.
+
+PAGE = 500
+_ATTEMPTS = 3  # while pages expire under our hands
+_GONE = "pages of the list expire faster than they can be read"
+
+
+class ListRequest(msgspec.Struct, frozen=True):
+    """What is listed, and the newest version that was seen of it."""
+
+    resource_kind: ResourceKind
+    path: str
+    known_version: str = ""
+
+    def query(self, **more: str) -> dict[str, str]:
+        """What makes a list, or a watch, one of this kind and nothing else."""
+        return {**({"labelSelector": self.resource_kind.selector} if self.resource_kind.selector else {}), **more}
+
+
+def list_all(server: ApiServer, request: ListRequest, clock: Clock) -> Listed:
+    """All objects as of one moment. Raises Setback and Unreachable."""
+    for _ in range(_ATTEMPTS):
+        at = clock()
+        first = _page(server, request, "")
+        if is_older(first.resource_version, request.known_version):
+            raise ListFailed(ListResult(ListEnding.OLDER, _older(first.resource_version, request.known_version)))
+        items = _with_the_rest(server, request, first)
+        if items is not None:
+            return Listed(request.resource_kind, items, first.resource_version, at)
+    raise ListFailed(ListResult(ListEnding.EXPIRED, _GONE))
+
+
+def _with_the_rest(server: ApiServer, request: ListRequest, first: ListPage) -> tuple[Any, ...] | None:
+    """The items of all pages; None when a later page is of another moment, or of none any more."""
+    pages = [first.items]
+    last = first
+    while last.continue_token:
+        try:
+            last = _page(server, request, last.continue_token)
+        except ListFailed as setback:
+            if setback.outcome.ending is ListEnding.EXPIRED:
+                return None
+            raise
+        if last.resource_version != first.resource_version:
+            return None
+        pages.append(last.items)
+    return tuple(item for each in pages for item in each)
+
+
+def _page(server: ApiServer, request: ListRequest, token: str) -> ListPage:
+    query = request.query(limit=str(PAGE), **({"continue": token} if token else {}))
+    answer = server.get(request.path, query)
+    if answer.status != 200:
+        raise setback_of(answer, request.resource_kind, "list")
+    try:
+        return page(request.resource_kind, answer.body)
+    except Undecodable as fault:
+        raise ListFailed(ListResult(ListEnding.FAILED, str(fault))) from fault
+
+
+def _older(version: str, seen_version: str) -> str:
+    return (
+        f"the API server lists it as it was at version {version}, and version {seen_version} was seen already: "
+        "if etcd was restored from a backup, start the reconciler again"
+    )

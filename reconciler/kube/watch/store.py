@@ -22,13 +22,13 @@ from reconciler.kube.watch.changes import (
     ObjectEvent,
     ReadFailure,
     WatchOpened,
+    is_newer,
     wall_clock,
 )
-from reconciler.kube.watch.resource_versions import is_newer
 from reconciler.model import names
 from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
 from reconciler.model.cluster.observed import QUIET_MS, Observed, Quiet, Unread
-from reconciler.model.cluster.set_aside import SetAside
+from reconciler.model.cluster.refusal import SetAside
 from reconciler.model.instant import Instant, timestamp
 
 STALE_MS = 300_000

@@ -11,9 +11,8 @@ from typing import Any
 
 import msgspec
 
-from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.metadata import LabelSelector, Metadata
-from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.node import Node, NodeClaim
 from reconciler.model.cluster.pod import Affinity, Container, NodeSelector, Pod, PodSpec, PodTerm
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.cluster.volumes import PersistentVolume, PersistentVolumeClaim

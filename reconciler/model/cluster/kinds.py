@@ -5,15 +5,17 @@ from typing import Any
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.cluster.attachments import CsiDriver, CsiNode, VolumeAttachment
-from reconciler.model.cluster.devices import ResourceClaim, ResourceSlice
-from reconciler.model.cluster.karpenter import NodeClaim, NodeClass
-from reconciler.model.cluster.lease import Lease
-from reconciler.model.cluster.namespace import Namespace
-from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.metadata import Lease, Namespace
+from reconciler.model.cluster.node import CsiDriver, CsiNode, Node, NodeClaim, NodeClass, VolumeAttachment
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.unstructured import Unstructured
-from reconciler.model.cluster.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
+from reconciler.model.cluster.volumes import (
+    PersistentVolume,
+    PersistentVolumeClaim,
+    ResourceClaim,
+    ResourceSlice,
+    StorageClass,
+)
 from reconciler.model.cluster.workload import PodDisruptionBudget, Workload
 
 

@@ -1,9 +1,9 @@
-"""What every object of the cluster has."""
+"""Metadata of every object of the cluster, and objects of little else: Namespaces and Leases."""
 
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.parsers import Int64
+from reconciler.model.parsers import Int32, Int64
 
 
 class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
@@ -116,3 +116,36 @@ def _holds(expression: LabelExpression, labels: dict[str, str]) -> bool:
         case "DoesNotExist":
             return found is None
     return False
+
+
+# --- Namespaces: other pods may be meant by the labels of theirs.
+
+
+class Namespace(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A namespace; of it, its name and labels."""
+
+    metadata: Metadata
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name
+
+
+# --- Leases of our namespace: GPUs lent to claims, and leadership.
+
+
+class LeaseSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """Who holds it, and since when."""
+
+    holder_identity: str = ""
+    lease_duration_seconds: Int32 = 0
+    acquire_time: str = ""
+    renew_time: str = ""
+    lease_transitions: Int32 = 0
+
+
+class Lease(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """Something lent to one holder at a time."""
+
+    metadata: Metadata
+    spec: LeaseSpec = LeaseSpec()

@@ -1,10 +1,13 @@
-"""A Node."""
+"""Nodes with the volumes they hold, NodeClaims, and the classes of their machines."""
+
+from typing import Any
 
 import msgspec
 
 from reconciler.model import names
 from reconciler.model.cluster.metadata import Condition, Metadata
-from reconciler.model.resource_quantity import whole_number
+from reconciler.model.parsers import Int32
+from reconciler.model.quantity import whole_number
 
 _UPGRADE_DONE = "upgrade-done"
 
@@ -87,3 +90,134 @@ class Node(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             if each.key == key:
                 return each
         return None
+
+
+# --- What volumes a node can hold: the drivers on it, how many they bear, and what they hold already.
+
+
+class DriverAllocatable(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """How many volumes a driver bears on a node; nothing where there is no limit."""
+
+    count: Int32 | None = None
+
+
+class NodeDriver(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A driver on a node."""
+
+    name: str = ""
+    allocatable: DriverAllocatable = DriverAllocatable()
+
+
+class NodeDrivers(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """All drivers of a node."""
+
+    drivers: tuple[NodeDriver, ...] = ()
+
+
+class CsiNode(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """What drivers say of a node; it has the node's name."""
+
+    metadata: Metadata
+    spec: NodeDrivers = NodeDrivers()
+
+
+class DriverSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """How a driver is to be treated."""
+
+    storage_capacity: bool = False
+
+
+class CsiDriver(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A driver, by the name that storage classes know it by."""
+
+    metadata: Metadata
+    spec: DriverSpec = DriverSpec()
+
+
+class AttachmentSource(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """What is attached."""
+
+    persistent_volume_name: str = ""
+
+
+class AttachmentSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """By whom, what, and to which node."""
+
+    attacher: str = ""
+    node_name: str = ""
+    source: AttachmentSource = AttachmentSource()
+
+
+class VolumeAttachment(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A volume on a node, or on its way there or away."""
+
+    metadata: Metadata
+    spec: AttachmentSpec = AttachmentSpec()
+
+
+# --- What Karpenter keeps: NodeClaims, and the classes of their machines.
+
+
+class ClassRef(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """The class of a machine."""
+
+    group: str = ""
+    kind: str = ""
+    name: str = ""
+
+
+class NodeClaimRequirement(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A demand on the labels of a machine; only of which label is gone by."""
+
+    key: str = ""
+
+
+class ClaimSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """What was asked for."""
+
+    node_class_ref: ClassRef = ClassRef()
+    expire_after: str = ""
+    termination_grace_period: str = ""
+    requirements: tuple[NodeClaimRequirement, ...] = ()
+
+
+class NodeClaimStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """What came of it."""
+
+    node_name: str = ""
+    provider_id: str = msgspec.field(name="providerID", default="")
+    image_id: str = msgspec.field(name="imageID", default="")
+    capacity: dict[str, str] = {}
+    allocatable: dict[str, str] = {}
+    conditions: tuple[Condition, ...] = ()
+
+
+class NodeClaim(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A machine that Karpenter bought or is buying."""
+
+    metadata: Metadata
+    spec: ClaimSpec = ClaimSpec()
+    status: NodeClaimStatus = NodeClaimStatus()
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name
+
+    def condition(self, type: str) -> Condition | None:  # noqa: A002 - what Kubernetes calls it
+        return next((each for each in self.status.conditions if each.type == type), None)
+
+    def says(self, type: str) -> bool:  # noqa: A002
+        """Whether a condition is True."""
+        for each in self.status.conditions:  # asked of every claim in every cycle
+            if each.type == type:
+                return each.status == "True"
+        return False
+
+
+class NodeClass(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """How a cloud makes machines; of its status, the images that it found."""
+
+    metadata: Metadata
+    kind: str = ""
+    spec: dict[str, Any] = {}
+    images: tuple[str, ...] = ()

@@ -1,18 +1,23 @@
 """Observed: the cluster as last seen, always a little old; immutable, and honest about what could not be read."""
 
+from collections.abc import Set as AbstractSet
+from typing import Any
+
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.cluster.attachments import CsiDriver, CsiNode, VolumeAttachment
-from reconciler.model.cluster.devices import ResourceClaim, ResourceSlice
-from reconciler.model.cluster.karpenter import NodeClaim, NodeClass
-from reconciler.model.cluster.lease import Lease
-from reconciler.model.cluster.namespace import Namespace
-from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.metadata import Lease, Namespace
+from reconciler.model.cluster.node import CsiDriver, CsiNode, Node, NodeClaim, NodeClass, VolumeAttachment
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.cluster.set_aside import SetAside
+from reconciler.model.cluster.refusal import SetAside
 from reconciler.model.cluster.unstructured import Unstructured
-from reconciler.model.cluster.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
+from reconciler.model.cluster.volumes import (
+    PersistentVolume,
+    PersistentVolumeClaim,
+    ResourceClaim,
+    ResourceSlice,
+    StorageClass,
+)
 from reconciler.model.cluster.workload import PodDisruptionBudget, Workload
 from reconciler.model.instant import Instant
 
@@ -76,3 +81,110 @@ class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
     def quiet_among(self, *titles: str) -> Quiet | None:
         """The first of the kinds of which what is seen is old; None when none of them is."""
         return next((each for each in self.quiet if each.kind in titles), None)
+
+
+# --- What is different between two Observed of one cluster, so that only that need be handed on or kept.
+#
+# Objects are told apart by identity: what a store saw no change of is the same object in both. So the cost of a
+# difference is a walk over the kinds of which anything changed, and its size that of the changes.
+
+Key = tuple[str, str, str, str]  # apiVersion and kind where an object has them, namespace, name
+
+# All else of an Observed is told whole.
+OBJECTS = tuple(
+    field.name
+    for field in msgspec.structs.fields(Observed)
+    if field.name not in {"cluster_uid", "own_namespace", "seen_at", "unread", "quiet", "absent", "set_aside"}
+)
+
+
+class ObservedDelta(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Puts come in place of what has their key; in `put`, what is no object is as it is afterwards."""
+
+    put: Observed
+    gone: dict[str, tuple[Key, ...]] = {}  # by field
+
+
+def difference(before: Observed, after: Observed) -> ObservedDelta:
+    """What makes `after` of `before`."""
+    put: dict[str, tuple[Any, ...]] = {}
+    gone: dict[str, tuple[Key, ...]] = {}
+    for field in OBJECTS:
+        old, new = getattr(before, field), getattr(after, field)
+        if old is new:
+            put[field] = ()
+            continue
+        known, kept = set(map(id, old)), set(map(id, new))
+        put[field] = tuple(each for each in new if id(each) not in known)
+        left = {key_of(each) for each in old if id(each) not in kept} - {key_of(each) for each in put[field]}
+        if left:
+            gone[field] = tuple(sorted(left))
+    return ObservedDelta(msgspec.structs.replace(after, **put), gone)
+
+
+class Replica:
+    """Owner of a copy of an Observed that follows by differences; what did not change stays the same object."""
+
+    def __init__(self) -> None:
+        self._observed = Observed()
+        self._by_key: dict[str, dict[Key, Any]] = {field: {} for field in OBJECTS}
+
+    @property
+    def observed(self) -> Observed:
+        return self._observed
+
+    def take(self, change: ObservedDelta) -> Observed:
+        """The copy as it is after the change."""
+        if change == ObservedDelta(self._observed_without_objects()):
+            return self._observed
+        objects: dict[str, tuple[Any, ...]] = {}
+        for field in OBJECTS:
+            put, gone = getattr(change.put, field), change.gone.get(field, ())
+            if not put and not gone:
+                objects[field] = getattr(self._observed, field)
+                continue
+            known = self._by_key[field]
+            for key in gone:
+                known.pop(key, None)
+            known.update((key_of(each), each) for each in put)
+            objects[field] = tuple(known.values())
+        self._observed = msgspec.structs.replace(change.put, **objects)
+        return self._observed
+
+    def _observed_without_objects(self) -> Observed:
+        return msgspec.structs.replace(self._observed, **dict.fromkeys(OBJECTS, ()))
+
+
+def key_of(each: Any) -> Key:
+    """No two objects of one field share it."""
+    metadata = each.metadata
+    return getattr(each, "api_version", ""), getattr(each, "kind", ""), metadata.namespace, metadata.name
+
+
+# --- Pods of which each new node has one like it: those of DaemonSets, and static pods.
+#
+# A pod may also say by an annotation, or by an owner reference, that it counts as one of a DaemonSet. That says
+# something of its own node alone. Whoever may make pods could else have all new nodes taken for too small, and so keep
+# the pods of others waiting.
+
+DaemonSets = AbstractSet[tuple[str, str]]  # namespace and name
+
+_TITLE = "daemonsets.apps"
+
+
+def daemon_sets(observed: Observed) -> DaemonSets | None:
+    """Those that are observed; None where they could not be read."""
+    if observed.why_unread(_TITLE):
+        return None
+    metadatas = (each.metadata for each in observed.workloads if each.kind == "DaemonSet")
+    return frozenset((each.namespace, each.name) for each in metadatas)
+
+
+def comes_with_each_node(pod: Pod, known: DaemonSets | None) -> bool:
+    """Whether each new node has such a pod. Where DaemonSets could not be read the pod is believed."""
+    owner = pod.metadata.controller
+    if owner is None or pod.is_finished:
+        return False
+    if owner.kind == "Node":
+        return bool(pod.metadata.annotations.mirror_pod) and owner.name == pod.node
+    return owner.kind == "DaemonSet" and (known is None or (pod.metadata.namespace, owner.name) in known)

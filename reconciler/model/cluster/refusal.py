@@ -4,19 +4,143 @@ Each check is a line in CHECKS by the type of the object. A check is pure, and b
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
 
 from reconciler.model.cluster import bounds
-from reconciler.model.cluster.karpenter import NodeClaim, NodeClass
-from reconciler.model.cluster.node import Node
-from reconciler.model.cluster.node_pool_shape import why_misshapen
+from reconciler.model.cluster.node import Node, NodeClaim, NodeClass
 from reconciler.model.cluster.pod import Container, ContainerStatus, Pod, ResourceRequirements
-from reconciler.model.cluster.set_aside import DecodeRefusal
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.cluster.volumes import PersistentVolume, PersistentVolumeClaim
 from reconciler.model.cluster.workload import Workload
-from reconciler.model.object_names import is_object_name, why_no_object
-from reconciler.model.resource_quantity import billionths
+from reconciler.model.parsers import Int64, is_object_name, why_no_object
+from reconciler.model.quantity import billionths
+
+# --- The shape of what is read of a NodePool's spec, which is kept whole: one of another shape is set aside.
+
+
+class _NodePoolMetadata(msgspec.Struct):
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class _Taint(msgspec.Struct, rename="camel"):
+    key: str = ""
+    value: str | None = None
+    effect: str = ""
+    time_added: str | None = None
+
+
+class _NodeClassRef(msgspec.Struct):
+    group: str | None = None
+    kind: str | None = None
+    name: str | None = None
+
+
+class _Requirement(msgspec.Struct, rename="camel"):
+    key: str = ""
+    operator: str = ""
+    values: tuple[str, ...] | None = None
+    min_values: Int64 | None = None
+
+
+class _Nodes(msgspec.Struct, rename="camel"):
+    taints: tuple[_Taint, ...] | None = None
+    startup_taints: tuple[_Taint, ...] | None = None
+    requirements: tuple[_Requirement, ...] | None = None
+    node_class_ref: _NodeClassRef | None = None
+    termination_grace_period: str | None = None
+    expire_after: str | None = None
+
+
+class _Template(msgspec.Struct):
+    metadata: _NodePoolMetadata | None = None
+    spec: _Nodes | None = None
+
+
+class _Budget(msgspec.Struct):
+    nodes: str | Int64 | None = None
+    schedule: str | None = None
+    duration: str | None = None
+    reasons: tuple[str, ...] | None = None
+
+
+class _Disruption(msgspec.Struct, rename="camel"):
+    budgets: tuple[_Budget, ...] | None = None
+    consolidate_after: str | None = None
+    consolidation_policy: str | None = None
+
+
+class NodePoolShape(msgspec.Struct):
+    """Null is what is not written."""
+
+    template: _Template | None = None
+    disruption: _Disruption | None = None
+    limits: dict[str, str | int | float | None] | None = None
+    weight: Int64 | None = None
+    replicas: Int64 | None = None
+
+
+def why_misshapen(spec: Any) -> str:
+    """Where the spec of a NodePool has another shape, in the words of msgspec; nothing where it has this one."""
+    try:
+        msgspec.convert(spec, NodePoolShape | None)
+    except msgspec.ValidationError as fault:
+        return str(fault)
+    return ""
+
+
+# --- Objects that cannot be understood: each is set aside with a reason, and all others are planned.
+#
+# Where an object that is set aside counts, a stand-in takes its place that keeps what could be read and claims the
+# rest: a pod keeps its node busy and full, a node counts in its pool and is cordoned, a PodDisruptionBudget allows
+# nothing in its namespace.
+
+# Malformed: a field has another type or shape than Kubernetes gives it. Quantity: an amount is no quantity of
+# Kubernetes, or out of bounds. Depth and Number: JSON that is nested too deeply, or a number beyond 64 bits. TooLarge:
+# more terms, tolerations or labels than are looked at (bounds.py).
+Code = Literal["Malformed", "Quantity", "Depth", "Number", "TooLarge"]
+
+
+ANY_POOL = "*"
+
+
+class DecodeRefusal(msgspec.Struct, frozen=True, gc=False):
+    """Why an object cannot be understood."""
+
+    code: Code
+    field: str = ""  # spec.containers[0].resources.requests.cpu
+    detail: str = ""
+
+    @property
+    def why(self) -> str:
+        """spec.containers[0].resources.requests.cpu: 99999... is no quantity."""
+        return ": ".join(part for part in (self.field, self.detail or self.code) if part)
+
+
+class SetAside(msgspec.Struct, frozen=True, gc=False, order=True, omit_defaults=True):
+    """An object that cannot be understood."""
+
+    kind: str
+    namespace: str
+    name: str  # nothing where that could not be read either
+    uid: str = ""
+    code: Code = "Malformed"
+    field: str = ""
+    detail: str = ""
+    node: str = ""  # the node that the object is, is on or is about
+    pool: str = ""  # the pool whose NodePool or policy the object is; ANY_POOL: it may be part of any
+
+    @property
+    def title(self) -> str:
+        return "/".join(part for part in (self.kind, self.namespace, self.name or "(without a name)") if part)
+
+    @property
+    def refusal(self) -> DecodeRefusal:
+        """Why."""
+        return DecodeRefusal(self.code, self.field, self.detail)
+
 
 TOO_DEEP = "gpu.scheduling/nested-too-deeply"  # stands in JSON for what is nested deeper than MOST_LEVELS
 MOST_LEVELS = 64  # of the JSON of an object that is kept whole

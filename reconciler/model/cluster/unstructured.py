@@ -1,11 +1,13 @@
 """Objects kept whole because they are compared field by field: NodePools, what we rendered, our custom resources."""
 
-from typing import Any
+from functools import cache
+from typing import Any, get_args, get_origin
 
 import msgspec
 
 from reconciler.model import names
 from reconciler.model.cluster.metadata import OwnerReference
+from reconciler.model.cluster.pod import PodSpec, PodStatus
 from reconciler.model.parsers import Int64
 
 
@@ -69,3 +71,85 @@ class Unstructured(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_d
 
 def _is_condition(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(value.get(key, ""), str) for key in ("type", "status", "reason"))
+
+
+# --- What is not read even of an object that is kept whole, because people put secrets there.
+#
+# What is never read can't leak: into a dump, a log or a report. The other side of it: whoever compares a manifest with
+# an object that was read must leave the same things out of the manifest first.
+
+# Annotations of these are gone by. Of all others, only those that we set: they stand in the policies anyway.
+DOMAINS = frozenset({"gpu.scheduling", "karpenter.sh", "karpenter.k8s.aws"})
+
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+# What is kept of the spec of a node class: all else, tags, context and selectors of a cloud among it, may say anything.
+_OF_A_CLASS = frozenset({"amiFamily", "detailedMonitoring", "instanceStorePolicy", "kubelet", "role"})
+
+
+def without_secrets(kind: str, rest: dict[str, Any]) -> dict[str, Any]:
+    """What stands beside apiVersion, kind and metadata; of a Pod those fields alone that are read of every other."""
+    if kind != "Pod":
+        return rest
+    return {key: _known(value, _PARTS[key]) if key in _PARTS else value for key, value in rest.items() if key in _HEAD}
+
+
+def class_without_secrets(spec: dict[str, Any]) -> dict[str, Any]:
+    """What describes the machines; not the script that they run when they start, nor what else a cloud is told."""
+    return {key: value for key, value in spec.items() if key in _OF_A_CLASS}
+
+
+def metadata_without_secrets(metadata: UnstructuredMetadata) -> UnstructuredMetadata:
+    """With those annotations alone that are gone by, or that we set."""
+    annotations = metadata.annotations
+    requested = {key for key in annotations if key.partition("/")[0] in DOMAINS}
+    if len(requested) < len(annotations):
+        requested |= _ours(metadata) & annotations.keys() - {_LAST_APPLIED}
+    if len(requested) == len(annotations):
+        return metadata
+    return msgspec.structs.replace(
+        metadata, annotations={key: annotations[key] for key in annotations if key in requested}
+    )
+
+
+def _ours(metadata: UnstructuredMetadata) -> set[str]:
+    """Annotations that the API server says we set."""
+    result: set[str] = set()
+    for writer in metadata.managed_fields:
+        fields = writer.fields.get("f:metadata")
+        named = fields.get("f:annotations") if isinstance(fields, dict) else None
+        if writer.manager == names.FIELD_MANAGER and writer.operation == "Apply" and isinstance(named, dict):
+            result |= {key.removeprefix("f:") for key in named}
+    return result
+
+
+_PARTS: dict[str, Any] = {"spec": PodSpec, "status": PodStatus}
+_HEAD = frozenset({"apiVersion", "kind", "metadata", *_PARTS})
+
+
+def _known(value: Any, kind: Any) -> Any:
+    """The value without fields that the type does not have. What is of another shape is left out whole."""
+    fields = _fields(kind)
+    if fields is not None:
+        found = value if isinstance(value, dict) else {}
+        return {key: _known(each, fields[key]) for key, each in found.items() if key in fields}
+    items = _items(kind)
+    if items is not None:
+        return [_known(each, items) for each in value] if isinstance(value, list) else []
+    return value
+
+
+@cache
+def _fields(kind: Any) -> dict[str, Any] | None:
+    """Of a struct, by the names that they have in Kubernetes; None where it is no struct."""
+    for each in (kind, *get_args(kind)):
+        if isinstance(each, type) and issubclass(each, msgspec.Struct):
+            return {field.encode_name: field.type for field in msgspec.structs.fields(each)}
+        if get_origin(kind) is tuple:
+            return None
+    return None
+
+
+@cache
+def _items(kind: Any) -> Any:
+    """What a tuple holds; None where it is no tuple."""
+    return get_args(kind)[0] if get_origin(kind) is tuple else None

@@ -7,9 +7,8 @@ from typing import Any, Literal
 import msgspec
 
 from reconciler.model.instant import Instant
-from reconciler.model.obstacle import Obstacle, order_of
-from reconciler.model.plan.capacity_limit import CapacityLimit
-from reconciler.model.plan.purchase import Stage, Why
+from reconciler.model.plan.capacity import CapacityLimit, Stage, Why
+from reconciler.model.plan.decision import Obstacle, order_of
 
 # Because of a decision of this plan; or, as things stand, without any.
 Cause = Literal["change", "standing"]

@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from reconciler.model.instant import Instant
-from reconciler.model.origin import Origin
+from reconciler.model.problem import Origin
 
 # The names of the limits in a ChangeGuard, without their `max_`; in the order in which they are told.
 Measure = Literal["removed_nodes", "removed_percent", "disrupted_gpus", "deleted_node_pools"]
@@ -65,3 +65,36 @@ class GuardVerdict(msgspec.Struct, frozen=True, gc=False):
     def exceeded(self) -> tuple[GuardCount, ...]:
         """What there is more of than is allowed, approved or not."""
         return tuple(each for each in self.counts if each.exceeded)
+
+
+# --- A Mark: what was taken away or disrupted, and when that began; guards count each once, over restarts.
+
+MarkedKind = Literal["Node", "Pod", "NodePool"]
+
+
+class DisruptionRecord(msgspec.Struct, frozen=True, gc=False, order=True):
+    """One node, pod or NodePool; of a node that left by another's doing, too, since it left all the same."""
+
+    at: Instant  # when it was marked, or when it was first seen leaving
+    kind: MarkedKind
+    name: str
+    uid: str = ""  # nothing for a NodeClaim whose Node had not appeared
+    claim: str = ""  # uid of a node's NodeClaim
+    pool: str = ""  # the GpuPool, or else the NodePool, that it was of
+    goes: bool = False  # for good: it is not replaced
+    gpus: int = 0  # in use on it then
+    approvals: tuple[str, ...] = ()  # names of the ChangeApprovals that let it pass
+    own: bool = True  # False: we did not cause it
+
+
+# --- An Imagined taint: what a node of a pool in mode Observe would bear, were the pool acted on.
+
+
+class ObservedTaint(msgspec.Struct, frozen=True, gc=False, order=True):
+    """By the uid of the node: another node of its name starts afresh."""
+
+    node: str
+    uid: str
+    key: str
+    value: str
+    effect: str

@@ -5,12 +5,10 @@ from typing import Any, TypeVar
 import msgspec
 
 from reconciler.model.instant import Instant
-from reconciler.model.plan.disruption_record import DisruptionRecord
+from reconciler.model.plan.capacity import PoolShortfall, Shortage
+from reconciler.model.plan.decision import Reason
 from reconciler.model.plan.drain_memory import DrainMemory
-from reconciler.model.plan.observed_taint import ObservedTaint
-from reconciler.model.plan.pool_shortfall import PoolShortfall
-from reconciler.model.plan.reason import Reason
-from reconciler.model.plan.shortage import Shortage
+from reconciler.model.plan.guard_verdict import DisruptionRecord, ObservedTaint
 
 Section = TypeVar("Section", bound=msgspec.Struct)
 

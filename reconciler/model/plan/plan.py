@@ -3,14 +3,12 @@
 import msgspec
 
 from reconciler.model.instant import Instant
+from reconciler.model.plan.capacity import Purchase
 from reconciler.model.plan.consequence import Consequence
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.drain_eligibility import DrainEligibility
+from reconciler.model.plan.decision import Decision, PlannerFailure
+from reconciler.model.plan.evaluation import DrainEligibility, SizeEvaluation
 from reconciler.model.plan.guard_verdict import GuardVerdict
 from reconciler.model.plan.memory import Hints, Memory
-from reconciler.model.plan.purchase import Purchase
-from reconciler.model.plan.size_evaluation import SizeEvaluation
-from reconciler.model.plan.trouble import PlannerFailure
 
 
 class Plan(msgspec.Struct, frozen=True):

@@ -13,8 +13,8 @@ import msgspec
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.instant import Instant, later
-from reconciler.model.plan.shortage import Shortage
-from reconciler.model.policy.gpu_pool import GpuPool
+from reconciler.model.plan.capacity import Shortage
+from reconciler.model.policy.gpu import GpuPool
 
 REMEMBERED_MS = 600_000
 FIRST_BACKOFF_MS = 5_000

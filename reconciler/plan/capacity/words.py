@@ -1,11 +1,17 @@
-"""What is said of requests for capacity: of ways to buy, limits, refusals and claims. Reasons hold these as data."""
+"""Words for requests for capacity: offerings, limits, shortages, claims, and predicates that rule out nodes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from reconciler.fleet.obstacles import OBSTACLES
+from reconciler.fleet import obstacles
+from reconciler.fleet.amounts import CPU, PODS
+from reconciler.fleet.obstacles import OBSTACLES, Lack
+from reconciler.fleet.obstacles import ClaimState as ObstaclesClaimState
+from reconciler.fleet.snapshot.rejections import NodesOfKind, Rejections
 from reconciler.model.cluster.observed import Unread
-from reconciler.model.plan.capacity_limit import CapacityLimit
+from reconciler.model.instant import Instant, timestamp
+from reconciler.model.plan.capacity import CapacityLimit, Shortage
+from reconciler.model.plan.decision import Obstacle
 from reconciler.plan.capacity.offerings import LaunchOption
 from reconciler.plan.capacity.refusals import (
     Bar,
@@ -26,8 +32,138 @@ from reconciler.plan.capacity.refusals import (
     Unserved,
     Why,
 )
-from reconciler.plan.obstacle_words import obstacle_words
 from reconciler.plan.reasons import counted
+
+# --- What could not be bought for a pool lately, and until when it is not tried again, in words.
+
+
+def short_of(shortages: Iterable[Shortage], pool: str, now: Instant) -> tuple[Shortage, ...]:
+    """Those of a pool that still count, in the order in which they came."""
+    return tuple(sorted((each for each in shortages if each.pool == pool and each.until > now), key=_order))
+
+
+def short_words(shortages: Iterable[Shortage]) -> str:
+    """p4d.24xlarge (spot) until 2026-11-16T12:40:31Z; p4de.24xlarge (spot) until 2026-11-16T12:41:06Z."""
+    return "; ".join(
+        f"{choice_words(LaunchOption.of(each))} until {timestamp(_second(each.until))}" for each in shortages
+    )
+
+
+def _order(shortage: Shortage) -> tuple[Instant, Shortage]:
+    return shortage.since, shortage
+
+
+def _second(moment: Instant) -> Instant:
+    return Instant(moment - moment % 1_000)
+
+
+# --- How it is told which predicates rule out how many nodes of which kind.
+
+_MOST_KINDS = 4  # that are named of one predicate
+
+
+def ruled_out_words(rejections: Rejections) -> str:
+    """resources on 12 of a100 p4d.24xlarge and 1 of l4 g6.12xlarge, selection on 3 of l4 g6.12xlarge."""
+    by = sorted(rejections.by, key=lambda each: each.predicate)
+    parts = [f"{each.predicate} on {_kinds_words(each.kinds)}" for each in by]
+    return ", ".join(
+        [*parts, *([f"not beside the others on {_kinds_words(rejections.free)}"] if rejections.free else [])]
+    )
+
+
+def _kinds_words(kinds: Sequence[NodesOfKind]) -> str:
+    """The largest first."""
+    order = sorted(kinds, key=lambda each: (-each.nodes, each.kind))
+    parts = [f"{each.nodes} of {each.kind}" for each in order[:_MOST_KINDS]]
+    if rest := sum(each.nodes for each in order[_MOST_KINDS:]):
+        parts.append(f"{rest} of other kinds")
+    return listed(parts)
+
+
+def listed(parts: list[str]) -> str:
+    """a, b and c."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+# --- What keeps a pod off a node, in words.
+
+_STATES: Mapping[ObstaclesClaimState, str] = {
+    "not made": "is not made yet",
+    "absent": "is not there",
+    "leaving": "is being deleted",
+    "of another pod": "was not made for this pod",
+}
+_MOST_DOMAINS = 5
+
+
+def obstacle_words(obstacle: Obstacle) -> str:
+    """As a part of a sentence."""
+    if (words := _WORDS.get(type(obstacle))) is not None:
+        return words(obstacle)
+    names = obstacle.__struct_fields__  # type: ignore[attr-defined]
+    return obstacle.template.format(**{name: _fact(getattr(obstacle, name)) for name in names})
+
+
+def obstacles_words(several: Sequence[Obstacle]) -> str:
+    return "; ".join(map(obstacle_words, several))
+
+
+def _fact(value: Any) -> str:
+    if isinstance(value, Obstacle):
+        return obstacle_words(value)
+    if isinstance(value, Rejections):
+        return ruled_out_words(value) or "none does"
+    return ", ".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _unit(resource: str) -> str:
+    return "m" if resource == CPU else ""
+
+
+def _lack(lack: Lack) -> str:
+    if lack.resource == PODS:
+        return f"{lack.allocatable - lack.free} pods are there, and it takes {lack.allocatable}"
+    unit = _unit(lack.resource)
+    return f"{lack.asked}{unit} {lack.resource} asked, {max(lack.free, 0)}{unit} of {lack.allocatable}{unit} free"
+
+
+def _uneven(it: obstacles.SpreadUnevenAnywhere) -> str:
+    shown = ", ".join(f"{value} has {count}" for value, count in it.domains[:_MOST_DOMAINS])
+    few = f", and {len(it.domains)} of at least {it.min_domains} domains" if len(it.domains) < it.min_domains else ""
+    return it.template.format(key=it.key, max_skew=it.max_skew, selector=it.selector, domains=f"{shown}{few}")
+
+
+def _claim(it: obstacles.VolumeClaimUnusable | obstacles.DeviceClaimUnusable) -> str:
+    return it.template.format(claim=it.claim, state=_STATES[it.state])
+
+
+def _by_others(it: obstacles.AntiAffinity | obstacles.RepelledByOthers) -> str:
+    return it.template.format(domain=it.domain, pods=counted(it.pods, "pod"), selector=it.selector)
+
+
+def _too_small(it: obstacles.ShapesTooSmall) -> str:
+    unit = _unit(it.resource)
+    return it.template.format(asked=f"{it.asked}{unit}", resource=it.resource, most=f"{it.most}{unit}")
+
+
+# Of those whose facts are not written as they are.
+_WORDS: Mapping[type[Obstacle], Callable[[Any], str]] = {
+    obstacles.TaintNotTolerated: lambda it: it.template.format(
+        key=it.key, value=f"={it.value}" if it.value else "", effect=it.effect
+    ),
+    obstacles.LabelDiffers: lambda it: it.template.format(key=it.key, value=it.value, there=it.there or "nothing"),
+    obstacles.ResourcesLacking: lambda it: "; ".join(map(_lack, it.lacks)),
+    obstacles.HostPortsTaken: lambda it: (
+        f"{'port' if len(it.ports) == 1 else 'ports'} {', '.join(it.ports)} of the host taken"
+    ),
+    obstacles.VolumeClaimUnusable: _claim,
+    obstacles.DeviceClaimUnusable: _claim,
+    obstacles.AntiAffinity: _by_others,
+    obstacles.RepelledByOthers: _by_others,
+    obstacles.ShapesTooSmall: _too_small,
+    obstacles.AffinityNowhereMet: lambda it: it.template.format(selectors=" and ".join(it.selectors)),
+    obstacles.SpreadUnevenAnywhere: _uneven,
+}
 
 _UNSERVED = {
     Unserved.WITHOUT_GPUS: "the pod asks for no GPU, and servesPodsWithoutGpus is false",

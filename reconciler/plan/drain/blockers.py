@@ -12,7 +12,7 @@ The drainability rules of Cluster Autoscaler 1.35, and what corresponds to each 
   DaemonSet which no longer exists goes with its node. PodDisruptionBudgets take the place of min-replica-count.
 - SafeToEvict: lifts the lines that ask `is_safe`. Budgets and karpenter.sh/do-not-disrupt hold all the same.
 - OnCompletion: PodRunsToCompletion. The pod is not evicted, and its node is a candidate that waits
-  (start/batch.py).
+  (batch.py).
 - Replicated: PodWithoutController and PodOfCustomController.
 - System: SystemPod, until systemPodTimeout.
 - NotSafeToEvict, LocalStorage: the lines of these names. There may be blanks between the names of volumes.
@@ -20,20 +20,22 @@ The drainability rules of Cluster Autoscaler 1.35, and what corresponds to each 
 - SkipReschedule, ForceScaleDown: not read. Each pod that is evicted has another place.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
+from reconciler.model import names
 from reconciler.model.cluster.metadata import Annotations, OwnerReference
-from reconciler.model.cluster.pod import Pod
-from reconciler.model.cluster.pod_volume import Volume
-from reconciler.model.instant import later, moment
-from reconciler.model.plan.action import Ref
-from reconciler.model.plan.reason import Facts, Reason
-from reconciler.model.plan.refs import pod_ref
-from reconciler.plan.capacity.identity import is_labelled_as_smart
+from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.pod import Pod, Volume, is_silent, is_stuck
+from reconciler.model.instant import Instant, later, moment
+from reconciler.model.plan.decision import Decision, Facts, Hold, Reason, Ref, pod_ref
+from reconciler.plan.capacity.requests import is_labelled_as_smart
 from reconciler.plan.drain.codes.blockers import (
+    LOSES,
     BudgetBlocker,
+    NodeLost,
+    NodeLostWithPod,
     PodBlocker,
     PodBudgetSpent,
     PodBudgetTaken,
@@ -51,8 +53,7 @@ from reconciler.plan.drain.codes.blockers import (
     SmartPodStays,
     SystemPod,
 )
-from reconciler.plan.drain.context import DrainContext, DrainNode, ref_of_budget
-from reconciler.plan.drain.nodes.controllers import WATCHED
+from reconciler.plan.drain.context import WATCHED, DrainContext, DrainNode, ref_of_budget
 from reconciler.plan.nodes import eviction
 from reconciler.plan.nodes.eviction import EvictionObstacle, Remaining
 
@@ -265,3 +266,38 @@ def blocker(context: DrainContext, remaining: Remaining, drain_node: DrainNode, 
         return None
     budgets = tuple([ref_of_budget(each) for each in remaining.budgets_of(pod)])
     return drain_node.reason(_OF_BUDGETS[case](pod=pod_to_evict.ref, node=drain_node.name, budgets=budgets))
+
+
+# --- Nodes that nobody can empty: their kubelet is gone, so that their pods stay Terminating.
+#
+# Karpenter ends the machine of such a node when the Node object is deleted. Of a node that is not Karpenter's nobody
+# ends the machine: its pods may still run there, and to delete the Node object would let others take their volumes and
+# names. Such a node is held until a person ends the machine.
+
+
+def is_karpenters(node: Node) -> bool:
+    """Whether Karpenter ends the machine once the Node object is deleted."""
+    return bool(node.metadata.labels.get(names.KARPENTER_POOL))
+
+
+def why_lost(context: DrainContext, drain_node: DrainNode) -> Reason | None:
+    """Why a node is held that is not Karpenter's: its kubelet has stopped to report, or a pod is stuck on it."""
+    if drain_node.is_ready or is_karpenters(drain_node.node):
+        return None
+    if is_silent(drain_node.node):
+        return drain_node.reason(NodeLost(node=drain_node.name))
+    stuck = next(iter(stuck_pods(context.fleet.pods_on(drain_node.name), drain_node, context.now)), None)
+    return None if stuck is None else drain_node.reason(NodeLostWithPod(node=drain_node.name, pod=pod_ref(stuck)))
+
+
+def stuck_pods(pods: Iterable[Pod], drain_node: DrainNode, now: Instant) -> Iterator[Pod]:
+    """Those that count, and that nobody will end."""
+    return (pod for pod in pods if pod.counts and is_stuck(pod, drain_node.node, now, drain_node.longest_grace_seconds))
+
+
+def held(context: DrainContext, refused: Mapping[str, Reason]) -> Iterator[Decision]:
+    """The hold on each such node."""
+    for drain_node in context.drain_nodes:
+        reason = refused.get(drain_node.name)
+        if reason is not None and type(reason.facts) in LOSES:
+            yield context.act(drain_node, Hold(), reason)

@@ -5,21 +5,18 @@ from functools import cached_property
 
 import msgspec
 
-from reconciler.fleet.snapshot.per_row import PerRow
+from reconciler.fleet.snapshot.indexes import PerRow
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
-from reconciler.model.cluster.pod import Pod
-from reconciler.model.cluster.stuck_pods import leaves_by, stuck_at
+from reconciler.model.cluster.pod import Pod, leaves_by, stuck_at
 from reconciler.model.instant import Instant, later, moment
-from reconciler.model.plan.action import Ref
+from reconciler.model.plan.decision import Reason, Ref, node_ref, pod_ref
 from reconciler.model.plan.drain_memory import InVain, Load
-from reconciler.model.plan.reason import Reason
-from reconciler.model.plan.refs import node_ref, pod_ref
-from reconciler.plan.drain.backoff.in_vain import in_vain, no_better, rests
-from reconciler.plan.drain.backoff.setbacks import rests_until
-from reconciler.plan.drain.blockers import stays
-from reconciler.plan.drain.codes.eligibility import (
+from reconciler.plan import sums
+from reconciler.plan.drain.backoff import in_vain, no_better, rests, setback_until
+from reconciler.plan.drain.blockers import is_karpenters, stays, why_lost
+from reconciler.plan.drain.codes.blockers import (
     BeingDrained,
     ClusterAtMinimum,
     DrainFailedLately,
@@ -35,17 +32,13 @@ from reconciler.plan.drain.codes.eligibility import (
     ScaledDown,
     UtilizationTooHigh,
 )
-from reconciler.plan.drain.codes.figures import FreezeEnd, TaintTime
+from reconciler.plan.drain.codes.words import FreezeEnd, TaintTime
 from reconciler.plan.drain.context import PATIENCE_MS, DrainContext, DrainNode
 from reconciler.plan.drain.limits import PoolDrainBudget, budgets_of
 from reconciler.plan.drain.marks import candidate_mark
-from reconciler.plan.drain.nodes.lost import is_karpenters, why_lost
-from reconciler.plan.drain.nodes.usage import Usage, usage_of
-from reconciler.plan.drain.start.worth import MachineSavings
-from reconciler.plan.guards.cluster_min import ClusterMin
-from reconciler.plan.nodes.initialization import settles_at
-from reconciler.plan.nodes.ownership import opt_out, untouchable
-from reconciler.plan.sums import brake
+from reconciler.plan.drain.node_value import MachineSavings, Usage, usage_of
+from reconciler.plan.guards.tally import ClusterMin
+from reconciler.plan.nodes.ownership import opt_out, settles_at, untouchable
 
 
 class EligibilityContext:
@@ -246,9 +239,9 @@ def _leaves_slowly(eligibility: EligibilityContext, drain_node: DrainNode) -> Re
 
 def _set_back(eligibility: EligibilityContext, drain_node: DrainNode) -> Reason | None:
     setback = eligibility.setbacks.get((drain_node.name, drain_node.node.metadata.uid))
-    if setback is None or rests_until(setback) <= eligibility.context.now:
+    if setback is None or setback_until(setback) <= eligibility.context.now:
         return None
-    until = rests_until(setback)
+    until = setback_until(setback)
     facts = DrainFailedLately(node=drain_node.name, at=setback.at, cause=setback.code, times=setback.times, until=until)
     return drain_node.reason(facts)
 
@@ -336,7 +329,7 @@ def _may_be_frozen(eligibility: EligibilityContext, pool: str) -> bool:
 
 def _is_unready(eligibility: EligibilityContext, pool: str) -> bool:
     totals = eligibility.context.fleet.pool(pool)
-    return brake.is_on(len(totals.nodes), totals.unready)
+    return sums.is_on(len(totals.nodes), totals.unready)
 
 
 RULES: tuple[ExclusionRule, ...] = (

@@ -1,43 +1,146 @@
-"""Owner of what all drains of one plan look at; what several of them ask is looked up once."""
+"""Context of the drains of one plan: lookups that several rules share, and caches from the plan before."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
+from typing import Any, TypeVar
 
 import msgspec
 
-from reconciler.fleet.filters.unmovable import why_it_stays
-from reconciler.fleet.node_facts import NodeFacts
-from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.occupancy import NodeFacts
+from reconciler.fleet.pod_classes import PodClass
+from reconciler.fleet.questions import why_it_stays
+from reconciler.fleet.snapshot.snapshot import Snapshot
+from reconciler.model.cluster.metadata import OwnerReference
 from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.workload import PodDisruptionBudget
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant
-from reconciler.model.obstacle import Obstacle
-from reconciler.model.plan.action import Action, Hold, Ref
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import Action, Decision, Facts, Hold, Obstacle, Reason, Ref, node_ref, pod_ref
 from reconciler.model.plan.drain_memory import DrainMemory, Evicted
 from reconciler.model.plan.inputs import Inputs
-from reconciler.model.plan.reason import Facts, Reason
-from reconciler.model.plan.refs import node_ref, pod_ref
-from reconciler.model.policy.drain_policy import DrainPolicy
-from reconciler.model.policy.gpu_pool import GpuPool
-from reconciler.plan.capacity.claims import GpuClaimIndex
+from reconciler.model.policy.gpu import GpuPool
+from reconciler.model.policy.scaling import DrainPolicy
+from reconciler.plan.capacity.demand import GpuClaimIndex
 from reconciler.plan.containment import planning_for
 from reconciler.plan.draft import Draft, leaves_after
 from reconciler.plan.drain.marks import DrainTaint, candidate_mark, draining_mark
-from reconciler.plan.drain.nodes.budgets import BudgetsSeen
-from reconciler.plan.drain.nodes.controllers import Controllers, ControllersSeen
-from reconciler.plan.drain.nodes.eligibility_cache import LookedAt
-from reconciler.plan.drain.nodes.reason_cache import Said
 from reconciler.plan.drain.reasons import PLANNER
 from reconciler.plan.guards.frozen import Freezes
-from reconciler.plan.guards.observed_taints import as_imagined, by_node
-from reconciler.plan.guards.observing import observes
+from reconciler.plan.guards.observing import as_imagined, by_node, observes
 from reconciler.plan.nodes.eviction import PodBudgets
-from reconciler.plan.nodes.ownership import untouchable
-from reconciler.plan.nodes.removers import drain_policies, provisioners
-from reconciler.plan.sums.usage import is_empty
+from reconciler.plan.nodes.ownership import drain_policies, provisioners, untouchable
+from reconciler.plan.sums import is_empty
+
+# --- Owner of what was made of the nodes of each pool in the plan before: where none is another, it is as it was.
+
+T = TypeVar("T")
+
+
+class LookedAt:
+    """`what_if.part(LookedAt)` is the one of a what-if."""
+
+    def __init__(self, _: Snapshot) -> None:
+        self._known: dict[str, tuple[object, object, Any]] = {}
+
+    def again(self, pool: str, nodes: object, policy: object, look: Callable[[], T]) -> T:
+        """`nodes` and `policy`: all that it depends on, and the same objects until something of them changes."""
+        known = self._known.get(pool)
+        if known is None or known[0] is not nodes or known[1] is not policy:
+            known = self._known[pool] = nodes, policy, look()
+        result: T = known[2]
+        return result
+
+
+# --- Owner of what was told of each node in the plan before: where nothing of it is different, the same is told again.
+
+_MOST_A_NODE = 8  # of nodes that are gone it is forgotten at some time
+
+
+class Said:
+    """`what_if.part(Said)` is the one of a what-if."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._rows = snapshot.rows
+        self._known: dict[tuple[str, str], tuple[object, Reason]] = {}
+
+    def again(self, node: str, code: str, by: object, tell: Callable[[], Reason]) -> Reason:
+        """`by`: all that the reason depends on beside the name of the node."""
+        known = self._known.get((node, code))
+        if known is None or known[0] != by:
+            if len(self._known) > _MOST_A_NODE * self._rows.capacity:
+                self._known.clear()
+            known = self._known[node, code] = by, tell()
+        return known[1]
+
+
+# --- Owner of the PodDisruptionBudgets as they were seen last, and of what was looked up of them until one changes.
+
+
+class BudgetsSeen:
+    """`what_if.part(BudgetsSeen)` is the one of a what-if, of whose pods they are asked."""
+
+    def __init__(self, _: Snapshot) -> None:
+        self._pod_disruption_budgets: tuple[PodDisruptionBudget, ...] = ()
+        self._budgets = PodBudgets()
+
+    def of(self, pod_disruption_budgets: tuple[PodDisruptionBudget, ...]) -> PodBudgets:
+        """Read anew when one of them is another object."""
+        if pod_disruption_budgets is not self._pod_disruption_budgets:
+            self._pod_disruption_budgets, self._budgets = pod_disruption_budgets, PodBudgets(pod_disruption_budgets)
+        return self._budgets
+
+
+# --- Which controllers exist, by the workloads that are observed.
+#
+# Only controllers of kinds that are watched can be known to be gone. The list of a kind that could not be read tells
+# nothing.
+
+# The controllers that make a pod anew, by API version and kind, and the resource whose list tells whether they exist.
+WATCHED = {
+    ("v1", "ReplicationController"): "replicationcontrollers",
+    ("apps/v1", "ReplicaSet"): "replicasets.apps",
+    ("apps/v1", "StatefulSet"): "statefulsets.apps",
+    ("batch/v1", "Job"): "jobs.batch",
+}
+_RESOURCE_OF = WATCHED | {("", kind): resource for (_, kind), resource in WATCHED.items()}
+
+
+class Controllers:
+    """As one Observed has them."""
+
+    def __init__(self, observed: Observed) -> None:
+        # A controller that is being deleted makes no pods.
+        there = [each for each in observed.workloads if not each.metadata.deletion_timestamp]
+        self._uids = frozenset([each.metadata.uid for each in there])
+        self._names = frozenset([(each.kind, each.metadata.namespace, each.metadata.name) for each in there])
+        self._unread = frozenset([each.kind for each in observed.unread])
+
+    def is_gone(self, namespace: str, owner: OwnerReference) -> bool:
+        """Whether the owner of pods of a namespace is of a watched kind, and is not there."""
+        resource = _RESOURCE_OF.get((owner.api_version, owner.kind))
+        if resource is None or resource in self._unread:
+            return False
+        if owner.uid:
+            return owner.uid not in self._uids
+        return (owner.kind, namespace, owner.name) not in self._names
+
+
+class ControllersSeen:
+    """Owner of the controllers as they were observed last. `what_if.part(ControllersSeen)` is the one of a what-if."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._observed = snapshot.observed
+        self._controllers = Controllers(self._observed)
+
+    def of(self, observed: Observed) -> Controllers:
+        """Read again when the workloads, or the kinds that could not be read, are others."""
+        if observed.workloads is not self._observed.workloads or observed.unread != self._observed.unread:
+            self._controllers = Controllers(observed)
+        self._observed = observed
+        return self._controllers
+
 
 PATIENCE_MS = 120_000  # beside the longest grace: for how long nothing may go on while a node is emptied
 

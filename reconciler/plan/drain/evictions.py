@@ -17,45 +17,63 @@ ever.
 from collections.abc import Iterator
 from functools import cached_property
 
-from reconciler.fleet.filters.taints import tolerated
+from reconciler.fleet.filters.node import tolerated
 from reconciler.model import names
 from reconciler.model.cluster.node import NodeTaint
-from reconciler.model.cluster.pod import Pod
-from reconciler.model.cluster.stuck_pods import is_stuck, leaves_by, stuck_at
+from reconciler.model.cluster.pod import Pod, is_stuck, leaves_by, stuck_at
 from reconciler.model.instant import Instant, later
-from reconciler.model.plan.action import Delete, Evict, Hold, Preconditions, Ref
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import (
+    Decision,
+    Delete,
+    Evict,
+    Facts,
+    Hold,
+    Preconditions,
+    Reason,
+    Ref,
+    node_ref,
+    pod_ref,
+)
 from reconciler.model.plan.drain_memory import Emptied
-from reconciler.model.plan.reason import Reason
-from reconciler.model.plan.refs import node_ref, pod_ref
 from reconciler.plan.containment import planning_for
 from reconciler.plan.drain import marks
-from reconciler.plan.drain.backoff.needed_again import NeededAgain
-from reconciler.plan.drain.blockers import blocker, moves, stays
-from reconciler.plan.drain.codes.blockers import PodWithoutPlace
-from reconciler.plan.drain.codes.eligibility import GpusLent
+from reconciler.plan.drain.blockers import blocker, moves, stays, why_lost
+from reconciler.plan.drain.codes.blockers import GpusLent, PodWithoutPlace
 from reconciler.plan.drain.codes.emptying import (
+    BelowClusterMin,
+    BelowMinSize,
     DaemonPodEvicted,
     DrainedNodeDeleted,
+    DrainedNodeNeeded,
     DrainMarkUnreadable,
     EmptiedNodeWaits,
     EvictedPodsStay,
+    EvictedPodWithoutPlace,
     GivenBack,
     PodLeaves,
+    PodsWaitForCapacity,
     PodWaitsItsTurn,
+    WarmNodesLacking,
 )
-from reconciler.plan.drain.context import PATIENCE_MS, DrainContext, DrainNode
-from reconciler.plan.drain.eviction.checkpoints import notice_of, notice_precondition, saving, why_evicted
-from reconciler.plan.drain.eviction.concurrent import SettingOut
-from reconciler.plan.drain.eviction.grace import grace_of
-from reconciler.plan.drain.eviction.pace import EvictionPace
-from reconciler.plan.drain.eviction.successors import Successors
-from reconciler.plan.drain.gangs.eviction import GangsLeaving, evicted_uids
-from reconciler.plan.drain.gangs.members import Members
-from reconciler.plan.drain.nodes.lost import why_lost
+from reconciler.plan.drain.context import PATIENCE_MS, DrainContext, DrainNode, ref_of_evicted
+from reconciler.plan.drain.gang_eviction import GangsLeaving, evicted_uids
+from reconciler.plan.drain.gang_placement import Members
+from reconciler.plan.drain.graceful_eviction import (
+    EvictionPace,
+    SettingOut,
+    Successors,
+    grace_of,
+    notice_of,
+    notice_precondition,
+    saving,
+    why_evicted,
+)
 from reconciler.plan.drain.placement import Rehomed
+from reconciler.plan.guards.tally import ClusterMin
 from reconciler.plan.nodes.eviction import Remaining, stays_until
 from reconciler.plan.nodes.ownership import opt_out
+from reconciler.plan.recent_evictions import unreplaced
+from reconciler.plan.windows import provisioners_now
 
 EMPTY_FOR_MS = 60_000
 
@@ -254,3 +272,56 @@ _TAINT = NodeTaint(names.DRAINING, marks.HARD)
 def patience_ms(drain_node: DrainNode) -> int:
     """For how long nothing may go on."""
     return 1_000 * drain_node.longest_grace_seconds + PATIENCE_MS
+
+
+# --- Owner of which nodes that were emptied are needed after all: as many as their pool, or the cluster, lacks by now.
+#
+# Demand may come, or other nodes may go, while a node is being emptied. To delete it then, and to have another bought,
+# would cost the time of a machine and its price. So it stays, if it is ready: as an empty node it is scaling's again.
+# It also stays for a pod that was evicted from the pool lately and not made anew, and that has no other place.
+
+
+class NeededAgain:
+    """For one plan."""
+
+    def __init__(self, context: DrainContext, rehomed: Rehomed) -> None:
+        self._cluster_min = ClusterMin(context.inputs, context.draft)
+        self._lacks: dict[str, tuple[int, Facts]] = {}  # by pool: how many nodes, and why
+        for wish in provisioners_now(context.inputs):
+            if not wish.spec.suspend:
+                staying = sum(context.fleet.pool(wish.spec.pool_name).staying.values())
+                least = wish.spec.min_size
+                self._lack(wish.spec.pool_name, least - staying, BelowMinSize(min_size=least, staying=staying))
+        for each in context.draft.missing:
+            if each.why == "demand":
+                self._lack(each.pool, each.nodes, PodsWaitForCapacity())
+            if each.why == "warmNodes":
+                self._lack(each.pool, each.nodes, WarmNodesLacking())
+        for evicted, _ in unreplaced(context.inputs) if rehomed.evicted_without_place else ():
+            if evicted.uid in rehomed.evicted_without_place:
+                self._lack(evicted.pool, 1, EvictedPodWithoutPlace(pod=ref_of_evicted(evicted)))
+
+    def _lack(self, pool: str, nodes: int, why: Facts) -> None:
+        if nodes > (self._lacks[pool][0] if pool in self._lacks else 0):
+            self._lacks[pool] = nodes, why
+
+    def why_kept(self, drain_node: DrainNode) -> Reason | None:
+        """Each node makes up for one that is lacking."""
+        if not drain_node.is_ready:
+            return None
+        if lack := self._cluster_min.why_kept(drain_node.node):
+            self._cluster_min.give(drain_node.node)
+            return _needed(drain_node, None, BelowClusterMin(left=lack.left, resource=lack.resource, least=lack.least))
+        if drain_node.pool not in self._lacks:
+            return None
+        nodes, why = self._lacks[drain_node.pool]
+        if not nodes:
+            return None
+        self._lacks[drain_node.pool] = nodes - 1, why
+        return _needed(drain_node, nodes, why)
+
+
+def _needed(drain_node: DrainNode, nodes: int | None, why: Facts) -> Reason:
+    return drain_node.reason(
+        DrainedNodeNeeded(node=drain_node.name, pool=drain_node.pool, lacks=nodes, why=Reason(why))
+    )

@@ -4,9 +4,8 @@ import msgspec
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
-from reconciler.model.plan.cycle_result import CycleResult
 from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.inputs import CycleResult, Inputs
 from reconciler.model.plan.memory import Memory
 from reconciler.plan.drain import reasons, release
 from reconciler.plan.drain.codes import words

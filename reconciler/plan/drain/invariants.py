@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
-from reconciler.model.plan.action import Evict
+from reconciler.model.plan.decision import Evict
 from reconciler.plan.drain.reasons import PLANNER
 from reconciler.plan.feature.invariant import Invariant, InvariantInput
 

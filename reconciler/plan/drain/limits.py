@@ -19,13 +19,10 @@ from msgspec.structs import replace
 
 from reconciler.model import names
 from reconciler.model.desired import Declared
-from reconciler.model.plan.action import Delete, Ref, Taint
-from reconciler.model.plan.reason import Facts
-from reconciler.model.plan.refs import node_ref
-from reconciler.model.policy.drain_policy import DrainPolicy
-from reconciler.model.policy.node_provisioner import NodeProvisioner
+from reconciler.model.plan.decision import Delete, Facts, Ref, Taint, node_ref
+from reconciler.model.policy.scaling import DrainPolicy, NodeProvisioner
 from reconciler.plan.drain.codes.candidacy import LargestParallelismReached, ParallelismReached, Throttled
-from reconciler.plan.drain.codes.figures import Floor, FloorRule
+from reconciler.plan.drain.codes.words import Floor, FloorRule
 from reconciler.plan.drain.context import DrainContext, DrainNode, ref_of_policy
 from reconciler.plan.drain.marks import SOFT
 from reconciler.plan.guards.observing import observes

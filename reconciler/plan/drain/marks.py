@@ -11,7 +11,7 @@ from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant, moment, unix_seconds
-from reconciler.model.plan.action import Taint
+from reconciler.model.plan.decision import Taint
 from reconciler.plan.nodes.ownership import nobody_elses
 
 SOFT, HARD = "PreferNoSchedule", "NoSchedule"

@@ -6,11 +6,10 @@ import msgspec
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.cluster.pod import Pod, PodStatus
-from reconciler.model.plan.action import Evict, Hold
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import Decision, Evict, Hold
 from reconciler.model.plan.drain_memory import Batch, Begun, DrainMemory, Evicted, Setback
 from reconciler.model.plan.inputs import Inputs
-from reconciler.plan.drain.backoff.setbacks import with_more
+from reconciler.plan.drain.backoff import with_more
 from reconciler.plan.drain.codes.emptying import BEGINS, GivenBack
 from reconciler.plan.drain.marks import came_late, draining_mark
 from reconciler.plan.drain.reasons import PLANNER

@@ -32,34 +32,27 @@ from msgspec.structs import replace
 
 from reconciler.fleet.filters.chain import FilterChain
 from reconciler.fleet.first_fit import FirstFitCursor, Search
-from reconciler.fleet.pod_class import PodClass
-from reconciler.fleet.questions import place
+from reconciler.fleet.pod_classes import PodClass
+from reconciler.fleet.questions import ScaleDownSimulation, place
 from reconciler.fleet.rows import Mask
 from reconciler.fleet.rows import Places as Rows
-from reconciler.fleet.scale_down_simulation import ScaleDownSimulation
 from reconciler.fleet.snapshot.rejections import Rejections
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.plan.action import Ref
-from reconciler.model.plan.reason import Reason
-from reconciler.model.plan.refs import pod_ref
-from reconciler.plan.capacity.gangs import title_of
+from reconciler.model.plan.decision import Reason, Ref, pod_ref
+from reconciler.plan.capacity.demand import title_of
 from reconciler.plan.containment import planning_for
 from reconciler.plan.drain.blockers import moves
-from reconciler.plan.drain.codes.blockers import GangOfAnotherPolicy, PodWithoutPlace, TooManyForGang
-from reconciler.plan.drain.codes.eligibility import IsDestination
-from reconciler.plan.drain.codes.figures import NodesWithoutRoom
+from reconciler.plan.drain.codes.blockers import GangOfAnotherPolicy, IsDestination, PodWithoutPlace, TooManyForGang
+from reconciler.plan.drain.codes.words import NodesWithoutRoom
 from reconciler.plan.drain.context import DrainContext, DrainNode
-from reconciler.plan.drain.gangs.crews import GangNodes, crews_of, part
-from reconciler.plan.drain.gangs.members import Members
-from reconciler.plan.drain.gangs.placement import Crewing, GangPlacement
-from reconciler.plan.drain.nodes.hints import Hinting, Places
-from reconciler.plan.drain.nodes.pods_to_move import Moving, Movings, first_blocker, take
-from reconciler.plan.drain.nodes.set_aside import ExcludedNodes
-from reconciler.plan.drain.pending_replacements import lacking
+from reconciler.plan.drain.gang_placement import Crewing, GangNodes, GangPlacement, Members, crews_of, part
+from reconciler.plan.drain.node_eligibility import ExcludedNodes
+from reconciler.plan.drain.pods_to_move import Hinting, Moving, Movings, Places, first_blocker, take
 from reconciler.plan.likeness import Likenesses
 from reconciler.plan.nodes.eviction import Remaining
+from reconciler.plan.recent_evictions import owner_of, recent, unreplaced
 
 LEAST_TRIED = 10
 STEPS_A_MS = 50  # of a slow machine: others have done in less time what so many steps allow
@@ -374,3 +367,20 @@ def steps_of(context: DrainContext) -> int:
     """How many a plan has."""
     bounds = [each.spec.simulation_time_bound.milliseconds for each in context.policies]
     return min(context.inputs.budget, max(bounds, default=0) * STEPS_A_MS)
+
+
+# --- Who needs a place since it was evicted lately: those whose successors are missing, and successors that wait.
+
+
+def lacking(context: DrainContext) -> tuple[list[tuple[str, Pod]], list[Pod]]:
+    """Pods that need a place since they were evicted, with the node they were on; and all others that wait."""
+    waiting = context.fleet.snapshot.waiting
+    lately = recent(context.inputs)
+    if not lately:
+        return [], waiting
+    left = {each.owner: each.node for each in reversed(lately) if each.owner}
+    found = [(each.node, pod) for each, pod in unreplaced(context.inputs)]
+    coming = [pod for pod in waiting if owner_of(pod) in left and not pod.spec.scheduling_gates]
+    found += [(left[owner_of(pod)], pod) for pod in coming]
+    known = {pod.metadata.uid for pod in coming}
+    return found, [pod for pod in waiting if pod.metadata.uid not in known]

@@ -8,19 +8,34 @@ hints are there; one that leaves a pod without a place that is on its way alread
 of it are the hints of the next plan, which needs no more than one search.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
 import msgspec
 from msgspec.structs import replace
 
-from reconciler.fleet.filters.gpu_claims import GpuClaims
+from reconciler.fleet.filters.claims import GpuClaims
 from reconciler.fleet.first_fit import Search
-from reconciler.plan.drain.candidates import completing
-from reconciler.plan.drain.codes.blockers import GangWithoutPlace, PodWithoutPlace
-from reconciler.plan.drain.codes.eligibility import IsDestination
+from reconciler.fleet.pod_classes import PodClass
+from reconciler.fleet.questions import ScaleDownSimulation, place
+from reconciler.model.plan.decision import Reason, Ref, pod_ref
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.memory import FailedPlacement
+from reconciler.plan.draft import Draft
+from reconciler.plan.drain.blockers import blocker
+from reconciler.plan.drain.candidates import EligibilityContext, completing
+from reconciler.plan.drain.codes.blockers import (
+    GangWithoutPlace,
+    IsDestination,
+    NotEvaluated,
+    NotTried,
+    PodBlocker,
+    PodWithoutPlace,
+)
 from reconciler.plan.drain.context import DrainContext, DrainNode
-from reconciler.plan.drain.gangs.members import Members
+from reconciler.plan.drain.gang_placement import Crewing, GangNodes, Members, obstacles
+from reconciler.plan.drain.node_eligibility import eligible
 from reconciler.plan.drain.placement import Rehomed, Rehoming, steps_of
 
 _STARTS, _FEW = 8, 100  # from so many nodes on, where no more than a few are tried
@@ -100,3 +115,137 @@ def _is_better(context: DrainContext, trial: Trial, best: Trial) -> bool:
     timed = {each.name for each in trial.order if each.candidate_since is not None}
     kept, before = timed & trial.rehomed.together.keys(), timed & best.rehomed.together.keys()
     return len(kept) > len(before) and all(name in kept for name in before if name in hints)
+
+
+# --- Nodes that were tried in vain: when it was tried last, since when it has failed, and why the last time.
+#
+# There is not time for all nodes in each plan, and then what was found before is what there is to tell. It is kept
+# among the hints, which may be lost at any time, since nothing is decided by it: in the memory it would have to be
+# written anew with each plan. A node that may be tried no more, or for which places were found, is forgotten.
+
+# Nobody looked: what was found before stands.
+_UNTRIED = frozenset({NotEvaluated, NotTried})
+
+
+def tried(context: DrainContext, refused: Mapping[str, Reason], rehomed: Rehomed) -> dict[str, FailedPlacement]:
+    """By name. `refused`: why each node is no candidate, where it was looked at."""
+    return dict(_tried(context, refused, rehomed))
+
+
+def _tried(
+    context: DrainContext, refused: Mapping[str, Reason], rehomed: Rehomed
+) -> Iterator[tuple[str, FailedPlacement]]:
+    for drain_node in context.drain_nodes:
+        if drain_node.name in rehomed.together:
+            continue
+        reason = rehomed.refused.get(drain_node.name)
+        known = _known(context, drain_node)
+        if reason is not None:
+            uid, since = drain_node.node.metadata.uid, context.now if known is None else known.since
+            yield drain_node.name, FailedPlacement(uid, since, context.now, reason)
+        elif known is not None and (drain_node.name not in refused or type(refused[drain_node.name].facts) in _UNTRIED):
+            yield drain_node.name, known
+
+
+def _known(context: DrainContext, drain_node: DrainNode) -> FailedPlacement | None:
+    failed_placement = context.inputs.hints.tried.get(drain_node.name)
+    return (
+        failed_placement
+        if failed_placement is not None and failed_placement.uid == drain_node.node.metadata.uid
+        else None
+    )
+
+
+# --- All that keeps one node from being emptied, pod by pod: a plan tells the first, and a person asks for the others.
+#
+# Who takes what is left of PodDisruptionBudgets, and room, depends on who went before. So the search for places is done
+# once more, the way the plan went, and when the turn of the node comes each of its pods is asked about. A node that is
+# not tried, for whatever reason, is asked about at the end, when others have taken what they need.
+
+
+def keepers(inputs: Inputs, draft: Draft, node: str) -> list[Reason]:
+    """Why each of its pods stays, by namespace and name; nothing where no pod keeps it, or no policy names its pool."""
+    context = DrainContext(inputs, draft)
+    drain_node = context.by_name.get(node)
+    if drain_node is None:
+        return []
+    members, snapshot = Members(context), context.fleet.snapshot
+    trial = rehome(context, eligible(EligibilityContext(context)).order, members)
+    with snapshot.fork(), snapshot.part(GpuClaims).judged(context.claims.pools, context.fleet.lent.keys()):
+        return _Asking(context, members, trial.way, drain_node).hold_reasons(trial.order)
+
+
+def pod_of(reason: Reason) -> Ref | None:
+    """The pod that keeps its node; None where none does."""
+    return reason.facts.pod if isinstance(reason.facts, PodBlocker) else None
+
+
+class _Asking(Rehoming):
+    """A search that looks closer at one node."""
+
+    def __init__(self, context: DrainContext, members: Members, way: Search, drain_node: DrainNode) -> None:
+        super().__init__(context, members, way)
+        self._asked_about = drain_node
+        self._reasons: list[Reason] | None = None
+
+    def hold_reasons(self, order: Sequence[DrainNode]) -> list[Reason]:
+        self.run(order)
+        return self._blockers() if self._reasons is None else self._reasons
+
+    def _refuse_blocked(self, order: Iterable[DrainNode]) -> None:
+        """The node is asked about in its turn, whatever keeps it."""
+        super()._refuse_blocked(each for each in order if each is not self._asked_about)
+
+    def _try_one(self, drain_node: DrainNode, emptying: ScaleDownSimulation) -> bool:
+        if drain_node is self._asked_about:
+            kept = self._blockers()
+            known = set(map(pod_of, kept))
+            homeless = self._homeless(emptying.walk.pointer)
+            self._reasons = [*kept, *(each for each in homeless if pod_of(each) not in known)]
+        return super()._try_one(drain_node, emptying)
+
+    def _try_crew(self, crew: GangNodes, crewing: Crewing, emptying: ScaleDownSimulation) -> bool:
+        if any(each.name == self._asked_about.name for each in crew.nodes):
+            self._reasons = self._blockers()
+        return super()._try_crew(crew, crewing, emptying)
+
+    def _blockers(self) -> list[Reason]:
+        """What keeps its pods whatever room there is; each gang is asked about as a whole."""
+        context, drain_node, gangs = self._context, self._asked_about, self._members
+        reasons: list[Reason] = []
+        blockers: set[tuple[str, str]] = set()
+        for pod in self._movings.of(self._snapshot.rows.row_of[drain_node.name]).pods:
+            gang = context.draft.gangs.of(pod)
+            if gang is None or gang in gangs.on_their_way:
+                reasons += filter(None, [blocker(context, self._remaining, drain_node, pod)])
+            elif gang not in blockers:
+                blockers.add(gang)
+                reasons += [
+                    each.to(drain_node, pod) for each in obstacles(context, gangs, gang, self._remaining.copy())
+                ]
+        return list(dict.fromkeys(reasons))
+
+    def _homeless(self, pointer: str) -> Iterator[Reason]:
+        """Its pods for which there is no room beside the others; of those that are alike, the first by name."""
+        snapshot, drain_node = self._snapshot, self._asked_about
+        row, of = snapshot.rows.row_of[drain_node.name], snapshot.classes.of
+        if row in self._takers:
+            return
+        pods = self._movings.of(row).pods
+        with snapshot.fork():
+            snapshot.vacate(row)
+            hints = self._hints.of(pods, drain_node.name)
+            search = replace(self._way, pointer=pointer, allowed=self._allowed, hints=hints, budget=None)
+            placement = place(snapshot, sorted(pods, key=lambda pod: of(pod).anew.rank), search)
+            nodes_without_rooms = self._unplaced_reasons(placement.unplaced, self._allowed, drain_node.name)
+        lost = {
+            of(pod).anew: nodes_without_rooms[pod.metadata.uid]
+            for pod in pods
+            if pod.metadata.uid in nodes_without_rooms
+        }
+        left = Counter[PodClass](of(pod).anew for pod in pods if pod.metadata.uid in nodes_without_rooms)
+        for pod in pods:
+            alike = of(pod).anew
+            if left[alike]:
+                left[alike] -= 1
+                yield drain_node.reason(PodWithoutPlace(pod=pod_ref(pod), node=drain_node.name, ruled_out=lost[alike]))

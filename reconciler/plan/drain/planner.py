@@ -11,33 +11,29 @@ import msgspec
 
 from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import Instant, later
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.drain_eligibility import DrainEligibility
+from reconciler.model.plan.decision import Decision, Reason
 from reconciler.model.plan.drain_memory import Begun, DrainMemory, Evicted, InVain, Moved, Setback
+from reconciler.model.plan.evaluation import DrainEligibility
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.memory import Hints, Memory
-from reconciler.model.plan.reason import Reason
-from reconciler.plan.capacity.gangs import Gang
-from reconciler.plan.capacity.reservations import HOLDS_MS
+from reconciler.plan.capacity.demand import HOLDS_MS, Gang
 from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.drain import timers
-from reconciler.plan.drain.backoff.failed_searches import tried
-from reconciler.plan.drain.backoff.in_vain import begun, moved
-from reconciler.plan.drain.backoff.setbacks import rests_until, unforgotten, with_more
+from reconciler.plan.drain.backoff import begun, moved, setback_until, unforgotten, with_more
+from reconciler.plan.drain.batch import Began, Settling, begin, settle
+from reconciler.plan.drain.blockers import held
 from reconciler.plan.drain.candidates import EligibilityContext
+from reconciler.plan.drain.codes.blockers import NotEvaluated, NotTried
 from reconciler.plan.drain.codes.candidacy import DrainUnread, LeavingPodWithoutPlace, PartlyEvaluated
-from reconciler.plan.drain.codes.eligibility import NotEvaluated, NotTried
 from reconciler.plan.drain.codes.emptying import BatchTorn
 from reconciler.plan.drain.context import PATIENCE_MS, DrainContext, DrainNode, ref_of_policy
-from reconciler.plan.drain.eviction.cancel import called_off
 from reconciler.plan.drain.evictions import DrainEvictions
-from reconciler.plan.drain.gangs.members import Members
-from reconciler.plan.drain.nodes.eligible import eligible
-from reconciler.plan.drain.nodes.lost import held
-from reconciler.plan.drain.orphaned_taints import left_behind
+from reconciler.plan.drain.gang_placement import Members
+from reconciler.plan.drain.graceful_eviction import called_off
+from reconciler.plan.drain.node_eligibility import eligible
 from reconciler.plan.drain.placement import Rehomed, StrandedPod
-from reconciler.plan.drain.placement_search import rehome
-from reconciler.plan.drain.start.batch import Began, Settling, begin, settle
+from reconciler.plan.drain.placement_search import rehome, tried
+from reconciler.plan.drain.timers import left_behind
 from reconciler.plan.recent_evictions import OBSERVED_KINDS, recent_seconds
 
 # To judge what may move, and where, all of these must have been read.
@@ -138,7 +134,7 @@ def _with_left_out(left_out: Set[str], found: Iterable[_OfPool], before: Iterabl
 
 def _wakes(context: DrainContext, rehomed: Rehomed, drained: DrainMemory) -> Iterator[Instant]:
     """When something is to be looked at again, though nothing changes."""
-    yield from (rests_until(each) for each in drained.setbacks)
+    yield from (setback_until(each) for each in drained.setbacks)
     if rehomed.left_out:
         yield later(context.now, _NEXT_MS)
     if rehomed.on_their_way:  # room is kept for them until then

@@ -1,7 +1,7 @@
 """All codes of drains, and the sets of them that others go by; the classes are in codes/."""
 
-from reconciler.model.plan.reason import Facts
-from reconciler.plan.drain.codes.blockers import BLOCKERS, GANG_CAUSES
+from reconciler.model.plan.decision import Facts
+from reconciler.plan.drain.codes.blockers import BLOCKERS, ELIGIBILITY, GANG_CAUSES
 from reconciler.plan.drain.codes.candidacy import (
     CANDIDACY,
     CANDIDATES,
@@ -14,7 +14,6 @@ from reconciler.plan.drain.codes.candidacy import (
     NoDrainSlot,
     WindowClosed,
 )
-from reconciler.plan.drain.codes.eligibility import ELIGIBILITY
 from reconciler.plan.drain.codes.emptying import (
     CAUSES,
     EMPTYING,

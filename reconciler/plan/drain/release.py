@@ -3,9 +3,7 @@
 from collections.abc import Iterator
 
 from reconciler.model import names
-from reconciler.model.plan.action import Annotate, Ref
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.reason import CodeFacts
+from reconciler.model.plan.decision import Annotate, CodeFacts, Decision, Ref
 from reconciler.plan.feature.release_context import ReleaseContext, released
 
 

@@ -1,32 +1,38 @@
-"""The timers of candidates: a soft taint goes onto a node that became one, and comes off one that is none any more.
+"""Timers of candidates, the order in which candidates start, and taints that are left behind."""
 
-What was not looked at keeps its taint: where there was no time for it, or where no candidates are looked for at all,
-timers stand still. A soft taint keeps no pod away that has nowhere else to go.
-"""
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from heapq import heapify, heappop, heappush
 
-from collections.abc import Iterator, Mapping, Sequence
+import msgspec
 
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Hold
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.reason import Facts, Reason
-from reconciler.model.plan.refs import pod_ref
+from reconciler.model.plan.decision import Decision, Facts, Hold, Reason, node_ref, pod_ref
 from reconciler.plan.drain import marks
-from reconciler.plan.drain.candidates import completing
+from reconciler.plan.drain.candidates import EligibilityContext, completing
+from reconciler.plan.drain.codes.blockers import KEEPS_TIMER
 from reconciler.plan.drain.codes.candidacy import (
     CompletingDrainCandidate,
     DrainCandidate,
     DrainCandidateNext,
     EmptyDrainCandidate,
+    NoDrainPolicy,
     NoLongerCandidate,
     UnreadyDrainCandidate,
     UnreadyEmptyDrainCandidate,
 )
-from reconciler.plan.drain.codes.eligibility import KEEPS_TIMER
-from reconciler.plan.drain.codes.figures import destinations_of
+from reconciler.plan.drain.codes.words import destinations_of
 from reconciler.plan.drain.context import DrainContext, DrainNode
+from reconciler.plan.drain.gang_placement import GangNodes, Members
+from reconciler.plan.drain.marks import candidate_mark, draining_mark
+from reconciler.plan.drain.reasons import PLANNER
 from reconciler.plan.nodes.ownership import untouchable
+
+# --- The timers of candidates: a soft taint goes onto a node that became one, and comes off one that is none any more.
+#
+# What was not looked at keeps its taint: where there was no time for it, or where no candidates are looked for at all,
+# timers stand still. A soft taint keeps no pod away that has nowhere else to go.
 
 MOST = 200  # taints that are put on in one plan: the others have their turn in the next
 
@@ -113,3 +119,83 @@ def take_off(context: DrainContext, refused: Mapping[str, Reason]) -> Iterator[D
 def wait(context: DrainContext, drain_node: DrainNode, destinations: tuple[str, ...]) -> Decision:
     """One whose time has not come."""
     return context.act(drain_node, Hold(due_at(context, drain_node)), candidacy(context, drain_node, destinations))
+
+
+# --- In which order candidates begin whose time has come: those first that are worth most, beside those that begin.
+#
+# Nodes of one pool and one sort of machine save the same, whatever goes beside them. So they stand in a line, those
+# that lose least in front, and only the first of each line is weighed, again once something went.
+
+Place = tuple[Fraction | int, Instant, int]  # what is lost, since when it is a candidate, and which crew it is
+Key = tuple[Fraction | int, Fraction | int, Instant, int]
+
+
+class EqualSavings(msgspec.Struct):
+    """Crews that save the same."""
+
+    saves: GangNodes  # as any of them
+    places: list[Place] = []  # the first is the last
+
+    def key(self, eligibility: EligibilityContext) -> Key:
+        """Of its first; the least is the best."""
+        return (-eligibility.worth.saved(self.saves.nodes), *self.places[-1])
+
+
+def in_drain_order(
+    eligibility: EligibilityContext, members: Members, crews: Sequence[GangNodes]
+) -> Iterator[GangNodes]:
+    """Whoever walks it tells `ground.worth` what goes, before it asks for the next."""
+    worth = eligibility.worth
+    waiting = [(line.key(eligibility), worth.taken, line) for line in _lines(eligibility, members, crews)]
+    heapify(waiting)
+    while waiting:
+        key, known, line = heappop(waiting)
+        if known != worth.taken and (now := line.key(eligibility)) > key:  # what goes meanwhile leaves less to save
+            heappush(waiting, (now, worth.taken, line))
+            continue
+        *_, at = line.places.pop()
+        yield crews[at]
+        if line.places:
+            saves = key[0] if known == worth.taken else line.key(eligibility)[0]
+            heappush(waiting, ((saves, *line.places[-1]), worth.taken, line))
+
+
+def _lines(eligibility: EligibilityContext, members: Members, crews: Sequence[GangNodes]) -> Iterator[EqualSavings]:
+    equal_savingses: dict[Hashable, EqualSavings] = {}
+    for at, crew in enumerate(crews):
+        is_one = len(crew.nodes) == 1 and not crew.gangs
+        sort: Hashable = eligibility.worth.sort(crew.nodes[0]) if is_one else at
+        line = equal_savingses.get(sort)
+        if line is None:
+            line = equal_savingses[sort] = EqualSavings(crew)
+        oldest = min([since(eligibility.context, each) for each in crew.nodes])
+        line.places.append((eligibility.worth.lost(crew.nodes, _elsewhere(members, crew)), oldest, at))
+    for line in equal_savingses.values():
+        line.places.sort(reverse=True)
+        yield line
+
+
+def _elsewhere(members: Members, crew: GangNodes) -> tuple[Pod, ...]:
+    """Pods of its gangs on nodes that stay."""
+    if not crew.gangs:
+        return ()
+    nodes = {each.name for each in crew.nodes}
+    return tuple([pod for gang in crew.gangs for pod in members.of[gang] if pod.node not in nodes])
+
+
+# --- Taints that nobody looks at any more: their DrainPolicy is suspended or gone from the policies, and they come off.
+#
+# Else a node would be kept from pods for ever. In a pool that is only observed they would come off, and stay
+# (plan/holds/standstill.py). What somebody else takes away is left to them.
+
+
+def left_behind(context: DrainContext) -> Iterator[Decision]:
+    """The hard one first, where a node has both: one action a subject."""
+    for facts in context.fleet.nodes_drained:
+        node, pool = facts.node, context.pools.get(facts.pool)
+        if facts.pool in context.policy_of or pool is None:
+            continue
+        mark = draining_mark(node) or candidate_mark(node)
+        if mark is not None and untouchable(node) is None and not context.is_claimed(node_ref(node)):
+            reason = Reason(NoDrainPolicy(pool=pool.name, node=node.name, key=mark.key), pool.origin())
+            yield Decision(PLANNER, node_ref(node), mark.off, reason, pool.name)

@@ -10,23 +10,19 @@ from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant
-from reconciler.model.plan.reason import Reason
-from reconciler.model.plan.size_evaluation import SizeEvaluation
-from reconciler.model.policy.drain_policy import DrainPolicy
-from reconciler.model.policy.gpu_pool import GpuPool
-from reconciler.model.policy.node_provisioner import NodeProvisioner
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.model.plan.decision import Reason
+from reconciler.model.plan.evaluation import SizeEvaluation
+from reconciler.model.policy.gpu import GpuPool
+from reconciler.model.policy.scaling import DrainPolicy, NodeProvisioner
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.guards.frozen import Freeze, Freezes
 from reconciler.plan.guards.observing import Observation, observation_of
-from reconciler.plan.impact.scale_down import Departing, departing
-from reconciler.plan.nodes.initialization import settles_at
-from reconciler.plan.nodes.ownership import opt_out, untouchable
-from reconciler.plan.nodes.removers import drain_policies
+from reconciler.plan.impact.departures import Departing, departing
+from reconciler.plan.nodes.ownership import drain_policies, opt_out, settles_at, untouchable
+from reconciler.plan.scaling.pool_view import KEYS, Key, RemovalOrder
 from reconciler.plan.scaling.reasons import KeptWhile, kept_while
-from reconciler.plan.scaling.removal_order import KEYS, Key, RemovalOrder
-from reconciler.plan.sizes_by_time import provisioners_now
-from reconciler.plan.sums.usage import is_busy, is_empty
-from reconciler.plan.windows import closed
+from reconciler.plan.sums import is_busy, is_empty
+from reconciler.plan.windows import closed, provisioners_now
 
 
 class StayCause(Enum):

@@ -12,11 +12,9 @@ from typing import Any, Protocol
 import msgspec
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.model.plan.cycle_result import CycleResult
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.decision import CodeFacts, Decision, Facts
+from reconciler.model.plan.inputs import CycleResult, Inputs
 from reconciler.model.plan.memory import Memory
-from reconciler.model.plan.reason import CodeFacts, Facts
 from reconciler.plan.draft import Planner
 from reconciler.plan.feature.invariant import Invariant
 from reconciler.plan.feature.release_context import ReleaseContext

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.model.plan.action import Action
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import Action, Decision
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.plan import Plan
 

@@ -10,11 +10,9 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.unstructured import Unstructured
-from reconciler.model.plan.action import Action, Hold, Ref
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.reason import CodeFacts, Reason
-from reconciler.model.policy.gpu_pool import SmartPods
-from reconciler.plan.capacity.identity import request_by_name
+from reconciler.model.plan.decision import Action, CodeFacts, Decision, Hold, Reason, Ref
+from reconciler.model.policy.gpu import SmartPods
+from reconciler.plan.capacity.requests import request_by_name
 from reconciler.plan.guards.frozen import RELEASE
 
 _OWN_NAMESPACES = frozenset({names.OWN_NAMESPACE, SmartPods().namespace})

@@ -6,7 +6,7 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.desired import Declared, Manifest
-from reconciler.model.policy.gpu_pool import GpuPool
+from reconciler.model.policy.gpu import GpuPool
 from reconciler.model.right import RightLimits
 
 # Server-side apply is a patch, and where the object is not there yet, its maker must be allowed to create it too.

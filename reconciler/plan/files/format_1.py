@@ -8,10 +8,9 @@ from typing import Any, TypeVar, get_type_hints
 
 import msgspec
 
-from reconciler.model.plan.action import Ref
+from reconciler.model.plan.decision import CodeFacts, Facts, Reason, Ref
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.memory import FailedPlacement
-from reconciler.model.plan.reason import CodeFacts, Facts, Reason
 from reconciler.plan.reason_catalog import REASONS, facts_of
 
 T = TypeVar("T")

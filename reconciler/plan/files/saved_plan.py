@@ -19,35 +19,103 @@ import msgspec
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Action, Apply, Evict, Hold, Preconditions, Ref
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.disruption_record import DisruptionRecord
+from reconciler.model.plan.decision import Action, Apply, Decision, Evict, Hold, Preconditions, Reason, Ref
+from reconciler.model.plan.guard_verdict import DisruptionRecord
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.memory import Memory
 from reconciler.model.plan.plan import Plan
 from reconciler.plan.check import why_not_its_own
-from reconciler.plan.files.differences import (
-    BusierNow,
-    Difference,
-    Expired,
-    HeldNow,
-    NothingToDo,
-    OtherAction,
-    OtherCluster,
-    OtherFields,
-    OtherObject,
-    TakesMore,
-    UnreadNow,
-)
-from reconciler.plan.files.dump import canonical
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.files.dump import PlanningResult, canonical
 from reconciler.plan.files.valid_names import of_decision, of_desired
-from reconciler.plan.guards.context import GuardContext
 from reconciler.plan.guards.limits import Proposed, judge
-from reconciler.plan.guards.removals import taken
+from reconciler.plan.guards.removals import GuardContext, taken
 from reconciler.plan.planner import digest_of, unread_of_use
 from reconciler.plan.reason_catalog import decoded
 from reconciler.plan.reasons import OfPaths
+
+# --- What keeps a saved plan from being applied: what is no longer as the plan was saved.
+
+
+class OtherCluster(msgspec.Struct, frozen=True):
+    """The plan is for another cluster."""
+
+    saved: str  # uid; empty: not known
+    found: str
+
+
+class Expired(msgspec.Struct, frozen=True):
+    """The plan was to be applied earlier."""
+
+    at: Instant
+
+
+class UnreadNow(msgspec.Struct, frozen=True):
+    """Objects of a kind could not be read."""
+
+    kind: str
+    why: str
+
+
+class NothingToDo(msgspec.Struct, frozen=True):
+    """Nothing is decided about the subject any more."""
+
+    subject: Ref
+
+
+class OtherObject(msgspec.Struct, frozen=True):
+    """An object with another uid has the name of the subject."""
+
+    subject: Ref
+
+
+class HeldNow(msgspec.Struct, frozen=True):
+    """The action is held."""
+
+    subject: Ref
+    reason: Reason
+
+
+class OtherAction(msgspec.Struct, frozen=True):
+    """Another action is decided."""
+
+    subject: Ref
+    reason: Reason
+
+
+class OtherFields(msgspec.Struct, frozen=True):
+    """The subject differs in other fields from what the policies ask for."""
+
+    subject: Ref
+    before: tuple[str, ...]
+    now: tuple[str, ...]
+
+
+class TakesMore(msgspec.Struct, frozen=True):
+    """The action takes away more nodes."""
+
+    subject: Ref
+    nodes: tuple[str, ...]
+
+
+class BusierNow(msgspec.Struct, frozen=True):
+    """More is in use on nodes that the action takes away."""
+
+    subject: Ref
+    nodes: tuple[str, ...]
+
+
+Difference = (
+    OtherCluster
+    | Expired
+    | UnreadNow
+    | NothingToDo
+    | OtherObject
+    | HeldNow
+    | OtherAction
+    | OtherFields
+    | TakesMore
+    | BusierNow
+)
 
 _NAME = "reconciler-plan"
 FORMAT = f"{_NAME}/2"

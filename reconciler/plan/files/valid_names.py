@@ -9,9 +9,8 @@ from typing import Any
 from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
-from reconciler.model.object_names import is_namespace, is_object_name, shortened, why_no_object
-from reconciler.model.plan.action import Bind, Evict, Ref, Ungate
-from reconciler.model.plan.decision import Decision
+from reconciler.model.parsers import is_namespace, is_object_name, shortened, why_no_object
+from reconciler.model.plan.decision import Bind, Decision, Evict, Ref, Ungate
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.check import KINDS, why_not_its_own
 

@@ -1,29 +1,30 @@
 """The one door that every decision passes, whatever its planner thought: a guard for another cluster, what is suspended
-or frozen, others' hands, what another planner does in the same plan, and the mode of the pool."""
+or frozen, others' hands, what another planner does in the same plan, and the mode of the pool.
+"""
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 import msgspec
 
+from reconciler.fleet.fleet import Fleet
+from reconciler.model import names
 from reconciler.model.cluster.node import Node
-from reconciler.model.plan.action import Hold, Label
+from reconciler.model.cluster.unstructured import Unstructured
+from reconciler.model.desired import Declared
 from reconciler.model.plan.consequence import Consequence
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.disruption_record import DisruptionRecord
+from reconciler.model.plan.decision import CodeFacts, Decision, Hold, Label, Reason, Ref
+from reconciler.model.plan.guard_verdict import DisruptionRecord
 from reconciler.model.plan.inputs import Inputs
-from reconciler.model.plan.reason import Reason
+from reconciler.model.policy.guards import ChangeGuard
 from reconciler.plan.containment import Troubles
 from reconciler.plan.draft import Draft, Verdict
-from reconciler.plan.guards.cluster_identity import of_another_cluster
-from reconciler.plan.guards.cluster_min import ClusterMin, ClusterMinHolds, nodes_named
-from reconciler.plan.guards.context import GuardContext
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.observing import is_report_only
-from reconciler.plan.guards.one_action import waits_for
-from reconciler.plan.guards.reasons import ObjectUnversioned
-from reconciler.plan.guards.related_objects import RelatedObjects
-from reconciler.plan.guards.removals import taken
+from reconciler.plan.guards.reasons import ObjectUnversioned, WrongCluster, guard_ref
+from reconciler.plan.guards.removals import GuardContext, taken
 from reconciler.plan.guards.set_aside import SetAsides
+from reconciler.plan.guards.tally import ClusterMin, ClusterMinHolds, nodes_named
 from reconciler.plan.nodes.ownership import why_opted_out, why_untouchable
 
 
@@ -140,3 +141,137 @@ def _barred(decisions: Iterable[Decision], settled: Iterable[Decision]) -> froze
         for before, after in zip(decisions, settled, strict=True)
         if before.subject.kind == "NodePool" and isinstance(after.act, Hold) and not isinstance(before.act, Hold)
     )
+
+
+# --- A guard names the cluster it is for: in any other, nothing is done to what it guards.
+
+_SHOWN = 8  # of a uid; enough to tell two apart, as a rule
+
+
+class GuardClusterMessages(msgspec.Struct, frozen=True):
+    """What a plan must say of them."""
+
+    warnings: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+def of_another_cluster(inputs: Inputs, pool: str) -> Reason | None:
+    """Why nothing may be done here for the pool; nothing when no guard of it is for another cluster."""
+    for guard in inputs.desired.guards:
+        if {"*", pool} & set(guard.spec.pool_names) and is_elsewhere(inputs, guard):
+            wanted, found = _uids(inputs, guard)
+            facts = WrongCluster(guard=guard_ref(guard.name), wanted=wanted, found=found)
+            return Reason(facts, guard.origin("spec.clusterUID"))
+    return None
+
+
+def guard_cluster_messages(inputs: Inputs) -> GuardClusterMessages:
+    """Of each that is not suspended."""
+    warnings, notices = [], []
+    for guard in inputs.desired.guards:
+        if guard.spec.suspend:
+            continue
+        title = f"ChangeGuard/{guard.name}"
+        if is_elsewhere(inputs, guard):
+            wanted, found = _uids(inputs, guard)
+            where = "here" if "*" in guard.spec.pool_names else f"here to {', '.join(sorted(guard.spec.pool_names))}"
+            warnings.append(f"{title} is for cluster {wanted}, this is {found}: nothing would be done {where}")
+        elif guard.spec.cluster_uid and not inputs.observed.cluster_uid:
+            notices.append(f"{title} is for cluster {guard.spec.cluster_uid[:_SHOWN]}, and which this is is not known")
+    return GuardClusterMessages(tuple(warnings), tuple(notices))
+
+
+def is_elsewhere(inputs: Inputs, guard: Declared[ChangeGuard]) -> bool:
+    """Whether the guard is for another cluster than this."""
+    wanted, found = guard.spec.cluster_uid, inputs.observed.cluster_uid
+    return not guard.spec.suspend and bool(wanted and found) and wanted != found
+
+
+def _uids(inputs: Inputs, guard: Declared[ChangeGuard]) -> tuple[str, str]:
+    """As short as they still differ."""
+    wanted, found = guard.spec.cluster_uid or "", inputs.observed.cluster_uid
+    short = wanted[:_SHOWN], found[:_SHOWN]
+    return short if short[0] != short[1] else (wanted, found)
+
+
+# --- The objects that an action on a node concerns beside the node: its NodeClaim, its NodePool, and its GpuPool where
+# policies are custom resources. A person who describes one of them sees what was done to the node.
+
+
+class RelatedObjects:
+    """Owner of what was looked up for one plan."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+
+    def of(self, decision: Decision) -> tuple[Ref, ...]:
+        """Only objects with a uid: an Event without one is found by nobody who describes the object."""
+        node = self._fleet.node(decision.subject.name) if decision.subject.kind == "Node" else None
+        if node is None:
+            return ()
+        claim = self._fleet.claims_on(node.pool).get(node.name)
+        node_pool = self._node_pools.get(node.metadata.labels.get(names.KARPENTER_POOL, ""))
+        refs = [Ref("NodeClaim", "", claim.name, claim.metadata.uid)] if claim is not None else []
+        refs += [_ref(each) for each in (node_pool, self._gpu_pools.get(decision.pool)) if each is not None]
+        return tuple(each for each in refs if each.uid)
+
+    @cached_property
+    def _node_pools(self) -> dict[str, Unstructured]:
+        return {each.name: each for each in self._fleet.observed.node_pools}
+
+    @cached_property
+    def _gpu_pools(self) -> dict[str, Unstructured]:
+        return {each.name: each for each in self._fleet.observed.policies if each.kind == "GpuPool"}
+
+
+def _ref(whole: Unstructured) -> Ref:
+    return Ref(whole.kind, "", whole.name, whole.metadata.uid)
+
+
+# --- One action a subject: which of several waits for the next plan.
+#
+# A label can wait for whatever else is done to its subject. Of all other actions the first planner's goes on, and a
+# later planner's is held at the door. The labels are decided after the guards: where a guard holds the other action,
+# the label is put on.
+
+
+class TakesTurns(CodeFacts, frozen=True):
+    template = (
+        "{other} acts on {object} in this plan, and a plan has one action a subject: {planner} follows in the next "
+        "plan."
+    )
+
+    object: Ref
+    other: str  # the planner that acts
+    planner: str  # the one that waits
+
+
+REASONS = (TakesTurns,)
+
+
+def waits_for(decision: Decision, other: str) -> Reason:
+    """Why a decision waits for the action of another planner."""
+    facts = TakesTurns(object=decision.subject, other=other, planner=decision.planner)
+    return Reason(facts, decision.reason.origin)
+
+
+def one_action_each(decisions: Sequence[Decision]) -> tuple[Decision, ...]:
+    """The same decisions, with the labels held whose subjects have another action, or an earlier label."""
+    labels = {each.subject for each in decisions if isinstance(each.act, Label)}
+    if not labels:
+        return tuple(decisions)
+    acts: dict[Ref, Decision] = {}
+    for each in decisions:
+        if each.subject in labels and not isinstance(each.act, Hold) and _goes_before(each, acts.get(each.subject)):
+            acts[each.subject] = each
+    return tuple(_settled(each, acts.get(each.subject)) for each in decisions)
+
+
+def _goes_before(decision: Decision, other: Decision | None) -> bool:
+    return other is None or (isinstance(other.act, Label) and not isinstance(decision.act, Label))
+
+
+def _settled(decision: Decision, acts: Decision | None) -> Decision:
+    if acts is None or acts is decision or isinstance(decision.act, Hold):
+        return decision
+    return msgspec.structs.replace(decision, act=Hold(), reason=waits_for(decision, acts.planner))

@@ -17,10 +17,20 @@ from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.instant import Instant, instant, timestamp
-from reconciler.model.plan.action import Act, Annotate, Delete, Hold, Ref, Status, Taint, Ungate
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import (
+    Act,
+    Annotate,
+    CodeFacts,
+    Decision,
+    Delete,
+    Hold,
+    Reason,
+    Ref,
+    Status,
+    Taint,
+    Ungate,
+)
 from reconciler.model.plan.inputs import Inputs
-from reconciler.model.plan.reason import CodeFacts, Reason
 
 
 class FreezeScope(msgspec.Struct, frozen=True, gc=False):

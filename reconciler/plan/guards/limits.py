@@ -1,29 +1,95 @@
 """All guards look at all that a plan takes: what one of them holds becomes a Hold, and the rest goes on."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.instant import later
-from reconciler.model.plan.action import Delete, Hold, Ref
 from reconciler.model.plan.consequence import Consequence
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.disruption_record import DisruptionRecord
-from reconciler.model.plan.guard_verdict import GuardVerdict
+from reconciler.model.plan.decision import Decision, Delete, Hold, Reason, Ref
+from reconciler.model.plan.guard_verdict import DisruptionRecord, GuardCount, GuardVerdict, Needed
 from reconciler.model.plan.inputs import Inputs
-from reconciler.model.plan.reason import Reason
 from reconciler.plan.causes import Cause, cause_of
+from reconciler.plan.guards.admission import is_elsewhere
 from reconciler.plan.guards.approvals import Approvals
-from reconciler.plan.guards.cluster_identity import is_elsewhere
-from reconciler.plan.guards.context import GuardContext
-from reconciler.plan.guards.ledger import HOUR_MS, DisruptionLedger
-from reconciler.plan.guards.panel import GuardPanel, Held
-from reconciler.plan.guards.reasons import FollowsHeld, guard_ref, sum_of
-from reconciler.plan.guards.removals import taken
-from reconciler.plan.guards.sums import Roll
-from reconciler.plan.guards.tally import Books, GuardTally, Take
-from reconciler.plan.guards.verdicts import guarded_of
+from reconciler.plan.guards.ledger import FIELDS, HOUR_MS, DisruptionLedger, Roll, limit_of
+from reconciler.plan.guards.reasons import (
+    BehindOthers,
+    FollowsHeld,
+    HeldByGuard,
+    HourIsFull,
+    OverHourLimit,
+    OverPlanLimit,
+    guard_ref,
+    sum_of,
+)
+from reconciler.plan.guards.removals import GuardContext, taken
+from reconciler.plan.guards.tally import Books, GuardHeadroom, GuardTally, Take
+
+# --- Owner of what all guards together hold of one plan, and of what they let go.
+
+
+class Held(msgspec.Struct, frozen=True):
+    """By which guard, and why."""
+
+    tally: GuardTally
+    room: GuardHeadroom
+    why: type[HeldByGuard]
+
+
+class GuardPanel:
+    """Each guard looks at the plan as a whole, then at each take that no guard holds yet."""
+
+    def __init__(self, tallies: Sequence[GuardTally], takes: Sequence[Take]) -> None:
+        self.tallies = tuple(tallies)
+        self.takes = tuple(takes)
+        self.held: dict[int, Held] = {}  # by the place of the decision
+        self.marks: list[DisruptionRecord] = []  # of what goes
+        self.approvals: dict[str, set[str]] = {}  # by guard, what let something pass
+        for tally in self.tallies:
+            self._look_at_the_plan(tally)
+        for take in self.takes:
+            if take.at not in self.held:
+                self._look_at_the_hour(take)
+
+    def held_by(self, tally: GuardTally) -> list[Held]:
+        return [each for each in self.held.values() if each.tally is tally]
+
+    def _look_at_the_plan(self, tally: GuardTally) -> None:
+        tally.count(self.takes)
+        room = tally.judge_plan()
+        if room.approvals:
+            self.approvals[tally.guard.name] = set(room.approvals)
+        if room.is_free:
+            return
+        for take in self.takes:
+            if tally.own(take):
+                self.held.setdefault(take.at, Held(tally, room, OverPlanLimit))
+
+    def _look_at_the_hour(self, take: Take) -> None:
+        guarding = [tally for tally in self.tallies if tally.own(take)]
+        passed: dict[str, tuple[str, ...]] = {}
+        for tally in guarding:
+            room = tally.room(take)
+            if not room.is_free:
+                self.held[take.at] = Held(tally, room, _why(room))
+                return
+            of_plan = self.approvals.get(tally.guard.name, set())
+            passed[tally.guard.name] = room.approvals or tuple(sorted(of_plan.intersection(tally.covering(take))))
+        for tally in guarding:
+            tally.admit(take, passed[tally.guard.name])
+        for guard, approvals in passed.items():
+            self.approvals.setdefault(guard, set()).update(approvals)
+        names = tuple(sorted({name for approvals in passed.values() for name in approvals}))
+        if guarding:
+            self.marks += [msgspec.structs.replace(each.mark, approvals=names) for each in take.taken]
+
+
+def _why(room: GuardHeadroom) -> type[HeldByGuard]:
+    if room.until is None:
+        return OverHourLimit
+    return HourIsFull if room.over else BehindOthers
 
 
 class Proposed(msgspec.Struct, frozen=True):
@@ -132,3 +198,73 @@ def _behind(decision: Decision, held: set[Ref]) -> Decision:
     other = next(each for each in decision.after if each in held)
     reason = Reason(FollowsHeld(object=decision.subject, other=other), decision.reason.origin)
     return msgspec.structs.replace(decision, act=Hold(), reason=reason)
+
+
+# --- What a guard says to a plan: its limits and what there is of each, and what would let pass what it holds.
+
+
+def guarded_of(panel: GuardPanel, tally: GuardTally, *, would: bool = False) -> GuardVerdict:
+    """What one guard of a panel says; of pools that only observe, nothing is held."""
+    held = panel.held_by(tally)
+    causes = {take.cause for take in panel.takes if take.at in panel.held and panel.held[take.at].tally is tally}
+    plan = tuple(
+        msgspec.structs.replace(each, parts=tally.parts(each.measure)) for each in tally.counts("plan", tally.plan)
+    )
+    waits = [each.room.until for each in held]
+    return GuardVerdict(
+        guard=tally.guard.name,
+        origin=tally.guard.origin(),
+        counts=(*plan, *_hour(tally)),
+        held=0 if would else len(held),
+        would=would,
+        until=None if None in waits else max((each for each in waits if each is not None), default=None),
+        approvals=tuple(sorted(panel.approvals.get(tally.guard.name, ()))),
+        needed=_needed(tally, held),
+        needed_objects=tuple(sorted({f"{kind}/{name}" for cause in causes for kind, name in cause.policies})),
+        needed_losses=tuple(sorted({cause.lost for cause in causes if cause.lost})),
+        alone=tuple(_alone(panel, tally)) if any(each.why is OverPlanLimit for each in held) else (),
+        by_the_hour=tuple(_by_the_hour(panel, tally)) if any(each.why is OverPlanLimit for each in held) else (),
+    )
+
+
+def _hour(tally: GuardTally) -> Iterator[GuardCount]:
+    """What others took is told apart: nobody here can do anything about it."""
+    others = [each for each in tally.window if not each.own]
+    ours = [each for each in tally.window if each.own]
+    for each in tally.counts("hour", tally.hour_with_plan):
+        parts = (
+            ("before this plan", tally.hour_of(ours).amount(each.measure)),
+            ("by Karpenter or a person", tally.hour_of(others).amount(each.measure)),
+        )
+        counts = tuple((part, count) for part, count in parts if count and each.measure != "removed_percent")
+        before = tally.hour_of(tally.window).amount(each.measure)
+        yield msgspec.structs.replace(each, before=before, parts=counts)
+
+
+def _needed(tally: GuardTally, held: Sequence[Held]) -> Needed:
+    """Ceilings that cover the whole plan, and what an approval has let pass in the hour besides."""
+    found: dict[str, int] = {}
+    for each in (each for one in held for each in one.room.over):
+        used = tally.used_by_approval(each.measure) if each.period == "hour" else 0
+        found[each.measure] = max(found.get(each.measure, 0), tally.plan.amount(each.measure) + used)
+    return Needed(**found)
+
+
+def _alone(panel: GuardPanel, tally: GuardTally) -> Iterator[str]:
+    """What would pass if it were all of the plan, where the plan is more than that."""
+    titles = dict.fromkeys(take.title for take in panel.takes if tally.own(take))
+    for title in titles if len(titles) > 1 else ():
+        marks = {each.mark for take in panel.takes if take.title == title for each in tally.own(take)}
+        if not tally.sum_of(marks).over(tally.guard.spec.per_plan):
+            yield title
+
+
+def _by_the_hour(panel: GuardPanel, tally: GuardTally) -> Iterator[str]:
+    """The limits that the plan exceeds as a whole, where nothing of it does so by itself: maxRemovedPercent: 20."""
+    limits = tally.guard.spec.per_plan
+    if any(tally.sum_of(each.mark for each in tally.own(take)).over(limits) for take in panel.takes):
+        return
+    for measure in tally.plan.over(limits):
+        limit = limit_of(limits, measure)
+        if limit:
+            yield f"{FIELDS[measure]}: {limit}"

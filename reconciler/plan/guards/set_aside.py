@@ -14,11 +14,9 @@ from functools import cached_property
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.cluster.set_aside import ANY_POOL, DecodeRefusal, SetAside
-from reconciler.model.plan.action import Apply, Evict, Hold, Ref, Taint, Ungate
-from reconciler.model.plan.decision import Decision
+from reconciler.model.cluster.refusal import ANY_POOL, DecodeRefusal, SetAside
+from reconciler.model.plan.decision import Apply, CodeFacts, Decision, Evict, Hold, Reason, Ref, Taint, Ungate
 from reconciler.model.plan.inputs import Inputs
-from reconciler.model.plan.reason import CodeFacts, Reason
 
 PLANNER = "set_aside"
 

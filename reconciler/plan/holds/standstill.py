@@ -8,8 +8,9 @@ names the cause and what a person can do, instead of the hold by which its plann
 Where a pool is only observed, planners still decide what would be done, and those decisions stand beside the hold.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
+from typing import Any
 
 import msgspec
 
@@ -17,14 +18,11 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.desired import Declared
-from reconciler.model.plan.action import Delete, Hold
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import CodeFacts, Decision, Delete, Facts, Hold, Reason, node_ref
 from reconciler.model.plan.inputs import Inputs
-from reconciler.model.plan.reason import CodeFacts, Reason
-from reconciler.model.plan.refs import node_ref
-from reconciler.model.policy.gpu_pool import GpuPool
+from reconciler.model.policy.gpu import GpuPool
 from reconciler.plan.drain import reasons as drains
-from reconciler.plan.guards.cluster_identity import of_another_cluster
+from reconciler.plan.guards.admission import of_another_cluster
 from reconciler.plan.guards.frozen import Freezes, Frozen, FrozenUnreadably, PoolSuspended
 from reconciler.plan.guards.observing import Observation, observation_of, other_keeper
 from reconciler.plan.guards.reasons import WrongCluster
@@ -222,3 +220,64 @@ def _in_order(node: Node) -> tuple[int, str]:
 
 def _keeps_pods_away(node: Node) -> bool:
     return any(each.key in _OURS and each.effect != "PreferNoSchedule" for each in node.spec.taints)
+
+
+# --- What reasons say of taints that stay, in words that several facts make.
+
+
+def _the_taints(facts: StandingStill) -> str:
+    return f"the taint{'' if len(facts.taints) == 1 else 's'} {' and '.join(facts.taints)}"
+
+
+def _cause(facts: TaintStays) -> str:
+    if facts.observation is not None:
+        return facts.observation.causes_text
+    if not facts.pool:
+        return "belongs to no pool"
+    return f"no policy of environment {facts.environment} declares pool {facts.pool}"
+
+
+def _undone(facts: TaintStays) -> str:
+    """What the taints come to."""
+    is_one = len(facts.taints) == 1
+    stays = "the taint stays" if is_one else "the taints stay"
+    if facts.keeps_pods_away:
+        stays += f", which {'keeps' if is_one else 'keep'} new pods away"
+    if names.DRAINING in facts.taints:
+        return f"{facts.node} is neither emptied nor deleted, and {stays}"
+    return f"{facts.node} is not deleted, and {stays}" if names.DELETION_TIME in facts.taints else stays
+
+
+def _goes_on(facts: TaintStays) -> str:
+    """What must be so that planners go on with the node."""
+    observation = facts.observation
+    if observation is None:
+        return f"a GpuPool {facts.pool} is declared" if facts.pool else "it belongs to a GpuPool"
+    pool = observation.pool
+    steps = (
+        (observation.by_mode, f"GpuPool/{pool} is in mode Enforce"),
+        (observation.is_suspended, f"GpuPool/{pool} is not suspended"),
+        (observation.is_unadopted, f"NodePool/{pool} is adopted (adopt: true in GpuPool/{pool})"),
+    )
+    return " and ".join(words for applies, words in steps if applies)
+
+
+def _untaint(facts: TaintStays) -> str:
+    return f"kubectl taint nodes {facts.node} {' '.join(f'{key}-' for key in facts.taints)}"
+
+
+def _them(facts: TaintStays) -> str:
+    return "the taint" if len(facts.taints) == 1 else "the taints"
+
+
+PARTS: Mapping[type[Facts], Mapping[str, Callable[[Any], str]]] = {
+    TaintOfOtherEnvironment: {"the_taints": _the_taints},
+    TaintStays: {
+        "the_taints": _the_taints,
+        "cause": _cause,
+        "undone": _undone,
+        "goes_on": _goes_on,
+        "untaint": _untaint,
+        "them": _them,
+    },
+}

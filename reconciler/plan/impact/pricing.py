@@ -23,12 +23,21 @@ import msgspec
 
 from reconciler.model.desired import Declared
 from reconciler.model.plan.consequence import LEAVES, Consequence, MachineOrder, Share, summed
-from reconciler.model.policy.gpu_pool import GpuPool
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.model.policy.gpu import GpuPool
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.impact.blame import blame, instead_of, pool_of
-from reconciler.plan.karpenter.survey import NodePoolSurvey
-from reconciler.plan.sums.cost import MachineType, Tariff, machine_of, successor, tariffs
-from reconciler.plan.sums.ledger import NOTHING, UNKNOWN, CostChange, CostLedger
+from reconciler.plan.karpenter.node_fate import NodePoolSurvey
+from reconciler.plan.sums import (
+    NOTHING,
+    UNKNOWN,
+    CostChange,
+    CostLedger,
+    MachineType,
+    Tariff,
+    machine_of,
+    successor,
+    tariffs,
+)
 
 _Tariffs = Mapping[str, Tariff]  # by pool
 

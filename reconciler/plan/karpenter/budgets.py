@@ -2,10 +2,13 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
-from reconciler.model.instant import Instant
-from reconciler.plan.karpenter.budget_window import UnreadableWindow, is_open
+from cronsim import CronSim, CronSimError
+
+from reconciler.model.instant import Instant, utc
+from reconciler.model.parsers import UnreadableSchedule, can_be_read, in_our_words
 
 # What the API server fills in where the field is left out; an empty list is something else: no budget at all.
 _DEFAULT_NODES = "10%"
@@ -52,3 +55,83 @@ def _allowed(budget: Mapping[str, Any], nodes: int, now: Instant) -> int | None:
     number = int(written[1])
     # Rounded up: 5 % of 10 nodes is one node, not none.
     return -(-number * nodes // 100) if written[2] else number
+
+
+# --- Whether the window of a NodePool's budget is open: it opens when its schedule strikes, for its duration, in UTC.
+
+
+class UnreadableWindow(Exception):
+    """A schedule or a duration that Karpenter can't read; it then disrupts nothing at all."""
+
+
+def is_open(schedule: str | None, duration: str | None, now: Instant) -> bool:
+    """Whether the schedule struck within the duration up to now; a budget with neither is always in force."""
+    if schedule is None and duration is None:
+        return True
+    try:
+        length = timedelta(microseconds=nanoseconds(duration or "0") // 1000)
+    except ValueError as error:
+        raise UnreadableWindow(str(error)) from None
+    moment = utc(now)
+    try:
+        words = in_our_words(schedule or "")
+    except UnreadableSchedule as error:
+        raise UnreadableWindow(str(error)) from None
+    try:
+        return next(CronSim(words, moment - length)) <= moment
+    except (OverflowError, ValueError):  # before the first year, or beyond the last one that a calendar has
+        return False
+    except (CronSimError, StopIteration):
+        if can_be_read(words):
+            # It never strikes, as on a 31st of February. Karpenter takes "never" for the year 1, and so for struck.
+            return True
+        raise UnreadableWindow(f'schedule "{schedule}"') from None
+
+
+# --- Durations as Go writes them: what a NodePool's expireAfter and terminationGracePeriod say.
+#
+# The same length has many words (720h, 30h690h, 2592000s), and Karpenter goes by the length.
+
+NEVER = "Never"
+
+_UNIT_NANOSECONDS = {
+    "ns": 1,
+    "us": 1_000,
+    "µs": 1_000,
+    "μs": 1_000,  # the other mu: both stand on keyboards
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": 60_000_000_000,
+    "h": 3_600_000_000_000,
+}
+_PART = re.compile(r"(?:([0-9]+)(?:\.([0-9]*))?|\.([0-9]+))(ns|us|µs|μs|ms|s|m|h)")
+_WHOLE = re.compile(rf"([+-]?)((?:{_PART.pattern})+)")
+_LONGEST_NANOSECONDS = 2**63 - 1
+_DURATIONS_LONGEST = 256  # characters
+
+
+def nanoseconds(text: str) -> int:
+    """Reads 1h30m, 90s or 1.5h. Raises ValueError with a sentence."""
+    if text in ("0", "+0", "-0"):
+        return 0
+    whole = _WHOLE.fullmatch(text) if len(text) <= _DURATIONS_LONGEST else None
+    if whole is None:
+        raise ValueError(f'expected a duration such as 720h or 1h30m, got "{text[:_DURATIONS_LONGEST]}"')
+    sign, parts = whole[1], whole[2]
+    found = sum(_length(*part.groups(default="")) for part in _PART.finditer(parts))
+    if found > _LONGEST_NANOSECONDS:
+        raise ValueError(f'"{text}" is longer than the 292 years that Go can count')
+    return -found if sign == "-" else found
+
+
+def nanoseconds_unless_never(text: str) -> int | None:
+    """The same, and None for Never."""
+    return None if text == NEVER else nanoseconds(text)
+
+
+def _length(whole: str, fraction: str, only_fraction: str, unit: str) -> int:
+    """Of one number and its unit; what is finer than a nanosecond is cut off."""
+    digits = fraction or only_fraction
+    unit_nanoseconds = _UNIT_NANOSECONDS[unit]
+    cut: int = int(digits or "0") * unit_nanoseconds // 10 ** len(digits)
+    return int(whole or "0") * unit_nanoseconds + cut

@@ -9,8 +9,8 @@ deleted takes its NodeClaims with it, all at once, and no node that has none. No
 Budgets are taken as they are now, and the times are rough: as if every wave took as long as the slowest node.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 import msgspec
@@ -20,15 +20,91 @@ from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant
 from reconciler.model.plan.consequence import Cause, Consequence, Fate, Homeless, Share, summed
-from reconciler.model.policy.gpu_pool import GpuPool
+from reconciler.model.policy.gpu import GpuPool
+from reconciler.model.quantity import billionths
 from reconciler.plan.karpenter.drift import Drift
-from reconciler.plan.karpenter.limits import room
-from reconciler.plan.karpenter.node_fate import Due, Intent, Rules
-from reconciler.plan.karpenter.outlook import NodeOutlook, moving_pods, outlook
+from reconciler.plan.karpenter.node_fate import (
+    Due,
+    Intent,
+    NodeOutlook,
+    NodePoolSurvey,
+    Rules,
+    Surveyed,
+    moving_pods,
+    outlook,
+)
 from reconciler.plan.karpenter.reschedulability import Goes, homeless_of
-from reconciler.plan.karpenter.savings import Till
-from reconciler.plan.karpenter.survey import NodePoolSurvey, Surveyed
 from reconciler.plan.nodes.eviction import PodBudgets
+from reconciler.plan.sums import NOTHING, UNKNOWN, CostChange, CostLedger, MachineType, Tariff, successor
+
+# --- For how many nodes at once a NodePool's limits let Karpenter launch replacements.
+#
+# A replacement is launched before the node that it is for goes. Yet that node does not count when room is looked for,
+# nor does one that is leaving: nodes go one for one, any number at a time, as long as no limit is exceeded beforehand;
+# where one is, no replacement is launched at all. That machines are replaced by equals is taken for granted here.
+#
+# A NodePool of a fixed size (spec.replicas) is stricter: all its nodes count until they are gone, so that it takes room
+# above them for each replacement.
+
+_NODES = "nodes"
+
+
+def room(spec: Mapping[str, Any], survey: NodePoolSurvey, gone: Collection[str]) -> int | None:
+    """How many at once, when some nodes are gone; 0 is none at all, None is any number."""
+    limits = {name: _milli(most) for name, most in (spec.get("limits") or {}).items()}
+    if not limits:
+        return None
+    left = [surveyed_node for surveyed_node in survey.all() if surveyed_node.name not in gone]
+    if spec.get("replicas") is not None:
+        most = limits.get(_NODES)
+        return None if most is None else max(0, most // 1000 - len(left))
+    counted = [surveyed_node for surveyed_node in left if not surveyed_node.is_leaving]
+    exceeded = any(
+        most is not None and sum(_amount(surveyed_node, name) for surveyed_node in counted) > most
+        for name, most in limits.items()
+    )
+    return 0 if exceeded else None
+
+
+def _amount(surveyed_node: Surveyed, resource: str) -> int:
+    """In thousandths."""
+    return 1000 if resource == _NODES else _milli(surveyed_node.capacity.get(resource, "0")) or 0
+
+
+def _milli(written: Any) -> int | None:
+    """Rounded up; nothing where it can't be read: then it limits nothing here."""
+    amount = billionths(str(written))
+    return None if amount is None else -(-amount // 1_000_000)
+
+
+# --- What the bill is less by, node by node, once the nodes of a fate are gone or replaced.
+#
+# A node that is replaced by one of its own sort costs what it did. Where its pool no longer allows its sort, what
+# follows it is the pool's first choice: the difference is told where both prices are known, and else only that it is
+# not. Reports price all consequences anew, with those of our own planners and by the prices of a change
+# (impact/pricing.py).
+
+_SAVES: frozenset[Fate] = frozenset({"removed", "deleted"})
+
+
+class Till:
+    """Owner of the machines that are left in a NodePool while its fates are told one after the other."""
+
+    def __init__(self, declared: Declared[GpuPool] | None, machines: Counter[MachineType]) -> None:
+        self._pool = declared.spec if declared is not None else None
+        self._ledger = CostLedger(Tariff(self._pool) if self._pool is not None else None, machines)
+
+    def saved(self, fate: Fate, machine: MachineType | None) -> CostChange:
+        """By one node of this fate; its machine is then no longer among those that are left."""
+        if machine is None:
+            return NOTHING
+        if fate in _SAVES:
+            return self._ledger.exchange(machine, None)
+        if fate == "replaced" and self._pool is not None:
+            after = successor(self._pool, machine)
+            return self._ledger.exchange(machine, after) if self._ledger.compares(machine, after) else UNKNOWN
+        return NOTHING
+
 
 # A GPU machine boots, joins, and its driver and device plugin come up: minutes, and Karpenter waits for all of it.
 NEW_NODE_SECONDS = 300

@@ -1,15 +1,218 @@
 """One node and what is intended for it, and the fate that follows: an ordered table, first match wins."""
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
 
+from reconciler.fleet.amounts import GpuRequests
+from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
+from reconciler.model.cluster.node import Node, NodeClaim
+from reconciler.model.cluster.pod import Pod, Toleration
 from reconciler.model.instant import Instant
 from reconciler.model.plan.consequence import Cause, Fate, Hindrance, Homeless
-from reconciler.plan.karpenter.budgets import allowed_at_once
-from reconciler.plan.karpenter.outlook import NodeOutlook
+from reconciler.model.quantity import whole_number
+from reconciler.plan.karpenter.budgets import allowed_at_once, nanoseconds
+from reconciler.plan.nodes.eviction import FOREVER, EvictionCandidate, EvictionObstacle, PodBudgets, stays_until
+from reconciler.plan.sums import MachineType, machine_of
+
+# --- The nodes of a NodePool as they are found: the NodeClaim, its Node once that has appeared, and the pods on it.
+
+
+class Surveyed(msgspec.Struct, frozen=True, gc=False):
+    """A node as it is found; at least one of claim and node is there."""
+
+    claim: NodeClaim | None
+    node: Node | None
+    pods: Sequence[Pod]
+    now: Instant
+
+    @property
+    def name(self) -> str:
+        if self.node is not None:
+            return self.node.name
+        return (self.claim.status.node_name or self.claim.name) if self.claim is not None else ""
+
+    @property
+    def gpus(self) -> int:
+        if self.node is not None:
+            return self.node.gpus
+        return whole_number(self.claim.status.allocatable.get(names.NVIDIA_GPU, "0")) if self.claim is not None else 0
+
+    @property
+    def capacity(self) -> Mapping[str, str]:
+        """What it has, pods or not; of a machine that has not joined yet, what is expected."""
+        if self.node is not None and self.node.status.capacity:
+            return self.node.status.capacity
+        return self.claim.status.capacity if self.claim is not None else {}
+
+    @property
+    def machine(self) -> MachineType | None:
+        """What is paid for; nothing before it was bought."""
+        if self.node is not None:
+            return machine_of(self.node.metadata.labels)
+        is_bought = self.claim is not None and self.claim.status.provider_id
+        return machine_of(self.claim.metadata.labels) if self.claim is not None and is_bought else None
+
+    @property
+    def is_leaving(self) -> bool:
+        node, claim = self.node, self.claim
+        going = node is not None and (node.metadata.leaving or node.taint(names.DISRUPTED) is not None)
+        return going or (claim is not None and (claim.metadata.leaving or claim.says("InstanceTerminating")))
+
+    @property
+    def is_kept(self) -> bool:
+        one = self.node or self.claim
+        return one is not None and one.metadata.annotations.do_not_disrupt == "true"
+
+    @property
+    def bound_seconds(self) -> int | None:
+        """The longest that its pods can hold it up, once it is deleted."""
+        written = self.claim.spec.termination_grace_period if self.claim is not None else ""
+        try:
+            return -(-nanoseconds(written) // 1_000_000_000)
+        except ValueError:
+            return None
+
+
+class NodePoolSurvey(msgspec.Struct, frozen=True):
+    """Where to look: one NodePool of a fleet, at one moment."""
+
+    fleet: Fleet
+    node_pool: str
+    now: Instant
+
+    def of_claim(self, claim: NodeClaim) -> Surveyed:
+        node = self.fleet.node(claim.status.node_name) if claim.status.node_name else None
+        name = claim.status.node_name or claim.name
+        return Surveyed(claim, node, self.fleet.pods_on(name), self.now)
+
+    def all(self) -> Iterator[Surveyed]:
+        """Every NodeClaim, and every node of the NodePool that no NodeClaim names."""
+        claims = self.fleet.claims_of(self.node_pool)
+        for claim in claims:
+            yield self.of_claim(claim)
+        named = {claim.status.node_name for claim in claims}
+        for node in self.fleet.nodes_of(self.node_pool):
+            if node.name not in named and node.metadata.labels.get(names.KARPENTER_POOL) == self.node_pool:
+                yield Surveyed(None, node, self.fleet.pods_on(node.name), self.now)
+
+    def machines(self) -> Counter[MachineType]:
+        """What is paid for."""
+        return Counter(surveyed_node.machine for surveyed_node in self.all() if surveyed_node.machine is not None)
+
+
+# --- What is ahead of one node once Karpenter is to take it away: what has to move, what is in the way, how long it
+# takes.
+#
+# By Karpenter's own rules: a pod that is finished or leaving holds nothing up; a DaemonSet's pod never has to move, yet
+# its do-not-disrupt or its PodDisruptionBudget stands in the way of the node like any other's; and what pods hold up is
+# bounded by the terminationGracePeriod of the NodeClaim (not by that of the NodePool, which may have been edited
+# since), while the annotation of the node itself holds without bound.
+
+# What the API server fills in where a pod says nothing.
+_DEFAULT_GRACE_SECONDS = 30
+
+
+class NodeOutlook(msgspec.Struct, frozen=True, gc=False):
+    """One node, or a NodeClaim whose node has not appeared yet."""
+
+    name: str
+    machine: MachineType | None  # None: nothing was bought yet
+    gpus: int
+    gpus_in_use: int
+    pods: int  # that have to move
+    leaving: bool  # someone is taking it away already
+    kept: bool  # it is annotated itself: Karpenter does not begin
+    held_by: tuple[Hindrance, ...]  # what stands in the way of its pods
+    stalls: bool  # with no end known
+    wait_seconds: int  # until Karpenter may begin
+    drain_seconds: int  # from then on, until its pods are gone
+
+
+class _EvictionDelay(msgspec.Struct, frozen=True, gc=False):
+    by: frozenset[Hindrance]
+    until: Instant  # FOREVER: no end is known
+
+
+def outlook(surveyed_node: Surveyed, budgets: PodBudgets, gpu_requests: GpuRequests) -> NodeOutlook:
+    """What is ahead of it."""
+    moving = moving_pods(surveyed_node)
+    held = _held(surveyed_node, budgets)
+    bound = surveyed_node.bound_seconds
+    grace = max((_grace_seconds(pod) for pod in moving), default=0)
+    endless = held.until == FOREVER
+    wait = 0 if endless else max(0, -((surveyed_node.now - held.until) // 1000))
+    # Where there is a bound Karpenter begins at once, and waits for the pods until then.
+    begins_in = wait if bound is None else 0
+    drains_in = grace if bound is None else bound if endless else min(bound, wait + grace)
+    gpus = surveyed_node.gpus
+    return NodeOutlook(
+        name=surveyed_node.name,
+        machine=surveyed_node.machine,
+        gpus=gpus,
+        gpus_in_use=min(gpus, sum(map(gpu_requests.of, moving))),
+        pods=len(moving),
+        leaving=surveyed_node.is_leaving,
+        kept=surveyed_node.is_kept,
+        held_by=tuple(sorted(held.by)),
+        stalls=endless and bound is None,
+        wait_seconds=begins_in,
+        drain_seconds=drains_in,
+    )
+
+
+def held_by(surveyed_node: Surveyed, budgets: PodBudgets) -> frozenset[Hindrance]:
+    """Whatever keeps pods on it."""
+    return _held(surveyed_node, budgets).by
+
+
+def moving_pods(surveyed_node: Surveyed) -> list[Pod]:
+    """The pods that need another place once it goes."""
+    return [pod for pod in surveyed_node.pods if pod.is_reschedulable and not _goes_by_itself(pod)]
+
+
+def _held(surveyed_node: Surveyed, budgets: PodBudgets) -> _EvictionDelay:
+    by: set[Hindrance] = set()
+    until = Instant(0)
+    for pod in surveyed_node.pods:
+        candidate = EvictionCandidate(pod, budgets.of(pod), surveyed_node.now)
+        why = candidate.why_not
+        if why is None or (why is not EvictionObstacle.DO_NOT_DISRUPT and outlasts_the_drain(pod)):
+            continue
+        by.update(candidate.held_by(why))
+        until = max(until, stays_until(pod) if why is EvictionObstacle.DO_NOT_DISRUPT else FOREVER)
+    return _EvictionDelay(frozenset(by), until)
+
+
+def _goes_by_itself(pod: Pod) -> bool:
+    """A leaving pod needs no new place, but a StatefulSet's does: only once it is gone another takes its name."""
+    if not pod.metadata.leaving:
+        return False
+    owner = pod.metadata.controller
+    return owner is None or owner.kind != "StatefulSet"
+
+
+def outlasts_the_drain(pod: Pod) -> bool:
+    """Karpenter never evicts a pod that tolerates the taint which it drains a node by, so no budget is asked."""
+    return any(_tolerates_the_drain(each) for each in pod.spec.tolerations)
+
+
+def _tolerates_the_drain(toleration: Toleration) -> bool:
+    exists = toleration.operator == "Exists"
+    return (
+        toleration.effect in {"", "NoSchedule"}
+        and (toleration.key == names.DISRUPTED if toleration.key else exists)
+        and (exists or not toleration.value)
+    )
+
+
+def _grace_seconds(pod: Pod) -> int:
+    given = pod.spec.termination_grace_period_seconds
+    return _DEFAULT_GRACE_SECONDS if given is None else given
+
 
 # Karpenter does not begin with a node whose pods would not all find a place.
 FITS_NOWHERE = Hindrance("pods that would fit nowhere else", "no_place")

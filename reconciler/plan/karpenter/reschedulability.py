@@ -5,7 +5,7 @@ take of it; with labels and taints of the template as it would stand. Of a NodeP
 machines can hold, so they are taken to hold anything. Any number of new nodes can be bought, so that a pod which fits
 on one is never homeless; others share out what is free on the nodes that stay.
 
-A pod whose place can't be judged (fleet/filters/unmovable.py) is not said to be homeless.
+A pod whose place can't be judged (fleet/questions.py) is not said to be homeless.
 """
 
 from collections import Counter, defaultdict
@@ -15,22 +15,21 @@ from typing import Any
 import msgspec
 
 from reconciler.fleet.filters.chain import FilterChain
-from reconciler.fleet.filters.unmovable import why_it_stays
 from reconciler.fleet.first_fit import Search
 from reconciler.fleet.fleet import Fleet
 from reconciler.fleet.obstacles import NoNodePoolLeft
-from reconciler.fleet.pod_class import PodClass
-from reconciler.fleet.questions import place
+from reconciler.fleet.pod_classes import PodClass
+from reconciler.fleet.questions import place, why_it_stays
 from reconciler.fleet.snapshot.rejections import Rejections
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
-from reconciler.model.cluster.daemon_sets import comes_with_each_node, daemon_sets
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus, NodeTaint
+from reconciler.model.cluster.observed import comes_with_each_node, daemon_sets
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.obstacle import Obstacle
 from reconciler.model.plan.consequence import Homeless, homeless_order
-from reconciler.plan.karpenter.template import NodeClaimTemplate, read_template
+from reconciler.model.plan.decision import Obstacle
+from reconciler.plan.karpenter.template_hash import NodeClaimTemplate, read_template
 
 # What a machine of which nothing is known is taken to have of each resource that pods ask for.
 _PLENTY = str(10**12)

@@ -5,19 +5,138 @@ template is hashed but its requirements. The parts and their names are those of 
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
-from reconciler.plan.karpenter import structure_hash as hashed
-from reconciler.plan.karpenter.durations import nanoseconds, nanoseconds_unless_never
-from reconciler.plan.karpenter.template import (
-    EXPIRES_AFTER,
-    NodeClaimTemplate,
-    TemplateClass,
-    TemplateTaint,
-    read_template,
-)
+import msgspec
+
+from reconciler.plan.karpenter.budgets import nanoseconds, nanoseconds_unless_never
+
+# --- The hash that Karpenter makes of structures, rebuilt from small rules so that a number can be foretold.
+#
+# Everything ends in FNV-1, 64 bits. A text is hashed by its bytes, a number by its eight, lowest first; two hashes in
+# order are hashed as two numbers. What has no order is XORed: entries of a mapping (key and value in order), items of a
+# list. A structure starts with the hash of its type's name; each field XORs the hash of its name and value in order. An
+# XOR alone would let equal parts in different places cancel out, so mappings are hashed once more at their end, and
+# structures after every field: for that reason the order of a structure's fields counts. A list gets no such end: a
+# list with the same item twice hashes as an empty one. Fields that hold Go's zero value are left out; an empty mapping
+# or list is not zero, only one that was never written is.
+
+_OFFSET = 0xCBF29CE484222325
+_PRIME = 0x100000001B3
+_MASK = 0xFFFFFFFFFFFFFFFF
+
+
+def octets(content: bytes) -> int:
+    """FNV-1 of bytes."""
+    result = _OFFSET
+    for octet in content:
+        result = (result * _PRIME & _MASK) ^ octet
+    return result
+
+
+@lru_cache(maxsize=4096)
+def text(written: str) -> int:
+    return octets(written.encode())
+
+
+def number(value: int) -> int:
+    """Of a signed number of 64 bits."""
+    return octets((value & _MASK).to_bytes(8, "little"))
+
+
+def mapping(entries: Mapping[str, str]) -> int:
+    found = 0
+    for key, value in entries.items():
+        found ^= _in_order(text(key), text(value))
+    return number(found)
+
+
+def unordered(items: Iterable[int]) -> int:
+    """Of a list, from the hashes of its items."""
+    result = 0
+    for item in items:
+        result ^= item
+    return result
+
+
+def structure(type_name: str, fields: Iterable[tuple[str, int | None]]) -> int:
+    """Of a structure, from the hashes of its fields in the order of their declaration; None is left out."""
+    result = text(type_name)
+    for name, value in fields:
+        if value is not None:
+            result = number(result ^ _in_order(text(name), value))
+    return result
+
+
+def _in_order(first: int, second: int) -> int:
+    return octets(first.to_bytes(8, "little") + second.to_bytes(8, "little"))
+
+
+# --- A NodePool's template as Karpenter reads it: None is what was not written, which is not the same as empty.
+
+EXPIRES_AFTER = "720h"  # what the API server writes where nothing is said
+
+
+class TemplateMetadata(msgspec.Struct, frozen=True, gc=False):
+    """What its nodes are labelled with."""
+
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class TemplateTaint(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """A taint that its nodes are born with."""
+
+    key: str = ""
+    value: str | None = None
+    effect: str = ""
+    time_added: str | None = None
+
+
+class TemplateClass(msgspec.Struct, frozen=True, gc=False):
+    """The class of its machines."""
+
+    kind: str = ""
+    name: str = ""
+    group: str = ""
+
+
+class NodePoolRequirement(msgspec.Struct, frozen=True, gc=False):
+    """A label compared. `minValues` is left behind: it limits what is bought, never what may stay."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+class TemplateSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """What its nodes are."""
+
+    taints: tuple[TemplateTaint, ...] | None = None
+    startup_taints: tuple[TemplateTaint, ...] | None = None
+    requirements: tuple[NodePoolRequirement, ...] | None = None
+    node_class_ref: TemplateClass | None = None
+    termination_grace_period: str | None = None
+    expire_after: str | None = EXPIRES_AFTER
+
+
+class NodeClaimTemplate(msgspec.Struct, frozen=True, gc=False):
+    """The whole of it."""
+
+    metadata: TemplateMetadata = TemplateMetadata()
+    spec: TemplateSpec = TemplateSpec()
+
+
+def read_template(written: Mapping[str, Any]) -> NodeClaimTemplate:
+    """Reads `spec.template`. Raises ValueError with a sentence where the API server would refuse it."""
+    try:
+        return msgspec.convert(written, NodeClaimTemplate)
+    except msgspec.ValidationError as refused:
+        raise ValueError(f"spec.template is not what Karpenter reads: {refused}") from None
+
 
 HASH_VERSION = "v3"
 
@@ -43,7 +162,7 @@ def template_hash(template: Mapping[str, Any]) -> str:
     metadata = _of_parts("ObjectMeta", _METADATA, parts)
     # Requirements are not hashed; but a spec with nothing but requirements is not left out as one with nothing is.
     spec = _of_parts("NodeClaimTemplateSpec", _SPEC, parts, kept=read.spec.requirements is not None)
-    return str(hashed.structure("NodeClaimTemplate", (("ObjectMeta", metadata), ("Spec", spec))))
+    return str(structure("NodeClaimTemplate", (("ObjectMeta", metadata), ("Spec", spec))))
 
 
 def field_hashes(template: Mapping[str, Any]) -> dict[str, int]:
@@ -56,7 +175,7 @@ def _of_parts(
 ) -> int | None:
     if not kept and not any(path in parts for path, _ in names):
         return None
-    return hashed.structure(type_name, ((name, parts.get(path)) for path, name in names))
+    return structure(type_name, ((name, parts.get(path)) for path, name in names))
 
 
 def _part_hashes(template: NodeClaimTemplate) -> dict[str, int]:
@@ -74,11 +193,11 @@ def _part_hashes(template: NodeClaimTemplate) -> dict[str, int]:
 
 
 def _entries(written: Mapping[str, str] | None) -> int | None:
-    return None if written is None else hashed.mapping(written)
+    return None if written is None else mapping(written)
 
 
 def _taints(written: Sequence[TemplateTaint] | None) -> int | None:
-    return None if written is None else hashed.unordered(_taint(each) for each in written)
+    return None if written is None else unordered(_taint(each) for each in written)
 
 
 def _taint(taint: TemplateTaint) -> int:
@@ -88,31 +207,31 @@ def _taint(taint: TemplateTaint) -> int:
         ("Effect", _text(taint.effect)),
         ("TimeAdded", _moment(taint.time_added)),
     )
-    return hashed.structure("Taint", fields)
+    return structure("Taint", fields)
 
 
 def _class(written: TemplateClass | None) -> int | None:
     if written is None:
         return None
     fields = (("Kind", _text(written.kind)), ("Name", _text(written.name)), ("Group", _text(written.group)))
-    return hashed.structure("NodeClassReference", fields)
+    return structure("NodeClassReference", fields)
 
 
 def _grace(written: str | None) -> int | None:
     if written is None:
         return None
     length = nanoseconds(written)
-    return hashed.structure("Duration", (("Duration", hashed.number(length) if length else None),))
+    return structure("Duration", (("Duration", number(length) if length else None),))
 
 
 def _expiry(written: str | None) -> int | None:
     """Never is left out; no time at all, unlike with the grace period, is not."""
     length = nanoseconds_unless_never(written or EXPIRES_AFTER)
-    return None if length is None else hashed.structure("NillableDuration", (("Duration", hashed.number(length)),))
+    return None if length is None else structure("NillableDuration", (("Duration", number(length)),))
 
 
 def _text(written: str | None) -> int | None:
-    return hashed.text(written) if written else None
+    return text(written) if written else None
 
 
 def _moment(written: str | None) -> int | None:
@@ -137,4 +256,4 @@ def _moment(written: str | None) -> int | None:
             offset_minutes.to_bytes(2, "big"),
         )
     )
-    return hashed.structure("Time", (("Time", hashed.octets(binary)),))
+    return structure("Time", (("Time", octets(binary)),))

@@ -11,7 +11,7 @@ from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.desired import Declared
 from reconciler.model.plan.consequence import Consequence
 from reconciler.model.plan.inputs import Inputs
-from reconciler.model.policy.gpu_pool import GpuPool
+from reconciler.model.policy.gpu import GpuPool
 from reconciler.plan.guards.approvals import Approvals
 from reconciler.plan.karpenter.disruption_forecast import Surroundings, fates
 from reconciler.plan.karpenter.drift import Drift

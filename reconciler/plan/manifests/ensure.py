@@ -1,23 +1,29 @@
 """One manifest: what it takes that the cluster has it as it is wished, or what is in the way."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import msgspec
 
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.desired import Manifest
-from reconciler.model.plan.action import Apply, Hold, Preconditions, Ref
 from reconciler.model.plan.consequence import Consequence
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.reason import CodeFacts, Reason
+from reconciler.model.plan.decision import Apply, CodeFacts, Decision, Hold, Label, Preconditions, Reason, Ref, node_ref
 from reconciler.plan.draft import Verdict
-from reconciler.plan.karpenter.drift import Drift, drift_of
-from reconciler.plan.karpenter.edits import which_fields
+from reconciler.plan.karpenter.drift import Drift, drift_of, which_fields
 from reconciler.plan.manifests import reasons
-from reconciler.plan.manifests.adopt import adopt, labels
-from reconciler.plan.manifests.compare import compare
-from reconciler.plan.manifests.comparison import Comparison
+from reconciler.plan.manifests.compare import Comparison, Tree, compare, fixed_fields, owned_by_us
 from reconciler.plan.manifests.context import NODE_POOL, ManifestContext
-from reconciler.plan.manifests.kind_traits import fixed_fields
-from reconciler.plan.manifests.up_to_date import is_settled
+from reconciler.plan.manifests.reasons import (
+    PLANNER,
+    Adopted,
+    AdoptedByForce,
+    AdoptionWouldDrift,
+    FieldFixed,
+    ImpactUnread,
+    NodeLabel,
+    NodeLacksLabels,
+)
 from reconciler.plan.manifests.wanted_manifest import WantedManifest, ref_of, wish_of
 
 _NOTHING = Verdict()
@@ -178,3 +184,105 @@ def _applied(edit: _Edit, reason: Reason, consequences: tuple[Consequence, ...] 
 
 def _held(manifest: Manifest, live: Unstructured | None, why: Reason) -> Verdict:
     return Verdict((Decision(reasons.PLANNER, ref_of(manifest, live), Hold(), why, manifest.pool),))
+
+
+# --- What was someone else's becomes ours, when asked: no node of it drifts, or it is not adopted.
+#
+# An adopted object keeps its former manager beside us, who set the same fields to the same. The API server would refuse
+# each later edit of such a shared field as a conflict; so what was adopted is edited by force, where we share the
+# field. A field that the former manager has set anew since is its alone, and is not taken from it.
+
+
+def adopt(context: ManifestContext, manifest: Manifest, live: Unstructured) -> Verdict:
+    """Takes the object over, or says why not."""
+    wish = wish_of(manifest, live, context.environment, adopting=True)
+    comparison = compare(live, wish.body)
+    subject = ref_of(manifest, live)
+    if why := _why_not(context, manifest, live, comparison):
+        return Verdict((Decision(PLANNER, subject, Hold(), why, manifest.pool),))
+    apply = Apply(
+        manifest=wish.text,
+        force=bool(comparison.foreign),
+        presumes=Preconditions(resource_version=live.metadata.resource_version),
+    )
+    taken = Decision(PLANNER, subject, apply, _reason(subject, manifest, comparison), manifest.pool)
+    follows = context.current_consequences(live, manifest.pool, comparison.spec) if live.kind == NODE_POOL else ()
+    return Verdict((taken, *labels(context, wish, subject, after=(subject,))), follows)
+
+
+def labels(
+    context: ManifestContext, wish: WantedManifest, node_pool: Ref, after: tuple[Ref, ...] = ()
+) -> Iterator[Decision]:
+    """Puts on each node what it lacks."""
+    if not wish.node_labels:
+        return
+    for node in context.fleet.nodes_of(node_pool.name):
+        borne = node.metadata.labels
+        lacking = tuple((key, value) for key, value in wish.node_labels.items() if borne.get(key) != value)
+        if lacking and not node.metadata.leaving:
+            # Of that very node, whatever else changed on it: a kubelet writes its status every few minutes.
+            act = Label(labels=lacking)
+            node_labels = tuple(NodeLabel(key, value) for key, value in lacking)
+            reason = Reason(NodeLacksLabels(node=node.name, labels=node_labels, object=node_pool), wish.manifest.origin)
+            yield Decision(PLANNER, node_ref(node), act, reason, wish.manifest.pool, after=after)
+
+
+def _why_not(context: ManifestContext, manifest: Manifest, live: Unstructured, comparison: Comparison) -> Reason | None:
+    subject, origin = ref_of(manifest, live), manifest.origin
+    if fixed := fixed_fields(live.kind, comparison.paths):
+        return Reason(FieldFixed(object=subject, paths=fixed), origin)
+    changed = which_fields(live.spec, comparison.spec) if live.kind == NODE_POOL else ()
+    if not changed:
+        return None
+    paths = tuple(f"spec.{path}" for path in changed)
+    if why := context.why_fleet_unread:
+        return Reason(ImpactUnread(object=subject, paths=paths, why=why), origin)
+    claims = context.fleet.claims_of(live.name)
+    drifted = drift_of(live, comparison.spec, claims).fresh
+    if not drifted:
+        return None
+    return Reason(AdoptionWouldDrift(object=subject, paths=paths, drifted=len(drifted), nodes=len(claims)), origin)
+
+
+def _reason(subject: Ref, manifest: Manifest, comparison: Comparison) -> Reason:
+    if not comparison.foreign:
+        return Reason(Adopted(object=subject), manifest.origin)
+    facts = AdoptedByForce(object=subject, managers=comparison.managers, paths=comparison.contested)
+    return Reason(facts, manifest.origin)
+
+
+# --- Whether an object surely stands as it is wished: one walk that builds nothing, for the many that do each time.
+
+_APART = frozenset({"apiVersion", "kind", "metadata"})
+
+
+def is_settled(live: Unstructured, desired: dict[str, Any]) -> bool:
+    """Yes is certain: all that is wished stands there, and nothing else was set by us. No only means: compare."""
+    ours = owned_by_us(live)
+    if ours is None:
+        return False
+    wished, set_by_us = desired["metadata"], ours.get("f:metadata", {})
+    for field, texts in (("labels", live.metadata.labels), ("annotations", live.metadata.annotations)):
+        named = wished.get(field, {})
+        if any(texts.get(key) != value for key, value in named.items()):
+            return False
+        if not all(key[2:] in named or key == "." for key in set_by_us.get(f"f:{field}", ())):
+            return False
+    if any(key[2:] not in desired for key in ours):
+        return False
+    return all(
+        _stands(live.rest.get(name), value, ours.get(f"f:{name}"))
+        for name, value in desired.items()
+        if name not in _APART
+    )
+
+
+def _stands(live: Any, wished: Any, ours: Tree | None) -> bool:
+    # Without parts of our own, it may be one value to the server: then it must be all the same.
+    if not ours or not isinstance(wished, dict) or not isinstance(live, dict):
+        return bool(live == wished)
+    for key, value in wished.items():
+        found = live.get(key)
+        if found != value and not (isinstance(value, dict) and _stands(found, value, ours.get(f"f:{key}"))):
+            return False
+    return all(key[2:] in wished or key == "." for key in ours)

@@ -13,7 +13,7 @@ from reconciler.plan.feature.write_rights import (
     WriteRight,
     where_left_by_older_versions,
 )
-from reconciler.plan.manifests import reasons, words
+from reconciler.plan.manifests import reasons
 from reconciler.plan.manifests.planner import manifests
 
 NODE_POOLS = RightLimits("write NodePools that are marked as its own", labels=OWN_OBJECTS, adopts=True)
@@ -38,8 +38,8 @@ FEATURE = Feature(
     plan=manifests,
     needs=("node_pools", "kept"),
     reasons=declared_in(reasons),
-    words=words.WORDS,
-    parts=words.PARTS,
+    words=reasons.WORDS,
+    parts=reasons.PARTS,
     rights=(
         WriteRight(
             _yielded("NodePool"),

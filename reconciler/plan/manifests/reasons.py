@@ -1,9 +1,11 @@
 """Why a manifest is applied, an object pruned, a label put on a node; or why not."""
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import msgspec
 
-from reconciler.model.plan.action import Ref
-from reconciler.model.plan.reason import CodeFacts
+from reconciler.model.plan.decision import CodeFacts, Facts, Ref
 from reconciler.plan.reasons import OfPaths
 
 PLANNER = "manifests"
@@ -321,3 +323,23 @@ class NothingDeclared(CodeFacts, frozen=True):
     hold = "blocked"
 
     object: Ref
+
+
+# --- The words of facts about manifests.
+
+
+def _and_its_nodes(facts: NotOurs | OwnedByOther) -> str:
+    """What it means for nodes that their NodePool is not ours."""
+    return ", and its nodes are only observed" if facts.object.kind == "NodePool" else ""
+
+
+def _label(label: NodeLabel) -> str:
+    return f"{label.key}={label.value}"
+
+
+WORDS: Mapping[type, Callable[[Any], str]] = {NodeLabel: _label}
+
+PARTS: Mapping[type[Facts], Mapping[str, Callable[[Any], str]]] = {
+    NotOurs: {"observed": _and_its_nodes},
+    OwnedByOther: {"observed": _and_its_nodes},
+}

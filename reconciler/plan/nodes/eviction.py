@@ -6,14 +6,14 @@ from enum import Enum, auto
 
 import msgspec
 
-from reconciler.fleet.pod_class import LabelClass
+from reconciler.fleet.pod_classes import LabelClass
 from reconciler.model import names
 from reconciler.model.cluster.metadata import LabelSelector
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.workload import BudgetStatus, PodDisruptionBudget
 from reconciler.model.instant import Instant, later, moment
 from reconciler.model.plan.consequence import Hindrance
-from reconciler.plan.karpenter.durations import nanoseconds
+from reconciler.plan.karpenter.budgets import nanoseconds
 
 
 class EvictionObstacle(Enum):

@@ -11,14 +11,16 @@ from collections.abc import Callable
 import msgspec
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.fleet.snapshot.pool import PoolTotals
+from reconciler.fleet.snapshot.pools import PoolTotals
 from reconciler.model import names
-from reconciler.model.cluster.node import Node
-from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Preconditions
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.reason import CodeFacts, Reason
+from reconciler.model.cluster.node import Node, NodeClaim
+from reconciler.model.desired import Declared, Desired
+from reconciler.model.instant import Instant, later, moment
+from reconciler.model.plan.decision import CodeFacts, Decision, Preconditions, Reason
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.policy.scaling import DrainPolicy, NodeProvisioner
 from reconciler.plan.nodes.eviction import FOREVER, stays_until_of
+from reconciler.plan.windows import provisioners_now
 
 
 class NodeGone(CodeFacts, frozen=True):
@@ -159,3 +161,75 @@ def nobody_elses(key: str, node: Node) -> Preconditions:
         (f"metadata.annotations[{names.DO_NOT_DISRUPT}]", annotations.do_not_disrupt),
     )
     return Preconditions(fields=in_hand, untainted=tuple(each for each in names.TAKING if each != key))
+
+
+# --- Which policy removes nodes of which pool.
+#
+# A NodeProvisioner, suspended or not, is the only one that removes empty nodes of its pool. Where a pool has none, the
+# DrainPolicy that names the pool removes them. Nodes that are not ready belong to the DrainPolicy in either case: they
+# go after scaleDownUnreadyTime.
+
+
+def drain_policies(desired: Desired) -> dict[str, Declared[DrainPolicy]]:
+    """By pool; suspended policies name no pool."""
+    declareds: dict[str, Declared[DrainPolicy]] = {}
+    for policy in desired.drains:
+        if not policy.spec.suspend:
+            for pool in desired.pools:
+                if {"*", pool.name} & set(policy.spec.pool_names):
+                    declareds.setdefault(pool.name, policy)
+    return declareds
+
+
+def provisioners(inputs: Inputs) -> dict[str, Declared[NodeProvisioner]]:
+    """By pool, with the sizes that hold now; suspended ones too."""
+    return {each.spec.pool_name: each for each in provisioners_now(inputs)}
+
+
+# --- Whether a node has settled: one that has just come is not empty yet, its pods are on their way.
+#
+# Karpenter says of a NodeClaim that it is Initialized once its node is ready and has all that was promised. For as long
+# as that takes the node is on its way, though not for longer than Karpenter gives a machine to register: one that hangs
+# is a node like any other after that.
+#
+# A node that is not ready may be back in a moment, as after a restart of its kubelet. After that it has no room for
+# pods that wait.
+
+SETTLES_AFTER_MS = 60_000
+LONGEST_ARRIVAL_MS = 900_000
+READY_AGAIN_WITHIN_MS = 120_000
+
+
+def settles_at(node: Node, claim: NodeClaim | None, now: Instant) -> Instant | None:
+    """When it will have settled, or is to be looked at again; None where it has."""
+    if node.taint(names.ARRIVING) is not None:
+        return later(now, SETTLES_AFTER_MS)
+    written = [node.metadata.creation_timestamp]
+    written += [each.last_transition_time for each in node.status.conditions if each.type == "Ready"]
+    latest = max(_after(each, SETTLES_AFTER_MS) for each in written)
+    if is_initializing(node, claim, now):
+        latest = max(latest, _after(node.metadata.creation_timestamp, LONGEST_ARRIVAL_MS))
+    return latest if latest > now else None
+
+
+def is_initializing(node: Node, claim: NodeClaim | None, now: Instant) -> bool:
+    """Whether it has come, and can't be used yet."""
+    condition = claim.condition("Initialized") if claim is not None else None
+    if condition is None or condition.status == "True":
+        return False
+    return _after(node.metadata.creation_timestamp, LONGEST_ARRIVAL_MS) > now
+
+
+def may_take_pods(node: Node, now: Instant) -> bool:
+    """Whether the node is ready, or has not been unready for long."""
+    if node.is_ready:
+        return True
+    turned = [each.last_transition_time for each in node.status.conditions if each.type == "Ready"]
+    turned = turned or [node.metadata.creation_timestamp]
+    return max(_after(each, READY_AGAIN_WITHIN_MS) for each in turned) > now
+
+
+def _after(written: str, wait_ms: int) -> Instant:
+    """So long after a time; one that is not told, or that can't be read, was long ago."""
+    at = moment(written)
+    return Instant(0) if at is None else later(at, wait_ms)

@@ -9,18 +9,22 @@ follows from use all the same: empty nodes of a sort that serves nobody go, and 
 """
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import msgspec
 
-from reconciler.model.plan.action import Ref
-from reconciler.model.plan.reason import Reason
-from reconciler.model.plan.size_evaluation import Limit, SizeEvaluation
-from reconciler.plan.scaling.demand.assignment import Demand
-from reconciler.plan.scaling.demand.room import room_for
-from reconciler.plan.scaling.demand.shortfall import Shortfall, shortfall
-from reconciler.plan.scaling.growth import Growth
+from reconciler.model.cluster.node import Node
+from reconciler.model.instant import Instant
+from reconciler.model.plan.decision import Action, CodeFacts, Decision, Hold, Reason, Ref, node_ref
+from reconciler.model.plan.evaluation import Limit, SizeEvaluation
+from reconciler.plan import sums
+from reconciler.plan.draft import Draft
+from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.scaling.demand.assignment import Demand, Shortfall, shortfall
+from reconciler.plan.scaling.demand.fit import room_for
 from reconciler.plan.scaling.pool_view import PoolView
 from reconciler.plan.scaling.reasons import (
+    PLANNER,
     DemandFirst,
     LentUnread,
     NoMoreNodes,
@@ -30,8 +34,7 @@ from reconciler.plan.scaling.reasons import (
     TargetGrows,
     TargetSize,
 )
-from reconciler.plan.scaling.size import Size, decide_size
-from reconciler.plan.sums import brake
+from reconciler.plan.scaling.size import Claimants, Growth, Size, decide_size
 
 # To judge how a pool is used, all of these must have been read.
 NEEDED = ("nodes", "pods", "nodeclaims.karpenter.sh")
@@ -123,7 +126,7 @@ def _limits(pool_view: PoolView, demand: Demand) -> Iterator[Limit]:
         yield Limit("ScaleDownHeld", Reason(ScalingUnread(pool, unread), origin))
     elif unread := observed.unread_among(LENDING):
         yield Limit("ScaleDownHeld", Reason(LentUnread(pool, unread), origin))
-    if brake.is_on(pool_view.size, pool_view.unready):
+    if sums.is_on(pool_view.size, pool_view.unready):
         yield Limit("ScaleDownHeld", Reason(PoolUnready(pool, pool_view.size, pool_view.unready), origin))
     if _is_served(pool_view, demand):
         yield Limit("ScaleDownHeld", Reason(DemandFirst(pool, len(demand.pods)), origin))
@@ -134,3 +137,70 @@ def _limits(pool_view: PoolView, demand: Demand) -> Iterator[Limit]:
 
 def _ref(pool_view: PoolView) -> Ref:
     return Ref("NodeProvisioner", "", pool_view.wish.name)
+
+
+# --- A provisioner's turn in a plan: what is decided for it, once it is known what it comes to.
+
+
+class PoolContext(msgspec.Struct, frozen=True, dict=True):
+    """What the steps go by."""
+
+    pool_view: PoolView
+    evaluation: Evaluation
+    demand: Demand
+    spoken_for: frozenset[str]
+    awaiting: frozenset[str]
+    draft: Draft
+    freezes: Freezes
+
+    @property
+    def now(self) -> Instant:
+        return self.pool_view.context.now
+
+    @property
+    def evaluated(self) -> SizeEvaluation:
+        return self.evaluation.evaluated
+
+    @property
+    def short(self) -> Shortfall:
+        return self.evaluation.short
+
+    @cached_property
+    def ref(self) -> Ref:
+        """Of the provisioner."""
+        return Ref("NodeProvisioner", "", self.pool_view.wish.name)
+
+    @property
+    def pool(self) -> str:
+        return self.evaluated.pool
+
+    @property
+    def size(self) -> int:
+        return self.evaluated.size
+
+    @property
+    def surplus(self) -> int:
+        return self.evaluated.surplus
+
+    @property
+    def size_why(self) -> SizeWhy:
+        """Why so many nodes are wanted."""
+        return self.evaluation.why
+
+    @cached_property
+    def wanted(self) -> dict[str, Claimants]:
+        """Marked nodes that pods wait for."""
+        claimantses = dict.fromkeys(self.awaiting, Claimants(are_evicted=True))
+        claimantses |= dict.fromkeys(self.spoken_for, Claimants())
+        return claimantses | {name: Claimants(pods) for name, pods in self.demand.keeps.items()}
+
+    def act(self, node: Node, act: Action | Hold, why: Reason) -> Decision:
+        return Decision(PLANNER, node_ref(node), act, why, self.pool_view.pool.name)
+
+    def hold(self, why: Reason, until: Instant | None = None) -> Decision:
+        """Of the provisioner itself."""
+        return Decision(PLANNER, self.ref, Hold(until), why, self.pool)
+
+    def why(self, facts: CodeFacts) -> Reason:
+        """A reason that leads back to the policy."""
+        return Reason(facts, self.evaluated.reason.origin)

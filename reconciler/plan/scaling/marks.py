@@ -13,7 +13,7 @@ import msgspec
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.instant import Instant, later, unix_seconds
-from reconciler.model.policy.node_provisioner import LEAST_DELAY_MS
+from reconciler.model.policy.scaling import LEAST_DELAY_MS
 
 KEY = names.DELETION_TIME
 SOFT, HARD = "PreferNoSchedule", "NoSchedule"

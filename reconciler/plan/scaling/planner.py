@@ -6,29 +6,26 @@ Before all, marks come off nodes of pools that none of them looks at.
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from reconciler.model import names
 from reconciler.model.desired import Declared
-from reconciler.model.plan.action import Hold, Ref
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import Decision, Hold, Label, Reason, Ref, Taint, node_ref
 from reconciler.model.plan.inputs import Inputs
-from reconciler.model.plan.reason import Reason
-from reconciler.model.policy.gpu_pool import GpuPool
-from reconciler.model.policy.node_provisioner import NodeProvisioner
-from reconciler.plan.capacity.wanted_node import CapacityAnswer
+from reconciler.model.policy.gpu import GpuPool
+from reconciler.model.policy.scaling import NodeProvisioner
+from reconciler.plan.capacity.refusals import CapacityAnswer
 from reconciler.plan.containment import planning_for
 from reconciler.plan.draft import Draft, UnmetNodes, Verdict
 from reconciler.plan.guards.frozen import Freezes
-from reconciler.plan.guards.observed_taints import by_node
-from reconciler.plan.scaling.demand.assignment import Demand
+from reconciler.plan.guards.observing import by_node
+from reconciler.plan.nodes.ownership import untouchable
+from reconciler.plan.scaling import marks
+from reconciler.plan.scaling.demand.assignment import Demand, Shortfall, limited, unmet
 from reconciler.plan.scaling.demand.demands import Demands, PoolViews, demands
-from reconciler.plan.scaling.demand.shortfall import Shortfall, limited, unmet
-from reconciler.plan.scaling.evaluate import evaluate
-from reconciler.plan.scaling.labels import labels
-from reconciler.plan.scaling.orphaned_taints import left_behind
-from reconciler.plan.scaling.pool_context import PoolContext
+from reconciler.plan.scaling.evaluate import PoolContext, evaluate
 from reconciler.plan.scaling.pool_view import PoolView, ScalingContext
-from reconciler.plan.scaling.reasons import PLANNER, PlaceKept
+from reconciler.plan.scaling.reasons import PLANNER, MarkWithoutProvisioner, NodeOfProvisioner, PlaceKept
 from reconciler.plan.scaling.steps import reconcile
-from reconciler.plan.sizes_by_time import provisioners_now
+from reconciler.plan.windows import provisioners_now
 
 _UNBOUNDED = 100_000
 
@@ -143,3 +140,50 @@ def _unbounded(pool: Declared[GpuPool]) -> Declared[NodeProvisioner]:
 
 def _in_order(wish: Declared[NodeProvisioner]) -> tuple[int, str]:
     return wish.spec.order, wish.name
+
+
+# --- The label of its provisioner on each node of a pool: patched onto Nodes, in a template it would make them drift.
+
+MOST = 200  # of one provisioner in one plan: the others have their turn in the next
+
+
+def labels(context: PoolContext, acted_on: set[str]) -> Iterator[Decision]:
+    """For nodes that nothing else is done to in this plan."""
+    name, left = context.pool_view.wish.name, MOST
+    if context.pool_view.totals.labelled[name] == context.pool_view.size:
+        return
+    for node in [each.node for each in context.pool_view.facts if each.provisioner != name]:
+        if node.taint(names.ARRIVING) is not None:  # it is opened first
+            continue
+        subject = node_ref(node)
+        if node.name in acted_on or context.draft.claimed_by(subject) or context.draft.is_labelled(subject):
+            continue
+        if untouchable(node) is not None:
+            continue
+        if context.freezes.of_node(node.name) is not None:
+            continue
+        yield context.act(
+            node, Label(labels=((names.PROVISIONER, name),)), context.why(NodeOfProvisioner(node.name, context.ref))
+        )
+        left -= 1
+        if not left:
+            return
+
+
+# --- Marks that nobody looks at any more: their provisioner is suspended, or gone from the policies, and they come off.
+#
+# Else they would stay for ever, and a hard one keeps all pods from an empty node. In a pool that is only observed they
+# would come off, and stay (plan/holds/standstill.py). What somebody else takes away is left to them.
+
+
+def left_behind(context: ScalingContext, scaled: frozenset[str]) -> Iterator[Decision]:
+    """`scaled` are the pools whose provisioners have their turn."""
+    pools = {each.name: each for each in context.inputs.desired.pools}
+    for node in (each.node for each in context.fleet.nodes_unsettled):
+        mark, pool = marks.mark_of(node), pools.get(node.pool)
+        if mark is None or pool is None or pool.name in scaled:
+            continue
+        if untouchable(node) is None and node.taint(names.DRAINING) is None:
+            why = Reason(MarkWithoutProvisioner(node.name, pool.name, mark.time), pool.origin())
+            act = Taint(key=marks.KEY, value=None, effect=mark.effect)
+            yield Decision(PLANNER, node_ref(node), act, why, pool.name)

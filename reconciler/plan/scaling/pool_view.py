@@ -4,37 +4,80 @@ A node that is being deleted is none of them. One that somebody else takes away 
 its way out whatever happens here; one that is in others' hands otherwise stays, and is left alone.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Literal
 
 import msgspec
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.fleet.node_facts import NodeFacts
-from reconciler.fleet.tolerance import Tolerance
+from reconciler.fleet.node_terms import Tolerance
+from reconciler.fleet.occupancy import NodeFacts
 from reconciler.model import names
-from reconciler.model.cluster.daemon_sets import DaemonSets, daemon_sets
-from reconciler.model.cluster.karpenter import NodeClaim
-from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.node import Node, NodeClaim
+from reconciler.model.cluster.observed import DaemonSets, daemon_sets
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant
+from reconciler.model.plan.evaluation import Marked, Use
 from reconciler.model.plan.inputs import Inputs
-from reconciler.model.plan.size_evaluation import Marked
-from reconciler.model.policy.drain_policy import DrainPolicy
-from reconciler.model.policy.gpu_pool import GpuPool
-from reconciler.model.policy.node_provisioner import NodeProvisioner
-from reconciler.model.pool_use import Use
+from reconciler.model.policy.gpu import GpuPool
+from reconciler.model.policy.scaling import DrainPolicy, NodeProvisioner
 from reconciler.plan.capacity.offerings import LaunchOptions, digest_of, live, outlook_of, zones_of
 from reconciler.plan.draft import Draft
-from reconciler.plan.guards.cluster_min import ClusterMin
-from reconciler.plan.guards.observed_taints import ByNode, as_imagined
-from reconciler.plan.guards.observing import observes
-from reconciler.plan.nodes.ownership import closed_nodes, untouchable
-from reconciler.plan.nodes.removers import drain_policies
+from reconciler.plan.guards.observing import ByNode, as_imagined, observes
+from reconciler.plan.guards.tally import ClusterMin
+from reconciler.plan.nodes.ownership import closed_nodes, drain_policies, untouchable
 from reconciler.plan.scaling.marks import DeletionTaint, mark_of
-from reconciler.plan.scaling.removal_order import RemovalOrder
-from reconciler.plan.sums.usage import is_empty
+from reconciler.plan.sums import is_empty
+
+# --- Which of several empty nodes goes first: a table of keys, the first that tells two nodes apart decides.
+#
+# A node of which no price is known comes after all that have one: what it saves is not known either.
+
+KeyName = Literal["readiness", "price", "priced", "name"]
+
+
+class Key(msgspec.Struct, frozen=True):
+    """What is looked at."""
+
+    name: KeyName
+    of: Callable[[Node, int | None], int | str]  # of a node and its price
+
+
+class RemovalOrder:
+    """For the nodes of one pool."""
+
+    def __init__(self, pool: GpuPool) -> None:
+        self._pool = pool
+
+    def sorted(self, nodes: Iterable[Node]) -> list[Node]:
+        """Those that go first, first."""
+        return sorted(nodes, key=self.key)
+
+    def key(self, node: Node) -> tuple[int | str, ...]:
+        price = self.price(node)
+        return tuple(each.of(node, price) for each in KEYS)
+
+    def price(self, node: Node) -> int | None:
+        """Millionths of a dollar an hour; None where the policy does not say."""
+        return self._prices.get((node.instance_type, node.capacity_type))
+
+    @cached_property
+    def _prices(self) -> dict[tuple[str, str], int]:
+        return {
+            (each.name, capacity_type): money.micro_dollars
+            for each in self._pool.instance_types
+            for capacity_type, money in each.price_per_hour.items()
+        }
+
+
+KEYS: tuple[Key, ...] = (
+    Key("readiness", lambda node, _: int(node.is_ready)),
+    Key("price", lambda _, price: -(price or 0)),
+    Key("priced", lambda _, price: int(price is None)),
+    Key("name", lambda node, _: node.name),
+)
 
 
 class ScalingContext(msgspec.Struct, frozen=True, dict=True):

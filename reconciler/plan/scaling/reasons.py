@@ -8,12 +8,10 @@ import msgspec
 
 from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Ref
-from reconciler.model.plan.capacity_limit import CapacityLimit
-from reconciler.model.plan.reason import CodeFacts, Facts
-from reconciler.plan.scaling.growth import Claimants, Growth
+from reconciler.model.plan.capacity import CapacityLimit
+from reconciler.model.plan.decision import CodeFacts, Facts, Ref
 from reconciler.plan.scaling.marks import MarkTime
-from reconciler.plan.scaling.size import SizeReason
+from reconciler.plan.scaling.size import Claimants, Growth, SizeReason
 
 PLANNER = "scaling"
 

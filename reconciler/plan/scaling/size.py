@@ -8,12 +8,14 @@ nodes are taken away, in the order in which they would go, for as long as what i
 alike, both come to the same. All in integers: at the threshold itself a rounding would taint a node or not.
 """
 
+from bisect import bisect_left
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
 
-from reconciler.model.policy.node_provisioner import NodeProvisioner
-from reconciler.model.pool_use import Use
+from reconciler.model.plan.evaluation import SizeEvaluation, Use
+from reconciler.model.policy.scaling import NodeProvisioner
 
 Bound = Literal["minSize", "warmNodes", "maxSize"]
 
@@ -85,3 +87,67 @@ def _full_enough(use: Use, percent: int) -> int:
 
 def _tenths_of_percent(use: Use) -> int:
     return (2000 * use.gpus_used + use.gpus_total) // (2 * use.gpus_total)
+
+
+# --- What becomes of the nodes of a pool for which pods wait, by number; and how many pods wait for one marked node.
+
+
+class Growth(msgspec.Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
+    """Of the nodes that a pool is wanted with, those that pods are served by."""
+
+    kept: int = 0  # marked before
+    arriving: int = 0
+    asked: int = 0  # by smart pods
+    bought: int = 0
+    warm: int = 0  # to be bought, and kept warm
+
+
+class Claimants(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """Pods that a marked node is kept for."""
+
+    pods: int = 0  # 0: how many is not known
+    are_evicted: bool = False  # they were evicted lately, and nobody has made them anew yet
+
+
+# --- What would keep a node that is to go: how many more GPUs in use, which percentage, or how many nodes kept empty.
+#
+# A node that is the r-th to go is kept once fewer than r are. Each figure is the least that brings that about while all
+# else stays. The target never falls while more GPUs are in use, a lower percentage is asked for, or more is kept empty:
+# so it can be searched for by halves.
+
+
+class KeptIf(msgspec.Struct, frozen=True, gc=False):
+    """None: no such figure would keep it."""
+
+    gpus_used: int | None  # in use in all, at least
+    percent: int | None  # minGPUUtilizationPercent, at most
+    unutilized: int | None  # minUnutilizedGPUNodes, at least
+
+
+def kept_if(evaluated: SizeEvaluation, wish: NodeProvisioner, rank: int) -> KeptIf:
+    """For the `rank`-th of the nodes that go, counted from 1."""
+    use = evaluated.use
+    enough = use.nodes - evaluated.leaving_otherwise - rank + 1  # a target by which it is kept
+
+    def by_gpus(gpus: int) -> bool:
+        return decide_size(msgspec.structs.replace(use, gpus_used=gpus), wish).target >= enough
+
+    def by_percent(lower: int) -> bool:
+        percent = wish.min_gpu_utilization_percent - lower
+        return decide_size(use, msgspec.structs.replace(wish, min_gpu_utilization_percent=percent)).target >= enough
+
+    def by_unutilized(nodes: int) -> bool:
+        return decide_size(use, msgspec.structs.replace(wish, min_unutilized_gpu_nodes=nodes)).target >= enough
+
+    lower = _least(range(1, wish.min_gpu_utilization_percent + 1), by_percent)
+    return KeptIf(
+        gpus_used=_least(range(use.gpus_used + 1, use.gpus_total + 1), by_gpus),
+        percent=None if lower is None else wish.min_gpu_utilization_percent - lower,
+        unutilized=_least(range(wish.min_unutilized_gpu_nodes + 1, use.nodes + 1), by_unutilized),
+    )
+
+
+def _least(among: range, keeps: Callable[[int], bool]) -> int | None:
+    """The first that does, where all after it do too."""
+    at = bisect_left(among, True, key=keeps)
+    return among[at] if at < len(among) else None

@@ -14,20 +14,28 @@ import msgspec
 
 from reconciler.model.cluster.node import Node
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Hold, Ref, Taint
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.reason import CodeFacts, Reason
-from reconciler.model.plan.refs import node_ref, pod_ref
-from reconciler.plan.draft import UnmetNodes
-from reconciler.plan.guards.cluster_min import Lack
+from reconciler.model.plan.decision import (
+    CodeFacts,
+    Decision,
+    Delete,
+    Hold,
+    Preconditions,
+    Reason,
+    Ref,
+    Taint,
+    node_ref,
+    pod_ref,
+)
+from reconciler.plan.draft import Draft, UnmetNodes
 from reconciler.plan.guards.frozen import PoolSuspended
-from reconciler.plan.nodes.initialization import settles_at
-from reconciler.plan.nodes.ownership import nobody_elses, opt_out, untouchable
-from reconciler.plan.scaling import capacity, marks
-from reconciler.plan.scaling.demand.shortfall import at_least
-from reconciler.plan.scaling.pool_context import PoolContext
+from reconciler.plan.guards.tally import Lack
+from reconciler.plan.nodes.ownership import nobody_elses, opt_out, settles_at, untouchable
+from reconciler.plan.scaling import marks
+from reconciler.plan.scaling.demand.assignment import at_least
+from reconciler.plan.scaling.evaluate import PoolContext
 from reconciler.plan.scaling.pool_view import Noted
 from reconciler.plan.scaling.reasons import (
+    PLANNER,
     CapacityMissing,
     DeletionNear,
     DeletionNearLate,
@@ -53,7 +61,7 @@ from reconciler.plan.scaling.reasons import (
     SurplusKeptByClusterMin,
     kept_while,
 )
-from reconciler.plan.sums.usage import is_empty
+from reconciler.plan.sums import is_empty
 from reconciler.plan.windows import closed
 
 Step = Callable[[PoolContext], list[Decision]]
@@ -94,7 +102,7 @@ def provide(context: PoolContext) -> Iterator[Decision]:
             by_field = f"spec.{why.field}" if isinstance(why, SizedBy) else ""
             origin = pool_view.wish.origin(by_field) if by_field else evaluated.reason.origin
             facts = CapacityMissing(context.ref, context.pool, missing.nodes, why)
-            yield capacity.request_capacity(context.draft, missing, Reason(facts, origin))
+            yield request_capacity(context.draft, missing, Reason(facts, origin))
 
 
 def keep(context: PoolContext) -> list[Decision]:
@@ -203,7 +211,7 @@ def _next_of(context: PoolContext, noted: Noted) -> Decision | None:
     settles = settles_at(node, context.pool_view.claim_of(node), now)
     if settles is not None:
         return context.act(node, Hold(settles), context.why(NodeJustCame(node.name, at)))
-    return capacity.returned(node, context.why(EmptyNodeDeleted(node.name, at)))
+    return returned(node, context.why(EmptyNodeDeleted(node.name, at)))
 
 
 def _soft(node: Node, at: Instant) -> Taint:
@@ -313,3 +321,22 @@ def wait(context: PoolContext, held: Sequence[_RemovalHold]) -> Iterator[Decisio
 
 # In this order; each is asked only where those before had nothing to do.
 STEPS: tuple[Step, ...] = (remove, mark)
+
+
+# --- The one place where capacity is asked for and given back.
+#
+# Karpenter buys for the pods that it sees, and takes a machine back when its Node is deleted. For what no pod of its
+# own accord asks for, the draft keeps what is missing, for a planner that asks in Karpenter's own way.
+
+
+def request_capacity(draft: Draft, missing: UnmetNodes, why: Reason) -> Decision:
+    """Left for whoever asks Karpenter, and told."""
+    draft.missing.append(missing)
+    return Decision(PLANNER, Ref("NodeProvisioner", "", missing.provisioner), Hold(), why, missing.pool)
+
+
+def returned(node: Node, why: Reason) -> Decision:
+    """The machine goes: that very node, as it was seen, and only if a most recent look finds no pod that counts."""
+    presumes = Preconditions(resource_version=node.metadata.resource_version, empty=True)
+    subject = node_ref(node)
+    return Decision(PLANNER, subject, Delete(presumes=presumes), why, node.pool)

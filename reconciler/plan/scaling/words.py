@@ -5,10 +5,9 @@ from typing import Any
 
 from reconciler.model.instant import timestamp
 from reconciler.plan.reasons import counted
-from reconciler.plan.scaling.growth import Claimants, Growth
 from reconciler.plan.scaling.marks import MarkTime
 from reconciler.plan.scaling.reasons import ForPods, HeldWhile, KeptWhile, NextWindow, SizedBy
-from reconciler.plan.scaling.size import SizeReason
+from reconciler.plan.scaling.size import Claimants, Growth, SizeReason
 
 KEPT_WHILE: Mapping[KeptWhile, str] = {
     KeptWhile.UNREAD: "it is not known how its pool is used",

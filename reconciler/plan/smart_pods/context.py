@@ -5,20 +5,16 @@ from functools import cached_property
 import msgspec
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.model.cluster.karpenter import NodeClaim
+from reconciler.model.cluster.node import NodeClaim
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Declared, SmartPod
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Action, Hold, Ref
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.capacity import Shortage
+from reconciler.model.plan.decision import Action, Decision, Hold, Reason, Ref, pod_ref
 from reconciler.model.plan.inputs import Inputs
-from reconciler.model.plan.reason import Reason
-from reconciler.model.plan.refs import pod_ref
-from reconciler.model.plan.shortage import Shortage
-from reconciler.model.policy.gpu_pool import GpuPool
+from reconciler.model.policy.gpu import GpuPool
 from reconciler.plan.capacity.offerings import LaunchOptions, digest_of, live, outlook_of, zones_of
-from reconciler.plan.capacity.requests import Requested
-from reconciler.plan.capacity.usable import startup_taints
+from reconciler.plan.capacity.requests import Requested, startup_taints
 from reconciler.plan.draft import Draft
 from reconciler.plan.smart_pods.reasons import PLANNER
 

@@ -19,13 +19,12 @@ from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import NodeExpression, Pod
 from reconciler.model.desired import SmartPod
-from reconciler.model.policy.gpu_pool import GpuPool
-from reconciler.model.quantity import Quantity
-from reconciler.model.resource_quantity import amount_offered
+from reconciler.model.policy.gpu import GpuPool
+from reconciler.model.quantity import Quantity, amount_offered
 from reconciler.plan.capacity.offerings import labels_of
-from reconciler.plan.capacity.request import CapacityRequest, tag_of
-from reconciler.plan.capacity.wanted_node import WantedNode
-from reconciler.plan.smart_pods.phases import SmartPodPhase
+from reconciler.plan.capacity.refusals import WantedNode
+from reconciler.plan.capacity.requests import CapacityRequest, tag_of
+from reconciler.plan.smart_pods.advance import SmartPodPhase
 
 Body = dict[str, Any]
 

@@ -1,12 +1,11 @@
 """Capacity that Karpenter cannot see by itself, and the gates of pods that wait for capacity."""
 
 from reconciler.model import names
-from reconciler.model.manifest_rules.kinds import SMART_POD
-from reconciler.model.manifest_rules.smart_pod import LABELS
+from reconciler.model.manifest_rules.kinds import LABELS, SMART_POD
 from reconciler.model.right import RightLimits
 from reconciler.plan.feature.feature import Feature, declared_in
 from reconciler.plan.feature.write_rights import LEFT_BEHIND, Enforced, WriteRight, where_left_by_older_versions
-from reconciler.plan.smart_pods import reasons, release, words
+from reconciler.plan.smart_pods import reasons, release
 from reconciler.plan.smart_pods.invariants import INVARIANTS
 from reconciler.plan.smart_pods.planner import smart_pods
 
@@ -24,7 +23,7 @@ FEATURE = Feature(
     plan=smart_pods,
     needs=("nodes", "pods", "node_claims", "node_pools"),
     reasons=declared_in(reasons, release),
-    words=words.WORDS,
+    words=reasons.WORDS,
     rights=(
         WriteRight(
             _smart_pods,

@@ -1,29 +1,27 @@
 """One smart pod for each node that is really missing: asked for at once where Karpenter can't see who waits, and where
-it does, once it has had its time."""
+it does, once it has had its time.
+"""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.fleet.node_facts import NodeFacts
+from reconciler.fleet.occupancy import NodeFacts
 from reconciler.fleet.questions import fits
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import SmartPod
 from reconciler.model.fields import LABEL_VALUE
 from reconciler.model.instant import Instant, moment
-from reconciler.model.plan.action import Apply, Hold, Preconditions, Ref
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.capacity import PoolShortfall, Purchase, Why
+from reconciler.model.plan.decision import Apply, CodeFacts, Decision, Hold, Preconditions, Reason, Ref, Taint
 from reconciler.model.plan.inputs import Inputs
-from reconciler.model.plan.pool_shortfall import PoolShortfall
-from reconciler.model.plan.purchase import Purchase, Why
-from reconciler.model.plan.reason import CodeFacts, Reason
+from reconciler.plan.capacity.demand import unschedulable_since
 from reconciler.plan.capacity.offerings import LaunchOption
-from reconciler.plan.capacity.request import CapacityRequest, tag_of
-from reconciler.plan.capacity.waiting import unschedulable_since
-from reconciler.plan.capacity.wanted_node import WantedNode
+from reconciler.plan.capacity.refusals import WantedNode
+from reconciler.plan.capacity.requests import CapacityRequest, tag_of
 from reconciler.plan.draft import Draft, UnmetNodes
 from reconciler.plan.smart_pods.context import SmartPodContext
 from reconciler.plan.smart_pods.create import Body, affinity_of, manifest_of, memory_of, ruling_out, vram_of
@@ -39,7 +37,44 @@ from reconciler.plan.smart_pods.reasons import (
     SmartPodAsksForWarmNode,
     SmartPodAsksToo,
 )
-from reconciler.plan.smart_pods.returned_nodes import NodeShortfall
+
+# --- Nodes that a drain gives back in this plan: each makes up for one that pods wait for, which is not bought then.
+#
+# Whether such a node suits the pods is seen by the next plan, in which it stays: no place is looked for here.
+
+
+class NodeShortfall(msgspec.Struct, frozen=True):
+    """Nodes of one pool that are wanted, without those that drained nodes make up for."""
+
+    missing: tuple[UnmetNodes, ...]
+    spared: tuple[WantedNode, ...] = ()  # nodes that are not bought
+    returned: int = 0
+
+
+def wanting(draft: Draft, pool: str, missing: Sequence[UnmetNodes]) -> NodeShortfall:
+    """Demand is spared first, in its order, and then warm nodes."""
+    returned = nodes_returned(draft, pool)
+    spared: list[WantedNode] = []
+    unmet_nodeses = []
+    for each in missing:
+        count = max(0, returned - len(spared)) if each.why != "minSize" else 0
+        spared += each.wanted[:count]
+        unmet_nodeses.append(msgspec.structs.replace(each, wanted=each.wanted[count:]) if count else each)
+    return NodeShortfall(tuple(unmet_nodeses), tuple(spared), returned)
+
+
+def nodes_returned(draft: Draft, pool: str) -> int:
+    """How many nodes of the pool lose the taint of a drain by an action of this plan."""
+    return sum(
+        each.pool == pool
+        and each.subject.kind == "Node"
+        and isinstance(each.act, Taint)
+        and each.act.key == names.DRAINING
+        and each.act.value is None
+        and not each.would
+        for each in draft.claims
+    )
+
 
 KARPENTERS_TIME_MS = 30_000
 

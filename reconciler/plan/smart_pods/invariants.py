@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from reconciler.model.plan.action import Ungate
+from reconciler.model.plan.decision import Ungate
 from reconciler.plan.draft import takes_node_away
 from reconciler.plan.feature.invariant import Invariant, InvariantInput
 

@@ -1,32 +1,41 @@
 """Capacity that Karpenter can't see by itself is asked for by smart pods: what becomes of those there are, which are to
-be made, which nodes are opened, and whose gates are lifted."""
+be made, which nodes are opened, and whose gates are lifted.
+"""
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
 import msgspec
 
+from reconciler.model import names
 from reconciler.model.instant import Instant, later
-from reconciler.model.plan.action import Hold, Ref
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.capacity import Purchase, Shortage
+from reconciler.model.plan.decision import Decision, Delete, Hold, Preconditions, Reason, Ref, Taint, node_ref, pod_ref
 from reconciler.model.plan.inputs import Inputs
-from reconciler.model.plan.purchase import Purchase
-from reconciler.model.plan.reason import Reason
-from reconciler.model.plan.shortage import Shortage
 from reconciler.plan.capacity.offerings import digest_of
-from reconciler.plan.capacity.wait_times import PodWait
+from reconciler.plan.capacity.refusals import PodWait
+from reconciler.plan.capacity.requests import is_opening, request_by_name
 from reconciler.plan.containment import planning_for
 from reconciler.plan.draft import Draft, UnmetNodes, Verdict
 from reconciler.plan.smart_pods.advance import advance
 from reconciler.plan.smart_pods.context import SmartPodContext
-from reconciler.plan.smart_pods.gated_pods import asking, lacking
-from reconciler.plan.smart_pods.lift_gates import GatedPods, lifted, pod_holds, unmet_holds
-from reconciler.plan.smart_pods.open_nodes import opened
+from reconciler.plan.smart_pods.gated_pods import asking, lacking, wanting
+from reconciler.plan.smart_pods.lift_gates import (
+    GatedPods,
+    lifted,
+    pod_holds,
+    unmet_holds,
+    unread_pods,
+    waiting_pod_holds,
+)
 from reconciler.plan.smart_pods.purchases import purchases
-from reconciler.plan.smart_pods.reasons import PLANNER, SmartPodsUnread
-from reconciler.plan.smart_pods.returned_nodes import wanting
-from reconciler.plan.smart_pods.stray import stray
-from reconciler.plan.smart_pods.waiting_pods import unread_pods, waiting_pod_holds
+from reconciler.plan.smart_pods.reasons import (
+    PLANNER,
+    NodeUsable,
+    SmartPodOrphaned,
+    SmartPodsUnread,
+    SmartPodUnreadable,
+)
 
 # To judge what is missing, all of these must have been read.
 NEEDED = ("nodes", "pods", "nodeclaims.karpenter.sh", "nodepools.karpenter.sh")
@@ -105,3 +114,53 @@ def _once(decisions: list[Decision]) -> tuple[Decision, ...]:
             acted.add(each.subject)
         found.append(each)
     return tuple(found)
+
+
+# --- The startup taint gpu.scheduling/arriving, which comes off each node of a pool once that can be used.
+#
+# Karpenter writes all taints of a new node at once, and again while it has not seen yet that it did: the taint may come
+# back onto a node that was opened, and whose NodeClaim is Initialized by then. So it is the taint that is gone by.
+#
+# A node is opened one plan after the smart pod is seen to be gone that waited for it. Karpenter counts no opened node
+# for a smart pod: one that still waited then would be bought a second machine.
+
+
+def opened(context: SmartPodContext) -> Iterator[Decision]:
+    """Whoever it was bought for: Karpenter buys with that taint for all."""
+    awaited = _awaited(context)
+    for facts in context.fleet.pool(context.pool.name).closed:
+        node = facts.node
+        taint = node.taint(names.ARRIVING)
+        if taint is None or node.name in awaited or not is_opening(node, context.passing):
+            continue
+        subject = node_ref(node)
+        why = Reason(NodeUsable(subject), context.pool.origin())
+        presumes = Preconditions(resource_version=node.metadata.resource_version)
+        labels = ((names.ARRIVED, "true"),)
+        act = Taint(key=names.ARRIVING, value=None, effect=taint.effect, labels=labels, presumes=presumes)
+        busy = context.draft.claimed_by(subject)
+        yield Decision(PLANNER, subject, Hold() if busy else act, why, context.pool.name)
+
+
+def _awaited(context: SmartPodContext) -> frozenset[str]:
+    """Names of nodes that smart pods wait for which the scheduler has not bound: Karpenter may yet buy for these."""
+    waiting = (each for each in context.requested if not each.pod.node and not each.pod.metadata.leaving)
+    return frozenset(each.node.name for each in waiting if each.node is not None and not each.pod.is_finished)
+
+
+# --- Smart pods that belong to nobody: of pools that are no longer declared, or that do not prove to be ours.
+
+
+def stray(inputs: Inputs, draft: Draft) -> Iterator[Decision]:
+    """In the namespaces of smart pods: those that bear our mark are deleted; others are somebody else's."""
+    declared = {pool.name for pool in inputs.desired.pools}
+    for pod in draft.requests.smart_pods:
+        labels = pod.metadata.labels
+        pool = labels.get(names.POOL, "")
+        if pod.metadata.leaving or labels.get(names.MANAGED) != "true":
+            continue
+        subject = pod_ref(pod)
+        if pool not in declared and request_by_name(pod) is not None:
+            yield Decision(PLANNER, subject, Delete(), Reason(SmartPodOrphaned(subject)), pool)
+        elif draft.identity.request_of(pod) is None:
+            yield Decision(PLANNER, subject, Delete(), Reason(SmartPodUnreadable(subject)), pool)

@@ -4,21 +4,20 @@ the next attempt or is kept back by a limit. What this plan asks for itself is t
 from collections.abc import Iterable, Iterator, Sequence
 
 from reconciler.model import names
-from reconciler.model.cluster.karpenter import NodeClaim
+from reconciler.model.cluster.node import NodeClaim
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Delete
-from reconciler.model.plan.capacity_limit import CapacityLimit
-from reconciler.model.plan.purchase import Purchase, Stage, Why
-from reconciler.model.policy.gpu_pool import GpuPool
+from reconciler.model.plan.capacity import CapacityLimit, Purchase, Stage, Why
+from reconciler.model.plan.decision import Delete
+from reconciler.model.policy.gpu import GpuPool
 from reconciler.plan.capacity.offerings import LaunchOption, LaunchOptions
+from reconciler.plan.capacity.refusals import Limited, Unmet, WantedNode
 from reconciler.plan.capacity.requests import Requested
-from reconciler.plan.capacity.wanted_node import Limited, Unmet, WantedNode
 from reconciler.plan.smart_pods.advance import Advanced
 from reconciler.plan.smart_pods.context import SmartPodContext
 from reconciler.plan.smart_pods.reasons import SmartPodDuplicate
-from reconciler.plan.sums.cost import machine_of
+from reconciler.plan.sums import machine_of
 
 
 def wanted_purchase(

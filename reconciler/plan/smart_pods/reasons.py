@@ -1,14 +1,15 @@
 """Why a smart pod is made, kept or deleted, and what those who wait are told."""
 
+from collections.abc import Callable, Mapping
 from enum import Enum
+from typing import Any
 
 from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Ref
-from reconciler.model.plan.reason import CodeFacts
-from reconciler.plan.capacity.machines import MachinePhase
+from reconciler.model.plan.decision import CodeFacts, Ref
 from reconciler.plan.capacity.offerings import LaunchOption
 from reconciler.plan.capacity.refusals import Bar, ClaimTrouble, PoolRefusals
+from reconciler.plan.capacity.requests import MachinePhase
 
 PLANNER = "smart_pods"
 
@@ -415,3 +416,13 @@ RESTING: frozenset[type[CodeFacts]] = frozenset(
         PodWithoutGpus,
     }
 )
+
+
+# --- What is said of smart pods. Reasons hold these as data.
+
+_UNBOUGHT = {
+    Unbought.NO_CLAIM: "no NodeClaim yet",
+    Unbought.UNSCHEDULED: "the scheduler has not looked at it yet",
+}
+
+WORDS: Mapping[type, Callable[[Any], str]] = {Unbought: _UNBOUGHT.__getitem__}

@@ -3,9 +3,7 @@
 from collections.abc import Iterator
 
 from reconciler.model import names
-from reconciler.model.plan.action import Ref, Ungate
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.reason import CodeFacts
+from reconciler.model.plan.decision import CodeFacts, Decision, Ref, Ungate
 from reconciler.plan.feature.release_context import ReleaseContext, made_by_us, released
 
 

@@ -8,34 +8,49 @@ cluster as it is wished; that it grows and shrinks all day is its rest, and so i
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
+from reconciler.model import names
 from reconciler.model.cluster.bundle_objects import BundleObjects, bundle_digest, by_bundle
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.desired import Declared
-from reconciler.model.plan.action import Hold
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import Decision, Hold
+from reconciler.model.plan.evaluation import LimitKind, SizeEvaluation
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.plan import Plan
-from reconciler.model.plan.size_evaluation import SizeEvaluation
-from reconciler.model.policy.gpu_pool import GpuPool
+from reconciler.model.policy.gpu import GpuPool
 from reconciler.model.problem import PolicyRef, Problem
-from reconciler.plan.status.context import StatusContext
-from reconciler.plan.status.messages import (
+from reconciler.plan.capacity.words import short_of
+from reconciler.plan.status.reasons import (
     NOT_WHOLE,
     BundleIncomplete,
     BundleReceived,
     Followed,
     Invalid,
+    MachinesRefused,
+    NothingRefused,
     NotInBundle,
+    NotLimited,
     Observed,
     PoliciesRefused,
     Suspended,
     WaitingForBundle,
     Why,
 )
+
+# --- What statuses are told from, beside a plan and its inputs.
+
+
+class StatusContext(msgspec.Struct, frozen=True):
+    """`problems`: of the policies that were read last. While there are any, what was good before stays in force."""
+
+    problems: tuple[Problem, ...] = ()
+    are_resources: bool = False  # the policies are custom resources, and are told themselves
+    namespace: str = names.OWN_NAMESPACE  # where the ConfigMap is that tells of them otherwise
+    before: str = ""  # the manifest of that ConfigMap as it was written last
+
 
 # Written by people; claims and what agents report are told elsewhere.
 POLICIES = frozenset({"GpuPool", "NodeProvisioner", "DrainPolicy", "PressurePolicy", "ChangeGuard"})
@@ -248,3 +263,30 @@ RULES: tuple[Callable[[PolicyStatusContext], ObjectCondition | None], ...] = (
     _on_its_way,
     _observed,
 )
+
+
+# --- How a policy stands, with what its kind alone is told: the size of a pool and what keeps it from its target, and
+# machines that could not be bought lately.
+
+
+def standing_in(scenery: Scenery, kind: str, name: str) -> ObjectCondition:
+    object_condition = condition_of(PolicyStatusContext(scenery, kind, name))
+    if kind == "GpuPool" and scenery.plan is not None and (kind, name) in scenery.declared:
+        short = tuple(short_of(scenery.plan.memory.shortages, name, scenery.inputs.now))
+        condition = PolicyCondition("CapacityShort", bool(short), MachinesRefused(short) if short else NothingRefused())
+        return msgspec.structs.replace(object_condition, further=(condition,))
+    evaluated = scenery.sizes.get(name) if kind == "NodeProvisioner" else None
+    return _sized(object_condition, evaluated) if evaluated is not None else object_condition
+
+
+def _sized(condition: ObjectCondition, evaluated: SizeEvaluation) -> ObjectCondition:
+    """One that has nothing else to say says why the pool has its size."""
+    if condition == FOLLOWED:
+        condition = msgspec.structs.replace(condition, why=evaluated.reason)
+    further = tuple(_limit(evaluated, kind) for kind in get_args(LimitKind))
+    return msgspec.structs.replace(condition, further=further, size=evaluated)
+
+
+def _limit(evaluated: SizeEvaluation, kind: LimitKind) -> PolicyCondition:
+    reason = next((each.reason for each in evaluated.limits if each.kind == kind), None)
+    return PolicyCondition(kind, reason is not None, reason or NotLimited(kind))

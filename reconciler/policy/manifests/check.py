@@ -9,15 +9,15 @@ from typing import Any
 
 import msgspec
 
+from reconciler.model.bundle import Rendering
 from reconciler.model.fields import LABEL_KEY, LABEL_VALUE, NAME, NAMESPACE, why_no_name
 from reconciler.model.manifest_rules.kinds import SMART_PODS, YIELDED, ManifestKind
 from reconciler.model.manifest_rules.shape import faults
 from reconciler.model.problem import Problem
-from reconciler.model.rendering import Rendering
-from reconciler.policy.manifests.structural import Structural, Violation
+from reconciler.policy.manifests.kubernetes_schema import Structural, Violation
 from reconciler.policy.tree import Node, Path, places, plain, written
 from reconciler.policy.words import choice, did_you_mean, meant
-from reconciler.policy.yaml.yaml_text import read
+from reconciler.policy.yaml import read
 
 MANIFEST = "RC411"
 

@@ -1,22 +1,21 @@
 """From a wish to its manifests: what to ask of the templates, and what to make of their answers."""
 
 import itertools
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
+from reconciler.model import names
+from reconciler.model.bundle import FieldChange, Rendering, RenderRequest
 from reconciler.model.desired import Declared, Desired, Manifest
-from reconciler.model.origin import Origin
-from reconciler.model.policy.gpu_pool import GpuPool
-from reconciler.model.policy.node_provisioner import NodeProvisioner
-from reconciler.model.problem import PolicyRef, Problem
-from reconciler.model.rendering import Rendering, RenderRequest
+from reconciler.model.policy.gpu import GpuPool
+from reconciler.model.policy.scaling import NodeProvisioner
+from reconciler.model.problem import Origin, PolicyRef, Problem
 from reconciler.policy.manifests.check import Yielded, manifests_of, origin
-from reconciler.policy.manifests.pool_values import OfProvisioner, values_of
-from reconciler.policy.manifests.shared import shared_manifests
-from reconciler.policy.manifests.structural import Structural
-from reconciler.policy.manifests.weights import weights_of
+from reconciler.policy.manifests.kubernetes_schema import Structural
+from reconciler.policy.manifests.pool_values import OfProvisioner, values_of, weights_of
 
 CONSOLIDATES, CLASHES = "RC306", "RC414"
 _OWN_INITIATIVE = frozenset({"Empty", "Underutilized"})
@@ -151,3 +150,119 @@ def problem_for_pool(order: RenderOrder, problem: Problem) -> Problem:
     about = f" (for GpuPool/{order.pool.name}, {place.place})"
     subject = PolicyRef("GpuPool", order.pool.name)
     return msgspec.structs.replace(problem, sentence=problem.sentence + about, subject=subject)
+
+
+# --- What is made once for all pools: the PriorityClass of smart pods, as soon as any of the pools is acted on.
+#
+# It belongs to no pool: it stays while any is left, and says in its origin which one it is there for first.
+
+PRIORITY_CLASS: dict[str, Any] = {
+    "apiVersion": "scheduling.k8s.io/v1",
+    "kind": "PriorityClass",
+    "metadata": {"name": names.SMART_PODS_PRIORITY},
+    # The least that people may give: every workload displaces a smart pod, and a smart pod displaces none.
+    "value": -1_000_000_000,
+    "preemptionPolicy": "Never",
+    "globalDefault": False,
+    "description": "Pods that ask Karpenter for GPU nodes: whoever needs their room gets it at once.",
+}
+
+
+def shared_manifests(wish: Desired) -> tuple[Manifest, ...]:
+    """None where nothing is written."""
+    acted_on = [pool for pool in wish.pools if pool.spec.mode == "Enforce" and not pool.spec.suspend]
+    if not acted_on:
+        return ()
+    return (
+        Manifest(
+            kind=PRIORITY_CLASS["kind"],
+            namespace="",
+            name=PRIORITY_CLASS["metadata"]["name"],
+            body=msgspec.json.encode(PRIORITY_CLASS, order="sorted").decode(),
+            pool="",
+            origin=acted_on[0].origin("spec.mode"),
+            template=Origin("", 0, wish.revision),
+        ),
+    )
+
+
+# --- What a change of templates does: manifests that say something else although their template was asked for the same.
+#
+# Where a template was asked for something else too, its answer is another anyway, and which of the two made it so can't
+# be told: that is no change of a template.
+
+_PATH = "template"
+_MOST_FIELDS = 3  # of one manifest; `render` shows all of it
+_Titled = dict[str, Manifest]
+
+
+def rewritten_templates(base: Desired, head: Desired) -> dict[str, list[FieldChange]]:
+    """By pool, a change for each manifest that is new, gone, or another."""
+    before, after = _by_pool(base), _by_pool(head)
+    others = {pool for pool in {*before, *after} if _bodies(before[pool]) != _bodies(after[pool])}
+    if not others:
+        return {}
+    requested, asks = _render_requests(base, others), _render_requests(head, others)
+    return {
+        pool: list(_rewritten(before[pool], after[pool]))
+        for pool in sorted(others)
+        if pool in asks and requested.get(pool) == asks[pool]
+    }
+
+
+def _by_pool(wish: Desired) -> defaultdict[str, _Titled]:
+    result: defaultdict[str, _Titled] = defaultdict(dict)
+    for each in wish.manifests:
+        result[each.pool]["/".join(part for part in (each.kind, each.namespace, each.name) if part)] = each
+    return result
+
+
+def _bodies(manifests: _Titled) -> dict[str, str]:
+    return {title: each.body for title, each in manifests.items()}
+
+
+def _render_requests(wish: Desired, names: set[str]) -> dict[str, Any]:
+    """What the templates of these pools are asked for."""
+    some = msgspec.structs.replace(wish, pools=tuple(pool for pool in wish.pools if pool.name in names))
+    return {order.pool.name: order.request for order in orders(some)}
+
+
+def _rewritten(before: _Titled, after: _Titled) -> Iterator[FieldChange]:
+    for title in sorted({*before, *after}):
+        one, other = before.get(title), after.get(title)
+        if one and other:
+            if one.body != other.body:
+                yield _differing(title, one, other)
+        elif other:
+            yield FieldChange(_PATH, None, title, other.template)
+        elif one:
+            yield FieldChange(_PATH, title, None, one.template)
+
+
+def _differing(title: str, one: Manifest, other: Manifest) -> FieldChange:
+    before, after = (dict(_leaves(msgspec.json.decode(each.body), "")) for each in (one, other))
+    paths = [path for path in sorted({*before, *after}) if before.get(path) != after.get(path)]
+    return FieldChange(
+        _PATH, _changed_fields_text(title, before, paths), _changed_fields_text(title, after, paths), other.template
+    )
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    """Each value that holds nothing further, by its path."""
+    if isinstance(value, dict) and value:
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{path}.{key}" if path else key)
+    elif isinstance(value, list) and value:
+        for number, inner in enumerate(value):
+            yield from _leaves(inner, f"{path}[{number}]")
+    else:
+        yield path, value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _changed_fields_text(title: str, leaves: dict[str, str], paths: Sequence[str]) -> str:
+    """The manifest with some of its fields that differ."""
+    shown = [f"{path}: {leaves[path]}" for path in paths[:_MOST_FIELDS] if path in leaves]
+    more = len(paths) - _MOST_FIELDS
+    if more > 0:
+        shown.append(f"and {more} more")
+    return f"{title} ({', '.join(shown)})" if shown else title

@@ -7,15 +7,14 @@ from collections.abc import Iterator
 
 import msgspec
 
+from reconciler.model.bundle import Rendering
 from reconciler.model.desired import Desired, Manifest, SmartPod
 from reconciler.model.manifest_rules.kinds import SMART_PODS, YIELDED
 from reconciler.model.problem import Problem
-from reconciler.model.rendering import Rendering
 from reconciler.policy.manifests.check import MANIFEST, Yielded, check
-from reconciler.policy.manifests.render import clashes, fights, misnamed, orders, problem_for_pool
-from reconciler.policy.manifests.shared import shared_manifests
+from reconciler.policy.manifests.kubernetes_schema import Structural
+from reconciler.policy.manifests.render import clashes, fights, misnamed, orders, problem_for_pool, shared_manifests
 from reconciler.policy.manifests.smart_pods import pod_orders, smart_pod_problems
-from reconciler.policy.manifests.structural import Structural
 
 _SAVED = Rendering()  # no line of a template is known
 

@@ -10,17 +10,15 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from reconciler.model import names
+from reconciler.model.bundle import Rendering, RenderRequest
 from reconciler.model.desired import Desired, SmartPod
-from reconciler.model.manifest_rules.kinds import SMART_POD, SMART_PODS, YIELDED
+from reconciler.model.manifest_rules.kinds import RESERVED_NAMESPACES, SMART_POD, SMART_PODS, YIELDED
 from reconciler.model.manifest_rules.shape import faults
-from reconciler.model.manifest_rules.smart_pod import RESERVED_NAMESPACES
-from reconciler.model.origin import Origin
-from reconciler.model.problem import Problem
-from reconciler.model.rendering import Rendering, RenderRequest
+from reconciler.model.problem import Origin, Problem
 from reconciler.policy.manifests.check import Yielded, manifests_of, origin, problem_at
+from reconciler.policy.manifests.kubernetes_schema import Violation
 from reconciler.policy.manifests.pool_values import values_of_pod
 from reconciler.policy.manifests.render import RenderOrder, problem_for_pool
-from reconciler.policy.manifests.structural import Violation
 from reconciler.policy.tree import Path
 
 NO_SMART_POD, TOO_MUCH = "RC415", "RC416"

@@ -1,16 +1,55 @@
-"""Policies that would fight one another."""
+"""Rules on policies that refer to one another: references, conflicts, delays, weights, and orders; and the Wish
+they look at.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-from reconciler.model.desired import Declared
-from reconciler.model.policy.drain_policy import DrainPolicy
-from reconciler.model.policy.gpu_pool import GpuPool
-from reconciler.model.policy.node_provisioner import NodeProvisioner
-from reconciler.model.policy.pressure_policy import PressurePolicy
+import msgspec
+
+from reconciler.model.desired import Declared, Desired
+from reconciler.model.policy.gpu import CapacityType, GpuPool
+from reconciler.model.policy.scaling import LEAST_DELAY_MS, DrainPolicy, NodeProvisioner, PressurePolicy
 from reconciler.model.problem import Problem
-from reconciler.policy.rules.context import RuleContext
+from reconciler.policy.manifests.pool_values import MOST, overlapping, untainted
+from reconciler.policy.tree import Mark, problem
+from reconciler.policy.words import meant
+
+# --- What rules between objects look at: the wish, and where each of its values stands.
+
+
+class RuleContext(msgspec.Struct, frozen=True):
+    """One environment's objects."""
+
+    desired: Desired
+    marks: dict[tuple[str, str], dict[str, Mark]]  # by kind and name, then by path
+    written: frozenset[tuple[str, str]]  # kind and name of all objects, those that could not be read included
+    by_field: bool = False  # people find a value by its field, and not by its line
+    is_whole: bool = True  # False: a document could not be read, so that an object may be in it
+
+    def problem(self, about: Declared[object], path: str, texts: tuple[str, str, str]) -> Problem:
+        """A problem with a value of an object; `texts` is code, sentence and remedy."""
+        marks = self.marks[about.kind, about.name]
+        while path and path not in marks:
+            path = path[: max(path.rfind("."), path.rfind("["), 0)]
+        return problem(marks[path], *texts)
+
+    def warning(self, about: Declared[object], path: str, texts: tuple[str, str, str]) -> Problem:
+        """A problem that keeps nobody from using the policies."""
+        return msgspec.structs.replace(self.problem(about, path, texts), severity="warning")
+
+    def pools_named(self, names: list[str]) -> list[Declared[GpuPool]]:
+        """The pools that a policy names; all of them for a star."""
+        return [pool for pool in self.desired.pools if "*" in names or pool.name in names]
+
+    def place(self, about: Declared[object], path: str = "") -> str:
+        """file:line of a value, or its object, to point from one place to another."""
+        if self.by_field:
+            return self.marks[about.kind, about.name][""].file
+        mark = self.marks[about.kind, about.name].get(path) or self.marks[about.kind, about.name][""]
+        return f"{mark.file}:{mark.line}"
+
 
 Policy = TypeVar("Policy", NodeProvisioner, DrainPolicy, PressurePolicy)
 Named = TypeVar("Named", DrainPolicy, PressurePolicy)
@@ -118,3 +157,84 @@ def room_for_the_largest_size(wish: RuleContext) -> Iterator[Problem]:
                 text = f"{size} needs {needed} {resource}, and the limits of GpuPool/{pool.name} allow {limit}"
                 remedy = f"see {wish.place(pool, f'spec.limits.{resource}')}; lower maxSize, or raise the limit"
                 yield wish.problem(each, "spec.maxSize", ("RC305", text, remedy))
+
+
+# --- Names must lead to objects.
+
+
+def references_lead_somewhere(wish: RuleContext) -> Iterator[Problem]:
+    """Every pool that a policy names is declared."""
+    desired = wish.desired
+    named: list[tuple[Declared[object], list[str]]]
+    for provisioner in desired.provisioners:
+        yield from _pool(wish, provisioner, "spec.poolName", provisioner.spec.pool_name)
+    named = [(each, each.spec.pool_names) for each in desired.drains]
+    named += [(each, each.spec.pool_names) for each in desired.pressures]
+    named += [(each, each.spec.pool_names) for each in desired.guards]
+    for policy, names in named:
+        for number, name in enumerate(names):
+            yield from _pool(wish, policy, f"spec.poolNames[{number}]", name)
+
+
+def _pool(wish: RuleContext, about: Declared[object], path: str, name: str) -> Iterator[Problem]:
+    if (name == "*" and path != "spec.poolName") or ("GpuPool", name) in wish.written or not wish.is_whole:
+        return
+    known = [each for kind, each in wish.written if kind == "GpuPool"]
+    close = meant(name, known)
+    text = f'{path}: there is no GpuPool "{name}"' + (f'; did you mean "{close}"?' if close else "")
+    problem = wish.problem(about, path, ("RC301", text, "" if close else "declare it, or name another"))
+    yield msgspec.structs.replace(problem, field=path)
+
+
+# --- Delays that are shorter than what scaling keeps to.
+
+
+def scale_down_delays_are_kept(wish: RuleContext) -> Iterator[Problem]:
+    """A node goes no sooner than a minute after it was marked, so that pods on their way to it arrive before."""
+    for each in wish.desired.provisioners:
+        if each.spec.scale_down_delay.milliseconds < LEAST_DELAY_MS:
+            least = f"{LEAST_DELAY_MS // 1_000}s"
+            text = f"scaleDownDelay {each.spec.scale_down_delay} is less than {least}, and counts as {least}"
+            yield wish.warning(each, "spec.scaleDownDelay", ("RC316", text, f"write {least} or more"))
+
+
+# --- NodePool weights express the order of NodeProvisioners to Karpenter, as far as they can.
+
+
+def ranks_fit_into_weights(wish: RuleContext) -> Iterator[Problem]:
+    """Karpenter knows 100 weights: it cannot be told the order of more overlapping pools."""
+    for group in overlapping(wish.desired):
+        for pool in group[MOST : MOST + 1]:
+            text = f"{len(group)} pools overlap, and Karpenter orders at most {MOST} NodePools by weight"
+            remedy = "give pools for different pods different taints, or write a weight in each GpuPool"
+            yield wish.problem(pool, "", ("RC311", text, remedy))
+
+
+def pools_without_taints_have_no_weight(wish: RuleContext) -> Iterator[Problem]:
+    """Among NodePools of one weight Karpenter chooses by itself."""
+    for pool in untainted(wish.desired):
+        text = f"GpuPool/{pool.name} has no taints, so its NodePool gets no weight: Karpenter ignores the order of its "
+        text += "NodeProvisioner, since a weight would pull pods without GPUs onto GPU nodes"
+        remedy = "add a taint such as nvidia.com/gpu, or write a weight"
+        yield wish.warning(pool, "spec.taints", ("RC317", text, remedy))
+
+
+# --- The order of capacity types, which a NodePool cannot say.
+
+# In which order Karpenter buys where a NodePool allows several.
+_KARPENTERS: tuple[CapacityType, ...] = ("reserved", "spot", "on-demand")
+
+
+def capacity_types_in_karpenters_order(wish: RuleContext) -> Iterator[Problem]:
+    """A NodePool has a set of capacity types. Only smart pods, which name one type each, keep the order of a policy."""
+    for pool in wish.desired.pools:
+        written = pool.spec.capacity_types
+        preferred = [each for each in _KARPENTERS if each in written]
+        if pool.spec.suspend or written == preferred or len(set(written)) < len(written):
+            continue
+        text = (
+            f"Karpenter chooses the capacity type itself and prefers {', then '.join(preferred)}: the order "
+            f"{', '.join(written)} holds only for pods that wait behind the gate gpu.scheduling/capacity"
+        )
+        remedy = f"give each capacity type a pool of its own, or write [{', '.join(preferred)}] to agree with Karpenter"
+        yield wish.warning(pool, "spec.capacityTypes", ("RC315", text, remedy))

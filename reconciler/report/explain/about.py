@@ -1,19 +1,23 @@
 """What is told of a subject: a headline, what will happen, and rows of what is behind it."""
 
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
 import msgspec
 
-from reconciler.model.human_time import clock
-from reconciler.model.origin import Origin
-from reconciler.model.plan.action import Hold
+from reconciler.model.bundle import short_revision
+from reconciler.model.instant import clock
 from reconciler.model.plan.consequence import Consequence, Fate
-from reconciler.model.plan.decision import Decision
-from reconciler.model.revision import short_revision
-from reconciler.plan.explain.consequences import guard_holding
-from reconciler.plan.files.planning_result import PlanningResult
-from reconciler.plan.guards.observing import Observation, inaction_of
-from reconciler.plan.holds.classes import is_held
-from reconciler.plan.holds.resting import is_at_rest, supposed_by
-from reconciler.plan.impact.words import bought_when, bought_words
+from reconciler.model.plan.decision import Decision, Hold
+from reconciler.model.plan.guard_verdict import GuardVerdict
+from reconciler.model.problem import Origin
+from reconciler.plan.explain.facts import guard_holding
+from reconciler.plan.files.dump import PlanningResult
+from reconciler.plan.guards.frozen import Freeze
+from reconciler.plan.guards.observing import Observation, inaction_of, observation_behind
+from reconciler.plan.guards.reasons import MEASURES
+from reconciler.plan.holds.classes import is_at_rest, is_held, supposed_by
+from reconciler.plan.impact.purchases import bought_when, bought_words
 from reconciler.report.sentences import sentence
 from reconciler.report.wording import counted
 
@@ -135,3 +139,61 @@ def _drained_from(scene: PlanningResult, consequence: Consequence) -> str:
     if first is None:
         return ", once a guard or a window allows, or pods have completed"
     return f", since {clock(first, now)}" if first <= now else f", from {clock(first, now)} on"
+
+
+# --- Decisions in words, those that are alike together.
+
+
+def decided_rows(scene: PlanningResult, decisions: Iterable[Decision]) -> Iterator[Row]:
+    """A row for each decision; one for all that share their reason, with the first of them as an example."""
+    groups: dict[tuple[str, str, str, bool, bool], list[Decision]] = {}
+    for each in decisions:
+        is_held = isinstance(each.act, Hold)
+        key = each.planner, each.subject.kind, each.reason.code, is_held, each.would
+        groups.setdefault(key, []).append(each)
+    for (_, kind, _, _, _), alike in groups.items():
+        first = alike[0]
+        if len(alike) == 1:
+            yield "decided", decision_sentence(scene, first)
+        else:
+            yield (
+                "decided",
+                f"{counted(len(alike), kind)}, such as {first.subject.name}: {decision_sentence(scene, first)}",
+            )
+
+
+def tally(scene: PlanningResult, decisions: Iterable[Decision]) -> str:
+    """3 to carry out, 2 held, 4 waiting: for their time, or for what goes on by itself."""
+    every = tuple(decisions)
+    holds = [each for each in every if isinstance(each.act, Hold)]
+    held = sum(is_held(each) and not is_at_rest(each) for each in holds)
+    supposed = Counter(observation_behind(scene.inputs, each) for each in every if each.would)
+    parts = [(len(every) - len(holds) - supposed.total(), "to carry out")]
+    parts += [(number, f"to carry out if {each.unless}") for each, number in supposed.items() if each is not None]
+    parts += [(held, "held"), (len(holds) - held, "waiting")]
+    return f"{', '.join(f'{number} {what}' for number, what in parts if number)}."
+
+
+# --- What stands over a node or a pool, whoever acts on it: freezes, and what guards still allow in the hour.
+
+
+def freeze_rows(freeze: Freeze | None) -> Iterator[Row]:
+    """The widest, if there is any."""
+    if freeze is not None:
+        yield "frozen", f"{freeze.scope_text}, {freeze.until_text}: only untainting and releasing go on"
+
+
+def guard_rows(scene: PlanningResult, pool: str) -> Iterator[Row]:
+    """Each guard of the pool, what it has counted in the hour, and allows."""
+    said = {each.guard: each for each in scene.plan.guarded if not each.would}
+    for guard in scene.inputs.desired.guards:
+        if {"*", pool} & set(guard.spec.pool_names):
+            without = "suspended" if guard.spec.suspend else "for another cluster"
+            text = _hour(said[guard.name]) if guard.name in said else without
+            yield "guard", f"ChangeGuard/{guard.name}: {text}, {placed(guard.origin())}"
+
+
+def _hour(guarded: GuardVerdict) -> str:
+    hour = [each for each in guarded.counts if each.period == "hour"]
+    counts = ", ".join(f"{each.before} of {each.allowed} {MEASURES[each.measure]}" for each in hour)
+    return f"in the hour so far {counts}" if counts else "no limit of the hour"

@@ -1,41 +1,43 @@
 """Why a node is, or is not, being acted on."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
-from reconciler.model.cluster.karpenter import NodeClaim
-from reconciler.model.cluster.node import Node
-from reconciler.model.human_time import moment
-from reconciler.model.instant import timestamp
-from reconciler.model.plan.action import Evict, Hold, Label
+from reconciler.model.cluster.node import Node, NodeClaim
+from reconciler.model.instant import format_moment, timestamp
 from reconciler.model.plan.consequence import Consequence, Fate
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.drain_eligibility import DrainEligibility
-from reconciler.plan.drain.codes.eligibility import BeingDrained, ScaledDown
+from reconciler.model.plan.decision import Decision, Evict, Hold, Label, Reason, Ref
+from reconciler.model.plan.evaluation import DrainEligibility
+from reconciler.model.plan.inputs import Inputs
+from reconciler.plan.drain.codes.blockers import BeingDrained, ScaledDown
+from reconciler.plan.drain.placement_search import pod_of
 from reconciler.plan.drain.reasons import PLANNER as DRAIN
-from reconciler.plan.explain.decisions import ExplainedObject, decisions_about
+from reconciler.plan.explain.counterfactuals import edits as changes
+from reconciler.plan.explain.counterfactuals.changes import flipped
+from reconciler.plan.explain.counterfactuals.edits import Change, SizeField, SizeLowered
+from reconciler.plan.explain.facts import ExplainedObject, blocking_reasons, decisions_about
 from reconciler.plan.explain.scale_down import ScaleDownForecast, forecast_scale_down, is_still
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.holds.standstill import PLANNER as TAINTS
 from reconciler.plan.holds.standstill import STOPPED
 from reconciler.plan.nodes.ownership import opt_out, untouchable
 from reconciler.plan.scaling.reasons import PLANNER, MarkedNodeHeld, SurplusEmptyNode
-from reconciler.plan.sums.usage import gpus_in_use
+from reconciler.plan.sums import gpus_in_use
 from reconciler.report.explain.about import (
     Explanation,
     Row,
     UnknownSubject,
     decision_sentence,
     fate_of,
+    freeze_rows,
+    guard_rows,
     placed,
     unread,
     would,
     would_be,
 )
-from reconciler.report.explain.blocking_pods import MOST_LISTED, keeping_rows
-from reconciler.report.explain.changes import changes_of
 from reconciler.report.explain.scale_down import kept_words, stop_rows, why_rows
-from reconciler.report.explain.standing_orders import freeze_rows, guard_rows
 from reconciler.report.sentences import sentence
 from reconciler.report.wording import counted
 
@@ -104,7 +106,7 @@ def _outcome(scene: PlanningResult, scaled: ScaleDownForecast | None, decision: 
         return f"{would(scene, decision)}Marked; not deleted while {kept}."
     if at <= scene.inputs.now:
         return decision_sentence(scene, decision)
-    words = f"ill be deleted {moment(at, scene.inputs.now)} if still empty."
+    words = f"ill be deleted {format_moment(at, scene.inputs.now)} if still empty."
     begins = would(scene, decision)
     return f"{begins}w{words}" if begins else f"W{words}"
 
@@ -211,3 +213,113 @@ def _in_play(scene: PlanningResult, node: Node) -> Iterator[Row]:
         yield "so far", f"taint {', '.join(ours)}"
     yield from freeze_rows(Freezes(scene.inputs, scene.fleet).of_node(node.name))
     yield from guard_rows(scene, node.pool)
+
+
+# --- Which pods keep a node from being emptied, in words: a row a pod, and no more than can be read.
+
+MOST_LISTED = 10
+
+
+def keeping_rows(scene: PlanningResult, weighed: DrainEligibility) -> Iterator[Row]:
+    reasons = blocking_reasons(scene, weighed)
+    if not isinstance(weighed.reason.facts, BeingDrained):
+        reasons = sorted(reasons, key=_order)
+    for each in reasons[:MOST_LISTED]:
+        yield "kept by", sentence(each)
+    if more := reasons[MOST_LISTED:]:
+        yield "kept by", f"and {len(more)} more"
+
+
+def _order(reason: Reason) -> tuple[str, str]:
+    """By the pod that keeps the node."""
+    pod = pod_of(reason)
+    return pod.title if pod is not None else "", sentence(reason)
+
+
+# --- What would have to be otherwise for a node to be a candidate for a drain, in words: a table by kind of change.
+
+_MOST_NAMED = 10
+_FIELDS: Mapping[SizeField, str] = {
+    "min_gpu_utilization_percent": "minGPUUtilizationPercent",
+    "min_unutilized_gpu_nodes": "minUnutilizedGPUNodes",
+    "warm_nodes": "warmNodes",
+    "min_size": "minSize",
+}
+
+
+def changes_of(inputs: Inputs, weighed: DrainEligibility) -> str:
+    """One sentence: what would have to be otherwise; nothing where nothing near would do."""
+    after, told = flipped(inputs, weighed)
+    return " and ".join(map(change_words, told)) if after is not None else ""
+
+
+def change_words(change: Change) -> str:
+    """As a part of a sentence."""
+    return WORDS[type(change)](change)
+
+
+def _each(refs: Sequence[Ref]) -> str:
+    if len(refs) == 1:
+        return refs[0].title
+    named = [each.title for each in refs[:_MOST_NAMED]]
+    if len(refs) > _MOST_NAMED:
+        named.append(f"{len(refs) - _MOST_NAMED} more")
+    return f"each of these {counted(len(refs), 'pod' if refs[0].kind == 'Pod' else refs[0].kind)} ({', '.join(named)})"
+
+
+def _titles(refs: Sequence[Ref]) -> str:
+    return " and ".join(each.title for each in refs)
+
+
+def _size_lowered(change: SizeLowered) -> str:
+    words = [
+        f"{_FIELDS[field]} of NodeProvisioner/{change.provisioner} is {value} or "
+        f"{'more' if field == 'min_gpu_utilization_percent' else 'less'}"
+        for field, value in change.figures
+    ]
+    return " and ".join([*words, *(["no schedule asks for more"] if change.without_schedules else [])])
+
+
+WORDS: Mapping[type[Change], Callable[[Any], str]] = {
+    changes.DisruptionEnds: lambda it: f"Karpenter does not disrupt Node/{it.node}",
+    changes.TaintRemoved: lambda it: f"the taint {it.key} of Node/{it.node} is taken off",
+    changes.NodeUncordoned: lambda it: f"Node/{it.node} is not cordoned",
+    changes.DriverUpgraded: lambda it: f"the driver of Node/{it.node} is upgraded",
+    changes.OptOutRemoved: lambda it: f"Node/{it.node} does not carry {it.key}: {it.value}",
+    changes.GpusReturned: lambda it: f"no GPU of Node/{it.node} is lent",
+    changes.PodArrives: lambda it: f"a pod runs on Node/{it.node} that may be moved",
+    changes.NodeReady: lambda it: f"Node/{it.node} is ready",
+    changes.NodeLikeIt: lambda it: f"there is another node like Node/{it.node}, in use and with room",
+    changes.NodesReady: lambda it: f"{it.nodes} more nodes of {it.pool} are ready",
+    changes.PoolResumed: lambda it: f"GpuPool/{it.pool} is not suspended",
+    changes.Thawed: lambda it: (
+        "not everything is frozen" if it.scope.kind == "everything" else f"{it.scope.words} is not frozen"
+    ),
+    changes.TurnComes: lambda _: "it is its turn, in the next plans",
+    changes.PlannerDone: lambda it: f"{it.planner} has done with it, in the next plan",
+    changes.TimePasses: lambda it: f"it is {timestamp(it.at)} or later",
+    changes.PodAnnotated: lambda it: f"{_each(it.of)} carries {it.key}: {it.value}",
+    changes.AnnotationRemoved: lambda it: f"{_each(it.of)} does not carry {it.key}",
+    changes.RunsNotToCompletion: lambda it: f"{_each(it.of)} does not say that it runs to completion",
+    changes.NotUnsafeToEvict: lambda it: f"{_each(it.of)} does not say that it is not safe to evict",
+    changes.NoGpuClaim: lambda it: f"{_each(it.of)} is of no GpuClaim",
+    changes.PodGone: lambda it: f"{_each(it.of)} is gone",
+    changes.BudgetAllows: lambda it: (
+        f"{_each(it.of)} allows {'a disruption' if it.disruptions == 1 else f'{it.disruptions} disruptions'}"
+    ),
+    changes.BudgetsSelectOthers: lambda it: (
+        f"{' and '.join(it.budgets)} {'does' if len(it.budgets) == 1 else 'do'} not select {it.pod}"
+    ),
+    changes.GangRefRemoved: lambda it: f"{_titles(it.claims)} has no gangRef",
+    changes.PodsGone: lambda it: f"{_titles(it.pods)} {'is' if len(it.pods) == 1 else 'are'} gone",
+    changes.ThresholdRaised: lambda it: (
+        f"utilizationThresholdPercent of DrainPolicy/{it.policy} is {it.percent} or more"
+    ),
+    changes.ClusterMinLowered: lambda it: (
+        f"clusterMin of {' and of '.join(f'DrainPolicy/{each}' for each in it.policies)} "
+        f"wants {it.left} of {it.resource} or less"
+    ),
+    changes.ParallelismRaised: lambda it: f"maxDrainParallelism of DrainPolicy/{it.policy} is {it.nodes} or more",
+    changes.SizeLowered: _size_lowered,
+    changes.ProvisionerRemoved: lambda it: f"there is no NodeProvisioner/{it.provisioner}",
+}

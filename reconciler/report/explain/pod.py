@@ -1,17 +1,21 @@
 """Why a pod is where it is, and whether it will have to move."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.instant import timestamp
+from reconciler.model.instant import Instant, instant, span, timestamp
 from reconciler.model.plan.consequence import Consequence
-from reconciler.plan.capacity.identity import SmartPodIdentity
-from reconciler.plan.capacity.waiting import is_coming
-from reconciler.plan.explain.decisions import ExplainedObject, decisions_about
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.capacity.demand import is_coming, is_gated
+from reconciler.plan.capacity.offerings import LaunchOption
+from reconciler.plan.capacity.requests import Requested, Requests, SmartPodIdentity, machine_phase
+from reconciler.plan.capacity.words import choice_words, obstacle_words, obstacles_words
+from reconciler.plan.explain.facts import ExplainedObject, decisions_about, refusals_by_node
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.nodes.eviction import FOREVER, PodBudgets, stays_until
-from reconciler.plan.obstacle_words import obstacles_words
+from reconciler.plan.smart_pods.advance import SmartPodPhase, read
+from reconciler.plan.smart_pods.lift_gates import REFUSED
 from reconciler.report.explain.about import (
     Explanation,
     Row,
@@ -21,9 +25,8 @@ from reconciler.report.explain.about import (
     unread,
     would_be,
 )
-from reconciler.report.explain.gated_pod import smart_rows, waiting_rows
 from reconciler.report.explain.node import about_node
-from reconciler.report.explain.places import where_it_fits
+from reconciler.report.wording import counted
 
 
 def about_pod(scene: PlanningResult, namespace: str, name: str) -> Explanation:
@@ -105,3 +108,102 @@ def _waits(pod: Pod) -> Iterator[Row]:
         yield "waits", waiting.reason
     for gate in pod.spec.scheduling_gates:
         yield "gate", gate.name
+
+
+# --- What a pod behind our gate waits for and what was asked for it; and what a smart pod is for.
+
+_MOST_LISTED = 5
+
+
+def waiting_rows(scene: PlanningResult, pod: Pod) -> Iterator[Row]:
+    """Of a pod that is not placed: why it waits, and each smart pod that was made for it."""
+    if pod.node:
+        return
+    others = [each.name for each in pod.spec.scheduling_gates if each.name != names.CAPACITY_GATE]
+    if is_gated(pod):
+        yield "waits for", "a node with room for it that can be used; then its gate is lifted"
+    elif others and len(others) < len(pod.spec.scheduling_gates):
+        yield (
+            "waits for",
+            f"{' and '.join(others)} first: nothing is bought for it before those who put them on lift them",
+        )
+    pool, _, refused = pod.metadata.annotations.waits_for.partition(".")
+    if refused == REFUSED:
+        yield "was told", f"no machine of pool {pool} can be had"
+    elif pool:
+        yield "was told", f"insufficient GPUs in pool {pool}, scaling triggered"
+    for each in _all(scene):
+        if pod.metadata.uid in each.request.pods:
+            yield "asked for", f"by Pod/{each.pod.title}: {_choice(each)}, {_stands(each)}{_for(scene, each.pod)}"
+
+
+def smart_rows(scene: PlanningResult, pod: Pod) -> Iterator[Row]:
+    """Of a smart pod; nothing of any other."""
+    each = next((each for each in _all(scene) if each.pod is pod), None)
+    if each is None:
+        return
+    request = each.request
+    yield "is for", _whom(scene, each)
+    yield "asks for", f"{_choice(each)} with {counted(request.count, 'GPU')}, in pool {request.pool}"
+    yield "phase", f"{_stands(each)}{_for(scene, pod)}"
+    if (retries := pod.metadata.annotations.retries) not in {"", "0"}:
+        yield "before it", f"{retries} ways to buy had failed"
+    pool = scene.inputs.desired.pool(request.pool)
+    if pool is not None:
+        yield "at most", f"{span(pool.spec.smart_pods.active_deadline_seconds)}, while no machine is on its way for it"
+
+
+def _all(scene: PlanningResult) -> Iterator[Requested]:
+    for _, there in sorted(Requests(scene.fleet, SmartPodIdentity(scene.inputs.desired)).by_pool.items()):
+        yield from there
+
+
+def _choice(each: Requested) -> str:
+    return choice_words(LaunchOption(each.request.instance_type, each.request.capacity_type, each.request.zone))
+
+
+def _stands(each: Requested) -> str:
+    phase = SmartPodPhase.SCHEDULED if each.pod.node else read(each.pod.metadata.annotations.phase)
+    machine = f"NodeClaim/{each.claim.name} is {machine_phase(each.claim)}" if each.claim else "no NodeClaim yet"
+    return f"{phase.value}, {machine}"
+
+
+def _whom(scene: PlanningResult, each: Requested) -> str:
+    if not each.request.pods:
+        return f"minSize of pool {each.request.pool}"
+    wanted = set(each.request.pods)
+    there = sorted(f"Pod/{pod.title}" for pod in scene.inputs.observed.pods if pod.metadata.uid in wanted)
+    more, gone = len(there) - _MOST_LISTED, len(wanted) - len(there)
+    told_of = there[:_MOST_LISTED] + ([f"{more} more"] if more > 0 else [])
+    return ", ".join(told_of + ([f"{counted(gone, 'pod')} that are gone"] if gone else []))
+
+
+def _for(scene: PlanningResult, pod: Pod) -> str:
+    """, for 34 s."""
+    try:
+        since = instant(pod.metadata.creation_timestamp)
+    except ValueError:
+        return ""
+    return f", for {span(max(0, Instant(scene.inputs.now - since) // 1_000))}"
+
+
+# --- On which nodes a pod would fit, and what keeps it from the others, in words.
+
+_MOST_REASONS = 5
+
+
+def where_it_fits(scene: PlanningResult, pod: Pod) -> Iterator[Row]:
+    """What the scheduler would say of it now; of a pod that runs, what it would say of one that takes its place."""
+    if why := unread(scene, "nodes", "pods"):
+        yield "fits", f"not known: {why}"
+        return
+    others = sum(node.name != pod.node for node in scene.inputs.observed.nodes)
+    first: Counter[str] = Counter()
+    for obstacle, nodes in refusals_by_node(scene, pod).items():
+        first[obstacle_words(obstacle)] += nodes
+    yield "fits", f"on {others - first.total()} of {counted(others, 'other node' if pod.node else 'node')}"
+    amounts = sorted(first.items(), key=lambda each: (-each[1], each[0]))
+    for reason, nodes in amounts[:_MOST_REASONS]:
+        yield "not on", f"{counted(nodes, 'node')}: {reason}"
+    if more := sum(nodes for _, nodes in amounts[_MOST_REASONS:]):
+        yield "not on", f"{counted(more, 'node')} for other reasons"

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 
-from reconciler.model.human_time import clock
-from reconciler.model.instant import Instant, timestamp
-from reconciler.model.plan.reason import Reason
-from reconciler.model.plan.size_evaluation import SizeEvaluation
+from reconciler.model.instant import Instant, clock, timestamp
+from reconciler.model.plan.decision import Reason
+from reconciler.model.plan.evaluation import SizeEvaluation
 from reconciler.plan.explain.scale_down import (
     Keeper,
     ScaleDownForecast,
@@ -16,14 +15,13 @@ from reconciler.plan.explain.scale_down import (
     marked_nodes,
     stay_of,
 )
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.guards.frozen import Freeze
 from reconciler.plan.guards.observing import observation_of
-from reconciler.plan.scaling.counterfactual_size import KeptIf, kept_if
 from reconciler.plan.scaling.marks import HARD_AHEAD_MS
+from reconciler.plan.scaling.pool_view import KeyName
 from reconciler.plan.scaling.reasons import TargetGrows, TargetSize
-from reconciler.plan.scaling.removal_order import KeyName
-from reconciler.plan.scaling.size import decide_size
+from reconciler.plan.scaling.size import KeptIf, decide_size, kept_if
 from reconciler.plan.scaling.words import KEPT_WHILE
 from reconciler.report.explain.about import Row, placed
 from reconciler.report.sentences import fact_words, sentence, words_of

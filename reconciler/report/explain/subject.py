@@ -1,17 +1,27 @@
 """What a person asked about, and who answers."""
 
+from collections.abc import Iterator
 from difflib import get_close_matches
+from typing import Any
 
+import msgspec
+
+from reconciler.model.bundle import short_revision
 from reconciler.model.cluster.kinds import RESOURCE_KINDS
-from reconciler.plan.explain.decisions import ExplainedObject, decisions_about
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.model.instant import clock, format_moment
+from reconciler.model.plan.evaluation import DrainEligibility
+from reconciler.model.problem import LastChange
+from reconciler.plan.explain.facts import ExplainedObject, decisions_about
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.impact.impact import with_impact
-from reconciler.report.explain.about import Explanation, UnknownSubject, decision_sentence, unread
-from reconciler.report.explain.any_object import about_object
+from reconciler.report.decision_text import DecisionText
+from reconciler.report.document import Block, CheckedCount, Fact, FactList, ReportDocument, ReportHeader, TextLine, line
+from reconciler.report.explain.about import Explanation, Row, UnknownSubject, decision_sentence, placed, unread
 from reconciler.report.explain.node import about_node
 from reconciler.report.explain.pod import about_pod
-from reconciler.report.explain.pool import about_pool
-from reconciler.report.explain.provisioner import about_provisioner
+from reconciler.report.explain.pool import about_pool, about_provisioner
+from reconciler.report.plans.plan_json import decision_json
+from reconciler.report.wording import counted
 
 # Kinds that are asked about by their own names; a plan may name others, which templates yield.
 OTHERS = frozenset({"drainpolicy", "changeguard", *(each.kind.lower() for each in RESOURCE_KINDS)})
@@ -114,3 +124,151 @@ def _names(scene: PlanningResult, subject: ExplainedObject) -> list[str]:
     }
     pools = [each.name for each in desired.pools] + [each.name for each in observed.node_pools]
     return sorted(set(names.get(subject.kind, pools)))
+
+
+# --- Why something is done, or not, to an object that has no explanation of its own kind.
+
+
+def about_object(scene: PlanningResult, subject: ExplainedObject) -> Explanation:
+    """What the plan decides about it; of a policy, where it was written."""
+    decisions = decisions_about(scene, subject)
+    policy = _policy(scene, subject)
+    if not decisions and not policy:
+        raise UnknownSubject(f"there is no {subject.title} among the policies and the decisions of this plan")
+    title = decisions[0].subject.title if decisions else policy
+    rows = tuple(_rows(scene, subject))
+    drains = " ".join(f"It drains {text}." for label, text in rows if label == "drains")
+    outcome = (
+        " ".join(decision_sentence(scene, each) for each in decisions)
+        or drains
+        or "Nothing is decided about it itself."
+    )
+    return Explanation(title, _headline(policy, subject), outcome, rows, decisions)
+
+
+def _headline(policy: str, subject: ExplainedObject) -> str:
+    return "a policy" if policy else f"an object of kind {subject.kind}"
+
+
+def _policy(scene: PlanningResult, subject: ExplainedObject) -> str:
+    """The title of the policy, as it is written."""
+    desired = scene.inputs.desired
+    for each in (*desired.drains, *desired.guards, *desired.provisioners, *desired.pools):
+        if each.kind.lower() == subject.kind.lower() and each.name == subject.name:
+            return f"{each.kind}/{each.name}"
+    return ""
+
+
+def _rows(scene: PlanningResult, subject: ExplainedObject) -> Iterator[Row]:
+    drain = next((each for each in scene.inputs.desired.drains if each.name == subject.name), None)
+    if drain is None or subject.kind.lower() != "drainpolicy":
+        return
+    yield "policy", f"drains nodes of {', '.join(drain.spec.pool_names)}, {placed(drain.origin())}"
+    pools: dict[str, list[DrainEligibility]] = {}
+    for each in scene.plan.weighed:
+        if each.policy == drain.name:
+            pools.setdefault(each.pool, []).append(each)
+    for pool, weighed in sorted(pools.items()):
+        candidates = sum(each.is_candidate for each in weighed)
+        yield "candidates", f"{candidates} of {counted(len(weighed), 'node')} of {pool}"
+    for consequence in scene.plan.consequences:
+        if consequence.fate == "drained" and consequence.pool in pools:
+            first = consequence.first_at
+            when = f", from {clock(first, scene.inputs.now)} on" if first is not None else ""
+            nodes, pods = counted(len(consequence.nodes), "node"), counted(consequence.pods, "pod")
+            yield "drains", f"{nodes} of {consequence.pool}, with {pods}{when}"
+
+
+# --- Why something is, or is not, being acted on, as a document.
+
+FORMAT_VERSION = 2
+
+
+class Explained(msgspec.Struct, frozen=True):
+    """Rows of one label that follow one another belong together."""
+
+    setting: ReportHeader
+    subject: str  # node/ip-10-3-41-7
+    headline: str
+    outcome: str = ""  # what will happen to it
+    rows: tuple[tuple[str, str], ...] = ()
+    decision_texts: tuple[DecisionText, ...] = ()
+    last_changes: tuple[LastChange, ...] = ()  # of the lines that asked for what is decided
+
+
+def explained_document(explained: Explained) -> ReportDocument:
+    """The subject, what will happen to it, and what is behind that."""
+    return ReportDocument(
+        command="explain",
+        title=explained.subject,
+        tool_version=explained.setting.tool_version,
+        blocks=tuple(_blocks(explained)),
+        payload=_payload(explained),
+        otherwise=explained.headline,
+        judged=CheckedCount(1, "subject", "problem"),
+    )
+
+
+def _blocks(explained: Explained) -> Iterator[Block]:
+    yield line(f"{explained.subject}: {explained.headline}", "strong")
+    codes = tuple(dict.fromkeys(each.decision.reason.code for each in explained.decision_texts))
+    if explained.outcome:
+        yield TextLine((explained.outcome, *codes))
+    if facts := _facts(explained):
+        yield FactList(facts)
+
+
+def _facts(explained: Explained) -> tuple[Fact, ...]:
+    facts: list[Fact] = []
+    for label, text in (*explained.rows, *_of_decisions(explained)):
+        if facts and facts[-1].label == label:
+            facts[-1] = Fact(label, (*facts[-1].lines, text))
+        else:
+            facts.append(Fact(label, (text,)))
+    return tuple(facts)
+
+
+def _of_decisions(explained: Explained) -> Iterator[tuple[str, str]]:
+    """The lines that asked for what is decided, and when that is looked at again."""
+    places = []
+    for each in explained.decision_texts:
+        if each.place:
+            origin = each.decision.reason.origin
+            revision = f" @ {short_revision(origin.revision)}" if origin and origin.revision else ""
+            places.append(f"{each.place}{revision}")
+    places = list(dict.fromkeys(places))
+    yield from (("asked for by", place) for place in places)
+    yield from (("last changed", _changed(change, len(places) > 1)) for change in explained.last_changes)
+    times = sorted(
+        {decision_text.until for decision_text in explained.decision_texts if decision_text.until is not None}
+    )
+    if times:
+        others = f", and {len(times) - 1} more times" if len(times) > 1 else ""
+        yield "looked at again", f"{format_moment(times[0], explained.setting.now)}{others}"
+    yield from (
+        ("to do", remedy)
+        for remedy in dict.fromkeys(decision_text.remedy for decision_text in explained.decision_texts)
+        if remedy
+    )
+
+
+def _changed(change: LastChange, is_one_of_many: bool) -> str:
+    """4c1f9e2 by A. Name on 2026-11-02: what they said of it."""
+    line = f"{change.origin.place}: " if is_one_of_many else ""
+    if change.unknown_before:
+        return f"{line}unknown before {short_revision(change.unknown_before)}"
+    by = f" by {change.author}" if change.author else ""
+    on = f" on {change.date}" if change.date else ""
+    return f"{line}{short_revision(change.commit)}{by}{on}" + (f": {change.subject}" if change.subject else "")
+
+
+def _payload(explained: Explained) -> dict[str, Any]:
+    return {
+        "format_version": FORMAT_VERSION,
+        "subject": explained.subject,
+        "headline": explained.headline,
+        "outcome": explained.outcome,
+        "rows": [{"label": label, "text": text} for label, text in explained.rows],
+        "last_changes": [msgspec.to_builtins(each) for each in explained.last_changes],
+        "decisions": [msgspec.to_builtins(decision_json(each)) for each in explained.decision_texts],
+    }

@@ -1,26 +1,55 @@
 """A document for a person at a terminal: aligned by the columns that characters take, never wrapped."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from reconciler.report.blocks import (
+import msgspec
+
+from reconciler.model.problem import Problem
+from reconciler.report.document import (
     Blank,
     Block,
     FactList,
+    Finding,
     ItemList,
     Problems,
+    ReportDocument,
     ReportNotes,
+    Row,
+    RowGroup,
     Section,
     Severity,
     Table,
     TextLine,
     Tone,
+    finding_of,
 )
-from reconciler.report.document import ReportDocument
-from reconciler.report.formats.alignment import cell, padded, room, widest
-from reconciler.report.formats.paint import Paint
-from reconciler.report.formats.text_problems import problem_lines
-from reconciler.report.formats.text_table import Corner, table_lines
-from reconciler.report.visible import visible
+from reconciler.report.wording import columns, of_one_width, visible
+
+# --- Colours of a terminal, or none.
+
+_CODES: dict[Tone, int] = {"strong": 1, "dim": 2, "bad": 31, "good": 32, "warn": 33}
+
+
+class Paint(msgspec.Struct, frozen=True):
+    """What puts colours around a text where colours are wanted."""
+
+    color: bool
+
+    def bold(self, text: str) -> str:
+        return self._painted(text, 1)
+
+    def dim(self, text: str) -> str:
+        return self._painted(text, 2)
+
+    def red(self, text: str) -> str:
+        return self._painted(text, 31)
+
+    def toned(self, text: str, tone: Tone) -> str:
+        return self._painted(text, _CODES[tone]) if tone in _CODES else text
+
+    def _painted(self, text: str, code: int) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self.color and text else text
+
 
 APART = "   "
 INDENT = "  "
@@ -105,3 +134,186 @@ def _notes(notes: ReportNotes, indent: str, paint: Paint) -> Iterator[str]:
         yield f"{indent}{paint.toned(mark, tone)} {visible(note.text)}"
         if note.remedy:
             yield f"{indent}{room('', len(mark) + 1)}remedy: {visible(note.remedy)}"
+
+
+# --- Texts of a width, counted in the columns of a terminal.
+
+
+def cell(text: str) -> str:
+    """What is shown of a text beside others; blanks around it would only look like a fault of the alignment."""
+    return visible(text).strip()
+
+
+def widest(texts: Iterable[str], most: int | None = None) -> int:
+    """The width of the widest; those of more than `most` columns don't count."""
+    widths = (columns(text) for text in texts)
+    return max((width for width in widths if most is None or width <= most), default=0)
+
+
+def room(text: str, width: int) -> str:
+    """What fills it up to the width; nothing where it is wider."""
+    return " " * max(0, width - columns(text))
+
+
+def padded(text: str, width: int) -> str:
+    """Filled up to the width."""
+    return text + room(text, width)
+
+
+# --- A table for a terminal: columns as wide as what stands in them, numbers on the right.
+
+GAP = "  "
+_PLAIN = Paint(color=False)
+
+
+class Corner(msgspec.Struct, frozen=True):
+    """What stands above the first column, and where it begins."""
+
+    text: str
+    indent: str
+
+
+def table_lines(table: Table, corner: Corner, indent: str, paint: Paint) -> Iterator[str]:
+    """Rows below the heading of their group stand further in."""
+    marks = widest(cell(row.mark) for group in table.groups for row in group.rows)
+    top = corner.indent + cell(corner.text)
+    firsts = [_first(row, _lead(group, indent), marks, _PLAIN) for group in table.groups for row in group.rows]
+    widths = (widest([top, *firsts]), *_widths(table))
+    headings = [cell(column.heading) for column in table.columns[1:]]
+    if corner.text or any(headings):
+        title = corner.indent + paint.bold(cell(corner.text)) + room(top, widths[0])
+        yield GAP.join([title, *_aligned(table, headings, widths, paint.dim)])
+    for group in table.groups:
+        if group.heading:
+            yield indent + cell(group.heading)
+        for row in group.rows:
+            lead = _lead(group, indent)
+            first = _first(row, lead, marks, paint) + room(_first(row, lead, marks, _PLAIN), widths[0])
+            yield GAP.join([first, *_aligned(table, [cell(each) for each in row.cells[1:]], widths, str)])
+
+
+def _lead(group: RowGroup, indent: str) -> str:
+    return indent + (GAP if group.heading else "")
+
+
+def _first(row: Row, lead: str, marks: int, paint: Paint) -> str:
+    """Where no row of the table has a mark, there is no room for one."""
+    mark = cell(row.mark)
+    apart = f"{room(mark, marks)} " if marks else ""
+    return lead + paint.toned(mark, row.tone) + apart + cell(row.cells[0])
+
+
+def _widths(table: Table) -> Iterator[int]:
+    """Of the columns after the first."""
+    for number, column in enumerate(table.columns[1:], 1):
+        yield widest([cell(column.heading), *(cell(row.cells[number]) for group in table.groups for row in group.rows)])
+
+
+def _aligned(table: Table, cells: Sequence[str], widths: Sequence[int], painted: Callable[[str], str]) -> Iterator[str]:
+    """The cells after the first."""
+    for column, text, width in zip(table.columns[1:], cells, widths[1:], strict=True):
+        space = room(text, width)
+        yield space + painted(text) if column.right else painted(text) + space
+
+
+# --- Where on its line a finding begins and ends.
+
+
+class TextSpan(msgspec.Struct, frozen=True, gc=False):
+    """Columns count characters, from 1; the end is the first that is no longer meant."""
+
+    start: int
+    end: int
+
+
+def span_of(finding: Finding) -> TextSpan | None:
+    """At least one column wide; None for a finding of a whole file or a whole line."""
+    if finding.line < 1 or finding.column < 1:
+        return None
+    return TextSpan(finding.column, finding.column + max(1, finding.width))
+
+
+def place_of(finding: Finding) -> str:
+    """The file, and as much as is known of where in it."""
+    if finding.line < 1:
+        return finding.file
+    return f"{finding.file}:{finding.line}" + (f":{finding.column}" if finding.column > 0 else "")
+
+
+# --- Problems for a person at a terminal: place, sentence, source line and caret.
+
+_TONES: dict[str, Tone] = {"error": "bad", "warning": "warn"}
+
+
+def problem_lines(problem: Problem, paint: Paint) -> list[str]:
+    """One line, or two or three."""
+    finding = finding_of(problem)
+    span = span_of(finding)
+    place = visible(place_of(finding))
+    fault = paint.toned(f"{problem.severity}[{visible(problem.code)}]", _TONES[problem.severity])
+    head = ": ".join(part for part in (paint.bold(place), fault, visible(problem.sentence)) if part).rstrip()
+    if span and problem.excerpt:
+        return [head, *_excerpt(problem, span, paint)]
+    return [head, f"      remedy: {visible(problem.remedy)}".rstrip()] if problem.remedy else [head]
+
+
+def _excerpt(problem: Problem, span: TextSpan, paint: Paint) -> list[str]:
+    """The source line with its number in a gutter, and below it carets and the remedy."""
+    source, carets = underlined(problem.excerpt, span)
+    gutter = f"  {problem.line} |"
+    blank = "|".rjust(len(gutter))
+    return [
+        f"{paint.dim(gutter)} {source}".rstrip(),
+        f"{paint.dim(blank)} {carets} {visible(problem.remedy)}".rstrip(),
+    ]
+
+
+# --- The source line a problem stands on, and the carets below it.
+#
+# Both lines are laid out from the same pieces, one for each character of the source, so that a caret stands below what
+# it means however wide that is shown. Only what lies around the problem is looked at: a line may be as long as a file.
+
+LINE_COLUMNS = 100
+TAB = "    "  # always as wide, so that a line that is cut looks as it did whole
+CUT = "..."
+
+
+def underlined(source: str, span: TextSpan) -> tuple[str, str]:
+    """What is shown of a source line, and a line with carets below the span."""
+    source = of_one_width(source.rstrip("\r\n"))
+    # What is missing at the end of a line is marked one past it.
+    start = min(span.start - 1, len(source))
+    first, last = _window(source, start)
+    before = (CUT if first else "") + _shown(source[first:start])
+    after = _shown(source[start:last]) + (CUT if last < len(source) else "")
+    carets = max(1, columns(_shown(source[start : min(span.end - 1, last)])))
+    return (before + after).rstrip(), " " * columns(before) + "^" * carets
+
+
+def _window(source: str, start: int) -> tuple[int, int]:
+    """The part of a line that is shown: half of the columns right of the start, unless one side can do with less."""
+    left = source[max(0, start - LINE_COLUMNS) : start][::-1]
+    right = source[start : start + LINE_COLUMNS]
+    wanted = _fitting(right, LINE_COLUMNS // 2)
+    first = start - _fitting(left, LINE_COLUMNS - _room(right[:wanted]))
+    return first, start + _fitting(right, LINE_COLUMNS - _room(source[first:start]))
+
+
+def _fitting(text: str, room: int) -> int:
+    """How many characters of a text fit."""
+    count = 0
+    for each in text:
+        room -= _room(each)
+        if room < 0:
+            break
+        count += 1
+    return count
+
+
+def _room(text: str) -> int:
+    """Columns of a text, marks that stack up on one letter counted as well: they may be thousands."""
+    return sum(max(1, columns(_shown(each))) for each in text)
+
+
+def _shown(text: str) -> str:
+    return TAB.join(map(visible, text.split("\t")))

@@ -4,27 +4,27 @@ from collections.abc import Iterator
 
 import msgspec
 
-from reconciler.model.change import PolicyChange
-from reconciler.model.origin import Origin
+from reconciler.model.bundle import PolicyChange
 from reconciler.model.plan.consequence import Consequence, Fate
+from reconciler.model.problem import Origin
 from reconciler.plan.guards.reasons import HeldByGuard
 from reconciler.plan.impact.blame import Blame, pool_of
-from reconciler.report.blocks import Severity
-from reconciler.report.document import Finding
-from reconciler.report.plans.blocked import beside_guards, hold_findings, is_blocking
-from reconciler.report.plans.changed import change_origin, field_words
-from reconciler.report.plans.effects import (
+from reconciler.report.document import Finding, Severity
+from reconciler.report.plans.changed import (
     ALREADY,
     HELD,
     IN_PLACE,
+    buy_words,
+    change_origin,
     drain_words,
     drained_pools,
     drift_words,
     effect,
+    field_words,
+    schedule_words,
 )
 from reconciler.report.plans.guard_section import approve_words, blocked_words
-from reconciler.report.plans.planned import Planned
-from reconciler.report.plans.purchases import buy_words, schedule_words
+from reconciler.report.plans.planned import Planned, beside_guards, hold_findings, is_blocking
 from reconciler.report.wording import counted, difference
 
 HELD_UP = "HeldUp"

@@ -4,29 +4,24 @@ from collections.abc import Iterable
 
 import msgspec
 
-from reconciler.model.change import PolicyChange
-from reconciler.model.plan.action import Hold
-from reconciler.model.plan.decision import Decision
+from reconciler.model.bundle import PolicyChange
+from reconciler.model.plan.decision import Decision, Hold
 from reconciler.model.plan.inputs import Inputs
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.files.dump import PlanningResult
+from reconciler.plan.guards.admission import guard_cluster_messages
 from reconciler.plan.guards.approvals import approval_notes
-from reconciler.plan.guards.cluster_identity import guard_cluster_messages
 from reconciler.plan.guards.frozen import Freezes
-from reconciler.plan.holds.classes import ChangeScope, blocked_holds, hold_class
-from reconciler.plan.holds.resting import supposed_by
-from reconciler.plan.impact.guard_forecast import with_expected
-from reconciler.plan.impact.impact import with_impact
+from reconciler.plan.holds.classes import ChangeScope, blocked_holds, hold_class, supposed_by
+from reconciler.plan.impact.departures import Departing, departing
+from reconciler.plan.impact.impact import with_expected, with_impact
 from reconciler.plan.impact.pricing import Priced
-from reconciler.plan.impact.scale_down import Departing, departing
 from reconciler.plan.planner import unread_of_use
-from reconciler.report.contained import SectionContainment
-from reconciler.report.decision_text import DecisionText
-from reconciler.report.edited import edited
+from reconciler.report.decision_text import DecisionText, edited
+from reconciler.report.document import ReportHeader, SectionContainment, set_aside_notices
 from reconciler.report.plans.plan_shape import Amount
 from reconciler.report.plans.planned import Planned
-from reconciler.report.plans.pool_lines import Future, future_with, future_without, pool_lines
+from reconciler.report.plans.pool_section import Future, future_with, future_without, pool_lines
 from reconciler.report.sentences import sentence
-from reconciler.report.setting import ReportHeader, set_aside_notices
 
 
 class Compared(msgspec.Struct, frozen=True):

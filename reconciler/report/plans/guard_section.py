@@ -4,15 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from reconciler.model.human_time import clock
+from reconciler.model.instant import clock
 from reconciler.model.plan.guard_verdict import GuardCount, GuardVerdict, Measure, Needed
-from reconciler.plan.guards.reasons import HeldByGuard
-from reconciler.plan.guards.words import MEASURES
-from reconciler.report.blocks import Block, Row, RowGroup, Section, Table, TableColumn, TextLine, line
+from reconciler.plan.guards.reasons import MEASURES, HeldByGuard
 from reconciler.report.decision_text import DecisionText, place_of
-from reconciler.report.plans.blocked import beside_guards, is_blocking, reason_lines
-from reconciler.report.plans.planned import Planned
-from reconciler.report.setting import ReportHeader
+from reconciler.report.document import Block, ReportHeader, Row, RowGroup, Section, Table, TableColumn, TextLine, line
+from reconciler.report.plans.planned import Planned, beside_guards, is_blocking, reason_lines
 from reconciler.report.wording import counted
 
 # For a sentence, the gravest first.

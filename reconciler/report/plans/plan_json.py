@@ -1,41 +1,46 @@
 """A plan for programs: its JSON, and the digest by which a change is known however the fleet moves."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from hashlib import sha256
-from typing import Any, Literal
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from reconciler.model.change import PolicyChange
+from reconciler.model.bundle import PolicyChange
 from reconciler.model.instant import Instant, timestamp
-from reconciler.model.plan.action import Hold
 from reconciler.model.plan.consequence import Cause, Consequence
-from reconciler.plan.capacity.words import limit_words
+from reconciler.model.plan.decision import Facts, Hold, Obstacle, Reason, Ref
+from reconciler.model.plan.guard_verdict import GuardCount, GuardVerdict
+from reconciler.plan.capacity.words import limit_words, obstacle_words, obstacles_words
+from reconciler.plan.guards.frozen import Freeze
 from reconciler.plan.impact.blame import Blame, blame
-from reconciler.plan.obstacle_words import obstacles_words
-from reconciler.report.canonical_json import canonical_json
 from reconciler.report.decision_text import DecisionText
-from reconciler.report.plans.blocked import blocked_titles
+from reconciler.report.document import snapshot_time
+from reconciler.report.json_schema import Tool
 from reconciler.report.plans.changed import change_origin, verb_of
-from reconciler.report.plans.facts_document import facts_document
-from reconciler.report.plans.guard_json import freezes_json, guards_json
-from reconciler.report.plans.impact import impact
 from reconciler.report.plans.plan_shape import (
     FORMAT_VERSION,
+    Amount,
     ChangeTold,
     ClusterSeen,
     ConsequenceTold,
     DecisionTold,
     EditTold,
+    FreezeTold,
+    GuardTold,
     HeldBy,
     HomelessTold,
+    Impact,
     KindUnread,
+    LimitTold,
     PlanTold,
 )
-from reconciler.report.plans.planned import Planned
-from reconciler.report.schema.json_parts import Tool
-from reconciler.report.setting import snapshot_time
+from reconciler.report.plans.planned import Cost, Planned, blocked_titles
+from reconciler.report.sentences import sentence
+from reconciler.report.wording import canonical_json
 
 
 def payload(planned: Planned) -> dict[str, Any]:
@@ -168,3 +173,123 @@ def _consequences(consequences: tuple[Consequence, ...], cause: Cause | Literal[
             ],
             begins_at=_time(each.first_at),
         )
+
+
+# --- The facts of a reason as a published format has them: objects by kind and name, times as RFC 3339.
+
+
+def facts_document(facts: Facts) -> dict[str, Any]:
+    """By name; what a reason does not tell is left out."""
+    return _fields(type(facts), facts.fields())
+
+
+def _fields(of: Any, values: dict[str, Any]) -> dict[str, Any]:
+    hints = _hints(of)
+    return {name: _plain(value, hints.get(name)) for name, value in values.items() if value is not None}
+
+
+def _plain(value: Any, hint: Any) -> Any:
+    """`hint`: its type as declared; a moment is known by that alone."""
+    if isinstance(value, Reason):
+        return {"reason": value.code, "facts": facts_document(value.facts), "sentence": sentence(value)}
+    if isinstance(value, Obstacle):
+        return obstacle_words(value)
+    if isinstance(value, tuple):
+        of = next(iter(get_args(hint)), None)
+        return [_plain(each, of) for each in value]
+    if isinstance(value, msgspec.Struct) and not isinstance(value, Ref):
+        return _fields(type(value), {name: getattr(value, name) for name in value.__struct_fields__})
+    return timestamp(value) if _is_time(hint) else msgspec.to_builtins(value)
+
+
+@cache
+def _hints(of: Any) -> dict[str, Any]:
+    return get_type_hints(of)
+
+
+def _is_time(hint: Any) -> bool:
+    if hint is Instant:
+        return True
+    return get_origin(hint) in {Union, UnionType} and Instant in get_args(hint)
+
+
+# --- Guards and freezes for programs.
+
+
+def guards_json(guarded: Sequence[GuardVerdict]) -> list[GuardTold]:
+    """Each that is in force here."""
+    return [_guard(each) for each in guarded]
+
+
+def freezes_json(freezes: Sequence[Freeze]) -> list[FreezeTold]:
+    """Each that holds now."""
+    return [FreezeTold(each.scope_text, each.written, each.reason) for each in freezes]
+
+
+def _guard(guarded: GuardVerdict) -> GuardTold:
+    return GuardTold(
+        guard=guarded.guard,
+        blocks=guarded.blocks,
+        would=guarded.would,
+        held=guarded.held,
+        until=None if guarded.until is None else timestamp(guarded.until),
+        approval=", ".join(guarded.approvals),
+        approvals=list(guarded.approvals),
+        needed=guarded.needed,
+        needed_objects=list(guarded.needed_objects),
+        needed_losses=list(guarded.needed_losses),
+        alone=list(guarded.alone),
+        by_the_hour=list(guarded.by_the_hour),
+        too_large=guarded.too_large,
+        limits=[_limit(each) for each in guarded.counts],
+    )
+
+
+def _limit(count: GuardCount) -> LimitTold:
+    return LimitTold(
+        measure=count.measure,
+        period=count.period,
+        counted=count.counted,
+        before=count.before,
+        expected=count.expected,
+        allowed=count.allowed,
+        exceeded=count.exceeded,
+        pool=count.pool,
+        parts=dict(count.parts),
+        file=count.origin.file,
+        line=count.origin.line,
+    )
+
+
+# --- What a plan does to the fleet, all pools together.
+
+_DISRUPTED = frozenset({"drained", "replaced", "blocked", "deleted"})
+
+
+def impact(planned: Planned, blamed: Blame) -> Impact:
+    """A node that is replaced is one as before; what is held up is counted as if it were done in the end."""
+    disrupted = [each for each in blamed.causes if each.fate in _DISRUPTED]
+    bought = [each for each in blamed.causes if each.fate == "bought"]
+    cost = total_cost(planned)
+    return Impact(
+        nodes=planned.nodes,
+        gpus=planned.gpus,
+        gpus_disrupted=sum(each.gpus_in_use for each in disrupted),
+        pods_evicted=sum(each.pods for each in disrupted),
+        nodes_bought=sum(len(each.nodes) for each in bought),
+        gpus_bought=sum(each.gpus for each in bought),
+        micro_dollars_per_hour=Amount(cost.now, cost.without, cost.with_change),
+        repriced_micro_dollars_per_hour=cost.repriced,
+    )
+
+
+def total_cost(planned: Planned) -> Cost:
+    """Of all pools together."""
+    costs = [pool.cost for pool in planned.pools]
+    return Cost(
+        now=sum(each.now for each in costs),
+        without=sum(each.without for each in costs),
+        with_change=sum(each.with_change for each in costs),
+        committed=sum(each.committed for each in costs),
+        repriced=sum(each.repriced for each in costs),
+    )

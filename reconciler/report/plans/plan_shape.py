@@ -4,18 +4,17 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from reconciler.model.plan.action import Action, Ref
+from reconciler.model.plan.capacity import Stage, Why
 from reconciler.model.plan.consequence import Cause, Fate
+from reconciler.model.plan.decision import Action, HoldClass, Ref
 from reconciler.model.plan.guard_verdict import Measure, Needed, Period
 from reconciler.model.plan.memory import Memory
-from reconciler.model.plan.purchase import Stage, Why
-from reconciler.model.plan.reason import HoldClass
-from reconciler.report.schema.json_parts import Time, Tool
-from reconciler.report.simulation.simulated_shape import Summary
+from reconciler.report.json_schema import TIME_PATTERN, Keywords, Time, Tool, shape_schema
+from reconciler.report.simulation.simulated_json import Summary
 
 FORMAT_VERSION: Literal[2] = 2
 
-# Any, of the forms that plan_schema.py describes: an object of another form differs from code to code.
+# Any, of the forms that plan_shape.py describes: an object of another form differs from code to code.
 Fact = Annotated[Any, msgspec.Meta(extra_json_schema={"$ref": "#/definitions/Fact"})]
 
 Digest = Annotated[str, msgspec.Meta(pattern=r"^sha256:[0-9a-f]{64}$")]
@@ -305,3 +304,32 @@ class PlanTold(msgspec.Struct, frozen=True):
     notices: list[str]
     wake_at: Annotated[Time | None, msgspec.Meta(description="When to plan again, if nothing changes before.")]
     memory: Memory
+
+
+# --- The JSON Schema of a plan's JSON, from the structs it is made of.
+
+_FACT = {"$ref": "#/definitions/Fact"}
+_FACTS = {"type": "object", "additionalProperties": _FACT}
+FORMS: tuple[Keywords, ...] = (
+    {"description": "A time.", "type": "string", "pattern": TIME_PATTERN},
+    {"description": "Text.", "type": "string"},
+    {"description": "A number.", "type": "integer"},
+    {"type": "boolean"},
+    {"description": "An object of the cluster.", "$ref": "#/definitions/Ref"},
+    {
+        "description": "A cause, or the reason of what is held.",
+        "type": "object",
+        "properties": {"reason": {"type": "string"}, "facts": _FACTS, "sentence": {"type": "string"}},
+        "required": ["facts", "reason", "sentence"],
+        "additionalProperties": False,
+    },
+    {"description": "Several.", "type": "array", "items": _FACT},
+    {"description": "Fields by name, as docs/reference/reasons.md says of the code.", **_FACTS},
+)
+
+
+def plan_schema() -> Keywords:
+    """As it is published."""
+    schema = shape_schema(PlanTold, "Plan", "reconciler/report/plans/plan_shape.py")
+    fact = {"description": "One fact of a reason, in one of these forms.", "anyOf": list(FORMS)}
+    return schema | {"definitions": dict(sorted({**schema["definitions"], "Fact": fact}.items()))}

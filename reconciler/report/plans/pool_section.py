@@ -1,19 +1,26 @@
 """What becomes of the nodes of a pool: what comes anyway, and what comes because of this change."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import get_args
 
 import msgspec
 
-from reconciler.model.human_time import span
-from reconciler.model.instant import Instant
-from reconciler.model.plan.consequence import Consequence, Fate
-from reconciler.model.plan.purchase import Stage
+from reconciler.model.desired import Declared
+from reconciler.model.instant import Instant, clock, span
+from reconciler.model.plan.capacity import Stage
+from reconciler.model.plan.consequence import LEAVES, Consequence, Fate
+from reconciler.model.policy.gpu import GpuPool
+from reconciler.plan.capacity.words import obstacles_words
+from reconciler.plan.files.dump import PlanningResult
+from reconciler.plan.guards.observing import inaction_of
 from reconciler.plan.impact.blame import Blame, pool_of
-from reconciler.plan.impact.words import bought_when, bought_words
-from reconciler.plan.obstacle_words import obstacles_words
-from reconciler.report.blocks import (
+from reconciler.plan.impact.departures import Departing
+from reconciler.plan.impact.pricing import Bills
+from reconciler.plan.impact.purchases import bought_when, bought_words
+from reconciler.plan.sums import use_of
+from reconciler.report.decision_text import marked
+from reconciler.report.document import (
     Block,
     ReportNote,
     ReportNotes,
@@ -25,10 +32,154 @@ from reconciler.report.blocks import (
     Tone,
     line,
 )
-from reconciler.report.plans.departures import Departures
-from reconciler.report.plans.planned import Planned, PoolLine
-from reconciler.report.suppressed import marked
+from reconciler.report.plans.planned import Cost, Planned, PoolLine
 from reconciler.report.wording import counted, difference
+
+# --- Each pool as it stands, and its bill: now, once all is done that comes without this change, and once it is done
+# too.
+#
+# A pool that no policy declares any more is still paid for: by the policy of the base, or at a price that nobody knows.
+
+
+class Future(msgspec.Struct, frozen=True):
+    """What becomes of a fleet by one plan."""
+
+    gone: frozenset[str] = frozenset()  # names of nodes
+    bought: dict[str, int] = {}  # GPUs of nodes that come, by the names that stand for them
+
+
+class _Declared(msgspec.Struct, frozen=True):
+    """A pool by name, with the policy of the base and that of the change; None where there is none."""
+
+    name: str
+    before: Declared[GpuPool] | None
+    after: Declared[GpuPool] | None
+
+
+def pool_lines(scene: PlanningResult, base: PlanningResult | None, bills: Mapping[str, Bills]) -> Iterator[PoolLine]:
+    """The declared ones; then those that are no longer declared and that have nodes to pay for."""
+    for pool in _pools(scene, base):
+        declared = pool.after or pool.before
+        use = use_of(scene.fleet, pool.name, declared.spec.devices.count if declared else 1)
+        bill = bills[pool.name]
+        yield PoolLine(
+            pool=pool.name,
+            nodes=use.nodes,
+            busy_nodes=use.busy_nodes,
+            gpus=use.gpus_total,
+            gpus_in_use=use.gpus_used,
+            cost=Cost(bill.now, bill.without, bill.with_change, bill.committed, bill.repriced),
+            budgets_read=not scene.inputs.observed.why_unread("poddisruptionbudgets.policy"),
+            remarks=tuple(_remarks(scene, pool)),
+            unpriced=bill.unpriced,
+            declared=pool.after is not None,
+            observation=inaction_of(scene.inputs, scene.fleet, pool.name),
+        )
+
+
+def future_without(scene: PlanningResult, base: PlanningResult | None) -> Future:
+    """Of what comes without this change."""
+    consequences = [each for each in scene.plan.consequences if each.cause == "standing"]
+    return _future(base.plan.consequences if base else consequences)
+
+
+def future_with(scene: PlanningResult) -> Future:
+    """Of all that comes with it."""
+    return _future(scene.plan.consequences)
+
+
+def _future(consequences: Iterable[Consequence]) -> Future:
+    future = tuple(consequences)
+    gone = frozenset(name for each in future if each.fate in LEAVES for name in each.nodes)
+    bought = {
+        name: share.gpus
+        for each in future
+        if each.fate == "bought"
+        for name, share in zip(each.nodes, each.shares, strict=True)
+    }
+    return Future(gone, bought)
+
+
+def _pools(scene: PlanningResult, base: PlanningResult | None) -> Iterator[_Declared]:
+    before = {pool.name: pool for pool in base.inputs.desired.pools} if base else {}
+    after = {pool.name: pool for pool in scene.inputs.desired.pools}
+    touched = {pool_of(each) for one in (scene, base) if one for each in one.plan.consequences}
+    for name, pool in after.items():
+        yield _Declared(name, before.get(name, pool), pool)
+    for name in sorted((before.keys() | touched) - after.keys()):
+        if scene.fleet.nodes_of(name):
+            yield _Declared(name, before.get(name), None)
+
+
+def _remarks(scene: PlanningResult, pool: _Declared) -> Iterator[str]:
+    yield from _limits(scene, pool)
+    nodes = scene.fleet.nodes_of(pool.name)
+    if scene.inputs.observed.why_unread("nodeclaims.karpenter.sh") or not nodes:
+        return
+    claimed = {claim.status.node_name for claim in scene.fleet.claims_of(pool.name)}
+    unclaimed = sum(node.name not in claimed for node in nodes)
+    if unclaimed:
+        has = "has" if unclaimed == 1 else "have"
+        them = "it" if unclaimed == 1 else "them"
+        yield f"{unclaimed} of its {len(nodes)} nodes {has} no NodeClaim: Karpenter does nothing to {them}."
+
+
+def _limits(scene: PlanningResult, pool: _Declared) -> Iterator[str]:
+    """Whether a replacement may be launched before the node that it is for has gone."""
+    limits = pool.after.spec.limits if pool.after else {}
+    own = [each for each in scene.plan.consequences if each.pool == pool.name and limits]
+    text = ", ".join(f"{most} {name}" for name, most in sorted(limits.items()))
+    if any(hindrance.kind == "limits" for each in own for hindrance, _ in each.held_by):
+        yield f"Limits: {text}: already exceeded or reached, so that no replacement is launched."
+    elif any(each.fate == "replaced" for each in own):
+        yield f"Limits: {text} leave room for replacements."
+
+
+# --- When nodes that are scaled down or drained go, and since when they are marked, in words.
+
+
+class Departures:
+    """Those of the plan, and of its base for nodes that go without it."""
+
+    def __init__(self, planned: Planned) -> None:
+        self._now = planned.setting.now
+        self._departing = {each.node: each for each in planned.departing}
+
+    def words(self, consequence: Consequence) -> Iterator[str]:
+        """14:52Z, marked since 14:22Z; or from 14:52Z, 4 at a time. Nothing of nodes that Karpenter takes away."""
+        if consequence.fate == "scaled":
+            yield from self._scaled(consequence.nodes)
+        elif consequence.fate == "drained":
+            yield from self._drained(consequence)
+
+    def _scaled(self, nodes: Sequence[str]) -> Iterator[str]:
+        departings = [self._departing[name] for name in nodes if name in self._departing]
+        times = sorted({each.at for each in departings if each.at is not None})
+        if times:
+            yield f"{self._span(times)}{self._marked(departings)}"
+        if any(each.at is None for each in departings):
+            yield "once a guard lets it" if not times else "others once a guard lets it"
+
+    def _drained(self, consequence: Consequence) -> Iterator[str]:
+        begun = sorted({each.at for each in consequence.shares if each.at is not None and each.at <= self._now})
+        later = sorted({each.at for each in consequence.shares if each.at is not None and each.at > self._now})
+        if begun:
+            yield "now" if begun == [self._now] else f"since {self._span(begun)}"
+        if later:
+            yield f"{'others ' if begun else ''}from {clock(later[0], self._now)}"
+        if any(each.at is None for each in consequence.shares):
+            yield f"{'others ' if begun or later else ''}once a guard or a window allows, or pods have completed"
+
+    def _marked(self, departings: Sequence[Departing]) -> str:
+        since = sorted({each.since for each in departings if each.since is not None})
+        if since:
+            return f", marked since {self._span(since)}"
+        return ", marked before" if all(each.is_marked for each in departings) else ", marked now"
+
+    def _span(self, times: Sequence[Instant]) -> str:
+        first, last = clock(times[0], self._now), clock(times[-1], self._now)
+        return first if first == last else f"{first} to {last}"
+
 
 _COLUMNS = (
     TableColumn(""),

@@ -1,14 +1,21 @@
 """Simulations as a document: whether they went well, their figures beside one another, and what happened."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from reconciler.model.human_time import clock, span
-from reconciler.model.instant import timestamp
-from reconciler.report.blocks import (
+import msgspec
+
+from reconciler.model.bundle import short_revision
+from reconciler.model.instant import Instant, clock, span, timestamp
+from reconciler.report.document import (
     Blank,
     Block,
+    CheckedCount,
+    Detail,
+    Finding,
     Item,
     ItemList,
+    ReportDocument,
     ReportNote,
     ReportNotes,
     Row,
@@ -16,14 +23,12 @@ from reconciler.report.blocks import (
     Section,
     Table,
     TableColumn,
+    Tone,
     line,
 )
-from reconciler.report.document import CheckedCount, ReportDocument
-from reconciler.report.simulation.figures import COMPARED, FIGURES, best
-from reconciler.report.simulation.findings import TITLES, findings_of, who
-from reconciler.report.simulation.simulated import PoolSum, Simulated
-from reconciler.report.simulation.simulated_json import payload
-from reconciler.report.simulation.story import story
+from reconciler.report.plans.plan_shape import ForecastTold
+from reconciler.report.simulation.simulated import COMPARED, FIGURES, PoolSum, Simulated, TimelineStep, best
+from reconciler.report.simulation.simulated_json import payload, summary_json
 from reconciler.report.wording import counted, dollars, listed
 
 _HOUR_MS = 3_600_000
@@ -169,3 +174,175 @@ def _expected(run: Simulated) -> Iterator[Item]:
     for each in run.expectations:
         mark, tone = ("✓", "good") if each.is_met else ("✗", "bad")
         yield Item(mark, f"{each.text}, found {each.figure}", tone="good" if tone == "good" else "bad")
+
+
+# --- What failed in simulations, as pipelines show it: expectations not met, rules of safety broken.
+
+UNMET, UNSAFE = "ExpectationFailed", "Unsafe"
+TITLES = ((UNMET, "What the scenario expects did not come about"), (UNSAFE, "A rule of safety was broken"))
+
+
+def findings_of(runs: Sequence[Simulated]) -> tuple[Finding, ...]:
+    """In the order in which they are told; they are of the scenario, not of a line of it."""
+    return tuple(each for run in runs for each in _findings(run))
+
+
+def who(run: Simulated) -> str:
+    """Which of several simulations it was."""
+    return f"{run.label}: " if run.label else ""
+
+
+def _findings(run: Simulated) -> Iterator[Finding]:
+    for each in run.broken:
+        text = f"{who(run)}{each.rule}: {each.sentence} ({clock(each.at, run.start)}, {each.event})"
+        yield Finding("", 0, 0, UNSAFE, text, subject=f"{who(run)}{each.rule}")
+    for judged in run.expectations:
+        if not judged.is_met:
+            text = f"{who(run)}{judged.text}, found {judged.figure}"
+            yield Finding("", 0, 0, UNMET, text, subject=f"{who(run)}{judged.text}")
+
+
+# --- The story of a simulation in a few lines: what came into force, and what the controller did about it.
+
+MOST_MOMENTS = 40
+
+
+def story(simulated: Simulated) -> ItemList | None:
+    """The moments at which something was done or went wrong, the first ones."""
+    moments = sorted(
+        [*_revised(simulated), *_happened_to(simulated), *_broken(simulated), *_steps(simulated)],
+        key=lambda each: each[0],
+    )
+    if not moments:
+        return None
+    items = [item for _, item in moments[:MOST_MOMENTS]]
+    if len(moments) > MOST_MOMENTS:
+        items.append(Item("…", f"{len(moments) - MOST_MOMENTS} more moments: {_in_json(simulated)}"))
+    return ItemList(tuple(items))
+
+
+def _in_json(simulated: Simulated) -> str:
+    """What of it is told there."""
+    writes, happenings = sum(each.did_more for each in simulated.steps), simulated.happenings_more
+    left_out = [counted(writes, "write")] if writes else []
+    if happenings:
+        left_out.append("1 fault or edit" if happenings == 1 else f"{happenings} faults and edits")
+    return f"-o json has them, but for {listed(left_out)}" if left_out else "-o json has them all"
+
+
+_Moment = tuple[tuple[Instant, int], Item]
+
+
+def _revised(simulated: Simulated) -> Iterator[_Moment]:
+    for each in simulated.revisions[1:]:
+        revision = short_revision(each.revision) or "other policies"
+        yield (each.at, 0), Item("~", f"{clock(each.at, simulated.start)}  {revision} comes into force", tone="warn")
+
+
+def _happened_to(simulated: Simulated) -> Iterator[_Moment]:
+    for each in simulated.happenings:
+        yield (each.at, 0), Item("*", f"{clock(each.at, simulated.start)}  {each.text}", tone="warn")
+
+
+def _broken(simulated: Simulated) -> Iterator[_Moment]:
+    for each in simulated.broken:
+        title = f"{clock(each.at, simulated.start)}  {each.rule}"
+        details = (Detail(each.sentence), Detail(f"by the event: {each.event}"))
+        yield (each.at, 2), Item("!", title, details=details, tone="bad")
+
+
+def _steps(simulated: Simulated) -> Iterator[_Moment]:
+    before: Instant = simulated.start
+    for step in simulated.steps:
+        if step.did or step.evicted or step.lost:
+            at = step.did[0].at if step.did else before
+            title = f"{clock(at, simulated.start)}  {', '.join(_happened(step))}"
+            details = tuple(Detail(each) for each in _did(step))
+            yield (at, 1), Item("!" if step.evicted or step.lost else "+", title, details=details, tone=_tone(step))
+        before = step.at
+
+
+def _tone(step: TimelineStep) -> Tone:
+    return "bad" if step.evicted or step.lost else "good"
+
+
+def _happened(step: TimelineStep) -> Iterator[str]:
+    if number := len(step.did) + step.did_more:
+        yield counted(number, "write")
+    if step.evicted:
+        yield f"{counted(step.evicted, 'pod')} evicted"
+    if step.lost:
+        yield f"{counted(step.lost, 'pod')} lost"
+    if step.bought:
+        yield f"{counted(step.bought, 'node')} bought"
+    if step.removed:
+        yield f"{counted(step.removed, 'node')} removed"
+
+
+def _did(step: TimelineStep) -> Iterator[str]:
+    """Alike ones together."""
+    alike = Counter((each.verb, each.subject.partition("/")[0], each.reason) for each in step.did)
+    for (verb, kind, reason), number in alike.items():
+        one = next(each.subject for each in step.did if (each.verb, each.reason) == (verb, reason))
+        what = one if number == 1 else f"{number} {kind}s"
+        yield f"{verb} {what}: {reason}"
+    if step.did_more:
+        yield f"and {counted(step.did_more, 'more write')}"
+
+
+# --- A Forecast: what a plan would come to, simulated; and how its report tells it.
+
+WITHOUT, WITH, APPROVED = "without this change", "with it", "once approved"
+
+
+class Forecast(msgspec.Struct, frozen=True):
+    """The same cluster, the same load, the same hours."""
+
+    after: Simulated  # with the policies that are planned
+    before: Simulated | None = None  # with those of the base, where there is one
+    approved: Simulated | None = None  # where guards hold something: as if they held nothing
+
+    @property
+    def runs(self) -> tuple[Simulated, ...]:
+        return tuple(each for each in (self.before, self.after, self.approved) if each is not None)
+
+    @property
+    def seconds(self) -> int:
+        return (self.after.end - self.after.start) // 1_000
+
+
+def with_forecast(document: ReportDocument, forecast: Forecast) -> ReportDocument:
+    """A plan's report, and what it would come to."""
+    heading = f"The next {span(forecast.seconds)}, if the present load goes on"
+    section = Section(heading, tuple(_forecast_blocks(forecast)))
+    payload = document.payload | {"forecast": msgspec.to_builtins(_forecast_json(forecast))}
+    return msgspec.structs.replace(document, blocks=(*document.blocks, Blank(), section), payload=payload)
+
+
+def _forecast_json(forecast: Forecast) -> ForecastTold:
+    before, approved = forecast.before, forecast.approved
+    return ForecastTold(
+        seconds=forecast.seconds,
+        without=None if before is None else summary_json(before.sums),
+        with_it=summary_json(forecast.after.sums),
+        approved=None if approved is None else summary_json(approved.sums),
+    )
+
+
+def _forecast_blocks(forecast: Forecast) -> Iterator[Block]:
+    yield from summary(forecast.runs)
+    if forecast.approved is not None:
+        held = counted(forecast.after.sums.held_by_guards, "decision")
+        yield ReportNotes(
+            (ReportNote("note", f"guards hold {held}: once that is approved, it goes on as in the last column"),)
+        )
+    troubles = dict.fromkeys(each for run in forecast.runs for each in run.troubles)
+    if troubles:
+        yield ReportNotes(tuple(ReportNote("warning", each) for each in troubles))
+    for run in forecast.runs:
+        yield from broken_lines(run)
+        if happened := story(run):
+            yield Blank()
+            yield Section(f"What would happen {run.label}".rstrip(), (happened,))
+    if not any(story(run) for run in forecast.runs):
+        yield line("Nothing would happen.", "dim")

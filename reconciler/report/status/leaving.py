@@ -5,15 +5,14 @@ from collections.abc import Iterator
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.human_time import clock, moment
-from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Ref
+from reconciler.model.instant import Instant, clock, format_moment
 from reconciler.model.plan.consequence import Consequence, Fate
-from reconciler.plan.explain.consequences import by_guard
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.model.plan.decision import Ref
+from reconciler.plan.explain.facts import by_guard
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.guards.observing import Observation, inaction_of
-from reconciler.plan.impact.words import bought_when, bought_words
-from reconciler.report.suppressed import marked
+from reconciler.plan.impact.purchases import bought_when, bought_words
+from reconciler.report.decision_text import marked
 from reconciler.report.wording import counted
 
 _MOST_NAMED = 3
@@ -56,7 +55,7 @@ class LeavingNodes(msgspec.Struct, frozen=True):
         if self.first_at <= now:
             return f", since {clock(self.first_at, now)}"
         until = f" to {clock(self.last_at, now)}" if clock(self.first_at, now) != clock(self.last_at, now) else ""
-        return f", {moment(self.first_at, now)}{until}"
+        return f", {format_moment(self.first_at, now)}{until}"
 
 
 def leaving_of(scene: PlanningResult) -> tuple[LeavingNodes, ...]:

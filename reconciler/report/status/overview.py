@@ -1,40 +1,124 @@
 """How things stand, as a document: the policies in force, the cluster, and each pool."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from reconciler.model.cluster.observed import Unread
-from reconciler.model.human_time import moment
-from reconciler.model.instant import Instant, timestamp
+from reconciler.model import names
+from reconciler.model.cluster.observed import Observed, Unread
+from reconciler.model.desired import Declared
+from reconciler.model.instant import Instant, format_moment, moment, span, timestamp
+from reconciler.model.plan.decision import Hold
 from reconciler.model.plan.guard_verdict import GuardVerdict
-from reconciler.plan.guards.frozen import Freeze
-from reconciler.plan.guards.observing import Observation
-from reconciler.plan.guards.words import MEASURES
-from reconciler.report.blocks import (
+from reconciler.model.policy.gpu import GpuPool
+from reconciler.plan.capacity.words import short_of, short_words
+from reconciler.plan.drain.codes.candidacy import DrainCandidateNext
+from reconciler.plan.files.dump import PlanningResult
+from reconciler.plan.guards.frozen import Freeze, Freezes
+from reconciler.plan.guards.observing import Observation, observation_of
+from reconciler.plan.guards.reasons import MEASURES
+from reconciler.plan.holds.classes import is_at_rest, is_held, supposed_by
+from reconciler.plan.impact.impact import with_impact
+from reconciler.plan.planner import unread_of_use
+from reconciler.plan.sums import use_of
+from reconciler.protocol.leadership import LONGEST_LEASE_MS
+from reconciler.report.decision_text import DecisionText, conditions, mark_of, would
+from reconciler.report.document import (
     Blank,
     Block,
+    CheckedCount,
     Detail,
     Item,
     ItemList,
+    ReportDocument,
+    ReportHeader,
     ReportNote,
     ReportNotes,
     Row,
     RowGroup,
     Section,
+    SectionContainment,
     Table,
     TableColumn,
     line,
+    set_aside_notices,
+    snapshot_time,
+    unread_notes,
 )
-from reconciler.report.decision_text import DecisionText, mark_of, would
-from reconciler.report.document import CheckedCount, ReportDocument
-from reconciler.report.plans.guard_json import freezes_json, guards_json
-from reconciler.report.setting import ReportHeader, snapshot_time, unread_notes
-from reconciler.report.status.controller import ControllerStatus, controller_words
-from reconciler.report.status.leaving import LeavingNodes
-from reconciler.report.suppressed import conditions
-from reconciler.report.wording import counted
+from reconciler.report.plans.build import describe_decisions
+from reconciler.report.plans.plan_json import freezes_json, guards_json
+from reconciler.report.status.leaving import LeavingNodes, leaving_of
+from reconciler.report.wording import age, counted
+
+# --- Whether a controller runs, who leads, and when the leader saw the cluster last: as its Lease tells.
+
+_TITLE = "leases.coordination.k8s.io of the controller"
+_ALL_LEASES = "leases.coordination.k8s.io"
+_CLOCKS_DIFFER_BY_MS = 30_000  # that of the leader, and that of whoever asks
+
+
+class ControllerStatus(msgspec.Struct, frozen=True):
+    """The Lease of the leader."""
+
+    leader: str = ""  # nothing: nobody holds the Lease
+    runs: bool | None = None  # None: not known
+    leads_since: Instant | None = None
+    renewed_at: Instant | None = None
+    seen_cluster_at: Instant | None = None
+    why_unknown: str = ""  # the Lease could not be read
+    namespace: str = names.OWN_NAMESPACE  # in which the Lease is looked for
+
+
+def controller_of(observed: Observed) -> ControllerStatus:
+    """The Lease is as old as what was seen of the cluster: a file tells nothing of now."""
+    ours = (each for each in observed.leases if each.metadata.namespace != names.LEASES_NAMESPACE)
+    lease = next((each for each in ours if each.metadata.name == names.LEADER_LEASE), None)
+    # An older version wrote all Leases into its dumps as one kind.
+    if lease is None and (why := observed.why_unread(_TITLE, _ALL_LEASES)):
+        return ControllerStatus(why_unknown=why)
+    if lease is None or not lease.spec.holder_identity:
+        return ControllerStatus(runs=False, namespace=observed.own_namespace)
+    renewed_at = moment(lease.spec.renew_time)
+    return ControllerStatus(
+        leader=lease.spec.holder_identity,
+        runs=_runs(observed, renewed_at, lease.spec.lease_duration_seconds),
+        leads_since=moment(lease.spec.acquire_time),
+        renewed_at=renewed_at,
+        seen_cluster_at=moment(lease.metadata.annotations.seen_at),
+    )
+
+
+def _runs(observed: Observed, renewed_at: Instant | None, lease_seconds: int) -> bool | None:
+    """None where it is not known when the Lease was read."""
+    if renewed_at is None or not observed.seen_at:
+        return None
+    ago_ms = observed.seen_at - renewed_at
+    return -_CLOCKS_DIFFER_BY_MS <= ago_ms <= min(1_000 * lease_seconds, LONGEST_LEASE_MS) + _CLOCKS_DIFFER_BY_MS
+
+
+def controller_words(controller: ControllerStatus, now: Instant) -> str:
+    """Controller: pod-7f leads for 3 h; it renewed its Lease 2 s ago, and saw the cluster 3 s ago."""
+    if controller.why_unknown:
+        return f"Controller: not known ({controller.why_unknown})."
+    if not controller.leader:
+        return f"Controller: none runs: nobody holds Lease/{controller.namespace}/{names.LEADER_LEASE}."
+    renewed = f"renewed its Lease {age(controller.renewed_at, now)}" if controller.renewed_at is not None else ""
+    saw = f"saw the cluster {age(controller.seen_cluster_at, now)}" if controller.seen_cluster_at is not None else ""
+    text = ", and ".join(filter(None, (renewed, saw)))
+    its = f"; it {text}" if text else ""
+    if controller.runs is False:
+        return f"Controller: none runs now: {controller.leader} led last{its}."
+    if controller.runs is None:
+        return f"Controller: {controller.leader} held the Lease when the cluster was read{its}."
+    since = controller.leads_since
+    return f"Controller: {controller.leader} leads{_for(since, now)}{its}."
+
+
+def _for(since: Instant | None, now: Instant) -> str:
+    return f" for {span(max(0, now - since) // 1_000)}" if since is not None else ""
+
 
 FORMAT_VERSION = 1
 
@@ -139,7 +223,7 @@ def _holds(holds: Sequence[DecisionText], now: Instant) -> Iterator[Item]:
         until = min((each.until for each in group if each.until is not None), default=None)
         details = [Detail(first.sentence)]
         if until is not None:
-            details.append(Detail(f"looked at again {moment(until, now)}"))
+            details.append(Detail(f"looked at again {format_moment(until, now)}"))
         title = would(f"{first.decision.subject.title}{more}", first.is_supposed)
         mark, tone = mark_of(first)
         yield Item(mark, title, first.place, tuple(details), tone)
@@ -234,3 +318,61 @@ def _hold(decision_text: DecisionText) -> dict[str, Any]:
 
 def _time(at: Instant | None) -> str | None:
     return None if at is None else timestamp(at)
+
+
+# --- From a plan and the fleet it is for to how things stand.
+
+
+def overview_of(setting: ReportHeader, scene: PlanningResult, notices: tuple[str, ...] = ()) -> Overview:
+    """All pools that policies declare, and how many decisions wait, each for what."""
+    contained, planned = SectionContainment(), scene
+    scene = contained.part("what goes and what comes", lambda: with_impact(planned).scene, scene)
+    decisions = tuple(each for each in scene.plan.decisions if not is_at_rest(each))
+    holds = tuple(each for each in decisions if isinstance(each.act, Hold))
+    # One plan writes to some of the candidates of a drain, and counts are of all.
+    later = [each for each in scene.plan.decisions if isinstance(each.reason.facts, DrainCandidateNext)]
+    acted = [each for each in decisions if not isinstance(each.act, Hold)]
+    observations = (supposed_by(scene.inputs, each) for each in (*acted, *later))
+    supposed = Counter(each for each in observations if each is not None)
+    pools = tuple(
+        contained.part(f"pool {pool.name}", lambda pool=pool: _pool_overview(scene, pool), _unknown(pool))  # type: ignore[misc]
+        for pool in scene.inputs.desired.pools
+    )
+    leaving = contained.several("what is on its way", lambda: leaving_of(scene))
+    decision_texts = contained.several("what is held", lambda: describe_decisions(scene.inputs, holds))
+    return Overview(
+        setting=setting,
+        pools=pools,
+        unread=unread_of_use(scene.inputs.observed),
+        notices=(*notices, *set_aside_notices(scene.inputs.observed), *contained.notes),
+        pending=len(acted) + len(later) - supposed.total(),
+        supposed=supposed,
+        held=sum(map(is_held, holds)),
+        waiting=sum(not is_held(each) for each in holds),
+        freezes=Freezes(scene.inputs, scene.fleet).all(),
+        guarded=tuple(each for each in scene.plan.guarded if not each.would),
+        controller=controller_of(scene.inputs.observed),
+        leaving=leaving,
+        holds=decision_texts,
+    )
+
+
+def _unknown(pool: Declared[GpuPool]) -> PoolOverview:
+    return PoolOverview(pool.name, pool.spec.mode, None, None, None, None, None)
+
+
+def _pool_overview(scene: PlanningResult, pool: Declared[GpuPool]) -> PoolOverview:
+    use = use_of(scene.fleet, pool.name, pool.spec.devices.count)
+    drifted = sum(claim.says("Drifted") for claim in scene.fleet.claims_of(pool.name))
+    why, observation = scene.inputs.observed.why_unread, observation_of(scene.inputs, pool.name)
+    return PoolOverview(
+        pool=pool.name,
+        mode=pool.spec.mode,
+        nodes=None if why("nodes") else use.nodes,
+        busy_nodes=None if why("nodes", "pods") else use.busy_nodes,
+        gpus=None if why("nodes") else use.gpus_total,
+        gpus_in_use=None if why("nodes", "pods") else use.gpus_used,
+        drifted_nodes=None if why("nodeclaims.karpenter.sh") else drifted,
+        observed_because=observation.causes_text if observation is not None else "",
+        short=short_words(short_of(scene.plan.memory.shortages, pool.name, scene.inputs.now)),
+    )

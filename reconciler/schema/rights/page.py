@@ -10,9 +10,7 @@ import yaml
 from reconciler.model import names
 from reconciler.model.desired import Desired
 from reconciler.model.right import Right
-from reconciler.schema.rights.people import PEOPLE
-from reconciler.schema.rights.reading import reading_rights
-from reconciler.schema.rights.writing import writing_rights
+from reconciler.schema.rights.rules import PEOPLE, reading_rights, writing_rights
 
 _ACCOUNT = "reconciler"
 _RBAC = "rbac.authorization.k8s.io"

@@ -3,15 +3,16 @@
 A pod whose kubelet is gone neither starts nor ends: nobody is there to say so.
 """
 
+from collections import Counter
+
 import msgspec
 
 from reconciler.model import names
+from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant, instant, timestamp
-from reconciler.model.plan.action import Ref
+from reconciler.model.plan.decision import Ref
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.actors.conditions import condition
-from reconciler.simulate.marks import RUN_SECONDS, SAVE_SECONDS
-from reconciler.simulate.objects import Key, ObjectWrite, key_of
+from reconciler.simulate.objects import RUN_SECONDS, SAVE_SECONDS, Key, ObjectWrite, condition, key_of, with_condition
 from reconciler.simulate.stage import Stage
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
@@ -153,3 +154,167 @@ class Kubelets:
 
 def _evict_at(pod: Object | None) -> str:
     return str((((pod or {}).get("metadata") or {}).get("annotations") or {}).get(names.EVICT_AT, ""))
+
+
+# --- Nodes whose machine or whose kubelet is gone: nobody notices at first, then their pods are given up.
+#
+# A node whose kubelet is silent is told to be unreachable after 40 s. Its pods are deleted when they bear that taint no
+# longer (`builtin_controllers.py`), which nobody on the node can confirm: they stay Terminating, and are gone only with
+# the Node object. That is deleted with the NodeClaim of a machine that is gone; a node that has none stays as it is.
+# Where only the kubelet is gone, the machine goes on and nobody deletes the Node object.
+
+MANAGER = "node-controller"
+_UNREACHABLE = "node.kubernetes.io/unreachable"
+
+
+class Delays(msgspec.Struct, frozen=True):
+    """How long after a death things happen."""
+
+    noticed_ms: int = 40_000
+    collected_ms: int = 120_000
+
+
+class Deaths:
+    """Whose machines and kubelets are gone stands on the stage."""
+
+    def __init__(self, delays: Delays | None = None) -> None:
+        self._delays = delays or Delays()
+
+    def start(self, stage: Stage) -> None:
+        self._stage = stage
+        stage.world.subscribe(self._noted, "Node")
+
+    def kill(self, node: str) -> None:
+        """The machine is gone from now on. Raises KeyError where there is no such node."""
+        found = self._stage.world.at(("Node", "", node))
+        if found is None:
+            raise KeyError(f"there is no node {node} that could die")
+        self._stage.dead_nodes.add(node)
+        self.silence(node)
+        engine = self._stage.engine
+        engine.after(self._delays.collected_ms, f"the machine of {node} is missed", lambda: self._collect(node))
+
+    def silence(self, node: str) -> str:
+        """The kubelet is gone from now on; the uid of the node. Raises KeyError where there is no such node."""
+        found = self._stage.world.at(("Node", "", node))
+        if found is None:
+            raise KeyError(f"there is no node {node} whose kubelet could be gone")
+        uid: str = found["metadata"]["uid"]
+        self._stage.silent_nodes.add(node)
+        delay_ms = self._delays.noticed_ms
+        self._stage.engine.after(delay_ms, f"{node} is unreachable", lambda: self._notice(node, uid))
+        return uid
+
+    def revive(self, node: str, uid: str) -> bool:
+        """The kubelet is back, if the node is the same and its machine is not gone; whether it is."""
+        world = self._stage.world
+        found = world.at(("Node", "", node))
+        if found is None or found["metadata"]["uid"] != uid or node in self._stage.dead_nodes:
+            return False
+        self._stage.silent_nodes.discard(node)
+        ready = condition("Ready", "True", self._stage.now, "KubeletReady")
+        taints = [each for each in found["spec"].get("taints") or () if each["key"] != _UNREACHABLE]
+        patch = {"spec": {"taints": taints}, "status": {"conditions": with_condition(found, ready)}}
+        world.edit(Ref("Node", "", node), patch, MANAGER)
+        for pod in self._pods_on(node):
+            if pod.status.phase == "Running":
+                self._tell(pod, "True")
+        return True
+
+    def _noted(self, written: ObjectWrite) -> None:
+        if written.key[0] == "Node" and written.after is None:
+            self._stage.dead_nodes.discard(written.key[2])
+            self._stage.silent_nodes.discard(written.key[2])
+
+    def _notice(self, node: str, uid: str) -> None:
+        world, now = self._stage.world, self._stage.now
+        found = world.at(("Node", "", node))
+        if found is None or found["metadata"]["uid"] != uid or node not in self._stage.silent_nodes:
+            return
+        taints = [each for each in found["spec"].get("taints") or () if each["key"] != _UNREACHABLE]
+        taints += [{"key": _UNREACHABLE, "effect": each} for each in ("NoSchedule", "NoExecute")]
+        taints[-1]["timeAdded"] = timestamp(now)
+        silent = condition("Ready", "Unknown", now, "NodeStatusUnknown")
+        patch = {"spec": {"taints": taints}, "status": {"conditions": with_condition(found, silent)}}
+        world.edit(Ref("Node", "", node), patch, MANAGER)
+        for pod in self._pods_on(node):
+            self._tell(pod, "False")
+
+    def _pods_on(self, node: str) -> tuple[Pod, ...]:
+        fleet = self._stage.snapshot()
+        return fleet.pods_of_row(fleet.rows.row_of[node])
+
+    def _tell(self, pod: Pod, status: str) -> None:
+        """Whether it is ready, as far as anybody knows."""
+        world, ref = self._stage.world, Ref("Pod", pod.metadata.namespace, pod.name)
+        body = world.get(ref)
+        if body is None:
+            return
+        reason = "" if status == "True" else "NodeStatusUnknown"
+        entries = condition("Ready", status, self._stage.now, reason)
+        world.edit(ref, {"status": {"conditions": with_condition(body, entries)}}, MANAGER)
+
+    def _collect(self, node: str) -> None:
+        if node not in self._stage.dead_nodes:
+            return
+        world = self._stage.world
+        for claim in [each for each in world.of("NodeClaim") if (each.get("status") or {}).get("nodeName") == node]:
+            world.delete(Ref(*key_of(claim)), MANAGER)
+
+
+# --- Nodes that are not ready for a while, though their kubelets go on: nothing is placed there, and nobody counts on
+# what runs there. Once they bear it for too long their pods are deleted (`builtin_controllers.py`).
+#
+# Owner of how many lapses of each node go on.
+
+_NOT_READY = "node.kubernetes.io/not-ready"
+
+
+class Lapses:
+    """Of all nodes."""
+
+    def __init__(self) -> None:
+        self._going_on: Counter[str] = Counter()  # by uid of the node
+
+    def start(self, stage: Stage) -> None:
+        self._stage = stage
+
+    def begin(self, node: str) -> str:
+        """It is not ready from now on; gives the uid of the node. Raises KeyError where there is none of that name."""
+        found = self._stage.world.at(("Node", "", node))
+        if found is None:
+            raise KeyError(f"there is no node {node} that could be not ready")
+        uid: str = found["metadata"]["uid"]
+        self._going_on[uid] += 1
+        if self._going_on[uid] == 1:
+            self._tell(node, is_ready=False)
+        return uid
+
+    def end(self, node: str, uid: str) -> None:
+        """It is ready again, if it is the same, it is alive, and no other lapse goes on."""
+        self._going_on[uid] -= 1
+        self._going_on = +self._going_on
+        found = self._stage.world.at(("Node", "", node))
+        is_same = found is not None and found["metadata"]["uid"] == uid
+        if is_same and uid not in self._going_on and node not in self._stage.silent_nodes:
+            self._tell(node, is_ready=True)
+
+    def _tell(self, name: str, *, is_ready: bool) -> None:
+        world, now = self._stage.world, self._stage.now
+        node = world.at(("Node", "", name)) or {}
+        kept = [each for each in (node.get("spec") or {}).get("taints") or () if each["key"] != _NOT_READY]
+        added = [] if is_ready else [{"key": _NOT_READY, "effect": each} for each in ("NoSchedule", "NoExecute")]
+        entries = condition("Ready", "True" if is_ready else "False", now, "KubeletReady" if is_ready else "NotReady")
+        patch = {"spec": {"taints": [*kept, *added]}, "status": {"conditions": with_condition(node, entries)}}
+        world.edit(Ref("Node", "", name), patch, MANAGER)
+        snapshot = self._stage.snapshot()
+        for pod in snapshot.pods_of_row(snapshot.rows.row_of[name]):
+            self._tell_of(pod, is_ready)
+
+    def _tell_of(self, pod: Pod, is_ready: bool) -> None:
+        ref = Ref("Pod", pod.metadata.namespace, pod.name)
+        body = self._stage.world.get(ref)
+        if body is None or (body.get("status") or {}).get("phase") != "Running":
+            return
+        entries = condition("Ready", "True" if is_ready else "False", self._stage.now)
+        self._stage.world.edit(ref, {"status": {"conditions": with_condition(body, entries)}}, MANAGER)

@@ -13,9 +13,8 @@ from reconciler.policy.words import did_you_mean
 from reconciler.simulate.bootstrap.nodes import numbered
 from reconciler.simulate.runner.play import Play
 from reconciler.simulate.scenario.cluster import NodeSet
-from reconciler.simulate.scenario.edit import ScenarioEdit
-from reconciler.simulate.scenario.fault import ScenarioFault
 from reconciler.simulate.scenario.rules import ScenarioProblem
+from reconciler.simulate.scenario.spec import ScenarioEdit, ScenarioFault
 from reconciler.simulate.world import World
 
 _NO_POOL = "declare it, or name another"

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 
 from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
-from reconciler.model.policy.gpu_pool import GpuPool, InstanceType
+from reconciler.model.policy.gpu import GpuPool, InstanceType
 from reconciler.model.quantity import Quantity
-from reconciler.simulate.market import MarketOffering
+from reconciler.simulate.actors.karpenter.cloud import MarketOffering
 from reconciler.simulate.runner.play import Play
 from reconciler.simulate.scenario.cluster import ScenarioMachine
 

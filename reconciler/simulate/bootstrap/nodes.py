@@ -1,19 +1,33 @@
-"""The nodes that a scenario begins with: those of pools as Karpenter would have bought them, and others."""
+"""What a simulation begins with: nodes of the scenario or of a dump, objects of the first policies, and owners of
+pods.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.policy.gpu_pool import GpuPool
+from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
+from reconciler.model.cluster.node import NodeClass
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.cluster.unstructured import Unstructured
+from reconciler.model.cluster.workload import Workload
+from reconciler.model.desired import Desired
+from reconciler.model.plan.decision import Apply, Decision, Preconditions, Reason, Ref
+from reconciler.model.policy.gpu import GpuPool
+from reconciler.plan.drain.blockers import custom_controller
+from reconciler.plan.drain.context import Controllers
+from reconciler.plan.manifests.reasons import Missing
+from reconciler.plan.manifests.wanted_manifest import ref_of, wish_of
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.actors.karpenter.registration import born
+from reconciler.simulate.actors.karpenter.cloud import MarketOffering
+from reconciler.simulate.actors.karpenter.lifecycle import FINALIZER, born
 from reconciler.simulate.bootstrap.market import capacity_of
-from reconciler.simulate.bootstrap.pools import node_pool
-from reconciler.simulate.market import MarketOffering
+from reconciler.simulate.openb import OpenbNode
 from reconciler.simulate.runner.play import Play
 from reconciler.simulate.scenario.cluster import NodeSet
-from reconciler.simulate.workloads.openb.nodes import OpenbNode
 from reconciler.simulate.world import World
 
 _ARCHITECTURE = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
@@ -110,3 +124,211 @@ def _machine(machine: _Machine) -> Object:
         "spec": {"providerID": f"imagined:///{machine.name}", "taints": [dict(each) for each in machine.taints]},
         "status": {"capacity": capacity, "allocatable": capacity, "conditions": [ready]},
     }
+
+
+# --- The objects that the first policies yield, as the controller would have made them before the story begins.
+
+_CLASSES = {each.kind: each for each in RESOURCE_KINDS if each.type is NodeClass}
+_VERSIONS = {"EC2NodeClass": "v1", "KWOKNodeClass": "v1alpha1"}
+
+
+def put_pools(world: World, desired: Desired) -> None:
+    """Node classes, NodePools, and whatever else the templates yield; all ours but the classes."""
+    for body in node_classes(desired):
+        world.put(body)
+    decisions = [
+        Decision(
+            "manifests",
+            ref_of(each, None),
+            Apply(manifest=wish_of(each, None, desired.environment).text, presumes=Preconditions(absent=True)),
+            Reason(Missing(object=ref_of(each, None)), each.origin),
+            each.pool,
+        )
+        for each in desired.manifests
+    ]
+    for outcome in world.apply(decisions, _Always()):
+        if outcome.result != "done":
+            raise AssertionError(f"{outcome.subject.title} can't be made in an empty cluster: {outcome.detail}")
+
+
+def node_classes(desired: Desired) -> Iterator[Object]:
+    """Those that pools refer to, and that Karpenter knows."""
+    for pool in desired.pools:
+        ref = pool.spec.node_class_ref
+        resource_kind = _CLASSES.get(ref.kind)
+        if resource_kind is not None and resource_kind.group == ref.group:
+            version = f"{ref.group}/{_VERSIONS[ref.kind]}"
+            yield {"apiVersion": version, "kind": ref.kind, "metadata": {"name": ref.name}, "spec": {}}
+
+
+def node_pool(world: World, name: str) -> Object | None:
+    """As it stands."""
+    return world.get(Ref("NodePool", "", name))
+
+
+class _Always:
+    """A Fence."""
+
+    def holds(self) -> bool:
+        return True
+
+
+# --- Owners that pods name and nobody has read, made up: what such an owner lost, it would make anew.
+#
+# What kubectl was asked for may lack Jobs or ReplicaSets, and kinds of operators are never read. A Job is made up as
+# one; anything else as a ReplicaSet, and its pods say so then. Those of an operator's kind say as well that they are
+# not safe to evict, unless they say that they are: a drain leaves them where they are. DaemonSets are left out: their
+# pods come and go with nodes. Nor is an owner made up that a complete list of its kind lacks: it does not exist, and
+# nobody makes its pods anew.
+
+_OWNERS_VERSIONS = {"Job": "batch/v1", "ReplicaSet": "apps/v1"}
+_OF_NODES = frozenset({"DaemonSet", "Node"})
+_OF_ONE_POD = frozenset({"nodeName"})
+
+_Owner = tuple[str, str, str]  # kind, namespace, name
+
+
+class UnreadOwners:
+    """Of the pods of a cluster that was seen."""
+
+    def __init__(self, observed: Observed) -> None:
+        self._known = {(each.kind, each.metadata.namespace, each.metadata.name) for each in observed.workloads}
+        self._controllers = Controllers(observed)
+        self._pods: dict[_Owner, list[Pod]] = {}
+        for pod in sorted(observed.pods, key=lambda each: (each.metadata.namespace, each.name)):
+            if (owner := self._owner_of(pod)) is not None:
+                self._pods.setdefault(owner, []).append(pod)
+
+    def made_up(self) -> Iterator[Object]:
+        """Those that have pods still, in the order of their names."""
+        for owner, pods in sorted(self._pods.items(), key=lambda each: each[0]):
+            active = [each for each in pods if not each.is_finished]
+            if active:
+                yield _made_up(owner, active, len(pods) - len(active))
+
+    def with_owner_note(self, body: Object, pod: Pod) -> Object:
+        """The pod, which says of what kind its owner was made up."""
+        owner = self._owner_of(pod)
+        if owner is None:
+            return body
+        made = {"apiVersion": _OWNERS_VERSIONS[_kind(owner)], "kind": _kind(owner)}
+        references = [each | made if each.get("controller") else each for each in body["metadata"]["ownerReferences"]]
+        return {**body, "metadata": _kept(pod, {**body["metadata"], "ownerReferences": references})}
+
+    def _owner_of(self, pod: Pod) -> _Owner | None:
+        owner = pod.metadata.controller
+        if owner is None or owner.kind in _OF_NODES:
+            return None
+        if self._controllers.is_gone(pod.metadata.namespace, owner):
+            return None
+        found = owner.kind, pod.metadata.namespace, owner.name
+        return None if found in self._known else found
+
+
+def template_of(pod: Pod) -> Object:
+    """What a pod was made of, as far as it tells."""
+    plain: Object = msgspec.to_builtins(pod)
+    metadata: Object = {key: plain["metadata"].get(key) or {} for key in ("labels", "annotations")}
+    spec = {key: value for key, value in plain.get("spec", {}).items() if key not in _OF_ONE_POD}
+    return {"metadata": metadata, "spec": spec}
+
+
+def _made_up(owner: _Owner, active: Sequence[Pod], done: int) -> Object:
+    kind, (_, namespace, name), template = _kind(owner), owner, template_of(active[0])
+    reference = active[0].metadata.controller
+    uid = {"uid": reference.uid} if reference is not None and reference.uid else {}
+    counts = {"parallelism": len(active), "completions": len(active) + done}
+    spec: Object = counts if kind == "Job" else {"replicas": len(active)}
+    return {
+        "apiVersion": _OWNERS_VERSIONS[kind],
+        "kind": kind,
+        "metadata": {"name": name, "namespace": namespace, **uid},
+        "spec": {**spec, "template": {**template, "metadata": _kept(active[0], template["metadata"])}},
+    }
+
+
+def _kept(pod: Pod, metadata: Object) -> Object:
+    """What is made up hides of what kind its controller is, by which a drain would go."""
+    if custom_controller(pod) is None or pod.metadata.annotations.safe_to_evict == "true":
+        return metadata
+    return {**metadata, "annotations": {**(metadata.get("annotations") or {}), names.SAFE_TO_EVICT: "false"}}
+
+
+def _kind(owner: _Owner) -> str:
+    return "Job" if owner[0] == "Job" else "ReplicaSet"
+
+
+# --- A cluster that was seen, put into an imagined one.
+#
+# Of workloads not all is read that their pods need: what their templates lack is taken from a pod that was made of one.
+
+
+def put_observed(world: World, observed: Observed) -> None:
+    """Every object that was read; what is kept whole comes last, in the place of what was read of it before."""
+    owners = UnreadOwners(observed)
+    for body in owners.made_up():
+        world.put(body)
+    done: set[str] = set()
+    for resource_kind in RESOURCE_KINDS:
+        if resource_kind.field not in done:
+            done.add(resource_kind.field)
+            for body in _bodies(resource_kind.field, observed, owners):
+                world.put(body)
+
+
+def _bodies(field: str, observed: Observed, owners: UnreadOwners) -> Iterator[Object]:
+    sorts = {each.kind: each for each in RESOURCE_KINDS if each.field == field}
+    only = next(iter(sorts.values()))
+    pods = _pods_by_owner(observed) if field == "workloads" else {}
+    for found in getattr(observed, field):
+        if isinstance(found, Unstructured):
+            yield _whole(found)
+            continue
+        body = _plain(sorts.get(getattr(found, "kind", ""), only), found)
+        if isinstance(found, Workload):
+            pod = pods.get((found.kind, found.metadata.namespace, found.metadata.name))
+            body = _with_template(body, pod)
+        yield owners.with_owner_note(body, found) if isinstance(found, Pod) else body
+
+
+def _plain(resource_kind: ResourceKind, found: Any) -> Object:
+    body: Object = msgspec.to_builtins(found)
+    if isinstance(found, NodeClass):
+        body.pop("images", None)
+    body.setdefault("spec", {})  # as any object has it that there are actors for, though nothing in it was read
+    version = resource_kind.version or "v1"
+    if resource_kind.kind == "NodeClaim" or (
+        resource_kind.kind == "Node" and names.KARPENTER_POOL in body["metadata"].get("labels", {})
+    ):
+        body["metadata"]["finalizers"] = [FINALIZER]  # nobody reads finalizers, and Karpenter's are always there
+    return {
+        **body,
+        "apiVersion": f"{resource_kind.group}/{version}" if resource_kind.group else version,
+        "kind": resource_kind.kind,
+    }
+
+
+def _whole(unstructured: Unstructured) -> Object:
+    body: Object = msgspec.to_builtins(unstructured)
+    rest: Object = body.pop("rest", {})
+    return body | rest
+
+
+def _pods_by_owner(observed: Observed) -> dict[tuple[str, str, str], Pod]:
+    """The first by name of each owner's."""
+    pods: dict[tuple[str, str, str], Pod] = {}
+    for pod in sorted(observed.pods, key=lambda each: (each.metadata.namespace, each.name)):
+        owner = pod.metadata.controller
+        if owner is not None:
+            pods.setdefault((owner.kind, pod.metadata.namespace, owner.name), pod)
+    return pods
+
+
+def _with_template(body: Object, pod: Pod | None) -> Object:
+    spec: Object = body.get("spec") or {}
+    template: Object = spec.get("template") or {}
+    if pod is None:
+        return body
+    made = template_of(pod)
+    of_template: Object = template.get("spec") or made["spec"]
+    return {**body, "spec": {**spec, "template": {**made, "spec": of_template}}}

@@ -1,4 +1,6 @@
-"""Pods that we make leave their nodes: off those that are drained, if made anew, as budgets allow, and gangs whole."""
+"""Pods that we make leave their nodes: off those that are drained, if made anew, as budgets allow, and gangs
+whole.
+"""
 
 from collections.abc import Iterator
 
@@ -6,13 +8,15 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.cluster.metadata import LabelSelector
-from reconciler.model.instant import Instant
+from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.pod import LONGEST_GRACE_SECONDS, Pod, is_stuck
+from reconciler.model.instant import Instant, instant, timestamp
+from reconciler.model.quantity import Duration
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.actors.conditions import says
-from reconciler.simulate.invariants.invariant import InvariantContext, goes, is_ours, taints_of
+from reconciler.simulate.invariants.invariant import InvariantContext, goes, is_ours, policy_of, taints_of
 from reconciler.simulate.invariants.ownership import OBSERVED_WITHIN_MS
-from reconciler.simulate.objects import Key, ObjectWrite, key_of
-from reconciler.simulate.results.read_objects import is_finished
+from reconciler.simulate.objects import Key, ObjectWrite, key_of, says
+from reconciler.simulate.results.totals import is_finished
 
 _COUNTED_WITHIN_MS = 1_000  # what became of pods since then may not stand in the budgets yet
 _TOGETHER_MS = 60_000
@@ -218,3 +222,134 @@ def of_gang(gang: Gang, context: InvariantContext) -> Iterator[Object]:
         body = context.world.at(key) if observed_pod.is_placed else None
         if body is not None and gang_of(body, context) == gang:
             yield body
+
+
+# --- A pod that asks for time to save its work has it.
+
+_LONGEST_MS = 86_400_000
+
+
+class SavedFirst:
+    """It was told when it goes, and that has come, or it has said since that it saved its work."""
+
+    rule = "no pod that asks for time to save its work is evicted by us before it has"
+    kinds = ("Pod",)
+
+    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
+        pod = written.before
+        if pod is None or not is_ours(written) or not goes(written):
+            return
+        annotations = pod["metadata"].get("annotations") or {}
+        asked, phase = annotations.get(names.CHECKPOINT), (pod.get("status") or {}).get("phase")
+        if not asked or phase != "Running" or _is_daemon(pod) or not _may_wait(pod, context):
+            return
+        if why := _too_early(annotations, context.now(), _length_ms(asked)):
+            yield f"Pod/{written.key[1]}/{written.key[2]} is made to go although {why}"
+
+
+def _may_wait(pod: Object, context: InvariantContext) -> bool:
+    """Whether its policy gives it any time, and that it runs could be known for a minute."""
+    observed = context.where.nodes.get((pod.get("spec") or {}).get("nodeName", ""))
+    policy = policy_of(observed.pool, context) if observed is not None else None
+    started = _moment((pod.get("status") or {}).get("startTime", ""))
+    is_known = started is None or context.now() - started >= OBSERVED_WITHIN_MS
+    return is_known and (policy is None or policy.spec.max_graceful_termination_seconds > 0)
+
+
+def _is_daemon(pod: Object) -> bool:
+    if (pod["metadata"].get("annotations") or {}).get(names.DAEMONSET_POD) == "true":
+        return True
+    return any(each.get("kind") == "DaemonSet" for each in pod["metadata"].get("ownerReferences") or ())
+
+
+def _too_early(annotations: dict[str, str], now: Instant, length_ms: int) -> str:
+    evict_at, saved = _moment(annotations.get(names.EVICT_AT, "")), _moment(annotations.get(names.CHECKPOINTED_AT, ""))
+    if evict_at is None:
+        return "it was not told to save its work"
+    # It may have been given less than it asks for, and was told no later than now; seconds are enough for both.
+    told_since = min(evict_at - length_ms, now) - 1_000
+    is_right = evict_at <= now or (saved is not None and saved >= told_since)
+    return "" if is_right else f"it has until {timestamp(evict_at)} to save its work"
+
+
+def _length_ms(requested: str) -> int:
+    """What can't be read may be given any length."""
+    try:
+        return Duration.parse(requested).milliseconds
+    except ValueError:
+        return _LONGEST_MS
+
+
+def _moment(written: str) -> Instant | None:
+    try:
+        return instant(written) if written else None
+    except ValueError:
+        return None
+
+
+# --- Nothing that runs is taken away: the rules about deletions and evictions.
+
+
+class BusyNodes:
+    """A node is deleted only when nothing that counts is on it, but pods that nobody will end."""
+
+    rule = "no node with a pod that counts is deleted by us"
+    kinds = ("Node",)
+
+    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
+        if is_ours(written) and goes(written):
+            name, found = written.key[2], waited_for(written.before or {}, context)
+            if found:
+                more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+                yield f"Node/{name} is deleted with {'/'.join(found[0])}{more} on it"
+
+
+def waited_for(node: Object, context: InvariantContext) -> list[Key]:
+    """Pods on a node that count, without those that nobody will end."""
+    counting = [each for each in context.where.pods_on(node["metadata"]["name"]) if context.where.pods[each].counts]
+    if not counting:
+        return []
+    seen, now = msgspec.convert(node, Node), context.now()
+    policy = policy_of(seen.pool, context)
+    longest = policy.spec.max_graceful_termination_seconds if policy is not None else LONGEST_GRACE_SECONDS
+    pods = ((key, context.world.at(key)) for key in counting)
+    return [key for key, body in pods if body is None or not is_stuck(msgspec.convert(body, Pod), seen, now, longest)]
+
+
+class NodeClaimOwnership:
+    """NodeClaims are Karpenter's."""
+
+    rule = "no NodeClaim is made or deleted by us"
+    kinds = ("NodeClaim",)
+
+    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
+        if is_ours(written) and (written.before is None or goes(written)):
+            yield f"NodeClaim/{written.key[2]} is {'made' if written.before is None else 'deleted'}"
+
+
+class ProtectedPods:
+    """Whoever says that a pod must not be disrupted is heard."""
+
+    rule = "no pod that says so is disrupted by us"
+    kinds = ("Pod",)
+
+    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
+        if not is_ours(written) or not goes(written) or written.before is None:
+            return
+        title = "/".join(part for part in written.key if part)
+        if why := _why_protected(written.before):
+            yield f"{title} is made to go although {why}"
+
+
+def _why_protected(pod: Object) -> str:
+    metadata, phase = pod["metadata"], (pod.get("status") or {}).get("phase")
+    if phase in {"Succeeded", "Failed"} or not (pod.get("spec") or {}).get("nodeName"):
+        return ""
+    if names.COMPONENT in (metadata.get("labels") or {}):  # what we made ourselves is nobody's work
+        return ""
+    annotations = metadata.get("annotations") or {}
+    if annotations.get(names.DO_NOT_DISRUPT) == "true":
+        return f"it carries {names.DO_NOT_DISRUPT}"
+    if (said := annotations.get(names.SAFE_TO_EVICT)) in {"false", "on-completion"}:
+        return f"it carries {names.SAFE_TO_EVICT}={said}"
+    return ""

@@ -1,16 +1,20 @@
 """What a checker is: a rule of safety, and what breaks it, judged by each write as it is made."""
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
+from zoneinfo import ZoneInfo
 
 import msgspec
+from cronsim import CronSim
 
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.instant import Instant
 from reconciler.model.plan.memory import Memory
-from reconciler.model.policy.drain_policy import DrainPolicy
+from reconciler.model.policy.guards import Window
+from reconciler.model.policy.scaling import DrainPolicy, NodeProvisioner
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.objects import ObjectWrite
 from reconciler.simulate.results.totals import PoolTotalsTracker
@@ -79,3 +83,30 @@ def pool_of(body: Object) -> str:
     """By the labels of a node, or of an object that was rendered for a pool."""
     labels = body["metadata"].get("labels") or {}
     return str(labels.get(names.KARPENTER_POOL) or labels.get(names.POOL, ""))
+
+
+# --- What windows and schedules say at a moment, worked out apart from the planners.
+
+
+def spare_at(wish: NodeProvisioner, now: Instant) -> int:
+    """Free nodes that a pool keeps."""
+    warm = [each.warm_nodes or 0 for each in wish.schedules if is_open(each, now)]
+    return min(max([wish.warm_nodes, wish.min_unutilized_gpu_nodes, *warm]), wish.max_size)
+
+
+def min_size_at(wish: NodeProvisioner, now: Instant) -> int:
+    """The fewest nodes that a pool keeps."""
+    least = [each.min_size or 0 for each in wish.schedules if is_open(each, now)]
+    return min(max([wish.min_size, *least]), wish.max_size)
+
+
+def is_open(window: Window, now: Instant) -> bool:
+    """Whether it struck so shortly before, walking on from there."""
+    here = datetime.fromtimestamp(now / 1_000, UTC).astimezone(ZoneInfo(window.time_zone))
+    strikes = CronSim(window.schedule, here - timedelta(days=2))
+    last = None
+    for each in strikes:
+        if each > here:
+            break
+        last = each
+    return last is not None and now - round(last.timestamp() * 1_000) < window.duration.milliseconds

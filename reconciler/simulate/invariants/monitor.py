@@ -1,28 +1,63 @@
-"""Owner of the checkers of one simulation, and of what they found: each rule, and the event by which it was broken."""
+"""Owner of the checkers of one simulation, and of what they found: each rule, and the event by which it was
+broken.
+"""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 
 from reconciler.model.desired import Desired
 from reconciler.model.plan.memory import Memory
 from reconciler.report.simulation.simulated import Broken
-from reconciler.simulate.invariants.ceilings import Ceilings
-from reconciler.simulate.invariants.checkpoints import SavedFirst
-from reconciler.simulate.invariants.deletions import BusyNodes, NodeClaimOwnership, ProtectedPods
-from reconciler.simulate.invariants.drains import EmptyFirst, InWindows, SlotsKept, WholeBatches
-from reconciler.simulate.invariants.evictions import BudgetsKept, MadeAnew, OffDrained, WholeGangs
-from reconciler.simulate.invariants.gates import OthersGates, RoomFirst
-from reconciler.simulate.invariants.gpu_bookings import Overbooked
+from reconciler.simulate.invariants.ceilings import Ceilings, LeastKept
+from reconciler.simulate.invariants.evictions import (
+    BudgetsKept,
+    BusyNodes,
+    MadeAnew,
+    NodeClaimOwnership,
+    OffDrained,
+    ProtectedPods,
+    SavedFirst,
+    WholeGangs,
+)
 from reconciler.simulate.invariants.invariant import Checker, InvariantContext
-from reconciler.simulate.invariants.minimums import LeastKept
 from reconciler.simulate.invariants.ownership import FreezeInvariant, Observing, OneOwner, OptedOutNodes, OthersNodes
 from reconciler.simulate.invariants.places import PlaceFirst
-from reconciler.simulate.invariants.scaling import Announced, IdleMarks, LeastSize
-from reconciler.simulate.invariants.smart_pods import GoneInTime, OnePerNeed
+from reconciler.simulate.invariants.scale_down import (
+    Announced,
+    EmptyFirst,
+    IdleMarks,
+    InWindows,
+    LeastSize,
+    SlotsKept,
+    WholeBatches,
+)
+from reconciler.simulate.invariants.smart_pods import GoneInTime, OnePerNeed, OthersGates, RoomFirst
 from reconciler.simulate.objects import ObjectWrite
 from reconciler.simulate.results.totals import PoolTotalsTracker
 from reconciler.simulate.stage import Stage
+
+# --- The imagined cluster itself is sound: no GPU is given to two pods.
+
+
+class Overbooked:
+    """Whoever places pods, the GPUs of a node are given out once."""
+
+    rule = "no node has pods for more GPUs than it has"
+    kinds = ("Pod",)
+
+    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
+        if written.after is None:
+            return
+        node = (written.after.get("spec") or {}).get("nodeName")
+        if not node or ((written.before or {}).get("spec") or {}).get("nodeName") == node:
+            return
+        observed = context.where.nodes.get(node)
+        if observed is None:
+            yield f"Pod {written.key[2]} is bound to Node/{node}, which is not there"
+        elif (requested := context.where.gpus_on(node)) > observed.gpus:
+            yield f"the pods of Node/{node} ask for {requested} GPUs, and it has {observed.gpus}"
+
 
 MOST_LISTED = 50
 

@@ -8,7 +8,7 @@ from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant, instant
-from reconciler.model.plan.action import Ref
+from reconciler.model.plan.decision import Ref
 from reconciler.plan.nodes.ownership import opt_out
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.invariants.invariant import InvariantContext, goes, is_marked, is_ours, pool_of, taints_of

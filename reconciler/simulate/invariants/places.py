@@ -9,19 +9,19 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from reconciler.fleet.filters.chain import FilterChain
-from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.pod_classes import PodClass
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.actors.workloads.owned_pods import owner_of
+from reconciler.simulate.actors.workloads import owner_of
 from reconciler.simulate.invariants.evictions import gang_of, is_moved, node_of, of_gang
-from reconciler.simulate.invariants.gates import is_lessened
 from reconciler.simulate.invariants.invariant import InvariantContext, is_ours, policy_of
 from reconciler.simulate.invariants.ownership import OBSERVED_WITHIN_MS
+from reconciler.simulate.invariants.smart_pods import is_lessened
 from reconciler.simulate.objects import Key, ObjectWrite
-from reconciler.simulate.results.read_objects import is_finished
+from reconciler.simulate.results.totals import is_finished
 
 _LEAVES = frozenset({names.DELETION_TIME, names.DRAINING, names.DISRUPTED})
 

@@ -1,21 +1,23 @@
-"""Owner of the figures of a simulation: what adds up over time, and what happened so far.
+"""Figures of a simulation over time: sums, the queue, waiting times, and the timeline."""
 
-Between two writes nothing changes, so that each sum is moved on by what stood, times how long it stood: exact, in
-integers, whatever the time between two looks.
-"""
+from collections.abc import Callable
+from itertools import accumulate
 
 import msgspec
 
 from reconciler.model.desired import Desired
-from reconciler.report.simulation.simulated import PoolSum, SimulationTotals
-from reconciler.simulate.market import MarketOffering
+from reconciler.model.instant import Instant
+from reconciler.model.plan.evaluation import SizeEvaluation
+from reconciler.report.simulation.simulated import Did, PoolStep, PoolSum, SimulationTotals, TimelineStep
+from reconciler.simulate.actors.karpenter.cloud import MarketOffering
 from reconciler.simulate.objects import ObjectWrite
-from reconciler.simulate.results.cost_meter import CostMeter
-from reconciler.simulate.results.queue_meter import Queueing
-from reconciler.simulate.results.read_objects import is_evicted, is_finished
-from reconciler.simulate.results.totals import PoolTotalsTracker
-from reconciler.simulate.results.wait_histogram import WaitHistogram
+from reconciler.simulate.results.totals import CostMeter, PoolTotalsTracker, Totals, is_evicted, is_finished
 from reconciler.simulate.stage import Stage
+
+# --- Owner of the figures of a simulation: what adds up over time, and what happened so far.
+#
+# Between two writes nothing changes, so that each sum is moved on by what stood, times how long it stood: exact, in
+# integers, whatever the time between two looks.
 
 _HOUR_MS = 3_600_000
 _KINDS = ("GpuClaim", "NodeClaim", "Node", "Pod")
@@ -170,3 +172,170 @@ class RunMeter:
             self.happened.disrupted_gpus += was.gpus
         if after is not None and is_finished(after):
             self.happened.finished += 1
+
+
+# --- Owner of how long pods waited, in as many counts as a long time has doublings, however many pods there were.
+
+_PARTS = 4  # of each doubling
+_COUNTS = 40 * _PARTS
+
+
+class WaitHistogram:
+    """The mean is exact; of a share the answer is up to a fifth too long."""
+
+    def __init__(self) -> None:
+        self._counts = [0] * _COUNTS
+        self._sum_ms = 0
+        self._number = 0
+
+    def note(self, waited_ms: int) -> None:
+        self._counts[min(_COUNTS - 1, _place(waited_ms // 1_000))] += 1
+        self._sum_ms += waited_ms
+        self._number += 1
+
+    @property
+    def mean_seconds(self) -> int:
+        return self._sum_ms // self._number // 1_000 if self._number else 0
+
+    def within_seconds(self, percent: int) -> int:
+        """So many of a hundred waited no longer."""
+        if not self._number:
+            return 0
+        wanted = -(-percent * self._number // 100)
+        sums = accumulate(self._counts)
+        return _most(next(place for place, found in enumerate(sums) if found >= wanted))
+
+
+def _place(seconds: int) -> int:
+    """Below 4 each second by itself; then four a doubling."""
+    if seconds < _PARTS:
+        return seconds
+    doublings = seconds.bit_length() - _PARTS.bit_length()
+    return _PARTS * (doublings + 1) + (seconds >> doublings) - _PARTS
+
+
+def _most(place: int) -> int:
+    """The greatest number of seconds that falls there."""
+    if place < _PARTS:
+        return place
+    doublings, part = divmod(place - _PARTS, _PARTS)
+    return ((part + _PARTS + 1) << doublings) - 1
+
+
+# --- Owner of how long the queue was, and how long pods stood in it, at the most since somebody last looked.
+#
+# A wait that begins and ends between two looks is seen by neither of them.
+
+
+class Queueing:
+    """Told after each write, and of each wait that is over."""
+
+    def __init__(self, where: PoolTotalsTracker) -> None:
+        self._where = where
+        self.pods = self.gpus = 0
+        self.longest_wait_ms = 0
+        self.note()
+
+    def note(self) -> None:
+        """As many as wait now."""
+        self.pods = max(self.pods, len(self._where.waiting))
+        self.gpus = max(self.gpus, self._where.waiting_gpus)
+
+    def note_wait(self, waited_ms: int) -> None:
+        self.longest_wait_ms = max(self.longest_wait_ms, waited_ms)
+
+    def look(self, now: Instant) -> None:
+        """Those that wait now, the longest first."""
+        self.note_wait(now - next(iter(self._where.waiting.values()), now))
+
+    def forget(self) -> None:
+        """From here on anew, with those that wait now."""
+        self.pods = self.gpus = self.longest_wait_ms = 0
+        self.note()
+
+
+# --- Owner of the timeline: how things stood at each step, some hundred of them however long the time is.
+
+MOST_STEPS = 480
+MOST_LISTED = 2_000  # writes of the whole run that are told one by one; the rest is counted
+
+# Lengths of a step that people reckon with, in seconds; the last is doubled as often as need be.
+_LENGTHS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600)
+
+
+def step_ms(duration_ms: int) -> int:
+    """The shortest such that there are not too many."""
+    for seconds in _LENGTHS:
+        if duration_ms <= seconds * 1_000 * MOST_STEPS:
+            return seconds * 1_000
+    length = _LENGTHS[-1] * 1_000
+    while duration_ms > length * MOST_STEPS:
+        length *= 2
+    return length
+
+
+class Timeline:
+    """Told of each write of the controller; looks at the meter when a step is over."""
+
+    def __init__(self, meter: RunMeter, look: Callable[[TimelineStep], None] | None = None) -> None:
+        self.steps: list[TimelineStep] = []
+        self.sizes: tuple[SizeEvaluation, ...] = ()  # of the last plan: what each provisioner came to
+        self._to_text = look
+        self._meter = meter
+        self._before = self._counts()
+        self._did: list[Did] = []
+        self._left = MOST_LISTED
+        self._more = 0
+
+    def note(self, did: Did) -> None:
+        if self._left:
+            self._did.append(did)
+            self._left -= 1
+        else:
+            self._more += 1
+
+    def step(self, now: Instant, desired: Desired) -> None:
+        """One step is over."""
+        meter, where, queue = self._meter, self._meter.where, self._meter.queue
+        queue.look(now)
+        counts = self._counts()
+        bought, removed, evicted, lost, finished = (
+            after - before for before, after in zip(self._before, counts, strict=True)
+        )
+        self._before = counts
+        pools = [
+            _pool_step(name, where.pools.get(name, Totals()), self.sizes)
+            for name in sorted({*where.pools, *(pool.name for pool in desired.pools)})
+        ]
+        timeline_step = TimelineStep(
+            at=now,
+            pools=tuple(pools),
+            pending_pods=queue.pods,
+            pending_gpus=queue.gpus,
+            longest_wait_seconds=queue.longest_wait_ms // 1_000,
+            micro_dollars_per_hour=meter.purse.total_per_hour,
+            bought=bought,
+            removed=removed,
+            evicted=evicted,
+            lost=lost,
+            finished=finished,
+            did=tuple(self._did),
+            did_more=self._more,
+        )
+        self.steps.append(timeline_step)
+        if self._to_text is not None:
+            self._to_text(timeline_step)
+        self._did, self._more = [], 0
+        queue.forget()
+
+    def _counts(self) -> tuple[int, int, int, int, int]:
+        happened = self._meter.happened
+        return self._meter.bought, happened.removed, happened.evicted, happened.lost, happened.finished
+
+
+def _pool_step(name: str, totals: Totals, sizes: tuple[SizeEvaluation, ...]) -> PoolStep:
+    pool_step = PoolStep(name, totals.nodes, totals.busy_nodes, totals.gpus, totals.gpus_used, totals.tainted)
+    for each in sizes:
+        if each.pool == name:
+            return msgspec.structs.replace(pool_step, target=each.target, provisioner=each.provisioner)
+    return pool_step

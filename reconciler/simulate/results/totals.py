@@ -1,11 +1,115 @@
-"""Owner of what is where in an imagined cluster, counted: each write costs the same, however large the cluster is."""
+"""Totals of a simulated cluster: what is where, and what its machines cost."""
+
+from collections import Counter
 
 import msgspec
 
-from reconciler.fleet.gpu_requests import GpuRequests, count_of
+from reconciler.fleet.amounts import GpuRequests, count_of
+from reconciler.model import names
+from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
+from reconciler.plan.sums import Bill, MachineType, Tariff, machine_of, tariffs
+from reconciler.protocol.preconditions import Object
+from reconciler.simulate.actors.karpenter.cloud import MarketOffering
+from reconciler.simulate.api_server import DISRUPTED
 from reconciler.simulate.objects import Key, ObjectWrite
-from reconciler.simulate.results.read_objects import ObservedNode, ObservedPod, read_node, read_pod
+
+# --- What figures go by, read off the objects of an imagined cluster as they are written.
+
+SMART = "smart-scheduler"  # the component that a smart pod is of
+_FINISHED = frozenset({"Succeeded", "Failed"})
+_NONE: dict[str, str] = {}
+_NO_CLAIMS = GpuRequests()
+_OURS = frozenset({names.DELETION_TIME, names.DRAINING})
+
+
+class ObservedPod(msgspec.Struct, frozen=True, gc=False):
+    """A pod, as far as it is counted."""
+
+    node: str
+    gpus: int
+    is_waiting: bool  # for a node
+    is_placed: bool  # and holds what it asked for
+    counts: bool  # its node is busy because of it
+    is_smart: bool = False  # asked for by nobody but us: it never waits for itself, and nothing is lost with it
+    claim: str = ""  # name of its GpuClaim
+    requested: int = 0  # GPUs, without those of its claim
+
+
+class ObservedNode(msgspec.Struct, frozen=True, gc=False):
+    """A node, as far as it is counted."""
+
+    pool: str
+    gpus: int
+    is_leaving: bool
+    is_tainted: bool  # by us, to leave
+    machine: MachineType
+    provider_id: str
+
+
+def read_pod(body: Object, gpu_requests: GpuRequests = _NO_CLAIMS) -> ObservedPod:
+    """`gpu_requests`: by the GpuClaims that are there."""
+    spec, status, metadata = body.get("spec") or {}, body.get("status") or {}, body["metadata"]
+    node = spec.get("nodeName", "")
+    is_over = status.get("phase") in _FINISHED
+    is_smart = (metadata.get("labels") or _NONE).get(names.COMPONENT) == SMART
+    is_waiting = not (node or is_over or is_smart or metadata.get("deletionTimestamp"))
+    counts = not is_over and not _stays(metadata)
+    claim, requested = (metadata.get("annotations") or _NONE).get(names.CLAIM, ""), gpus_of(spec)
+    gpus = max(requested, gpu_requests.counts.get((metadata.get("namespace", ""), claim), 0)) if claim else requested
+    return ObservedPod(node, gpus, is_waiting, bool(node) and not is_over, counts, is_smart, claim, requested)
+
+
+def read_node(body: Object) -> ObservedNode:
+    metadata, status, spec = body["metadata"], body.get("status") or {}, body.get("spec") or {}
+    labels = metadata.get("labels") or {}
+    return ObservedNode(
+        pool=labels.get(names.KARPENTER_POOL) or labels.get(names.POOL, ""),
+        gpus=gpus_in(status.get("allocatable") or {}),
+        is_leaving=bool(metadata.get("deletionTimestamp")),
+        is_tainted=any(each["key"] in _OURS for each in spec.get("taints") or ()),
+        machine=machine_of(labels),
+        provider_id=spec.get("providerID") or metadata["name"],
+    )
+
+
+def gpus_in(amounts: Object) -> int:
+    found = str(amounts.get(names.NVIDIA_GPU, "0"))
+    return int(found) if found.isdigit() else 0
+
+
+def gpus_of(spec: Object) -> int:
+    """What a pod asks for: containers together, or its largest init container."""
+    wanted = sum(_requested_gpus(each) for each in spec.get("containers") or ())
+    return max([wanted, *(_requested_gpus(each) for each in spec.get("initContainers") or ())])
+
+
+def _requested_gpus(container: Object) -> int:
+    resources = container.get("resources") or {}
+    return gpus_in(resources.get("requests") or {}) or gpus_in(resources.get("limits") or {})
+
+
+def is_evicted(before: Object, after: Object) -> bool:
+    """Whether this write is an eviction."""
+    if before["metadata"].get("deletionTimestamp") or not after["metadata"].get("deletionTimestamp"):
+        return False
+    conditions = (after.get("status") or {}).get("conditions") or ()
+    return any(each["type"] == DISRUPTED["type"] and each.get("reason") == DISRUPTED["reason"] for each in conditions)
+
+
+def is_finished(body: Object) -> bool:
+    return (body.get("status") or {}).get("phase") in _FINISHED
+
+
+def _stays(metadata: Object) -> bool:
+    """As Pod.stays_with_its_node, for an object that is not decoded."""
+    annotations = metadata.get("annotations") or _NONE
+    if names.MIRROR_POD in annotations or annotations.get(names.DAEMONSET_POD) == "true":
+        return True
+    return any(
+        each.get("controller") and each["kind"] in {"DaemonSet", "Node"}
+        for each in metadata.get("ownerReferences") or ()
+    )
 
 
 class Totals(msgspec.Struct, gc=False):
@@ -157,3 +261,129 @@ class PoolTotalsTracker:
         used = min(node.gpus, self.gpus_on(name))
         part = Totals(1, int(self.counting_on(name) > 0), node.gpus, used, int(node.is_tainted))
         self.pools.setdefault(node.pool, Totals()).add(part, sign)
+
+
+# --- Owner of what machines are paid for, and what they cost an hour.
+#
+# A machine is paid for from the moment it is launched until both its NodeClaim and its Node are gone. Those of a pool
+# are priced by the pool's policy, its commitment included; others by the market; what has no price is told.
+
+
+class _Paid(msgspec.Struct):
+    """One machine, and the objects that stand for it."""
+
+    pool: str
+    machine: MachineType
+    gpus: int
+    by: dict[Key, None]
+
+
+class CostMeter:
+    """Told of each write; knows what an hour costs now."""
+
+    def __init__(
+        self, desired: Desired, market: tuple[MarketOffering, ...], priced_by: tuple[Desired, ...] = ()
+    ) -> None:
+        """`priced_by`: policies that say what is paid, whichever are in force; those of the first go before."""
+        self._priced_by = priced_by
+        self._prices: dict[MachineType, int] = {}
+        for each in market:
+            price = each.micro_dollars_per_hour
+            machine = MachineType(each.instance_type, each.capacity_type)
+            self._prices[machine] = max(price, self._prices.get(machine, 0))
+        self._paid: dict[str, _Paid] = {}
+        self._identity: dict[Key, str] = {}
+        self._machines: dict[str, Counter[MachineType]] = {}
+        self._bills: dict[str, Bill] = {}
+        self._tariffs: dict[str, Tariff] = {}
+        self.gpus = 0
+        self.bought = 0  # machines, ever
+        self.follow(desired)
+
+    def follow(self, desired: Desired) -> None:
+        """From now on these policies say what is paid, unless others do all the time."""
+        self._tariffs = tariffs(self._priced_by or (desired,))
+        for name in sorted({*self._machines, *self._tariffs, *self._bills}):
+            self._bill(name)
+
+    def micro_dollars_per_hour(self, pool: str) -> int:
+        bill = self._bills.get(pool)
+        return bill.micro_dollars_per_hour if bill else 0
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        return tuple(sorted(self._bills))
+
+    @property
+    def total_per_hour(self) -> int:
+        return sum(each.micro_dollars_per_hour for each in self._bills.values())
+
+    @property
+    def is_unpriced(self) -> bool:
+        return any(each.unpriced for each in self._bills.values())
+
+    def note(self, written: ObjectWrite) -> None:
+        kind, key = written.key[0], written.key
+        if kind not in {"Node", "NodeClaim"}:
+            return
+        paid = None if written.after is None else (_of_node if kind == "Node" else _of_claim)(written.after)
+        known = self._identity.get(key)
+        if known is not None and (paid is None or paid[0] != known):
+            self._leave(known, key)
+        if paid is not None:
+            self._join(paid[0], paid[1], key)
+
+    def _join(self, identity: str, paid: _Paid, key: Key) -> None:
+        found = self._paid.get(identity)
+        self._identity[key] = identity
+        if found is None:
+            self._paid[identity] = paid
+            paid.by[key] = None
+            self.bought += 1
+            self._change(paid, 1)
+            return
+        found.by[key] = None
+        if paid.gpus > found.gpus:  # a node that has registered tells more than its claim
+            self.gpus += paid.gpus - found.gpus
+            found.gpus = paid.gpus
+
+    def _leave(self, identity: str, key: Key) -> None:
+        del self._identity[key]
+        paid = self._paid[identity]
+        del paid.by[key]
+        if not paid.by:
+            del self._paid[identity]
+            self._change(paid, -1)
+
+    def _change(self, paid: _Paid, sign: int) -> None:
+        self.gpus += sign * paid.gpus
+        machines = self._machines.setdefault(paid.pool, Counter())
+        machines[paid.machine] += sign
+        if not machines[paid.machine]:
+            del machines[paid.machine]
+        self._bill(paid.pool)
+
+    def _bill(self, pool: str) -> None:
+        machines = self._machines.get(pool, Counter[MachineType]())
+        if tariff := self._tariffs.get(pool):
+            self._bills[pool] = tariff.bill(machines)
+            return
+        known = {each: count for each, count in machines.items() if each in self._prices}
+        priced = sum(count * self._prices[each] for each, count in known.items())
+        self._bills[pool] = Bill(priced, 0, sum(machines.values()) - sum(known.values()))
+
+
+def _of_node(body: Object) -> tuple[str, _Paid]:
+    observed = read_node(body)
+    return observed.provider_id, _Paid(observed.pool, observed.machine, observed.gpus, {})
+
+
+def _of_claim(body: Object) -> tuple[str, _Paid] | None:
+    """Nothing while it is not launched."""
+    status = body.get("status") or {}
+    labels = body["metadata"].get("labels") or {}
+    if not status.get("providerID"):
+        return None
+    capacity = status.get("capacity") or status.get("allocatable") or {}
+    pool = labels.get(names.KARPENTER_POOL, "")
+    return status["providerID"], _Paid(pool, machine_of(labels), gpus_in(capacity), {})

@@ -6,15 +6,14 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Ref
+from reconciler.model.plan.decision import Ref
 from reconciler.protocol.preconditions import Object
 from reconciler.report.wording import counted
 from reconciler.simulate.objects import key_of
-from reconciler.simulate.runner.listener import Tell
-from reconciler.simulate.scenario.edit import ScenarioEdit
-from reconciler.simulate.scenario.spec import Scenario
+from reconciler.simulate.runner.faults import Tell
+from reconciler.simulate.scenario.spec import Scenario, ScenarioEdit
 from reconciler.simulate.stage import Stage
-from reconciler.simulate.workloads.pods import budget_of
+from reconciler.simulate.workloads import budget_of
 
 SOMEBODY = "somebody"  # the field manager
 

@@ -6,9 +6,8 @@ from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant, instant
 from reconciler.model.plan.memory import Memory
+from reconciler.simulate.openb import OpenbNode, OpenbPods
 from reconciler.simulate.scenario.spec import Scenario
-from reconciler.simulate.workloads.openb.nodes import OpenbNode
-from reconciler.simulate.workloads.openb.pods import OpenbPods
 
 
 class Revised(msgspec.Struct, frozen=True):

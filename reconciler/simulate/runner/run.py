@@ -11,38 +11,62 @@ from reconciler.loop import InProcess
 from reconciler.model import names
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
-from reconciler.ports import PlanService, Publisher
+from reconciler.ports import PlanService, Publisher, Wished
 from reconciler.report.simulation.simulated import Simulated, TimelineStep
-from reconciler.simulate.actors.actor import Actor
-from reconciler.simulate.actors.budgets import Budgets
-from reconciler.simulate.actors.collector import Collector
-from reconciler.simulate.actors.conditions import says
+from reconciler.simulate.actors.builtin_controllers import Budgets, Collector, TaintEvictionController
 from reconciler.simulate.actors.karpenter.karpenter import Karpenter
-from reconciler.simulate.actors.karpenter.timing import Timing
-from reconciler.simulate.actors.kubelets import Kubelets
-from reconciler.simulate.actors.node_failures import Deaths
+from reconciler.simulate.actors.karpenter.machines import Timing
+from reconciler.simulate.actors.kubelets import Deaths, Kubelets, Lapses
 from reconciler.simulate.actors.scheduler.scheduler import Scheduler
-from reconciler.simulate.actors.taints import TaintEvictionController
-from reconciler.simulate.actors.unready_nodes import Lapses
-from reconciler.simulate.actors.workloads.workloads import Workloads
-from reconciler.simulate.bootstrap.from_dump import put_observed
+from reconciler.simulate.actors.workloads import Workloads
 from reconciler.simulate.bootstrap.market import market_of
-from reconciler.simulate.bootstrap.nodes import put_nodes, put_openb_nodes
-from reconciler.simulate.bootstrap.pools import put_pools
+from reconciler.simulate.bootstrap.nodes import put_nodes, put_observed, put_openb_nodes, put_pools
 from reconciler.simulate.controller import ControllerSettings, SimulatedController
-from reconciler.simulate.engine import Engine
-from reconciler.simulate.garbage_collection import seldom
 from reconciler.simulate.invariants.monitor import Watching
+from reconciler.simulate.objects import says
+from reconciler.simulate.openb import TraceWriter, node_list
 from reconciler.simulate.results.recorder import Recorder
 from reconciler.simulate.runner.edits import Edits
 from reconciler.simulate.runner.faults import Faults, FaultTargets
-from reconciler.simulate.runner.play import Play
-from reconciler.simulate.runner.policies_over_time import PoliciesOverTime
+from reconciler.simulate.runner.play import Play, Revised
 from reconciler.simulate.scenario.cluster import ScenarioMarket
-from reconciler.simulate.scenario.objects import object_of
-from reconciler.simulate.stage import Stage
-from reconciler.simulate.workloads.arrivals import Arrivals, always_runs
+from reconciler.simulate.scenario.spec import object_of
+from reconciler.simulate.stage import Actor, Engine, Stage, seldom
+from reconciler.simulate.workloads import Arrivals, always_runs
 from reconciler.simulate.world import World
+
+# --- The policies of a play: owner of which revision is in force.
+
+
+class PoliciesOverTime:
+    """A Policies, and an Actor: each revision comes into force when its time has come."""
+
+    def __init__(self, revisions: tuple[Revised, ...], on_change: Callable[[Desired], None]) -> None:
+        self._revisions = revisions
+        self._on_change = on_change
+        self._wished = Wished(revisions[0].desired)
+
+    @property
+    def desired(self) -> Desired:
+        """What is wished for now."""
+        if self._wished.desired is None:
+            raise TypeError("a play has policies from the beginning")
+        return self._wished.desired
+
+    def start(self, stage: Stage) -> None:
+        for each in self._revisions[1:]:
+            stage.engine.at(Instant(stage.now + each.after_ms), "policies change", self._change_to(each.desired))
+
+    def wish(self, cluster_uid: str) -> Wished:
+        return self._wished
+
+    def _change_to(self, desired: Desired) -> Callable[[], None]:
+        def change() -> None:
+            self._wished = Wished(desired)
+            self._on_change(desired)
+
+        return change
+
 
 _BEFORE_MS = 86_400_000  # what is there at first has been there for a day
 _TELLS = 200  # times that somebody is told how far it is
@@ -147,3 +171,25 @@ def beginning_of(play: Play) -> World:
     for each in play.scenario.cluster.objects:
         world.put(object_of(each))
     return world
+
+
+# --- What would come in a play, without anybody who acts on it, as a trace: the nodes of its beginning, and its pods.
+
+
+class Traced(msgspec.Struct, frozen=True):
+    """The two lists of an openb trace."""
+
+    nodes: str
+    pods: str
+
+
+def traced(play: Play) -> Traced:
+    """Raises NoCapacity, NoSuchPool."""
+    engine = Engine(play.seed, play.start)
+    stage = Stage(engine, beginning_of(play))
+    nodes = node_list(stage.world.of("Node"))
+    writer = TraceWriter(stage)
+    for each in play.scenario.workloads:
+        Arrivals(each, play.trace(each.name).jobs).start(stage)
+    engine.run(play.end)
+    return Traced(nodes, writer.pods())

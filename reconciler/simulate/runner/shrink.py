@@ -12,8 +12,8 @@ from reconciler.model.plan.memory import Memory
 from reconciler.model.quantity import Duration
 from reconciler.report.simulation.simulated import Simulated
 from reconciler.simulate.runner.play import Play
+from reconciler.simulate.scenario.cluster import ScenarioWorkload
 from reconciler.simulate.scenario.spec import Scenario
-from reconciler.simulate.scenario.workload import ScenarioWorkload
 
 MOST_TRIES = 200
 _LEAST_MS = 60_000

@@ -1,14 +1,19 @@
 """The text of a scenario becomes a Scenario, or Problems: all of them, each where it stands."""
 
+from typing import Any
+
 import msgspec
 
 from reconciler.model.bundle import Text
 from reconciler.model.problem import Problem
+from reconciler.model.quantity import Duration, Money, Percent, Quantity
 from reconciler.policy.document import PolicyDocument, read_head
+from reconciler.policy.json_schema import schema_of
 from reconciler.policy.read import read_spec
+from reconciler.policy.shape import API_VERSION, Kind, ListOf, MapOf, Object, Shape, describe
 from reconciler.policy.tree import Mark, places, problem, written
-from reconciler.policy.yaml.yaml_text import read
-from reconciler.simulate.scenario.kind import SCENARIO
+from reconciler.policy.yaml import read
+from reconciler.schema.generated import SCHEMAS, as_json, as_yaml
 from reconciler.simulate.scenario.rules import ScenarioProblem, mark_at, rule_problems
 from reconciler.simulate.scenario.spec import Scenario
 
@@ -72,3 +77,39 @@ def _with_its_line(problem: Problem, lines: list[str]) -> Problem:
     if not 0 < problem.line <= len(lines):
         return problem
     return msgspec.structs.replace(problem, excerpt=lines[problem.line - 1])
+
+
+# --- A Scenario as the YAML that a person would have written: only what is not said by a default.
+
+
+def scenario_text(name: str, scenario: Scenario) -> str:
+    """Read again, it is the same scenario."""
+    spec = _plain(describe(Scenario), scenario)
+    return as_yaml({"apiVersion": API_VERSION, "kind": "Scenario", "metadata": {"name": name}, "spec": spec})
+
+
+def _plain(shape: Shape, value: Any) -> Any:
+    match shape:
+        case Object(fields=fields):
+            held = [(field, getattr(value, field.attribute)) for field in fields]
+            return {
+                field.name: _plain(field.shape, own) for field, own in held if field.required or own != field.default
+            }
+        case ListOf(item=item):
+            return [_plain(item, each) for each in value]
+        case MapOf(value=inner):
+            return {key: _plain(inner, each) for key, each in sorted(value.items())}
+    return str(value) if isinstance(value, Duration | Money | Percent | Quantity) else value
+
+
+# --- A Scenario is written like a policy: the same head, the same rules of YAML, a schema of its own.
+
+SCENARIO = Kind(spec=Scenario, plural="scenarios", short="scn", columns=(), is_policy=False)
+SCHEMA = f"{SCHEMAS}/scenario.v1.json"
+
+
+def scenario_files() -> dict[str, str]:
+    """The files that follow from it: path from the root, and content."""
+    schema = schema_of(SCENARIO)
+    comment = "Written by `make generate` from reconciler/simulate/scenario; edit there."
+    return {SCHEMA: as_json({**schema, "$comment": comment})}

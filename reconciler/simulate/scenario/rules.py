@@ -6,16 +6,11 @@ import msgspec
 
 from reconciler.model.problem import Problem
 from reconciler.model.quantity import Quantity
-from reconciler.policy.rules.resources import OF_NODES, invalid_amounts, unknown_names
+from reconciler.policy.rules.hardware import OF_NODES, invalid_amounts, unknown_names
 from reconciler.policy.tree import Mark, problem
 from reconciler.policy.words import choice, did_you_mean
-from reconciler.simulate.scenario.cluster import NodeSet
-from reconciler.simulate.scenario.edit import ScenarioEdit
-from reconciler.simulate.scenario.expectation import POOLED, Expectation
-from reconciler.simulate.scenario.fault import ScenarioFault
-from reconciler.simulate.scenario.objects import why_unreadable
-from reconciler.simulate.scenario.spec import Scenario
-from reconciler.simulate.scenario.workload import JOBS, WAYS, ScenarioWorkload
+from reconciler.simulate.scenario.cluster import JOBS, WAYS, NodeSet, ScenarioWorkload
+from reconciler.simulate.scenario.spec import POOLED, Expectation, Scenario, ScenarioEdit, ScenarioFault, why_unreadable
 
 _SHORTEST_EVERY_MS = 1_000
 _LACKS = ("StockOut", "NotOffered")

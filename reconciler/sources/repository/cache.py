@@ -15,10 +15,18 @@ from pathlib import Path
 
 import msgspec
 
-from reconciler.sources.fault import SourceFault
 from reconciler.sources.repository.address import COMMIT, RepositoryAddress
-from reconciler.sources.repository.environment import Credentials, fetching, reading
-from reconciler.sources.repository.process import LOOK_SECONDS, GitFailed, Run, Session, run
+from reconciler.sources.repository.process import (
+    LOOK_SECONDS,
+    Credentials,
+    GitFailed,
+    Run,
+    Session,
+    fetching,
+    reading,
+    run,
+)
+from reconciler.sources.walk import SourceFault
 
 KEPT = 4  # commits of one remote: the head and the base of a pull request, and those before
 FETCHED = "refs/reconciler/fetched"

@@ -1,14 +1,225 @@
-"""One commit of a repository on disk, read as a bundle: its tree listed once, its blobs asked for once."""
+"""Commits of a repository on disk: their objects, trees and history, and one commit read as a bundle."""
+
+import re
+from typing import Protocol
+
+import msgspec
 
 from reconciler.model.bundle import Bundle
 from reconciler.model.problem import Problem
-from reconciler.sources.bundle_builder import Read, bundled
-from reconciler.sources.fault import SourceFault
-from reconciler.sources.file_names import TEMPLATES_FOLDER
-from reconciler.sources.repository.objects import RepositoryObjects
-from reconciler.sources.repository.process import Session
-from reconciler.sources.repository.tree import GitTree, TreeEntry
-from reconciler.sources.walk import LINK_REMEDY, Listing, Root, TreeWalk, joined, obstacle
+from reconciler.sources.directory import Read, bundled
+from reconciler.sources.repository.address import Unfit
+from reconciler.sources.repository.process import GitFailed, Run, Session, reading, run
+from reconciler.sources.walk import (
+    LINK_REMEDY,
+    TEMPLATES_FOLDER,
+    Listing,
+    ResolvedPath,
+    Root,
+    SourceBounds,
+    SourceFault,
+    TreeWalk,
+    joined,
+    obstacle,
+)
+
+# --- A commit as a tree to walk: listed once, with the targets of its links; nothing is ever checked out.
+
+# Names that one link may lead through, further links included: what takes longer goes in circles, or means to.
+LONGEST_WAY = 4_096
+
+
+class TreeEntry(msgspec.Struct, frozen=True):
+    """A line of `git ls-tree -l`; without a size, the repository lacks the object, and `lacking` says why."""
+
+    mode: str
+    id: str
+    size_bytes: int | None
+    lacking: ResolvedPath
+
+    @property
+    def is_link(self) -> bool:
+        return self.mode == "120000"
+
+    @property
+    def is_submodule(self) -> bool:
+        return self.mode == "160000"
+
+
+class Folder(dict[str, "Folder | TreeEntry"]):
+    """What a folder holds, by name; nested, since the paths of all folders could be far longer than the listing."""
+
+
+class Reached(msgspec.Struct, frozen=True):
+    """Where a path leads, links followed: to `target`, or to nothing at `real`, or out of the repository."""
+
+    real: str
+    target: Folder | TreeEntry | None
+    leaves: bool = False
+
+
+def entries_of(listing: bytes, lost: ResolvedPath) -> dict[str, TreeEntry]:
+    """By path, what `git ls-tree -r -l -z` says; bytes that are no UTF-8 are kept as Python keeps those of files."""
+    entries = {}
+    for line in listing.split(b"\0"):
+        about, tab, path = line.partition(b"\t")
+        if tab:
+            mode, _, identity, size = about.decode().split()
+            size_bytes = int(size) if size.isdigit() else None
+            entries[path.decode("utf-8", "surrogateescape")] = TreeEntry(mode, identity, size_bytes, lost)
+    return entries
+
+
+class GitTree:
+    """What lies in the areas of a commit; the root of the repository is the empty path. Targets are by a link's id."""
+
+    def __init__(self, entries: dict[str, TreeEntry], targets: dict[str, str], areas: tuple[str, ...]) -> None:
+        self._targets = targets
+        self._areas = areas
+        self._root = Folder()
+        for path, entry in entries.items():
+            *above, name = path.split("/")
+            folder = self._root
+            for part in above:
+                inner = folder.setdefault(part, Folder())
+                if isinstance(inner, TreeEntry):  # no sound tree has a file and a folder of one name
+                    break
+                folder = inner
+            else:
+                folder[name] = entry
+
+    def names(self, folder: str, most: int) -> list[str]:
+        reached = self._reached(folder)
+        return sorted(reached.target)[:most] if isinstance(reached.target, Folder) else []
+
+    def look(self, folder: str, name: str) -> ResolvedPath:
+        path = f"{folder}/{name}" if folder else name
+        reached = self._reached(path)
+        itself = self.entry(path)
+        points_to = self._targets.get(itself.id, "") if itself else ""
+        if reached.leaves or not self._is_inside(reached.real):
+            return ResolvedPath("outside", detail=points_to)
+        if isinstance(reached.target, Folder):
+            return ResolvedPath("folder", reached.real)
+        if reached.target is None:
+            return ResolvedPath("broken", reached.real, detail=f"a link to {points_to}, which leads to nothing")
+        if reached.target.is_submodule:
+            return ResolvedPath("submodule", reached.real)
+        if reached.target.size_bytes is None:
+            return reached.target.lacking
+        return ResolvedPath("file", reached.real, reached.target.size_bytes, (reached.target.id,))
+
+    def entry(self, path: str) -> TreeEntry | None:
+        """What is listed under the very path, be it a link."""
+        above, _, name = path.rpartition("/")
+        folder = self._reached(above).target
+        found = folder.get(name) if isinstance(folder, Folder) else None
+        return found if isinstance(found, TreeEntry) else None
+
+    def holds(self, path: str) -> bool:
+        """Whether there is such a folder or file, or a link of that name."""
+        return self._reached(path).target is not None or self.entry(path) is not None
+
+    def _is_inside(self, real: str) -> bool:
+        return any(not area or real == area or real.startswith(f"{area}/") for area in self._areas)
+
+    def _reached(self, path: str) -> Reached:
+        pending = path.split("/")[::-1]
+        done: list[str] = []
+        way: list[Folder | TreeEntry] = [self._root]
+        for _ in range(LONGEST_WAY):
+            if not pending:
+                return Reached("/".join(done), way[-1])
+            part = pending.pop()
+            if part in {"", "."}:
+                continue
+            if part == "..":
+                if not done:
+                    return Reached("", None, leaves=True)
+                done.pop()
+                way.pop()
+                continue
+            here = way[-1]
+            found = here.get(part) if isinstance(here, Folder) else None
+            if found is None:
+                return Reached("/".join([*done, part]), None)
+            if isinstance(found, TreeEntry) and found.is_link:
+                target = self._targets[found.id]
+                if target.startswith("/"):
+                    return Reached("", None, leaves=True)
+                pending += target.split("/")[::-1]
+            else:
+                done.append(part)
+                way.append(found)
+        return Reached(path, None)
+
+
+# --- What reading a commit asks of a repository, its entries and its blobs; and git itself, which answers that.
+#
+# `in_process` answers the same without a process.
+
+
+class Repository(msgspec.Struct, frozen=True):
+    """Where git finds it; one that is ours lacks the blobs that are too large to be read."""
+
+    git_dir: str
+    is_ours: bool = False
+
+
+class RepositoryObjects(Protocol):
+    """The objects of a repository."""
+
+    def entries(self, identity: str, areas: tuple[str, ...]) -> dict[str, TreeEntry]:
+        """All files, links and submodules in some areas of a commit, by path; an empty area is the whole commit."""
+        ...
+
+    def contents(self, identities: list[str], most_bytes: int) -> dict[str, bytes]:
+        """Blobs by id, together no more than so many bytes."""
+        ...
+
+
+class GitObjects:
+    """As git tells: `ls-tree` and `cat-file` in a hardened process each."""
+
+    def __init__(self, repository: Repository, session: Session) -> None:
+        self._environment = reading(repository.git_dir)
+        self._lost = lost_node(repository, session.bounds)
+        self._session = session
+
+    def entries(self, identity: str, areas: tuple[str, ...]) -> dict[str, TreeEntry]:
+        paths = [area for area in areas if area]
+        arguments = ("ls-tree", "-r", "-l", "-z", "--full-tree", "--end-of-options", identity, *paths)
+        listing = run(Run(arguments, self._environment, most_bytes=self._session.bounds.listing_bytes), self._session)
+        return entries_of(listing, self._lost)
+
+    def contents(self, identities: list[str], most_bytes: int) -> dict[str, bytes]:
+        stdin = "".join(f"{one}\n" for one in identities).encode()
+        said = run(Run(("cat-file", "--batch"), self._environment, stdin, most_bytes), self._session)
+        return _blobs(said, identities)
+
+
+def lost_node(repository: Repository, bounds: SourceBounds) -> ResolvedPath:
+    """What stands for an object that is not there. A repository of ours lacks what was larger than a file may be; any
+    other lacks only what is lost."""
+    if repository.is_ours:
+        return ResolvedPath("omitted", detail=f"more than the {bounds.file_bytes:,} bytes that a file may have")
+    return ResolvedPath("broken", detail="the repository lacks it, being damaged or a partial clone")
+
+
+def _blobs(said: bytes, wanted: list[str]) -> dict[str, bytes]:
+    """Takes the answer of `git cat-file --batch` apart: a line with id, kind and size, the content, a line's end."""
+    contents: dict[str, bytes] = {}
+    place = 0
+    for one in wanted:
+        end = said.find(b"\n", place)
+        header = said[place:end].split(b" ")
+        if len(header) != 3 or header[1] != b"blob":
+            raise GitFailed(f"it lacks the content {one}")
+        start, size = end + 1, int(header[2])
+        contents[one] = said[start : start + size]
+        place = start + size + 1
+    return contents
+
 
 LONGEST_LINK_BYTES = 1_024
 HEADER_BYTES = 128  # before each blob
@@ -93,3 +304,98 @@ def _walk_templates(walk: TreeWalk, tree: GitTree, parent: str) -> None:
         walk.below(Root("template", node.real, called))
     elif node.kind != "file":
         walk.add(obstacle(called, node))
+
+
+# --- What a walk over the history asks of a repository, and git itself, which answers that in hardened processes.
+#
+# `in_process` answers the same without a process. Here a few processes tell a lot at once: which commits there are with
+# their parents, and which blob each of them has at a path.
+
+MOST_COMMITS = 5_000  # that git lists
+LISTED_BYTES = 512  # of a commit and its parents, and of an object that is asked for
+_AUTHOR = re.compile(rb"author ([^\n<]{0,500})<([^\n>]{0,500})> (-?[0-9]{1,12}) ")
+
+
+class CommitHeader(msgspec.Struct, frozen=True):
+    """What a commit says of itself."""
+
+    author: str
+    seconds: int
+    subject: str
+
+
+class Commits(Protocol):
+    """The commits of a repository. What is not known, or takes too long, raises Unfit."""
+
+    def parents(self, identity: str) -> tuple[str, ...]:
+        """The ids of a commit's parents; raises Unfit where a shallow clone left them out."""
+        ...
+
+    def file_at(self, identity: str, path: str) -> str:
+        """The id of the file that a commit has at a path, or nothing."""
+        ...
+
+    def written(self, identity: str) -> CommitHeader:
+        """Who wrote a commit, when, and its first line."""
+        ...
+
+    def contents(self, identities: list[str], most_bytes: int) -> dict[str, bytes]:
+        """Blobs by id, together no more than so many bytes."""
+        ...
+
+
+class GitCommits:
+    """As git tells: `rev-list` and `cat-file`; owner of what they told of the commits below one."""
+
+    def __init__(self, repository: Repository, newest: str, session: Session) -> None:
+        self._environment = reading(repository.git_dir)
+        self._objects = GitObjects(repository, session)
+        self._session = session
+        self._parents = self._listed(newest)
+        self._files: dict[str, dict[str, str]] = {}
+
+    def parents(self, identity: str) -> tuple[str, ...]:
+        listed = self._parents.get(identity)
+        if listed is None:
+            raise Unfit("the commit was not listed")
+        if not listed and b"\nparent " in self._head(identity):
+            raise Unfit("a shallow clone left its parents out")
+        return listed
+
+    def file_at(self, identity: str, path: str) -> str:
+        if path not in self._files:
+            self._files[path] = self._files_at(path)
+        return self._files[path].get(identity, "")
+
+    def written(self, identity: str) -> CommitHeader:
+        head, _, message = self._head(identity).partition(b"\n\n")
+        author = _AUTHOR.search(head)
+        if author is None:
+            return CommitHeader("", 1 << 62, "")
+        name = (author[1].strip() or author[2]).decode("utf-8", "replace")
+        return CommitHeader(name, int(author[3]), message.strip().partition(b"\n")[0].decode("utf-8", "replace"))
+
+    def contents(self, identities: list[str], most_bytes: int) -> dict[str, bytes]:
+        return self._objects.contents(identities, most_bytes)
+
+    def _head(self, identity: str) -> bytes:
+        return self._read(("cat-file", "commit", identity))
+
+    def _listed(self, newest: str) -> dict[str, tuple[str, ...]]:
+        arguments = ("rev-list", "--parents", f"--max-count={MOST_COMMITS}", "--end-of-options", newest)
+        lines = self._read(arguments).decode("ascii", "replace").splitlines()
+        return {commit: tuple(parents) for commit, *parents in (line.split() for line in lines)}
+
+    def _files_at(self, path: str) -> dict[str, str]:
+        stdin = "".join(f"{commit}:{path}\n" for commit in self._parents).encode("utf-8", "surrogateescape")
+        said = self._read(("cat-file", "--batch-check=%(objectname) %(objecttype)"), stdin).splitlines()
+        replies = (line.decode("ascii", "replace").split(" ") for line in said)
+        pairs = zip(self._parents, replies, strict=True)
+        return {commit: words[0] for commit, words in pairs if words[1:] == ["blob"]}
+
+    def _read(self, arguments: tuple[str, ...], stdin: bytes = b"") -> bytes:
+        try:
+            most_bytes = MOST_COMMITS * LISTED_BYTES
+            return run(Run(arguments, self._environment, stdin, most_bytes), self._session)
+        except GitFailed as error:
+            raise Unfit(str(error)) from error

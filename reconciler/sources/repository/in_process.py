@@ -6,24 +6,27 @@ repository: only what is in order ends here.
 """
 
 import contextlib
+import importlib
+import importlib.abc
+import importlib.machinery
+import logging
 import re
+import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import msgspec
 
-from reconciler.sources.fault import Refused
-from reconciler.sources.repository import gitpython
-from reconciler.sources.repository.commits import CommitHeader
-from reconciler.sources.repository.layout import LARGEST_REF_BYTES, Unfit, check_below, check_layout
-from reconciler.sources.repository.objects import Repository, lost_node
+from reconciler.sources.repository.address import LARGEST_REF_BYTES, Unfit, check_below, check_layout
+from reconciler.sources.repository.commit import CommitHeader, Repository, TreeEntry, lost_node
 from reconciler.sources.repository.process import Session
-from reconciler.sources.repository.tree import TreeEntry
-from reconciler.sources.walk import joined
+from reconciler.sources.walk import Refused, joined
 
 SHARE = 4  # of the time that a reading has: the rest is for the process, should it be needed
 LARGEST_COMMIT_BYTES = 1 << 16  # and of a tag
@@ -70,7 +73,7 @@ def opened(repository: Repository, session: Session) -> Iterator["GitPythonObjec
 
 
 def _repo(git_dir: str) -> Any:
-    git: Any = gitpython.load()
+    git: Any = load()
     from reconciler.sources.repository.object_database import BoundedGitDB  # noqa: PLC0415 - imports the library
 
     with warnings.catch_warnings():
@@ -95,7 +98,7 @@ class GitPythonObjects:
 
     def __init__(self, repo: Any, repository: Repository, session: Session, until: float) -> None:
         self._repo = repo
-        self._git: Any = gitpython.load()
+        self._git: Any = load()
         self._repository = repository
         self._session = session
         self._until = until
@@ -270,3 +273,53 @@ def _shallow_commits(git_dir: str) -> frozenset[str]:
     """Commits whose parents a shallow clone left out."""
     path = Path(git_dir, "shallow")
     return frozenset(path.read_text("ascii", "replace").split()) if path.exists() else frozenset()
+
+
+# --- Imports GitPython so that the library never learns of a git executable: no property of the library can start one.
+#
+# On import GitPython runs `git version` with the whole inherited environment, in the current folder. Whatever a
+# repository or a hook put there would have a say. The class that runs git is kept from looking for a program instead;
+# `git.Repo` with `GitDB` needs none. Whoever runs git here does so through `process`.
+
+_RUNS_GIT = "git.cmd"
+
+
+@cache
+def load() -> ModuleType:
+    """The package `git`: a tenth of a second, which only those who read a repository pay."""
+    logging.getLogger("git").addHandler(logging.NullHandler())  # what a commit says badly is nobody's message
+    if "git" in sys.modules:
+        return sys.modules["git"]
+    finder = _WithoutExecutable()
+    sys.meta_path.insert(0, finder)
+    try:
+        return importlib.import_module("git")
+    finally:
+        sys.meta_path.remove(finder)
+
+
+class _WithoutExecutable(importlib.abc.MetaPathFinder):
+    """Finds `git.cmd` where it is, and has its class find no program."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if name != _RUNS_GIT:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec and spec.loader:
+            spec.loader = _Loader(spec.loader)
+        return spec
+
+
+class _Loader(importlib.abc.Loader):
+    def __init__(self, loader: importlib.abc.Loader) -> None:
+        self._loader = loader
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        self._loader.exec_module(module)
+        commands: Any = module
+        commands.Git.refresh = classmethod(lambda _cls, path=None: False)  # noqa: ARG005 - the signature is theirs

@@ -23,8 +23,8 @@ from gitdb.db.loose import LooseObjectDB  # type: ignore[import-untyped]
 from gitdb.db.pack import PackedDB  # type: ignore[import-untyped]
 from gitdb.db.ref import ReferenceDB  # type: ignore[import-untyped]
 
-from reconciler.sources.file_tree import OPENING
-from reconciler.sources.repository.layout import Unfit
+from reconciler.sources.directory import OPENING
+from reconciler.sources.repository.address import Unfit
 
 LARGEST_OBJECT_BYTES = 4 << 20  # of an object whose content is read, and of all deltas that it is made of
 LARGEST_LOOSE_BYTES = 64 << 20  # of a file whose header is read: zlib copies what it does not need

@@ -15,7 +15,7 @@ import numpy as np
 
 from reconciler.fleet.first_fit import Search
 from reconciler.fleet.fleet import Fleet
-from reconciler.fleet.scale_down_simulation import ScaleDownOutcome, empty
+from reconciler.fleet.questions import ScaleDownOutcome, empty
 from reconciler.model.cluster.observed import Observed
 from tests.benchmarks.draining.drained_fleets import FLEETS
 

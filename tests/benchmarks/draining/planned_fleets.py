@@ -12,11 +12,11 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.workload import BudgetSpec, BudgetStatus, PodDisruptionBudget, Workload, WorkloadSpec
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.instant import Instant, timestamp
-from reconciler.model.origin import Origin
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.plan import Plan
-from reconciler.model.policy.drain_policy import DrainPolicy
-from reconciler.model.policy.gpu_pool import Devices, GpuPool, InstanceType, NodeClassRef
+from reconciler.model.policy.gpu import Devices, GpuPool, InstanceType, NodeClassRef
+from reconciler.model.policy.scaling import DrainPolicy
+from reconciler.model.problem import Origin
 from reconciler.model.quantity import Quantity
 from reconciler.plan.drain.marks import soft
 from tests.benchmarks.draining.drained_fleets import FLEETS

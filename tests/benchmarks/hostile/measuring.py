@@ -17,12 +17,12 @@ import msgspec
 from reconciler.fleet.fleet import Fleet
 from reconciler.kube.placeholders import each_once, parted
 from reconciler.model.cluster.kinds import RESOURCE_KINDS
-from reconciler.model.cluster.set_aside import SetAside
+from reconciler.model.cluster.refusal import SetAside
 from reconciler.model.desired import Declared
-from reconciler.model.origin import Origin
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.plan import Plan
-from reconciler.model.policy.drain_policy import DrainPolicy
+from reconciler.model.policy.scaling import DrainPolicy
+from reconciler.model.problem import Origin
 from reconciler.plan.planner import plan
 from tests.benchmarks.draining.drained_fleets import Words, decoded
 from tests.benchmarks.draining.planned_fleets import first_inputs

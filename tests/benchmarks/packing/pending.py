@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-from reconciler.fleet.binpack.shape import Offering, Shape
+from reconciler.fleet.binpack.offers import Offering, Shape
 from reconciler.kube.decode import page
 from reconciler.model import names
 from reconciler.model.cluster.kinds import RESOURCE_KINDS

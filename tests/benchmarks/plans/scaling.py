@@ -17,10 +17,10 @@ from reconciler.model.cluster.node import Node, NodeTaint
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.instant import Instant
-from reconciler.model.origin import Origin
 from reconciler.model.plan.inputs import Inputs
-from reconciler.model.policy.gpu_pool import Devices, GpuPool, InstanceType, NodeClassRef
-from reconciler.model.policy.node_provisioner import NodeProvisioner
+from reconciler.model.policy.gpu import Devices, GpuPool, InstanceType, NodeClassRef
+from reconciler.model.policy.scaling import NodeProvisioner
+from reconciler.model.problem import Origin
 from reconciler.model.quantity import Quantity
 from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.scaling import marks

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from reconciler.cli.main import main
-from reconciler.schema.rights.writing import POLICIES
+from reconciler.schema.rights.rules import POLICIES
 from tests.lab import capacity, fleet
 from tests.lab.api import Api, Manifest
 from tests.lab.lab import Lab

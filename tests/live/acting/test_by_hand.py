@@ -18,8 +18,8 @@ from reconciler.model.desired import Desired
 from reconciler.model.instant import instant
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.guards.approvals import Approval, Approvals
-from reconciler.policy.kind import API_VERSION
-from reconciler.policy.rules.kinds.gpu_pool import GPU_POOL
+from reconciler.policy.rules.kinds import GPU_POOL
+from reconciler.policy.shape import API_VERSION
 from tests.lab import capacity, fleet
 from tests.lab.lab import Lab
 from tests.policies import specimens

@@ -10,9 +10,8 @@ import msgspec
 import pytest
 
 from reconciler.cli.main import main
-from reconciler.kube.api_server import APPLY_PATCH, ApiRequest
+from reconciler.kube.api_server import APPLY_PATCH, ApiRequest, BadPath
 from reconciler.kube.client import connect
-from reconciler.kube.paths import BadPath
 from reconciler.plan.files import saved_plan
 from tests.lab.lab import Lab
 from tests.stages.controlled import Site

@@ -11,15 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Ref
-from reconciler.simulate.actors.collector import Collector
+from reconciler.model.plan.decision import Ref
+from reconciler.simulate.actors.builtin_controllers import Collector
+from reconciler.simulate.actors.karpenter.cloud import MarketOffering
 from reconciler.simulate.actors.karpenter.karpenter import Karpenter
-from reconciler.simulate.actors.karpenter.timing import Timing
+from reconciler.simulate.actors.karpenter.machines import Timing
 from reconciler.simulate.actors.kubelets import Kubelets
 from reconciler.simulate.actors.scheduler import Scheduler
-from reconciler.simulate.engine import Engine
-from reconciler.simulate.market import MarketOffering
-from reconciler.simulate.stage import Stage
+from reconciler.simulate.stage import Engine, Stage
 from reconciler.simulate.world import World
 from tests.lab import capacity
 from tests.lab.api import Manifest

@@ -9,8 +9,8 @@ from typing import Self
 
 from reconciler.kube import decode
 from reconciler.model import names
-from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.kinds import RESOURCE_KINDS
+from reconciler.model.cluster.node import NodeClaim
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.plan.karpenter.drift import Drift, drift_of
 from reconciler.plan.karpenter.template_hash import template_hash

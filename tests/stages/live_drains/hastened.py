@@ -9,8 +9,9 @@ import time
 from functools import partial
 
 from reconciler.cli.main import main
-from reconciler.controller import run, wake_clock
-from reconciler.kube.apply.executor import Executor, WriteLimits
+from reconciler.controller import run
+from reconciler.kube.apply.execute import Executor
+from reconciler.kube.apply.fenced_writer import WriteLimits
 from reconciler.kube.client import Client, Timeouts
 from reconciler.kube.client import connect as connected
 from reconciler.model.instant import Instant
@@ -29,8 +30,8 @@ def hasten(factor: int, since: float) -> None:
     def now() -> Instant:
         return Instant(round(1_000 * (since + factor * (time.time() - since))))
 
-    wake_clock.current_instant = now  # type: ignore[attr-defined]
-    wake_clock.LOOK_SECONDS = _LOOK_SECONDS
+    run.current_instant = now  # type: ignore[attr-defined]
+    run.LOOK_SECONDS = _LOOK_SECONDS
     run.connect = connect  # type: ignore[attr-defined]
     run.Executor = partial(Executor, limits=limits)  # type: ignore[assignment, attr-defined]
 

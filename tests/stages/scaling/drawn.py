@@ -13,10 +13,10 @@ import yaml
 
 from reconciler.controller.simulation.load import SimulationRequest, prepared
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Delete, Evict, Taint
-from reconciler.model.plan.cycle_result import CycleResult
-from reconciler.model.plan.size_evaluation import SizeEvaluation
-from reconciler.model.policy.node_provisioner import NodeProvisioner
+from reconciler.model.plan.decision import Delete, Evict, Taint
+from reconciler.model.plan.evaluation import SizeEvaluation
+from reconciler.model.plan.inputs import CycleResult
+from reconciler.model.policy.scaling import NodeProvisioner
 from reconciler.report.simulation.simulated import PoolStep, Simulated
 from reconciler.simulate.runner.play import Play
 from reconciler.simulate.runner.run import RunOptions, run

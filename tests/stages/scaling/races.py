@@ -16,11 +16,10 @@ from typing import Any
 import msgspec
 
 from reconciler.kube.api_server import JSON, ApiRequest, ApiResponse, Writer
-from reconciler.kube.apply.executor import Executor, WriteLimits
+from reconciler.kube.apply.execute import Executor
+from reconciler.kube.apply.fenced_writer import WriteLimits
 from reconciler.model import names
-from reconciler.model.plan.action import Act, Delete, Preconditions, Ref, Taint
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.outcome import Outcome
+from reconciler.model.plan.decision import Act, Decision, Delete, Outcome, Preconditions, Ref, Taint
 from reconciler.plan.scaling import marks
 from tests.contract.ground import STANDING, client_of, decision
 from tests.lab import fleet

@@ -14,18 +14,18 @@ import yaml
 
 from reconciler.controller import current_instant
 from reconciler.controller.policies import Origins, check
-from reconciler.kube.apply.executor import Executor
+from reconciler.kube.apply.execute import Executor
 from reconciler.kube.client import Client
+from reconciler.kube.cluster import LookedOnce
 from reconciler.kube.memory_store import ConfigMapMemory
 from reconciler.kube.observe import observe_once
-from reconciler.kube.one_shot_cluster import LookedOnce
 from reconciler.loop import Cycle, InProcess, LoopDependencies
 from reconciler.model import names
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Hold
-from reconciler.model.plan.cycle_result import CycleResult
-from reconciler.policy.environments import chosen
+from reconciler.model.plan.decision import Hold
+from reconciler.model.plan.inputs import CycleResult
+from reconciler.policy.resolve import chosen
 from reconciler.ports import Wished
 from tests.lab import fleet
 from tests.lab.api import Manifest

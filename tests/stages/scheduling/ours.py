@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reconciler.fleet.filters.chain import FilterChain
-from reconciler.fleet.filters.unmovable import unmodelled
-from reconciler.fleet.questions import fits
+from reconciler.fleet.questions import fits, unmodelled
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.pod import Pod
-from reconciler.plan.obstacle_words import obstacle_words
+from reconciler.plan.capacity.words import obstacle_words
 
 
 @dataclass(frozen=True)

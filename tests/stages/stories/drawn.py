@@ -11,25 +11,23 @@ import yaml
 
 from reconciler.controller.simulation.load import SimulationRequest, prepared
 from reconciler.model import names
-from reconciler.model.policy.gpu_pool import PoolTaint
+from reconciler.model.policy.gpu import PoolTaint
 from reconciler.model.quantity import Duration
 from reconciler.simulate.runner.play import Play
-from reconciler.simulate.scenario.cluster import InitialCluster, NodeSet
-from reconciler.simulate.scenario.edit import ScenarioEdit
-from reconciler.simulate.scenario.fault import ScenarioFault
-from reconciler.simulate.scenario.mix import Mix
-from reconciler.simulate.scenario.revision import ScenarioRevision
-from reconciler.simulate.scenario.spec import Scenario
-from reconciler.simulate.scenario.workload import (
+from reconciler.simulate.scenario.cluster import (
     Bursts,
     Constant,
     GangWorkload,
     Inference,
+    InitialCluster,
+    Mix,
+    NodeSet,
     ScenarioWorkload,
     Steady,
     WorkloadToleration,
 )
-from reconciler.simulate.scenario.writing import scenario_text
+from reconciler.simulate.scenario.reading import scenario_text
+from reconciler.simulate.scenario.spec import Scenario, ScenarioEdit, ScenarioFault, ScenarioRevision
 
 SEED = 1
 HOURS = 6

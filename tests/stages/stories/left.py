@@ -8,7 +8,7 @@ import msgspec
 from reconciler.report.simulation.simulated import Simulated
 from reconciler.simulate.runner.play import Play
 from reconciler.simulate.runner.shrink import shrink
-from reconciler.simulate.scenario.writing import scenario_text
+from reconciler.simulate.scenario.reading import scenario_text
 
 MOST_TRIES = 80
 

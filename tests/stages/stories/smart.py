@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from reconciler.model import names
-from reconciler.simulate.marks import WORKLOAD
+from reconciler.simulate.objects import WORKLOAD
 from reconciler.simulate.runner.play import Play
 from tests.stages.scaling.drawn import Json, play_of, pool, provisioner
 

@@ -9,12 +9,10 @@ from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Action, Annotate, Apply, Delete, Hold, Taint, Ungate
-from reconciler.model.plan.cycle_result import CycleResult
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import Action, Annotate, Apply, Decision, Delete, Hold, Taint, Ungate
+from reconciler.model.plan.inputs import CycleResult
 from reconciler.model.plan.memory import Memory
-from reconciler.plan.capacity.identity import is_labelled_as_smart
-from reconciler.plan.capacity.request import CapacityRequest
+from reconciler.plan.capacity.requests import CapacityRequest, is_labelled_as_smart
 from reconciler.report.simulation.simulated import Simulated
 from reconciler.simulate.runner.play import Play
 from reconciler.simulate.runner.run import RunOptions, run

@@ -17,8 +17,13 @@ def unit_tests_mirror_the_package(tree: Tree) -> list[Finding]:
     for path in tree.python(UNIT):
         place = PurePosixPath(path).relative_to(UNIT)
         folder = str(place.parent)
-        if folder != "." and not any(f"{root}{folder}" in tree.folders for root in TESTED):
-            found.append(Finding(path, 1, f"There is no folder {folder} that this could test", REMEDY))
+        if folder != "." and not any(_is_there(tree, f"{root}{folder}") for root in TESTED):
+            found.append(Finding(path, 1, f"There is no folder or module {folder} that this could test", REMEDY))
         if folder == "." and place.name.startswith("test_") and f"tests/{place.name[5:]}" not in tree.paths:
             found.append(Finding(path, 1, f"{path} stands in no folder", REMEDY))
     return found
+
+
+def _is_there(tree: Tree, place: str) -> bool:
+    """A folder, or a module that has several files of tests."""
+    return place in tree.folders or f"{place}.py" in tree.paths

@@ -8,7 +8,7 @@ from tests.tidy.imports import imports
 from tests.tidy.tree import Tree
 
 SENTENCES = "reconciler.report.sentences"
-OBSTACLES = "reconciler.plan.obstacle_words"
+OBSTACLES = "reconciler.plan.capacity.words"
 MADE = frozenset(
     {
         *(f"{SENTENCES}.{name}" for name in ("sentence", "guarded_sentence", "words_of", "fact_words")),
@@ -35,7 +35,7 @@ def programs_read_facts_and_no_prose(tree: Tree) -> list[Finding]:
 def _is_edge(path: str) -> bool:
     """Where sentences are made for people: reports, the demo, and the words of facts that sentences are made of."""
     is_words = path.startswith("reconciler/plan/") and path.endswith("words.py")
-    return is_words or path.startswith(("reconciler/report/", "reconciler/cli/demo/")) or _is_own(path)
+    return is_words or path.startswith(("reconciler/report/", "reconciler/cli/demo.py")) or _is_own(path)
 
 
 def _is_own(path: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.cli.files.create import AlreadyThere, write_all
+from reconciler.cli.files import AlreadyThere, write_all
 from reconciler.cli.main import main
 from reconciler.model.bundle import Text
 from tests.lab import capacity, fleet

@@ -8,9 +8,9 @@ import yaml
 
 from reconciler.cli.main import main
 from reconciler.policy.rules.kinds import KINDS
-from reconciler.report.schema.files import published_files
+from reconciler.report.generated import published_files
 from reconciler.schema.generated import generated_files
-from reconciler.simulate.scenario.kind import scenario_files
+from reconciler.simulate.scenario.reading import scenario_files
 
 
 def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from reconciler.model.plan.action import Ref
+from reconciler.model.plan.decision import Ref
 from reconciler.simulate.world import World
 
 Object = dict[str, Any]

@@ -7,16 +7,14 @@ import msgspec
 import pytest
 
 from reconciler.cli.main import main
-from reconciler.controller.release import ReleaseResult, take_off
+from reconciler.controller.user_writes import ReleaseResult, take_off
 from reconciler.model.cluster.observed import Observed, Unread
-from reconciler.model.plan.action import Hold, Ref
-from reconciler.model.plan.decision import Decision
-from reconciler.model.policy.gpu_pool import SmartPods
+from reconciler.model.plan.decision import Decision, Hold, Ref
+from reconciler.model.policy.gpu import SmartPods
 from reconciler.plan.guards.frozen import RELEASE
 from reconciler.plan.reason_catalog import REASONS
-from reconciler.plan.release.reasons import REASONS as OWN
-from reconciler.plan.release.reasons import LabelsReleased, ReleasedWhenUnused
-from reconciler.plan.release.release import release, why_unsure
+from reconciler.plan.release import REASONS as OWN
+from reconciler.plan.release import LabelsReleased, ReleasedWhenUnused, release, why_unsure
 from reconciler.simulate.world import World
 from tests.unit.controller.release_stage import NODE_POOL, Object, kept, node, pod, said, world
 

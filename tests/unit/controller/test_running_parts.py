@@ -7,19 +7,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from reconciler.controller import wake_clock
-from reconciler.controller.policies import Origins, read, watch
-from reconciler.controller.policy_cache import PolicyCache
-from reconciler.controller.wake_clock import WakingClock
+from reconciler.controller import run
+from reconciler.controller.policies import Origins, PolicyCache, read, watch
+from reconciler.controller.run import WakingClock
 from reconciler.kube.api_server import ApiRequest, ApiResponse
-from reconciler.kube.leader import Candidacy, Leader
-from reconciler.kube.leader_fence import LeaderFence, monotonic_ms
+from reconciler.kube.leader import Candidacy, Leader, LeaderFence, monotonic_ms
 from reconciler.model.bundle import Bundle
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Ref
-from reconciler.model.plan.cycle_result import CycleResult
+from reconciler.model.plan.decision import Outcome, Ref
+from reconciler.model.plan.inputs import CycleResult
 from reconciler.model.plan.memory import Hints, Memory
-from reconciler.model.plan.outcome import Outcome
 from reconciler.model.plan.plan import Plan
 from reconciler.protocol.leadership import Monotonic
 from reconciler.serve.metrics import Metrics
@@ -127,9 +124,9 @@ def test_who_waits_is_woken_by_a_change_or_by_the_hour_and_not_kept_when_it_ends
 
 
 def test_an_hour_that_is_set_back_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wake_clock, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(run, "LOOK_SECONDS", 0.01)
     hours = iter([50_000_000, 50_000_000, 10_000_000])
-    monkeypatch.setattr(wake_clock, "current_instant", lambda: Instant(next(hours)))
+    monkeypatch.setattr(run, "current_instant", lambda: Instant(next(hours)))
     WakingClock().wait(Instant(50_001_000))
     assert next(hours, None) is None
 

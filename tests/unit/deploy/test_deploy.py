@@ -11,8 +11,7 @@ from starlette.routing import Route
 from reconciler import __version__
 from reconciler.cli.main import reconciler
 from reconciler.model import names
-from reconciler.serve.endpoints import Answers, probes
-from reconciler.serve.server import ListenAddress
+from reconciler.serve.server import Answers, ListenAddress, probes
 from tests.lab.places import REPOSITORY
 
 CORE = REPOSITORY / "deploy" / "core"

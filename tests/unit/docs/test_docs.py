@@ -11,8 +11,7 @@ from reconciler.cli.main import COMMANDS
 from reconciler.model.bundle import Bundle, Text
 from reconciler.plan.reason_catalog import REASONS
 from reconciler.policy.resolve import resolve
-from reconciler.report.schema.files import REASONS_PAGE
-from reconciler.report.schema.reasons_page import reasons_page
+from reconciler.report.generated import REASONS_PAGE, reasons_page
 from tests.lab.places import REPOSITORY
 from tests.processes.script_worlds import production_cluster
 from tests.stages.documentation import PAGES as DOCUMENTATION

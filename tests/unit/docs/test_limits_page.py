@@ -2,12 +2,11 @@
 
 import re
 
-from reconciler.fleet.topology.breadth import MOST_PAIRS
+from reconciler.fleet.topology.terms import MOST_PAIRS
 from reconciler.model.cluster import bounds
 from reconciler.plan.nodes.eviction import MOST_COMPARED
-from reconciler.policy import limits
-from reconciler.policy.yaml import yaml_text
-from reconciler.sources.bounds import SourceBounds
+from reconciler.policy import tree, yaml
+from reconciler.sources.walk import SourceBounds
 from tests.lab.places import REPOSITORY
 
 PAGE = (REPOSITORY / "docs/reference/limits.md").read_text()
@@ -19,6 +18,6 @@ def test_the_page_has_each_limit_once_in_its_order() -> None:
     sources = SourceBounds()
     said += [MOST_COMPARED, MOST_PAIRS]
     said += [sources.files, sources.file_bytes >> 20, sources.total_bytes >> 20, sources.depth]
-    said += [yaml_text.MAX_DEPTH, yaml_text.MAX_NODES]
-    said += [limits.MOST_MERGED, limits.MOST_PROBLEMS, limits.LONGEST_SENTENCE, limits.LONGEST_EXCERPT]
+    said += [yaml.MAX_DEPTH, yaml.MAX_NODES]
+    said += [tree.MOST_MERGED, tree.MOST_PROBLEMS, tree.LONGEST_SENTENCE, tree.LONGEST_EXCERPT]
     assert told == said

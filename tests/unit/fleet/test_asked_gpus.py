@@ -10,14 +10,13 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.fleet.questions import fits as why_not
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
-from reconciler.model.cluster.lease import Lease, LeaseSpec
-from reconciler.model.cluster.metadata import Annotations, Metadata, OwnerReference
+from reconciler.model.cluster.metadata import Annotations, Lease, LeaseSpec, Metadata, OwnerReference
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.instant import Instant
-from reconciler.plan.sums.usage import gpus_in_use
+from reconciler.plan.sums import gpus_in_use
 from reconciler.simulate.objects import ObjectWrite
 from reconciler.simulate.results.totals import PoolTotalsTracker
 from tests import builders

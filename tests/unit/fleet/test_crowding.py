@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import msgspec
 
-from reconciler.fleet.classes import Classes
 from reconciler.fleet.filters.chain import FilterChain
+from reconciler.fleet.pod_classes import Classes
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.metadata import OwnerReference
 from reconciler.model.cluster.observed import Observed

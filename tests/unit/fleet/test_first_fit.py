@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 from reconciler.fleet import first_fit
 from reconciler.fleet.filters.chain import FilterChain
 from reconciler.fleet.first_fit import FirstFitCursor, Search
-from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.pod_classes import PodClass
 from reconciler.fleet.rows import Mask
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.observed import Observed

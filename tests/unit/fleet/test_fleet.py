@@ -6,9 +6,8 @@ import pytest
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
-from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.metadata import Condition
-from reconciler.model.cluster.node import Node, NodeTaint
+from reconciler.model.cluster.node import Node, NodeClaim, NodeTaint
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from tests import builders

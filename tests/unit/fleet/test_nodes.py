@@ -10,7 +10,7 @@ from reconciler.fleet.amounts import pod_held, pod_request
 from reconciler.fleet.filters.chain import FilterChain
 from reconciler.fleet.questions import fits
 from reconciler.model.cluster.pod import Pod
-from reconciler.plan.obstacle_words import obstacle_words
+from reconciler.plan.capacity.words import obstacle_words
 from tests import folders
 from tests.unit.fleet.stage import pod, what_if
 

@@ -10,9 +10,8 @@ from hypothesis import strategies as some
 from reconciler.fleet.filters.chain import FilterChain
 from reconciler.fleet.first_fit import Search
 from reconciler.fleet.obstacles import AffinityUnmatched, NodeAbsent
-from reconciler.fleet.pod_class import PodClass
-from reconciler.fleet.questions import Placement, fits, place
-from reconciler.fleet.scale_down_simulation import ScaleDownSimulation, empty
+from reconciler.fleet.pod_classes import PodClass
+from reconciler.fleet.questions import Placement, ScaleDownSimulation, empty, fits, place
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.metadata import OwnerReference
 from reconciler.model.cluster.observed import Observed

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as some
 
-from reconciler.fleet.filters.taints import untolerated
-from reconciler.fleet.tolerance import Tolerance
+from reconciler.fleet.filters.node import untolerated
+from reconciler.fleet.node_terms import Tolerance
 from reconciler.model.cluster.node import NodeTaint
 from reconciler.model.cluster.pod import Toleration
 

@@ -9,7 +9,7 @@ from reconciler import controller
 from reconciler.importer.autoscaler.flags import Flags, NoFlags, documents, flags_in
 from reconciler.importer.autoscaler.policy import drain_policy
 from reconciler.model.bundle import Bundle
-from reconciler.model.policy.drain_policy import DrainPolicy
+from reconciler.model.policy.scaling import DrainPolicy
 
 Json = dict[str, Any]
 

@@ -10,14 +10,13 @@ import pytest
 import yaml
 
 from reconciler import controller
-from reconciler.importer.differences import differences
-from reconciler.importer.imported import TEMPLATES, Imported, Skipped, imported
+from reconciler.importer.imported import TEMPLATES, Imported, Skipped, differences, imported
+from reconciler.importer.policy_text import template_text
 from reconciler.importer.portion import UnmappedFields
-from reconciler.importer.template_text import template_text
 from reconciler.kube.cluster_file import read_cluster
 from reconciler.model.bundle import Bundle, Text
 from reconciler.model.cluster.observed import Observed
-from reconciler.sources.defaults import default_templates
+from reconciler.sources.input_file import default_templates
 from tests import folders
 
 DEFAULT = next(

@@ -7,10 +7,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as some
 
 from reconciler import controller
-from reconciler.importer.differences import differences
-from reconciler.importer.imported import imported
-from reconciler.importer.live_spec import live_spec
-from reconciler.importer.portion import instance_type_requirement
+from reconciler.importer.imported import differences, imported
+from reconciler.importer.portion import instance_type_requirement, live_spec
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
@@ -18,7 +16,7 @@ from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMeta
 from reconciler.plan.karpenter.template_hash import template_hash
 from reconciler.plan.manifests.compare import compare
 from reconciler.plan.manifests.wanted_manifest import wish_of
-from reconciler.policy.manifests.structural import Structural
+from reconciler.policy.manifests.kubernetes_schema import Structural
 from reconciler.policy.rules.hardware import gpus_of
 from tests import builders
 from tests.unit.policy.manifests.karpenter_schema import structural  # noqa: F401  a fixture

@@ -20,29 +20,25 @@ from reconciler.kube.placeholders import each_once, parted
 from reconciler.model import names
 from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
 from reconciler.model.cluster.observed import Observed
-from reconciler.model.cluster.set_aside import ANY_POOL, SetAside
-from reconciler.model.plan.action import Annotate, Hold, Label, Ref, Taint, Ungate
-from reconciler.model.plan.cycle_result import CycleResult
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.inputs import Inputs
-from reconciler.model.plan.inputs_delta import Succession, successor
+from reconciler.model.cluster.refusal import ANY_POOL, SetAside
+from reconciler.model.plan.decision import Annotate, Decision, Hold, Label, Ref, Taint, Ungate
+from reconciler.model.plan.inputs import CycleResult, Inputs, Succession, successor
 from reconciler.model.plan.plan import Plan
 from reconciler.plan.check import check
 from reconciler.plan.files import dump, saved_plan
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.planner import plan
-from reconciler.plan.status.context import StatusContext
-from reconciler.policy.custom_resources.bundle import bundle_of
-from reconciler.report.conditions.statuses import received, statuses
+from reconciler.plan.status.conditions import StatusContext
+from reconciler.policy.resolve import bundle_of
+from reconciler.report.applied import lines
+from reconciler.report.conditions import received, statuses
+from reconciler.report.document import ReportHeader
 from reconciler.report.explain.about import UnknownSubject
 from reconciler.report.explain.subject import about, parse_subject
-from reconciler.report.formats import json_format, text
-from reconciler.report.log_lines import lines
+from reconciler.report.formats import ci, text
 from reconciler.report.plans.build import planned_of
 from reconciler.report.plans.plan_document import plan_document
-from reconciler.report.setting import ReportHeader
-from reconciler.report.status.build import overview_of
-from reconciler.report.status.overview import overview_document
+from reconciler.report.status.overview import overview_document, overview_of
 from reconciler.serve.metrics import Metrics
 from tests.unit.kube.mutations import DEEP, GONE, Json, Path, drawn_value, own_paths, paths_of, put
 from tests.unit.kube.real_objects import OBJECTS, TIME
@@ -141,7 +137,7 @@ def everything(inputs: Inputs, kind: str, name: tuple[str, str]) -> Plan:
     setting = ReportHeader("prod", "4c1f9e2", "lab", "", inputs.now, inputs.now, "1")
     for document in (plan_document(planned_of(setting, scene, None)), overview_document(overview_of(setting, scene))):
         assert FAULT not in text.write(document, color=False)
-        json_format.write(document)
+        ci.write_json(document)
     for subject in _subjects(kind, name):
         try:
             assert FAULT not in about(scene, parse_subject(subject)).outcome

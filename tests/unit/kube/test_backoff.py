@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from reconciler.kube.backoff import Backoff, BackoffBounds
+from reconciler.kube.api_server import Backoff, BackoffBounds
 
 WAITS = BackoffBounds(first_seconds=1.0, most_seconds=10.0, healthy_seconds=5.0)
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from reconciler.kube.client import Client, Unreachable, connect
+from reconciler.kube.api_server import Unreachable
+from reconciler.kube.client import Client, connect
 from tests.unit.lab.proxy_stage import Papers, Upstream, write_papers
 
 SECRET = "sesame-open-up"

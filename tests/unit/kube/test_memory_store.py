@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reconciler.kube.memory_store import HEAD, PART_BYTES, ConfigMapMemory
 from reconciler.model.instant import Instant
-from reconciler.model.plan.disruption_record import DisruptionRecord
+from reconciler.model.plan.guard_verdict import DisruptionRecord
 from reconciler.model.plan.memory import Memory
 from reconciler.ports import Stale, Unavailable, VersionedMemory
 from tests.unit.kube.configmap_server import ConfigMaps, Killed, broken_connection

@@ -8,19 +8,16 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.kube.api_server import ApiRequest, ApiResponse
 from reconciler.kube.cluster_file import read_cluster
 from reconciler.kube.watch.store import ObservedStore
-from reconciler.model.cluster.metadata import Annotations, Metadata
-from reconciler.model.cluster.namespace import Namespace
-from reconciler.model.cluster.observed import Observed
-from reconciler.model.cluster.observed_delta import Replica, difference
+from reconciler.model.cluster.metadata import Annotations, Metadata, Namespace
+from reconciler.model.cluster.observed import Observed, Replica, difference
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Delete, Ref
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import Decision, Delete, Ref
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.files import dump
 from reconciler.plan.guards.frozen import Freezes
-from reconciler.report.status.controller import controller_of, controller_words
-from reconciler.schema.kubectl import kubectl_line
+from reconciler.report.status.overview import controller_of, controller_words
+from reconciler.schema.generated import kubectl_line
 from reconciler.simulate.world import World
 from tests.unit.kube.real_objects import listed
 from tests.unit.plan.some_reasons import some_reason

@@ -6,14 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.kube import user_writes
-from reconciler.kube.api_server import ApiRequest
-from reconciler.kube.apply.resource_paths import folder_of, kind_of, path_of
+from reconciler.kube import cluster
+from reconciler.kube.api_server import RESOURCES, ApiRequest, BadPath, below, checked, folder
+from reconciler.kube.apply.verbs import folder_of, kind_of, path_of
 from reconciler.kube.client import Client
 from reconciler.kube.leader import Candidacy
 from reconciler.kube.memory_store import ConfigMapMemory
-from reconciler.kube.paths import RESOURCES, BadPath, below, checked, folder
-from reconciler.model.plan.action import Ref
+from reconciler.model.plan.decision import Ref
 
 HOSTILE = (
     "../../../../../apis/rbac.authorization.k8s.io/v1/clusterrolebindings/x",
@@ -29,8 +28,8 @@ def test_a_hostile_name_or_namespace_becomes_no_path(name: str) -> None:
         lambda: path_of(Ref("Pod", "team-a", name), "eviction"),
         lambda: path_of(Ref("Pod", name, "train")),
         lambda: folder_of(kind_of(Ref("Lease", "", "x")), name),
-        lambda: user_writes.places_of("node", name),
-        lambda: user_writes.places_of("all", name),
+        lambda: cluster.places_of("node", name),
+        lambda: cluster.places_of("all", name),
         lambda: Candidacy("me", name).path,
         lambda: ConfigMapMemory(None, name)._path("x"),  # type: ignore[arg-type]  # noqa: SLF001
     ):

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from reconciler.controller.notices import Notices
-from reconciler.controller.set_aside_publisher import SetAsidePublisher
+from reconciler.controller.publishers import SetAsidePublisher
+from reconciler.controller.run import Notices
 from reconciler.fleet.fleet import Fleet
 from reconciler.kube.apply.events import EventNote
 from reconciler.kube.cluster_file import read_cluster
@@ -21,23 +21,32 @@ from reconciler.model.cluster.metadata import Metadata, OwnerReference
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod, PodSpec
-from reconciler.model.cluster.set_aside import SetAside
+from reconciler.model.cluster.refusal import SetAside
 from reconciler.model.cluster.workload import PodDisruptionBudget
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Action, Annotate, Delete, Evict, Hold, Preconditions, Ref, Taint, Ungate
-from reconciler.model.plan.cycle_result import CycleResult
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.decision import (
+    Action,
+    Annotate,
+    Decision,
+    Delete,
+    Evict,
+    Hold,
+    PlannerFailure,
+    Preconditions,
+    Ref,
+    Taint,
+    Ungate,
+)
+from reconciler.model.plan.inputs import CycleResult, Inputs
 from reconciler.model.plan.plan import Plan
-from reconciler.model.plan.trouble import PlannerFailure
-from reconciler.model.resource_quantity import MOST
+from reconciler.model.quantity import MOST
 from reconciler.plan.check import BrokenInvariant, check
 from reconciler.plan.guards.set_aside import BehindSetAside, ObjectSetAside, SetAsides
 from reconciler.plan.nodes.eviction import EvictionObstacle, PodBudgets, Remaining
 from reconciler.plan.nodes.ownership import untouchable
 from reconciler.plan.planner import plan
-from reconciler.policy.custom_resources.bundle import bundle_of
+from reconciler.policy.resolve import bundle_of
 from reconciler.serve.metrics import Metrics
 from tests.unit.kube.real_objects import OBJECTS, Object, an, listed, seen
 from tests.unit.plan.scaling.stage import World

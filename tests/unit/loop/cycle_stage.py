@@ -9,11 +9,9 @@ from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Annotate, Preconditions, Ref
-from reconciler.model.plan.cycle_result import CycleResult
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.disruption_record import DisruptionRecord
-from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.decision import Annotate, Decision, Preconditions, Ref
+from reconciler.model.plan.guard_verdict import DisruptionRecord
+from reconciler.model.plan.inputs import CycleResult, Inputs
 from reconciler.model.plan.memory import Hints, Memory
 from reconciler.model.plan.plan import Plan
 from reconciler.ports import Wished

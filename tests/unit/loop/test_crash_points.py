@@ -18,10 +18,9 @@ from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Ref
+from reconciler.model.plan.decision import Outcome, Ref
 from reconciler.model.plan.memory import Memory
-from reconciler.model.plan.outcome import Outcome
-from reconciler.model.policy.change_guard import Ceiling, ChangeGuard
+from reconciler.model.policy.guards import Ceiling, ChangeGuard
 from reconciler.plan.karpenter.template_hash import HASH_VERSION, template_hash
 from reconciler.ports import Fence, Wished
 from reconciler.simulate.world import World

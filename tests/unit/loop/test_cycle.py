@@ -10,11 +10,9 @@ from reconciler.loop import Cycle, LoopDependencies
 from reconciler.model import names
 from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Hold, Ref
-from reconciler.model.plan.cycle_result import CycleResult
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.disruption_record import DisruptionRecord
-from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.decision import Decision, Hold, Ref
+from reconciler.model.plan.guard_verdict import DisruptionRecord
+from reconciler.model.plan.inputs import CycleResult, Inputs
 from reconciler.model.plan.memory import Memory
 from reconciler.model.problem import Problem
 from reconciler.plan.check import BrokenInvariant

@@ -4,9 +4,7 @@ import msgspec
 
 from reconciler.loop import Attempts
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Annotate, Evict, Leaver, Preconditions, Ref
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.outcome import Outcome, Result
+from reconciler.model.plan.decision import Annotate, Decision, Evict, Leaver, Outcome, Preconditions, Ref, Result
 from tests.unit.plan.some_reasons import some_reason
 
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.model import names
-from reconciler.model.manifest_rules import smart_pod as profile
+from reconciler.model.manifest_rules import kinds as profile
 from reconciler.model.manifest_rules.kinds import SMART_POD, manifest_faults, why_not_applied
 from reconciler.model.manifest_rules.shape import Fields, ListOf, Shape, faults
-from reconciler.schema.admission.shapes import matches
+from reconciler.schema.admission import matches
 from tests.stages.abuses.attempt import POLICY
 from tests.stages.abuses.pods import CREATED
 from tests.stages.abuses.scene import container, smart_pod

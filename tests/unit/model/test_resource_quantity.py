@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from reconciler.fleet.amounts import counted, pod_request
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.resource_quantity import LARGEST_EXPONENT, LONGEST, MOST, billionths, whole_number
+from reconciler.model.quantity import LARGEST_EXPONENT, LONGEST, MOST, billionths, whole_number
 from tests import builders
 
 BILLION = 10**9

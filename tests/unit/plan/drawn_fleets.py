@@ -8,11 +8,17 @@ from typing import Any
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.cluster.karpenter import NodeClaim, NodeClaimRequirement
-from reconciler.model.cluster.lease import Lease, LeaseSpec
-from reconciler.model.cluster.metadata import Annotations, Condition, LabelSelector, Metadata, OwnerReference
-from reconciler.model.cluster.namespace import Namespace
-from reconciler.model.cluster.node import Node, NodeTaint
+from reconciler.model.cluster.metadata import (
+    Annotations,
+    Condition,
+    LabelSelector,
+    Lease,
+    LeaseSpec,
+    Metadata,
+    Namespace,
+    OwnerReference,
+)
+from reconciler.model.cluster.node import Node, NodeClaim, NodeClaimRequirement, NodeTaint
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.cluster.pod import (
     Container,
@@ -27,18 +33,16 @@ from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMeta
 from reconciler.model.cluster.workload import BudgetSpec, BudgetStatus, PodDisruptionBudget, Workload, WorkloadSpec
 from reconciler.model.desired import Declared, Desired, Manifest, SmartPod
 from reconciler.model.instant import Instant, timestamp
+from reconciler.model.plan.capacity import PoolShortfall, Shortage
 from reconciler.model.plan.drain_memory import Batch, DrainMemory, Emptied, Evicted, Moved, Setback
+from reconciler.model.plan.guard_verdict import ObservedTaint
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.memory import Memory
-from reconciler.model.plan.observed_taint import ObservedTaint
-from reconciler.model.plan.pool_shortfall import PoolShortfall
-from reconciler.model.plan.shortage import Shortage
-from reconciler.model.policy.change_guard import ChangeGuard
-from reconciler.model.policy.drain_policy import DrainPolicy
-from reconciler.model.policy.gpu_pool import GpuPool
-from reconciler.model.policy.node_provisioner import NodeProvisioner
+from reconciler.model.policy.gpu import GpuPool
+from reconciler.model.policy.guards import ChangeGuard
+from reconciler.model.policy.scaling import DrainPolicy, NodeProvisioner
 from reconciler.plan.capacity.offerings import digest_of
-from reconciler.plan.capacity.request import CapacityRequest
+from reconciler.plan.capacity.requests import CapacityRequest
 from tests import builders
 from tests.unit.plan.scaling.stage import MACHINE, NOW, POLICY, after
 from tests.unit.plan.smart_pods import restricted

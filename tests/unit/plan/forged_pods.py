@@ -22,10 +22,10 @@ from reconciler.model.cluster.pod import (
     Toleration,
 )
 from reconciler.model.instant import timestamp
-from reconciler.model.plan.action import Apply
+from reconciler.model.plan.decision import Apply
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.plan import Plan
-from reconciler.plan.capacity.request import CapacityRequest
+from reconciler.plan.capacity.requests import CapacityRequest
 from tests.unit.plan.scaling.stage import MACHINE, after
 
 NAMESPACE = "tenant"

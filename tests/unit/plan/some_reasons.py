@@ -7,10 +7,8 @@ import msgspec
 
 from reconciler.fleet.obstacles import NodeCordoned
 from reconciler.model.instant import Instant
-from reconciler.model.obstacle import Obstacle
-from reconciler.model.origin import Origin
-from reconciler.model.plan.action import Ref
-from reconciler.model.plan.reason import CodeFacts, Facts, Reason
+from reconciler.model.plan.decision import CodeFacts, Facts, Obstacle, Reason, Ref
+from reconciler.model.problem import Origin
 from reconciler.plan.drain.codes.emptying import EvictedPodsStay
 from reconciler.plan.reason_catalog import REASONS
 

@@ -13,13 +13,12 @@ from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.instant import Instant
-from reconciler.model.origin import Origin
-from reconciler.model.plan.action import Apply, Delete, Hold, Label, Preconditions, Ref
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import Apply, Decision, Delete, Hold, Label, Preconditions, Ref
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.memory import Hints, Memory
 from reconciler.model.plan.plan import Plan
-from reconciler.model.policy.gpu_pool import GpuPool
+from reconciler.model.policy.gpu import GpuPool
+from reconciler.model.problem import Origin
 from reconciler.plan import planner
 from reconciler.plan.check import BrokenInvariant, check
 from reconciler.plan.draft import Verdict

@@ -8,12 +8,9 @@ import pytest
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.desired import Declared
-from reconciler.model.plan.action import Hold, Label, Ref
-from reconciler.model.plan.cycle_result import CycleResult
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.decision import Decision, Hold, Label, Reason, Ref
+from reconciler.model.plan.inputs import CycleResult, Inputs
 from reconciler.model.plan.plan import Plan
-from reconciler.model.plan.reason import Reason
 from reconciler.plan.check import BrokenInvariant, check
 from reconciler.plan.containment import PlannerFailed, planning_for
 from reconciler.plan.draft import Draft, Planner, Verdict
@@ -24,7 +21,7 @@ from reconciler.plan.planner import PLANNERS, plan
 from reconciler.plan.scaling.planner import scaling
 from reconciler.plan.scaling.reasons import NodeOfProvisioner
 from reconciler.plan.smart_pods.planner import smart_pods
-from reconciler.report.log_lines import lines
+from reconciler.report.applied import lines
 from reconciler.report.sentences import sentence
 from reconciler.serve.metrics import Metrics
 from tests.unit.plan.drain.stage import World as DrainWorld

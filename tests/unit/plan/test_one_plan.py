@@ -7,12 +7,11 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.pod import LocalObjectReference
 from reconciler.model.desired import Manifest
-from reconciler.model.plan.action import Delete, Evict, Hold, Label, Ref, Taint, Ungate
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import Decision, Delete, Evict, Hold, Label, Ref, Taint, Ungate
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.plan import Plan
 from reconciler.plan.check import check
-from reconciler.plan.guards.one_action import one_action_each
+from reconciler.plan.guards.admission import one_action_each
 from reconciler.plan.planner import plan
 from tests.unit.plan.drain.stage import World as DrainWorld
 from tests.unit.plan.drawn_fleets import Drawn

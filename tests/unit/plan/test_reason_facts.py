@@ -10,9 +10,8 @@ import pytest
 from reconciler.fleet.obstacles import OBSTACLES, OtherObstacle
 from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Ref
-from reconciler.model.plan.capacity_limit import CapacityLimit
-from reconciler.model.plan.reason import CodeFacts, Reason
+from reconciler.model.plan.capacity import CapacityLimit
+from reconciler.model.plan.decision import CodeFacts, Reason, Ref
 from reconciler.plan.capacity.offerings import LaunchOption
 from reconciler.plan.capacity.refusals import (
     ClaimState,
@@ -31,18 +30,17 @@ from reconciler.plan.capacity.refusals import (
     Unserved,
 )
 from reconciler.plan.drain.codes import words as drain_words
-from reconciler.plan.guards import words as guard_words
+from reconciler.plan.guards import reasons as guard_words
 from reconciler.plan.guards.frozen import Freeze, FreezeScope
 from reconciler.plan.guards.observing import Observation
-from reconciler.plan.manifests import words as manifest_words
+from reconciler.plan.manifests import reasons as manifest_words
 from reconciler.plan.reason_catalog import REASONS, decoded
-from reconciler.plan.scaling.growth import Claimants, Growth
 from reconciler.plan.scaling.marks import MarkTime
 from reconciler.plan.scaling.reasons import ForPods, HeldWhile, KeptWhile, NextWindow, SizedBy
-from reconciler.plan.scaling.size import SizeReason
+from reconciler.plan.scaling.size import Claimants, Growth, SizeReason
 from reconciler.plan.smart_pods.reasons import Unbought
 from reconciler.plan.status.reasons import ProblemCount
-from reconciler.report.plans.facts_document import facts_document
+from reconciler.report.plans.plan_json import facts_document
 from reconciler.report.sentences import PARTS, WORDS, fact_words, guarded_sentence, sentence
 from tests.unit.plan.some_reasons import reason_of
 

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from reconciler.model.plan.action import Delete, Evict, Taint
+from reconciler.model.plan.decision import Delete, Evict, Taint
 from reconciler.plan.drain.codes import emptying
 from reconciler.plan.recent_evictions import unreplaced
 from tests.unit.plan.drain.stage import World as Drained

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from reconciler.model.instant import instant
-from reconciler.model.policy.window import Window
+from reconciler.model.policy.guards import Window
 from reconciler.model.quantity import Duration
 from reconciler.plan.windows import changes_at, is_open
 from tests.unit.plan.scaling.stage import NOW, World

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from reconciler.cli.main import main
-from reconciler.policy.codes import CODES
-from reconciler.sources.fault import SourceFault
+from reconciler.policy.words import CODES
+from reconciler.sources.walk import SourceFault
 from tests.lab.places import REPOSITORY
 from tests.policies.page import page
 

@@ -9,16 +9,13 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from reconciler.model.bundle import Bundle, Text
-from reconciler.model.change import FieldChange, PolicyChange
+from reconciler.model.bundle import Bundle, FieldChange, PolicyChange, Text
 from reconciler.model.desired import Desired
 from reconciler.policy.changes import changes
-from reconciler.policy.defaults import plainly
-from reconciler.policy.kind import API_VERSION
 from reconciler.policy.manifests.render import manifests, orders
 from reconciler.policy.resolve import resolve
 from reconciler.policy.rules.kinds import kind_named
-from reconciler.policy.shape import describe
+from reconciler.policy.shape import API_VERSION, describe, plainly
 from reconciler.schema.generated import POLICY_KINDS
 from reconciler.sources.renderer import BoundedRenderer
 from tests import folders

@@ -3,10 +3,9 @@
 import pytest
 
 from reconciler.model.desired import Declared, Desired
-from reconciler.model.origin import Origin
-from reconciler.model.policy.change_guard import ChangeGuard
-from reconciler.policy.environments import NotChosen, chosen
-from reconciler.policy.resolve import Resolved
+from reconciler.model.policy.guards import ChangeGuard
+from reconciler.model.problem import Origin
+from reconciler.policy.resolve import NotChosen, Resolved, chosen
 
 UID = "9b3c6f0e-52d1-4c0a-9f5e-0d6f6a1c7e21"
 OTHER_UID = "11111111-52d1-4c0a-9f5e-0d6f6a1c7e21"

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as some
 from jsonschema import Draft7Validator
 
-from reconciler.policy import spec_schema
+from reconciler.policy import read as spec_schema
 from reconciler.policy.json_schema import combined_schema_of, overlay_schema_of, schema_of, spec_schema_of
-from reconciler.policy.kind import API_VERSION, Kind
 from reconciler.policy.read import read_spec
 from reconciler.policy.rules.kinds import KINDS, kind_named
+from reconciler.policy.shape import API_VERSION, Kind
 from reconciler.policy.tree import Mapping, Mark, Node
-from reconciler.policy.yaml.yaml_text import read
+from reconciler.policy.yaml import read
 from reconciler.schema.generated import POLICY_KINDS, generated_files
 from tests import folders
 from tests.policies import specimens

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from reconciler.policy.tree import plain
-from reconciler.policy.yaml.yaml_text import MAX_BYTES, MAX_DEPTH, read
+from reconciler.policy.yaml import MAX_BYTES, MAX_DEPTH, read
 from tests.lab.places import REPOSITORY
 
 WORDS = (

@@ -5,12 +5,12 @@ from typing import Any
 import msgspec
 
 from reconciler.model.desired import Declared
-from reconciler.model.origin import Origin
-from reconciler.model.policy.drain_policy import DrainPolicy
+from reconciler.model.policy.scaling import DrainPolicy
+from reconciler.model.problem import Origin
 from reconciler.policy.read import read_spec
 from reconciler.policy.shape import describe
 from reconciler.policy.tree import Mark
-from reconciler.policy.yaml.yaml_text import read
+from reconciler.policy.yaml import read
 
 Json = dict[str, Any]
 

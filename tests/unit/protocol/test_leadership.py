@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.model.cluster.lease import LeaseSpec
+from reconciler.model.cluster.metadata import LeaseSpec
 from reconciler.protocol.leadership import (
     CandidateState,
     Claim,

@@ -10,16 +10,15 @@ from jsonschema import Draft7Validator
 from reconciler import report
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.plan.inputs import Inputs
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.impact.impact import with_impact
 from reconciler.plan.planner import plan
 from reconciler.report.explain.subject import answer, parse_subject
 from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_document import plan_document
-from reconciler.report.plans.plan_schema import plan_schema
+from reconciler.report.plans.plan_shape import plan_schema
 from reconciler.report.plans.planned import Planned
-from reconciler.report.status.build import overview_of
-from reconciler.report.status.overview import overview_document
+from reconciler.report.status.overview import overview_document, overview_of
 from tests.unit.plan.drawn_fleets import Drawn
 from tests.unit.report.plans.samples import ALONE
 

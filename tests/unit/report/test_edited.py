@@ -7,10 +7,10 @@ import pytest
 
 from reconciler.loop import decide
 from reconciler.model.desired import Declared
-from reconciler.model.origin import Origin
-from reconciler.model.plan.action import Hold
-from reconciler.model.policy.change_guard import Ceiling, ChangeGuard
-from reconciler.report.edited import edited
+from reconciler.model.plan.decision import Hold
+from reconciler.model.policy.guards import Ceiling, ChangeGuard
+from reconciler.model.problem import Origin
+from reconciler.report.decision_text import edited
 from tests.unit.plan.manifests.stage import inputs_of
 
 

@@ -6,15 +6,13 @@ import json
 import msgspec
 import pytest
 
-from reconciler.controller.log import Log
+from reconciler.controller.publishers import Log
 from reconciler.loop import decide
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Ref
-from reconciler.model.plan.cycle_result import CycleResult
-from reconciler.model.plan.inputs import Inputs
-from reconciler.model.plan.outcome import Outcome
+from reconciler.model.plan.decision import Outcome, Ref
+from reconciler.model.plan.inputs import CycleResult, Inputs
 from reconciler.model.problem import Problem
-from reconciler.report.log_lines import LogLine, lines
+from reconciler.report.applied import LogLine, lines
 from tests.unit.plan.manifests.stage import inputs_of
 
 EDIT = {"nodes": 2, "wish": {"spec": {"limits": {"cpu": "480"}}}}

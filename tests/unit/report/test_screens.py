@@ -6,7 +6,7 @@ import msgspec
 
 from reconciler.plan.guards.observing import Observation
 from reconciler.report import FORMATS, write
-from reconciler.report.explain.explained import Explained, explained_document
+from reconciler.report.explain.subject import Explained, explained_document
 from reconciler.report.status.overview import Overview, PoolOverview, overview_document
 from tests.unit.report.plans.samples import ALONE, HELD, UNREAD
 

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from reconciler.cli.main import main
-from reconciler.report.formats.excerpt import underlined
-from reconciler.report.formats.span import TextSpan
-from reconciler.report.visible import visible, visible_lines
+from reconciler.report.formats.text import TextSpan, underlined
+from reconciler.report.wording import visible, visible_lines
 
 # As the runners of GitHub, Azure Pipelines and TeamCity look for commands in each line of an output.
 COMMAND = re.compile(r"^\s*::|##\w*\[", re.MULTILINE)

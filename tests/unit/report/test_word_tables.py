@@ -8,13 +8,13 @@ import msgspec
 import pytest
 
 from reconciler.fleet.obstacles import OBSTACLES, OtherObstacle
-from reconciler.model.plan.reason import Reason
-from reconciler.plan.explain.counterfactuals.change import Change
-from reconciler.plan.obstacle_words import obstacle_words
+from reconciler.model.plan.decision import Reason
+from reconciler.plan.capacity.words import obstacle_words
+from reconciler.plan.explain.counterfactuals.edits import Change
 from reconciler.plan.reason_catalog import decoded
-from reconciler.plan.status.messages import Message
-from reconciler.report.conditions import messages
-from reconciler.report.explain import changes
+from reconciler.plan.status.reasons import Message
+from reconciler.report import conditions
+from reconciler.report.explain import node
 from tests.unit.plan.some_reasons import reason_of, some_value
 
 
@@ -27,7 +27,7 @@ def leaves(of: type[Any]) -> Iterator[type[Any]]:
 
 
 @pytest.mark.parametrize(
-    ("base", "words"), [(Change, changes.WORDS), (Message, messages.WORDS)], ids=["changes", "messages"]
+    ("base", "words"), [(Change, node.WORDS), (Message, conditions.WORDS)], ids=["changes", "messages"]
 )
 def test_each_kind_has_its_words(base: type[Any], words: Mapping[type[Any], Any]) -> None:
     assert set(leaves(base)) == set(words)

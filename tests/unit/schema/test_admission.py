@@ -9,9 +9,9 @@ import yaml
 from reconciler.cli.main import main
 from reconciler.model import names
 from reconciler.model.right import Changes, Right, RightLimits
-from reconciler.schema.admission.page import Account, admission_page, admission_policies
+from reconciler.schema.admission import Account, admission_page, admission_policies
 from reconciler.schema.generated import ADMISSION
-from reconciler.schema.rights.writing import writing_rights
+from reconciler.schema.rights.rules import writing_rights
 from tests.lab.places import REPOSITORY
 from tests.unit.schema.rights.stage import wish
 

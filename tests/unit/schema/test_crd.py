@@ -8,14 +8,16 @@ from typing import Any
 import pytest
 
 from reconciler.policy.json_schema import schema_of
-from reconciler.policy.kind import Kind
-from reconciler.policy.rules.kinds import KINDS
-from reconciler.policy.rules.kinds.drain_policy import DRAIN_POLICY
-from reconciler.policy.rules.kinds.gpu_claim import GPU_CLAIM
-from reconciler.policy.rules.kinds.gpu_node_status import GPU_NODE_STATUS
-from reconciler.policy.rules.kinds.gpu_pool import GPU_POOL
-from reconciler.policy.rules.kinds.node_provisioner import NODE_PROVISIONER
-from reconciler.policy.rules.kinds.pressure_policy import PRESSURE_POLICY
+from reconciler.policy.rules.kinds import (
+    DRAIN_POLICY,
+    GPU_CLAIM,
+    GPU_NODE_STATUS,
+    GPU_POOL,
+    KINDS,
+    NODE_PROVISIONER,
+    PRESSURE_POLICY,
+)
+from reconciler.policy.shape import Kind
 from reconciler.schema.crd import crd_of
 
 Schema = dict[str, Any]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.schema.generated import CRDS, REFERENCE, SCHEMAS, generated_files
-from reconciler.simulate.scenario.kind import scenario_files
+from reconciler.simulate.scenario.reading import scenario_files
 from tests.lab.places import REPOSITORY
 
 FILES = generated_files() | scenario_files()

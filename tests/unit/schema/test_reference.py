@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from reconciler.policy.kind import Kind
 from reconciler.policy.rules.kinds import KINDS
+from reconciler.policy.shape import Kind
 from reconciler.schema.reference import reference_page
 
 PAGE = reference_page(KINDS)

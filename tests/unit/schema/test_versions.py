@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from reconciler.policy.rules.kinds.node_provisioner import NODE_PROVISIONER
-from reconciler.schema.versions import CONVERSIONS, Conversion, Document, NoConversion, convert, readable
+from reconciler.policy.rules.kinds import NODE_PROVISIONER
+from reconciler.schema.reference import CONVERSIONS, Conversion, Document, NoConversion, convert, readable
 from tests.policies import specimens
 
 HEADROOM = "gpu.scheduling/v2-headroom"

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from reconciler.model.plan.action import Delete
-from reconciler.model.plan.cycle_result import CycleResult
-from reconciler.model.plan.outcome import Outcome, Result
+from reconciler.model.plan.decision import Delete, Outcome, Result
+from reconciler.model.plan.inputs import CycleResult
 from reconciler.serve.metrics import Metrics
 from tests.unit.plan.drain.stage import World
 from tests.unit.plan.scaling.stage import World as EmptyWorld

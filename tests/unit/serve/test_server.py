@@ -9,9 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from reconciler.serve.bounded_protocol import ConnectionLimits
-from reconciler.serve.endpoints import Answers, application, probes
-from reconciler.serve.server import ListenAddress, Server
+from reconciler.serve.server import Answers, ConnectionLimits, ListenAddress, Server, application, probes
 
 LIMITS = ConnectionLimits(connections=40, of_one_client=20, exchange_seconds=1.0, idle_seconds=1)
 ANSWERS = Answers(str, str, lambda: b"x" * 20_000_000)

@@ -6,18 +6,15 @@ import msgspec
 import pytest
 
 from reconciler.model.bundle import Bundle, Text
-from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.metadata import Annotations, Condition
+from reconciler.model.cluster.node import NodeClaim
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant, instant, timestamp
-from reconciler.model.plan.action import Annotate, Apply, Delete, Ref
-from reconciler.model.plan.cycle_result import CycleResult
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.decision import Annotate, Apply, Decision, Delete, Outcome, Ref, Result
+from reconciler.model.plan.inputs import CycleResult, Inputs
 from reconciler.model.plan.memory import Hints, Memory
-from reconciler.model.plan.outcome import Outcome, Result
 from reconciler.model.plan.plan import Plan
 from reconciler.policy.resolve import resolve
 from reconciler.protocol.write_order import verb_of

@@ -3,15 +3,14 @@
 from typing import Any
 
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Ref
-from reconciler.simulate.actors.collector import Collector
+from reconciler.model.plan.decision import Ref
+from reconciler.simulate.actors.builtin_controllers import Collector
 from reconciler.simulate.actors.karpenter.karpenter import Karpenter
-from reconciler.simulate.actors.karpenter.timing import Timing
+from reconciler.simulate.actors.karpenter.machines import Timing
 from reconciler.simulate.actors.kubelets import Kubelets
 from reconciler.simulate.actors.scheduler import Scheduler
 from reconciler.simulate.actors.workloads import Workloads
-from reconciler.simulate.engine import Engine
-from reconciler.simulate.stage import Stage
+from reconciler.simulate.stage import Engine, Stage
 from reconciler.simulate.world import World
 from tests.lab.capacity import NodePool
 from tests.lab.fleet import Pod

@@ -4,19 +4,14 @@ from typing import Any
 
 from reconciler.model import names
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Ref
+from reconciler.model.plan.decision import Ref
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.actors.budgets import Budgets
-from reconciler.simulate.actors.collector import Collector
-from reconciler.simulate.actors.kubelets import Kubelets
-from reconciler.simulate.actors.node_failures import Deaths
+from reconciler.simulate.actors.builtin_controllers import Budgets, Collector, TaintEvictionController
+from reconciler.simulate.actors.kubelets import Deaths, Kubelets, Lapses
 from reconciler.simulate.actors.scheduler import Scheduler
-from reconciler.simulate.actors.taints import TaintEvictionController
-from reconciler.simulate.actors.unready_nodes import Lapses
 from reconciler.simulate.actors.workloads import Workloads
-from reconciler.simulate.engine import Engine
-from reconciler.simulate.marks import RUN_SECONDS
-from reconciler.simulate.stage import Stage
+from reconciler.simulate.objects import RUN_SECONDS
+from reconciler.simulate.stage import Engine, Stage
 from reconciler.simulate.world import World
 
 START = Instant(1_795_000_000_000)

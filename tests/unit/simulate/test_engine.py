@@ -4,10 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Ref
-from reconciler.simulate.engine import Engine
+from reconciler.model.plan.decision import Ref
 from reconciler.simulate.objects import Key, ObjectWrite
-from reconciler.simulate.stage import Stage
+from reconciler.simulate.stage import Engine, Stage
 from reconciler.simulate.world import World
 from tests import builders
 

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Label, Ref
-from reconciler.model.plan.decision import Decision
-from reconciler.simulate.controller.late_view import LateView
+from reconciler.model.plan.decision import Decision, Label, Ref
+from reconciler.simulate.controller import LateView
 from reconciler.simulate.objects import key_of
 from reconciler.simulate.observer import OBSERVED_STEP_MS, SimulatedObserver
 from reconciler.simulate.world import World

@@ -6,11 +6,12 @@ import hypothesis.strategies as st
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.plan.action import (
+from reconciler.model.plan.decision import (
     Act,
     Annotate,
     Apply,
     Bind,
+    Decision,
     Delete,
     Evict,
     Label,
@@ -21,7 +22,6 @@ from reconciler.model.plan.action import (
     Taint,
     Ungate,
 )
-from reconciler.model.plan.decision import Decision
 from reconciler.simulate.world import World
 from tests.contract import objects
 from tests.unit.plan.some_reasons import some_reason

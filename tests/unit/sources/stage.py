@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from reconciler.model.bundle import Bundle
-from reconciler.sources.bounds import SourceBounds
 from reconciler.sources.git import GitPlace, read_revision
+from reconciler.sources.walk import SourceBounds
 
 GIT = shutil.which("git") or "git"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import build_karpenter_schema
-from reconciler.sources import defaults
+from reconciler.sources import input_file
 from tests.lab import toolchain
 from tests.lab.places import MODULE, REPOSITORY
 
@@ -15,16 +15,16 @@ MADE = "reconciler/defaults/karpenter.sh_nodepools.json"
 
 
 def test_a_checkout_s_templates_are_the_defaults() -> None:
-    found = {text.path: text.content for text in defaults.default_templates()}
+    found = {text.path: text.content for text in input_file.default_templates()}
     assert found == {path.name: path.read_bytes() for path in (REPOSITORY / "templates").iterdir()}
 
 
 def test_without_a_schema_there_is_none_and_a_sentence_for_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(defaults, "_package", lambda: tmp_path)
-    defaults.karpenter_schema.cache_clear()
-    assert defaults.karpenter_schema() is None
-    assert "were not checked against Karpenter's schema" in defaults.NOT_CHECKED
-    defaults.karpenter_schema.cache_clear()
+    monkeypatch.setattr(input_file, "_package", lambda: tmp_path)
+    input_file.karpenter_schema.cache_clear()
+    assert input_file.karpenter_schema() is None
+    assert "were not checked against Karpenter's schema" in input_file.NOT_CHECKED
+    input_file.karpenter_schema.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -47,10 +47,10 @@ def test_templates_of_a_package_are_found_in_their_folders(monkeypatch: pytest.M
     for name in ("b.j2", "a/c.yaml.j2", "README.md"):
         (tmp_path / "templates" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "templates" / name).write_text("x")
-    monkeypatch.setattr(defaults, "_package", lambda: tmp_path)
-    defaults.default_templates.cache_clear()
-    assert [text.path for text in defaults.default_templates()] == ["a/c.yaml.j2", "b.j2"]
-    defaults.default_templates.cache_clear()
+    monkeypatch.setattr(input_file, "_package", lambda: tmp_path)
+    input_file.default_templates.cache_clear()
+    assert [text.path for text in input_file.default_templates()] == ["a/c.yaml.j2", "b.j2"]
+    input_file.default_templates.cache_clear()
 
 
 @pytest.fixture

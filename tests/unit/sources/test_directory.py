@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from reconciler.model.bundle import Bundle
-from reconciler.sources.bounds import SourceBounds
-from reconciler.sources.directory import read_directory
-from reconciler.sources.file_tree import FileTree
-from reconciler.sources.walk import BundleFile
+from reconciler.sources.directory import FileTree, read_directory
+from reconciler.sources.walk import BundleFile, SourceBounds
 from tests.unit.sources.stage import POLICY, codes, sentences, texts
 
 

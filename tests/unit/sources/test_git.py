@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.sources.bounds import SourceBounds
 from reconciler.sources.git import GitPlace, read_revision
+from reconciler.sources.walk import SourceBounds
 from tests.unit.sources.stage import LINK, POLICY, SUBMODULE, Repository, codes, put_first, read, sentences, texts
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:0000\nsize 5\n"

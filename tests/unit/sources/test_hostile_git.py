@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from reconciler.model.bundle import Bundle
-from reconciler.model.origin import Origin
-from reconciler.sources.bounds import SourceBounds
+from reconciler.model.problem import Origin
 from reconciler.sources.git import Access, GitPlace, last_changes, read_revision
+from reconciler.sources.walk import SourceBounds
 from tests.unit.sources.stage import POLICY, SSH, SUBMODULE, Repository, codes, put_first, read, sentences, texts
 
 HOOKS = (

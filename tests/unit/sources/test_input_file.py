@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.cli.main import main
-from reconciler.sources.history.records import records
+from reconciler.sources.history import records
 from reconciler.sources.input_file import STDIN, UnfitFile, read_file
 
 

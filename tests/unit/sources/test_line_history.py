@@ -10,13 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from reconciler.model.last_change import LastChange
-from reconciler.model.origin import Origin
-from reconciler.sources.bounds import SourceBounds
-from reconciler.sources.git import GitPlace, last_changes
-from reconciler.sources.line_history import MOST_LINES, place_before
+from reconciler.model.problem import LastChange, Origin
+from reconciler.sources.git import MOST_LINES, GitPlace, last_changes, place_before
 from reconciler.sources.repository import in_process
-from reconciler.sources.repository.layout import Unfit
+from reconciler.sources.repository.address import Unfit
+from reconciler.sources.walk import SourceBounds
 from tests.unit.sources.repository.test_in_process import LAYOUTS
 from tests.unit.sources.stage import LINK, Repository
 

@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from reconciler.model.bundle import Bundle
-from reconciler.sources.bounds import SourceBounds
 from reconciler.sources.git import Access, GitPlace, read_revision
-from reconciler.sources.repository.environment import Credentials
+from reconciler.sources.repository.process import Credentials
+from reconciler.sources.walk import SourceBounds
 from tests.unit.lab.proxy_stage import write_papers
 from tests.unit.sources.stage import GIT, POLICY, SSH, Repository, codes, put_first, sentences, texts
 

@@ -12,10 +12,9 @@ import pytest
 
 from reconciler.model.bundle import Bundle
 from reconciler.ports import Source
-from reconciler.sources.bounds import SourceBounds
-from reconciler.sources.change_triggers import PollInterval
 from reconciler.sources.git import Access, GitPlace
-from reconciler.sources.watched import BundleOrigin, PolledRepository, WatchedFolders, WatchedSource
+from reconciler.sources.walk import SourceBounds
+from reconciler.sources.watched import BundleOrigin, PolledRepository, PollInterval, WatchedFolders, WatchedSource
 from tests.unit.sources.stage import POLICY, SSH, Repository, codes, put_first, texts
 
 PATIENCE_SECONDS = 20.0  # on a busy machine; none of it is spent otherwise

@@ -8,12 +8,10 @@ node in the end, not only as each pod comes, so that they are kept whatever orde
 
 import msgspec
 
-from reconciler.fleet.binpack.pending_pods import NO_TERMS, PendingPods
-from reconciler.fleet.pod_class import PodClass
-from reconciler.fleet.topology.index import Index
-from reconciler.fleet.topology.matcher import Matcher
+from reconciler.fleet.binpack.inputs import NO_TERMS, PendingPods
+from reconciler.fleet.pod_classes import PodClass
 from reconciler.fleet.topology.term_counts import Counting
-from reconciler.fleet.topology.terms import PodAffinityTerms, SpreadRule
+from reconciler.fleet.topology.terms import Index, Matcher, PodAffinityTerms, SpreadRule
 from reconciler.model import names
 from reconciler.model.cluster.pod import Port
 

@@ -1,17 +1,85 @@
-"""Fills a node that has so much room, as well as can be.
+"""Fills one node with pods as well as can be."""
 
-First the pods that few offers will do for. As long as many more fit, a mixture like that of all that wait, so that what
-is left for the last nodes is no worse than what the first had. When few more fit, the ones that leave the least room
-over; at last the two that are worth the most together.
-"""
+from functools import cache
 
 import numpy as np
 
-from reconciler.fleet.binpack.nodes.node_load import NodeLoad
-from reconciler.fleet.binpack.nodes.pairs import Pairs
-from reconciler.fleet.binpack.nodes.pod_groups import Lots
-from reconciler.fleet.binpack.nodes.resource_prices import ResourcePrices
+from reconciler.fleet.binpack.inputs import Steps
+from reconciler.fleet.binpack.nodes.host_rules import HostOccupancy
+from reconciler.fleet.binpack.nodes.offer_choice import ResourcePrices
+from reconciler.fleet.binpack.nodes.pod_groups import FINE, Lots, PodGroupView
+from reconciler.fleet.binpack.offers import Indices, OfferMarket
 from reconciler.fleet.rows import Counts, Mask
+
+# --- Owner of one node's pods while it is being filled; what it takes is gone from the lots until it is given back.
+
+
+class NodeLoad:
+    """Lots and how many of each; `room` is what its pods may have in all."""
+
+    __slots__ = ("_lots", "_steps", "content", "crowd", "room", "used", "view")
+
+    def __init__(self, lots: Lots, view: PodGroupView, first: Mask, steps: Steps) -> None:
+        self._lots = lots
+        self._steps = steps
+        self.view = view
+        self.crowd = HostOccupancy(lots.profiles, first)
+        self.content: dict[int, int] = {}
+        self.room: Counts = np.zeros(len(lots.demand), np.int64)
+        self.used: Counts = np.zeros(len(lots.demand), np.int64)
+
+    def open(self, tier: int) -> Mask:
+        """The positions of the view of one tier that one more pod could come from."""
+        view, lots = self.view, self._lots
+        self._steps.take(len(view.lots))
+        mask: Mask = lots.left[view.lots] > 0
+        if len(view.tiers) > 1:
+            mask &= view.tier == tier
+        if not view.all_plain:
+            mask &= self.crowd.welcome[view.profile]
+        fits: Mask | None = None
+        for free, size, largest in zip((self.room - self.used).tolist(), view.sizes, view.largest, strict=True):
+            if free < largest:
+                fits = size <= free if fits is None else fits & (size <= free)
+        if fits is not None:
+            mask &= fits[view.size]
+        return mask
+
+    def take(self, at: int, count: int = 1) -> None:
+        """So many pods from a position of the view."""
+        lots = self._lots
+        lot = int(self.view.lots[at])
+        lots.reserve(lot, count)
+        self.used += lots.sizes[lots.size[lot]] * count
+        self.content[lot] = self.content.get(lot, 0) + count
+        if not self.view.all_plain:
+            self.crowd.admit(lots.profiles.all[lots.profile[lot]], count)
+
+    def take_most_left(self, among: Mask) -> bool:
+        """One pod of the size and lot that the largest share is left of, so that all of them run out together."""
+        share = self._lots.share[self.view.lots] + (self._lots.group_share[self.view.group] << FINE)
+        at = int(np.where(among, share, -1).argmax())
+        if not among[at]:
+            return False
+        self.take(at)
+        return True
+
+    def take_sizes(self, sizes: list[int], tier: int) -> bool:
+        """A pod of each size where one of the tier is still open; whether there was any."""
+        taken = [self.take_most_left(self.open(tier) & (self.view.size == size)) for size in sizes]
+        return any(taken)
+
+    def give_back(self) -> None:
+        """All of it, as if it had never been taken."""
+        for lot, count in self.content.items():
+            self._lots.reserve(lot, -count)
+
+
+# --- Fills a node that has so much room, as well as can be.
+#
+# First the pods that few offers will do for. As long as many more fit, a mixture like that of all that wait, so that
+# what is left for the last nodes is no worse than what the first had. When few more fit, the ones that leave the least
+# room over; at last the two that are worth the most together.
 
 _FEW = 6
 _LAST = 2
@@ -109,3 +177,95 @@ class Filling:
         fits = (pairs.amounts <= (load.room - load.used)[:, None]).all(axis=0)
         best = int(np.where(fits, pairs.worth, -1).argmax())
         return load.take_sizes(pairs.sizes(best), tier) or load.take_most_left(among)
+
+
+# --- The best two pods to end a node with, or the best one: a node that was filled well enough is made full by them.
+
+_MOST_SIZES = 64
+
+
+class Pairs:
+    """Each two sizes of pods that could come to a node, nothing being a size too."""
+
+    __slots__ = ("_first", "_second", "_sizes", "amounts", "worth")
+
+    def __init__(self, load: NodeLoad, among: Mask, worth: ResourcePrices) -> None:
+        view = load.view
+        is_open = np.zeros(view.sizes.shape[1], bool)
+        is_open[view.size[among]] = True
+        sizes = np.flatnonzero(is_open)
+        if len(sizes) > _MOST_SIZES:
+            sizes = sizes[(np.arange(_MOST_SIZES) * len(sizes)) // _MOST_SIZES]
+        self._sizes = sizes
+        amounts = np.zeros((len(view.sizes), len(sizes) + 1), np.int64)
+        amounts[:, :-1] = view.sizes[:, sizes]
+        self._first, self._second = _each_two(len(sizes) + 1)
+        self.amounts: Counts = amounts[:, self._first] + amounts[:, self._second]
+        each = worth.of(amounts)
+        self.worth: Counts = each[self._first] + each[self._second]
+
+    def sizes(self, pair: int) -> list[int]:
+        """The sizes of a pair, as the view numbers them."""
+        return [int(self._sizes[at]) for at in (self._first[pair], self._second[pair]) if at < len(self._sizes)]
+
+
+@cache
+def _each_two(count: int) -> tuple[Indices, Indices]:
+    first, second = np.triu_indices(count)
+    return first.astype(np.intp), second.astype(np.intp)
+
+
+# --- Fills one of the nodes that rules of hosts force anyway, with as much as is each one's share.
+#
+# As many nodes must be bought as there are pods that keep away from each other, so all others go with them rather than
+# onto nodes of their own. What counts then is that each node is full: after its share of a mixture like that of all
+# that wait, the last two pods and the offer are chosen together, such that the least is paid for nothing.
+
+_OFFERS = 12
+
+
+class EvenFill:
+    """The rules of filling such nodes, with the lots they draw on."""
+
+    def __init__(self, lots: Lots, market: OfferMarket) -> None:
+        self._lots = lots
+        self._market = market
+        self._largest: tuple[Indices, ResourcePrices, Counts] | None = None
+
+    def fill(self, load: NodeLoad, offers: Indices, tier: int, worth: ResourcePrices) -> None:
+        """Takes a share for a node of one of the offers; nothing where the pods that force the node can't be there."""
+        lots = self._lots
+        load.room = self._most_room(offers, worth)
+        nodes = lots.forcing.nodes
+        share = -(-int(lots.total_of_tier[tier]) // nodes)
+        for members in lots.forcing.tightest():
+            load.take_most_left(load.open(tier) & members[load.view.profile])
+        if not load.content:
+            return
+        while sum(load.content.values()) < share - _LAST:
+            among = load.open(tier)
+            behind = among & (load.view.plain ^ lots.ruled_lag)
+            if not load.take_most_left(behind) and not load.take_most_left(among):
+                break
+        self._finish(load, offers, tier, worth)
+
+    def _most_room(self, offers: Indices, worth: ResourcePrices) -> Counts:
+        """Of the offer whose room is worth the most; from one node to the next it is nearly always the same."""
+        if self._largest is None or self._largest[0] is not offers or self._largest[1] is not worth:
+            room = self._market.room[:, offers]
+            self._largest = offers, worth, room[:, int(worth.of(room).argmax())]
+        return self._largest[2]
+
+    def _finish(self, load: NodeLoad, offers: Indices, tier: int, worth: ResourcePrices) -> None:
+        """The last pods, such that on the offer that then suits the least room is left over, by its price."""
+        market = self._market
+        suited = offers[(market.room[:, offers] >= load.used[:, None]).all(axis=0)][:_OFFERS]
+        pairs = Pairs(load, load.open(tier), worth)
+        amounts = pairs.amounts + load.used[:, None]
+        fits = np.ones((len(suited), amounts.shape[1]), bool)
+        for amount, room in zip(amounts, market.room[:, suited], strict=True):
+            fits &= amount <= room[:, None]
+        worths = np.where(fits, pairs.worth, -1)
+        best = worths.argmax(axis=1)
+        waste = worth.price(market.price[suited]) - worths[np.arange(len(suited)), best]
+        load.take_sizes(pairs.sizes(int(best[int(waste.argmin())])), tier)

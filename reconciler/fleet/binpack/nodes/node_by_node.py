@@ -2,25 +2,19 @@
 
 Each time: of what is on offer for the pod that is hardest to place, whatever costs the least for an average pod
 (choosing.py); filled (filling.py), and then made as small as its pods allow. Where rules of hosts force more nodes than
-that, every node takes a share instead (pacing.py). Equal pods alone are divided exactly (cover.py).
+that, every node takes a share instead (pacing.py). Equal pods alone are divided exactly (offer_choice.py).
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from reconciler.fleet.binpack.nodes.cover import cover
-from reconciler.fleet.binpack.nodes.even_fill import EvenFill
-from reconciler.fleet.binpack.nodes.fill import Filling
-from reconciler.fleet.binpack.nodes.fill_gaps import Squeezing
-from reconciler.fleet.binpack.nodes.new_nodes import NewNodes
-from reconciler.fleet.binpack.nodes.node_load import NodeLoad
-from reconciler.fleet.binpack.nodes.offer_choice import Choosing, Ranked
-from reconciler.fleet.binpack.nodes.pod_groups import Lots
-from reconciler.fleet.binpack.nodes.resource_prices import ResourcePrices
-from reconciler.fleet.binpack.nodes.view import PodGroupView
+from reconciler.fleet.binpack.inputs import Steps
+from reconciler.fleet.binpack.nodes.fill import EvenFill, Filling, NodeLoad
+from reconciler.fleet.binpack.nodes.new_nodes import NewNodes, Squeezing
+from reconciler.fleet.binpack.nodes.offer_choice import Choosing, Ranked, ResourcePrices, cover
+from reconciler.fleet.binpack.nodes.pod_groups import Lots, PodGroupView
 from reconciler.fleet.binpack.offers import Indices, OfferMarket
-from reconciler.fleet.binpack.steps import Steps
 from reconciler.fleet.rows import Counts
 
 _FINE = 2**20  # parts of what a node costs for what its pods are worth

@@ -2,9 +2,8 @@
 
 from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Ref
-from reconciler.model.plan.reason import CodeFacts, Facts, Reason
-from reconciler.plan.drain.codes.figures import Destinations, Floor
+from reconciler.model.plan.decision import CodeFacts, Facts, Reason, Ref
+from reconciler.plan.drain.codes.words import Destinations, Floor
 
 
 # Why no candidates are looked for; then nothing changes for those there are.

@@ -2,8 +2,7 @@
 
 from reconciler.model.cluster.observed import Quiet
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Ref
-from reconciler.model.plan.reason import CodeFacts, Facts, Reason
+from reconciler.model.plan.decision import CodeFacts, Facts, Reason, Ref
 
 
 class Drained(CodeFacts, frozen=True):

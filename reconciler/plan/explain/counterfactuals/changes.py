@@ -10,38 +10,19 @@ import msgspec
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
-from reconciler.model.plan.drain_eligibility import DrainEligibility
+from reconciler.model.plan.evaluation import DrainEligibility
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.draft import Draft
 from reconciler.plan.drain.codes.blockers import (
-    GangBudget,
-    GangOfAnotherPolicy,
-    GangStays,
-    GangWithoutPlace,
-    PodBudgetSpent,
-    PodBudgetTaken,
-    PodBudgetUnseen,
-    PodControllerGone,
-    PodDoNotDisrupt,
-    PodNotSafeToEvict,
-    PodOfClaim,
-    PodOfCustomController,
-    PodPlaceUnknown,
-    PodRunsToCompletion,
-    PodSeveralBudgets,
-    PodWithLocalStorage,
-    PodWithoutController,
-    PodWithoutPlace,
-    SmartPodStays,
-    SystemPod,
-    TooManyForGang,
-)
-from reconciler.plan.drain.codes.eligibility import (
     BeingDrained,
     ClusterAtMinimum,
     DrainFailedLately,
     DrainPoolUnready,
     FrozenNode,
+    GangBudget,
+    GangOfAnotherPolicy,
+    GangStays,
+    GangWithoutPlace,
     GpusLent,
     IsDestination,
     NodeEmpty,
@@ -52,25 +33,43 @@ from reconciler.plan.drain.codes.eligibility import (
     NotEvaluated,
     NotTried,
     OthersTurn,
+    PodBudgetSpent,
+    PodBudgetTaken,
+    PodBudgetUnseen,
+    PodControllerGone,
+    PodDoNotDisrupt,
     PodLeavesSlowly,
+    PodNotSafeToEvict,
+    PodOfClaim,
+    PodOfCustomController,
+    PodPlaceUnknown,
+    PodRunsToCompletion,
+    PodSeveralBudgets,
+    PodWithLocalStorage,
+    PodWithoutController,
+    PodWithoutPlace,
     PoolAtMinimum,
     ScaledDown,
+    SmartPodStays,
+    SystemPod,
+    TooManyForGang,
     UtilizationTooHigh,
 )
 from reconciler.plan.drain.planner import drain
-from reconciler.plan.explain.counterfactuals import of_nodes, of_pods, of_policies
-from reconciler.plan.explain.counterfactuals.alike import all_like
-from reconciler.plan.explain.counterfactuals.change import (
+from reconciler.plan.explain.counterfactuals import of_nodes, of_pods
+from reconciler.plan.explain.counterfactuals.edits import (
     AnnotationRemoved,
     Change,
     DisruptionEnds,
+    EditRule,
     NoGpuClaim,
     NotUnsafeToEvict,
     PodAnnotated,
     RunsNotToCompletion,
+    all_like,
+    once_it_is_time,
     together,
 )
-from reconciler.plan.explain.counterfactuals.edits import EditRule, once_it_is_time
 from reconciler.plan.nodes import ownership
 from reconciler.plan.reasons import Declared
 
@@ -99,9 +98,9 @@ LINES: dict[Declared, EditRule] = {
     NodeEmpty: of_nodes.with_work,
     NodeEmptySuspended: of_nodes.with_work,
     DrainPoolUnready: of_nodes.more_ready,
-    PoolAtMinimum: of_policies.smaller_pool,
-    ClusterAtMinimum: of_policies.cluster_min,
-    UtilizationTooHigh: of_policies.threshold,
+    PoolAtMinimum: of_nodes.smaller_pool,
+    ClusterAtMinimum: of_nodes.cluster_min,
+    UtilizationTooHigh: of_nodes.threshold,
     IsDestination: of_pods.with_room,
     NotEvaluated: of_nodes.next_in_order,
     NotTried: of_pods.gone,
@@ -113,7 +112,7 @@ LINES: dict[Declared, EditRule] = {
     GangStays: of_pods.no_gang,
     GangBudget: of_pods.budget_opened,
     GangWithoutPlace: of_pods.with_room,
-    TooManyForGang: of_policies.more_at_once,
+    TooManyForGang: of_nodes.more_at_once,
     GangOfAnotherPolicy: of_pods.no_gang,
     PodOfClaim: of_pods.with_annotations(NoGpuClaim, claim=""),
     PodWithoutController: _SAFE,

@@ -1,22 +1,266 @@
 """Inputs as they would be after a change, and what the change is: what every line of the table is made of."""
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal
 
 import msgspec
 
+from reconciler.fleet.fleet import Fleet
 from reconciler.model.cluster.metadata import Annotations
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.workload import PodDisruptionBudget
-from reconciler.model.instant import instant, timestamp
-from reconciler.model.plan.action import Ref
-from reconciler.model.plan.drain_eligibility import DrainEligibility
+from reconciler.model.instant import Instant, instant, timestamp
+from reconciler.model.plan.decision import Reason, Ref
+from reconciler.model.plan.evaluation import DrainEligibility
 from reconciler.model.plan.inputs import Inputs
-from reconciler.plan.drain.codes.blockers import PodBlocker
-from reconciler.plan.drain.codes.eligibility import DrainFailedLately, NodeSettles, NotTried, PodLeavesSlowly
-from reconciler.plan.explain.counterfactuals.change import Change, TimePasses
+from reconciler.plan.draft import Draft
+from reconciler.plan.drain.blockers import blocker, stays
+from reconciler.plan.drain.codes.blockers import (
+    BudgetBlocker,
+    DrainFailedLately,
+    NodeSettles,
+    NotTried,
+    PodBlocker,
+    PodBudgetSpent,
+    PodBudgetUnseen,
+    PodControllerGone,
+    PodDoNotDisrupt,
+    PodLeavesSlowly,
+    PodNotSafeToEvict,
+    PodOfClaim,
+    PodPlaceUnknown,
+    PodRunsToCompletion,
+    PodWithLocalStorage,
+    PodWithoutController,
+    SmartPodStays,
+    SystemPod,
+)
+from reconciler.plan.drain.context import DrainContext
+from reconciler.plan.guards.frozen import FreezeScope
+from reconciler.plan.nodes.eviction import Remaining
+
+# --- Pods of one node that are kept for the same reason: what lifts it is done to all of them at once.
+#
+# Otherwise candidates would have to be looked for again after each of a hundred pods.
+
+# Each such pod keeps the node, whatever becomes of the others; those of one budget go with one edit of it.
+_OF_EACH = frozenset(
+    {
+        PodRunsToCompletion,
+        PodDoNotDisrupt,
+        PodNotSafeToEvict,
+        SmartPodStays,
+        PodOfClaim,
+        PodWithoutController,
+        PodControllerGone,
+        PodWithLocalStorage,
+        SystemPod,
+        PodPlaceUnknown,
+        PodBudgetUnseen,
+        PodBudgetSpent,
+    }
+)
+
+
+def all_like(inputs: Inputs, weighed: DrainEligibility) -> Iterator[Reason]:
+    """The reason itself first, then those of other pods there that say the same."""
+    yield weighed.reason
+    if type(weighed.reason.facts) not in _OF_EACH:
+        return
+    context = DrainContext(inputs, Draft(Fleet(inputs.observed), inputs.desired))
+    remaining, drain_node = Remaining(context.budgets), context.by_name[weighed.node]
+    known = {_of(weighed.reason)}
+    for pod in context.fleet.pods_on(weighed.node):
+        reason = blocker(context, remaining, drain_node, pod) if stays(pod) else None
+        if reason is not None and type(reason.facts) is type(weighed.reason.facts) and _of(reason) not in known:
+            known.add(_of(reason))
+            yield reason
+
+
+def _of(reason: Reason) -> object:
+    match reason.facts:
+        case BudgetBlocker(budgets=budgets):
+            return budgets
+        case PodBlocker(pod=pod):
+            return pod
+    return None
+
+
+# --- What would have to be otherwise, as data: one class a kind of change.
+
+
+class Change(msgspec.Struct, frozen=True, tag=True):
+    """Words of each are in reconciler/report/explain/node.py."""
+
+
+class ChangeOf(Change, frozen=True):
+    """One that may be made of several objects of a kind."""
+
+    of: tuple[Ref, ...]
+
+
+# Of nodes, and of what others do with them
+
+
+class ChangeOfNode(Change, frozen=True):
+    node: str
+
+
+class DisruptionEnds(ChangeOfNode, frozen=True):
+    """Karpenter does not disrupt it."""
+
+
+class TaintRemoved(ChangeOfNode, frozen=True):
+    key: str
+
+
+class NodeUncordoned(ChangeOfNode, frozen=True):
+    pass
+
+
+class DriverUpgraded(ChangeOfNode, frozen=True):
+    pass
+
+
+class OptOutRemoved(ChangeOfNode, frozen=True):
+    key: str
+    value: str
+
+
+class GpusReturned(ChangeOfNode, frozen=True):
+    """No GPU of it is lent."""
+
+
+class PodArrives(ChangeOfNode, frozen=True):
+    """A pod runs there that may be moved."""
+
+
+class NodeReady(ChangeOfNode, frozen=True):
+    pass
+
+
+class NodeLikeIt(ChangeOfNode, frozen=True):
+    """Another one, in use and with room."""
+
+
+class NodesReady(Change, frozen=True):
+    pool: str
+    nodes: int  # that are ready besides
+
+
+class PoolResumed(Change, frozen=True):
+    pool: str
+
+
+class Thawed(Change, frozen=True):
+    scope: FreezeScope
+
+
+class TurnComes(Change, frozen=True):
+    """It is tried in the next plans."""
+
+
+class PlannerDone(Change, frozen=True):
+    planner: str
+
+
+class TimePasses(Change, frozen=True):
+    at: Instant
+
+
+# Of pods, their budgets and claims
+
+
+class PodAnnotated(ChangeOf, frozen=True):
+    key: str
+    value: str
+
+
+class AnnotationRemoved(ChangeOf, frozen=True):
+    key: str
+
+
+class RunsNotToCompletion(ChangeOf, frozen=True):
+    pass
+
+
+class NotUnsafeToEvict(ChangeOf, frozen=True):
+    pass
+
+
+class NoGpuClaim(ChangeOf, frozen=True):
+    pass
+
+
+class PodGone(ChangeOf, frozen=True):
+    pass
+
+
+class BudgetAllows(ChangeOf, frozen=True):
+    disruptions: int
+
+
+class BudgetsSelectOthers(Change, frozen=True):
+    budgets: tuple[str, ...]  # titles
+    pod: str  # its title
+
+
+class GangRefRemoved(Change, frozen=True):
+    claims: tuple[Ref, ...]
+
+
+class PodsGone(Change, frozen=True):
+    pods: tuple[Ref, ...]
+
+
+# Of policies
+
+
+class ThresholdRaised(Change, frozen=True):
+    policy: str
+    percent: int
+
+
+class ClusterMinLowered(Change, frozen=True):
+    policies: tuple[str, ...]
+    resource: str
+    left: str
+
+
+class ParallelismRaised(Change, frozen=True):
+    policy: str
+    nodes: int
+
+
+SizeField = Literal["min_gpu_utilization_percent", "min_unutilized_gpu_nodes", "warm_nodes", "min_size"]
+
+
+class SizeLowered(Change, frozen=True):
+    """By the figures of a NodeProvisioner."""
+
+    provisioner: str
+    figures: tuple[tuple[SizeField, int], ...]
+    without_schedules: bool = False
+
+
+class ProvisionerRemoved(Change, frozen=True):
+    provisioner: str
+
+
+def together(changes: Iterable[Change]) -> tuple[Change, ...]:
+    """The same of several objects of a kind is one change."""
+    groups: dict[tuple[str, Change], dict[str, Ref]] = {}
+    for each in changes:
+        of = each.of if isinstance(each, ChangeOf) else ()
+        alike = msgspec.structs.replace(each, of=()) if of else each
+        groups.setdefault((of[0].kind if of else "", alike), {}).update({ref.title: ref for ref in of})
+    return tuple(
+        msgspec.structs.replace(change, of=tuple(refs[title] for title in sorted(refs))) if refs else change
+        for (_, change), refs in groups.items()
+    )
+
 
 replace = msgspec.structs.replace
 

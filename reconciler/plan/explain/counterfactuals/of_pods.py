@@ -2,32 +2,27 @@
 
 from collections.abc import Callable
 
-from reconciler.fleet.amounts import pod_held
-from reconciler.fleet.gpu_requests import read_gpu_requests
+from reconciler.fleet.amounts import pod_held, read_gpu_requests
 from reconciler.model import names
 from reconciler.model.cluster.metadata import Condition, Metadata
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod, PodSpec, PodStatus
 from reconciler.model.cluster.unstructured import Unstructured
-from reconciler.model.plan.action import Ref
-from reconciler.model.plan.drain_eligibility import DrainEligibility
+from reconciler.model.plan.decision import Ref, pod_ref
+from reconciler.model.plan.evaluation import DrainEligibility
 from reconciler.model.plan.inputs import Inputs
-from reconciler.model.plan.refs import pod_ref
-from reconciler.plan.capacity.gangs import GangIndex, title_of
-from reconciler.plan.drain.codes.blockers import GangBudget, GangOfAnotherPolicy, GangStays
-from reconciler.plan.drain.codes.eligibility import UtilizationTooHigh
-from reconciler.plan.explain.counterfactuals.change import (
+from reconciler.plan.capacity.demand import GangIndex, title_of
+from reconciler.plan.drain.codes.blockers import GangBudget, GangOfAnotherPolicy, GangStays, UtilizationTooHigh
+from reconciler.plan.explain.counterfactuals.edits import (
     BudgetAllows,
     BudgetsSelectOthers,
     Change,
+    Counterfactual,
+    EditRule,
     GangRefRemoved,
     NodeLikeIt,
     PodGone,
     PodsGone,
-)
-from reconciler.plan.explain.counterfactuals.edits import (
-    Counterfactual,
-    EditRule,
     annotated,
     pod_of,
     ref_of_pod_in,

@@ -17,16 +17,24 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
+from reconciler.fleet.binpack.offers import BinpackLimits, Shape, labels_of, new_node
 from reconciler.fleet.binpack.pack import pack
 from reconciler.fleet.binpack.result import NewNode, Packed
-from reconciler.fleet.binpack.shape import BinpackLimits, Shape
-from reconciler.fleet.binpack.virtual_nodes import labels_of, new_node
 from reconciler.model.cluster.pod import Pod
+from reconciler.plan.capacity.demand import is_gated
 from reconciler.plan.capacity.offerings import LaunchOption, LaunchOptions
-from reconciler.plan.capacity.refusals import Bar, NoFit, NoRoom, NoStock, NotServed, Unserved, Why
-from reconciler.plan.capacity.wait_times import PodWait, WaitsFor
-from reconciler.plan.capacity.waiting import is_gated
-from reconciler.plan.capacity.wanted_node import WantedNode
+from reconciler.plan.capacity.refusals import (
+    Bar,
+    NoFit,
+    NoRoom,
+    NoStock,
+    NotServed,
+    PodWait,
+    Unserved,
+    WaitsFor,
+    WantedNode,
+    Why,
+)
 from reconciler.plan.containment import planning_for
 from reconciler.plan.scaling.demand.assignment import Serving, placed_among
 from reconciler.plan.scaling.demand.fit import PoolShapes

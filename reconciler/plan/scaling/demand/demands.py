@@ -23,46 +23,48 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
-from reconciler.fleet.binpack.shape import Shape
-from reconciler.fleet.filters.gpu_claims import GpuClaims
+from reconciler.fleet.binpack.offers import Shape
+from reconciler.fleet.filters.claims import GpuClaims
 from reconciler.fleet.first_fit import Search
 from reconciler.fleet.questions import place
 from reconciler.fleet.rows import Mask, Places
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.plan.action import Ref
-from reconciler.plan.capacity.claims import GpuClaimIndex
-from reconciler.plan.capacity.gangs import title_of
+from reconciler.model.plan.decision import Ref
+from reconciler.plan.capacity.demand import (
+    GpuClaimIndex,
+    PodReservation,
+    asks_for_gpus,
+    has_our_gate,
+    is_coming,
+    is_gated,
+    promises,
+    title_of,
+    waits,
+)
 from reconciler.plan.capacity.refusals import (
     ClaimTrouble,
+    NodeWithRoom,
     NotServed,
+    PodWait,
     PolicySuspended,
     PoolRefusal,
     PoolRefusals,
     Unserved,
     Why,
 )
-from reconciler.plan.capacity.reservations import PodReservation, promises
-from reconciler.plan.capacity.wait_times import PodWait
-from reconciler.plan.capacity.waiting import asks_for_gpus, has_our_gate, is_coming, is_gated, waits
-from reconciler.plan.capacity.wanted_node import NodeWithRoom
 from reconciler.plan.containment import planning_for
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.observing import observes
 from reconciler.plan.likeness import fullest_first
-from reconciler.plan.nodes.initialization import may_take_pods
+from reconciler.plan.nodes.ownership import may_take_pods
 from reconciler.plan.recent_evictions import unreplaced
 from reconciler.plan.scaling.demand.assignment import Demand, Serving, placed_among
 from reconciler.plan.scaling.demand.buying import PoolOffer, PurchaseResult, PurchaseRound
-from reconciler.plan.scaling.demand.excluded_pods import why_barred
-from reconciler.plan.scaling.demand.fit import PoolShapes, Refusing, fitting
-from reconciler.plan.scaling.demand.new_nodes import Arrived, instead_of, real_name
-from reconciler.plan.scaling.demand.open_labels import OpenLabels
-from reconciler.plan.scaling.demand.other_pools import machines_elsewhere
-from reconciler.plan.scaling.demand.pending_pods import Awaiting
-from reconciler.plan.scaling.demand.queue import DemandQueue
-from reconciler.plan.scaling.demand.reserved_places import ReservedPlaces, keep
-from reconciler.plan.scaling.demand.shapes import shapes_of
+from reconciler.plan.scaling.demand.fit import DemandQueue, PoolShapes, Refusing, fitting, why_barred
+from reconciler.plan.scaling.demand.in_flight_nodes import Arrived, instead_of, real_name
+from reconciler.plan.scaling.demand.pending_pods import Awaiting, ReservedPlaces, keep
+from reconciler.plan.scaling.demand.shapes import OpenLabels, machines_elsewhere, shapes_of
 from reconciler.plan.scaling.pool_view import PoolView, ScalingContext
 
 _MOST_LISTED = 5  # pools of which a pod without capacity says why they can't serve it

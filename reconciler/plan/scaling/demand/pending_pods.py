@@ -7,20 +7,24 @@ placed before them. Nothing is bought for a pod that nobody has made yet.
 It changes the what-if fleet: call it within a fork.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+import msgspec
 import numpy as np
 
 from reconciler.fleet.first_fit import Search
-from reconciler.fleet.questions import place
+from reconciler.fleet.pod_classes import PodClass
+from reconciler.fleet.questions import fits, place
 from reconciler.fleet.rows import Mask, Places
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.plan.drain_memory import Evicted
+from reconciler.plan.capacity.demand import PodReservation
 from reconciler.plan.scaling.demand.assignment import MARKED, marked_name
-from reconciler.plan.scaling.demand.new_nodes import instead_of, real_name, without
+from reconciler.plan.scaling.demand.in_flight_nodes import instead_of, real_name, without
 from reconciler.plan.scaling.marks import KEY
 from reconciler.plan.scaling.pool_view import PoolView, ScalingContext
-from reconciler.plan.sums.usage import is_empty
+from reconciler.plan.sums import is_empty
 
 
 class Awaiting:
@@ -68,3 +72,52 @@ class Awaiting:
         placement = place(self._fleet, self._left, search)
         self._left = [pod for pod in self._left if pod.metadata.uid not in placement.destinations]
         return sorted(set(placement.destinations.values()))
+
+
+# --- Pods whose place was promised when the one before them was evicted: they are booked there, and are no demand.
+#
+# It changes the what-if fleet: call it within a fork. What is still on its way out is taken for gone; but a pod behind
+# our gate is let go only once there is room beside that as well, or Karpenter would see it wait.
+
+
+class ReservedPlaces(msgspec.Struct, frozen=True):
+    """Promises that can be kept."""
+
+    promises: tuple[PodReservation, ...] = ()
+    at_once: Mapping[str, str] = {}  # uid of a pod that need not wait until the one before it is gone -> where to
+
+    @property
+    def uids(self) -> frozenset[str]:
+        return frozenset(each.pod.metadata.uid for each in self.promises)
+
+
+def keep(snapshot: Snapshot, promises: Sequence[PodReservation], staying: Mask) -> ReservedPlaces:
+    """Each where its place still has room, on a node that stays."""
+    row_of = snapshot.rows.row_of
+    there = [each for each in promises if each.home in row_of and staying[row_of[each.home]]]
+    at_once = {each.pod.metadata.uid: each.home for each in there if not fits(snapshot, each.pod, each.home)}
+    going = _placed_before(snapshot, there)
+    for row, pod_class in going:
+        snapshot.remove(pod_class, row)
+    kept = []
+    for each in there:
+        if not fits(snapshot, each.pod, each.home):  # it tells the reasons why not
+            snapshot.add(snapshot.classes.of(each.pod).anew, row_of[each.home])
+            kept.append(each)
+    for row, pod_class in going:
+        snapshot.add(pod_class, row)
+    uids = {each.pod.metadata.uid for each in kept}
+    return ReservedPlaces(tuple(kept), {uid: home for uid, home in at_once.items() if uid in uids})
+
+
+def _placed_before(snapshot: Snapshot, promises: Sequence[PodReservation]) -> list[tuple[int, PodClass]]:
+    """Those before them that are there still, and where."""
+    result = []
+    for each in promises:
+        row = snapshot.rows.row_of.get(each.left)
+        # A node that arrives stands in a row of its own by now, and nothing is booked on the row that was seen.
+        pods = snapshot.pods_of_row(row) if row is not None and snapshot.rows.alive[row] else []
+        before = next((pod for pod in pods if pod.metadata.uid == each.before), None)
+        if row is not None and before is not None and before.metadata.leaving:
+            result.append((row, snapshot.classes.of(before)))
+    return result

@@ -3,25 +3,67 @@
 Of a live node count its labels, as far as all of its type share them, and what it has, less what DaemonSets and static
 pods take of it. Where none is alive, the capacity that the policy declares serves, less what those DaemonSets ask for
 that would run there; a resource that is not declared is taken to suffice. Where a pool does not demand zones, a node
-may come in any zone that the cluster has nodes in, or that a waiting pod names (open_labels.py). In a cluster without
+may come in any zone that the cluster has nodes in, or that a waiting pod names (shapes.py). In a cluster without
 nodes a new node is taken to have some zone: pods may ask for one another there.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
 
 from reconciler.fleet.amounts import CPU, counted, pod_request
-from reconciler.fleet.binpack.shape import Offering, Shape
-from reconciler.fleet.filters.taints import unborne
+from reconciler.fleet.binpack.offers import Offering, Shape
+from reconciler.fleet.filters.node import unborne
 from reconciler.fleet.node_terms import readable, term_holds
 from reconciler.model import names
-from reconciler.model.cluster.daemon_sets import comes_with_each_node
 from reconciler.model.cluster.metadata import Metadata
-from reconciler.model.cluster.node import Node, NodeTaint
+from reconciler.model.cluster.node import Node, NodeClaim, NodeSpec, NodeStatus, NodeTaint
+from reconciler.model.cluster.observed import comes_with_each_node
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.policy.gpu_pool import GpuPool, InstanceType
+from reconciler.model.cluster.unstructured import Unstructured
+from reconciler.model.policy.gpu import GpuPool, InstanceType
 from reconciler.plan.capacity.offerings import demanded_zones
-from reconciler.plan.scaling.demand.open_labels import OpenLabels
+from reconciler.plan.nodes.ownership import is_initializing
 from reconciler.plan.scaling.pool_view import PoolView, ScalingContext
+
+# --- Labels that a new node may come to have, because pods ask for them and nothing rules them out.
+#
+# A pool that demands no zones leaves the zone to Karpenter, which knows the zones of the node class: we know those that
+# the cluster has nodes in. A zone that a waiting pod names counts as well, and if Karpenter cannot buy there the
+# attempt fails like any other. The region, and what a cloud's Karpenter tells of its machines, are known of nodes that
+# are alive. Of a type of which none is alive, a new node is taken to have the value that pods ask for, where they all
+# ask for one.
+
+_MOST_ZONES = 20
+_OF_CLOUDS = ("karpenter.k8s.aws/", "karpenter.azure.com/", "karpenter.k8s.gcp/")
+
+
+class OpenLabels(msgspec.Struct, frozen=True):
+    """What the waiting pods ask for."""
+
+    zones: tuple[str, ...] = ()
+    of_machines: Mapping[str, str] = {}
+
+    @classmethod
+    def of(cls, pods: Iterable[Pod]) -> "OpenLabels":
+        asked: defaultdict[str, set[str]] = defaultdict(set)
+        for pod in pods:
+            for key, values in _selected_labels(pod):
+                if key in {names.ZONE, names.REGION} or key.startswith(_OF_CLOUDS):
+                    asked[key].update(values)
+        zones = sorted(asked.pop(names.ZONE, ()))
+        return cls(tuple(zones[:_MOST_ZONES]), {key: min(values) for key, values in asked.items() if len(values) == 1})
+
+
+def _selected_labels(pod: Pod) -> Iterator[tuple[str, Iterable[str]]]:
+    yield from ((key, (value,)) for key, value in pod.spec.node_selector.items())
+    affinity = pod.spec.affinity
+    required = affinity.node_affinity.required if affinity is not None else None
+    for term in required.node_selector_terms if required is not None else ():
+        yield from ((each.key, each.values) for each in term.match_expressions if each.operator == "In")
+
 
 # What a machine is taken to have of what its policy does not declare.
 _PLENTY = 10**12
@@ -128,3 +170,82 @@ def _declared_labels(pool_view: PoolView, machine: InstanceType) -> dict[str, st
         names.GPU_TYPE: pool.devices.model,
     }
     return found | pool.labels | own
+
+
+# --- Machines on their way in NodePools that no GpuPool declares: Karpenter may have bought them for pods that wait.
+#
+# A machine counts once its NodeClaim says what the node will have. Until its node can be used the machine is taken for
+# the node that it will be: without the taints that pass while a node comes up.
+
+_PASSING = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
+
+
+class MachineElsewhere(msgspec.Struct, frozen=True):
+    """One machine, and the node that stands for it if that has come."""
+
+    pool: str
+    claim: str
+    node: Node
+    instead_of: Node | None = None
+
+
+def machines_elsewhere(context: ScalingContext, declared: Collection[str]) -> Iterator[MachineElsewhere]:
+    """By NodePool and NodeClaim. `declared`: the names of all GpuPools."""
+    for node_pool in sorted(context.inputs.observed.node_pools, key=lambda each: each.name):
+        if node_pool.name not in declared:
+            yield from _of(context, node_pool)
+
+
+def _of(context: ScalingContext, node_pool: Unstructured) -> Iterator[MachineElsewhere]:
+    template = (node_pool.spec.get("template") or {}).get("spec") or {}
+    taints, passing = _taints(template.get("taints")), _taints(template.get("startupTaints"))
+    for claim in context.fleet.nodeless_claims_of(node_pool.name):
+        if not claim.metadata.leaving and claim.status.allocatable:
+            yield MachineElsewhere(node_pool.name, claim.name, _as_it_will_be(context, claim, taints))
+    keys = {(each.key, each.effect) for each in passing}
+    for claim in context.fleet.claims_initializing(node_pool.name):
+        node = context.fleet.node(claim.status.node_name)
+        if (
+            node is None
+            or node.is_being_removed
+            or node.metadata.leaving
+            or not is_initializing(node, claim, context.now)
+        ):
+            continue
+        left = tuple(each for each in node.spec.taints if (each.key, each.effect) not in keys and not _passes(each))
+        yield MachineElsewhere(node_pool.name, claim.name, _ready(node, claim, left), node)
+
+
+def _as_it_will_be(context: ScalingContext, claim: NodeClaim, taints: tuple[NodeTaint, ...]) -> Node:
+    labels = {names.HOSTNAME: claim.name} | claim.metadata.labels
+    amounts = less_daemons(context, counted(claim.status.allocatable), labels, taints)
+    metadata = Metadata(f"elsewhere/{claim.name}", labels=labels)
+    return Node(metadata, NodeSpec(taints=taints), NodeStatus(allocatable=written(amounts)))
+
+
+def _ready(node: Node, claim: NodeClaim, taints: tuple[NodeTaint, ...]) -> Node:
+    has = node.status.allocatable | {
+        name: amount for name, amount in claim.status.allocatable.items() if not _is_there(node, name)
+    }
+    metadata = msgspec.structs.replace(node.metadata, name=f"elsewhere/{claim.name}")
+    spec = msgspec.structs.replace(node.spec, taints=taints)
+    return msgspec.structs.replace(
+        node, metadata=metadata, spec=spec, status=msgspec.structs.replace(node.status, allocatable=has)
+    )
+
+
+def _is_there(node: Node, resource: str) -> bool:
+    """Devices are nothing until their plugin has said how many there are."""
+    return node.status.allocatable.get(resource, "0") != "0"
+
+
+def _passes(taint: NodeTaint) -> bool:
+    return taint.key == names.UNREGISTERED or taint.key.startswith(_PASSING)
+
+
+def _taints(said: Any) -> tuple[NodeTaint, ...]:
+    """As a NodePool has them; what can't be read is left out."""
+    found = (each for each in said or () if isinstance(each, dict)) if isinstance(said, list) else ()
+    return tuple(
+        NodeTaint(str(each.get("key")), str(each.get("effect")), str(each.get("value") or "")) for each in found
+    )

@@ -1,20 +1,200 @@
-"""Owner of what the cloud has and has not: where it is out of stock, and what Karpenter knows of that.
-
-Karpenter learns of a shortage only by asking, and then does not ask again for some minutes. What is not offered at all
-it knows without asking.
+"""The cloud of a simulation: instance types with their offerings, requirements on labels, and what is out of
+stock.
 """
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from random import Random
 
 import msgspec
 
+from reconciler.fleet.amounts import CPU, counted
 from reconciler.model import names
+from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
-from reconciler.plan.karpenter.requirements import Demands
-from reconciler.simulate.actors.karpenter.instance_types import KarpenterInstanceType
-from reconciler.simulate.actors.karpenter.timing import SHORTAGE_REMEMBERED_MS
-from reconciler.simulate.market import MarketOffering
+from reconciler.plan.karpenter.drift import Allowed, Demands, demands
+from reconciler.plan.karpenter.template_hash import NodePoolRequirement
+from reconciler.protocol.preconditions import Object
+from reconciler.simulate.actors.karpenter.machines import SHORTAGE_REMEMBERED_MS
+
+# --- Demands on labels, compared and joined as Karpenter does it: of NodePools, pods, instance types and offerings.
+
+# Of these labels a new node gets some value, whether or not its NodePool names them.
+WELL_KNOWN = frozenset(
+    {
+        names.KARPENTER_POOL,
+        names.ZONE,
+        names.REGION,
+        names.INSTANCE_TYPE,
+        names.CAPACITY_TYPE,
+        "kubernetes.io/arch",
+        "kubernetes.io/os",
+    }
+)
+_BEYOND_ANY = 2**63
+
+
+def one_of(values: Iterable[str]) -> Allowed:
+    return Allowed(frozenset(values), all_but=False)
+
+
+def of_labels(labels: Mapping[str, str]) -> dict[str, Allowed]:
+    return {key: one_of((value,)) for key, value in labels.items()}
+
+
+def alternatives(pod: Pod) -> tuple[Demands, ...]:
+    """What a pod asks of labels: one after the other is tried. None where it asks for fields, which Karpenter
+    does not know."""
+    spec = pod.spec
+    selected = [NodePoolRequirement(key, "In", (value,)) for key, value in sorted(spec.node_selector.items())]
+    required = spec.affinity.node_affinity.required if spec.affinity is not None else None
+    if required is None or not required.node_selector_terms:
+        return (demands(selected),)
+    if any(term.match_fields for term in required.node_selector_terms):
+        return ()
+    return tuple(
+        demands(
+            [*selected, *[NodePoolRequirement(each.key, each.operator, each.values) for each in term.match_expressions]]
+        )
+        for term in required.node_selector_terms
+    )
+
+
+def compatible(has: Demands, asks: Demands, known: frozenset[str]) -> bool:
+    """Whether what is asked for can be had; of labels that are not `known` only those that are there."""
+    for key, allowed in asks.items():
+        if key not in has and key not in known and not allowed.may_be_missing:
+            return False
+    return intersects(has, asks)
+
+
+def intersects(one: Demands, other: Demands) -> bool:
+    """Whether some value of each label that both name would do."""
+    for key, allowed in other.items():
+        mine = one.get(key)
+        if mine is None or not is_empty(mine.joined(allowed)):
+            continue
+        if not (mine.may_be_missing and allowed.may_be_missing):
+            return False
+    return True
+
+
+def joined(one: Demands, other: Demands) -> dict[str, Allowed]:
+    """Both at once."""
+    alloweds = dict(one)
+    for key, allowed in other.items():
+        alloweds[key] = alloweds[key].joined(allowed) if key in alloweds else allowed
+    return alloweds
+
+
+def is_empty(allowed: Allowed) -> bool:
+    return not allowed.all_but and not allowed.values
+
+
+def some_value(allowed: Allowed) -> str:
+    """A value that a node can be given; nothing where there is none."""
+    if not allowed.all_but:
+        return min(allowed.values, default="")
+    if allowed.least is None and allowed.most is None and allowed.values:
+        return ""
+    number = allowed.least if allowed.least is not None else 0 if allowed.most is None else allowed.most
+    step = -1 if allowed.least is None and allowed.most is not None else 1
+    while str(number) in allowed.values and abs(number) < _BEYOND_ANY:
+        number += step
+    return str(number) if allowed.has(str(number)) else ""
+
+
+def written(alloweds: Demands) -> list[Object]:
+    """As the spec of a NodeClaim has them."""
+    result: list[Object] = []
+    for key, allowed in sorted(alloweds.items()):
+        if not allowed.all_but:
+            operator = "In" if allowed.values else "DoesNotExist"
+            result.append(_line(key, operator, sorted(allowed.values)))
+            continue
+        if allowed.least is not None:
+            result.append(_line(key, "Gt", [str(allowed.least - 1)]))
+        if allowed.most is not None:
+            result.append(_line(key, "Lt", [str(allowed.most + 1)]))
+        if allowed.values:
+            result.append(_line(key, "NotIn", sorted(allowed.values)))
+        elif allowed.least is None and allowed.most is None:
+            result.append(_line(key, "Exists", []))
+    return result
+
+
+def _line(key: str, operator: str, values: list[str]) -> Object:
+    return {"key": key, "operator": operator} | ({"values": values} if values else {})
+
+
+# --- What machines can be bought in an imagined cluster, where, and for how much.
+
+
+class MarketOffering(msgspec.Struct, frozen=True):
+    """One way to buy one machine."""
+
+    instance_type: str
+    zone: str
+    capacity_type: str
+    micro_dollars_per_hour: int
+    capacity: tuple[tuple[str, str], ...]  # as Kubernetes writes it: ("cpu", "96"), ("nvidia.com/gpu", "8")
+    labels: tuple[tuple[str, str], ...] = ()  # further labels of the node
+
+
+# --- Machines that can be bought: the offerings of a market, by instance type, and what pods may have of each.
+
+PLATFORM = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
+
+
+class KarpenterInstanceType(msgspec.Struct, frozen=True):
+    """One, wherever it is sold."""
+
+    name: str
+    labels: dict[str, str]
+    demands: Demands  # what its nodes can be
+    capacity: dict[str, str]
+    size: dict[str, int]  # its capacity as whole numbers
+    room: dict[str, int]  # what pods may have of it
+    offerings: tuple[MarketOffering, ...]  # cheapest first
+
+    @property
+    def allocatable(self) -> dict[str, str]:
+        """As Kubernetes writes it."""
+        return {
+            name: text if self.room[name] == self.size[name] else _quantity(name, self.room[name])
+            for name, text in self.capacity.items()
+        }
+
+
+def instance_types(market: Iterable[MarketOffering], reserved: Mapping[str, str]) -> tuple[KarpenterInstanceType, ...]:
+    """By name; `reserved` of each is kept for the machine itself."""
+    by_name: dict[str, list[MarketOffering]] = {}
+    for each in market:
+        by_name.setdefault(each.instance_type, []).append(each)
+    return tuple(_instance_type(name, by_name[name], counted(dict(reserved))) for name in sorted(by_name))
+
+
+def _instance_type(name: str, offerings: list[MarketOffering], reserved: Mapping[str, int]) -> KarpenterInstanceType:
+    labels = PLATFORM | dict(offerings[0].labels) | {names.INSTANCE_TYPE: name}
+    where = {
+        names.ZONE: one_of(each.zone for each in offerings),
+        names.CAPACITY_TYPE: one_of(each.capacity_type for each in offerings),
+    }
+    capacity = {"pods": "110"} | dict(offerings[0].capacity)
+    size = counted(capacity)
+    room = {key: max(0, amount - reserved.get(key, 0)) for key, amount in size.items()}
+    cheapest_first = sorted(offerings, key=lambda each: (each.micro_dollars_per_hour, each.zone, each.capacity_type))
+    return KarpenterInstanceType(name, labels, of_labels(labels) | where, capacity, size, room, tuple(cheapest_first))
+
+
+def _quantity(name: str, amount: int) -> str:
+    return f"{amount}m" if name == CPU else str(amount)
+
+
+# --- Owner of what the cloud has and has not: where it is out of stock, and what Karpenter knows of that.
+#
+# Karpenter learns of a shortage only by asking, and then does not ask again for some minutes. What is not offered at
+# all it knows without asking.
 
 Place = tuple[str, str, str]  # instance type, zone, capacity type
 

@@ -1,18 +1,24 @@
 """Owner of all that an imagined Karpenter has in mind; kept up to date with each write."""
 
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
 import msgspec
 
+from reconciler.fleet.amounts import counted
 from reconciler.fleet.snapshot.snapshot import Snapshot
+from reconciler.model import names
 from reconciler.model.cluster.metadata import Metadata
+from reconciler.model.cluster.node import NodeTaint
 from reconciler.model.cluster.pod import Pod, PodSpec
 from reconciler.model.instant import Instant
+from reconciler.plan.karpenter.budgets import allowed_at_once, nanoseconds_unless_never
+from reconciler.plan.karpenter.drift import Allowed, Demands, demands
+from reconciler.plan.karpenter.template_hash import NodeClaimTemplate, read_template, template_hash
 from reconciler.plan.nodes.eviction import PodBudgets
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.actors.karpenter.cloud import Cloud
-from reconciler.simulate.actors.karpenter.machines import Machines
-from reconciler.simulate.actors.karpenter.node_pools import NodePools
-from reconciler.simulate.actors.karpenter.pods import Pods
-from reconciler.simulate.actors.karpenter.timing import Timing
+from reconciler.simulate.actors.karpenter.cloud import Cloud, KarpenterInstanceType, intersects, joined, of_labels
+from reconciler.simulate.actors.karpenter.machines import NODES, Machines, Timing
 from reconciler.simulate.objects import ObjectWrite
 from reconciler.simulate.stage import Stage
 
@@ -82,3 +88,254 @@ def _daemon(body: Object) -> Pod:
     labels = (template.get("metadata") or {}).get("labels") or {}
     spec = msgspec.convert(template.get("spec") or {}, PodSpec)
     return Pod(Metadata(metadata["name"], metadata.get("namespace", ""), labels=labels), spec)
+
+
+# --- Owner of the pods as Karpenter keeps them in mind: those on each node, and those that no node would take.
+
+Name = tuple[str, str]  # namespace, name
+
+_ENDED = frozenset({"Succeeded", "Failed"})
+_TIED = frozenset({"DaemonSet", "Node"})
+
+
+class Pods:
+    """Told of each write."""
+
+    def __init__(self, read: Callable[[Name], Pod | None]) -> None:
+        """`read` tells of a pod as it stands."""
+        self._read = read
+        self.waiting: dict[Name, Object] = {}
+        self.moved = 0  # another whenever a pod came to a node or left one
+        self._on: dict[str, dict[Name, Object]] = {}
+        self._stirred: dict[str, Instant] = {}
+        self.busy: dict[str, int] = {}  # nodes with pods that certainly have to move once they go, and how many
+
+    def take(self, written: ObjectWrite, now: Instant) -> str:
+        """The node that it is on, or was."""
+        name, before, after = written.key[1:], written.before, written.after
+        was_on, is_on = _node(before), _node(after)
+        self.waiting.pop(name, None)
+        self._count(was_on, before, -1)
+        self._count(is_on, after, 1)
+        if was_on and (was_on != is_on or after is None):
+            self._leave(was_on, name)
+            self.moved += 1
+        if after is None:
+            return was_on
+        if is_on:
+            self._on.setdefault(is_on, {})[name] = after
+            self.moved += not was_on
+            if not is_tied(after) and (not was_on or _is_over(after) != _is_over(before)):
+                self._stirred[is_on] = now
+        elif is_unschedulable(after):
+            self.waiting[name] = after
+        return is_on
+
+    def on(self, node: str) -> list[Pod]:
+        """By namespace and name; finished ones too."""
+        found = self._on.get(node)
+        return self._in_order(found) if found else []
+
+    def waiting_read(self) -> list[Pod]:
+        """By namespace and name."""
+        return self._in_order(self.waiting)
+
+    def stirred(self, node: str) -> Instant:
+        """When a pod last came, ended or began to leave there; 0: never."""
+        return self._stirred.get(node, Instant(0))
+
+    def forget(self, node: str) -> None:
+        """The node is gone."""
+        self._stirred.pop(node, None)
+
+    def _leave(self, node: str, name: Name) -> None:
+        found = self._on.get(node, {})
+        found.pop(name, None)
+        if not found:
+            self._on.pop(node, None)
+
+    def _count(self, node: str, body: Object | None, sign: int) -> None:
+        if node and body is not None and _moves(body):
+            self.busy[node] = self.busy.get(node, 0) + sign
+            if not self.busy[node]:
+                del self.busy[node]
+
+    def _in_order(self, names: Iterable[Name]) -> list[Pod]:
+        return [pod for name in sorted(names) if (pod := self._read(name)) is not None]
+
+
+def is_unschedulable(body: Object) -> bool:
+    """Whether a scheduler has found no node for it, and Karpenter is the one to ask."""
+    spec, status = body.get("spec") or {}, body.get("status") or {}
+    if spec.get("nodeName") or spec.get("schedulingGates") or status.get("nominatedNodeName") or is_tied(body):
+        return False
+    conditions = status.get("conditions") or ()
+    return any(each["type"] == "PodScheduled" and each.get("reason") == "Unschedulable" for each in conditions)
+
+
+def is_tied(body: Object) -> bool:
+    """Whether it comes and goes with its node."""
+    return any(each["kind"] in _TIED for each in body["metadata"].get("ownerReferences") or ())
+
+
+def _node(body: Object | None) -> str:
+    result: str = (body.get("spec") or {}).get("nodeName", "") if body is not None else ""
+    return result
+
+
+def _is_over(body: Object | None) -> bool:
+    if body is None:
+        return False
+    return bool(body["metadata"].get("deletionTimestamp")) or (body.get("status") or {}).get("phase") in _ENDED
+
+
+def _moves(body: Object) -> bool:
+    """Whether it certainly needs another place once its node goes."""
+    if _is_over(body) or is_tied(body):
+        return False
+    return names.MIRROR_POD not in (body["metadata"].get("annotations") or {})
+
+
+# --- Owner of the NodePools as Karpenter reads them, each read again only when it changed.
+
+
+class NodePool(msgspec.Struct, frozen=True):
+    """One, as it stands."""
+
+    name: str
+    uid: str
+    spec: Mapping[str, Any]
+    template: NodeClaimTemplate
+    hash: str
+    labels: dict[str, str]  # that each of its nodes has
+    demands: Demands  # with those labels
+    required: Mapping[str, Allowed]  # without them
+    limits: Mapping[str, int]
+    varied: Mapping[str, int]  # label -> how many values of it a purchase must leave open
+    types: tuple[KarpenterInstanceType, ...]  # that it could buy
+
+    @property
+    def weight(self) -> int:
+        return int(self.spec.get("weight") or 0)
+
+    @property
+    def replicas(self) -> int | None:
+        """How many nodes it always has; None: as many as pods need."""
+        found = self.spec.get("replicas")
+        return None if found is None else int(found)
+
+    def is_varied(self, types: Iterable[KarpenterInstanceType]) -> bool:
+        """Whether so few instance types still leave open what is to be left open."""
+        if not self.varied:
+            return True
+        found: dict[str, set[str]] = {key: set() for key in self.varied}
+        for machine in types:
+            for key in found.keys() & machine.demands.keys():
+                found[key].update(machine.demands[key].values)
+        return all(len(found[key]) >= least for key, least in self.varied.items())
+
+    @property
+    def taints(self) -> tuple[NodeTaint, ...]:
+        return tuple(NodeTaint(each.key, each.effect, each.value or "") for each in self.template.spec.taints or ())
+
+    @property
+    def prefers(self) -> bool:
+        """Whether it has a taint that pods would only rather avoid."""
+        return any(each.effect == "PreferNoSchedule" for each in self.template.spec.taints or ())
+
+    @property
+    def policy(self) -> str:
+        found = self.spec.get("disruption") or {}
+        return str(found.get("consolidationPolicy") or "WhenEmptyOrUnderutilized")
+
+    def consolidates(self, now: Instant) -> bool:
+        """Whether nodes of it could be taken away though they are as they should be."""
+        if self.consolidate_after_ms is None or self.replicas is not None:
+            return False
+        found = (self.spec.get("disruption") or {}).get("budgets")
+        if found and any("schedule" in each for each in found):
+            return True
+        return any(allowed_at_once(self.spec, 1, reason, now) != 0 for reason in ("Empty", "Underutilized"))
+
+    @property
+    def consolidate_after_ms(self) -> int | None:
+        """How long after the last coming or going of a pod; None: never."""
+        found = self.spec.get("disruption") or {}
+        length = nanoseconds_unless_never(str(found.get("consolidateAfter") or "0s"))
+        return None if length is None else length // 1_000_000
+
+
+class NodePools:
+    """Told of each that changed; those that can't be read buy nothing."""
+
+    def __init__(self, types: tuple[KarpenterInstanceType, ...]) -> None:
+        self.version = 0  # another whenever one changed
+        self._types = types
+        self._by_name: dict[str, NodePool] = {}
+        self._in_order: tuple[NodePool, ...] | None = None
+
+    def take(self, name: str, body: Object | None) -> None:
+        """As it stands now."""
+        read = _read(body, self._types) if body is not None and not body["metadata"].get("deletionTimestamp") else None
+        if read is None:
+            changed = self._by_name.pop(name, None) is not None
+        else:
+            before, self._by_name[name] = self._by_name.get(name), read
+            changed = before is None or before.spec != read.spec or before.uid != read.uid
+        if changed:
+            self.version += 1
+            self._in_order = None
+
+    def get(self, name: str) -> NodePool | None:
+        return self._by_name.get(name)
+
+    def in_order(self) -> tuple[NodePool, ...]:
+        """As Karpenter tries them: by weight, and of equal weight the last by name first."""
+        if self._in_order is None:
+            by_name = sorted(self._by_name.values(), key=lambda each: each.name, reverse=True)
+            self._in_order = tuple(sorted(by_name, key=lambda each: -each.weight))
+        return self._in_order
+
+
+def _read(body: Object, types: tuple[KarpenterInstanceType, ...]) -> NodePool | None:
+    metadata, spec = body["metadata"], body.get("spec") or {}
+    written = spec.get("template") or {}
+    try:
+        template, hashed = read_template(written), template_hash(written)
+    except ValueError:
+        return None
+    name = metadata["name"]
+    labels = dict(template.metadata.labels or {}) | {names.KARPENTER_POOL: name}
+    reference = template.spec.node_class_ref
+    if reference is not None and reference.kind:
+        labels[f"{reference.group}/{reference.kind.lower()}"] = reference.name
+    required = demands(template.spec.requirements or ())
+    alloweds = joined(required, of_labels(labels))
+    return NodePool(
+        name,
+        metadata.get("uid", ""),
+        spec,
+        template,
+        hashed,
+        labels,
+        alloweds,
+        required,
+        _limits(spec.get("limits") or {}),
+        _varied((written.get("spec") or {}).get("requirements") or ()),
+        tuple(each for each in types if intersects(each.demands, alloweds)),
+    )
+
+
+def _varied(requirements: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """The largest, where a label is named more than once."""
+    result: dict[str, int] = {}
+    for each in requirements:
+        if each.get("minValues"):
+            result[each["key"]] = max(result.get(each["key"], 0), int(each["minValues"]))
+    return result
+
+
+def _limits(written: Mapping[str, Any]) -> dict[str, int]:
+    texts = {name: str(text) for name, text in written.items()}
+    nodes = texts.pop(NODES, "")
+    return counted(texts) | ({NODES: int(nodes)} if nodes.isdigit() else {})

@@ -1,18 +1,29 @@
 """An imagined Karpenter: it buys nodes for pods that no node takes, and takes away nodes that it no longer wants."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from reconciler.simulate.actors.karpenter.cloud import Cloud, Stockout
-from reconciler.simulate.actors.karpenter.cluster_state import Knowledge
+from reconciler.model import names
+from reconciler.model.plan.decision import Ref
+from reconciler.plan.karpenter.drift import meets
+from reconciler.plan.karpenter.template_hash import HASH_VERSION
+from reconciler.protocol.preconditions import Object
+from reconciler.simulate.actors.karpenter.cloud import Cloud, MarketOffering, Stockout, instance_types
+from reconciler.simulate.actors.karpenter.cluster_state import Knowledge, NodePool
 from reconciler.simulate.actors.karpenter.disruption.disruption import DisruptionController
-from reconciler.simulate.actors.karpenter.instance_types import instance_types
-from reconciler.simulate.actors.karpenter.lifecycle import Living
-from reconciler.simulate.actors.karpenter.node_pool_status import Marking
-from reconciler.simulate.actors.karpenter.provisioning.batch_window import Purchasing
-from reconciler.simulate.actors.karpenter.provisioning.fixed import Fixed
+from reconciler.simulate.actors.karpenter.lifecycle import BY, Living
+from reconciler.simulate.actors.karpenter.machines import (
+    DRIFTED,
+    LAUNCHED,
+    Timing,
+    condition,
+    new_condition,
+    pool_of,
+    says,
+    with_condition,
+    without,
+)
+from reconciler.simulate.actors.karpenter.provisioning.batch_window import Fixed, Purchasing
 from reconciler.simulate.actors.karpenter.termination import TerminationController
-from reconciler.simulate.actors.karpenter.timing import Timing
-from reconciler.simulate.market import MarketOffering
 from reconciler.simulate.objects import Key
 from reconciler.simulate.stage import Stage
 
@@ -80,3 +91,77 @@ class Karpenter:
     def withholds(self, out: Stockout) -> bool:
         """Whether it is not offered for another reason, or once more for the same."""
         return self._cloud.withholds(out)
+
+
+# --- Owner of what Karpenter writes onto NodePools, and of whether their NodeClaims are drifted; with the notice it
+# takes.
+#
+# A NodePool that is gone takes its NodeClaims with it.
+
+
+class Marking:
+    """Told of NodePools and NodeClaims that changed."""
+
+    def __init__(self, known: Knowledge) -> None:
+        self._known = known
+        self._world = known.world
+        self._judged: dict[str, tuple[str, str]] = {}  # claim -> uid, and the NodePool's hash and requirements then
+
+    def pools_changed(self, keys: Sequence[Key]) -> None:
+        """Their hashes are written, and all of their claims judged."""
+        for _, _, name in keys:
+            body = self._world.get(Ref("NodePool", "", name))
+            claims = list(self._known.machines.of_pool(name))
+            if body is None:
+                for each in claims:
+                    self._world.delete(Ref("NodeClaim", "", each["metadata"]["name"]), BY)
+                continue
+            self._write_hash(name, body)
+            self._judge(claims)
+
+    def claims_changed(self, keys: Sequence[Key]) -> None:
+        """Those that were launched since are judged."""
+        claims = self._known.machines.claims
+        fresh = [claims[name] for _, _, name in keys if name in claims]
+        for name in [name for _, _, name in keys if name not in claims]:
+            self._judged.pop(name, None)
+        self._judge(each for each in fresh if each["metadata"]["name"] not in self._judged)
+
+    def _write_hash(self, name: str, body: Object) -> None:
+        pool = self._known.pools.get(name)
+        if pool is None:
+            return
+        written = {names.POOL_HASH: pool.hash, names.POOL_HASH_VERSION: HASH_VERSION}
+        annotations = body["metadata"].get("annotations") or {}
+        if any(annotations.get(key) != value for key, value in written.items()):
+            ref = Ref("NodePool", "", name)
+            self._world.edit(ref, {"metadata": {"annotations": written}}, BY)
+            if not says(body, "Ready"):
+                ready = with_condition(body, new_condition("Ready", self._known.now))
+                self._world.edit(ref, {"status": {"conditions": ready}})
+
+    def _judge(self, claims: Iterable[Object]) -> None:
+        for claim in claims:
+            pool = self._known.pools.get(pool_of(claim))
+            if pool is None or not says(claim, LAUNCHED) or claim["metadata"].get("deletionTimestamp"):
+                continue
+            metadata = claim["metadata"]
+            self._judged[metadata["name"]] = metadata["uid"], pool.hash
+            self._mark(claim, _why_drifted(metadata, pool))
+
+    def _mark(self, claim: Object, reason: str) -> None:
+        found = condition(claim, DRIFTED)
+        if (found["reason"] if found is not None else "") == reason:
+            return
+        conditions = with_condition(claim, new_condition(DRIFTED, self._known.now, reason=reason)) if reason else None
+        ref = Ref("NodeClaim", "", claim["metadata"]["name"])
+        left = without(claim, DRIFTED) if conditions is None else conditions
+        self._world.edit(ref, {"status": {"conditions": left}}, BY)
+
+
+def _why_drifted(metadata: Object, pool: NodePool) -> str:
+    """Nothing where it is as it should be."""
+    borne = metadata.get("annotations") or {}
+    if borne.get(names.POOL_HASH_VERSION) == HASH_VERSION and borne.get(names.POOL_HASH, pool.hash) != pool.hash:
+        return "NodePoolDrifted"
+    return "" if meets(metadata.get("labels") or {}, pool.required) else "RequirementsDrifted"

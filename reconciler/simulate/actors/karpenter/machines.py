@@ -3,15 +3,15 @@
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
+import msgspec
+
 from reconciler.fleet.amounts import counted
 from reconciler.model import names
-from reconciler.model.instant import Instant
+from reconciler.model.instant import Instant, instant, timestamp
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.actors.karpenter.conditions import DRIFTED, INITIALIZED, TERMINATING, says
-from reconciler.simulate.actors.karpenter.tallies import NODES, Part, Tallies
-from reconciler.simulate.actors.karpenter.timing import NOMINATED_MS
 
 __all__ = ["NODES", "Machines", "pool_of"]
+
 _NOTHING: dict[str, int] = {}
 
 
@@ -162,3 +162,138 @@ def pool_of(body: Object) -> str:
     """The name of the NodePool that a claim or a node is of."""
     result: str = (body["metadata"].get("labels") or {}).get(names.KARPENTER_POOL, "")
     return result
+
+
+# --- Owner of what the machines of each NodePool come to: kept with each change, so that nobody has to walk them.
+
+NODES = "nodes"  # in limits: how many nodes
+
+
+class Part(msgspec.Struct, frozen=True, gc=False):
+    """What one machine counts for."""
+
+    pool: str
+    is_used: bool  # of limits: it was launched, and stays
+    is_existing: bool  # of budgets: initialized, and not yet shut down
+    is_disrupted: bool  # of those: on its way out, or not ready
+    size: dict[str, int]
+
+
+class _Sum(msgspec.Struct):
+    used: dict[str, int]
+    existing: int = 0
+    disrupted: int = 0
+
+
+class Tallies:
+    """Told of each machine as it stands."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, Part] = {}
+        self._of_pool: dict[str, _Sum] = {}
+
+    def put(self, claim: str, part: Part | None) -> None:
+        """None: it is gone."""
+        before = self._parts.pop(claim, None)
+        if before is not None:
+            self._add(before, -1)
+        if part is not None:
+            self._parts[claim] = part
+            self._add(part, 1)
+
+    def used(self, pool: str, limited: Mapping[str, int]) -> dict[str, int]:
+        """How much of what is limited they have."""
+        found = self._of_pool.get(pool)
+        used = found.used if found is not None else _NOTHING
+        return {resource: used.get(resource, 0) for resource in limited}
+
+    def existing(self, pool: str) -> int:
+        found = self._of_pool.get(pool)
+        return found.existing if found is not None else 0
+
+    def disrupted(self, pool: str) -> int:
+        found = self._of_pool.get(pool)
+        return found.disrupted if found is not None else 0
+
+    def _add(self, part: Part, sign: int) -> None:
+        found = self._of_pool.get(part.pool)
+        if found is None:
+            found = self._of_pool[part.pool] = _Sum({})
+        if part.is_used:
+            used = found.used
+            used[NODES] = used.get(NODES, 0) + sign
+            for resource, amount in part.size.items():
+                if resource != NODES:
+                    used[resource] = used.get(resource, 0) + sign * amount
+        if part.is_existing:
+            found.existing += sign
+            found.disrupted += sign * part.is_disrupted
+
+
+# --- Conditions of NodeClaims, read and written as JSON has them.
+
+LAUNCHED = "Launched"
+REGISTERED = "Registered"
+INITIALIZED = "Initialized"
+DRIFTED = "Drifted"
+DRAINED = "Drained"
+TERMINATING = "InstanceTerminating"
+DISRUPTION = "DisruptionReason"
+
+
+def condition(body: Object, name: str) -> Object | None:
+    """The one of that type."""
+    conditions = (body.get("status") or {}).get("conditions") or ()
+    return next((each for each in conditions if each["type"] == name), None)
+
+
+def says(body: Object | None, name: str) -> bool:
+    """Whether it is True."""
+    found = condition(body, name) if body is not None else None
+    return found is not None and found["status"] == "True"
+
+
+def since(body: Object, name: str) -> Instant:
+    """When it last changed; 0 where that is not told."""
+    found = condition(body, name)
+    text = found.get("lastTransitionTime", "") if found is not None else ""
+    return instant(text) if text else Instant(0)
+
+
+def new_condition(name: str, now: Instant, status: str = "True", reason: str = "") -> Object:
+    """A condition that changes now."""
+    return {"type": name, "status": status, "reason": reason or name, "lastTransitionTime": timestamp(now)}
+
+
+def with_condition(body: Object, new: Object) -> list[Object]:
+    """All of the body's, this one in place of its like."""
+    return [*without(body, new["type"]), new]
+
+
+def without(body: Object, name: str) -> list[Object]:
+    return [each for each in (body.get("status") or {}).get("conditions") or () if each["type"] != name]
+
+
+# --- How long things take around an imagined Karpenter, and how long it waits itself by its own rules.
+
+# Karpenter's own, of its defaults.
+BATCH_IDLE_MS = 1_000
+BATCH_MOST_MS = 10_000
+AGAIN_MS = 10_000  # pods that still wait are looked at again, and so are nodes that might be disrupted
+NOMINATED_MS = 20_000  # a node to which pods are to come is not disrupted
+VALIDATED_AFTER_MS = 15_000  # a consolidation is looked at again before it is done
+LEAST_DRAIN_MS = 5_000
+LAUNCH_LIMIT_MS = 5 * 60_000
+REGISTRATION_LIMIT_MS = 15 * 60_000
+SHORTAGE_REMEMBERED_MS = 3 * 60_000  # what could not be had is not asked for again before
+
+
+class Timing(msgspec.Struct, frozen=True):
+    """Of the cloud and of the machines: what differs from one cluster to another."""
+
+    launch_ms: int = 3_000
+    registration_ms: int = 90_000  # from the launch until the Node is there
+    initialization_ms: int = 60_000  # from then on until it is ready and its devices are published
+    startup_taints_ms: int = 10_000  # until whoever cares takes startup taints off; ours we take off ourselves
+    termination_ms: int = 30_000  # from the end of the drain until the machine is gone
+    notice_ms: int = 1_000  # until an edit is seen

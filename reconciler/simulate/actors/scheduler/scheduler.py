@@ -4,23 +4,176 @@ Owner of what waits, and of the nodes that have more to give than when it was la
 says so in a condition, by which Karpenter finds it, and is looked at again when a node that might take it has changed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from heapq import heapify, heappop, heappush
 
 import msgspec
+import numpy as np
 
 from reconciler.fleet.filters.chain import ActivePredicates, FilterChain
 from reconciler.fleet.filters.nominated import Nominated
-from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.pod_classes import PodClass
+from reconciler.fleet.rows import Mask, Places
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.plan.action import Ref
+from reconciler.model.plan.decision import Ref
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.actors.conditions import condition, with_condition
 from reconciler.simulate.actors.scheduler.preemption import MANAGER, Preempting
-from reconciler.simulate.actors.scheduler.queue import QueuedPod, SchedulingQueue, nominated_group
-from reconciler.simulate.actors.scheduler.score import choose
-from reconciler.simulate.objects import Key, ObjectWrite, key_of
+from reconciler.simulate.objects import Key, ObjectWrite, condition, key_of, with_condition
 from reconciler.simulate.stage import Stage
+
+# --- Which of the nodes that would take a pod gets it: as kube-scheduler's defaults weigh them, in what matters here.
+#
+# Nodes with a PreferNoSchedule taint that it does not tolerate are the last resort; of the others the one with the
+# largest share of cpu and memory left afterwards, or the smallest where pods are to fill nodes; then by name.
+
+_WEIGHED = ("cpu", "memory")
+
+
+def choose(fleet: Snapshot, pod_class: PodClass, mask: Mask, fills: bool) -> int | None:
+    """The row; None where there is none."""
+    order = fleet.rows.order
+    rows: Places = order[mask[order]]
+    if not len(rows):
+        return None
+    if (avoided := _avoided(fleet, pod_class)) is not None:
+        best = rows[~avoided[rows]]
+        rows = best if len(best) else rows
+    left = np.zeros(len(rows))
+    amounts = dict(pod_class.request)
+    for name in _WEIGHED:
+        column = fleet.classes.columns[name]
+        had = fleet.stock.allocatable[rows, column]
+        free = fleet.stock.free_of(column)[rows] - amounts.get(column, 0)
+        left += free / np.maximum(had, 1)
+    return int(rows[int(left.argmin() if fills else left.argmax())])
+
+
+def _avoided(fleet: Snapshot, pod_class: PodClass) -> Mask | None:
+    """Where a taint says that the pod had better not be."""
+    soft = [
+        any(each.effect == "PreferNoSchedule" and not pod_class.needs.tolerance.bears(each) for each in taints)
+        for taints, _ in fleet.rows.taint_groups
+    ]
+    if not any(soft):
+        return None
+    mask: Mask = np.array(soft, bool)[fleet.rows.taint_group]
+    return mask
+
+
+# --- Owner of the pods that wait for a node: in groups of those that fit the same nodes, each by priority, then by age.
+#
+# A group whose first pod fits nowhere is parked: its other pods fit nowhere either, until some node has more to give. A
+# pod for which others make room is a group of its own: it alone fits there.
+
+Rank = tuple[int, str, int]  # most important first, then oldest, then as they came
+
+
+class QueuedPod(msgspec.Struct, frozen=True):
+    """One pod."""
+
+    key: Key
+    uid: str
+    pod_class: PodClass
+    rank: Rank
+    displaces: bool = True  # whether others have to make room for it
+    is_nominated: bool = False
+
+    @property
+    def group(self) -> object:
+        return nominated_group(self.uid) if self.is_nominated else (group_of(self.pod_class), self.displaces)
+
+
+class SchedulingGroup:
+    """Pods that fit the same nodes."""
+
+    def __init__(self) -> None:
+        self.unreported: list[QueuedPod] = []  # those that do not say yet that they fit nowhere
+        self._heap: list[tuple[Rank, QueuedPod]] = []
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    @property
+    def rank(self) -> Rank:
+        return self._heap[0][0]
+
+    @property
+    def first(self) -> QueuedPod:
+        return self._heap[0][1]
+
+    def push(self, pod: QueuedPod) -> None:
+        heappush(self._heap, (pod.rank, pod))
+
+    def pop(self) -> QueuedPod:
+        return heappop(self._heap)[1]
+
+    def __iter__(self) -> Iterator[QueuedPod]:
+        return (pod for _, pod in self._heap)
+
+
+class SchedulingQueue:
+    """All groups."""
+
+    def __init__(self) -> None:
+        self.groups: dict[object, SchedulingGroup] = {}
+        self._active: dict[object, None] = {}
+        self._parked: set[object] = set()
+
+    def __bool__(self) -> bool:
+        return bool(self.groups)
+
+    def push(self, pod: QueuedPod) -> None:
+        """A pod that nobody has looked at."""
+        self.put_back(pod)
+        self.groups[pod.group].unreported.append(pod)
+        self._active[pod.group] = None
+
+    def put_back(self, pod: QueuedPod) -> None:
+        """One that waits on; its group is looked at when something has changed."""
+        self.groups.setdefault(pod.group, SchedulingGroup()).push(pod)
+
+    def wake(self, group: object) -> None:
+        """Something has changed for the pods of a group."""
+        self._active[group] = None
+
+    def round(self) -> Iterator[tuple[object, QueuedPod]]:
+        """The pods of groups that are to be looked at, in their order; a group that is `parked` meanwhile is left."""
+        awake = [each for each in self._active if each in self.groups]
+        heads = [(self.groups[each].rank, number, each) for number, each in enumerate(awake)]
+        self._parked.clear()
+        self._active.clear()
+        heapify(heads)
+        while heads:
+            _, number, group = heappop(heads)
+            yield group, self.groups[group].pop()
+            if not self.groups[group]:
+                del self.groups[group]
+            elif group not in self._parked:
+                heappush(heads, (self.groups[group].rank, number, group))
+
+    def unreported(self, group: object) -> list[QueuedPod]:
+        """Those of a group that do not say yet that they fit nowhere; told once."""
+        scheduling_group = self.groups[group]
+        queued_pods, scheduling_group.unreported = scheduling_group.unreported, []
+        return queued_pods
+
+    def park(self, group: object) -> None:
+        """No other pod of it is looked at in this round."""
+        self._parked.add(group)
+
+
+def group_of(pod_class: PodClass) -> object:
+    """Pods of one group fit the same nodes, unless other pods are in their way."""
+    if pod_class.is_plain:
+        return pod_class.needs.number, pod_class.request, pod_class.unmodelled
+    return pod_class.number
+
+
+def nominated_group(uid: str) -> object:
+    """Of one pod."""
+    return "nominated", uid
+
 
 _DELAY_MS = 50
 _NOWHERE = "Unschedulable"

@@ -10,10 +10,8 @@ from jinja2.environment import Environment
 from jinja2.exceptions import SecurityError
 from jinja2.utils import missing
 
-from reconciler.sources.rendering.child.bounds import OutOfTime, TooMuch
 from reconciler.sources.rendering.child.line_marks import TAGS, NoSuchTag
-from reconciler.sources.rendering.child.sandbox import Unknown
-from reconciler.sources.rendering.child.value_text import kind_of
+from reconciler.sources.rendering.child.sandbox import OutOfTime, TooMuch, Unknown, kind_of
 
 LONGEST_SENTENCE = 300
 LONGEST_WORD = 60

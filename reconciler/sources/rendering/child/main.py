@@ -18,10 +18,9 @@ from typing import TypedDict
 import jinja2.debug  # noqa: F401  Jinja imports it when something fails, and then no file can be opened any more
 from jinja2.environment import Environment
 
-from reconciler.sources.rendering.child.bounds import OutOfTime, TooMuch
 from reconciler.sources.rendering.child.faults import TOO_MUCH, Fault, TemplateRequest, fault_of
 from reconciler.sources.rendering.child.line_marks import marked_text, unmarked
-from reconciler.sources.rendering.child.sandbox import Sandbox, Texts
+from reconciler.sources.rendering.child.sandbox import OutOfTime, Sandbox, Texts, TooMuch
 
 # Python's own handler can't run while one long multiplication does; then the process is ended by the second timer.
 GRACE_SECONDS = 0.2

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from reconciler.model import names
-from reconciler.simulate.marks import RUN_SECONDS
+from reconciler.simulate.objects import RUN_SECONDS
 
 Json = dict[str, Any]
 

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 
 from reconciler.fleet.filters.chain import FilterChain
 from reconciler.fleet.fleet import Fleet
-from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.pod_classes import PodClass
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.workload import PodDisruptionBudget
 from reconciler.model.instant import instant
 from reconciler.model.plan.inputs import Inputs
-from reconciler.model.policy.drain_policy import DrainPolicy
+from reconciler.model.policy.scaling import DrainPolicy
 
 SETTLED_MS = 30 * 60_000
 AWAITED_MS = 3 * 60 * 60_000  # a window has opened since

@@ -8,9 +8,8 @@ import msgspec
 
 from reconciler.loop import decide
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Evict, Hold
-from reconciler.model.plan.cycle_result import CycleResult
-from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.decision import Evict, Hold
+from reconciler.model.plan.inputs import CycleResult, Inputs
 from reconciler.model.plan.memory import Hints, Memory
 from reconciler.model.plan.plan import Plan
 from reconciler.plan.drain.codes.candidacy import CANDIDATES, NoLongerCandidate

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.cli.demo.wrap import folded
+from reconciler.cli.demo import folded
 
 
 @pytest.mark.parametrize(

@@ -9,15 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli.files.create import write_all
-from reconciler.cli.files.replace import PRIVATE, replace_files
-from reconciler.cli.files.staged import SUFFIX, Staged
+from reconciler.cli.files import PRIVATE, SUFFIX, Staged, replace_files, write_all
 from reconciler.model.bundle import Text
 
 HALF_WAY = """
 import sys, time
 from pathlib import Path
-from reconciler.cli.files.staged import Staged
+from reconciler.cli.files import Staged
 staged = Staged(Path(sys.argv[1]), b"half", 0o600)
 print("staged", flush=True)
 time.sleep(60)
@@ -102,7 +100,7 @@ def test_a_private_file_is_for_its_owner_alone_whatever_stood_there(
 
 def test_writers_of_one_folder_at_the_same_time_all_finish(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from reconciler.cli.files.replace import replace_files\n"
+        "import sys; from pathlib import Path; from reconciler.cli.files import replace_files\n"
         "for n in range(60): replace_files({Path(sys.argv[1]) / sys.argv[2]: b'x' * 1000})\n"
     )
     writers = [

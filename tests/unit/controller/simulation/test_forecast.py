@@ -13,12 +13,11 @@ from reconciler.controller.simulation.load import SimulationRequest, prepared
 from reconciler.model.instant import Instant
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.files import dump
-from reconciler.report.schema.files import PLAN, published_files
+from reconciler.report.generated import PLAN, published_files
 from reconciler.simulate.bootstrap.market import market_of
-from reconciler.simulate.bootstrap.nodes import put_nodes
-from reconciler.simulate.bootstrap.pools import put_pools
-from reconciler.simulate.scenario.workload import Constant, ScenarioWorkload, WorkloadToleration
-from reconciler.simulate.workloads.pods import replicas_of
+from reconciler.simulate.bootstrap.nodes import put_nodes, put_pools
+from reconciler.simulate.scenario.cluster import Constant, ScenarioWorkload, WorkloadToleration
+from reconciler.simulate.workloads import replicas_of
 from reconciler.simulate.world import World
 from tests.lab.places import REPOSITORY
 from tests.processes.script_worlds import pull_request

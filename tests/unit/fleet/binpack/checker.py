@@ -7,13 +7,13 @@ from decimal import Decimal
 
 import msgspec
 
+from reconciler.fleet.binpack.offers import Shape
 from reconciler.fleet.binpack.result import NewNode, Packed
-from reconciler.fleet.binpack.shape import Shape
 from reconciler.model.cluster.metadata import LabelSelector
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod, PodTerm, TopologySpreadConstraint
-from reconciler.plan.obstacle_words import obstacle_words
+from reconciler.plan.capacity.words import obstacle_words
 from tests.unit.fleet.binpack.filters import (
     CAPACITY_TYPE,
     HOST,

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from reconciler.fleet.binpack.offers import BinpackLimits, Offering, Shape
 from reconciler.fleet.binpack.pack import NO_LIMITS, pack
 from reconciler.fleet.binpack.result import Packed
-from reconciler.fleet.binpack.shape import BinpackLimits, Offering, Shape
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.cluster.metadata import LabelSelector
@@ -15,6 +15,7 @@ from reconciler.model.cluster.node import Node, NodeTaint
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import (
     Affinity,
+    ClaimSource,
     Container,
     Pod,
     PodTerm,
@@ -23,9 +24,9 @@ from reconciler.model.cluster.pod import (
     ResourceRequirements,
     Toleration,
     TopologySpreadConstraint,
+    Volume,
 )
-from reconciler.model.cluster.pod_volume import ClaimSource, Volume
-from reconciler.plan.obstacle_words import obstacle_words
+from reconciler.plan.capacity.words import obstacle_words
 from tests import builders
 
 GPU = "nvidia.com/gpu"

@@ -6,9 +6,9 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from reconciler.fleet.binpack.offers import BinpackLimits, Offering, Shape
 from reconciler.fleet.binpack.pack import pack
 from reconciler.fleet.binpack.result import NewNode, Packed
-from reconciler.fleet.binpack.shape import BinpackLimits, Offering, Shape
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.observed import Observed

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as some
 
-from reconciler.fleet.binpack.shape import Offering, Shape
+from reconciler.fleet.binpack.offers import Offering, Shape
 from reconciler.model import names
 from reconciler.model.cluster.metadata import LabelExpression, LabelSelector, Metadata
 from reconciler.model.cluster.node import NodeTaint

@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from reconciler.fleet.filters.chain import FilterChain
-from reconciler.fleet.filters.gpu_claims import GpuClaims
+from reconciler.fleet.filters.claims import GpuClaims
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.cluster.metadata import Annotations
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
-from reconciler.plan.obstacle_words import obstacle_words
+from reconciler.plan.capacity.words import obstacle_words
 from tests import builders
 
 AMOUNTS = {"cpu": "8", "memory": "8Gi", "pods": "10"}

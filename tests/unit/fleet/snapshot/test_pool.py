@@ -7,14 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.fleet.snapshot.pool import PoolTotals
+from reconciler.fleet.snapshot.pools import PoolTotals
 from reconciler.model import names
-from reconciler.model.cluster.lease import Lease, LeaseSpec
-from reconciler.model.cluster.metadata import Condition, Metadata, OwnerReference
+from reconciler.model.cluster.metadata import Condition, Lease, LeaseSpec, Metadata, OwnerReference
 from reconciler.model.cluster.node import Node, NodeTaint
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
-from reconciler.plan.sums.usage import is_busy, is_empty, use_of
+from reconciler.plan.sums import is_busy, is_empty, use_of
 from tests import builders
 
 POOLS = ("a", "b", "")

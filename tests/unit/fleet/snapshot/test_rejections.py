@@ -1,13 +1,13 @@
 """What rules out nodes for a pod, by predicate and kind of node, and how that is told."""
 
 from reconciler.fleet.filters.chain import FilterChain
-from reconciler.fleet.snapshot.node_kinds import NodeKinds
+from reconciler.fleet.snapshot.indexes import NodeKinds
 from reconciler.fleet.snapshot.rejections import ruled_out
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
-from reconciler.plan.capacity.ruled_out_words import ruled_out_words
+from reconciler.plan.capacity.words import ruled_out_words
 from tests.unit.fleet.stage import node, pod
 
 

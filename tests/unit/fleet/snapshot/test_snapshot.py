@@ -9,7 +9,7 @@ from reconciler.fleet.filters.chain import FilterChain
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.obstacle import Obstacle
+from reconciler.model.plan.decision import Obstacle
 from tests.unit.fleet.stage import node, pod
 from tests.unit.fleet.worlds import World, alike_words, changed, node_words, pod_words, worlds
 

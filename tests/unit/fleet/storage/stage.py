@@ -10,7 +10,7 @@ from reconciler.fleet.filters.predicate import Predicate
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
-from reconciler.plan.obstacle_words import obstacle_words
+from reconciler.plan.capacity.words import obstacle_words
 from tests import folders
 
 Case = Mapping[str, Any]

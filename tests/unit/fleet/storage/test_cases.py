@@ -5,14 +5,12 @@ import pytest
 from reconciler.fleet.filters import PREDICATES
 from reconciler.fleet.filters.claims import ResourceClaimFilter
 from reconciler.fleet.filters.nominated import Nominated
-from reconciler.fleet.filters.one_pod_only import OnePodOnly
 from reconciler.fleet.filters.predicate import Predicate
-from reconciler.fleet.filters.unmovable import unmodelled, why_it_stays
-from reconciler.fleet.filters.volume_limits import VolumeLimits
-from reconciler.fleet.filters.volumes import VolumePlaces
+from reconciler.fleet.filters.volumes import OnePodOnly, VolumeLimits, VolumePlaces
+from reconciler.fleet.questions import unmodelled, why_it_stays
 from reconciler.fleet.snapshot.snapshot import Snapshot
-from reconciler.model.obstacle import Obstacle
-from reconciler.plan.obstacle_words import obstacle_words
+from reconciler.model.plan.decision import Obstacle
+from reconciler.plan.capacity.words import obstacle_words
 from tests.unit.fleet.storage.stage import Case, observed_of, pod_of, table, where
 
 VOLUMES, CLAIMS, NOMINATED = table("volumes.yaml"), table("claims.yaml"), table("nominated.yaml")

@@ -9,7 +9,7 @@ from hypothesis import strategies as some
 from reconciler.fleet.filters.chain import FilterChain
 from reconciler.fleet.obstacles import TermsBeyondBound
 from reconciler.fleet.snapshot.snapshot import Snapshot
-from reconciler.fleet.topology import breadth, term_counts
+from reconciler.fleet.topology import term_counts, terms
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from tests.unit.fleet.snapshot.test_snapshot import answers
@@ -28,7 +28,7 @@ def broad(number: int, **words: Any) -> Pod:
 
 @pytest.fixture
 def few_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (breadth, term_counts):
+    for module in (terms, term_counts):
         monkeypatch.setattr(module, "MOST_PAIRS", 30)
 
 
@@ -81,7 +81,7 @@ def test_a_pod_beyond_the_bound_that_runs_keeps_away_whoever_it_could_mean(few_p
 def test_a_fleet_that_was_advanced_equals_one_built_afresh(world: World, data: some.DataObject) -> None:
     """As in tests/unit/fleet/snapshot/test_snapshot.py, where next to nothing is within the bound."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (breadth, term_counts):
+        for module in (terms, term_counts):
             patch.setattr(module, "MOST_PAIRS", 2)
         asking = [pod(f"a{number}", data.draw(pod_words)) for number in range(3)]
         fleet = Snapshot(world.observed())

@@ -4,14 +4,12 @@ from typing import Any
 
 import pytest
 
-from reconciler.fleet.filters.interpod import InterPod
-from reconciler.fleet.filters.spread import SpreadFilter
+from reconciler.fleet.filters.pod_topology import InterPod, SpreadFilter
 from reconciler.fleet.snapshot.snapshot import Snapshot
-from reconciler.fleet.topology.columns import Columns
-from reconciler.fleet.topology.eligible import Asker, Eligibles
+from reconciler.fleet.topology.columns import Asker, Columns, Eligibles
 from reconciler.fleet.topology.term_counts import Counting
 from reconciler.model.cluster.observed import Observed
-from reconciler.plan.obstacle_words import obstacle_words
+from reconciler.plan.capacity.words import obstacle_words
 from tests.unit.fleet.topology import reference
 from tests.unit.fleet.topology.stage import Json, observed_of, pod, pod_of, table, what_if_of, world_of
 

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from reconciler.fleet.filters.chain import FilterChain
-from reconciler.fleet.filters.interpod import InterPod
-from reconciler.fleet.filters.spread import SpreadFilter
+from reconciler.fleet.filters.pod_topology import InterPod, SpreadFilter
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.fleet.topology.term_counts import Counting
 from reconciler.model import names

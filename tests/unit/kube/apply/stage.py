@@ -7,11 +7,9 @@ from typing import Any
 import msgspec
 
 from reconciler.kube.api_server import JSON, ApiRequest, ApiResponse, Unreachable
-from reconciler.kube.apply.executor import Executor, WriteLimits
-from reconciler.model.plan.action import Act, Label, Ref
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.outcome import Outcome
-from reconciler.model.plan.reason import Reason
+from reconciler.kube.apply.execute import Executor
+from reconciler.kube.apply.fenced_writer import WriteLimits
+from reconciler.model.plan.decision import Act, Decision, Label, Outcome, Reason, Ref
 from reconciler.plan.nodes.ownership import CordonedByOthers
 from reconciler.ports import Fence
 from reconciler.protocol.patches import merged

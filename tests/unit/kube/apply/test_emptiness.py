@@ -7,14 +7,12 @@ import msgspec
 import pytest
 
 from reconciler.kube.api_server import JSON, ApiRequest, ApiResponse
-from reconciler.kube.apply.executor import Executor, WriteLimits
+from reconciler.kube.apply.execute import Executor
+from reconciler.kube.apply.fenced_writer import WriteLimits
 from reconciler.model import names
-from reconciler.model.cluster.stuck_pods import LONGEST_GRACE_SECONDS
+from reconciler.model.cluster.pod import LONGEST_GRACE_SECONDS
 from reconciler.model.instant import Instant, instant, timestamp
-from reconciler.model.plan.action import Delete, Preconditions, Ref
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.outcome import Outcome
-from reconciler.model.plan.reason import Reason
+from reconciler.model.plan.decision import Decision, Delete, Outcome, Preconditions, Reason, Ref
 from reconciler.plan.nodes.ownership import CordonedByOthers
 from tests.unit.kube.apply.stage import Holding, refusal
 

@@ -6,10 +6,8 @@ import pytest
 
 from reconciler.kube.api_server import ApiRequest, ApiResponse
 from reconciler.kube.apply.events import event_notes, pool_event_notes
-from reconciler.kube.apply.token_bucket import Bucket
-from reconciler.model.plan.action import Apply, Delete, Label, Ref, Status
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.reason import Reason
+from reconciler.kube.apply.fenced_writer import Bucket
+from reconciler.model.plan.decision import Apply, Decision, Delete, Label, Reason, Ref, Status
 from reconciler.plan.nodes.ownership import CordonedByOthers
 from tests.unit.kube.apply.stage import OURS, SILENT, Act_, Lost, Scene, ScriptedServer, labelled, refusal
 from tests.unit.plan.some_reasons import some_reason

@@ -2,8 +2,7 @@
 
 import threading
 
-from reconciler.kube.watch.change_queue import ChangeQueue
-from reconciler.kube.watch.changes import Change, Identity
+from reconciler.kube.watch.changes import Change, ChangeQueue, Identity
 
 CHANGES = [Identity(str(number)) for number in range(100)]
 

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 import pytest
 
 from reconciler.kube.api_server import JSON, ApiResponse, Stream, Unreachable
-from reconciler.kube.watch.changes import Identity
+from reconciler.kube.watch.changes import Identity, ListEnding, ListFailed
 from reconciler.kube.watch.discovery import Discovery, identity, served
-from reconciler.kube.watch.list_result import ListEnding, ListFailed
 from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
 
 BY_KIND = {each.kind: each for each in reversed(RESOURCE_KINDS)} | {

@@ -4,8 +4,7 @@ import threading
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 
-from reconciler.kube.api_server import JSON, ApiResponse, Stream
-from reconciler.kube.backoff import BackoffBounds
+from reconciler.kube.api_server import JSON, ApiResponse, BackoffBounds, Stream
 from reconciler.kube.watch.discovery import Discovery
 from reconciler.kube.watch.reflector import Means, Reflector, ReflectorTiming
 from reconciler.model.cluster.kinds import RESOURCE_KINDS

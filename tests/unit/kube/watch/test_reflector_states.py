@@ -3,9 +3,8 @@
 import pytest
 
 from reconciler.kube.api_server import ApiResponse
-from reconciler.kube.watch.list_result import ListEnding, setback_of
-from reconciler.kube.watch.reflector_states import NEXT, Next, ReflectorPhase, Tell, Wait, next_step
-from reconciler.kube.watch.resource_versions import is_newer, is_older
+from reconciler.kube.watch.changes import ListEnding, is_newer, is_older, setback_of
+from reconciler.kube.watch.reflector import NEXT, Next, ReflectorPhase, Tell, Wait, next_step
 from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
 
 PODS, LEASES = (next(each for each in RESOURCE_KINDS if each.kind == kind) for kind in ("Pod", "Lease"))

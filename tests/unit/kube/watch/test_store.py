@@ -3,10 +3,10 @@
 from typing import Any
 
 from reconciler.kube.decode import WatchEvent
-from reconciler.kube.watch.change_queue import ChangeQueue
 from reconciler.kube.watch.changes import (
     Absent,
     Change,
+    ChangeQueue,
     Identity,
     Listed,
     ObjectEvent,

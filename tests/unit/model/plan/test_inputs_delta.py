@@ -6,14 +6,12 @@ from hypothesis import strategies as st
 
 from reconciler.loop import decide
 from reconciler.model.cluster.node import Node
-from reconciler.model.cluster.observed import Observed, Unread
-from reconciler.model.cluster.observed_delta import OBJECTS, key_of
+from reconciler.model.cluster.observed import OBJECTS, Observed, Unread, key_of
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
-from reconciler.model.plan.inputs import Inputs
-from reconciler.model.plan.inputs_delta import Succession, Successor, successor
+from reconciler.model.plan.inputs import Inputs, Succession, Successor, successor
 from tests import builders
 from tests.unit.plan.manifests.stage import inputs_of
 

@@ -9,11 +9,10 @@ from hypothesis import strategies as some
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
-from reconciler.model.plan.action import Apply, Delete
+from reconciler.model.plan.decision import Apply, Delete
 from reconciler.model.plan.plan import Plan
-from reconciler.plan.capacity.identity import SmartPodIdentity
-from reconciler.plan.capacity.request import CapacityRequest
-from reconciler.plan.capacity.waiting import asks_for_gpus, waits
+from reconciler.plan.capacity.demand import asks_for_gpus, waits
+from reconciler.plan.capacity.requests import CapacityRequest, SmartPodIdentity
 from reconciler.plan.draft import Draft
 from reconciler.plan.scaling.planner import scaling
 from tests.unit.plan.smart_pods.stage import SmartWorld

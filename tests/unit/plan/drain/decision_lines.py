@@ -2,8 +2,7 @@
 
 from reconciler.model import names
 from reconciler.model.instant import Instant, instant
-from reconciler.model.plan.action import Annotate, Delete, Evict, Hold, Taint
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import Annotate, Decision, Delete, Evict, Hold, Taint
 from tests.unit.plan.scaling.stage import NOW
 
 

@@ -12,16 +12,14 @@ from reconciler.model.cluster.metadata import (
     OwnerReference,
 )
 from reconciler.model.cluster.node import Node, NodeTaint
-from reconciler.model.cluster.pod import Toleration, TopologySpreadConstraint
-from reconciler.model.cluster.pod_volume import EmptyDir, Present, Volume
+from reconciler.model.cluster.pod import EmptyDir, Present, Toleration, TopologySpreadConstraint, Volume
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.instant import timestamp
-from reconciler.model.plan.action import Ref
+from reconciler.model.plan.decision import Reason, Ref
+from reconciler.model.plan.guard_verdict import ObservedTaint
 from reconciler.model.plan.memory import FailedPlacement
-from reconciler.model.plan.observed_taint import ObservedTaint
-from reconciler.model.plan.reason import Reason
 from reconciler.plan.drain.codes.blockers import PodWithoutPlace
-from reconciler.plan.drain.codes.figures import NodesWithoutRoom
+from reconciler.plan.drain.codes.words import NodesWithoutRoom
 from tests import builders
 from tests.unit.plan.scaling.stage import NOW, after
 

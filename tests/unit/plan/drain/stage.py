@@ -9,9 +9,15 @@ import yaml
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
-from reconciler.model.cluster.lease import Lease, LeaseSpec
-from reconciler.model.cluster.metadata import Condition, LabelSelector, Metadata, OwnerReference
-from reconciler.model.cluster.namespace import Namespace
+from reconciler.model.cluster.metadata import (
+    Condition,
+    LabelSelector,
+    Lease,
+    LeaseSpec,
+    Metadata,
+    Namespace,
+    OwnerReference,
+)
 from reconciler.model.cluster.observed import Observed, Quiet, Unread
 from reconciler.model.cluster.pod import (
     Pod,
@@ -30,14 +36,13 @@ from reconciler.model.plan.drain_memory import Batch, Begun, DrainMemory, Emptie
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.memory import Hints, Memory
 from reconciler.model.plan.plan import Plan
-from reconciler.model.policy.change_guard import ChangeGuard
-from reconciler.model.policy.drain_policy import DrainPolicy
-from reconciler.model.policy.gpu_pool import GpuPool, SmartPods
-from reconciler.model.policy.node_provisioner import NodeProvisioner
+from reconciler.model.policy.gpu import GpuPool, SmartPods
+from reconciler.model.policy.guards import ChangeGuard
+from reconciler.model.policy.scaling import DrainPolicy, NodeProvisioner
 from reconciler.plan.check import check
 from reconciler.plan.drain.blockers import moves
+from reconciler.plan.drain.context import WATCHED
 from reconciler.plan.drain.memory import written
-from reconciler.plan.drain.nodes.controllers import WATCHED
 from reconciler.plan.drain.planner import drain
 from reconciler.plan.planner import plan
 from reconciler.plan.recent_evictions import owner_of

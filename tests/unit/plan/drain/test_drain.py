@@ -8,13 +8,11 @@ import msgspec
 import pytest
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.model.plan.action import Evict
+from reconciler.model.plan.decision import Evict, Facts, Reason
 from reconciler.model.plan.drain_memory import DrainMemory
 from reconciler.model.plan.memory import Memory
 from reconciler.model.plan.plan import Plan
-from reconciler.model.plan.reason import Facts, Reason
-from reconciler.plan.drain.codes.blockers import GangActedOn
-from reconciler.plan.drain.codes.eligibility import NotEvaluated
+from reconciler.plan.drain.codes.blockers import GangActedOn, NotEvaluated
 from reconciler.plan.drain.codes.emptying import PodLeaves
 from reconciler.plan.drain.memory import remembered
 from reconciler.plan.drain.reasons import PLANNER, REASONS

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from reconciler.model.plan.action import Evict
+from reconciler.model.plan.decision import Evict
 from reconciler.model.plan.plan import Plan
 from tests.unit.plan.drain.stage import World, homes
 

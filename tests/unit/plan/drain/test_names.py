@@ -13,7 +13,7 @@ from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import LocalObjectReference, Pod
 from reconciler.model.instant import Instant, timestamp
-from reconciler.model.plan.action import Hold
+from reconciler.model.plan.decision import Hold
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.draft import Draft
 from reconciler.plan.drain.planner import drain

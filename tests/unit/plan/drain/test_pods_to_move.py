@@ -10,7 +10,7 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.plan.draft import Draft
 from reconciler.plan.drain.blockers import blocker, moves
 from reconciler.plan.drain.context import DrainContext
-from reconciler.plan.drain.nodes.pods_to_move import Movings, first_blocker, take
+from reconciler.plan.drain.pods_to_move import Movings, first_blocker, take
 from reconciler.plan.nodes.eviction import Remaining
 from tests.unit.plan.drain.stage import World
 

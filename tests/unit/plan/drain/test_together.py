@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.model.plan.action import Evict
+from reconciler.model.plan.decision import Evict
 from reconciler.plan.drain.codes.emptying import BEGINS, Drained
 from reconciler.plan.planner import plan
 from tests.unit.plan.drain.stage import World, homes

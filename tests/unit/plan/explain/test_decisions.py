@@ -11,8 +11,8 @@ from reconciler.model.plan.consequence import Consequence, Hindrance, Share, sum
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.plan import Plan
-from reconciler.plan.capacity.identity import is_labelled_as_smart
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.capacity.requests import is_labelled_as_smart
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.impact.impact import with_impact
 from reconciler.plan.planner import plan
 from reconciler.plan.scaling.reasons import PLANNER as SCALES

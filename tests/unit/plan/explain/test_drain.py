@@ -6,15 +6,22 @@ from typing import Any
 import pytest
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.plan.drain.codes.blockers import BLOCKERS, GangWithoutPlace, PodBudgetTaken, PodWithoutPlace
-from reconciler.plan.drain.codes.eligibility import ELIGIBILITY, IsDestination, OthersTurn
+from reconciler.plan.drain.codes.blockers import (
+    BLOCKERS,
+    ELIGIBILITY,
+    GangWithoutPlace,
+    IsDestination,
+    OthersTurn,
+    PodBudgetTaken,
+    PodWithoutPlace,
+)
 from reconciler.plan.explain.counterfactuals.changes import LINES, flipped, weighed_again
-from reconciler.plan.explain.decisions import ExplainedObject
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.explain.facts import ExplainedObject
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.nodes.ownership import CordonedByOthers, DisruptedByKarpenter, DriverUpgrade, NodeOptedOut
 from reconciler.plan.reasons import Declared, code_of
 from reconciler.report.explain.about import Explanation
-from reconciler.report.explain.changes import change_words, changes_of
+from reconciler.report.explain.node import change_words, changes_of
 from reconciler.report.explain.subject import about
 from tests.unit.plan.drain.stage import World, tables
 

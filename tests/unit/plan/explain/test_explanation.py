@@ -9,17 +9,16 @@ import pytest
 from reconciler.loop import decide
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.desired import Declared, Desired
-from reconciler.model.origin import Origin
 from reconciler.model.plan.inputs import Inputs
-from reconciler.model.policy.node_provisioner import NodeProvisioner
-from reconciler.plan.explain.decisions import ExplainedObject
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.model.policy.scaling import NodeProvisioner
+from reconciler.model.problem import Origin
+from reconciler.plan.explain.facts import ExplainedObject
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.report import write
+from reconciler.report.document import ReportHeader
 from reconciler.report.explain.about import Explanation, UnknownSubject
 from reconciler.report.explain.subject import about, parse_subject
-from reconciler.report.setting import ReportHeader
-from reconciler.report.status.build import overview_of
-from reconciler.report.status.overview import Overview, PoolOverview, overview_document
+from reconciler.report.status.overview import Overview, PoolOverview, overview_document, overview_of
 from tests.unit.plan.karpenter.stage import NOW, gpu_pool, observed
 from tests.unit.plan.manifests.stage import POLICY, inputs_of
 

@@ -17,13 +17,13 @@ from reconciler.kube.cluster_file import read_cluster
 from reconciler.model.cluster.metadata import LabelExpression, LabelSelector
 from reconciler.model.cluster.observed import Observed, Quiet, Unread
 from reconciler.model.cluster.pod import Affinity, Pod, PodSpec, PodTerm, PodTerms
-from reconciler.model.cluster.set_aside import SetAside
+from reconciler.model.cluster.refusal import SetAside
 from reconciler.model.cluster.unstructured import ManagedFields, Unstructured, UnstructuredMetadata
 from reconciler.model.cluster.volumes import VolumeClaimSpec
 from reconciler.model.desired import Declared, Desired, Manifest, SmartPod
 from reconciler.model.instant import Instant
-from reconciler.model.origin import Origin
 from reconciler.model.plan.inputs import Inputs
+from reconciler.model.problem import Origin
 from reconciler.plan.files.dump import FORMAT, BadDump, read, redacted, write
 from reconciler.policy.rules.kinds import KINDS
 from tests import folders

@@ -9,13 +9,13 @@ import pytest
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.instant import Instant, later
-from reconciler.model.plan.action import Evict
+from reconciler.model.plan.decision import Evict
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.memory import Memory
 from reconciler.plan.files import saved_plan
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.files.saved_plan import BadPlan
-from reconciler.report.differences import difference_words
+from reconciler.report.decision_text import difference_words
 from tests.unit.plan.drain.stage import World as Drains
 from tests.unit.plan.guards.stage import MINUTE_MS, NOW, World
 

@@ -14,7 +14,7 @@ import pytest
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.kube.memory_store import ConfigMapMemory
-from reconciler.model.plan.action import Ref
+from reconciler.model.plan.decision import Ref
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.memory import Memory
 from reconciler.plan.files import dump, saved_plan
@@ -24,8 +24,8 @@ from reconciler.plan.nodes.ownership import DriverUpgrade, NodeLeaving
 from reconciler.plan.planner import plan
 from reconciler.plan.reason_catalog import REASONS
 from reconciler.report.sentences import sentence
-from reconciler.sources.history import records
-from reconciler.sources.history.read import NotKept, kept
+from reconciler.sources import history
+from reconciler.sources.history import NotKept, kept
 from tests import folders
 from tests.unit.kube.configmap_server import ConfigMaps
 from tests.unit.plan.manifests.stage import inputs_of
@@ -112,8 +112,8 @@ def test_a_saved_plan_is_refused_with_a_remedy() -> None:
 
 def test_a_record_of_a_later_format_is_refused_with_a_remedy(tmp_path: Path) -> None:
     (file,) = (FILES / "history").iterdir()
-    later = [msgspec.structs.replace(each, format=records.FORMAT + 1) for each in records.records(file)]
-    (tmp_path / file.name).write_bytes(b"".join(map(records.framed, later)))
+    later = [msgspec.structs.replace(each, format=history.FORMAT + 1) for each in history.records(file)]
+    (tmp_path / file.name).write_bytes(b"".join(map(history.framed, later)))
     with pytest.raises(NotKept, match="read it with the version that wrote it"):
         list(kept(tmp_path))
 

@@ -9,29 +9,25 @@ import yaml
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
-from reconciler.model.cluster.karpenter import NodeClaim
-from reconciler.model.cluster.metadata import Annotations, Condition, Metadata
-from reconciler.model.cluster.namespace import Namespace
-from reconciler.model.cluster.node import Node, NodeTaint
+from reconciler.model.cluster.metadata import Annotations, Condition, Metadata, Namespace
+from reconciler.model.cluster.node import Node, NodeClaim, NodeTaint
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.instant import Instant, timestamp
-from reconciler.model.origin import Origin
-from reconciler.model.plan.action import Action, Apply, Delete, Evict, Preconditions, Ref, Taint
 from reconciler.model.plan.consequence import Consequence, Share, summed
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.disruption_record import DisruptionRecord
+from reconciler.model.plan.decision import Action, Apply, Decision, Delete, Evict, Preconditions, Reason, Ref, Taint
+from reconciler.model.plan.guard_verdict import DisruptionRecord
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.memory import Memory
 from reconciler.model.plan.plan import Plan
-from reconciler.model.plan.reason import Reason
-from reconciler.model.policy.change_guard import ChangeGuard
-from reconciler.model.policy.node_provisioner import NodeProvisioner
+from reconciler.model.policy.guards import ChangeGuard
+from reconciler.model.policy.scaling import NodeProvisioner
+from reconciler.model.problem import Origin
 from reconciler.plan.check import check
 from reconciler.plan.draft import Draft, Verdict
-from reconciler.plan.guards.digests import policy_digest
+from reconciler.plan.guards.approvals import policy_digest
 from reconciler.plan.manifests.reasons import Missing
 from reconciler.plan.planner import plan
 from tests import builders, folders

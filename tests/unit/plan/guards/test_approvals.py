@@ -6,17 +6,13 @@ import msgspec
 import pytest
 
 from reconciler.model.desired import Declared, Desired
-from reconciler.model.plan.action import Action, Delete, Ref, Taint
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import Action, Decision, Delete, Ref, Taint
 from reconciler.model.plan.inputs import Inputs
-from reconciler.model.policy.change_guard import ChangeGuard
-from reconciler.model.policy.drain_policy import DrainPolicy
-from reconciler.model.policy.node_provisioner import NodeProvisioner
+from reconciler.model.policy.guards import ChangeGuard
+from reconciler.model.policy.scaling import DrainPolicy, NodeProvisioner
 from reconciler.plan.causes import Cause, cause_of
-from reconciler.plan.guards.approvals import INSTALL, TITLE, Approvals, approval_notes
-from reconciler.plan.guards.digests import policy_digest
-from reconciler.policy.custom_resources.bundle import bundle_of
-from reconciler.policy.resolve import resolve
+from reconciler.plan.guards.approvals import INSTALL, TITLE, Approvals, approval_notes, policy_digest
+from reconciler.policy.resolve import bundle_of, resolve
 from tests.unit.plan.manifests.stage import POLICY, inputs_of
 from tests.unit.plan.some_reasons import some_reason
 from tests.unit.policy.custom_resources.stage import POLICIES, rendered, seen, wish_of

@@ -5,10 +5,10 @@ import pytest
 
 from reconciler.loop import decide
 from reconciler.model.desired import Declared
-from reconciler.model.plan.action import Apply, Hold
+from reconciler.model.plan.decision import Apply, Hold
 from reconciler.model.plan.inputs import Inputs
-from reconciler.model.policy.change_guard import ChangeGuard
-from reconciler.plan.guards.cluster_identity import guard_cluster_messages
+from reconciler.model.policy.guards import ChangeGuard
+from reconciler.plan.guards.admission import guard_cluster_messages
 from reconciler.report.plans.build import planned_of
 from reconciler.report.sentences import sentence
 from tests.unit.plan.manifests.stage import POLICY, inputs_of

@@ -6,12 +6,11 @@ from hypothesis import given, settings
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
-from reconciler.model.plan.action import Action, Delete, Hold, Preconditions, Ref, Taint
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import Action, Decision, Delete, Hold, Preconditions, Ref, Taint
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.plan import Plan
 from reconciler.plan.draft import Draft, Verdict, leaves_after
-from reconciler.plan.guards.cluster_min import ClusterMinHolds
+from reconciler.plan.guards.tally import ClusterMinHolds
 from reconciler.plan.planner import plan
 from tests.unit.plan.drain.stage import World
 from tests.unit.plan.some_reasons import some_reason

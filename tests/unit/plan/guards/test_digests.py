@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from reconciler.model.desired import Declared, Desired
-from reconciler.model.origin import Origin
-from reconciler.model.policy.node_provisioner import NodeProvisioner
-from reconciler.plan.guards.digests import policy_digest
+from reconciler.model.policy.scaling import NodeProvisioner
+from reconciler.model.problem import Origin
+from reconciler.plan.guards.approvals import policy_digest
 from tests.unit.plan.manifests.stage import WISHED, inputs_of, manifest, patched
 
 ELSEWHERE = Origin("fleet/other.yaml", 99, "b7d0a15")

@@ -6,16 +6,14 @@ import msgspec
 import pytest
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.model.plan.action import Annotate, Apply, Delete, Hold, Ref, Status
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import Annotate, Apply, Decision, Delete, Hold, Ref, Status
 from reconciler.plan.check import BrokenInvariant, check
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.guards.frozen import REASONS, RELEASE, Freezes
 from reconciler.report.explain.subject import about, parse_subject
 from reconciler.report.plans.build import planned_of
 from reconciler.report.sentences import sentence
-from reconciler.report.status.build import overview_of
-from reconciler.report.status.overview import overview_document
+from reconciler.report.status.overview import overview_document, overview_of
 from tests.unit.plan.guards.stage import MINUTE_MS, World, table
 from tests.unit.plan.guards.test_limits import acting, titles
 from tests.unit.report.plans.samples import ALONE

@@ -5,8 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from reconciler.model.plan.action import Hold
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import Decision, Hold
 from reconciler.model.plan.guard_verdict import GuardVerdict
 from reconciler.model.plan.memory import Memory
 from reconciler.model.plan.plan import Plan

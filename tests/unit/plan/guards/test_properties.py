@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Hold
+from reconciler.model.plan.decision import Hold
 from reconciler.model.plan.memory import Memory
 from reconciler.plan.guards.ledger import HOUR_MS
 from tests.unit.plan.guards.stage import GPUS, MINUTE_MS, World

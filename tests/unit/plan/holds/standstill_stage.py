@@ -12,7 +12,7 @@ from reconciler.model.instant import timestamp
 from reconciler.model.plan.plan import Plan
 from reconciler.plan.check import check
 from reconciler.plan.drain.planner import drain
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.planner import plan
 from reconciler.plan.scaling.planner import scaling
 from tests import folders

@@ -14,16 +14,13 @@ from reconciler.cli.commands.apply import code_of
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.plan_output import PlanOutput
 from reconciler.loop import decide
-from reconciler.model.change import PolicyChange
-from reconciler.model.plan.action import Hold, Ref
-from reconciler.model.plan.cycle_result import CycleResult
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.inputs import Inputs
-from reconciler.model.plan.outcome import Outcome, Result
+from reconciler.model.bundle import PolicyChange
+from reconciler.model.plan.decision import Decision, Hold, Outcome, Ref, Result
+from reconciler.model.plan.inputs import CycleResult, Inputs
 from reconciler.model.quantity import Duration
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.guards.reasons import HeldByGuard
-from reconciler.plan.holds.resting import is_resting
+from reconciler.plan.holds.classes import is_resting
 from reconciler.plan.reason_catalog import REASONS
 from reconciler.plan.reasons import is_held
 from reconciler.report.applied import Applied, applied_document

@@ -10,21 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.model import names
-from reconciler.model.change import FieldChange, PolicyChange
-from reconciler.model.plan.action import Label
-from reconciler.model.plan.decision import Decision
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.model.bundle import FieldChange, PolicyChange
+from reconciler.model.plan.decision import Decision, Label
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.guards.observing import Observation, observes
 from reconciler.plan.holds.standstill import REASONS
 from reconciler.plan.impact.impact import with_impact
 from reconciler.report import write
+from reconciler.report.decision_text import conditions
 from reconciler.report.explain.subject import about, parse_subject
 from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.sentences import sentence
-from reconciler.report.status.build import overview_of
-from reconciler.report.status.overview import overview_document
-from reconciler.report.suppressed import conditions
+from reconciler.report.status.overview import overview_document, overview_of
 from tests.unit.plan.drain.decision_lines import told
 from tests.unit.plan.holds.standstill_stage import World, table
 from tests.unit.plan.scaling.stage import POLICY

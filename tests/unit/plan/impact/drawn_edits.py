@@ -12,9 +12,9 @@ from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.plan.consequence import Cause, Consequence, Fate, Share, summed
 from reconciler.model.plan.inputs import Inputs
-from reconciler.model.policy.gpu_pool import GpuPool, InstanceType
-from reconciler.model.policy.node_provisioner import NodeProvisioner
-from reconciler.model.policy.window import SizeSchedule
+from reconciler.model.policy.gpu import GpuPool, InstanceType
+from reconciler.model.policy.guards import SizeSchedule
+from reconciler.model.policy.scaling import NodeProvisioner
 from reconciler.model.quantity import Duration, Money
 from tests.unit.plan.scaling.stage import MACHINE
 

@@ -9,7 +9,7 @@ import yaml
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.instant import instant
 from reconciler.model.plan.consequence import Consequence
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.planned import Planned

@@ -10,13 +10,13 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.plan.consequence import LEAVES
 from reconciler.model.plan.inputs import Inputs
-from reconciler.model.policy.gpu_pool import GpuPool
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.model.policy.gpu import GpuPool
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.impact.blame import blame, pool_of
 from reconciler.plan.impact.impact import with_impact
 from reconciler.plan.impact.pricing import Priced, machines_of
 from reconciler.plan.planner import plan
-from reconciler.plan.sums.cost import MachineType, Tariff, successor
+from reconciler.plan.sums import MachineType, Tariff, successor
 from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_document import plan_document
 from tests.unit.plan.drawn_fleets import Drawn

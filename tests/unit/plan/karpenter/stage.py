@@ -6,15 +6,14 @@ from typing import Any
 import msgspec
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.model.cluster.karpenter import NodeClaim
-from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.node import Node, NodeClaim
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.cluster.workload import PodDisruptionBudget
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant, instant, timestamp
-from reconciler.model.policy.gpu_pool import Devices, GpuPool, InstanceType, NodeClassRef
+from reconciler.model.policy.gpu import Devices, GpuPool, InstanceType, NodeClassRef
 from reconciler.model.quantity import Duration, Money, Quantity
 from reconciler.plan.karpenter.disruption_forecast import Surroundings
 from reconciler.plan.karpenter.drift import Drift

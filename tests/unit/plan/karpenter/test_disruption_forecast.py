@@ -13,7 +13,7 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model.plan.consequence import Consequence, summed
 from reconciler.model.quantity import Money
 from reconciler.plan.karpenter.disruption_forecast import Surroundings, fates
-from reconciler.plan.sums.cost import Tariff, machine_of, successor
+from reconciler.plan.sums import Tariff, machine_of, successor
 from tests import folders
 from tests.unit.plan.karpenter.stage import POOL, Words, drift_of, names_of, node_pool, observed, spec_of, surroundings
 

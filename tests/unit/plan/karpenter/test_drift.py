@@ -6,11 +6,10 @@ import pytest
 import yaml
 
 from reconciler.model import names
-from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.metadata import Annotations, Condition
+from reconciler.model.cluster.node import NodeClaim
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
-from reconciler.plan.karpenter.drift import Drift, drift_of
-from reconciler.plan.karpenter.edits import EFFECTS, effect_of, which_fields
+from reconciler.plan.karpenter.drift import EFFECTS, Drift, drift_of, effect_of, which_fields
 from reconciler.plan.karpenter.template_hash import HASHED_PATHS, template_hash
 from tests import builders, folders
 

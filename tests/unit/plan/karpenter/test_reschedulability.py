@@ -11,8 +11,8 @@ from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.cluster.workload import Workload
+from reconciler.plan.capacity.words import obstacles_words
 from reconciler.plan.karpenter.reschedulability import Goes, homeless_of
-from reconciler.plan.obstacle_words import obstacles_words
 from tests import builders
 
 TRAINING = {"key": "dedicated", "value": "training", "effect": "NoSchedule"}

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as some
 
-from reconciler.plan.karpenter.durations import nanoseconds, nanoseconds_unless_never
+from reconciler.plan.karpenter.budgets import nanoseconds, nanoseconds_unless_never
 from reconciler.plan.karpenter.template_hash import HASHED_PATHS, field_hashes, template_hash
 from tests import folders
 

@@ -7,18 +7,17 @@ import yaml
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
-from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.metadata import Annotations, Condition, Metadata
-from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.node import Node, NodeClaim
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.unstructured import ManagedFields, Unstructured, UnstructuredMetadata
 from reconciler.model.cluster.workload import PodDisruptionBudget
 from reconciler.model.desired import Declared, Desired, Manifest
 from reconciler.model.instant import Instant
-from reconciler.model.origin import Origin
 from reconciler.model.plan.inputs import Inputs
-from reconciler.model.policy.gpu_pool import Devices, GpuPool, InstanceType, NodeClassRef
+from reconciler.model.policy.gpu import Devices, GpuPool, InstanceType, NodeClassRef
+from reconciler.model.problem import Origin
 from reconciler.model.quantity import Quantity
 from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.karpenter.template_hash import HASH_VERSION, template_hash

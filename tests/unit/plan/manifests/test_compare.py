@@ -8,9 +8,8 @@ from hypothesis import strategies as some
 
 from reconciler.model import names
 from reconciler.model.cluster.unstructured import Unstructured
-from reconciler.plan.manifests.compare import compare
-from reconciler.plan.manifests.comparison import Comparison
-from reconciler.plan.manifests.up_to_date import is_settled
+from reconciler.plan.manifests.compare import Comparison, compare
+from reconciler.plan.manifests.ensure import is_settled
 from tests.unit.plan.manifests.stage import Json, fields_of, patched, table, whole
 
 CASES = table("compare.yaml")

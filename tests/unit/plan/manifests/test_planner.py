@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from reconciler.model import names
-from reconciler.model.plan.action import Apply, Delete, Hold, Label, Preconditions
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import Apply, Decision, Delete, Hold, Label, Preconditions
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.manifests.feature import FEATURE

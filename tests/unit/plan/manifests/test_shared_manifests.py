@@ -11,7 +11,7 @@ from reconciler.model.bundle import Bundle, Text
 from reconciler.model.desired import Desired
 from reconciler.model.problem import Problem
 from reconciler.plan.manifests.wanted_manifest import wish_of
-from reconciler.plan.release.release import release
+from reconciler.plan.release import release
 from tests.unit.controller.release_stage import NODE_POOL, Object, pod, world
 from tests.unit.schema.rights.stage import POOL, WISHED
 

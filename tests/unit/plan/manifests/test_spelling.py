@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
-from reconciler.plan.manifests.spelling import as_it_stands
+from reconciler.plan.manifests.wanted_manifest import as_it_stands
 
 ZONES = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["a", "b"]}
 TYPES = {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["p4d.24xlarge"]}

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from reconciler.model.plan.action import Delete, Hold, Label, Taint
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import Decision, Delete, Hold, Label, Taint
 from tests.unit.plan.scaling.stage import NOW
 
 

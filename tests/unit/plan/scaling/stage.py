@@ -7,25 +7,30 @@ import yaml
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
-from reconciler.model.cluster.karpenter import NodeClaim
-from reconciler.model.cluster.lease import Lease, LeaseSpec
-from reconciler.model.cluster.metadata import Annotations, Condition, Metadata, OwnerReference
-from reconciler.model.cluster.namespace import Namespace
-from reconciler.model.cluster.node import Node, NodeTaint
+from reconciler.model.cluster.metadata import (
+    Annotations,
+    Condition,
+    Lease,
+    LeaseSpec,
+    Metadata,
+    Namespace,
+    OwnerReference,
+)
+from reconciler.model.cluster.node import Node, NodeClaim, NodeTaint
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.cluster.pod import Container, LocalObjectReference, Pod, PodSpec, ResourceRequirements, Toleration
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.cluster.workload import PodTemplate, Workload, WorkloadSpec
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.instant import Instant, instant, timestamp
-from reconciler.model.origin import Origin
 from reconciler.model.plan.drain_memory import DrainMemory
+from reconciler.model.plan.guard_verdict import ObservedTaint
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.memory import Memory
-from reconciler.model.plan.observed_taint import ObservedTaint
 from reconciler.model.plan.plan import Plan
-from reconciler.model.policy.gpu_pool import GpuPool
-from reconciler.model.policy.node_provisioner import NodeProvisioner
+from reconciler.model.policy.gpu import GpuPool
+from reconciler.model.policy.scaling import NodeProvisioner
+from reconciler.model.problem import Origin
 from reconciler.plan.check import check
 from reconciler.plan.planner import plan
 from reconciler.plan.scaling.planner import scaling

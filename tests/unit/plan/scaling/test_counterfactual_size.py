@@ -5,11 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.model.plan.size_evaluation import SizeEvaluation
-from reconciler.model.policy.node_provisioner import NodeProvisioner
-from reconciler.model.pool_use import Use
-from reconciler.plan.scaling.counterfactual_size import KeptIf, kept_if
-from reconciler.plan.scaling.size import decide_size
+from reconciler.model.plan.evaluation import SizeEvaluation, Use
+from reconciler.model.policy.scaling import NodeProvisioner
+from reconciler.plan.scaling.size import KeptIf, decide_size, kept_if
 from tests.unit.plan.some_reasons import some_reason
 
 WISH = NodeProvisioner(pool_name="p", min_size=60, max_size=120, min_gpu_utilization_percent=70)

@@ -8,19 +8,19 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from reconciler.fleet.filters.taints import untolerated
+from reconciler.fleet.filters.node import untolerated
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.node import Node, NodeTaint
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Delete, Hold, Label, Taint
+from reconciler.model.plan.decision import Delete, Hold, Label, Taint
+from reconciler.model.plan.evaluation import Use
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.memory import Memory
 from reconciler.model.plan.plan import Plan
-from reconciler.model.policy.node_provisioner import NodeProvisioner
-from reconciler.model.pool_use import Use
+from reconciler.model.policy.scaling import NodeProvisioner
 from reconciler.plan.check import check
 from reconciler.plan.nodes.ownership import opt_out
 from reconciler.plan.planner import plan

@@ -7,8 +7,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as some
 
-from reconciler.model.policy.node_provisioner import NodeProvisioner
-from reconciler.model.pool_use import Use
+from reconciler.model.plan.evaluation import Use
+from reconciler.model.policy.scaling import NodeProvisioner
 from reconciler.plan.scaling.size import decide_size
 from tests import folders
 

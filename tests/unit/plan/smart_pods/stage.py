@@ -8,22 +8,18 @@ import yaml
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
-from reconciler.model.cluster.karpenter import NodeClaim, NodeClaimRequirement
 from reconciler.model.cluster.metadata import Annotations, Condition, Metadata
-from reconciler.model.cluster.node import NodeTaint
+from reconciler.model.cluster.node import NodeClaim, NodeClaimRequirement, NodeTaint
 from reconciler.model.cluster.pod import LocalObjectReference, Pod, PodSpec
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.desired import SmartPod
 from reconciler.model.instant import timestamp
-from reconciler.model.plan.action import Annotate, Apply, Delete, Hold, Ref, Taint, Ungate
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.capacity import PoolShortfall, Shortage
+from reconciler.model.plan.decision import Annotate, Apply, Decision, Delete, Hold, Reason, Ref, Taint, Ungate
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.plan import Plan
-from reconciler.model.plan.pool_shortfall import PoolShortfall
-from reconciler.model.plan.reason import Reason
-from reconciler.model.plan.shortage import Shortage
 from reconciler.plan.capacity.offerings import digest_of
-from reconciler.plan.capacity.request import CapacityRequest, tag_of
+from reconciler.plan.capacity.requests import CapacityRequest, tag_of
 from reconciler.plan.check import check
 from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.drain.codes.emptying import Drained, DrainedNodeNeeded, PodsWaitForCapacity

@@ -4,12 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.policy.gpu_pool import Devices, GpuPool, InstanceType, NodeClassRef
-from reconciler.model.quantity import Quantity
-from reconciler.model.resource_quantity import amount_offered
+from reconciler.model.policy.gpu import Devices, GpuPool, InstanceType, NodeClassRef
+from reconciler.model.quantity import Quantity, amount_offered
 from reconciler.plan.capacity.offerings import LaunchOption
-from reconciler.plan.capacity.request import CapacityRequest
-from reconciler.plan.capacity.wanted_node import WantedNode
+from reconciler.plan.capacity.refusals import WantedNode
+from reconciler.plan.capacity.requests import CapacityRequest
 from reconciler.plan.smart_pods.create import memory_of, vram_of
 from tests import builders
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from reconciler.plan.smart_pods.phases import TABLE, InvalidTransition, PhaseEvent, SmartPodPhase, after, read
-from reconciler.report.schema.files import SMART_PODS_PAGE, published_files
+from reconciler.plan.smart_pods.advance import TABLE, InvalidTransition, PhaseEvent, SmartPodPhase, after, read
+from reconciler.report.generated import SMART_PODS_PAGE, published_files
 from tests.lab.places import REPOSITORY
 
 

@@ -9,16 +9,13 @@ from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.desired import Desired, Manifest
 from reconciler.model.instant import Instant, instant
-from reconciler.model.origin import Origin
-from reconciler.model.plan.action import Ref, Status
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import Decision, Reason, Ref, Status
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.memory import Hints, Memory
 from reconciler.model.plan.plan import Plan
-from reconciler.model.plan.reason import Reason
-from reconciler.model.problem import Problem
+from reconciler.model.problem import Origin, Problem
 from reconciler.plan.manifests import reasons
-from reconciler.plan.status.context import StatusContext
+from reconciler.plan.status.conditions import StatusContext
 from tests.unit.policy.custom_resources.stage import POLICIES as TEXT
 from tests.unit.policy.custom_resources.stage import rendered, wish_of
 

@@ -7,9 +7,9 @@ from reconciler.model.cluster.bundle_objects import bundle_title
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.problem import Problem
-from reconciler.plan.status.context import StatusContext
-from reconciler.policy.custom_resources.render import digest_of
-from reconciler.report.conditions.statuses import received, statuses
+from reconciler.plan.status.conditions import StatusContext
+from reconciler.policy.custom_resources import digest_of
+from reconciler.report.conditions import received, statuses
 from tests.unit.plan.status.stage import (
     BROKEN,
     COMING,

@@ -7,16 +7,15 @@ import pytest
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.instant import Instant
+from reconciler.model.plan.capacity import Shortage
 from reconciler.model.plan.memory import Memory
-from reconciler.model.plan.shortage import Shortage
-from reconciler.plan.explain.decisions import ExplainedObject
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.explain.facts import ExplainedObject
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.report import write
-from reconciler.report.conditions.statuses import statuses
+from reconciler.report.conditions import statuses
+from reconciler.report.document import ReportHeader
 from reconciler.report.explain.subject import about
-from reconciler.report.setting import ReportHeader
-from reconciler.report.status.build import overview_of
-from reconciler.report.status.overview import overview_document
+from reconciler.report.status.overview import overview_document, overview_of
 from tests.unit.plan.smart_pods.stage import SmartWorld
 from tests.unit.plan.status.stage import LATER, NOW, READY, RESOURCES, after, conditions, inputs, plan, told, wish
 from tests.unit.policy.custom_resources.stage import rendered

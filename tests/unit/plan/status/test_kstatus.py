@@ -14,10 +14,10 @@ from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
 from reconciler.model.plan.inputs import Inputs
-from reconciler.plan.status.context import StatusContext
-from reconciler.policy.custom_resources.render import digest_of
+from reconciler.plan.status.conditions import StatusContext
+from reconciler.policy.custom_resources import digest_of
 from reconciler.policy.resolve import resolve
-from reconciler.report.conditions.statuses import statuses
+from reconciler.report.conditions import statuses
 from tests.unit.plan.status.stage import NOW, after
 from tests.unit.policy.custom_resources.stage import POLICIES, rendered, wish_of
 

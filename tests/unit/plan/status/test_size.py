@@ -2,14 +2,12 @@
 
 import msgspec
 
-from reconciler.model.plan.action import Ref
+from reconciler.model.plan.decision import Reason, Ref
+from reconciler.model.plan.evaluation import Limit, Marked, SizeEvaluation, Use
 from reconciler.model.plan.plan import Plan
-from reconciler.model.plan.reason import Reason
-from reconciler.model.plan.size_evaluation import Limit, Marked, SizeEvaluation
-from reconciler.model.pool_use import Use
 from reconciler.plan.scaling.reasons import PoolUnready, TargetSize
 from reconciler.plan.scaling.size import SizeReason
-from reconciler.report.conditions.statuses import statuses
+from reconciler.report.conditions import statuses
 from tests.unit.plan.status.stage import HERE, LATER, NOW, READY, RESOURCES, after, conditions, inputs, plan, told, wish
 from tests.unit.policy.custom_resources.stage import rendered
 

@@ -8,14 +8,12 @@ import pytest
 
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
-from reconciler.model.plan.action import Apply, Hold, Label, Ref
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import Apply, Decision, Hold, Label, Ref
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.problem import PolicyRef, Problem
-from reconciler.plan.status.conditions import POLICIES
-from reconciler.plan.status.context import StatusContext
-from reconciler.policy.custom_resources.bundle import POLICY_KINDS
-from reconciler.report.conditions.statuses import statuses
+from reconciler.plan.status.conditions import POLICIES, StatusContext
+from reconciler.policy.resolve import POLICY_KINDS
+from reconciler.report.conditions import statuses
 from tests.unit.plan.status.stage import (
     BROKEN,
     COMING,

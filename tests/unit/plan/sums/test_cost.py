@@ -9,9 +9,9 @@ from hypothesis import strategies as some
 
 from reconciler.model.cluster.node import Node
 from reconciler.model.desired import Declared
-from reconciler.model.policy.gpu_pool import GpuPool
+from reconciler.model.policy.gpu import GpuPool
 from reconciler.model.quantity import Money
-from reconciler.plan.sums.cost import MachineType, bill, machine_of, micro_dollars_per_hour
+from reconciler.plan.sums import MachineType, bill, machine_of, micro_dollars_per_hour
 from tests import builders, folders
 from tests.unit.plan.karpenter.stage import Words, gpu_pool
 

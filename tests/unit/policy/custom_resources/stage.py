@@ -8,7 +8,7 @@ from reconciler.model.bundle import Bundle, Text
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.desired import Desired
-from reconciler.policy.custom_resources.render import custom_resources
+from reconciler.policy.custom_resources import custom_resources
 from reconciler.policy.resolve import resolve
 
 POLICIES = """\

@@ -14,10 +14,8 @@ from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.desired import Desired
 from reconciler.model.problem import Problem
-from reconciler.policy.custom_resources.bundle import bundle_of
-from reconciler.policy.custom_resources.by_field import by_field
-from reconciler.policy.custom_resources.render import custom_resources
-from reconciler.policy.resolve import resolve
+from reconciler.policy.custom_resources import by_field, custom_resources
+from reconciler.policy.resolve import bundle_of, resolve
 from reconciler.policy.rules.kinds import KINDS
 from tests.policies.specimens import allowed
 from tests.unit.policy.custom_resources.stage import POLICIES, by_hand, rendered, said, seen, whole, wish_of

@@ -6,7 +6,7 @@ from hypothesis import strategies as some
 
 from reconciler.model.bundle import Bundle, Text
 from reconciler.model.cluster.bundle_objects import by_bundle
-from reconciler.policy.custom_resources.render import custom_resources
+from reconciler.policy.custom_resources import custom_resources
 from reconciler.policy.resolve import resolve
 from reconciler.policy.rules.kinds import KINDS
 from tests.unit.policy.custom_resources.stage import rendered, said, wish_of

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from reconciler.policy.manifests.structural import Structural
-from reconciler.sources.defaults import karpenter_schema
+from reconciler.policy.manifests.kubernetes_schema import Structural
+from reconciler.sources.input_file import karpenter_schema
 
 
 @pytest.fixture(scope="session")

@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import strategies as some
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from reconciler.policy.manifests.structural import filled
-from reconciler.sources.defaults import karpenter_schema
+from reconciler.policy.manifests.kubernetes_schema import filled
+from reconciler.sources.input_file import karpenter_schema
 
 Plain = dict[str, Any]
 Path = tuple[str, ...]

@@ -2,13 +2,12 @@
 
 import pytest
 
-from reconciler.model.bundle import Bundle, Text
+from reconciler.model.bundle import Bundle, Rendering, Text
 from reconciler.model.manifest_rules.kinds import SMART_PODS, YIELDED
 from reconciler.model.problem import Problem
-from reconciler.model.rendering import Rendering
 from reconciler.policy.manifests.check import Kinds, Yielded, check, manifests_of, origin
+from reconciler.policy.manifests.kubernetes_schema import Structural
 from reconciler.policy.manifests.render import orders
-from reconciler.policy.manifests.structural import Structural
 from reconciler.policy.resolve import resolve
 
 GOOD = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: trigger\nspec: {}\n"

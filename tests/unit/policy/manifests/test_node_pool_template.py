@@ -9,7 +9,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from reconciler.model.policy.gpu_pool import (
+from reconciler.model.bundle import Rendering, RenderRequest
+from reconciler.model.policy.gpu import (
     Budget,
     Devices,
     Disruption,
@@ -20,11 +21,10 @@ from reconciler.model.policy.gpu_pool import (
     Requirement,
 )
 from reconciler.model.quantity import Duration, Quantity
-from reconciler.model.rendering import Rendering, RenderRequest
 from reconciler.policy.manifests.check import manifests_of
+from reconciler.policy.manifests.kubernetes_schema import Structural
 from reconciler.policy.manifests.pool_values import values_of
-from reconciler.policy.manifests.structural import Structural
-from reconciler.sources.defaults import default_templates
+from reconciler.sources.input_file import default_templates
 from reconciler.sources.renderer import BoundedRenderer
 from tests.unit.policy.manifests.karpenter_schema import structural  # noqa: F401  a fixture
 

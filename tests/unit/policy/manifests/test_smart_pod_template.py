@@ -12,7 +12,7 @@ from reconciler.cli.main import main
 from reconciler.model.bundle import Bundle, Text
 from reconciler.model.desired import Desired
 from reconciler.model.problem import PolicyRef, Problem
-from reconciler.sources.defaults import default_templates
+from reconciler.sources.input_file import default_templates
 
 POOL = """\
 apiVersion: gpu.scheduling/v1

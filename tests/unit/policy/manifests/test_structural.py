@@ -10,11 +10,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as some
 
-from reconciler.model.rendering import Rendering
+from reconciler.model.bundle import Rendering
 from reconciler.policy.manifests.check import manifests_of
-from reconciler.policy.manifests.structural import MOST_VIOLATIONS, Structural, Violation, filled
+from reconciler.policy.manifests.kubernetes_schema import MOST_VIOLATIONS, Structural, Violation, filled
 from reconciler.policy.tree import Path, written
-from reconciler.sources.defaults import karpenter_schema
+from reconciler.sources.input_file import karpenter_schema
 from tests.unit.policy.manifests.karpenter_schema import structural  # noqa: F401  a fixture
 
 # Every field that a NodePool can have but `replicas`, which excludes others.

@@ -3,8 +3,8 @@
 import json
 
 from reconciler.model.bundle import Bundle, Text
+from reconciler.policy.manifests.pool_values import weights_of
 from reconciler.policy.manifests.render import orders
-from reconciler.policy.manifests.weights import weights_of
 from reconciler.policy.resolve import Resolved, resolve
 
 GPU = "nvidia.com/gpu"

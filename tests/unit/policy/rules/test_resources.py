@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.model.policy.drain_policy import DrainPolicy
-from reconciler.model.policy.gpu_pool import GpuPool
+from reconciler.model.policy.gpu import GpuPool
+from reconciler.model.policy.scaling import DrainPolicy
 from reconciler.model.quantity import Quantity
-from reconciler.policy.rules.resources import OF_NODES, invalid_amounts, resource_problems, unknown_names
+from reconciler.policy.rules.hardware import OF_NODES, invalid_amounts, resource_problems, unknown_names
 from tests.unit.policy.texts import convert
 
 LIMITS = (*OF_NODES, "nodes")

@@ -6,15 +6,18 @@ from itertools import chain, repeat
 from hypothesis import strategies as some
 
 from reconciler.model.problem import Problem
-from reconciler.report.blocks import (
+from reconciler.report.document import (
     Blank,
     Block,
+    CheckedCount,
     Detail,
     Fact,
     FactList,
+    Finding,
     Item,
     ItemList,
     Problems,
+    ReportDocument,
     ReportNote,
     ReportNotes,
     Row,
@@ -24,8 +27,7 @@ from reconciler.report.blocks import (
     TableColumn,
     TextLine,
 )
-from reconciler.report.document import CheckedCount, Finding, ReportDocument
-from reconciler.report.visible import visible
+from reconciler.report.wording import visible
 from tests.unit.report.problem_samples import AWKWARD
 
 HOSTILE = (

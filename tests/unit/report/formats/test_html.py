@@ -6,12 +6,14 @@ from html.parser import HTMLParser
 from hypothesis import given, settings
 
 from reconciler.report import write
-from reconciler.report.blocks import (
+from reconciler.report.document import (
+    CheckedCount,
     Detail,
     Fact,
     FactList,
     Item,
     ItemList,
+    ReportDocument,
     ReportNote,
     ReportNotes,
     Row,
@@ -21,7 +23,6 @@ from reconciler.report.blocks import (
     TableColumn,
     line,
 )
-from reconciler.report.document import CheckedCount, ReportDocument
 from tests.unit.report.formats.block_samples import EVERY_TRICK, PLAIN, hostile_documents
 from tests.unit.report.problem_samples import FINE, MISTAKES
 

@@ -4,14 +4,17 @@ import pytest
 from hypothesis import given, settings
 
 from reconciler.report import FORMATS, write
-from reconciler.report.blocks import (
+from reconciler.report.document import (
     Blank,
     Block,
+    CheckedCount,
     Detail,
     Fact,
     FactList,
+    Finding,
     Item,
     ItemList,
+    ReportDocument,
     ReportNote,
     ReportNotes,
     Row,
@@ -23,7 +26,6 @@ from reconciler.report.blocks import (
     TextLine,
     line,
 )
-from reconciler.report.document import CheckedCount, Finding, ReportDocument
 from tests.unit.report.formats.block_samples import EVERY_TRICK, hostile_documents
 from tests.unit.report.formats.test_text import COLOR
 

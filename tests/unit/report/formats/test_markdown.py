@@ -9,10 +9,12 @@ from markdown_it import MarkdownIt
 
 from reconciler.model.problem import Problem
 from reconciler.report import write
-from reconciler.report.blocks import (
+from reconciler.report.document import (
+    CheckedCount,
     Detail,
     Item,
     ItemList,
+    ReportDocument,
     ReportNote,
     ReportNotes,
     Row,
@@ -23,9 +25,8 @@ from reconciler.report.blocks import (
     TextLine,
     line,
 )
-from reconciler.report.document import CheckedCount, ReportDocument
-from reconciler.report.formats.markdown_text import inline
-from reconciler.report.visible import visible
+from reconciler.report.formats.markdown import inline
+from reconciler.report.wording import visible
 from tests.unit.report.formats.block_samples import EVERY_TRICK, HOSTILE, PLAIN, hostile_documents, texts
 from tests.unit.report.problem_samples import FINE, MISTAKES, checked
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from reconciler.model.problem import Problem
 from reconciler.report import write
 from reconciler.report.checked import CheckReport
-from reconciler.report.formats.excerpt import CUT, LINE_COLUMNS
+from reconciler.report.formats.text import CUT, LINE_COLUMNS
 from tests.unit.report.problem_samples import FINE, MISTAKES, UNKNOWN_KEY, WHOLE_FILE, WRONG_TYPE, checked, documents
 
 COLOR = re.compile(r"\x1b\[\d+m")

@@ -2,22 +2,20 @@
 
 import msgspec
 
-from reconciler.model.change import FieldChange, PolicyChange
+from reconciler.model.bundle import FieldChange, PolicyChange
 from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import Instant, instant
-from reconciler.model.origin import Origin
-from reconciler.model.plan.action import Apply, Delete, Hold, Preconditions, Ref
 from reconciler.model.plan.consequence import Consequence, Hindrance, Share
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import Apply, Decision, Delete, Hold, Preconditions, Ref
+from reconciler.model.plan.evaluation import SizeEvaluation, Use
 from reconciler.model.plan.memory import Hints, Memory
 from reconciler.model.plan.plan import Plan
-from reconciler.model.plan.size_evaluation import SizeEvaluation
-from reconciler.model.pool_use import Use
+from reconciler.model.problem import Origin
 from reconciler.plan.guards.observing import Observation
 from reconciler.report.decision_text import DecisionText
+from reconciler.report.document import ReportHeader
 from reconciler.report.plans.plan_shape import Amount
 from reconciler.report.plans.planned import Cost, Planned, PoolLine
-from reconciler.report.setting import ReportHeader
 from tests.unit.plan.some_reasons import some_reason
 
 A100 = "a100-training"

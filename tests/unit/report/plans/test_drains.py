@@ -10,16 +10,16 @@ from jsonschema import Draft7Validator
 
 from reconciler import report
 from reconciler.fleet.fleet import Fleet
-from reconciler.model.change import FieldChange, PolicyChange
-from reconciler.model.origin import Origin
-from reconciler.model.plan.action import Evict
+from reconciler.model.bundle import FieldChange, PolicyChange
+from reconciler.model.plan.decision import Evict
+from reconciler.model.problem import Origin
 from reconciler.plan.drain.codes.emptying import Drained, PodLeaves
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.impact.impact import with_impact
 from reconciler.report.document import ReportDocument
 from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_document import plan_document
-from reconciler.report.plans.plan_schema import plan_schema
+from reconciler.report.plans.plan_shape import plan_schema
 from tests.unit.plan.drain.stage import World, tables
 from tests.unit.plan.scaling.stage import NOW
 from tests.unit.report.plans.samples import ALONE

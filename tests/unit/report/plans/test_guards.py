@@ -13,19 +13,18 @@ from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.plan_output import PlanOutput
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.desired import Declared
-from reconciler.model.plan.action import Hold
-from reconciler.model.policy.change_guard import ChangeGuard
+from reconciler.model.plan.decision import Hold
+from reconciler.model.policy.guards import ChangeGuard
 from reconciler.model.quantity import Duration
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.report.document import ReportDocument
 from reconciler.report.explain.subject import about, parse_subject
 from reconciler.report.plans.build import describe_decisions, planned_of
 from reconciler.report.plans.guard_section import with_ways_on
 from reconciler.report.plans.plan_document import plan_document
-from reconciler.report.plans.plan_schema import plan_schema
+from reconciler.report.plans.plan_shape import plan_schema
 from reconciler.report.sentences import sentence
-from reconciler.report.status.build import overview_of
-from reconciler.report.status.overview import overview_document
+from reconciler.report.status.overview import overview_document, overview_of
 from tests.unit.plan.drain import stage as drain_stage
 from tests.unit.plan.guards.stage import REVISION, World
 from tests.unit.plan.scaling import stage as scaling_stage

@@ -6,7 +6,7 @@ from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
 from reconciler.model.plan.consequence import Cause, Consequence, Fate
 from reconciler.model.plan.inputs import Inputs
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_shape import Amount
 from tests.unit.plan.manifests.stage import nodes, pool

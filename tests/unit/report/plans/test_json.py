@@ -9,13 +9,13 @@ import jsonschema
 import msgspec
 import pytest
 
-from reconciler.model.change import PolicyChange
+from reconciler.model.bundle import PolicyChange
 from reconciler.model.instant import Instant
-from reconciler.model.origin import Origin
-from reconciler.model.plan.action import (
+from reconciler.model.plan.decision import (
     Action,
     Annotate,
     Bind,
+    Decision,
     Evict,
     Label,
     Leaver,
@@ -25,13 +25,13 @@ from reconciler.model.plan.action import (
     Taint,
     Ungate,
 )
-from reconciler.model.plan.decision import Decision
+from reconciler.model.problem import Origin
 from reconciler.report import write
 from reconciler.report.decision_text import DecisionText
+from reconciler.report.generated import PLAN, published_files
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.plan_json import change_digest
 from reconciler.report.plans.planned import Planned
-from reconciler.report.schema.files import PLAN, published_files
 from tests.lab.places import REPOSITORY
 from tests.unit.plan.some_reasons import some_reason
 from tests.unit.report.plans.samples import (

@@ -10,10 +10,10 @@ from reconciler.model.desired import Declared, Desired
 from reconciler.model.plan.consequence import Cause, Consequence, Fate, MachineOrder
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.quantity import Money
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.impact.pricing import priced
 from reconciler.report.plans.planned import Cost, PoolLine
-from reconciler.report.plans.pool_lines import pool_lines
+from reconciler.report.plans.pool_section import pool_lines
 from tests.unit.plan.karpenter.stage import NOW, POOL, gpu_pool, observed
 from tests.unit.report.plans.samples import plan, spread
 

@@ -9,9 +9,9 @@ from jsonschema import Draft7Validator
 
 from reconciler import report
 from reconciler.fleet.fleet import Fleet
-from reconciler.model.change import FieldChange, PolicyChange
-from reconciler.model.origin import Origin
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.model.bundle import FieldChange, PolicyChange
+from reconciler.model.problem import Origin
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.impact.impact import with_impact
 from reconciler.plan.planner import plan
 from reconciler.plan.scaling.planner import scaling
@@ -20,8 +20,8 @@ from reconciler.report.document import ReportDocument
 from reconciler.report.explain.subject import about, parse_subject
 from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_document import plan_document
-from reconciler.report.plans.plan_schema import plan_schema
-from reconciler.report.status.build import overview_of
+from reconciler.report.plans.plan_shape import plan_schema
+from reconciler.report.status.overview import overview_of
 from tests.unit.plan.impact.stage import COMES, planned, rows, scene_of, table
 from tests.unit.plan.scaling.stage import NOW
 from tests.unit.report.plans.samples import ALONE, SETTING

@@ -7,11 +7,10 @@ import jsonschema
 import msgspec
 import pytest
 
-from reconciler.model.cluster.set_aside import DecodeRefusal
+from reconciler.model.cluster.refusal import DecodeRefusal
 from reconciler.model.instant import Instant
-from reconciler.model.origin import Origin
-from reconciler.model.plan.action import Ref
-from reconciler.model.plan.reason import CodeFacts, Reason
+from reconciler.model.plan.decision import CodeFacts, Reason, Ref
+from reconciler.model.problem import Origin
 from reconciler.plan.guards.frozen import Freeze, FreezeScope, Frozen, PoolSuspended
 from reconciler.plan.guards.observing import Observation
 from reconciler.plan.guards.reasons import GuardSum, HourIsFull, OverPlanLimit
@@ -19,9 +18,8 @@ from reconciler.plan.guards.set_aside import BehindSetAside
 from reconciler.plan.holds.standstill import TaintStays
 from reconciler.plan.manifests.reasons import EditDriftsSome, NodeLabel, NodeLacksLabels, NotOurs
 from reconciler.plan.reason_catalog import REASONS, decoded
-from reconciler.report.plans.facts_document import facts_document
-from reconciler.report.schema.files import PLAN, published_files
-from reconciler.report.schema.reasons_page import facts_of, reasons_page
+from reconciler.report.generated import PLAN, facts_of, published_files, reasons_page
+from reconciler.report.plans.plan_json import facts_document
 from reconciler.report.sentences import sentence
 from tests.unit.plan.some_reasons import reason_of
 

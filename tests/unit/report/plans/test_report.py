@@ -3,12 +3,10 @@
 import msgspec
 import pytest
 
-from reconciler.model.change import FieldChange, PolicyChange
-from reconciler.model.origin import Origin
-from reconciler.model.plan.action import Hold, Ref
+from reconciler.model.bundle import FieldChange, PolicyChange
 from reconciler.model.plan.consequence import Consequence, Hindrance
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.reason import Reason
+from reconciler.model.plan.decision import Decision, Hold, Reason, Ref
+from reconciler.model.problem import Origin
 from reconciler.plan.guards.observing import Observation
 from reconciler.report import FORMATS, write
 from reconciler.report.decision_text import MOST_ALIKE, DecisionText

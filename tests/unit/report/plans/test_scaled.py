@@ -3,9 +3,8 @@
 import msgspec
 
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Hold, Ref
-from reconciler.model.plan.decision import Decision
-from reconciler.plan.impact.scale_down import Departing
+from reconciler.model.plan.decision import Decision, Hold, Ref
+from reconciler.plan.impact.departures import Departing
 from reconciler.plan.scaling.reasons import SurplusEmptyNode
 from reconciler.report import write
 from reconciler.report.decision_text import DecisionText

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from reconciler.cli.main import main
-from reconciler.report.schema.files import SIMULATED, published_files
+from reconciler.report.generated import SIMULATED, published_files
 from tests.lab.places import REPOSITORY
 
 EXAMPLE = REPOSITORY / "examples" / "taint-edit"

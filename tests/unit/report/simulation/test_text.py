@@ -9,9 +9,9 @@ import pytest
 
 from reconciler.cli.main import main
 from reconciler.model.instant import Instant
-from reconciler.report.blocks import ItemList
+from reconciler.report.document import ItemList
 from reconciler.report.simulation.simulated import Did, Happening, Simulated, SimulationTotals, TimelineStep
-from reconciler.report.simulation.story import MOST_MOMENTS, story
+from reconciler.report.simulation.simulated_document import MOST_MOMENTS, story
 from reconciler.simulate.results.recorder import MOST_HAPPENINGS
 from tests.lab.places import REPOSITORY
 from tests.stages.scaling.drawn import STARTS, pool

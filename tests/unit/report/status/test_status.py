@@ -7,15 +7,12 @@ import pytest
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
-from reconciler.model.cluster.lease import Lease, LeaseSpec
-from reconciler.model.cluster.metadata import Annotations, Metadata
+from reconciler.model.cluster.metadata import Annotations, Lease, LeaseSpec, Metadata
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.instant import timestamp
-from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.files.dump import PlanningResult
 from reconciler.report import write
-from reconciler.report.status.build import overview_of
-from reconciler.report.status.controller import controller_of, controller_words
-from reconciler.report.status.overview import overview_document
+from reconciler.report.status.overview import controller_of, controller_words, overview_document, overview_of
 from tests.unit.plan.drain import stage as drain_stage
 from tests.unit.plan.scaling import stage as scaling_stage
 from tests.unit.plan.scaling.stage import NOW, after

@@ -8,9 +8,8 @@ import yaml
 from reconciler.model.bundle import Bundle, Text
 from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.desired import Declared, Desired, Manifest
-from reconciler.model.origin import Origin
-from reconciler.model.policy.drain_policy import DrainPolicy
-from reconciler.model.policy.node_provisioner import NodeProvisioner
+from reconciler.model.policy.scaling import DrainPolicy, NodeProvisioner
+from reconciler.model.problem import Origin
 from reconciler.policy.resolve import resolve
 from reconciler.policy.rules.kinds import KINDS as ALL_KINDS
 

@@ -11,7 +11,7 @@ from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.manifest_rules.kinds import YIELDED as KINDS
 from reconciler.schema.rights.page import person_page, reading_page, writing_page
-from reconciler.schema.rights.reading import reading_rights
+from reconciler.schema.rights.rules import reading_rights
 from tests.unit.schema.rights.stage import (
     LOOKS,
     NODE_POOLS,

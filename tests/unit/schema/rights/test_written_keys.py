@@ -1,8 +1,8 @@
 """What the decisions of all golden cases write on pods and nodes is what the account of the controller may write."""
 
 from reconciler.model import names
-from reconciler.model.plan.action import Annotate, Label, Taint, Ungate
-from reconciler.schema.rights.limits import NODE_CHANGES, POD_CHANGES
+from reconciler.model.plan.decision import Annotate, Label, Taint, Ungate
+from reconciler.schema.rights.rules import NODE_CHANGES, POD_CHANGES
 from tests.unit.plan.explain.test_decisions import scenes
 from tests.unit.plan.guards import stage as guards_stage
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from reconciler.fleet.snapshot import memory_use
+from reconciler.fleet.snapshot import journal
 from reconciler.model import names
-from reconciler.model.plan.action import Ref
-from reconciler.simulate.actors.workloads.create_pod import pod_of
+from reconciler.model.plan.decision import Ref
+from reconciler.simulate.actors.workloads import pod_of
 from reconciler.simulate.objects import ObjectWrite
 from tests.unit.simulate.stage import Small, node, pod, template, workload
 
@@ -125,7 +125,7 @@ def test_what_waits_is_not_forgotten_when_the_what_if_is_built_anew(monkeypatch:
     written, is_another, _ = waves()
     assert not is_another
     for name, figure in (("_LEAST_BYTES", 6_500), ("_LEAST_BYTES_A_ROW", 0), ("_TIMES", 2)):
-        monkeypatch.setattr(memory_use, name, figure)
+        monkeypatch.setattr(journal, name, figure)
     again, is_another, waited = waves()
     assert is_another, "or this would show nothing"
     assert waited == [f"p{number}" for number in range(1, 8)]

@@ -1,6 +1,6 @@
 """How pods leave an imagined cluster: by deletion, by eviction within their budgets, and driven out by taints."""
 
-from reconciler.model.plan.action import Ref
+from reconciler.model.plan.decision import Ref
 from tests.unit.simulate.stage import Small, budget, node, pod, template, workload
 
 

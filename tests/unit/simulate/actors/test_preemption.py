@@ -6,8 +6,8 @@ import pytest
 
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.plan.action import Ref
-from reconciler.simulate.actors.conditions import says
+from reconciler.model.plan.decision import Ref
+from reconciler.simulate.objects import says
 from tests.unit.simulate.stage import Small, budget, node, pod, template, workload
 
 

@@ -7,14 +7,12 @@ import pytest
 
 from reconciler.model import names
 from reconciler.model.instant import timestamp
-from reconciler.model.plan.action import Apply, Ref, Ungate
-from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.outcome import Outcome
+from reconciler.model.plan.decision import Apply, Decision, Outcome, Ref, Ungate
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.api_server.admission import refusal
+from reconciler.simulate.api_server import refusal
 from reconciler.simulate.objects import ObjectStore, Write
-from reconciler.simulate.scenario.workload import Constant, ScenarioWorkload
-from reconciler.simulate.workloads.pods import Job, job_of, replicas_of
+from reconciler.simulate.scenario.cluster import Constant, ScenarioWorkload
+from reconciler.simulate.workloads import Job, job_of, replicas_of
 from tests.unit.plan.smart_pods import restricted
 from tests.unit.plan.some_reasons import some_reason
 from tests.unit.simulate.stage import START, Small, node, pod, workload

@@ -7,9 +7,9 @@ import pytest
 from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Ref
+from reconciler.model.plan.decision import Ref
 from reconciler.plan.drain.blockers import custom_controller
-from reconciler.simulate.bootstrap.from_dump import put_observed
+from reconciler.simulate.bootstrap.nodes import put_observed
 from reconciler.simulate.world import World
 from tests.unit.plan.drain.stage import World as Fleet
 

@@ -11,12 +11,11 @@ from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.loop import InProcess
 from reconciler.model import names
 from reconciler.model.desired import Desired
-from reconciler.model.plan.action import Ref
-from reconciler.model.plan.cycle_result import CycleResult
-from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.decision import Ref
+from reconciler.model.plan.inputs import CycleResult, Inputs
 from reconciler.model.plan.plan import Plan
 from reconciler.ports import Wished
-from reconciler.simulate import garbage_collection
+from reconciler.simulate import stage
 from reconciler.simulate.controller import ControllerSettings, SimulatedController
 from reconciler.simulate.objects import ObjectWrite
 from tests.unit.plan.manifests.stage import WISHED, manifest, patched, pool
@@ -128,7 +127,7 @@ def test_killed_after_any_write_it_starts_again_and_repeats_none(after_writes: i
 
 
 def test_killed_it_lets_go_of_what_it_held_where_that_is_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(garbage_collection, "LARGE", 1)
+    monkeypatch.setattr(stage, "LARGE", 1)
     held: list[weakref.ref[Snapshot]] = []
 
     class Held(InProcess):

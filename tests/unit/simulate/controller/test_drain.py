@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from reconciler.model import names
-from reconciler.simulate.marks import RUN_SECONDS
+from reconciler.simulate.objects import RUN_SECONDS
 from tests.stages.scaling.drawn import Json, Outcome, played, pool, provisioner
 
 

@@ -10,7 +10,7 @@ from reconciler.model import names
 from reconciler.model.cluster.metadata import Annotations, Condition
 from reconciler.model.cluster.node import NodeTaint
 from reconciler.model.instant import Instant, timestamp
-from reconciler.model.plan.action import Ref
+from reconciler.model.plan.decision import Ref
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.memory import Memory
 from reconciler.model.plan.plan import Plan

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.model.pool_use import Use
+from reconciler.model.plan.evaluation import Use
 from reconciler.plan.scaling import marks, size
 from reconciler.plan.scaling.pool_view import PoolView
 from tests.stages.scaling.drawn import Json, Outcome, drawn, played, pool, provisioner

@@ -11,7 +11,7 @@ from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
-from reconciler.simulate.marks import WORKLOAD
+from reconciler.simulate.objects import WORKLOAD
 from tests.lab import fleet as lab
 from tests.stages.scaling.drawn import Json, play_of, pool, provisioner
 from tests.stages.stories.waiting import Waited, faults_of, waited

@@ -7,7 +7,7 @@ import pytest
 
 from reconciler.controller.simulation.load import SimulationRequest, prepared
 from reconciler.plan.capacity.offerings import LaunchOption
-from reconciler.plan.capacity.request import CapacityRequest
+from reconciler.plan.capacity.requests import CapacityRequest
 from reconciler.plan.capacity.words import choice_words
 from tests.lab.places import REPOSITORY
 from tests.stages.stories.waiting import Waited, faults_of, waited

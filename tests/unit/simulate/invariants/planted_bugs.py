@@ -7,11 +7,10 @@ import msgspec
 from reconciler.loop import InProcess
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
-from reconciler.model.plan.action import Action, Apply, Bind, Delete, Evict, Ref, Taint, Ungate
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import Action, Apply, Bind, Decision, Delete, Evict, Ref, Taint, Ungate
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.plan import Plan
-from reconciler.simulate.results.read_objects import SMART
+from reconciler.simulate.results.totals import SMART
 from tests.unit.plan.smart_pods import restricted
 from tests.unit.plan.some_reasons import some_reason
 from tests.unit.simulate.invariants import planted_drains as drain

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.plan.action import Action, Delete, Evict, Ref, Taint
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import Action, Decision, Delete, Evict, Ref, Taint
 from reconciler.model.plan.inputs import Inputs
 
 OFF, ANEW, BUDGET, PLACE, GANG, BATCH, EMPTY, WINDOW, SLOTS, LEAST = (

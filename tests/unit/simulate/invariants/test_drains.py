@@ -6,12 +6,11 @@ import pytest
 
 from reconciler.model import names
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Ref
+from reconciler.model.plan.decision import Ref
 from reconciler.model.plan.drain_memory import Batch, DrainMemory
 from reconciler.model.plan.memory import Memory
-from reconciler.model.policy.drain_policy import DrainPolicy
-from reconciler.model.policy.node_provisioner import NodeProvisioner
-from reconciler.model.policy.window import Window
+from reconciler.model.policy.guards import Window
+from reconciler.model.policy.scaling import DrainPolicy, NodeProvisioner
 from reconciler.model.quantity import Duration, Quantity
 from tests.unit.simulate.invariants.planted_drains import (
     ANEW,

@@ -10,15 +10,13 @@ from reconciler.model import names
 from reconciler.model.cluster.metadata import Annotations, Condition
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Ref
+from reconciler.model.plan.decision import Ref
 from reconciler.model.plan.memory import Memory
-from reconciler.model.policy.change_guard import Ceiling, ChangeGuard
-from reconciler.model.policy.drain_policy import DrainPolicy
-from reconciler.model.policy.node_provisioner import NodeProvisioner
-from reconciler.simulate.engine import Engine
+from reconciler.model.policy.guards import Ceiling, ChangeGuard
+from reconciler.model.policy.scaling import DrainPolicy, NodeProvisioner
 from reconciler.simulate.invariants.monitor import Watching
 from reconciler.simulate.results.meter import RunMeter
-from reconciler.simulate.stage import Stage
+from reconciler.simulate.stage import Engine, Stage
 from reconciler.simulate.world import World
 from tests import builders
 from tests.unit.plan.manifests.stage import POLICY, pool

@@ -11,20 +11,17 @@ from reconciler.controller.simulation.load import SimulationRequest, prepared
 from reconciler.model import names
 from reconciler.model.bundle import Text
 from reconciler.model.desired import Declared, Desired
-from reconciler.model.policy.change_guard import Ceiling, ChangeGuard
-from reconciler.model.policy.drain_policy import DrainPolicy
-from reconciler.model.policy.node_provisioner import NodeProvisioner
+from reconciler.model.policy.guards import Ceiling, ChangeGuard
+from reconciler.model.policy.scaling import DrainPolicy, NodeProvisioner
 from reconciler.model.quantity import Duration, Quantity
 from reconciler.report.simulation.simulated import Simulated
 from reconciler.simulate.invariants.monitor import CHECKERS
 from reconciler.simulate.runner.play import Play, Revised
 from reconciler.simulate.runner.run import RunOptions, run
 from reconciler.simulate.runner.shrink import how_it_fails, shrink
-from reconciler.simulate.scenario.cluster import InitialCluster, NodeSet
-from reconciler.simulate.scenario.edit import ScenarioEdit
-from reconciler.simulate.scenario.reading import read_scenario
-from reconciler.simulate.scenario.workload import Constant, ScenarioWorkload
-from reconciler.simulate.scenario.writing import scenario_text
+from reconciler.simulate.scenario.cluster import Constant, InitialCluster, NodeSet, ScenarioWorkload
+from reconciler.simulate.scenario.reading import read_scenario, scenario_text
+from reconciler.simulate.scenario.spec import ScenarioEdit
 from tests.lab.places import REPOSITORY
 from tests.slow import long
 from tests.unit.plan.manifests.stage import POLICY

@@ -6,8 +6,8 @@ import pytest
 
 from reconciler.model import names
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Ref
-from reconciler.model.policy.node_provisioner import NodeProvisioner
+from reconciler.model.plan.decision import Ref
+from reconciler.model.policy.scaling import NodeProvisioner
 from tests.unit.simulate.invariants.test_monitor import DRAINING, US, Site, pod
 
 EARLY = "no node is deleted before its time, nor within 30 s of pods being kept away"

@@ -6,8 +6,8 @@ import pytest
 
 from reconciler.model import names
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Ref
-from reconciler.simulate.results.read_objects import SMART
+from reconciler.model.plan.decision import Ref
+from reconciler.simulate.results.totals import SMART
 from tests.unit.simulate.invariants.test_monitor import DELETION, US, Site, pod
 
 TWICE = "no two smart pods are there for one need"

@@ -6,7 +6,7 @@ import msgspec
 
 from reconciler.model.desired import Declared, Desired
 from reconciler.simulate.objects import ObjectWrite
-from reconciler.simulate.results.cost_meter import CostMeter
+from reconciler.simulate.results.totals import CostMeter
 from tests.unit.plan.karpenter.stage import gpu_pool
 
 DEARER = {"types": {"p4d.24xlarge": {"on-demand": "30"}}}

@@ -6,18 +6,16 @@ from typing import Literal
 import pytest
 
 from reconciler.controller.simulation.load import SimulationRequest, prepared
-from reconciler.model.plan.action import Ref
-from reconciler.model.policy.gpu_pool import PoolTaint
+from reconciler.model.plan.decision import Ref
+from reconciler.model.policy.gpu import PoolTaint
 from reconciler.model.quantity import Duration
 from reconciler.protocol.preconditions import Object
 from reconciler.report.simulation.simulated import Simulated
-from reconciler.simulate.engine import Engine
 from reconciler.simulate.runner.edits import Edits
 from reconciler.simulate.runner.run import run
-from reconciler.simulate.scenario.edit import ScenarioEdit
-from reconciler.simulate.scenario.spec import Scenario
-from reconciler.simulate.scenario.workload import Constant, ScenarioWorkload
-from reconciler.simulate.stage import Stage
+from reconciler.simulate.scenario.cluster import Constant, ScenarioWorkload
+from reconciler.simulate.scenario.spec import Scenario, ScenarioEdit
+from reconciler.simulate.stage import Engine, Stage
 from reconciler.simulate.world import World
 from tests.lab.places import REPOSITORY
 from tests.unit.simulate.scenario.test_reading import WHOLE, told

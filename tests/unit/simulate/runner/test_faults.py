@@ -6,17 +6,16 @@ from typing import Any
 import msgspec
 
 from reconciler.model.instant import Instant
-from reconciler.model.plan.action import Evict, Ref
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import Decision, Evict, Ref
 from reconciler.model.quantity import Duration
 from reconciler.ports import Wished
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.actors.conditions import says
 from reconciler.simulate.actors.karpenter.cloud import Stockout
 from reconciler.simulate.actors.karpenter.karpenter import Karpenter
 from reconciler.simulate.controller import SimulatedController
+from reconciler.simulate.objects import says
 from reconciler.simulate.runner.faults import Faults, FaultTargets
-from reconciler.simulate.scenario.fault import ScenarioFault
+from reconciler.simulate.scenario.spec import ScenarioFault
 from tests.stages.buying.purchases import market
 from tests.unit.plan.some_reasons import some_reason
 from tests.unit.simulate.controller.test_controller import wish

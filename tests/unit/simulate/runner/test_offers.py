@@ -3,14 +3,12 @@
 import pytest
 
 from reconciler.model import names
-from reconciler.model.plan.action import Ref
+from reconciler.model.plan.decision import Ref
 from reconciler.model.quantity import Duration
-from reconciler.simulate.actors.kubelets import Kubelets
-from reconciler.simulate.actors.node_failures import Deaths
-from reconciler.simulate.actors.unready_nodes import Lapses
+from reconciler.simulate.actors.kubelets import Deaths, Kubelets, Lapses
 from reconciler.simulate.actors.workloads import Workloads
 from reconciler.simulate.runner.faults import Faults, FaultTargets
-from reconciler.simulate.scenario.fault import ScenarioFault
+from reconciler.simulate.scenario.spec import ScenarioFault
 from tests.lab.capacity import P4D, P5, NodePool
 from tests.lab.fleet import Pod
 from tests.unit.simulate.controller.test_controller import Play

@@ -10,8 +10,7 @@ from reconciler.cli.main import main
 from reconciler.controller.simulation.load import SimulationRequest, prepared
 from reconciler.controller.simulation.report_page import page_of
 from reconciler.loop import InProcess
-from reconciler.model.plan.action import Delete, Preconditions, Ref
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.decision import Decision, Delete, Preconditions, Ref
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.plan import Plan
 from reconciler.model.quantity import Duration

@@ -11,12 +11,8 @@ from reconciler.model.quantity import Duration
 from reconciler.simulate.runner.play import Play
 from reconciler.simulate.runner.run import RunOptions, run
 from reconciler.simulate.runner.shrink import shrink
-from reconciler.simulate.scenario.cluster import InitialCluster
-from reconciler.simulate.scenario.edit import ScenarioEdit
-from reconciler.simulate.scenario.expectation import Expectation
-from reconciler.simulate.scenario.fault import ScenarioFault
-from reconciler.simulate.scenario.spec import Scenario
-from reconciler.simulate.scenario.workload import GangWorkload, Inference, ScenarioWorkload
+from reconciler.simulate.scenario.cluster import GangWorkload, Inference, InitialCluster, ScenarioWorkload
+from reconciler.simulate.scenario.spec import Expectation, Scenario, ScenarioEdit, ScenarioFault
 from tests.lab.places import REPOSITORY
 from tests.slow import long
 from tests.stages.stories.drawn import drawn

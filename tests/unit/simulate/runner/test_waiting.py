@@ -7,13 +7,12 @@ from reconciler.model import names
 from reconciler.model.bundle import Text
 from reconciler.model.instant import Instant
 from reconciler.model.quantity import Duration
-from reconciler.simulate.engine import Engine
 from reconciler.simulate.results.meter import RunMeter
-from reconciler.simulate.results.read_objects import SMART
+from reconciler.simulate.results.totals import SMART
 from reconciler.simulate.runner.play import Play
 from reconciler.simulate.runner.run import RunOptions, run
 from reconciler.simulate.scenario.reading import read_scenario
-from reconciler.simulate.stage import Stage
+from reconciler.simulate.stage import Engine, Stage
 from reconciler.simulate.world import World
 from tests.lab.places import REPOSITORY
 from tests.unit.simulate.invariants.planted_bugs import FOREIGN, Planted, lifts_its_gate_without_room

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.model.bundle import Text
-from reconciler.simulate.scenario.reading import Read, read_scenario
-from reconciler.simulate.scenario.writing import scenario_text
+from reconciler.simulate.scenario.reading import Read, read_scenario, scenario_text
 from tests.lab.places import REPOSITORY
 
 HEAD = "apiVersion: gpu.scheduling/v1\nkind: Scenario\nmetadata: {name: story}\nspec:\n"

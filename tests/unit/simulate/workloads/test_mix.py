@@ -11,18 +11,20 @@ from reconciler.cli.main import main
 from reconciler.model.bundle import Text
 from reconciler.model.instant import Instant
 from reconciler.model.quantity import Duration, Percent, Quantity
-from reconciler.simulate.engine import Engine
-from reconciler.simulate.scenario.cluster import InitialCluster, NodeSet
-from reconciler.simulate.scenario.mix import Mix, Shares
-from reconciler.simulate.scenario.revision import ScenarioRevision
-from reconciler.simulate.scenario.spec import Scenario
-from reconciler.simulate.scenario.workload import Constant, Inference, ScenarioWorkload
-from reconciler.simulate.scenario.writing import scenario_text
-from reconciler.simulate.stage import Stage
-from reconciler.simulate.workloads.arrivals import Arrivals
-from reconciler.simulate.workloads.mix import draw
-from reconciler.simulate.workloads.openb.nodes import read_nodes
-from reconciler.simulate.workloads.openb.pods import read_pods
+from reconciler.simulate.openb import read_nodes, read_pods
+from reconciler.simulate.scenario.cluster import (
+    Constant,
+    Inference,
+    InitialCluster,
+    Mix,
+    NodeSet,
+    ScenarioWorkload,
+    Shares,
+)
+from reconciler.simulate.scenario.reading import scenario_text
+from reconciler.simulate.scenario.spec import Scenario, ScenarioRevision
+from reconciler.simulate.stage import Engine, Stage
+from reconciler.simulate.workloads import Arrivals, draw
 from reconciler.simulate.world import World
 
 DRAWN = 20_000

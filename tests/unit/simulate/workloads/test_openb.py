@@ -10,10 +10,8 @@ import pytest
 from reconciler.cli.main import main
 from reconciler.controller.simulation.load import SimulationRequest, prepared
 from reconciler.model.bundle import Text
+from reconciler.simulate.openb import MOST_PROBLEMS, read_nodes, read_pods
 from reconciler.simulate.runner.run import run
-from reconciler.simulate.workloads.openb.columns import MOST_PROBLEMS
-from reconciler.simulate.workloads.openb.nodes import read_nodes
-from reconciler.simulate.workloads.openb.pods import read_pods
 from tests.lab.places import REPOSITORY
 
 PAIR = REPOSITORY / "tests" / "cases" / "openb"

@@ -10,9 +10,7 @@ from reconciler.loop import decide
 from reconciler.model.cluster.unstructured import UnstructuredMetadata
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.plan.inputs import Inputs
-from reconciler.sources.history.read import NotKept, kept, kept_at
-from reconciler.sources.history.records import files
-from reconciler.sources.history.write import History, HistoryRetention
+from reconciler.sources.history import History, HistoryRetention, NotKept, files, kept, kept_at
 from tests.unit.plan.manifests.stage import inputs_of
 
 HOUR_MS = 3_600_000

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from reconciler.model.bundle import Text
+from reconciler.model.bundle import Rendering, RenderRequest, Text
 from reconciler.model.problem import Problem
-from reconciler.model.rendering import Rendering, RenderRequest
 from reconciler.sources.renderer import BoundedRenderer, RenderBounds
 
 # Nothing innocent comes near these, and what is not innocent is stopped soon.

@@ -4,8 +4,7 @@ from collections import Counter
 
 import pytest
 
-from reconciler.model.bundle import Text
-from reconciler.model.rendering import Rendering, RenderRequest
+from reconciler.model.bundle import Rendering, RenderRequest, Text
 from reconciler.sources.renderer import BoundedRenderer
 from tests.unit.sources.rendering.stage import problem_of, rendered, text_of
 

@@ -7,11 +7,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from reconciler.model.bundle import Text
-from reconciler.model.rendering import Rendering, RenderRequest
+from reconciler.model.bundle import Rendering, RenderRequest, Text
 from reconciler.sources.renderer import BoundedRenderer
 from reconciler.sources.rendering.child.line_marks import FOREIGN
-from reconciler.sources.rendering.child.value_text import Unwritable, written
+from reconciler.sources.rendering.child.sandbox import Unwritable, written
 from tests.unit.sources.rendering.stage import text_of
 
 ANY_TEXT = some.text(some.characters(exclude_categories=["Cs"]))

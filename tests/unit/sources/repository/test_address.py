@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.sources.fault import Refused
 from reconciler.sources.repository.address import check_revision, parse_address, redacted
-from reconciler.sources.repository.environment import Credentials, credentials_for, fetching
+from reconciler.sources.repository.process import Credentials, credentials_for, fetching
+from reconciler.sources.walk import Refused
 
 HERE = parse_address("repository")
 

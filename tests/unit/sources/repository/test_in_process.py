@@ -15,14 +15,13 @@ from typing import Any
 import gitdb.stream  # type: ignore[import-untyped]
 import pytest
 
-from reconciler.sources.bounds import SourceBounds
-from reconciler.sources.fault import Refused
 from reconciler.sources.repository import in_process
-from reconciler.sources.repository.layout import Unfit, check_layout
+from reconciler.sources.repository.address import Unfit, check_layout
+from reconciler.sources.repository.commit import GitObjects
+from reconciler.sources.repository.commit import Repository as OnDisk
 from reconciler.sources.repository.object_database import LARGEST_OBJECT_BYTES
-from reconciler.sources.repository.objects import GitObjects
-from reconciler.sources.repository.objects import Repository as OnDisk
 from reconciler.sources.repository.process import Session
+from reconciler.sources.walk import Refused, SourceBounds
 from tests.unit.sources.repository.pack_stage import (
     BLOB,
     OFS_DELTA,
@@ -52,7 +51,7 @@ def refuse(event, arguments):
     if event in STARTS:
         raise SystemExit(f"{event} {arguments}")
 sys.addaudithook(refuse)
-from reconciler.sources.bounds import SourceBounds
+from reconciler.sources.walk import SourceBounds
 from reconciler.sources.git import GitPlace, read_revision
 assert "git" not in sys.modules and "gitdb" not in sys.modules
 for revision in sys.argv[2:]:

@@ -4,12 +4,38 @@ A round begins every so often; after one that found nothing among many nodes, th
 consolidated is looked at a second time before it is done, and until then nothing else is begun.
 """
 
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+import msgspec
+
+from reconciler.model import names
+from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
-from reconciler.simulate.actors.karpenter.cluster_state import Knowledge
-from reconciler.simulate.actors.karpenter.disruption.command import Command, DisruptionCommands
-from reconciler.simulate.actors.karpenter.disruption.methods import consolidated, drifted, emptied, renewed, still_holds
-from reconciler.simulate.actors.karpenter.provisioning.batch_window import Purchasing
-from reconciler.simulate.actors.karpenter.timing import AGAIN_MS, VALIDATED_AFTER_MS
+from reconciler.protocol.preconditions import Object
+from reconciler.simulate.actors.karpenter.cloud import joined, matches_demands, one_of
+from reconciler.simulate.actors.karpenter.cluster_state import Knowledge, NodePool
+from reconciler.simulate.actors.karpenter.disruption.candidate import (
+    Candidate,
+    Command,
+    DisruptionCommands,
+    candidate,
+    consolidatable,
+    left_in_budgets,
+)
+from reconciler.simulate.actors.karpenter.machines import AGAIN_MS, DRIFTED, VALIDATED_AFTER_MS, since
+from reconciler.simulate.actors.karpenter.provisioning.batch_window import (
+    Purchasing,
+    counted,
+    displaced,
+    fresh,
+    needs_another_place,
+)
+from reconciler.simulate.actors.karpenter.provisioning.scheduling_round import (
+    NewNodeClaim,
+    SchedulingExemptions,
+    Sold,
+    look_without,
+)
 
 _SOON_MS = 1_000
 _AT_LATEST_MS = 300_000
@@ -89,3 +115,198 @@ class DisruptionController:
             self._is_asleep = True
             return
         self._engine.after(delay_ms, "look for nodes to take away", self._round)
+
+
+# --- Karpenter's ways of taking nodes away: empty ones, drifted ones, and those whose pods fit elsewhere or cheaper.
+
+EMPTY, UNDERUTILIZED = "Empty", "Underutilized"
+_MOST_AT_ONCE = 100
+_SPOT, _ON_DEMAND = "spot", "on-demand"
+
+
+def emptied(known: Knowledge) -> Command | None:
+    """All empty nodes that budgets let go, at once."""
+    budgets = left_in_budgets(known, EMPTY)
+    if not budgets:
+        return None
+    bare = consolidatable(known, budgets, lambda pool: known.machines.without(known.pods.busy.keys(), pool.name))
+    empty = [each for each in bare if not each.pods]
+    chosen = tuple(_within(sorted(empty, key=lambda each: each.saves_most), budgets))
+    return Command(EMPTY, chosen) if chosen else None
+
+
+def drifted(known: Knowledge) -> Iterator[Command]:
+    """One drifted node after the other, empty ones first, each with what replaces it."""
+    budgets = left_in_budgets(known, DRIFTED)
+    pools = [pool for pool in known.pools.in_order() if pool.name in budgets and pool.replicas is None]
+    claims = [(claim, pool) for pool in pools for claim in known.machines.drifted_of(pool.name)]
+    around = _around(known)
+    for claim, pool in sorted(claims, key=lambda each: _disruption_order(known, each[0])):
+        if budgets[pool.name] <= 0 or (found := candidate(known, claim, pool, eventual=True)) is None:
+            continue
+        if (command := _moved(known, DRIFTED, (found,), around)) is not None:
+            budgets[pool.name] -= 1
+            yield command
+            around = _around(known)
+
+
+def renewed(known: Knowledge) -> list[Command]:
+    """Drifted nodes of NodePools of a fixed size, each with another for it wherever its pods go."""
+    budgets = left_in_budgets(known, DRIFTED)
+    commands: list[Command] = []
+    for pool in known.pools.in_order():
+        if pool.replicas is None or pool.name not in budgets:
+            continue
+        running, replaced = counted(known, pool)
+        if len(running) + replaced > pool.replicas:
+            continue
+        claims = sorted(known.machines.drifted_of(pool.name), key=lambda each: _disruption_order(known, each))
+        candidates = [candidate(known, each, pool, eventual=True) for each in claims]
+        leaving = [each for each in candidates if each is not None][: budgets[pool.name]]
+        replacements = fresh(known, pool, len(leaving))
+        commands += [Command(DRIFTED, (each,), (new,)) for each, new in zip(leaving, replacements, strict=False)]
+    return commands
+
+
+def _disruption_order(known: Knowledge, claim: Object) -> tuple[bool, int, str]:
+    """Empty ones come first, then those that have been drifted for longest."""
+    pods = known.pods.on((claim.get("status") or {}).get("nodeName", ""))
+    return any(pod.is_reschedulable for pod in pods), since(claim, DRIFTED), claim["metadata"]["name"]
+
+
+def consolidated(known: Knowledge) -> Command | None:
+    """Several nodes at once, or else one, whose pods fit on those that stay, or on one that is cheaper."""
+    budgets = left_in_budgets(known, UNDERUTILIZED)
+    if not budgets:
+        return None
+    candidates = consolidatable(known, budgets, lambda pool: _underutilized(known, pool))
+    found = [each for each in candidates if each.pods]
+    found.sort(key=lambda each: each.saves_most)
+    several = tuple(_within(found, dict(budgets)))[:_MOST_AT_ONCE]
+    return _several(known, several) or _single(known, found)
+
+
+def still_holds(known: Knowledge, command: Command) -> Command | None:
+    """The same command, as far as it would be given again now."""
+    budgets = left_in_budgets(known, command.reason)
+    requested = {each.name for each in command.candidates}
+    now = {each.name: each for each in consolidatable(known, budgets, lambda pool: _claims(known, pool, requested))}
+    wanted = [now[each.name] for each in command.candidates if each.name in now]
+    chosen = tuple(_within(wanted, budgets))
+    if command.reason == EMPTY:
+        chosen = tuple(each for each in chosen if not each.pods)
+        return msgspec.structs.replace(command, candidates=chosen) if chosen else None
+    if len(chosen) < len(command.candidates):
+        return None
+    again = _cheaper(known, chosen)
+    return again if again is not None and len(again.replacements) == len(command.replacements) else None
+
+
+def _claims(known: Knowledge, pool: NodePool, requested: Collection[str]) -> list[Object]:
+    return [each for each in known.machines.of_pool(pool.name) if each["metadata"]["name"] in requested]
+
+
+def _underutilized(known: Knowledge, pool: NodePool) -> Iterable[Object]:
+    return () if pool.policy == "WhenEmpty" else known.machines.of_pool(pool.name)
+
+
+def _within(candidates: Sequence[Candidate], budgets: dict[str, int]) -> Iterator[Candidate]:
+    for each in candidates:
+        if budgets.get(each.pool.name, 0) > 0:
+            budgets[each.pool.name] -= 1
+            yield each
+
+
+def _several(known: Knowledge, candidates: Sequence[Candidate]) -> Command | None:
+    """The longest beginning that can go together, halving the rest each time."""
+    least, most = 1, len(candidates) - 1
+    best: Command | None = None
+    while least <= most:
+        middle = (least + most) // 2
+        chosen = tuple(candidates[: middle + 1])
+        command = _cheaper(known, chosen)
+        if command is not None and command.replacements:
+            command = _without_same_type(command)
+        if command is None:
+            most = middle - 1
+        else:
+            best, least = command, middle + 1
+    return best
+
+
+def _single(known: Knowledge, candidates: Sequence[Candidate]) -> Command | None:
+    return next((command for each in candidates if (command := _cheaper(known, (each,))) is not None), None)
+
+
+def _cheaper(known: Knowledge, candidates: tuple[Candidate, ...]) -> Command | None:
+    command = _moved(known, UNDERUTILIZED, candidates)
+    if command is None or not command.replacements:
+        return command
+    if len(command.replacements) > 1:
+        return None
+    (opened,) = command.replacements
+    capacity_types = opened.demands.get(names.CAPACITY_TYPE)
+    is_spot = all(each.labels.get(names.CAPACITY_TYPE) == _SPOT for each in candidates)
+    if is_spot and (capacity_types is None or capacity_types.has(_SPOT)):
+        return None  # a spot node is not replaced by another: that is off by default
+    price = sum(each.micro_dollars_per_hour for each in candidates)
+    if not _keep_below(opened, price):
+        return None
+    if capacity_types is not None and capacity_types.has(_SPOT) and capacity_types.has(_ON_DEMAND):
+        opened.demands = joined(opened.demands, {names.CAPACITY_TYPE: one_of((_SPOT,))})
+    return command
+
+
+def _without_same_type(command: Command) -> Command | None:
+    """Several nodes are not replaced by one of a type that one of them is of: that one could stay."""
+    (opened,) = command.replacements
+    types = {each.labels.get(names.INSTANCE_TYPE): each.micro_dollars_per_hour for each in command.candidates}
+    same = [types[each.machine.name] for each in opened.sold if each.machine.name in types]
+    return command if not same or _keep_below(opened, min(same)) else None
+
+
+def _keep_below(opened: NewNodeClaim, price: int) -> bool:
+    """Leaves only instance types that cost less even where they cost most; whether any are left."""
+    opened.sold = tuple(each for each in opened.sold if _dearest(each, opened) < price)
+    return bool(opened.sold) and opened.pool.is_varied(each.machine for each in opened.sold)
+
+
+def _dearest(sold: Sold, opened: NewNodeClaim) -> int:
+    """Of the capacity type that it would be launched as."""
+    offered = [each for each in sold.offerings if matches_demands(each, opened.demands)]
+    for capacity_type in ("reserved", _SPOT, _ON_DEMAND):
+        prices = [each.micro_dollars_per_hour for each in offered if each.capacity_type == capacity_type]
+        if prices:
+            return max(prices)
+    return max(each.micro_dollars_per_hour for each in offered)
+
+
+class _Around(msgspec.Struct, frozen=True):
+    """Pods that need a place, whatever is moved."""
+
+    waiting: list[Pod]
+    leaving: list[Pod]
+    terms: SchedulingExemptions
+
+
+def _around(known: Knowledge) -> _Around:
+    waiting, leaving = known.pods.waiting_read(), displaced(known)
+    uids = (frozenset(pod.metadata.uid for pod in pods) for pods in (waiting, leaving))
+    return _Around(waiting, leaving, SchedulingExemptions(*uids))
+
+
+def _moved(
+    known: Knowledge, reason: str, candidates: tuple[Candidate, ...], around: _Around | None = None
+) -> Command | None:
+    """Without these nodes, where would their pods be? None: not all of them anywhere."""
+    moving = [pod for each in candidates for pod in each.pods if needs_another_place(known, pod)]
+    leaving = {each.name for each in candidates}
+    if not moving:
+        return Command(reason, candidates)
+    around = around or _around(known)
+    scheduling_result = look_without(known, [*around.waiting, *moving, *around.leaving], leaving, around.terms)
+    return (
+        Command(reason, candidates, scheduling_result.opened, tuple(scheduling_result.claims))
+        if scheduling_result is not None
+        else None
+    )

@@ -1,25 +1,31 @@
-"""Owner of the nodes that stand, or are on their way, while places are looked for; within a fork of the what-if.
+"""Existing nodes as places for pods, the requirements of pods, and the DaemonSet overhead of new nodes."""
 
-Nodes that are going are taken away. Machines that have not joined yet, or are not ready yet, are imagined as they will
-be. Pods go to the first node that takes them: those that are ready come first, all by name. A taint that the scheduler
-would only rather avoid counts like any other, until nothing else is left to try.
-"""
+from collections.abc import Callable, Collection, Iterator, Sequence
 
-from collections.abc import Collection, Iterator
-
+import msgspec
 import numpy as np
 
+from reconciler.fleet.amounts import pod_request
 from reconciler.fleet.filters.chain import FilterChain
-from reconciler.fleet.filters.taints import tolerated
-from reconciler.fleet.pod_class import Needs, PodClass
+from reconciler.fleet.filters.node import tolerated
+from reconciler.fleet.pod_classes import Needs, PodClass
 from reconciler.fleet.rows import Mask
 from reconciler.fleet.snapshot.snapshot import Snapshot
+from reconciler.fleet.topology.term_counts import Counting
 from reconciler.model import names
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus, NodeTaint
 from reconciler.model.cluster.pod import Pod
+from reconciler.plan.karpenter.drift import Demands
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.actors.karpenter.cluster_state import Knowledge
+from reconciler.simulate.actors.karpenter.cloud import WELL_KNOWN, alternatives, compatible
+from reconciler.simulate.actors.karpenter.cluster_state import Knowledge, NodePool
+
+# --- Owner of the nodes that stand, or are on their way, while places are looked for; within a fork of the what-if.
+#
+# Nodes that are going are taken away. Machines that have not joined yet, or are not ready yet, are imagined as they
+# will be. Pods go to the first node that takes them: those that are ready come first, all by name. A taint that the
+# scheduler would only rather avoid counts like any other, until nothing else is left to try.
 
 _PREFER = "PreferNoSchedule"
 
@@ -156,3 +162,68 @@ def _as_it_will_be(claim: Object, node: Object | None) -> Node:
 def _there(amounts: dict[str, str]) -> dict[str, str]:
     """Devices are nothing until their plugin has said how many there are."""
     return {name: text for name, text in amounts.items() if text != "0"}
+
+
+# --- What DaemonSets will take of a new node of a NodePool.
+
+
+def overhead_of(daemons: Sequence[Pod], pool: NodePool, snapshot: Snapshot) -> dict[str, int]:
+    """Of all together."""
+    result: dict[str, int] = {}
+    for pod in daemons:
+        requirements = wanting(pod, snapshot)
+        if shut_out(pool.taints, pod, tolerant=True):
+            continue
+        if any(compatible(pool.demands, each, WELL_KNOWN) for each in requirements.alternatives):
+            for name, amount in requirements.request.items():
+                result[name] = result.get(name, 0) + amount
+    return result
+
+
+# --- What the pods of one class want of a node that is to be bought for them.
+
+
+class PodRequirements(msgspec.Struct, frozen=True):
+    """Found out once for all pods of the class."""
+
+    pod_class: PodClass
+    request: dict[str, int]
+    alternatives: tuple[Demands, ...]
+    is_plain: bool  # neither other pods nor volumes have to do with where it can be
+
+
+def wanting(pod: Pod, snapshot: Snapshot) -> PodRequirements:
+    """`pod` may be anywhere now: it is asked about as the one that would take its place."""
+    pod_class = snapshot.classes.of(pod).anew
+    counting = snapshot.part(Counting)
+    counting.catch_up(snapshot)
+    request = pod_request(pod_class.pod) | {"pods": 1}
+    return PodRequirements(pod_class, request, alternatives(pod), pod_class.is_plain and counting.is_idle)
+
+
+def hangs_on_zone(pod_class: PodClass, snapshot: Snapshot) -> bool:
+    """Whether pods in other zones or the same have to do with where it can be, or its volumes."""
+    counting = snapshot.part(Counting)
+    counting.catch_up(snapshot)
+    terms = counting.terms(pod_class)
+    keys: set[str] = set()
+    if terms is not None:
+        keys |= {each.key for each in terms.near + terms.apart} | {each.key for each in terms.spread}
+    if not counting.is_idle:
+        keys |= {each.key for each in counting.repelling(pod_class) if counting.fresh(each, snapshot).total}
+    return names.ZONE in keys or any(each.ties for each in pod_class.pod.spec.volumes)
+
+
+def crowding(pod_class: PodClass, snapshot: Snapshot) -> Callable[[str], int]:
+    """How many of those that it is to be spread with a zone has."""
+    counting = snapshot.part(Counting)
+    terms = counting.terms(pod_class)
+    rules = [each for each in terms.spread if each.key == names.ZONE] if terms is not None else []
+    if not rules:
+        return lambda _: 0
+    pods = counting.tally((rules[0].matcher,), staying=True)
+    column = counting.column(names.ZONE, snapshot)
+    found = pods.by_domain(column, snapshot.rows.alive.tobytes())
+    texts = snapshot.rows.values(names.ZONE)
+    by_zone = {texts[each]: count for each, count in found.items()}
+    return lambda zone: by_zone.get(zone, 0)

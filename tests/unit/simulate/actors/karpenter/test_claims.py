@@ -3,9 +3,9 @@
 from typing import Any
 
 from reconciler.model import names
-from reconciler.model.plan.action import Ref
+from reconciler.model.plan.decision import Ref
 from reconciler.simulate.actors.karpenter.cloud import Stockout
-from reconciler.simulate.actors.karpenter.timing import Timing
+from reconciler.simulate.actors.karpenter.machines import Timing
 from tests.lab.capacity import P4D, P5, NodePool
 from tests.lab.fleet import Pod
 from tests.unit.simulate.site import Object, Site, labelled

@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from reconciler.model import names
-from reconciler.model.plan.action import Ref
+from reconciler.model.plan.decision import Ref
 from reconciler.simulate.actors.karpenter.cloud import Stockout
-from reconciler.simulate.actors.karpenter.registration import born
-from reconciler.simulate.actors.karpenter.timing import Timing
+from reconciler.simulate.actors.karpenter.lifecycle import born
+from reconciler.simulate.actors.karpenter.machines import Timing
 from tests.lab.capacity import G5, G6, P4D, P5, NodePool
 from tests.lab.fleet import Pod
 from tests.stages.buying.purchases import START, imagined, market

@@ -1,8 +1,8 @@
 """The imagined Karpenter: what it does not buy, whom it gives up, and NodePools of a fixed size."""
 
 from reconciler.model import names
-from reconciler.model.plan.action import Ref
-from reconciler.simulate.actors.karpenter.timing import Timing
+from reconciler.model.plan.decision import Ref
+from reconciler.simulate.actors.karpenter.machines import Timing
 from tests.lab.capacity import G6, P4D, P5, NodePool
 from tests.lab.fleet import Pod
 from tests.unit.simulate.site import ONE_BY_ONE, Object, Site

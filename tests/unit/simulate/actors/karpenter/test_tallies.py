@@ -7,8 +7,8 @@ import pytest
 
 from reconciler.model import names
 from reconciler.model.instant import Instant
+from reconciler.simulate.actors.karpenter.cluster_state import Pods
 from reconciler.simulate.actors.karpenter.machines import Machines
-from reconciler.simulate.actors.karpenter.pods import Pods
 from reconciler.simulate.objects import ObjectWrite
 
 POOLS = ("a", "b")

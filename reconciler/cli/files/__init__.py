@@ -1,1 +1,0 @@
-"""How files that a person named are written: each whole, or none."""

@@ -1,0 +1,292 @@
+"""Options that several commands have in common."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import click
+
+from reconciler import report
+from reconciler.cli.files import replace_files
+from reconciler.controller import ClusterPlace, NoRepository, Origins, Question
+from reconciler.kube.api_server import Unreachable
+from reconciler.kube.cluster_file import ClusterFileError
+from reconciler.model import names
+from reconciler.model.fields import NAMESPACE
+from reconciler.model.instant import Instant, instant
+from reconciler.model.parsers import is_namespace
+from reconciler.model.quantity import Duration
+from reconciler.plan.check import BrokenInvariant
+from reconciler.policy.resolve import NotChosen
+from reconciler.report.checked import CheckReport
+from reconciler.report.document import ReportDocument
+
+# --- Where a command looks at a cluster: `--cluster FILE`, or the live one of the current kubeconfig or `--context`.
+
+
+class NamespaceType(click.ParamType[str]):
+    """Reads gpu-system."""
+
+    name = "NAME"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not is_namespace(str(value)):
+            self.fail(f'"{value}" is no namespace: write {NAMESPACE.words}.', param, ctx)
+        return str(value)
+
+
+_CONTEXT = click.option("--context", metavar="NAME", help="Context of the kubeconfig.")
+# One setting for everything that means our own namespace: Lease, memory, statuses, and the freeze of everything.
+namespace_option = click.option(
+    "--namespace",
+    type=NamespaceType(),
+    default=names.OWN_NAMESPACE,
+    show_default=True,
+    envvar="RECONCILER_NAMESPACE",
+    show_envvar=True,
+    metavar="NAME",
+    help="The controller's own.",
+)
+
+
+def context_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Of the live cluster, with the controller's namespace; the command gets both as `place`."""
+
+    @wraps(command)
+    def with_place(context: str | None, namespace: str, **others: Any) -> Any:
+        return command(place=ClusterPlace(None, False, context, namespace), **others)
+
+    return _CONTEXT(namespace_option(with_place))
+
+
+def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The four options; the command gets them as `place`."""
+
+    @wraps(command)
+    def with_place(
+        cluster_file: Path | None, complete: bool, context: str | None, namespace: str, **others: Any
+    ) -> Any:
+        if cluster_file and context:
+            raise click.UsageError("name a file or a context, not both")
+        return command(place=ClusterPlace(cluster_file, complete, context, namespace), **others)
+
+    file = click.option(
+        "--cluster",
+        "cluster_file",
+        type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+        help="A dump, or what the line of `dump --kubectl` wrote; - for standard input. Else the live cluster.",
+    )
+    complete = click.option("--complete", is_flag=True, help="The file has all there is of every kind.")
+    return file(complete(_CONTEXT(namespace_option(with_place))))
+
+
+# --- How long something lasts, as an option: 90s, 30m or 24h.
+
+
+class LastingType(click.ParamType[Duration]):
+    """Reads 24h; nothing that is over at once."""
+
+    name = "DURATION"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Duration:
+        if isinstance(value, Duration):
+            return value
+        try:
+            duration = Duration.parse(str(value))
+        except ValueError as error:
+            self.fail(f"{error}.", param, ctx)
+        if not duration.milliseconds:
+            self.fail("it would be over at once; write 4h, say.", param, ctx)
+        return duration
+
+
+# --- Where the inputs of plans are kept: `--history`, or RECONCILER_HISTORY.
+
+history_option = click.option(
+    "--history",
+    type=click.Path(file_okay=False, path_type=Path),
+    envvar="RECONCILER_HISTORY",
+    metavar="DIR",
+    help="The folder in which run keeps the inputs of plans that act, for seven days.",
+)
+
+
+# --- Where output goes and how it looks: `-o FORMAT` or `-o FORMAT=FILE`, several at once, and `--color`.
+
+
+class Output(NamedTuple):
+    """A format, and the file it goes to; without one it goes to standard output."""
+
+    format: str
+    file: Path | None
+
+
+class OutputType(click.ParamType[Output]):
+    """Reads `json` and `json=problems.json`."""
+
+    name = "FORMAT[=FILE]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Output:
+        if isinstance(value, Output):
+            return value
+        name, _, file = str(value).partition("=")
+        if name not in report.FORMATS:
+            self.fail(f"{name!r} is no format; choose of {', '.join(report.FORMATS)}.", param, ctx)
+        return Output(name, Path(file) if file else None)
+
+
+def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The two options, the same on every command that reports."""
+    output = click.option(
+        "-o",
+        "--output",
+        "outputs",
+        type=OutputType(),
+        multiple=True,
+        help=f"{', '.join(report.FORMATS)}; with =FILE it goes there. May be given several times.",
+    )
+    color = click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
+    return output(color(command))
+
+
+def write(document: ReportDocument | CheckReport, outputs: tuple[Output, ...], color: str) -> None:
+    """Writes the document once for each output; text to standard output where none was asked for."""
+    asked = outputs or (Output("text", None),)
+    replace_files(
+        {
+            output.file: report.write(document, output.format, color=color == "always").encode()
+            for output in asked
+            if output.file
+        }
+    )
+    for output in asked:
+        if not output.file:
+            click.echo(report.write(document, output.format, color=wants_color(color)), nl=False, color=True)
+
+
+def wants_color(color: str) -> bool:
+    """What was asked for; else NO_COLOR, FORCE_COLOR, and whether a person looks at it."""
+    if color != "auto":
+        return color == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
+
+
+def is_answered() -> bool:
+    """Whether a person reads what is asked on standard error, and can answer."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+# --- What commands that plan have in common: `--policies`, `--repo`, `--revision`, `-e`, the cluster, and `--now`.
+
+T = TypeVar("T")
+
+
+def answered(ask: Callable[[], T]) -> T:
+    """What was asked for; what stands in the way of an answer becomes a sentence, and never a trace."""
+    try:
+        return ask()
+    except NotChosen as error:
+        raise click.UsageError(str(error)) from None
+    except BrokenInvariant as broken:
+        raise click.ClickException(
+            f"there is no safe plan, by a fault of reconciler or of the cluster file:\n{broken}"
+        ) from None
+    except ClusterFileError as error:
+        raise click.ClickException(f"{error}\n  remedy: {error.remedy}") from None
+    except (NoRepository, Unreachable, OSError) as error:
+        raise click.ClickException(str(error)) from None
+
+
+class TimeType(click.ParamType[Instant]):
+    """Reads 2026-11-02T08:00:00Z."""
+
+    name = "TIME"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Instant:
+        try:
+            return instant(str(value))
+        except ValueError as error:
+            self.fail(f"{error}.", param, ctx)
+
+
+def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options, and those for a base and for pruning where a command has them; it gets all as `question`."""
+    return cluster_options(_with_question(command, (*_OPTIONS, _NOW)))
+
+
+def live_question_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for a command that acts: on a live cluster, now."""
+    return context_option(_with_question(command, _OPTIONS))
+
+
+def _with_question(command: Callable[..., Any], options: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
+    @wraps(command)
+    def with_question(place: ClusterPlace, **given: Any) -> Any:
+        named: tuple[Path, ...] = given.pop("policies")
+        paths = named or (Path("policies"),)
+        repository = given.pop("repository")
+        if repository and len(paths) > 1:
+            raise click.UsageError("in a repository, name one path")
+        resources = given.pop("resources")
+        if resources and (named or repository):
+            raise click.UsageError("policies are custom resources of the cluster, or in files: name one of the two")
+        origins = Origins(paths, repository, given.pop("revision"), resources)
+        question = Question(
+            origins,
+            place,
+            environment=given.pop("environment"),
+            now=given.pop("now", None),
+            base=given.pop("base", ""),
+            prune=given.pop("prune", ()),
+            takes_dumped=not (named or repository or resources),
+        )
+        return command(question=question, **given)
+
+    for option in reversed(options):
+        with_question = option(with_question)
+    return with_question
+
+
+_OPTIONS = (
+    click.option(
+        "--policies",
+        type=click.Path(path_type=Path),
+        multiple=True,
+        metavar="PATH",
+        help="Where they are: policies, or else in the dump.",
+    ),
+    click.option(
+        "--repo", "repository", default="", metavar="URL", help="A repository: a folder, or an address of https or SSH."
+    ),
+    click.option("--revision", default="HEAD", show_default=True, metavar="REV", help="Its revision."),
+    click.option("--resources", is_flag=True, help="They are custom resources of the cluster that is looked at."),
+    click.option(
+        "-e", "--environment", help="base, or the name of an overlay; else the one whose guard names the cluster."
+    ),
+)
+_NOW = click.option("--now", type=TimeType(), help="Plan as if it were then.")
+
+
+# --- Where the policies are read: PATHS on disk, or in a Git repository with `--repo` and `--revision`.
+
+
+def origin_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The argument and the two options; the command gets them as `origins`."""
+
+    @wraps(command)
+    def with_origins(paths: tuple[Path, ...], repository: str, revision: str, **others: Any) -> Any:
+        if repository and len(paths) > 1:
+            raise click.UsageError("in a repository, name one path")
+        return command(origins=Origins(paths or (Path("policies"),), repository, revision), **others)
+
+    paths = click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+    repository = click.option(
+        "--repo", "repository", default="", metavar="URL", help="A repository: a folder, or an address of https or SSH."
+    )
+    revision = click.option("--revision", default="HEAD", show_default=True, metavar="REV", help="Its revision.")
+    return paths(repository(revision(with_origins)))

@@ -1,0 +1,167 @@
+"""What the demo shows: the example fleet, a pull request to it, and an imagined cluster that follows it."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from reconciler.controller.policies import Checkup, check_bundle
+from reconciler.loop import decide
+from reconciler.model import names
+from reconciler.model.bundle import Bundle, Text
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.desired import Desired
+from reconciler.model.instant import Instant, unix_seconds
+from reconciler.model.plan.inputs import CycleResult, Inputs
+from reconciler.model.quantity import Duration
+from reconciler.plan.files.dump import PlanningResult
+from reconciler.policy.changes import changes
+from reconciler.policy.resolve import chosen
+from reconciler.report.plans.build import Compared
+from reconciler.report.simulation.simulated import Simulated, TimelineStep
+from reconciler.simulate.results.meter import step_ms
+from reconciler.simulate.runner.play import Play, Revised
+from reconciler.simulate.runner.run import RunOptions, run
+from reconciler.simulate.scenario.reading import read_scenario, scenario_text
+from reconciler.simulate.scenario.spec import Scenario
+from reconciler.simulate.scenario.spec import ScenarioRevision as Folder
+from reconciler.sources.input_file import demo_scenario, example_policies
+
+# --- Owner of what a simulation showed by the way: the cluster before anything was done, and once nodes were marked.
+
+
+class Witness:
+    """A Publisher."""
+
+    def __init__(self) -> None:
+        self.first: Inputs | None = None
+        self.marked: Inputs | None = None  # the last that has nodes with the soft mark
+
+    def publish(self, cycled: CycleResult) -> None:
+        inputs = cycled.inputs
+        if inputs is None:
+            return
+        if self.first is None:
+            self.first = inputs
+        if marks_of(inputs.observed):
+            self.marked = inputs
+
+
+def marks_of(observed: Observed) -> dict[str, Instant]:
+    """Nodes that are marked, and that pods may still land on; and when they are to go."""
+    instants = {}
+    for node in observed.nodes:
+        for taint in node.spec.taints:
+            at = unix_seconds(taint.value)
+            if taint.key == names.DELETION_TIME and taint.effect == "PreferNoSchedule" and at is not None:
+                instants[node.name] = at
+    return instants
+
+
+def later(inputs: Inputs, now: Instant) -> Inputs:
+    """The same cluster, looked at again when nothing had changed."""
+    return msgspec.structs.replace(inputs, observed=msgspec.structs.replace(inputs.observed, seen_at=now), now=now)
+
+
+# --- The example fleet at three revisions: as it is, as a pull request would have it, and as it is merged in the end.
+
+ENVIRONMENT = "prod"
+_FILE = "policies/base/a100-training.yaml"
+
+
+class LineEdit(msgspec.Struct, frozen=True):
+    """One line of a policy."""
+
+    file: str
+    before: str
+    after: str
+
+
+_TAINTS = '  taints: [{{key: nvidia.com/gpu, value: "true", effect: NoSchedule}}{more}]'
+RAISED = LineEdit(_FILE, "  minGPUUtilizationPercent: 70", "  minGPUUtilizationPercent: 80")
+TAINTED = LineEdit(
+    _FILE, _TAINTS.format(more=""), _TAINTS.format(more=", {key: dedicated, value: training, effect: NoSchedule}")
+)
+
+
+class DemoRevision(msgspec.Struct, frozen=True):
+    """The policies at a revision, checked."""
+
+    texts: tuple[Text, ...]
+    checkup: Checkup
+
+    @property
+    def desired(self) -> Desired:
+        return chosen(self.checkup.resolved, ENVIRONMENT)
+
+
+def revision(name: str, *edits: LineEdit) -> DemoRevision:
+    """The fleet with these lines edited. Raises ValueError where a line is not there any more."""
+    texts = tuple(_edited(text, edits) for text in example_policies())
+    if (known := {each.path for each in texts}) and (lost := [each.file for each in edits if each.file not in known]):
+        raise ValueError(f"the example fleet has no {', '.join(lost)}")
+    return DemoRevision(texts, check_bundle(Bundle(name, texts), "policies"))
+
+
+def _edited(text: Text, edits: tuple[LineEdit, ...]) -> Text:
+    content = text.content.decode()
+    for each in edits:
+        if each.file == text.path:
+            if each.before not in content:
+                raise ValueError(f'the example fleet has no line "{each.before}" in {each.file}')
+            content = content.replace(each.before, each.after)
+    return msgspec.structs.replace(text, content=content.encode())
+
+
+# --- The demo's story, played on an imagined cluster: by the real loop, with the policies of a revision.
+
+_AT_ONCE = Duration(1)
+
+
+def cluster_before(main: DemoRevision) -> Inputs:
+    """What the controller sees when it looks for the first time, before it has done anything."""
+    witness = Witness()
+    _run(main, msgspec.structs.replace(_scenario(), duration=_AT_ONCE, expect=[]), RunOptions(publishers=(witness,)))
+    if witness.first is None:
+        raise ValueError("the demo's scenario has no cycle")
+    return witness.first
+
+
+def reviewed(before: Inputs, main: DemoRevision, proposed: DemoRevision) -> tuple[PlanningResult, Compared]:
+    """The plan of the proposal, and that of what is in force, on the same cluster."""
+    wish, was = proposed.desired, main.desired
+    head = decide(msgspec.structs.replace(before, desired=wish))
+    return head, Compared(decide(msgspec.structs.replace(before, desired=was)), changes(was, wish))
+
+
+def performed(merged: DemoRevision, look: Callable[[TimelineStep], None]) -> tuple[Simulated, Witness]:
+    """What came of it; `look` is told each step as time passes."""
+    witness = Witness()
+    return _run(merged, _scenario(), RunOptions(publishers=(witness,), look=look)), witness
+
+
+def decided(inputs: Inputs) -> PlanningResult:
+    """The plan that follows from them."""
+    return decide(inputs)
+
+
+def number_of_steps() -> int:
+    """As how many steps the story is told."""
+    duration_ms = _scenario().duration.milliseconds
+    return duration_ms // step_ms(duration_ms) + 1
+
+
+def scenario_file() -> bytes:
+    """The same story for `reconciler simulate`, with the policies in a folder beside it."""
+    scenario = msgspec.structs.replace(_scenario(), policies=[Folder(folder="policies")])
+    return scenario_text("demo", scenario).encode()
+
+
+def _scenario() -> Scenario:
+    read = read_scenario(demo_scenario())
+    if read.scenario is None:
+        raise ValueError(f"the demo's scenario has problems: {read.problems}")
+    return read.scenario
+
+
+def _run(revision: DemoRevision, scenario: Scenario, watched: RunOptions) -> Simulated:
+    return run(Play("demo", scenario, (Revised(0, revision.desired),), scenario.seed), watched)

@@ -1,0 +1,349 @@
+"""How pods are asked to leave: with time to save their work, and how that is called off."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+
+import msgspec
+
+from reconciler.fleet.filters.chain import FilterChain
+from reconciler.fleet.pod_classes import Needs, PodClass, Rank, Request
+from reconciler.fleet.rows import Mask
+from reconciler.model import names
+from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.instant import Instant, later, moment, timestamp, unix_seconds
+from reconciler.model.plan.decision import Annotate, Decision, Hold, Preconditions, Reason, Ref, pod_ref
+from reconciler.model.plan.drain_memory import Evicted
+from reconciler.plan.capacity.demand import Gang
+from reconciler.plan.drain.codes.emptying import (
+    EvictionCalledOff,
+    PodCheckpointUnreadable,
+    PodEvicted,
+    PodEvictedSaved,
+    PodEvictedUnsaved,
+    PodSavesItsWork,
+    PodToldToSave,
+    PodToldToSaveSooner,
+    PodWaitsForAnother,
+    SuccessorUnseen,
+)
+from reconciler.plan.drain.context import DrainContext, DrainNode, ref_of_evicted
+from reconciler.plan.drain.marks import draining_mark
+from reconciler.plan.drain.reasons import PLANNER
+from reconciler.plan.karpenter.budgets import nanoseconds
+from reconciler.plan.nodes.ownership import untouchable
+from reconciler.plan.recent_evictions import OBSERVED_KINDS, owner_of, wanted_by
+
+# --- Pods that were told to save their work, and stay: what they were told is taken back.
+#
+# That is so once their node is not being emptied any more: it was given back, or its DrainPolicy is suspended or gone.
+# As it goes by what is seen on the node, it also comes of a drain that was broken off while nobody was there.
+
+
+def called_off(context: DrainContext, gangs: frozenset[Gang]) -> Iterator[Decision]:
+    """What somebody else takes away is left to them. `gangs`: those that are on their way, wherever their pods run."""
+    for pod in context.fleet.occupancy.notified_pods:
+        node = context.fleet.node(pod.node)
+        pool = context.pools.get(node.pool) if node is not None else None
+        if node is None or pool is None or untouchable(node) is not None or _is_emptied(context, node):
+            continue
+        if context.draft.gangs.of(pod) in gangs:
+            continue
+        if not pod.metadata.leaving and not context.is_claimed(pod_ref(pod)):
+            subject = pod_ref(pod)
+            reason = Reason(EvictionCalledOff(pod=subject, node=node.name), pool.origin())
+            act = Annotate(annotations=((names.EVICT_AT, None),), presumes=notice_precondition(pod))
+            yield Decision(PLANNER, subject, act, reason, pool.name)
+
+
+def _is_emptied(context: DrainContext, node: Node) -> bool:
+    return node.pool in context.policy_of and draining_mark(node) is not None
+
+
+# --- The time that a pod is given to save its work before it is evicted, where it asks for some.
+#
+# Theory of operation. A pod with gpu.scheduling/checkpoint is told first when it will be evicted:
+# gpu.scheduling/evict-at on the pod itself is all that is remembered of it. It goes as soon as
+# gpu.scheduling/checkpointed-at says that it saved its work since it was told, or at that time, whichever is first.
+# Seconds are compared: many can't write finer.
+#
+# What it was told before its node began to be emptied, or further ahead than it may be, was said of something else: it
+# is told anew. A wish longer than maxGracefulTerminationSeconds is cut to that, and one that can't be read gets as
+# much: whoever wrote it meant some time. A pod that has not started has nothing to save.
+
+
+class CheckpointTime(msgspec.Struct, frozen=True, gc=False):
+    """How long a pod has to save its work, and whether that is as long as it asks for."""
+
+    length_ms: int
+    is_cut: bool = False  # to the most that its policy gives
+    is_unreadable: bool = False
+
+
+class CheckpointNotice(msgspec.Struct, frozen=True, gc=False):
+    """What a pod knows."""
+
+    notified_at: Instant
+    evict_at: Instant
+
+
+def saving(context: DrainContext, drain_node: DrainNode, pod: Pod) -> Decision | None:
+    """It is told, or waited for; nothing where it may be evicted now."""
+    wish = wish_of(drain_node, pod)
+    if wish is None:
+        return None
+    notice = _read_notice(context, drain_node, pod, wish)
+    if notice is None:
+        at = later(context.now, wish.length_ms)
+        act = Annotate(annotations=((names.EVICT_AT, timestamp(at)),), presumes=notice_precondition(pod))
+        return context.act_on(pod, drain_node, act, _checkpoint_reason(drain_node, pod, wish, at))
+    if notice.evict_at <= context.now or _has_saved(pod, notice):
+        return None
+    facts = PodSavesItsWork(pod=pod_ref(pod), node=drain_node.name, time=notice.evict_at)
+    return context.act_on(pod, drain_node, Hold(notice.evict_at), drain_node.reason(facts))
+
+
+def _checkpoint_reason(drain_node: DrainNode, pod: Pod, wish: CheckpointTime, at: Instant) -> Reason:
+    subject, seconds = pod_ref(pod), wish.length_ms // 1_000
+    if not (wish.is_cut or wish.is_unreadable):
+        return drain_node.reason(PodToldToSave(pod=subject, node=drain_node.name, time=at, seconds=seconds))
+    code = PodCheckpointUnreadable if wish.is_unreadable else PodToldToSaveSooner
+    written = pod.metadata.annotations.checkpoint
+    facts = code(
+        pod=subject, node=drain_node.name, written=written, seconds=seconds, policy=drain_node.policy_ref, time=at
+    )
+    return drain_node.reason(facts, "maxGracefulTerminationSeconds")
+
+
+def notice_precondition(pod: Pod) -> Preconditions:
+    """What it was told must stand as it was seen: on a view that is late it would be told again and again, and then
+    evicted by a time that does not hold any more."""
+    annotations = pod.metadata.annotations
+    if not (annotations.checkpoint or annotations.evict_at):
+        return Preconditions()
+    has_not_begun = (("status.phase", "Pending"),) if pod.status.phase == "Pending" else ()
+    return Preconditions(fields=((f"metadata.annotations[{names.EVICT_AT}]", annotations.evict_at), *has_not_begun))
+
+
+def why_evicted(context: DrainContext, drain_node: DrainNode, pod: Pod, home: str) -> Reason:
+    """Of one that may go: whether it saved its work, where it was to."""
+    notice, subject = notice_of(context, drain_node, pod), pod_ref(pod)
+    if notice is None:
+        return drain_node.reason(PodEvicted(pod=subject, node=drain_node.name, home=home))
+    if _has_saved(pod, notice):
+        written = pod.metadata.annotations.checkpointed_at
+        return drain_node.reason(PodEvictedSaved(pod=subject, written=written, node=drain_node.name, home=home))
+    seconds = (notice.evict_at - notice.notified_at) // 1_000
+    unsaved = PodEvictedUnsaved(pod=subject, seconds=seconds, node=drain_node.name, home=home)
+    return drain_node.reason(unsaved, "maxGracefulTerminationSeconds")
+
+
+def wish_of(drain_node: DrainNode, pod: Pod) -> CheckpointTime | None:
+    """What it asks for, within bounds; nothing where it asks for none."""
+    written = pod.metadata.annotations.checkpoint
+    if not written or pod.status.phase == "Pending":
+        return None
+    most_ms = 1_000 * drain_node.policy.spec.max_graceful_termination_seconds
+    try:
+        length_ms = nanoseconds(written) // 1_000_000
+    except ValueError:
+        return CheckpointTime(most_ms, is_unreadable=True) if most_ms else None
+    if length_ms > most_ms:
+        return CheckpointTime(most_ms, is_cut=True) if most_ms else None
+    return CheckpointTime(length_ms) if length_ms > 0 else None
+
+
+def notice_of(context: DrainContext, drain_node: DrainNode, pod: Pod) -> CheckpointNotice | None:
+    """What it was told, if that is for this drain."""
+    wish = wish_of(drain_node, pod)
+    return _read_notice(context, drain_node, pod, wish) if wish is not None else None
+
+
+def _read_notice(
+    context: DrainContext, drain_node: DrainNode, pod: Pod, wish: CheckpointTime
+) -> CheckpointNotice | None:
+    at = moment_of(pod.metadata.annotations.evict_at)
+    since = drain_node.draining_since
+    if at is None or since is None or at > context.now + wish.length_ms or at - wish.length_ms < since:
+        return None
+    return CheckpointNotice(later(at, -wish.length_ms), at)
+
+
+def _has_saved(pod: Pod, notice: CheckpointNotice) -> bool:
+    at = moment_of(pod.metadata.annotations.checkpointed_at)
+    return at is not None and at // 1_000 >= notice.notified_at // 1_000
+
+
+def moment_of(written: str) -> Instant | None:
+    """Of RFC 3339 or of unix seconds; None where it can't be read."""
+    seconds = unix_seconds(written)
+    return moment(written) if seconds is None else seconds
+
+
+# --- Which pods may be on their way at once: those that can't be in each other's way, wherever the scheduler puts them.
+#
+# Theory of operation. Places were found for all that leave, but nobody makes the scheduler choose them: a small pod may
+# take the only gap that was large enough for another. That one would wait for a machine to be bought, for whose sake
+# others are drained again, without end. Pods that ask for the same can't do that to each other: wherever one goes, as
+# many places are left for the others. Pods that differ set out together only where each has as many nodes to go to as
+# pods are on their way, since each of these can spoil one. Who has to wait does so until those before are in theirs. A
+# gang, which can't wait for itself, sets out as a whole once it may, or once nobody is on the way; until then nobody
+# else sets out.
+
+_Kind = tuple[Needs, Request] | PodClass
+
+
+class SettingOut:
+    """Owner of who is on its way, while one plan asks pods to leave."""
+
+    def __init__(self, context: DrainContext, on_their_way: Iterable[Pod]) -> None:
+        self._snapshot, self._unsettled = context.fleet.snapshot, context.fleet.nodes_unsettled
+        self._kinds: dict[_Kind, PodClass] = {}  # with one class of each
+        self._nodes: dict[PodClass, int] = {}
+        self._is_shut = False
+        self.count = 0
+        for pod in on_their_way:
+            self.take(pod)
+
+    def rank(self, pod: Pod) -> Rank:
+        """Who is hardest to place sets out first."""
+        return self._class(pod).rank
+
+    def may(self, pod: Pod) -> bool:
+        """Whether it can set out now."""
+        return not self._is_shut and self._have_room([pod])
+
+    def may_together(self, pods: Sequence[Pod]) -> bool:
+        """The same of a gang; where it can't, all others wait for it."""
+        may = not self._is_shut and (not self.count or self._have_room(pods))
+        self._is_shut |= not may
+        return may
+
+    def _have_room(self, pods: Sequence[Pod]) -> bool:
+        kinds = self._kinds | {_kind(each): each for each in map(self._class, pods)}
+        others = self.count + len(pods) - 1
+        return len(kinds) == 1 or all(self._nodes_for(each) > others for each in kinds.values())
+
+    def take(self, pod: Pod) -> None:
+        """It sets out."""
+        self._kinds.setdefault(_kind(self._class(pod)), self._class(pod))
+        self.count += 1
+
+    def _class(self, pod: Pod) -> PodClass:
+        return self._snapshot.classes.of(pod).anew
+
+    def _nodes_for(self, pod_class: PodClass) -> int:
+        result = self._nodes.get(pod_class)
+        if result is None:
+            mask = self._snapshot.part(FilterChain).mask(pod_class) & self._stays
+            result = self._nodes[pod_class] = int(mask.sum())
+        return result
+
+    @cached_property
+    def _stays(self) -> Mask:
+        rows = self._snapshot.rows
+        mask = rows.alive.copy()
+        for facts in self._unsettled:
+            mask[rows.row_of[facts.name]] = False
+        return mask
+
+
+def _kind(pod_class: PodClass) -> _Kind:
+    """What says something of other pods is a kind of its own."""
+    return (pod_class.needs, pod_class.request) if pod_class.is_plain else pod_class
+
+
+# --- How long a pod that is asked to leave may take: as long as it wishes, within what its policy allows.
+
+_USUAL_SECONDS = 30
+
+
+def grace_of(drain_node: DrainNode, pod: Pod) -> int:
+    """Of one pod, in seconds."""
+    return longest_grace(drain_node, [pod])
+
+
+def longest_grace(drain_node: DrainNode, pods: Iterable[Pod]) -> int:
+    """Of one among pods that leave together: as long as any of them wishes for."""
+    wished = [pod.spec.termination_grace_period_seconds for pod in pods]
+    longest = max((_USUAL_SECONDS if each is None else each for each in wished), default=_USUAL_SECONDS)
+    return min(longest, drain_node.policy.spec.max_graceful_termination_seconds)
+
+
+# --- One pod of a workload after the other, where what is seen is old: the next once somebody came after the last.
+#
+# Evictions are safe on any view as far as PodDisruptionBudgets go, since the API server weighs them itself. But on a
+# view that nobody has confirmed for a while a workload may look better than it is: those who were to come after its
+# evicted pods may hang. Then one of its pods is asked at a time, and only when for each that was evicted lately another
+# one was seen, made since, or when it has as many pods again as it wants.
+
+
+class Successors:
+    """Owner of which workloads had a pod asked in this plan, where it matters."""
+
+    def __init__(self, context: DrainContext) -> None:
+        self._context = context
+        self._old = context.inputs.observed.quiet_among(*OBSERVED_KINDS)
+        self._refs: dict[str, Ref] = {}  # uid of an owner -> its pod
+
+    def note_eviction(self, pod: Pod) -> None:
+        """It is told, or asked to leave."""
+        self._refs.setdefault(owner_of(pod), pod_ref(pod))
+
+    def why_not(self, drain_node: DrainNode, pod: Pod) -> Reason | None:
+        """Why it waits; nothing where what is seen is not old."""
+        owner = owner_of(pod)
+        if self._old is None or not owner:
+            return None
+        subject = pod_ref(pod)
+        if before := self._refs.get(owner):
+            return drain_node.reason(
+                PodWaitsForAnother(pod=subject, before=before, old=self._old, node=drain_node.name)
+            )
+        others = [each for each in self._evicted.get(owner, ()) if each.uid != pod.metadata.uid]
+        if not others or self._have_come(owner, others):
+            return None
+        last = max(others)
+        facts = SuccessorUnseen(
+            pod=subject, before=ref_of_evicted(last), time=last.at, old=self._old, node=drain_node.name
+        )
+        return drain_node.reason(facts)
+
+    @cached_property
+    def _evicted(self) -> dict[str, list[Evicted]]:
+        evicteds: dict[str, list[Evicted]] = {}
+        for each in self._context.memory.evicted:
+            evicteds.setdefault(each.owner, []).append(each)
+        return evicteds
+
+    @cached_property
+    def _there(self) -> dict[str, list[Pod]]:
+        """Pods by the uid of their owner."""
+        pods: dict[str, list[Pod]] = {}
+        for pod in self._context.inputs.observed.pods:
+            if not pod.metadata.leaving and not pod.is_finished:
+                pods.setdefault(owner_of(pod), []).append(pod)
+        return pods
+
+    def _have_come(self, owner: str, evicted: list[Evicted]) -> bool:
+        gone = {each.uid for each in evicted}
+        there = [pod for pod in self._there.get(owner, ()) if pod.metadata.uid not in gone]
+        wanted = wanted_by(self._context.inputs.observed.workloads, {owner}).get(owner)
+        since = min(each.first for each in evicted) // 1_000 * 1_000
+        newer = sum((moment(pod.metadata.creation_timestamp) or 0) >= since for pod in there)
+        return newer >= len(evicted) or (wanted is not None and len(there) >= wanted)
+
+
+# --- How fast pods are asked to leave: no workload's next before the last was followed, and nobody into another's way.
+
+
+class EvictionPace(msgspec.Struct, frozen=True):
+    """Of one plan."""
+
+    successors: Successors
+    setting_out: SettingOut
+
+    def note_eviction(self, pod: Pod) -> None:
+        """It is asked to leave."""
+        self.successors.note_eviction(pod)
+        self.setting_out.take(pod)

@@ -1,1 +1,0 @@
-"""Which candidates begin to be emptied, when their time has come."""

@@ -1,0 +1,175 @@
+"""Everything of ours taken off a cluster."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+
+from reconciler.model import names
+from reconciler.model.cluster.metadata import Metadata
+from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.plan.decision import (
+    Annotate,
+    CodeFacts,
+    Decision,
+    Delete,
+    Hold,
+    Label,
+    Preconditions,
+    Ref,
+    Taint,
+    node_ref,
+)
+from reconciler.plan.feature.release_context import ReleaseContext, made_by_us, released
+from reconciler.plan.features import FEATURES
+
+# --- Why something is released, or stays.
+
+
+class TaintReleased(CodeFacts, frozen=True):
+    template = "{object} bears the taint {key}:{effect}, which is ours: it is taken off."
+
+    object: Ref
+    key: str
+    effect: str
+
+
+class LabelsReleased(CodeFacts, frozen=True):
+    template = "{object} bears labels of ours ({keys}): they are taken off."
+
+    object: Ref
+    keys: tuple[str, ...]
+
+
+class FreezeReleased(CodeFacts, frozen=True):
+    template = "{object} is frozen, which says nothing without us: that is taken off."
+
+    object: Ref
+
+
+class ObjectReleased(CodeFacts, frozen=True):
+    template = "{object} was made for a pool: it is deleted."
+
+    object: Ref
+
+
+class ReleasedWhenUnused(CodeFacts, frozen=True):
+    template = "{object} was made for a pool, and {pods} pods name it: it stays, as others of theirs need it."
+
+    object: Ref
+    pods: int
+
+
+REASONS = (
+    TaintReleased,
+    LabelsReleased,
+    FreezeReleased,
+    ObjectReleased,
+    ReleasedWhenUnused,
+)
+
+
+# --- What of ours is on a cluster, and how it comes off, so that the cluster is as one that never had us.
+#
+# NodePools stay as they are, our labels and budgets in them included, since any edit of them could cost nodes; and so
+# do Nodes, with what they have from their NodePool: those that come next would have it too. The policies, where they
+# are custom resources, are whoever's who wrote them.
+#
+# One action a subject: whoever carries these out looks again and asks again, until there are none. What only one
+# feature writes is taken away by that feature (see plan/feature.py).
+
+# What must have been read to say that nothing of ours is left.
+NEEDED = ("nodes", "pods", "nodepools.karpenter.sh", "nodeclaims.karpenter.sh")
+
+_FREEZE = ((names.FROZEN_UNTIL, None), (names.FROZEN_REASON, None))
+
+
+def release(observed: Observed, pool: str = "") -> tuple[Decision, ...]:
+    """What comes off now; what can't stays, as a hold that says why."""
+    context = ReleaseContext(observed, pool)
+    decisions: dict[Ref, Decision] = {}
+    for line in RELEASED:
+        for decision in line(context):
+            decisions.setdefault(decision.subject, decision)
+    return tuple(decisions[subject] for subject in sorted(decisions))
+
+
+def why_unsure(observed: Observed) -> str:
+    """Why something of ours may be there that is not seen; nothing when all could be read."""
+    kept = tuple(each.kind for each in observed.unread if each.kind.endswith(f"{names.MANAGED}=true"))
+    return observed.why_unread(*NEEDED, *kept)
+
+
+def _taints(context: ReleaseContext) -> Iterator[Decision]:
+    for node in context.nodes:
+        duration = _template_taints(context, node)
+        for taint in node.spec.taints:
+            if taint.key.startswith(names.OURS) and (taint.key, taint.effect) not in duration:
+                act = Taint(key=taint.key, value=None, effect=taint.effect)
+                why = TaintReleased(object=node_ref(node), key=taint.key, effect=taint.effect)
+                yield released(node_ref(node), act, why, node.pool)
+
+
+def _labels(context: ReleaseContext) -> Iterator[Decision]:
+    for node in context.nodes:
+        duration = _template_labels(context, node)
+        ours = sorted(key for key in node.metadata.labels if key.startswith(names.OURS) and key not in duration)
+        if ours:
+            act = Label(labels=tuple((key, None) for key in ours))
+            why = LabelsReleased(object=node_ref(node), keys=tuple(ours))
+            yield released(node_ref(node), act, why, node.pool)
+
+
+def _freezes(context: ReleaseContext) -> Iterator[Decision]:
+    frozen: list[tuple[Ref, Metadata, str]] = [(node_ref(each), each.metadata, each.pool) for each in context.nodes]
+    if not context.pool:
+        own = (each for each in context.observed.namespaces if not each.metadata.leaving)
+        frozen += [(Ref("Namespace", "", each.name, each.metadata.uid), each.metadata, "") for each in own]
+    for subject, metadata, pool in frozen:
+        if metadata.annotations.frozen_until or metadata.annotations.frozen_reason:
+            act = Annotate(annotations=_FREEZE)
+            yield released(subject, act, FreezeReleased(object=subject), pool)
+
+
+def _objects(context: ReleaseContext) -> Iterator[Decision]:
+    """What templates yielded beside NodePools: our own pods, their budgets and priorities."""
+    users = Counter(each.spec.priority_class_name for each in context.observed.pods if not made_by_us(each))
+    for each in context.observed.kept:
+        metadata = each.metadata
+        if metadata.deletion_timestamp or not context.is_of_pool(metadata.labels):
+            continue
+        if each.kind == "Pod" and not context.is_own_pod(metadata.namespace, each.name):
+            continue
+        subject = Ref(each.kind, metadata.namespace, each.name, metadata.uid)
+        pool = metadata.labels.get(names.POOL, "")
+        if each.kind == "PriorityClass" and (pods := users[each.name]):
+            yield released(subject, Hold(), ReleasedWhenUnused(object=subject, pods=pods), pool)
+            continue
+        delete = Delete(
+            presumes=Preconditions(resource_version="" if each.kind == "Pod" else metadata.resource_version)
+        )
+        yield released(subject, delete, ObjectReleased(object=subject), pool)
+
+
+# In this order where several are for one subject: what one feature alone knows, then what keeps pods away.
+RELEASED: tuple[Callable[[ReleaseContext], Iterable[Decision]], ...] = (
+    *(line for feature in FEATURES for line in feature.release),
+    _taints,
+    _labels,
+    _freezes,
+    _objects,
+)
+
+
+def _template_taints(context: ReleaseContext, node: Node) -> set[tuple[str, str]]:
+    """Those that the NodePool gives to each node for good; a startup taint is for whoever declared it to take off."""
+    node_pool = context.templates.get(node.metadata.labels.get(names.KARPENTER_POOL, ""))
+    template = (node_pool.spec.get("template") or {}).get("spec") or {} if node_pool else {}
+    return {(str(each.get("key")), str(each.get("effect"))) for each in template.get("taints") or ()}
+
+
+def _template_labels(context: ReleaseContext, node: Node) -> set[str]:
+    """Those that it has from its NodePool; without Karpenter, people say by a label which pool it is of."""
+    node_pool = context.templates.get(node.metadata.labels.get(names.KARPENTER_POOL, ""))
+    template = (node_pool.spec.get("template") or {}).get("metadata") or {} if node_pool else {}
+    by_people = set() if names.KARPENTER_POOL in node.metadata.labels else {names.POOL}
+    return {*(template.get("labels") or {}), *context.claimed_labels.get(node.name, {}), *by_people}

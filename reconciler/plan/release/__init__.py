@@ -1,1 +1,0 @@
-"""Everything of ours taken off a cluster."""

@@ -1,1 +1,0 @@
-"""Sums over nodes: how they are used, and what they cost."""

@@ -1,0 +1,121 @@
+"""Policies that are kept as custom resources: written as such, read again, and told of by their fields."""
+
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from reconciler.model import names
+from reconciler.model.bundle import Bundle, Text
+from reconciler.model.desired import Declared, Desired
+from reconciler.model.problem import Problem
+from reconciler.policy.rules.kinds import kind_named
+from reconciler.policy.shape import API_VERSION, Kind, plainly, with_item_defaults
+from reconciler.policy.tree import Mapping, Node, Path, written
+from reconciler.policy.tree import Sequence as Items
+from reconciler.policy.yaml import read
+
+# --- Problems of custom resources, told by object and field: the lines of the text that was read are nobody's.
+
+Places = dict[tuple[int, int], str]
+
+
+def by_field(bundle: Bundle, problems: Sequence[Problem]) -> list[Problem]:
+    """The same problems; those of an object begin with the field, unless their sentence names it, or a part of it."""
+    wanted = {each.file for each in problems}
+    fields = {text.path: _fields(text) for text in bundle.policies if text.path in wanted}
+    return [_with_field(each, fields[each.file]) if each.file in fields else each for each in problems]
+
+
+def _with_field(problem: Problem, fields: Places) -> Problem:
+    field = fields.get((problem.line, problem.column), "")
+    sentence = problem.sentence if not field or _is_within(problem.field, field) else f"{field}: {problem.sentence}"
+    return msgspec.structs.replace(problem, line=0, column=0, width=1, excerpt="", sentence=sentence)
+
+
+def _is_within(field: str, other: str) -> bool:
+    """Whether it is the other field, or a part of it."""
+    return field == other or field.startswith((f"{other}.", f"{other}["))
+
+
+def _fields(text: Text) -> Places:
+    """Which field stands where."""
+    documents, _ = read(text.path, text.content)
+    result: Places = {}
+    for document in documents:
+        _note(result, document, ())
+    return result
+
+
+def _note(found: Places, node: Node, path: Path) -> None:
+    found.setdefault((node.at.line, node.at.column), written(path))
+    match node:
+        case Items(items=items):
+            for number, item in enumerate(items):
+                _note(found, item, (*path, number))
+        case Mapping(entries=entries):
+            for name, entry in entries.items():
+                found.setdefault((entry.key.at.line, entry.key.at.column), written((*path, name)))
+                _note(found, entry.value, (*path, name))
+
+
+# --- The policies of one environment as custom resources, each saying which bundle it is part of and how large that is.
+
+Document = dict[str, Any]
+
+
+class CustomResource(msgspec.Struct, frozen=True):
+    """The object, and what it was declared as."""
+
+    document: Document
+    declared: Declared[Any]
+
+
+def custom_resources(wish: Desired) -> tuple[CustomResource, ...]:
+    """By kind and name. Labels and annotations of the policies come along.
+
+    The field `bundle` repeats the digest, because a change of an annotation is no new generation of an object: a status
+    of the bundle before would pass for a status of this bundle, at Flux for example.
+    """
+    digest = digest_of(wish)
+    notes = {
+        names.BUNDLE_DIGEST: digest,
+        names.BUNDLE_COUNT: str(len(wish.declared)),
+        names.BUNDLE_REVISION: wish.revision,
+        names.ENVIRONMENT: wish.environment,
+    }
+    following = (*wish.declared[1:], *wish.declared[:1])
+    found = []
+    for each, after in zip(wish.declared, following, strict=True):
+        annotations = {**dict(each.annotations), **notes, names.BUNDLE_NEXT: f"{after.kind}/{after.name}"}
+        labels = {"labels": dict(each.labels)} if each.labels else {}
+        metadata = {"name": each.name, **labels, "annotations": annotations}
+        document = {
+            "apiVersion": API_VERSION,
+            "kind": each.kind,
+            "metadata": metadata,
+            "bundle": digest,
+            "spec": with_item_defaults(_kind(each).shape, each.spec),
+        }
+        found.append(CustomResource(document, each))
+    return tuple(found)
+
+
+def digest_of(wish: Desired) -> str:
+    """The revision is part of it: whatever is applied belongs to one commit or another."""
+    content = (wish.revision, wish.environment, [_document(each) for each in wish.declared])
+    return f"sha256:{sha256(msgspec.json.encode(content, order='sorted')).hexdigest()}"
+
+
+def _document(declared: Declared[Any]) -> Document:
+    """Only values that differ from the defaults, so that a new default of a later version keeps the digest."""
+    spec = plainly(_kind(declared).shape, declared.spec)
+    return {"apiVersion": API_VERSION, "kind": declared.kind, "metadata": {"name": declared.name}, "spec": spec}
+
+
+def _kind(declared: Declared[Any]) -> Kind:
+    kind = kind_named(declared.kind)
+    if kind is None:
+        raise AssertionError(f"{declared.kind} was declared, and there is no such kind")
+    return kind

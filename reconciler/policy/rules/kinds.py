@@ -1,0 +1,334 @@
+"""Kinds in the order in which they refer to one another: names, columns and rules of each, and rules within one
+object.
+"""
+
+import datetime
+import zoneinfo
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import cronsim
+import msgspec
+
+from reconciler.model.parsers import is_readable
+from reconciler.model.policy.gpu import Budget, GpuClaim, GpuNodeReport, GpuNodeStatus, GpuPool
+from reconciler.model.policy.guards import Ceiling, ChangeApproval, ChangeGuard, Window
+from reconciler.model.policy.scaling import DrainPolicy, NodeProvisioner, NodeProvisionerReport, PressurePolicy
+from reconciler.model.problem import Problem
+from reconciler.policy.rules.hardware import ResourceProblem, resource_problems
+from reconciler.policy.shape import AGE, MESSAGE, READY, Kind, PrinterColumn, ValidationRule
+from reconciler.policy.tree import Mark, problem
+from reconciler.policy.words import did_you_mean
+
+# --- ChangeApproval: its names, columns and rules; the fields stand in `model.kinds.change_approval`.
+
+CHANGE_APPROVAL = Kind(
+    spec=ChangeApproval,
+    plural="changeapprovals",
+    short="capproval",
+    columns=(
+        PrinterColumn("Guard", "string", ".spec.guardName"),
+        PrinterColumn("Prune", "string", ".spec.prune"),
+        PrinterColumn("Revision", "string", ".spec.revision"),
+        PrinterColumn("Expires", "string", ".spec.expires"),
+        AGE,
+    ),
+    is_policy=False,
+)
+
+
+# --- ChangeGuard: its names, columns and rules; the fields stand in `model.kinds.change_guard`.
+
+CHANGE_GUARD = Kind(
+    spec=ChangeGuard,
+    plural="changeguards",
+    short="cguard",
+    columns=(
+        PrinterColumn("Pools", "string", ".spec.poolNames"),
+        PrinterColumn("Removed", "integer", ".spec.perPlan.maxRemovedNodes"),
+        PrinterColumn("Disrupted", "integer", ".spec.perPlan.maxDisruptedGPUs"),
+        READY,
+        AGE,
+        MESSAGE,
+    ),
+)
+
+
+# --- DrainPolicy: its names, columns and rules; the fields stand in `model.kinds.drain_policy`.
+
+DRAIN_POLICY = Kind(
+    spec=DrainPolicy,
+    plural="drainpolicies",
+    short="drainp",
+    columns=(
+        PrinterColumn("Pools", "string", ".spec.poolNames"),
+        PrinterColumn("Threshold", "integer", ".spec.utilizationThresholdPercent"),
+        PrinterColumn("Drains", "integer", ".spec.maxDrainParallelism"),
+        READY,
+        AGE,
+        MESSAGE,
+    ),
+    rules=(
+        ValidationRule(
+            code="RC203",
+            at="maxDrainParallelism",
+            sentence="maxDrainParallelism {max_drain_parallelism} is above maxScaleDownParallelism "
+            "{max_scale_down_parallelism}, which counts it too",
+            remedy="lower maxDrainParallelism, or raise maxScaleDownParallelism",
+            cel="self.maxDrainParallelism <= self.maxScaleDownParallelism",
+            holds=lambda spec: spec.max_drain_parallelism <= spec.max_scale_down_parallelism,
+        ),
+    ),
+)
+
+
+# --- GpuClaim: its names, columns and rules; the fields stand in `model.kinds.gpu_claim`.
+
+GPU_CLAIM = Kind(
+    spec=GpuClaim,
+    plural="gpuclaims",
+    short="gclaim",
+    columns=(
+        PrinterColumn("GPUs", "integer", ".spec.devices.count"),
+        PrinterColumn("Model", "string", ".spec.devices.model"),
+        PrinterColumn("Gang", "string", ".spec.gangRef"),
+        READY,
+        AGE,
+    ),
+    namespaced=True,
+    is_policy=False,
+)
+
+
+# --- GpuNodeStatus: its names, columns and rules; the fields stand in `model.kinds.gpu_node_status`.
+
+GPU_NODE_STATUS = Kind(
+    spec=GpuNodeStatus,
+    plural="gpunodestatuses",
+    short="gnode",
+    columns=(READY, AGE),
+    is_policy=False,
+    report=GpuNodeReport,
+)
+
+
+# --- GpuPool: its names, columns and rules; the fields stand in `model.kinds.gpu_pool`.
+
+GPU_POOL = Kind(
+    spec=GpuPool,
+    plural="gpupools",
+    short="gpool",
+    longest_name=63,  # it becomes the value of a label: gpu.scheduling/pool, and karpenter.sh/nodepool
+    columns=(
+        PrinterColumn("Model", "string", ".spec.devices.model"),
+        PrinterColumn("GPUs", "integer", ".spec.devices.count"),
+        PrinterColumn("Mode", "string", ".spec.mode"),
+        READY,
+        AGE,
+        MESSAGE,
+    ),
+    rules=(
+        ValidationRule(
+            code="RC207",
+            at="disruption.budgets",
+            sentence="a budget has a schedule and a duration, or neither: one of them has only one",
+            remedy="give the budget both, or take the other one out",
+            cel="self.disruption.budgets.all(b, has(b.schedule) == has(b.duration))",
+            holds=lambda spec: all(
+                (each.schedule is None) == (each.duration is None) for each in spec.disruption.budgets
+            ),
+        ),
+    ),
+)
+
+
+# --- NodeProvisioner: its names, columns and rules; the fields stand in `model.kinds.node_provisioner`.
+
+NODE_PROVISIONER = Kind(
+    spec=NodeProvisioner,
+    plural="nodeprovisioners",
+    short="nprov",
+    longest_name=63,  # it becomes the value of a label: gpu.scheduling/provisioner
+    report=NodeProvisionerReport,
+    columns=(
+        PrinterColumn("Pool", "string", ".spec.poolName"),
+        PrinterColumn("Min", "integer", ".spec.minSize"),
+        PrinterColumn("Max", "integer", ".spec.maxSize"),
+        PrinterColumn("Utilization", "integer", ".spec.minGPUUtilizationPercent"),
+        PrinterColumn("Size", "integer", ".status.currentSize"),
+        PrinterColumn("Target", "integer", ".status.targetSize"),
+        READY,
+        AGE,
+        MESSAGE,
+    ),
+    rules=(
+        ValidationRule(
+            code="RC201",
+            at="minSize",
+            sentence="minSize {min_size} is above maxSize {max_size}",
+            remedy="lower minSize, or raise maxSize",
+            cel="self.minSize <= self.maxSize",
+            holds=lambda spec: spec.min_size <= spec.max_size,
+        ),
+        ValidationRule(
+            code="RC202",
+            at="minUnutilizedGPUNodes",
+            sentence="minUnutilizedGPUNodes {min_unutilized_gpu_nodes} is above maxSize {max_size}",
+            remedy="lower minUnutilizedGPUNodes, or raise maxSize",
+            cel="self.minUnutilizedGPUNodes <= self.maxSize",
+            holds=lambda spec: spec.min_unutilized_gpu_nodes <= spec.max_size,
+        ),
+        ValidationRule(
+            code="RC202",
+            at="warmNodes",
+            sentence="warmNodes {warm_nodes} is above maxSize {max_size}",
+            remedy="lower warmNodes, or raise maxSize",
+            cel="self.warmNodes <= self.maxSize",
+            holds=lambda spec: spec.warm_nodes <= spec.max_size,
+        ),
+        ValidationRule(
+            code="RC201",
+            at="schedules",
+            sentence="a schedule asks for more nodes than maxSize {max_size}",
+            remedy="lower its minSize and warmNodes, or raise maxSize",
+            cel="!has(self.schedules) || self.schedules.all(each, (!has(each.minSize) || each.minSize <= self.maxSize)"
+            " && (!has(each.warmNodes) || each.warmNodes <= self.maxSize))",
+            holds=lambda spec: all(
+                max(each.min_size or 0, each.warm_nodes or 0) <= spec.max_size for each in spec.schedules
+            ),
+        ),
+    ),
+)
+
+
+# --- PressurePolicy: its names, columns and rules; the fields stand in `model.kinds.pressure_policy`.
+
+PRESSURE_POLICY = Kind(
+    spec=PressurePolicy,
+    plural="pressurepolicies",
+    short="pressp",
+    columns=(
+        PrinterColumn("Pools", "string", ".spec.poolNames"),
+        PrinterColumn("Migration", "string", ".spec.migration"),
+        READY,
+        AGE,
+        MESSAGE,
+    ),
+    rules=(
+        ValidationRule(
+            code="RC204",
+            at="computeUnit",
+            sentence="computeUnit and resources name different resources",
+            remedy="give each resource its bounds and its share of the compute unit",
+            cel="self.resources.all(r, r in self.computeUnit) && self.computeUnit.all(r, r in self.resources)",
+            holds=lambda spec: set(spec.resources) == set(spec.compute_unit),
+        ),
+    ),
+)
+
+KINDS: tuple[Kind, ...] = (
+    GPU_POOL,
+    NODE_PROVISIONER,
+    DRAIN_POLICY,
+    PRESSURE_POLICY,
+    CHANGE_GUARD,
+    CHANGE_APPROVAL,
+    GPU_CLAIM,
+    GPU_NODE_STATUS,
+)
+
+
+def kind_named(name: str) -> Kind | None:
+    """The kind of that name."""
+    return next((kind for kind in KINDS if kind.name == name), None)
+
+
+# --- Rules within one object: those that its CRD holds too, and those that only we can check.
+
+# Any moment will do: whether a schedule ever comes round does not depend on when one asks.
+_SOME_DAY = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
+
+
+class FieldProblem(NamedTuple):
+    """What is wrong with one field."""
+
+    path: str
+    code: str
+    sentence: str
+    remedy: str
+    field: str = ""  # that the sentence names
+
+
+def own_problems(kind: Kind, spec: msgspec.Struct, marks: Mapping[str, Mark]) -> list[Problem]:
+    """What is wrong with one object by itself. A value that stands nowhere is a default: the object is pointed at."""
+    found = [*_broken_rules(kind, spec), *_never_acts(spec)]
+    if isinstance(spec, DrainPolicy | NodeProvisioner):
+        for number, window in enumerate(spec.windows):
+            found += _window(window, f"spec.windows[{number}]")
+    if isinstance(spec, GpuPool):
+        for number, budget in enumerate(spec.disruption.budgets):
+            found += _budget(budget, f"spec.disruption.budgets[{number}]")
+    if isinstance(spec, NodeProvisioner):
+        for number, schedule in enumerate(spec.schedules):
+            found += _window(schedule, f"spec.schedules[{number}]")
+            if schedule.min_size is None and schedule.warm_nodes is None:
+                text = "a schedule without minSize and warmNodes changes nothing"
+                found.append(FieldProblem(f"spec.schedules[{number}]", "RC310", text, "add minSize or warmNodes"))
+    problems = [problem(marks.get(each.path) or marks[""], *each[1:]) for each in found]
+    return problems + [_of_resource(each, marks) for each in resource_problems(spec)]
+
+
+def _of_resource(resource_problem: ResourceProblem, marks: Mapping[str, Mark]) -> Problem:
+    field_problem = problem(
+        marks.get(resource_problem.path) or marks[""],
+        resource_problem.code,
+        resource_problem.sentence,
+        resource_problem.remedy,
+    )
+    field = resource_problem.path if resource_problem.names_path else ""
+    return msgspec.structs.replace(field_problem, severity=resource_problem.severity, field=field)
+
+
+def _broken_rules(kind: Kind, spec: msgspec.Struct) -> Iterator[FieldProblem]:
+    values = msgspec.structs.asdict(spec)
+    for rule in kind.rules:
+        if not rule.holds(spec):
+            yield FieldProblem(f"spec.{rule.at}", rule.code, rule.sentence.format(**values), rule.remedy)
+
+
+def _never_acts(spec: msgspec.Struct) -> Iterator[FieldProblem]:
+    """Policies that can never act: somebody believes in them."""
+    if getattr(spec, "suspend", False):
+        return
+    match spec:
+        case ChangeGuard(cluster_uid=None, per_plan=plan, per_hour=hour) if plan == hour == Ceiling():
+            text = "this guard has no limit and names no cluster: it never holds anything back"
+            yield FieldProblem("", "RC310", text, "add a limit below perPlan or perHour, or set suspend: true")
+
+
+def _budget(budget: Budget, path: str) -> Iterator[FieldProblem]:
+    """With a schedule that Karpenter can't read it disrupts no node of the pool, for whatever reason."""
+    if budget.schedule is not None and not is_readable(budget.schedule):
+        at = f"{path}.schedule"
+        remedy = 'write minute, hour, day, month and weekday, as in "0 9 * * 1-5", or @daily; in UTC'
+        yield FieldProblem(at, "RC205", f'{at}: "{budget.schedule}" is no schedule', remedy, at)
+
+
+def _window(window: Window, path: str) -> Iterator[FieldProblem]:
+    try:
+        next(cronsim.CronSim(window.schedule, _SOME_DAY))
+    except cronsim.CronSimError as error:
+        at = f"{path}.schedule"
+        text = f'{at}: "{window.schedule}" is no schedule: {str(error).lower()}'
+        yield FieldProblem(at, "RC205", text, 'write minute, hour, day, month and weekday, as in "0 20 * * *"', at)
+    try:
+        zoneinfo.ZoneInfo(window.time_zone)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError):
+        close = did_you_mean(window.time_zone, zoneinfo.available_timezones())
+        at = f"{path}.timeZone"
+        text = f'{at}: there is no time zone "{window.time_zone}"{close}'
+        yield FieldProblem(at, "RC206", text, "" if close else "write a zone such as Europe/Berlin, or UTC", at)
+    if not window.duration.milliseconds:
+        yield FieldProblem(
+            f"{path}.duration", "RC310", "a window of no length never opens", "give it a length, such as 10h"
+        )

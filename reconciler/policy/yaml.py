@@ -1,0 +1,311 @@
+"""YAML as policies may be written in it, and no more of it than two readers would understand alike."""
+
+import re
+from collections.abc import Iterator
+from unicodedata import name
+
+import msgspec
+import yaml
+
+from reconciler.model.problem import Problem
+from reconciler.policy.tree import MOST_PROBLEMS, MapEntry, Mapping, Mark, Node, Scalar, Sequence, problem
+
+# --- Characters by which a text looks different to a reviewer than to a parser, and which policies and templates may
+# not hold: line breaks that not every tool takes for one, other controls, and controls of the direction of text.
+#
+# A comment that ends at such a line break hides what follows on the same displayed line: `# harmless<CR>mode: Enforce`.
+
+CODE = "RC011"
+
+_HIDING = re.compile(
+    "\r(?!\n)"  # a carriage return that does not belong to a line break
+    "|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"  # other controls; next line (NEL) among them
+    "|[\u2028\u2029]"  # line and paragraph separator
+    "|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"  # direction of text
+    "|[\U000e0000-\U000e007f]"  # tags: a hidden alphabet
+)
+_NAMES = {"\r": "carriage return", "\x0b": "vertical tab", "\x0c": "form feed", "\x85": "next line"}
+
+
+def hidden(file: str, text: str) -> Problem | None:
+    """The first such character of a text; one is enough to refuse the file."""
+    match = _HIDING.search(text)
+    if match is None:
+        return None
+    before = text[: match.start()]
+    line, column = before.count("\n") + 1, match.start() - (before.rfind("\n") + 1) + 1
+    character = match.group()
+    called = _NAMES.get(character) or name(character, "control character").lower()
+    sentence = f"the character U+{ord(character):04X} ({called}) is not allowed: it can hide text from a reviewer"
+    remedy = "remove it; a value may write it as an escape in double quotes, and lines end in LF or CR LF"
+    return Problem(file, line, column, CODE, sentence, remedy)
+
+
+# --- What an unquoted word means, where all readers of YAML agree on it; where they don't, it must be quoted.
+#
+# YAML 1.1, which most tools still read, takes `no` for false, `012` for ten and `12:30:45` for 45,045; YAML 1.2 does
+# not. A policy in Git is read by several tools, so each such word is refused with the way to write it.
+
+MAX_DIGITS = 18
+
+_TRUTH = {"true": True, "false": False}
+_OTHER_TRUTHS = dict.fromkeys(("y", "yes", "on", "true"), "true") | dict.fromkeys(("n", "no", "off", "false"), "false")
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)$")
+_DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]+$")
+# pattern of a whole word, what is wrong with it; first match wins
+_AMBIGUOUS = tuple(
+    (re.compile(pattern + "$", re.IGNORECASE), text)
+    for pattern, text in (
+        (r"[-+]?\.(inf|nan)", "is no number that could be meant"),
+        (r"[-+]?0[0-9_]+", "is an octal number to some readers of YAML"),
+        (r"[-+]?0[xob][0-9a-f_]+", "is a number to some readers of YAML and a text to others"),
+        (r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?", "is a number in base 60 to some readers of YAML"),
+        (r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt ].*)?", "is a date to some readers of YAML and a text to others"),
+        (r"[-+]?([0-9][0-9_]*)?\.?[0-9_]*(e[-+]?[0-9]+)", "is a number to some readers of YAML and a text to others"),
+        (r"\+[0-9][0-9_.]*", "is a number to some readers of YAML and a text to others"),
+        (r"-?[0-9]+_[0-9_]*(\.[0-9_]*)?", "is a number to some readers of YAML and a text to others"),
+        (r"-?(\.[0-9][0-9_]*|[0-9]+\.)", "is a number to some readers of YAML and a text to others"),
+        (r"-?0[0-9]*\.[0-9]+", "is a number to some readers of YAML and a text to others"),
+        (r"=", "has a meaning of its own to some readers of YAML"),
+    )
+)
+
+
+class Ambiguous(ValueError):
+    """A word that can't be taken as it stands."""
+
+    def __init__(self, code: str, sentence: str, remedy: str) -> None:
+        super().__init__(sentence)
+        self.code, self.sentence, self.remedy = code, sentence, remedy
+
+
+def resolve(text: str) -> str | int | float | bool | None:
+    """The value of an unquoted word; raises Ambiguous."""
+    if text in {"", "~", "null"}:
+        return None
+    if text in _TRUTH:
+        return _TRUTH[text]
+    if _INTEGER.match(text):
+        if len(text) > MAX_DIGITS:
+            raise Ambiguous("RC010", f"a number of {len(text)} digits is too large", f"at most {MAX_DIGITS}")
+        return int(text)
+    if _DECIMAL.match(text) and len(text) <= 2 * MAX_DIGITS:
+        return float(text)
+    _refuse(text)
+    return text
+
+
+def _refuse(text: str) -> None:
+    if text.lower() in _OTHER_TRUTHS:
+        truth = _OTHER_TRUTHS[text.lower()]
+        sentence = f'"{text}" is {truth} to some readers of YAML and a text to others'
+        raise Ambiguous("RC009", sentence, f'write {truth}, or "{text}" in quotes')
+    if text.lower() == "null":
+        raise Ambiguous("RC009", f'"{text}" is nothing to some readers of YAML', f'write null, or "{text}" in quotes')
+    if len(text) > 64 or text[0] not in "+-.0123456789=":
+        return
+    for pattern, sentence in _AMBIGUOUS:
+        if pattern.match(text):
+            raise Ambiguous("RC009", f'"{text}" {sentence}', f'write "{text}" in quotes, or a plain number')
+
+
+# --- Reads YAML strictly: what two readers could understand differently is a Problem, and so is what could hurt.
+#
+# The parser's events are taken one by one into a tree of our own: nothing recurses, so depth costs no stack, and each
+# bound is checked before the next event is asked for. An alias stands for a copy: its size is counted again each time
+# it is used, which is what disarms a bomb.
+
+MAX_BYTES = 1 << 20
+MAX_DEPTH = 32
+MAX_NODES = 100_000
+
+# libyaml's parser where PyYAML was built with it, which its wheels are: an order of magnitude faster.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Refused(Exception):
+    """The document can't be read further."""
+
+    def __init__(self, found: Problem) -> None:
+        super().__init__(found.sentence)
+        self.problem = found
+
+
+class _Open(msgspec.Struct):
+    """A list or map that is being read."""
+
+    at: Mark
+    is_map: bool
+    anchor: str | None
+    items: list[Node]
+    entries: dict[str, MapEntry]
+    size: int = 1
+    key: Scalar | None = None
+    skipped: bool = False  # the value that comes belongs to a key that was refused
+
+
+def read(file: str, content: bytes) -> tuple[list[Node], list[Problem]]:
+    """The documents of one file, and what is wrong with them. Empty documents are left out."""
+    if len(content) > MAX_BYTES:
+        sentence = f"the file has {len(content):,} bytes, more than {MAX_BYTES:,}"
+        return [], [Problem(file, 0, 0, "RC003", sentence, "split it")]
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        sentence = f"byte {error.start + 1} of the file is not UTF-8"
+        return [], [Problem(file, line, 1, "RC001", sentence, "save the file as UTF-8")]
+    if found := hidden(file, text):
+        return [], [found]
+    reader = _YamlReader(file)
+    try:
+        documents = list(reader.documents(text))
+    except _Refused as refused:
+        return [], [*reader.problems, refused.problem]
+    return documents, reader.problems
+
+
+class _YamlReader:
+    """Owner of what is known of one file while it is read."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.problems: list[Problem] = []
+        self._open: list[_Open] = []
+        self._anchors: dict[str, tuple[Node, int] | None] = {}  # None: not closed yet
+        self._nodes = 0
+        self._done: Node | None = None
+
+    def documents(self, text: str) -> Iterator[Node]:
+        for event in self._events(text):
+            if len(self.problems) > MOST_PROBLEMS:
+                return
+            match event:
+                case yaml.DocumentStartEvent():
+                    self._anchors, self._done = {}, None
+                case yaml.DocumentEndEvent():
+                    empty = isinstance(self._done, Scalar) and self._done.value is None
+                    if self._done is not None and not empty:
+                        yield self._done
+                case yaml.ScalarEvent():
+                    self._scalar(event)
+                case yaml.AliasEvent():
+                    self._alias(event)
+                case yaml.SequenceStartEvent() | yaml.MappingStartEvent():
+                    self._begin(event)
+                case yaml.SequenceEndEvent() | yaml.MappingEndEvent():
+                    self._end()
+
+    def _events(self, text: str) -> Iterator[yaml.Event]:
+        try:
+            yield from yaml.parse(text, Loader=_LOADER)
+        except yaml.reader.ReaderError as error:
+            line = text[: error.position].count("\n") + 1
+            sentence = f"the character {error.character!r} is not allowed"
+            raise _Refused(Problem(self.file, line, 1, "RC001", sentence, "remove it")) from None
+        except yaml.MarkedYAMLError as error:
+            at = error.problem_mark or error.context_mark
+            sentence = ", ".join(part for part in (error.context, error.problem) if part)
+            line, column = (at.line + 1, at.column + 1) if at else (0, 0)
+            # A star that is not in quotes is taken for an alias: poolNames: [*], or schedule: * 7 * * 1-5.
+            remedy = 'write "*" in quotes' if error.context == "while scanning an alias" else ""
+            raise _Refused(Problem(self.file, line, column, "RC001", f"this is not YAML: {sentence}", remedy)) from None
+
+    def _mark(self, event: yaml.Event, width: int = 1) -> Mark:
+        at = event.start_mark
+        line, column = (at.line + 1, at.column + 1) if at else (0, 0)
+        return Mark(self.file, line, column, max(1, width))
+
+    def _scalar(self, event: yaml.ScalarEvent) -> None:
+        start, end = event.start_mark, event.end_mark
+        at = self._mark(event, end.column - start.column if start and end and start.line == end.line else 1)
+        doubtful = self._refuse_tag(event.tag, at)
+        value: str | int | float | bool | None = event.value
+        if event.implicit[0] and not event.style:
+            try:
+                value = resolve(event.value)
+            except Ambiguous as ambiguous:
+                self.problems.append(problem(at, ambiguous.code, ambiguous.sentence, ambiguous.remedy))
+                doubtful = True
+        node = Scalar(value, event.value, at, doubtful)
+        self._remember(event.anchor, node, 1)
+        self._add(node, 1)
+
+    def _begin(self, event: yaml.CollectionStartEvent) -> None:
+        at = self._mark(event)
+        self._refuse_tag(event.tag, at)
+        if len(self._open) >= MAX_DEPTH:
+            raise _Refused(problem(at, "RC004", f"nested deeper than {MAX_DEPTH} levels", "a policy needs 8"))
+        if event.anchor:
+            self._anchors[event.anchor] = None
+        self._open.append(_Open(at, isinstance(event, yaml.MappingStartEvent), event.anchor, [], {}))
+
+    def _end(self) -> None:
+        done = self._open.pop()
+        node: Node = Mapping(done.entries, done.at) if done.is_map else Sequence(tuple(done.items), done.at)
+        self._remember(done.anchor, node, done.size)
+        self._add(node, done.size)
+
+    def _alias(self, event: yaml.AliasEvent) -> None:
+        name = event.anchor or ""
+        at = self._mark(event, len(name) + 1)
+        if name not in self._anchors:
+            raise _Refused(problem(at, "RC005", f'there is no anchor "{name}" above', "write the value out"))
+        known = self._anchors[name]
+        if known is None:
+            text = f'the alias "{name}" stands inside of what it names'
+            raise _Refused(problem(at, "RC005", text, "write the value out"))
+        self._add(*known, at)
+
+    def _remember(self, anchor: str | None, node: Node, size: int) -> None:
+        if anchor:
+            self._anchors[anchor] = node, size
+
+    def _add(self, node: Node, size: int, at: Mark | None = None) -> None:
+        """Puts a finished node where it belongs. `size` is what it would be written out."""
+        self._nodes += size if at else 1
+        if self._nodes > MAX_NODES:
+            text = f"written out, the file has more than {MAX_NODES:,} values"
+            raise _Refused(problem(at or node.at, "RC005", text, "write the value out, or split the file"))
+        if not self._open:
+            self._done = node
+            return
+        parent = self._open[-1]
+        parent.size += size
+        if not parent.is_map:
+            parent.items.append(node)
+        elif parent.key is None and not parent.skipped:
+            self._key(parent, node)
+        else:
+            if parent.key is not None:
+                parent.entries[parent.key.text] = MapEntry(parent.key, node)
+            parent.key, parent.skipped = None, False
+
+    def _key(self, parent: _Open, node: Node) -> None:
+        found = self._key_problem(parent, node)
+        if found:
+            self.problems.append(found)
+            parent.skipped = True
+        elif isinstance(node, Scalar):
+            parent.key = node
+
+    def _key_problem(self, parent: _Open, node: Node) -> Problem | None:
+        if not isinstance(node, Scalar):
+            return problem(node.at, "RC007", "a key must be a text", "write a name")
+        if node.text == "<<":
+            return problem(node.at, "RC006", "merge keys are not supported", "write the keys out")
+        if not isinstance(node.value, str):
+            return problem(
+                node.at, "RC007", f"the key {node.text or 'null'} is no text", f'write "{node.text}" in quotes'
+            )
+        if node.text in parent.entries:
+            first = parent.entries[node.text].key.at.line
+            return problem(node.at, "RC002", f'the key "{node.text}" stands here again', f"it stands in line {first}")
+        return None
+
+    def _refuse_tag(self, tag: str | None, at: Mark) -> bool:
+        if tag is not None and tag != "!":
+            text = f"the tag {tag.replace('tag:yaml.org,2002:', '!!')} is not allowed: policies are plain data"
+            self.problems.append(problem(at, "RC008", text, "take it out"))
+            return True
+        return False

@@ -1,0 +1,368 @@
+"""Controllers that every cluster has: garbage collection, taint eviction, and PodDisruptionBudgets."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from reconciler.fleet.filters.node import tolerated
+from reconciler.model.cluster.metadata import LabelSelector
+from reconciler.model.cluster.node import Node, NodeTaint
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.instant import instant
+from reconciler.model.plan.decision import Ref
+from reconciler.protocol.preconditions import Object
+from reconciler.simulate.actors.workloads import READY, how, owner_of
+from reconciler.simulate.objects import Key, ObjectWrite, condition, key_of, with_condition
+from reconciler.simulate.stage import Stage
+
+# --- What is left behind is collected: pods of a node that is gone, its Leases, and pods that ended long ago.
+#
+# Owner of which pods are on which node, and of those that have ended, in that order.
+
+POD_GARBAGE_COLLECTOR = "pod-garbage-collector"
+_DELAY_MS = 40_000
+_MOST_ENDED = 12_500  # that nobody has cleared away
+
+
+class Collector:
+    """For pods and Leases."""
+
+    def __init__(self, delay_ms: int = _DELAY_MS, most_ended: int = _MOST_ENDED) -> None:
+        self._delay_ms = delay_ms
+        self._most_ended = most_ended
+        self._on: dict[str, dict[Key, None]] = {}
+        self._ended: dict[Key, None] = {}
+
+    def start(self, stage: Stage) -> None:
+        self._stage = stage
+        for body in stage.world.of("Pod"):
+            self._noted(ObjectWrite(key_of(body), None, body))
+        for name in tuple(self._on):
+            if stage.world.at(("Node", "", name)) is None:
+                self._collect_later(name)
+        stage.world.subscribe(self._noted, "Node", "Pod")
+
+    def _noted(self, written: ObjectWrite) -> None:
+        kind, before, after = written.key[0], written.before, written.after
+        if kind == "Node" and after is None:
+            self._collect_later(written.key[2])
+        if kind != "Pod":
+            return
+        was, now = (body["spec"].get("nodeName", "") if body else "" for body in (before, after))
+        if was != now:
+            self._move(written.key, was, now)
+        if after is None:
+            self._ended.pop(written.key, None)
+        elif (after.get("status") or {}).get("phase") in {"Succeeded", "Failed"} and written.key not in self._ended:
+            self._ended[written.key] = None
+            if len(self._ended) > self._most_ended:
+                self._stage.engine.after(0, "a pod that ended long ago is cleared away", self._clear_oldest)
+
+    def _move(self, key: Key, was: str, now: str) -> None:
+        if was and (there := self._on.get(was)) is not None:
+            there.pop(key, None)
+            if not there:
+                del self._on[was]
+        if now:
+            self._on.setdefault(now, {})[key] = None
+
+    def _collect_later(self, node: str) -> None:
+        self._stage.engine.after(self._delay_ms, f"what {node} left is collected", lambda: self._collect(node))
+
+    def _collect(self, node: str) -> None:
+        world = self._stage.world
+        if world.at(("Node", "", node)) is not None:
+            return  # another of its name
+        for key in tuple(self._on.get(node, ())):
+            world.remove(Ref(*key), POD_GARBAGE_COLLECTOR)
+        for lease in [each for each in world.of("Lease") if _belongs_to(each, node)]:
+            world.remove(Ref(*key_of(lease)), POD_GARBAGE_COLLECTOR)
+
+    def _clear_oldest(self) -> None:
+        if len(self._ended) > self._most_ended:
+            self._stage.world.remove(Ref(*next(iter(self._ended))), POD_GARBAGE_COLLECTOR)
+
+
+def _belongs_to(body: dict[str, object], node: str) -> bool:
+    owners: list[dict[str, str]] = body["metadata"].get("ownerReferences") or []  # type: ignore[attr-defined]
+    return any((each.get("kind"), each.get("name")) == ("Node", node) for each in owners)
+
+
+# --- Pods that do not bear a NoExecute taint of their node are deleted: at once, or when they have borne it long
+# enough.
+#
+# Owner of the deletions that are to come; one that comes due looks again whether the taint is still there.
+
+TAINT_EVICTION_CONTROLLER = "taint-eviction-controller"
+_TAINTS_DELAY_MS = 100
+_NO_EXECUTE = "NoExecute"
+_BORNE_BY_ALL_SECONDS = 300  # admission makes each pod bear these for so long, unless it says otherwise
+_BORNE_BY_ALL = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+
+
+class TaintEvictionController:
+    """For all nodes."""
+
+    def __init__(self) -> None:
+        self._touched: dict[Key, None] = {}
+        self._due_at: dict[str, int] = {}  # uid of a pod -> when
+
+    def start(self, stage: Stage) -> None:
+        self._stage = stage
+        for body in stage.world.of("Node"):
+            self._noted(ObjectWrite(key_of(body), None, body))
+        stage.world.subscribe(self._noted, "Node", "Pod")
+
+    def _noted(self, written: ObjectWrite) -> None:
+        kind, before, after = written.key[0], written.before, written.after
+        if kind == "Pod" and after is None and before is not None:
+            self._due_at.pop(before["metadata"]["uid"], None)
+        node = _node_of(written)
+        if node is not None and (kind == "Node" or _drives_out(self._stage.world.at(node))):
+            if not self._touched:
+                self._stage.engine.after(_TAINTS_DELAY_MS, "pods that do not bear a taint are looked for", self._look)
+            self._touched[node] = None
+
+    def _look(self) -> None:
+        touched = tuple(self._touched)
+        self._touched.clear()
+        fleet = self._stage.snapshot()
+        for _, _, name in touched:
+            row = fleet.rows.row_of.get(name)
+            for pod in fleet.pods_of_row(row) if row is not None else ():
+                self._judge(pod)
+
+    def _judge(self, pod: Pod) -> None:
+        seconds = self._borne_seconds(pod)
+        uid = pod.metadata.uid
+        if pod.metadata.leaving or seconds is None:
+            self._due_at.pop(uid, None)
+        elif seconds == 0:
+            self._delete(pod)
+        elif uid not in self._due_at:
+            self._due_at[uid] = due_at = self._stage.now + seconds * 1_000
+            what = f"{pod.title} has borne a taint for long enough"
+            self._stage.engine.after(seconds * 1_000, what, lambda: self._come_due(pod, due_at))
+
+    def _come_due(self, pod: Pod, due_at: int) -> None:
+        if self._due_at.get(pod.metadata.uid) != due_at:
+            return
+        del self._due_at[pod.metadata.uid]
+        if self._borne_seconds(pod) is not None:
+            self._delete(pod)
+
+    def _borne_seconds(self, pod: Pod) -> int | None:
+        """How long it bears the taints of its node as they are now; None: for ever."""
+        node: Node | None = self._stage.world.read_object(("Node", "", pod.node))
+        taints = [each for each in node.spec.taints if each.effect == _NO_EXECUTE] if node is not None else ()
+        return _shortest(_borne_of(each, pod) for each in taints)
+
+    def _delete(self, pod: Pod) -> None:
+        world, ref = self._stage.world, Ref("Pod", pod.metadata.namespace, pod.name)
+        body = world.get(ref)
+        if body is None or body["metadata"]["uid"] != pod.metadata.uid or body["metadata"].get("deletionTimestamp"):
+            return
+        entries = condition("DisruptionTarget", "True", self._stage.now, "DeletionByTaintManager")
+        world.edit(ref, {"status": {"conditions": with_condition(body, entries)}}, TAINT_EVICTION_CONTROLLER)
+        world.delete(ref, TAINT_EVICTION_CONTROLLER)
+
+
+def _node_of(written: ObjectWrite) -> Key | None:
+    """The node whose pods may have to go: its taints are others, or a pod came to it."""
+    before, after = written.before, written.after
+    if after is None or written.key[0] not in {"Node", "Pod"}:
+        return None
+    if written.key[0] == "Node":
+        same = before is not None and before["spec"].get("taints") == after["spec"].get("taints")
+        return None if same or not (_drives_out(before) or _drives_out(after)) else written.key
+    on = after["spec"].get("nodeName")
+    return ("Node", "", on) if on and (before is None or not before["spec"].get("nodeName")) else None
+
+
+def _drives_out(node: Object | None) -> bool:
+    taints = (node.get("spec") or {}).get("taints") or () if node is not None else ()
+    return any(each["effect"] == _NO_EXECUTE for each in taints)
+
+
+def _borne_of(taint: NodeTaint, pod: Pod) -> int | None:
+    bearing = [each for each in pod.spec.tolerations if tolerated(taint, (each,))]
+    if not bearing:
+        if taint.key not in _BORNE_BY_ALL:
+            return 0
+        return None if pod.is_daemon_or_mirror else _BORNE_BY_ALL_SECONDS
+    return _shortest(each.toleration_seconds for each in bearing)
+
+
+def _shortest(lengths: Iterable[int | None]) -> int | None:
+    said: Sequence[int] = [each for each in lengths if each is not None]
+    return max(0, min(said)) if said else None
+
+
+# --- Owner of how many pods each PodDisruptionBudget means, and how many of them are healthy; its status follows.
+#
+# As the disruption controller does: a pod that was evicted counts as gone from then on, though it still runs. Shares of
+# pods, and how many may be away, are counted from the replicas of their owners: of owners that have no such number
+# nobody may go.
+
+DISRUPTION_CONTROLLER = "disruption-controller"
+_BUDGETS_DELAY_MS = 100
+_BELIEVED_MS = 120_000  # so long it is believed that a pod which was evicted will go
+_SCALELESS = frozenset({"DaemonSet", "Job", "Node"})
+
+
+class _Meant:
+    """What one budget means."""
+
+    def __init__(self, budget: Object) -> None:
+        selector = (budget.get("spec") or {}).get("selector")
+        self.selector = None if selector is None else msgspec.convert(selector, LabelSelector)
+        self.pods: dict[Key, tuple[bool, Key | None]] = {}  # whether it is healthy, and whose it is
+        self.healthy = 0
+        self.owners: Counter[Key | None] = Counter()
+
+    def put(self, key: Key, pod: Object | None) -> bool:
+        """Whether anything is different."""
+        before = self.pods.pop(key, None)
+        after = None if pod is None else (how(pod) == READY, _owner(pod))
+        if before is not None:
+            self.healthy -= before[0]
+            self.owners[before[1]] -= 1
+            if not self.owners[before[1]]:
+                del self.owners[before[1]]
+        if after is not None:
+            self.pods[key] = after
+            self.healthy += after[0]
+            self.owners[after[1]] += 1
+        return before != after
+
+    def means(self, pod: Object) -> bool:
+        ended = (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
+        return self.selector is not None and not ended and self.selector.matches(pod["metadata"].get("labels") or {})
+
+
+class Budgets:
+    """Keeps the status of all of them."""
+
+    def __init__(self, delay_ms: int = _BUDGETS_DELAY_MS) -> None:
+        self._delay_ms = delay_ms
+        self._of: defaultdict[str, dict[Key, _Meant]] = defaultdict(dict)  # by namespace
+        self._in: defaultdict[str, dict[Key, None]] = defaultdict(dict)  # pods by namespace
+        self._due: dict[Key, None] = {}
+
+    def start(self, stage: Stage) -> None:
+        self._stage = stage
+        for kind in ("Pod", "PodDisruptionBudget"):
+            for body in stage.world.of(kind):
+                self._noted(ObjectWrite(key_of(body), None, body))
+        stage.world.subscribe(self._noted, "Pod", "PodDisruptionBudget")
+
+    def _noted(self, written: ObjectWrite) -> None:
+        kind, namespace, _ = written.key
+        if kind == "PodDisruptionBudget":
+            self._note_budget(written)
+        elif kind == "Pod":
+            if written.after is None:
+                self._in[namespace].pop(written.key, None)
+            else:
+                self._in[namespace][written.key] = None
+            for key, meant in self._of[namespace].items():
+                pod = written.after if written.after is not None and meant.means(written.after) else None
+                if (pod is not None or written.key in meant.pods) and meant.put(written.key, pod):
+                    self._look_at(key)
+
+    def _note_budget(self, written: ObjectWrite) -> None:
+        namespace = written.key[1]
+        if written.after is None:
+            self._of[namespace].pop(written.key, None)
+            return
+        if written.before is not None and written.before.get("spec") == written.after.get("spec"):
+            return
+        meant = self._of[namespace][written.key] = _Meant(written.after)
+        for key in self._in[namespace]:
+            pod = self._stage.world.at(key)
+            if pod is not None and meant.means(pod):
+                meant.put(key, pod)
+        self._look_at(written.key)
+
+    def _look_at(self, budget: Key) -> None:
+        if not self._due:
+            self._stage.engine.after(self._delay_ms, "disruption budgets are counted", self._tell)
+        self._due[budget] = None
+
+    def _tell(self) -> None:
+        due = tuple(self._due)
+        self._due.clear()
+        for key in due:
+            budget, meant = self._stage.world.at(key), self._of[key[1]].get(key)
+            if budget is not None and meant is not None:
+                status = self._status(budget, meant)
+                # A merge patch would keep the pods that are no longer told of.
+                gone = dict.fromkeys(_recorded_disruptions(budget).keys() - status.get("disruptedPods", {}).keys())
+                if "disruptedPods" in status:
+                    status["disruptedPods"] |= gone
+                self._stage.world.edit(Ref(*key), {"status": status}, DISRUPTION_CONTROLLER)
+
+    def _status(self, budget: Object, meant: _Meant) -> dict[str, Any]:
+        found = self._wanted(budget.get("spec") or {}, meant)
+        if found is None:
+            return {"disruptionsAllowed": 0}
+        expected, desired = found
+        awaited = self._awaited(budget, meant)
+        healthy = meant.healthy - sum(meant.pods[key][0] for key in awaited)
+        return {
+            "observedGeneration": budget["metadata"]["generation"],
+            "disruptionsAllowed": max(0, healthy - desired) if expected else 0,
+            "currentHealthy": healthy,
+            "desiredHealthy": desired,
+            "expectedPods": expected,
+            "disruptedPods": {key[2]: when for key, when in awaited.items()},
+        }
+
+    def _awaited(self, budget: Object, meant: _Meant) -> dict[Key, str]:
+        """Pods that were evicted and do not leave yet: for so long they count as gone."""
+        result: dict[Key, str] = {}
+        for name, when in _recorded_disruptions(budget).items():
+            key = ("Pod", budget["metadata"]["namespace"], name)
+            pod = self._stage.world.at(key) if key in meant.pods else None
+            if pod is None or pod["metadata"].get("deletionTimestamp"):
+                continue
+            if instant(when) + _BELIEVED_MS >= self._stage.now:
+                result[key] = when
+        return result
+
+    def _wanted(self, spec: Object, meant: _Meant) -> tuple[int, int] | None:
+        """How many pods there should be, and how many of them healthy; None: the controller can't tell."""
+        least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
+        if isinstance(least, int):
+            return len(meant.pods), least
+        if any(owner is not None and owner[0] in _SCALELESS for owner in meant.owners):
+            return None
+        expected = sum(self._expected(meant))
+        if least is not None:
+            return expected, _share(least, expected)
+        away = most if isinstance(most, int) else _share(most, expected) if most is not None else 0
+        return expected, max(0, expected - away)
+
+    def _expected(self, meant: _Meant) -> Iterator[int]:
+        """Of each owner; pods that nobody owns are not expected."""
+        for owner, count in meant.owners.items():
+            if owner is not None:
+                body = self._stage.world.at(owner)
+                yield int(body["spec"].get("replicas", 1)) if body is not None else count
+
+
+def _owner(pod: Object) -> Key | None:
+    found = owner_of(pod)
+    return found[0] if found else None
+
+
+def _recorded_disruptions(budget: Object) -> dict[str, str]:
+    result: dict[str, str] = (budget.get("status") or {}).get("disruptedPods") or {}
+    return result
+
+
+def _share(percent: str, of: int) -> int:
+    """Rounded up, as the controller does."""
+    return -(-int(percent.rstrip("%")) * of // 100)

@@ -1,0 +1,402 @@
+"""The controllers that make pods: of ReplicaSets, StatefulSets, Jobs and DaemonSets."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import msgspec
+
+from reconciler.fleet.filters.node import untolerated
+from reconciler.fleet.node_terms import readable, term_holds
+from reconciler.model.cluster.node import Node, NodeTaint
+from reconciler.model.cluster.pod import PodSpec, Toleration
+from reconciler.model.plan.decision import Ref
+from reconciler.protocol.preconditions import Object
+from reconciler.simulate.objects import Key, ObjectWrite, condition, key_of, says
+from reconciler.simulate.stage import Stage
+from reconciler.simulate.world import World
+
+__all__ = ["Workloads"]
+
+
+# --- What controllers write: a pod as a template has it, and its deletion.
+
+MANAGER = "kube-controller-manager"
+
+
+def pod_of(owner: Object, name: str, node: str = "") -> Object:
+    """A pod that the owner's template makes; with a node it is bound from the beginning."""
+    metadata, template = owner["metadata"], owner["spec"]["template"]
+    marks = template.get("metadata") or {}
+    reference = {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "controller": True,
+    }
+    head = {
+        "name": name,
+        "namespace": metadata["namespace"],
+        "labels": marks.get("labels") or {},
+        "annotations": marks.get("annotations") or {},
+        "ownerReferences": [reference],
+    }
+    bound = {"nodeName": node} if node else {}
+    spec = {"schedulerName": "default-scheduler", **template["spec"], **bound}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": head, "spec": spec, "status": {"phase": "Pending"}}
+
+
+def take_down(world: World, key: Key) -> None:
+    """Deletes a pod."""
+    world.delete(Ref(*key), MANAGER)
+
+
+# --- Owner of which pods each workload has, and in how many each way they are: so that no change walks them.
+
+WAITING, RUNNING, READY, LEAVING, SUCCEEDED, FAILED = "waiting", "running", "ready", "leaving", "succeeded", "failed"
+ACTIVE = (WAITING, RUNNING, READY)
+
+
+def owner_of(pod: Object) -> tuple[Key, str] | None:
+    """The key and uid of its controller."""
+    metadata = pod["metadata"]
+    for each in metadata.get("ownerReferences") or ():
+        if each.get("controller"):
+            namespace = "" if each["kind"] == "Node" else metadata.get("namespace", "")
+            return (each["kind"], namespace, each["name"]), each.get("uid", "")
+    return None
+
+
+def how(pod: Object) -> str:
+    """In which way it is, of those above."""
+    phase = (pod.get("status") or {}).get("phase", "Pending")
+    if phase == "Succeeded":
+        return SUCCEEDED
+    if phase == "Failed":
+        return FAILED
+    if pod["metadata"].get("deletionTimestamp"):
+        return LEAVING
+    if phase != "Running":
+        return WAITING
+    return READY if says(pod, "Ready") == "True" else RUNNING
+
+
+class Kin:
+    """The pods of one workload."""
+
+    def __init__(self) -> None:
+        self.pods: dict[Key, str] = {}  # how each is
+        self.counts = dict.fromkeys((*ACTIVE, LEAVING, SUCCEEDED, FAILED), 0)
+        self.made = 0  # names given so far
+
+    @property
+    def active(self) -> int:
+        """Those that are there or will be."""
+        return sum(self.counts[each] for each in ACTIVE)
+
+    def that_are(self, ways: Iterable[str]) -> Iterator[Key]:
+        """In the order of ways, then as they were made."""
+        for way in ways:
+            if self.counts[way]:
+                yield from [key for key, each in self.pods.items() if each == way]
+
+    def put(self, key: Key, way: str | None) -> None:
+        """None: it is gone."""
+        before = self.pods.pop(key, None) if way is None else self.pods.get(key)
+        if before is not None:
+            self.counts[before] -= 1
+        if way is not None:
+            self.pods[key] = way
+            self.counts[way] += 1
+
+
+class Kinship:
+    """All workloads; tells which of them something happened to."""
+
+    def __init__(self, on_change: Callable[[Key, ObjectWrite], None]) -> None:
+        self._on_change = on_change
+        self._of: dict[str, Kin] = {}  # by uid of the owner
+        self._bereaved: set[str] = set()  # uids of owners that are gone, while they have pods
+
+    def of(self, uid: str) -> Kin:
+        kin = self._of.get(uid)
+        if kin is None:
+            kin = self._of[uid] = Kin()
+        return kin
+
+    def bereave(self, uid: str) -> tuple[Key, ...]:
+        """The owner is gone; the pods that it leaves."""
+        left = tuple(self.of(uid).pods)
+        self._bereaved.add(uid)
+        self._forget_if_done(uid)
+        return left
+
+    def note(self, written: ObjectWrite) -> None:
+        """A write of a pod."""
+        body = written.after or written.before
+        owner = owner_of(body) if body else None
+        if owner is None:
+            return
+        key, uid = owner
+        kin, way = self.of(uid), how(written.after) if written.after else None
+        if kin.pods.get(written.key) != way:
+            kin.put(written.key, way)
+            self._on_change(key, written)
+        self._forget_if_done(uid)
+
+    def begin(self, pods: Iterable[Object]) -> None:
+        """Pods that are there already."""
+        for pod in pods:
+            self.note(ObjectWrite(key_of(pod), None, pod))
+
+    def _forget_if_done(self, uid: str) -> None:
+        if uid in self._bereaved and not self._of[uid].pods:
+            self._bereaved.discard(uid)
+            del self._of[uid]
+
+
+# --- DaemonSets have one pod on each node that their pods may be on, put there without a scheduler.
+
+# Those of a DaemonSet bear what befalls a node.
+_BORNE = tuple(
+    Toleration(f"node.kubernetes.io/{name}", "Exists")
+    for name in ("not-ready", "unreachable", "disk-pressure", "memory-pressure", "pid-pressure", "unschedulable")
+)
+
+
+def keep_daemon(world: World, owner: Object, nodes: Iterable[Object], kin: Kin) -> None:
+    """A pod on each of the nodes, where there is none yet and it may be there."""
+    # By the node that it is on: pods of a cluster that was seen bear names of their own.
+    served = {pod["spec"].get("nodeName", "") for pod in map(world.at, kin.pods) if pod is not None}
+    for node in nodes:
+        there = node["metadata"]["name"]
+        if there not in served and _may_be_on(owner, node):
+            world.put(pod_of(owner, f"{owner['metadata']['name']}-{there}", there), MANAGER)
+
+
+def _may_be_on(owner: Object, node: Object) -> bool:
+    if node["metadata"].get("deletionTimestamp"):
+        return False
+    spec = owner["spec"]["template"]["spec"]
+    if not _selects(spec, node):
+        return False
+    borne = msgspec.convert(spec.get("tolerations") or (), tuple[Toleration, ...])
+    taints = msgspec.convert((node.get("spec") or {}).get("taints") or (), tuple[NodeTaint, ...])
+    return untolerated(taints, (*borne, *_BORNE)) is None
+
+
+def _selects(spec: Object, node: Object) -> bool:
+    read, there = msgspec.convert(spec, PodSpec), msgspec.convert(node, Node)
+    labels = there.metadata.labels
+    if any(labels.get(key) != value for key, value in read.node_selector.items()):
+        return False
+    terms = read.affinity.node_affinity.required if read.affinity is not None else None
+    return terms is None or any(readable(term) and term_holds(term, there) for term in terms.node_selector_terms)
+
+
+# --- Jobs keep pods running until as many have succeeded as are to; what was evicted or lost begins again.
+
+
+def keep_job(stage: Stage, owner: Object, kin: Kin) -> None:
+    """Pods at once as `parallelism` says, and never more than are still to succeed."""
+    world, spec = stage.world, owner["spec"]
+    if says(owner, "Complete") == "True":
+        return
+    at_once = int(spec.get("parallelism", 1))
+    to_come = int(spec.get("completions", at_once)) - kin.counts[SUCCEEDED]
+    if to_come <= 0:
+        _complete(stage, owner, kin)
+        return
+    names = fresh_names(owner, kin)
+    namespace = owner["metadata"]["namespace"]
+    wanted = min(at_once, to_come)
+    while kin.active < wanted:
+        name = next(names)
+        if world.at(("Pod", namespace, name)) is None:
+            world.put(pod_of(owner, name), MANAGER)
+    if kin.active > wanted:
+        for key in list(kin.that_are(ACTIVE))[wanted:]:
+            take_down(world, key)
+
+
+def _complete(stage: Stage, owner: Object, kin: Kin) -> None:
+    conditions = [condition("Complete", "True", stage.now)]
+    status = {"succeeded": kin.counts[SUCCEEDED], "conditions": conditions}
+    ref = Ref(*key_of(owner), owner["metadata"]["uid"])
+    stage.world.edit(ref, {"status": status}, MANAGER)
+    keeps_seconds = owner["spec"].get("ttlSecondsAfterFinished")
+    if keeps_seconds is not None:
+        stage.engine.after(int(keeps_seconds) * 1_000, f"{ref.title} is cleared away", lambda: _clear(stage, ref))
+
+
+def _clear(stage: Stage, ref: Ref) -> None:
+    found = stage.world.get(ref)
+    if found is not None and found["metadata"]["uid"] == ref.uid:
+        stage.world.delete(ref, MANAGER)
+
+
+# --- ReplicaSets and StatefulSets keep as many pods as they are to have; what leaves or has ended does not count.
+
+
+def keep_replicas(world: World, owner: Object, kin: Kin) -> None:
+    """As many pods as wanted; when there are too many, those go first that do least, and of them the youngest."""
+    wanted = _wanted(owner)
+    for _ in range(wanted - kin.active):
+        world.put(pod_of(owner, _free_name(world, owner, kin)), MANAGER)
+    surplus = kin.active - wanted
+    if surplus > 0:
+        order = [key for way in (WAITING, RUNNING, READY) for key in reversed(list(kin.that_are((way,))))]
+        for key in order[:surplus]:
+            take_down(world, key)
+    _tell(world, owner, kin)
+
+
+def keep_ordinals(world: World, owner: Object, kin: Kin) -> None:
+    """Each pod has its number; another of the same name comes only when the one before it is gone altogether. One comes
+    after the other is ready, and one goes after the other is gone, unless they may all come and go at once."""
+    for key in list(kin.that_are((SUCCEEDED, FAILED))):
+        take_down(world, key)
+    in_turn = owner["spec"].get("podManagementPolicy") != "Parallel"
+    wanted = _wanted(owner)
+    if len(kin.pods) < wanted:
+        _fill_up(world, owner, in_turn)
+    surplus = sorted((key for key in kin.pods if _ordinal(key) >= wanted), key=_ordinal, reverse=True)
+    if not (in_turn and any(kin.pods[key] == LEAVING for key in surplus)):
+        for key in surplus[:1] if in_turn else surplus:
+            take_down(world, key)
+    _tell(world, owner, kin)
+
+
+def _fill_up(world: World, owner: Object, in_turn: bool) -> None:
+    name, namespace = owner["metadata"]["name"], owner["metadata"]["namespace"]
+    for number in range(_wanted(owner)):
+        pod = world.at(("Pod", namespace, f"{name}-{number}"))
+        if pod is None:
+            world.put(pod_of(owner, f"{name}-{number}"), MANAGER)
+        if in_turn and (pod is None or how(pod) != READY):
+            return
+
+
+def _ordinal(key: Key) -> int:
+    return int(key[2].rpartition("-")[2])
+
+
+def fresh_names(owner: Object, kin: Kin) -> Iterator[str]:
+    """Names that the owner has not given yet."""
+    while True:
+        kin.made += 1
+        yield f"{owner['metadata']['name']}-{kin.made:05}"
+
+
+def _free_name(world: World, owner: Object, kin: Kin) -> str:
+    namespace = owner["metadata"]["namespace"]
+    return next(name for name in fresh_names(owner, kin) if world.at(("Pod", namespace, name)) is None)
+
+
+def _wanted(owner: Object) -> int:
+    replicas = owner["spec"].get("replicas")
+    return 1 if replicas is None else int(replicas)
+
+
+def _tell(world: World, owner: Object, kin: Kin) -> None:
+    status = {"replicas": kin.active, "readyReplicas": kin.counts[READY]}
+    current = owner.get("status") or {}
+    if any(current.get(key, 0) != value for key, value in status.items()):
+        world.edit(Ref(*key_of(owner)), {"status": status}, MANAGER)
+
+
+# --- Owner of which workloads are to be looked at again; each is, a little after something happened to it or its pods.
+
+_KINDS = frozenset({"ReplicaSet", "StatefulSet", "Job", "DaemonSet"})
+_DELAY_MS = 100
+
+
+class Workloads:
+    """The controllers of those kinds."""
+
+    def __init__(self, delay_ms: int = _DELAY_MS) -> None:
+        self._delay_ms = delay_ms
+        self.late_ms = 0  # beside that
+        self._kinship = Kinship(self._befallen)
+        self._due: dict[Key, None] = {}
+
+    def start(self, stage: Stage) -> None:
+        self._stage = stage
+        self._kinship.begin(stage.world.of("Pod"))
+        for kind in sorted(_KINDS):
+            for body in stage.world.of(kind):
+                self._look_at(key_of(body))
+        stage.world.subscribe(self._noted)
+
+    def _noted(self, written: ObjectWrite) -> None:
+        kind, before, after = written.key[0], written.before, written.after
+        if kind == "Pod":
+            self._kinship.note(written)
+        elif kind in _KINDS:
+            if after is None and before is not None:
+                self._bereave(before["metadata"]["uid"])
+            elif after is not None and (before is None or before["spec"] != after["spec"]):
+                self._look_at(written.key)
+        elif kind == "Node" and after is not None and _lets_others_in(before, after):
+            for each in self._stage.world.of("DaemonSet"):
+                self._keep_daemon_later(key_of(each), written.key)
+
+    def _befallen(self, owner: Key, written: ObjectWrite) -> None:
+        """Something happened to one of its pods."""
+        if owner[0] != "DaemonSet":
+            self._look_at(owner)
+        elif written.after is None and written.before is not None:
+            self._keep_daemon_later(owner, ("Node", "", written.before["spec"].get("nodeName", "")))
+
+    def _look_at(self, owner: Key) -> None:
+        if owner[0] not in _KINDS:
+            return
+        if not self._due:
+            self._stage.engine.after(self._delay_ms + self.late_ms, "workloads are looked at", self._look)
+        self._due[owner] = None
+
+    def _look(self) -> None:
+        due = tuple(self._due)
+        self._due.clear()
+        for key in due:
+            owner = self._stage.world.at(key)
+            if owner is not None and not owner["metadata"].get("deletionTimestamp"):
+                self._keep(owner)
+
+    def _keep(self, owner: Object) -> None:
+        world, kin = self._stage.world, self._kinship.of(owner["metadata"]["uid"])
+        match owner["kind"]:
+            case "ReplicaSet":
+                keep_replicas(world, owner, kin)
+            case "StatefulSet":
+                keep_ordinals(world, owner, kin)
+            case "Job":
+                keep_job(self._stage, owner, kin)
+            case "DaemonSet":
+                keep_daemon(world, owner, tuple(world.of("Node")), kin)
+
+    def _keep_daemon_later(self, owner: Key, node: Key) -> None:
+        name = f"{owner[2]} has its pod on {node[2]}"
+        self._stage.engine.after(self._delay_ms + self.late_ms, name, lambda: self._keep_daemon(owner, node))
+
+    def _keep_daemon(self, owner: Key, node: Key) -> None:
+        found, there = self._stage.world.at(owner), self._stage.world.at(node)
+        if found is not None and there is not None:
+            keep_daemon(self._stage.world, found, (there,), self._kinship.of(found["metadata"]["uid"]))
+
+    def _bereave(self, uid: str) -> None:
+        """Its pods go after it."""
+        if left := self._kinship.bereave(uid):
+            self._stage.engine.after(
+                self._delay_ms + self.late_ms, "pods go after their owner", lambda: self._take_down(left)
+            )
+
+    def _take_down(self, pods: Sequence[Key]) -> None:
+        for key in pods:
+            take_down(self._stage.world, key)
+
+
+def _lets_others_in(before: Object | None, after: Object) -> bool:
+    """Whether a DaemonSet might have a pod there now that had none."""
+    if before is None or before["metadata"].get("labels") != after["metadata"].get("labels"):
+        return True
+    return bool((before.get("spec") or {}).get("taints") != (after.get("spec") or {}).get("taints"))

@@ -1,0 +1,358 @@
+"""What runs on an imagined cluster: how pods come and go."""
+
+import math
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any
+
+import msgspec
+
+from reconciler.model import names
+from reconciler.model.instant import Instant
+from reconciler.model.plan.decision import Ref
+from reconciler.protocol.preconditions import Object
+from reconciler.simulate.objects import GPU_MILLI, RUN_SECONDS, SAVE_SECONDS, WORKLOAD
+from reconciler.simulate.scenario.cluster import (
+    Bursts,
+    Constant,
+    Diurnal,
+    GangWorkload,
+    Inference,
+    Mix,
+    ScenarioWorkload,
+    Shares,
+    WorkloadToleration,
+)
+from reconciler.simulate.stage import Stage
+
+# --- The objects of a workload, as somebody would have applied them.
+
+_KEPT_SECONDS = 60  # a job that is done
+_WHOLE_GPU_MILLI = 1_000
+
+
+class Job(msgspec.Struct, frozen=True):
+    """Pods that come together, run for a time and are done."""
+
+    name: str
+    seconds: int  # 0: it runs until it is deleted
+    pods: int = 1
+    gpus: int | None = None  # of one pod, where that is not the workload's
+    gpu_milli: int = 1_000  # of one GPU: how much of it is used; it is given whole
+    requests: Mapping[str, str] | None = None
+    models: tuple[str, ...] = ()  # GPUs that will do; none named: all
+    priority: int | None = None
+
+
+def job_of(workload: ScenarioWorkload, job: Job) -> Object:
+    """A batch/v1 Job; its pods run at once."""
+    spec: Object = {
+        "parallelism": job.pods,
+        "completions": job.pods,
+        "ttlSecondsAfterFinished": _KEPT_SECONDS,
+        "template": _template(workload, job),
+    }
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": _metadata(workload, job.name), "spec": spec}
+
+
+def replicas_of(workload: ScenarioWorkload, replicas: int) -> Object:
+    """An apps/v1 ReplicaSet."""
+    selector = {"matchLabels": {WORKLOAD: workload.name}}
+    template = _template(workload, Job(workload.name, 0))
+    spec: Object = {"replicas": replicas, "selector": selector, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": _metadata(workload, workload.name), "spec": spec}
+
+
+def budget_of(workload: ScenarioWorkload) -> Object:
+    """A PodDisruptionBudget of all its pods."""
+    spec = {"maxUnavailable": workload.max_unavailable, "selector": {"matchLabels": {WORKLOAD: workload.name}}}
+    metadata = _metadata(workload, workload.name)
+    return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata, "spec": spec}
+
+
+def _metadata(workload: ScenarioWorkload, name: str) -> Object:
+    return {"name": name, "namespace": workload.namespace, "labels": {WORKLOAD: workload.name}}
+
+
+def _template(workload: ScenarioWorkload, job: Job) -> Object:
+    annotations = {RUN_SECONDS: str(job.seconds)} if job.seconds else {}
+    if job.gpu_milli < _WHOLE_GPU_MILLI:
+        annotations[GPU_MILLI] = str(job.gpu_milli)
+    if workload.do_not_disrupt:
+        annotations[names.DO_NOT_DISRUPT] = "true"
+    if workload.checkpoint is not None:
+        annotations[names.CHECKPOINT] = str(workload.checkpoint)
+    if workload.saves_within is not None:
+        annotations[SAVE_SECONDS] = str(workload.saves_within.milliseconds // 1_000)
+    if workload.waits_for_capacity:
+        annotations[names.WAIT_FOR_CAPACITY] = "true"
+    requests = {key: str(value) for key, value in sorted(workload.resources.items())} | dict(job.requests or {})
+    gpus = workload.gpus if job.gpus is None else job.gpus
+    if gpus:
+        requests[names.NVIDIA_GPU] = str(gpus)
+    limits = {names.NVIDIA_GPU: str(gpus)} if gpus else {}
+    spec: Object = {
+        "containers": [{"name": "main", "resources": {"requests": requests, "limits": limits}}],
+        "terminationGracePeriodSeconds": workload.grace.milliseconds // 1_000,
+        "priority": workload.priority if job.priority is None else job.priority,
+        "tolerations": [_toleration(each) for each in workload.tolerations],
+    }
+    if gates := dict.fromkeys([names.CAPACITY_GATE] * workload.waits_for_capacity + workload.gates):
+        spec["schedulingGates"] = [{"name": each} for each in gates]
+    if workload.node_selector:
+        spec["nodeSelector"] = dict(sorted(workload.node_selector.items()))
+    if job.models:
+        spec["affinity"] = {"nodeAffinity": _one_of(job.models)}
+    return {"metadata": {"labels": {WORKLOAD: workload.name}, "annotations": annotations}, "spec": spec}
+
+
+def _toleration(toleration: WorkloadToleration) -> dict[str, str]:
+    result = {"operator": "Exists" if toleration.value is None else "Equal"}
+    if toleration.key:
+        result["key"] = toleration.key
+    if toleration.value is not None:
+        result["value"] = toleration.value
+    if toleration.effect is not None:
+        result["effect"] = toleration.effect
+    return result
+
+
+def _one_of(models: tuple[str, ...]) -> dict[str, Any]:
+    expression = {"key": names.GPU_TYPE, "operator": "In", "values": list(models)}
+    terms = [{"matchExpressions": [expression]}]
+    return {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+
+
+# --- Workloads as an actor: puts each job, replica set and budget into the world when its time has come.
+#
+# Each workload draws its own chance, and asks only for its next arrival: what is to come takes no room.
+
+
+def always_runs(workload: ScenarioWorkload) -> bool:
+    """Whether it is there from the beginning to stay, as far as it is known then."""
+    return bool(workload.constant or workload.inference) and not workload.begins.milliseconds
+
+
+class Arrivals:
+    """An Actor: owner of how many jobs of one workload have come. `traced` are those of its trace, by their time."""
+
+    def __init__(
+        self, workload: ScenarioWorkload, traced: tuple[tuple[int, Job], ...] = (), warm_up_ms: int = 0
+    ) -> None:
+        self._workload = workload
+        self._traced = traced
+        self._warm_up_ms = warm_up_ms  # how long the story is still to begin when it starts
+        self._come = 0
+
+    def start(self, stage: Stage) -> None:
+        workload, self._stage = self._workload, stage
+        story = stage.now + self._warm_up_ms
+        begins = Instant(story + workload.begins.milliseconds) if workload.begins.milliseconds else stage.now
+        self._chance: Random = stage.engine.stream(f"workload/{workload.name}")
+        self._ends = None if workload.ends is None else Instant(story + workload.ends.milliseconds)
+        if workload.max_unavailable is not None:
+            self._at(begins, lambda: stage.world.put(budget_of(workload)))
+        if workload.constant or workload.inference:
+            self._at(begins, self._appear)
+        elif workload.trace:
+            self._next_traced(begins)
+        elif workload.bursts:
+            self._at(begins, lambda: self._burst(workload.bursts))
+        else:
+            self._wait(begins)
+
+    def _at(self, when: Instant, do: Callable[[], object]) -> None:
+        self._stage.engine.at(when, f"workload {self._workload.name}", do)
+
+    def _is_over(self, when: Instant) -> bool:
+        return self._ends is not None and when >= self._ends
+
+    # What always runs.
+
+    def _appear(self) -> None:
+        workload = self._workload
+        replicas = workload.constant.pods if workload.constant else self._wanted(workload.inference)
+        self._stage.world.put(replicas_of(workload, replicas))
+        if workload.inference:
+            self._stage.engine.after(workload.inference.every.milliseconds, f"scale {workload.name}", self._scale)
+        if self._ends is not None:
+            self._at(self._ends, lambda: self._set(0))
+
+    def _wanted(self, curve: Inference | Constant | None) -> int:
+        if not isinstance(curve, Inference):
+            return 0
+        level = share(self._stage.now, curve.busiest_hour, 0.0)
+        return round(curve.least + (curve.most - curve.least) * level)
+
+    def _scale(self) -> None:
+        curve = self._workload.inference
+        if curve is None or self._is_over(self._stage.now):
+            return
+        self._set(self._wanted(curve))
+        self._stage.engine.after(curve.every.milliseconds, f"scale {self._workload.name}", self._scale)
+
+    def _set(self, replicas: int) -> None:
+        workload = self._workload
+        ref = Ref("ReplicaSet", workload.namespace, workload.name)
+        self._stage.world.edit(ref, {"spec": {"replicas": replicas}}, "autoscaler")
+
+    # What comes, runs and is done.
+
+    def _burst(self, bursts: Bursts | None) -> None:
+        if bursts is None or self._is_over(self._stage.now):
+            return
+        for _ in range(bursts.jobs):
+            self._put(Job(self._next_name(), run_seconds(self._chance, self._workload)))
+        self._at(Instant(self._stage.now + bursts.every.milliseconds), lambda: self._burst(bursts))
+
+    def _wait(self, since: Instant) -> None:
+        mix = self._workload.mix
+        gap = mix_gap_ms(self._chance, mix) if mix else gap_ms(self._chance, self._per_day())
+        when = Instant(since + gap)
+        if not self._is_over(when):
+            self._at(when, self._arrive)
+
+    def _per_day(self) -> float:
+        match self._workload:
+            case ScenarioWorkload(steady=steady) if steady:
+                return 24 * steady.per_hour
+            case ScenarioWorkload(diurnal=diurnal) if diurnal:
+                return 24 * diurnal.per_hour
+            case ScenarioWorkload(gangs=GangWorkload(per_day=per_day)):
+                return per_day
+        raise ValueError(f"workload {self._workload.name} says no way in which it comes")
+
+    def _arrive(self) -> None:
+        workload, now = self._workload, self._stage.now
+        self._wait(now)
+        if workload.diurnal and not comes_now(self._chance, workload.diurnal, now):
+            return
+        if workload.mix:
+            self._mixed(workload.mix)
+            return
+        pods = workload.gangs.pods if workload.gangs else 1
+        self._put(Job(self._next_name(), run_seconds(self._chance, workload), pods))
+
+    def _mixed(self, mix: Mix) -> None:
+        if comes_in_mix(self._chance, mix, self._stage.now):
+            drawn = draw(self._chance, mix.shares, self._workload.gpus or 8)
+            self._put(Job(self._next_name(), drawn.seconds, drawn.pods, drawn.gpus, drawn.gpu_milli))
+
+    def _next_traced(self, begins: Instant) -> None:
+        """One after the other, in the order of their times."""
+        if self._come == len(self._traced):
+            return
+        after_ms, job = self._traced[self._come]
+        when = Instant(begins + after_ms)
+        if not self._is_over(when):
+            self._at(when, lambda: self._take(job, begins))
+
+    def _take(self, job: Job, begins: Instant) -> None:
+        self._come += 1
+        self._put(job)
+        self._next_traced(begins)
+
+    def _next_name(self) -> str:
+        self._come += 1
+        return f"{self._workload.name}-{self._come}"
+
+    def _put(self, job: Job) -> None:
+        self._stage.world.put(job_of(self._workload, job))
+
+
+# --- A mix of jobs as production has it: mostly one GPU or less for minutes, now and then many nodes for a day.
+#
+# The shares are of the order that has been published of large shared GPU clusters: three of four jobs ask for one GPU
+# at most, yet most of the GPU time goes to those that ask for whole nodes. Run times have a heavy tail: see `widely`.
+
+_TENTH_MILLI = 100
+
+
+class Drawn(msgspec.Struct, frozen=True):
+    """A job of the mix."""
+
+    gpus: int  # of one pod
+    gpu_milli: int
+    pods: int
+    seconds: int
+
+
+# Mean run times, by the share.
+_SECONDS = {
+    "cpu_only": 900,
+    "part_of_gpu": 1_500,
+    "one_gpu": 3_000,
+    "two_gpus": 5_400,
+    "four_gpus": 7_200,
+}
+_GPUS = {"cpu_only": 0, "part_of_gpu": 1, "one_gpu": 1, "two_gpus": 2, "four_gpus": 4, "eight_gpus": 8}
+# Of those with eight GPUs: how many in a thousand have so many pods, and run so long.
+_GANGS = ((700, 1, 10_800), (210, 2, 18_000), (65, 4, 36_000), (25, 8, 64_800))
+
+
+def draw(chance: Random, shares: Shares, most_gpus: int) -> Drawn:
+    """The next job; a pod never asks for more than `most_gpus`."""
+    names = [name for name in shares.__struct_fields__ if getattr(shares, name)]
+    (name,) = chance.choices(names, [getattr(shares, each) for each in names])
+    pods, average = 1, _SECONDS.get(name, 0)
+    if name == "eight_gpus":
+        ((_, pods, average),) = chance.choices(_GANGS, [per_mille for per_mille, _, _ in _GANGS])
+    milli = _TENTH_MILLI * chance.randrange(1, 10) if name == "part_of_gpu" else 1_000
+    return Drawn(min(_GPUS[name], most_gpus), milli, pods, widely(chance, average))
+
+
+def mix_gap_ms(chance: Random, mix: Mix) -> int:
+    """Until the next that would come if all hours were as busy as the busiest."""
+    least = mix.quietest_percent.basis_points / 10_000
+    return gap_ms(chance, mix.per_day * 2 / (1 + least))
+
+
+def comes_in_mix(chance: Random, mix: Mix, now_ms: int) -> bool:
+    """Whether one that would come in the busiest hour comes at this one."""
+    return chance.random() < share(now_ms % DAY_MS, mix.busiest_hour, mix.quietest_percent.basis_points / 10_000)
+
+
+# --- When jobs come and how long they run: draws of chance, and the hour of the day.
+#
+# By day more comes than by night: the share of the busiest hour follows a cosine, which is 1 at that hour and the least
+# share half a day away from it.
+
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+
+_LONGEST_TIMES = 50  # the average
+
+
+def gap_ms(chance: Random, per_day: float) -> int:
+    """Until the next of so many a day, each of which comes whenever it likes."""
+    return max(1, round(chance.expovariate(per_day / DAY_MS)))
+
+
+def share(now_ms: int, busiest_hour: int, least: float) -> float:
+    """Of what there is in the busiest hour."""
+    hours = now_ms % DAY_MS / HOUR_MS
+    return least + (1 - least) * (1 + math.cos(2 * math.pi * (hours - busiest_hour) / 24)) / 2
+
+
+def comes_now(chance: Random, diurnal: Diurnal, now: Instant) -> bool:
+    """Whether one that would come in the busiest hour comes at this one."""
+    return chance.random() < share(now, diurnal.busiest_hour, diurnal.quietest_percent.basis_points / 10_000)
+
+
+def run_seconds(chance: Random, workload: ScenarioWorkload) -> int:
+    """How long the next job runs."""
+    average = (workload.runs_for.milliseconds if workload.runs_for else 0) / 1_000
+    match workload.varies:
+        case "No":
+            return max(1, round(average))
+        case "Mildly":
+            return max(1, round(average * chance.uniform(0.5, 1.5)))
+        case "Widely":
+            return widely(chance, average)
+
+
+def widely(chance: Random, average: float) -> int:
+    """Log-normal, as run times in production are: most are short, a few very long."""
+    sigma = 1.2
+    drawn = chance.lognormvariate(math.log(max(1.0, average)) - sigma**2 / 2, sigma)
+    return max(1, round(min(drawn, average * _LONGEST_TIMES)))

@@ -1,1 +1,0 @@
-"""What runs on an imagined cluster: how pods come and go."""

@@ -1,1 +1,0 @@
-"""The public "openb" trace of a GPU cluster: its two lists, read and written."""
