@@ -42,7 +42,7 @@ class InitialCluster(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     openb_nodes: Annotated[
         str, Says("A node list of the openb trace. A path from the folder of the scenario."), Within(1, 1024)
     ] = ""
-    nodes: Annotated[list[NodeSet], Says("NodeSet, some at a time."), Within(most=1_000)] = msgspec.field(
+    nodes: Annotated[list[NodeSet], Says("Nodes, some at a time."), Within(most=1_000)] = msgspec.field(
         default_factory=list
     )
     objects: Annotated[
