@@ -28,7 +28,7 @@ class Fleet:
         self._pods: PodsByNode | None = None
         self._are_pods_current = False
         if snapshot is not None:  # which stands where the observed does
-            self.__dict__["what_if"] = snapshot
+            self.__dict__["snapshot"] = snapshot
 
     @cached_property
     def snapshot(self) -> "Snapshot":
@@ -61,7 +61,7 @@ class Fleet:
             self._nodes.advance(change.gone_nodes, change.came_nodes)
         if "_claims" in made:
             self._claims.advance(observed.node_claims)
-        if "what_if" in made:
+        if "snapshot" in made:
             self.snapshot.advance(observed, change)
             if self.snapshot.is_crowded:
                 del self.snapshot
@@ -74,7 +74,7 @@ class Fleet:
 
     def _reclaimed(self, change: SnapshotDiff) -> list[Pod]:
         """Pods that stayed, and whose GpuClaims have another count than before."""
-        before: GpuRequests | None = self.__dict__.pop("asked_gpus", None)
+        before: GpuRequests | None = self.__dict__.pop("gpu_requests", None)
         if before is None or not (differing := self.gpu_requests.differing(before)):
             return []
         came = set(map(id, change.came_pods))

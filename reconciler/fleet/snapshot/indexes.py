@@ -122,7 +122,7 @@ _LABELS = (names.KARPENTER_POOL, names.POOL, names.INSTANCE_TYPE)
 
 
 class NodeKinds:
-    """`what_if.part(NodeKinds)` is the one of a what-if."""
+    """`snapshot.part(NodeKinds)` is the one of a what-if."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._rows = snapshot.rows
@@ -164,7 +164,7 @@ T = TypeVar("T")
 
 
 class PerRow(ABC, Generic[T]):
-    """Found when first asked for; `what_if.part(...)` of a class of these is the one of a what-if."""
+    """Found when first asked for; `snapshot.part(...)` of a class of these is the one of a what-if."""
 
     def __init__(self, fleet: Snapshot) -> None:
         self.fleet = fleet

@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 class LookedAt:
-    """`what_if.part(LookedAt)` is the one of a what-if."""
+    """`snapshot.part(LookedAt)` is the one of a what-if."""
 
     def __init__(self, _: Snapshot) -> None:
         self._known: dict[str, tuple[object, object, Any]] = {}
@@ -59,7 +59,7 @@ _MOST_A_NODE = 8  # of nodes that are gone it is forgotten at some time
 
 
 class Said:
-    """`what_if.part(Said)` is the one of a what-if."""
+    """`snapshot.part(Said)` is the one of a what-if."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._rows = snapshot.rows
@@ -79,7 +79,7 @@ class Said:
 
 
 class BudgetsSeen:
-    """`what_if.part(BudgetsSeen)` is the one of a what-if, of whose pods they are asked."""
+    """`snapshot.part(BudgetsSeen)` is the one of a what-if, of whose pods they are asked."""
 
     def __init__(self, _: Snapshot) -> None:
         self._pod_disruption_budgets: tuple[PodDisruptionBudget, ...] = ()
@@ -128,7 +128,7 @@ class Controllers:
 
 
 class ControllersSeen:
-    """Owner of the controllers as they were observed last. `what_if.part(ControllersSeen)` is the one of a what-if."""
+    """Owner of the controllers as they were observed last. `snapshot.part(ControllersSeen)` is the one of a what-if."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._observed = snapshot.observed
