@@ -191,7 +191,7 @@ def _request_key(order: RenderOrder) -> bytes:
 # that is kept here, so that the loop need not do it again.
 
 
-class Followed(Source, Protocol):
+class FollowedSource(Source, Protocol):
     """A source that also tells what it refused."""
 
     @property
@@ -210,7 +210,7 @@ class PolicyCache:
 
     def __init__(self, environment: str | None = None) -> None:
         self._environment = environment
-        self._source: Followed | None = None
+        self._source: FollowedSource | None = None
         self._good: tuple[_Judged, ...] = ()  # two: the source may not have taken up the newer one yet
         self._refused: _Judged | None = None
         self._chosen: tuple[Resolved, str, Desired] | None = None
@@ -225,7 +225,7 @@ class PolicyCache:
             self._refused = judged
         return is_good
 
-    def follow(self, source: Followed) -> None:
+    def follow(self, source: FollowedSource) -> None:
         self._source = source
 
     def wish(self, cluster_uid: str) -> Wished:

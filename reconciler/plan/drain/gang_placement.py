@@ -99,7 +99,7 @@ class Members:
 # pod by dry runs, would say yes to each.
 
 
-class Obstacle(msgspec.Struct, frozen=True):
+class GangObstacle(msgspec.Struct, frozen=True):
     """One pod in the way of its whole gang."""
 
     gang: Gang
@@ -115,12 +115,12 @@ class Obstacle(msgspec.Struct, frozen=True):
         return drain_node.reason(GangStays(pod=pod_ref(pod), node=drain_node.name, gang=gang, why=self.cause))
 
 
-def obstacle(context: DrainContext, members: Members, gang: Gang, remaining: Remaining) -> Obstacle | None:
+def obstacle(context: DrainContext, members: Members, gang: Gang, remaining: Remaining) -> GangObstacle | None:
     """The first; nothing where all may leave at once. What they cost of budgets is taken then."""
     return next(obstacles(context, members, gang, remaining), None)
 
 
-def obstacles(context: DrainContext, members: Members, gang: Gang, remaining: Remaining) -> Iterator[Obstacle]:
+def obstacles(context: DrainContext, members: Members, gang: Gang, remaining: Remaining) -> Iterator[GangObstacle]:
     """All, one for each pod that is in the way; where none is, what they cost of budgets is taken at the end."""
     pods, eligibility = members.of[gang], EligibilityContext(context)
     is_told_only = all(context.is_report_only(each) for pod in pods if (each := context.by_name.get(pod.node)))
@@ -129,15 +129,15 @@ def obstacles(context: DrainContext, members: Members, gang: Gang, remaining: Re
         drain_node = context.by_name.get(pod.node)
         if drain_node is None:
             cause = Reason(GangPodNotDrained(pod=pod_ref(pod), place=pod.node))
-            found = Obstacle(gang, pod.node, cause)
+            found = GangObstacle(gang, pod.node, cause)
         elif not is_told_only and context.is_report_only(drain_node):
             cause = Reason(GangPodObserved(pod=pod_ref(pod), pool=drain_node.node.pool))
-            found = Obstacle(gang, pod.node, cause)
+            found = GangObstacle(gang, pod.node, cause)
         elif left_alone := why_left_alone(eligibility, drain_node):
-            found = Obstacle(gang, pod.node, left_alone)
+            found = GangObstacle(gang, pod.node, left_alone)
         elif reason := blocker(context, trial, drain_node, pod):
             reason = _of_all(context, drain_node, pod, pods) if _is_spent(remaining, trial, pod) else reason
-            found = Obstacle(gang, pod.node, reason, keeps_its_node=True)
+            found = GangObstacle(gang, pod.node, reason, keeps_its_node=True)
         else:
             trial.take(pod)
             continue

@@ -260,7 +260,7 @@ class ClusterMinHolds(CodeFacts, frozen=True):
 REASONS = (ClusterMinHolds,)
 
 
-class Lack(msgspec.Struct, frozen=True, gc=False):
+class ClusterMinShortage(msgspec.Struct, frozen=True, gc=False):
     """What the cluster would have too little of."""
 
     resource: str
@@ -297,7 +297,7 @@ class ClusterMin:
         other._fleet, other._limits, other._left = self._fleet, self._limits, dict(self._left)
         return other
 
-    def why_not(self, *nodes: Node) -> Lack | None:
+    def why_not(self, *nodes: Node) -> ClusterMinShortage | None:
         """What would be lacking without these nodes; nothing where the cluster keeps enough."""
         for resource, limit in self._limits.items():
             taken = sum(_has(self._fleet, node, resource) for node in nodes)
@@ -306,7 +306,7 @@ class ClusterMin:
                 return limit.lack(left)
         return None
 
-    def why_kept(self, node: Node) -> Lack | None:
+    def why_kept(self, node: Node) -> ClusterMinShortage | None:
         """What is lacking already, where the node is on its way out and would make up for some of that."""
         for resource, limit in self._limits.items():
             if self._left[resource] < limit.amount and _has(self._fleet, node, resource):
@@ -336,10 +336,10 @@ class _Limit(msgspec.Struct, frozen=True, gc=False):
         """As the fleet counts it: cpu in thousandths, all else in units."""
         return self.least.milli if self.resource == CPU else -(-self.least.milli // 1_000)
 
-    def lack(self, left: int) -> Lack:
+    def lack(self, left: int) -> ClusterMinShortage:
         text = str(Quantity(left if self.resource == CPU else left * 1_000))
         policy = Ref("DrainPolicy", "", self.policy.name)
-        return Lack(self.resource, text, str(self.least), policy, self.policy.origin("spec.clusterMin"))
+        return ClusterMinShortage(self.resource, text, str(self.least), policy, self.policy.origin("spec.clusterMin"))
 
 
 def _limits(inputs: Inputs) -> Iterable[tuple[str, _Limit]]:

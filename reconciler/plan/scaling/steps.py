@@ -28,7 +28,7 @@ from reconciler.model.plan.decision import (
 )
 from reconciler.plan.draft import Draft, UnmetNodes
 from reconciler.plan.guards.frozen import PoolSuspended
-from reconciler.plan.guards.tally import Lack
+from reconciler.plan.guards.tally import ClusterMinShortage
 from reconciler.plan.nodes.ownership import nobody_elses, opt_out, settles_at, untouchable
 from reconciler.plan.scaling import marks
 from reconciler.plan.scaling.demand.assignment import at_least
@@ -253,7 +253,7 @@ class _Choice(msgspec.Struct):
     free: list[Node]  # that may be marked
     settles: list[Instant]  # when others will have settled
     kept: list[Decision]  # why those stay that would go first
-    lack: Lack | None = None  # what the cluster would lack without another
+    lack: ClusterMinShortage | None = None  # what the cluster would lack without another
 
 
 def _kept_surplus(context: PoolContext, choice: _Choice, marked: int) -> CodeFacts:
