@@ -178,11 +178,11 @@ def why_without(spec: Mapping[str, Any], gpus: PoolGpus) -> str:
 
 def _of_type(name: str, machines: Sequence[ImportedMachine]) -> Gpus:
     """What most machines of the type say, each of the three by itself: a machine may not be labelled yet."""
-    gpuses = [of_machine(machine) for machine in machines if machine.instance_type == name]
+    gpu_kinds = [of_machine(machine) for machine in machines if machine.instance_type == name]
     said = Gpus(
-        model=_most(gpus.model for gpus in gpuses),
-        count=_most(gpus.count for gpus in gpuses) or 0,
-        memory=_most(gpus.memory for gpus in gpuses),
+        model=_most(gpus.model for gpus in gpu_kinds),
+        count=_most(gpus.count for gpus in gpu_kinds) or 0,
+        memory=_most(gpus.memory for gpus in gpu_kinds),
     )
     return said.completed(of_type(name))
 

@@ -284,18 +284,18 @@ class _KubectlReader:
         return ClusterFileError(self._name, sentence, line=line_at(self._content, self._content.find(bytes(raw))))
 
     def _unread(self, complete: bool) -> tuple[Unread, ...]:
-        unreads = []
+        unread_kinds = []
         for resource_kind in RESOURCE_KINDS:
             if resource_kind in self._other_versions:
-                unreads.append(
+                unread_kinds.append(
                     Unread(
                         resource_kind.title,
                         f"the file has it as {self._other_versions[resource_kind]}, not {resource_kind.version}",
                     )
                 )
             elif resource_kind not in self._met and not complete:
-                unreads.append(Unread(resource_kind.title, NONE_OF_IT))
-        return tuple(sorted(unreads))
+                unread_kinds.append(Unread(resource_kind.title, NONE_OF_IT))
+        return tuple(sorted(unread_kinds))
 
     def _notes(self, observed: Observed) -> list[str]:
         notes = ["when the cluster looked like this is not known: kubectl does not write it"]

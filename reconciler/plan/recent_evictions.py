@@ -42,11 +42,11 @@ def unreplaced(inputs: Inputs) -> list[tuple[Evicted, Pod]]:
     by_owner: defaultdict[str, list[Evicted]] = defaultdict(list)
     for each in recent(inputs):
         by_owner[each.owner].append(each)
-    evicteds = by_owner.pop("", [])
+    evicted_pods = by_owner.pop("", [])
     missing = _missing(inputs, by_owner)
     for owner, evicted in sorted(by_owner.items()):
-        evicteds += evicted[: missing[owner]]
-    return [(each, pod) for each in evicteds if (pod := _read(each)) is not None]
+        evicted_pods += evicted[: missing[owner]]
+    return [(each, pod) for each in evicted_pods if (pod := _read(each)) is not None]
 
 
 def _read(evicted: Evicted) -> Pod | None:
@@ -102,7 +102,9 @@ def _missing(inputs: Inputs, evicted: dict[str, list[Evicted]]) -> dict[str, int
     """How many pods each owner lacks of those that were evicted."""
     if not evicted:
         return {}
-    since = {owner: min(each.first for each in evicteds) // 1_000 * 1_000 for owner, evicteds in evicted.items()}
+    since = {
+        owner: min(each.first for each in evicted_pods) // 1_000 * 1_000 for owner, evicted_pods in evicted.items()
+    }
     have, newer = Counter[str](), Counter[str]()
     for pod in inputs.observed.pods:
         owner = owner_of(pod)
@@ -110,7 +112,7 @@ def _missing(inputs: Inputs, evicted: dict[str, list[Evicted]]) -> dict[str, int
             have[owner] += 1
             newer[owner] += (moment(pod.metadata.creation_timestamp) or 0) >= since[owner]
     wanted = wanted_by(inputs.observed.workloads, evicted.keys())
-    unknown = {owner: len(evicteds) - newer[owner] for owner, evicteds in evicted.items()}
+    unknown = {owner: len(evicted_pods) - newer[owner] for owner, evicted_pods in evicted.items()}
     return {owner: max(0, wanted[owner] - have[owner] if owner in wanted else unknown[owner]) for owner in evicted}
 
 

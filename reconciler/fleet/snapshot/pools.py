@@ -102,7 +102,7 @@ class PoolTotals:
         self._facts: dict[str, NodeFacts] = {}
         self._names: list[str] = []  # in order
         self._nodes: list[NodeFacts] | None = None
-        self._node_factses: dict[str, NodeFacts] = {}
+        self._leaving: dict[str, NodeFacts] = {}
         self._empty: dict[str, NodeFacts] = {}
         self._closed: dict[str, NodeFacts] = {}
         self._alike: dict[str, SharedLabels] = {}
@@ -117,7 +117,7 @@ class PoolTotals:
     @property
     def leaving_nodes(self) -> Sequence[NodeFacts]:
         """Those that bear a taint by which somebody takes them away, by name."""
-        return [self._node_factses[name] for name in sorted(self._node_factses)]
+        return [self._leaving[name] for name in sorted(self._leaving)]
 
     @property
     def empty(self) -> Sequence[NodeFacts]:
@@ -163,7 +163,7 @@ class PoolTotals:
             insort(self._names, name)
         self._facts[name] = facts
         belonging = (
-            (self._node_factses, facts.is_being_removed),
+            (self._leaving, facts.is_being_removed),
             (self._empty, usage.is_empty),
             (self._closed, facts.is_closed),
         )
@@ -175,7 +175,7 @@ class PoolTotals:
 
     def _strike(self, name: str) -> None:
         del self._names[bisect_left(self._names, name)]
-        for among in (self._facts, self._node_factses, self._empty, self._closed):
+        for among in (self._facts, self._leaving, self._empty, self._closed):
             among.pop(name, None)
 
     def _compare(self, before: NodeFacts | None, after: NodeFacts | None) -> None:

@@ -76,10 +76,10 @@ def gpu_claims(policies: Iterable[Unstructured]) -> tuple[Unstructured, ...]:
     claims = tuple(each for each in policies if each.kind == "GpuClaim")
     if len(claims) <= MOST_GPU_CLAIMS:
         return claims
-    unstructureds: defaultdict[str, list[Unstructured]] = defaultdict(list)
+    objects: defaultdict[str, list[Unstructured]] = defaultdict(list)
     for each in sorted(claims, key=lambda each: (each.metadata.creation_timestamp, each.name)):
-        unstructureds[each.metadata.namespace].append(each)
-    return tuple(each for _, there in sorted(unstructureds.items()) for each in there[:MOST_GPU_CLAIMS])
+        objects[each.metadata.namespace].append(each)
+    return tuple(each for _, there in sorted(objects.items()) for each in there[:MOST_GPU_CLAIMS])
 
 
 def _is_small(pod: Pod) -> bool:

@@ -97,17 +97,19 @@ def begun(
 
 def moved(context: DrainContext) -> tuple[Moved, ...]:
     """Whose pods were moved off nodes of which pool, for as long as a node may come for them."""
-    moveds = {
+    moved_pods = {
         (each.pool, each.owner): each
         for each in context.memory.moved
         if context.now - each.at <= _lasts_ms(context, each)
     }
     for each in gone(context.inputs.observed.pods, [each for each in context.memory.evicted if each.owner]):
         key = each.pool, each.owner
-        before = moveds.get(key, Moved(*key, each.first, each.at))
-        moveds[key] = Moved(*key, min(before.since, each.first), max(before.at, each.at), before.wanted)
-    wanted = wanted_by(context.inputs.observed.workloads, {each.owner for each in moveds.values()}) if moveds else {}
-    return tuple(sorted(_with_wanted(each, wanted.get(each.owner)) for each in moveds.values()))
+        before = moved_pods.get(key, Moved(*key, each.first, each.at))
+        moved_pods[key] = Moved(*key, min(before.since, each.first), max(before.at, each.at), before.wanted)
+    wanted = (
+        wanted_by(context.inputs.observed.workloads, {each.owner for each in moved_pods.values()}) if moved_pods else {}
+    )
+    return tuple(sorted(_with_wanted(each, wanted.get(each.owner)) for each in moved_pods.values()))
 
 
 def in_vain(context: DrainContext) -> tuple[InVain, ...]:
@@ -170,13 +172,13 @@ def _took_warm_nodes(context: DrainContext) -> Iterator[tuple[str, Instant]]:
 
 def _left(context: DrainContext) -> dict[str, list[Moved]]:
     """By owner: the pools that its pods have left; not of those that were to have more pods since."""
-    moveds = defaultdict(list)
+    moved_pods = defaultdict(list)
     all_moved = moved(context)
     wanted = wanted_by(context.inputs.observed.workloads, {each.owner for each in all_moved}) if all_moved else {}
     for each in all_moved:
         if each.wanted is None or wanted.get(each.owner, 0) <= each.wanted:
-            moveds[each.owner].append(each)
-    return moveds
+            moved_pods[each.owner].append(each)
+    return moved_pods
 
 
 def _made_since(each: Moved) -> int:

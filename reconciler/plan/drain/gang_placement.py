@@ -191,12 +191,12 @@ class GangNodes(msgspec.Struct, frozen=True):
 
 def crews_of(members: Members, order: Sequence[DrainNode]) -> dict[str, GangNodes]:
     """By the name of each node that holds a pod of a gang; alone, where that is on its way already."""
-    gang_nodeses: dict[str, GangNodes] = {}
+    nodes_by_name: dict[str, GangNodes] = {}
     for at, drain_node in enumerate(order):
-        if drain_node.name not in gang_nodeses and drain_node.name in members.on:
+        if drain_node.name not in nodes_by_name and drain_node.name in members.on:
             crew = _crew(members, order[at:], drain_node)
-            gang_nodeses |= dict.fromkeys([each.name for each in (*crew.nodes, *crew.too_many, *crew.elsewhere)], crew)
-    return gang_nodeses
+            nodes_by_name |= dict.fromkeys([each.name for each in (*crew.nodes, *crew.too_many, *crew.elsewhere)], crew)
+    return nodes_by_name
 
 
 def _crew(members: Members, order: Sequence[DrainNode], first: DrainNode) -> GangNodes:

@@ -311,10 +311,10 @@ class Successors:
 
     @cached_property
     def _evicted(self) -> dict[str, list[Evicted]]:
-        evicteds: dict[str, list[Evicted]] = {}
+        evicted_pods: dict[str, list[Evicted]] = {}
         for each in self._context.memory.evicted:
-            evicteds.setdefault(each.owner, []).append(each)
-        return evicteds
+            evicted_pods.setdefault(each.owner, []).append(each)
+        return evicted_pods
 
     @cached_property
     def _there(self) -> dict[str, list[Pod]]:

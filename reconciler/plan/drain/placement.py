@@ -352,11 +352,11 @@ class Rehoming:
         self, unplaced: Mapping[str, Rejections], allowed: Mask, source: str
     ) -> dict[str, NodesWithoutRoom]:
         """The same of pods that leave a node; nothing of those that wait, of which nobody asks."""
-        takes, nodes_without_rooms = allowed & self._snapshot.rows.alive, dict[int, NodesWithoutRoom]()
+        takes, refused_nodes = allowed & self._snapshot.rows.alive, dict[int, NodesWithoutRoom]()
         for each in unplaced.values() if source else ():
-            if id(each) not in nodes_without_rooms:  # one object for all that are alike
-                nodes_without_rooms[id(each)] = self._set_aside.no_room(each, takes, (source,))
-        return {uid: nodes_without_rooms[id(each)] for uid, each in unplaced.items()} if source else {}
+            if id(each) not in refused_nodes:  # one object for all that are alike
+                refused_nodes[id(each)] = self._set_aside.no_room(each, takes, (source,))
+        return {uid: refused_nodes[id(each)] for uid, each in unplaced.items()} if source else {}
 
     @cached_property
     def _set_aside(self) -> ExcludedNodes:

@@ -237,13 +237,9 @@ class _Asking(Rehoming):
             hints = self._hints.of(pods, drain_node.name)
             search = replace(self._way, pointer=pointer, allowed=self._allowed, hints=hints, budget=None)
             placement = place(snapshot, sorted(pods, key=lambda pod: of(pod).anew.rank), search)
-            nodes_without_rooms = self._unplaced_reasons(placement.unplaced, self._allowed, drain_node.name)
-        lost = {
-            of(pod).anew: nodes_without_rooms[pod.metadata.uid]
-            for pod in pods
-            if pod.metadata.uid in nodes_without_rooms
-        }
-        left = Counter[PodClass](of(pod).anew for pod in pods if pod.metadata.uid in nodes_without_rooms)
+            refused_nodes = self._unplaced_reasons(placement.unplaced, self._allowed, drain_node.name)
+        lost = {of(pod).anew: refused_nodes[pod.metadata.uid] for pod in pods if pod.metadata.uid in refused_nodes}
+        left = Counter[PodClass](of(pod).anew for pod in pods if pod.metadata.uid in refused_nodes)
         for pod in pods:
             alike = of(pod).anew
             if left[alike]:

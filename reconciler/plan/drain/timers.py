@@ -161,16 +161,16 @@ def in_drain_order(
 
 
 def _lines(eligibility: EligibilityContext, members: Members, crews: Sequence[GangNodes]) -> Iterator[EqualSavings]:
-    equal_savingses: dict[Hashable, EqualSavings] = {}
+    savings: dict[Hashable, EqualSavings] = {}
     for at, crew in enumerate(crews):
         is_one = len(crew.nodes) == 1 and not crew.gangs
         sort: Hashable = eligibility.worth.sort(crew.nodes[0]) if is_one else at
-        line = equal_savingses.get(sort)
+        line = savings.get(sort)
         if line is None:
-            line = equal_savingses[sort] = EqualSavings(crew)
+            line = savings[sort] = EqualSavings(crew)
         oldest = min([since(eligibility.context, each) for each in crew.nodes])
         line.places.append((eligibility.worth.lost(crew.nodes, _elsewhere(members, crew)), oldest, at))
-    for line in equal_savingses.values():
+    for line in savings.values():
         line.places.sort(reverse=True)
         yield line
 

@@ -70,8 +70,8 @@ class ScaleDownForecast(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def departing(self) -> dict[str, Departing]:
         """Of its pool."""
-        departings = departing(self.scene.inputs, self.scene.plan)
-        return {name: each for name, each in departings.items() if each.pool == self.evaluated.pool}
+        departing_nodes = departing(self.scene.inputs, self.scene.plan)
+        return {name: each for name, each in departing_nodes.items() if each.pool == self.evaluated.pool}
 
     @cached_property
     def own(self) -> Departing | None:

@@ -308,28 +308,30 @@ class Departing(msgspec.Struct, frozen=True, gc=False):
 def departing(inputs: Inputs, plan: Plan) -> dict[str, Departing]:
     """By node."""
     delays = {each.name: each.spec.scale_down_delay.milliseconds for each in inputs.desired.provisioners}
-    departings = {}
+    departing_nodes = {}
     for evaluated in plan.sizes:
         delay_ms = max(LEAST_DELAY_MS, delays.get(evaluated.provisioner, 0))
         for each in evaluated.marked:
             since = later(each.at, -delay_ms) if each.at - delay_ms <= inputs.now else None
-            departings[each.node] = Departing(each.node, evaluated.pool, each.at, since, is_marked=True)
+            departing_nodes[each.node] = Departing(each.node, evaluated.pool, each.at, since, is_marked=True)
     for decision in plan.decisions:
         if decision.planner == SCALING and decision.subject.kind == "Node":
-            _follow(departings, decision)
-    return dict(sorted(departings.items()))
+            _follow(departing_nodes, decision)
+    return dict(sorted(departing_nodes.items()))
 
 
-def _follow(departings: dict[str, Departing], decision: Decision) -> None:
+def _follow(departing_nodes: dict[str, Departing], decision: Decision) -> None:
     name = decision.subject.name
     match decision.act:
         case Taint(key=names.DELETION_TIME, value=None):
-            departings.pop(name, None)
+            departing_nodes.pop(name, None)
         case Taint(key=names.DELETION_TIME, value=str() as value):
-            before = departings.get(name)
+            before = departing_nodes.get(name)
             since = before.since if before else None
-            departings[name] = Departing(name, decision.pool, unix_seconds(value), since, is_marked=before is not None)
+            departing_nodes[name] = Departing(
+                name, decision.pool, unix_seconds(value), since, is_marked=before is not None
+            )
         case Delete():
-            departings.setdefault(name, Departing(name, decision.pool, None))
+            departing_nodes.setdefault(name, Departing(name, decision.pool, None))
         case Hold() if isinstance(decision.reason.facts, HeldByGuard):
-            departings.setdefault(name, Departing(name, decision.pool, None))
+            departing_nodes.setdefault(name, Departing(name, decision.pool, None))

@@ -147,11 +147,11 @@ Demands = Mapping[str, Allowed]
 
 def demands(requirements: Sequence[NodePoolRequirement]) -> Demands:
     """What is allowed, by label, in the newer names of labels."""
-    alloweds: dict[str, Allowed] = {}
+    requirements_by_key: dict[str, Allowed] = {}
     for each in requirements:
         key, allowed = _ALIASES.get(each.key, each.key), _allowed(each)
-        alloweds[key] = alloweds[key].joined(allowed) if key in alloweds else allowed
-    return alloweds
+        requirements_by_key[key] = requirements_by_key[key].joined(allowed) if key in requirements_by_key else allowed
+    return requirements_by_key
 
 
 def meets(labels: Mapping[str, str], demanded: Demands) -> bool:

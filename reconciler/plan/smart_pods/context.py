@@ -55,8 +55,8 @@ class SmartPodContext(msgspec.Struct, frozen=True, dict=True):
     @property
     def has_node_pool(self) -> bool:
         """Whether Karpenter could buy for it."""
-        unstructureds = (each for each in self.inputs.observed.node_pools if each.name == self.pool.name)
-        return any(not each.metadata.deletion_timestamp for each in unstructureds)
+        objects = (each for each in self.inputs.observed.node_pools if each.name == self.pool.name)
+        return any(not each.metadata.deletion_timestamp for each in objects)
 
     @property
     def lacking_since(self) -> Instant:

@@ -55,12 +55,12 @@ def wanting(draft: Draft, pool: str, missing: Sequence[UnmetNodes]) -> NodeShort
     """Demand is spared first, in its order, and then warm nodes."""
     returned = nodes_returned(draft, pool)
     spared: list[WantedNode] = []
-    unmet_nodeses = []
+    unmet_nodes = []
     for each in missing:
         count = max(0, returned - len(spared)) if each.why != "minSize" else 0
         spared += each.wanted[:count]
-        unmet_nodeses.append(msgspec.structs.replace(each, wanted=each.wanted[count:]) if count else each)
-    return NodeShortfall(tuple(unmet_nodeses), tuple(spared), returned)
+        unmet_nodes.append(msgspec.structs.replace(each, wanted=each.wanted[count:]) if count else each)
+    return NodeShortfall(tuple(unmet_nodes), tuple(spared), returned)
 
 
 def nodes_returned(draft: Draft, pool: str) -> int:

@@ -51,7 +51,7 @@ def smart_pods(inputs: Inputs, draft: Draft) -> Verdict:
     decisions: list[Decision] = list(stray(inputs, draft))
     shortages: list[Shortage] = []
     wakes: list[Instant] = []
-    unmet_nodeses: list[UnmetNodes] = []  # of pools that could ask
+    unmet_nodes: list[UnmetNodes] = []  # of pools that could ask
     bought: list[Purchase] = []
     spared: set[str] = set()  # uids of pods that wait for nodes which a drain gives back
     for pool in (each for each in inputs.desired.pools if each.name not in draft.left_out):
@@ -64,12 +64,12 @@ def smart_pods(inputs: Inputs, draft: Draft) -> Verdict:
             gated_pod_demand = asking(context, wanted)
             decisions += [*gated_pod_demand.decisions, *opened(context)]
             bought += [*purchases(context, advanced), *gated_pod_demand.purchases]
-            unmet_nodeses += wanted.missing if context.has_node_pool else ()
+            unmet_nodes += wanted.missing if context.has_node_pool else ()
             spared |= {pod.metadata.uid for each in wanted.spared for pod in each.pods}
             if context.requested:
                 wakes.append(later(inputs.now, pool.spec.smart_pods.cleanup_interval.milliseconds))
     crowd = GatedPods.observe(draft, _not_open(inputs, draft))
-    decisions += [*lifted(crowd, draft, inputs), *pod_holds(crowd, draft, unmet_nodeses), *unmet_holds(draft)]
+    decisions += [*lifted(crowd, draft, inputs), *pod_holds(crowd, draft, unmet_nodes), *unmet_holds(draft)]
     decided = {each.subject for each in (*decisions, *draft.claims)}
     decisions += waiting_pod_holds(_waits(draft, spared), decided)
     memory = msgspec.structs.replace(

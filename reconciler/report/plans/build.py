@@ -81,11 +81,11 @@ _NONE = Amount(0, 0, 0)
 
 def _departing(scene: PlanningResult, base: PlanningResult | None) -> tuple[Departing, ...]:
     """What goes without the change goes at that time, though a guard holds all that comes with it."""
-    departings = _departures(scene)
+    departing_nodes = _departures(scene)
     for name, each in (_departures(base) if base else {}).items():
-        if name not in departings or departings[name].at is None:
-            departings[name] = each
-    return tuple(departings.values())
+        if name not in departing_nodes or departing_nodes[name].at is None:
+            departing_nodes[name] = each
+    return tuple(departing_nodes.values())
 
 
 def _departures(scene: PlanningResult) -> dict[str, Departing]:

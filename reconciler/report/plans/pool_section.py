@@ -153,11 +153,11 @@ class Departures:
             yield from self._drained(consequence)
 
     def _scaled(self, nodes: Sequence[str]) -> Iterator[str]:
-        departings = [self._departing[name] for name in nodes if name in self._departing]
-        times = sorted({each.at for each in departings if each.at is not None})
+        departing_nodes = [self._departing[name] for name in nodes if name in self._departing]
+        times = sorted({each.at for each in departing_nodes if each.at is not None})
         if times:
-            yield f"{self._span(times)}{self._marked(departings)}"
-        if any(each.at is None for each in departings):
+            yield f"{self._span(times)}{self._marked(departing_nodes)}"
+        if any(each.at is None for each in departing_nodes):
             yield "once a guard lets it" if not times else "others once a guard lets it"
 
     def _drained(self, consequence: Consequence) -> Iterator[str]:
@@ -170,11 +170,11 @@ class Departures:
         if any(each.at is None for each in consequence.shares):
             yield f"{'others ' if begun or later else ''}once a guard or a window allows, or pods have completed"
 
-    def _marked(self, departings: Sequence[Departing]) -> str:
-        since = sorted({each.since for each in departings if each.since is not None})
+    def _marked(self, departing_nodes: Sequence[Departing]) -> str:
+        since = sorted({each.since for each in departing_nodes if each.since is not None})
         if since:
             return f", marked since {self._span(since)}"
-        return ", marked before" if all(each.is_marked for each in departings) else ", marked now"
+        return ", marked before" if all(each.is_marked for each in departing_nodes) else ", marked now"
 
     def _span(self, times: Sequence[Instant]) -> str:
         first, last = clock(times[0], self._now), clock(times[-1], self._now)

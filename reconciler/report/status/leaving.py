@@ -60,15 +60,15 @@ class LeavingNodes(msgspec.Struct, frozen=True):
 
 def leaving_of(scene: PlanningResult) -> tuple[LeavingNodes, ...]:
     """`scene`: with what scaling and drains take away among its consequences."""
-    leaving_nodeses = [*_deleted(scene)]
+    leaving_nodes = [*_deleted(scene)]
     # A node that stands still is on its way nowhere: its hold says so.
-    counted_names = {name for each in leaving_nodeses for name in each.nodes} | scene.standstills.keys()
+    counted_names = {name for each in leaving_nodes for name in each.nodes} | scene.standstills.keys()
     for consequence in scene.plan.consequences:
         left = consequence.only(name for name in consequence.nodes if name not in counted_names)
         if left is not None and left.fate in _BY_FATE:
-            leaving_nodeses += [_of(scene, part, guard) for guard, part in by_guard(scene, left)]
-    leaving_nodeses += [*_arriving(scene), *_bought(scene)]
-    return tuple(sorted(leaving_nodeses, key=lambda each: (each.pool, each.first_at or 0, each.how)))
+            leaving_nodes += [_of(scene, part, guard) for guard, part in by_guard(scene, left)]
+    leaving_nodes += [*_arriving(scene), *_bought(scene)]
+    return tuple(sorted(leaving_nodes, key=lambda each: (each.pool, each.first_at or 0, each.how)))
 
 
 def _of(scene: PlanningResult, consequence: Consequence, guard: Ref | None) -> LeavingNodes:

@@ -11,7 +11,7 @@ PLANTS = (
         "a folder without a counterpart, a test in no folder",
         {**CODE, "tests/unit/drain/test_planner.py": "", "tests/unit/test_planner.py": ""},
         (
-            "tests/unit/drain/test_planner.py:1: There is no folder or module drain that this could test. Remedy: move it",
+            "tests/unit/drain/test_planner.py:1: There is no folder or module drain that this could test",
             "tests/unit/test_planner.py:1: tests/unit/test_planner.py stands in no folder",
         ),
     ),

@@ -81,10 +81,10 @@ def intersects(one: Demands, other: Demands) -> bool:
 
 def joined(one: Demands, other: Demands) -> dict[str, Allowed]:
     """Both at once."""
-    alloweds = dict(one)
+    requirements_by_key = dict(one)
     for key, allowed in other.items():
-        alloweds[key] = alloweds[key].joined(allowed) if key in alloweds else allowed
-    return alloweds
+        requirements_by_key[key] = requirements_by_key[key].joined(allowed) if key in requirements_by_key else allowed
+    return requirements_by_key
 
 
 def is_empty(allowed: Allowed) -> bool:
@@ -104,10 +104,10 @@ def some_value(allowed: Allowed) -> str:
     return str(number) if allowed.has(str(number)) else ""
 
 
-def written(alloweds: Demands) -> list[Object]:
+def written(requirements_by_key: Demands) -> list[Object]:
     """As the spec of a NodeClaim has them."""
     result: list[Object] = []
-    for key, allowed in sorted(alloweds.items()):
+    for key, allowed in sorted(requirements_by_key.items()):
         if not allowed.all_but:
             operator = "In" if allowed.values else "DoesNotExist"
             result.append(_line(key, operator, sorted(allowed.values)))
@@ -258,13 +258,13 @@ class Cloud:
             return machine.offerings
         return tuple(each for each in machine.offerings if self._is_requested(each, now))
 
-    def buy(self, alloweds: Demands, now: Instant, chance: Random) -> MarketOffering | None:
+    def buy(self, requirements_by_key: Demands, now: Instant, chance: Random) -> MarketOffering | None:
         """The cheapest that can be had; of several at one price some. None: everything asked for is out of stock."""
         best: list[MarketOffering] = []
-        for name in sorted(alloweds[names.INSTANCE_TYPE].values):
+        for name in sorted(requirements_by_key[names.INSTANCE_TYPE].values):
             machine = self.types.get(name)
             for each in self.known(machine, now) if machine is not None else ():
-                if not matches_demands(each, alloweds):
+                if not matches_demands(each, requirements_by_key):
                     continue
                 if self._is_out(each):
                     self._known[_place(each)] = Instant(now + SHORTAGE_REMEMBERED_MS)
@@ -290,9 +290,9 @@ class Cloud:
         return any(out.concerns(offering) for out in self._sold_out)
 
 
-def matches_demands(offering: MarketOffering, alloweds: Demands) -> bool:
+def matches_demands(offering: MarketOffering, requirements_by_key: Demands) -> bool:
     """Whether zone and capacity type are as asked for."""
-    zone, capacity_type = alloweds.get(names.ZONE), alloweds.get(names.CAPACITY_TYPE)
+    zone, capacity_type = requirements_by_key.get(names.ZONE), requirements_by_key.get(names.CAPACITY_TYPE)
     return (zone is None or zone.has(offering.zone)) and (
         capacity_type is None or capacity_type.has(offering.capacity_type)
     )

@@ -310,7 +310,7 @@ def _read(body: Object, types: tuple[KarpenterInstanceType, ...]) -> NodePool | 
     if reference is not None and reference.kind:
         labels[f"{reference.group}/{reference.kind.lower()}"] = reference.name
     required = demands(template.spec.requirements or ())
-    alloweds = joined(required, of_labels(labels))
+    requirements_by_key = joined(required, of_labels(labels))
     return NodePool(
         name,
         metadata.get("uid", ""),
@@ -318,11 +318,11 @@ def _read(body: Object, types: tuple[KarpenterInstanceType, ...]) -> NodePool | 
         template,
         hashed,
         labels,
-        alloweds,
+        requirements_by_key,
         required,
         _limits(spec.get("limits") or {}),
         _varied((written.get("spec") or {}).get("requirements") or ()),
-        tuple(each for each in types if intersects(each.demands, alloweds)),
+        tuple(each for each in types if intersects(each.demands, requirements_by_key)),
     )
 
 

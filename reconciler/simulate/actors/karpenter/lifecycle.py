@@ -113,8 +113,12 @@ class Living:
             NodePoolRequirement(each["key"], each["operator"], tuple(each.get("values") or ())) for each in written
         ]
         cloud, chance = self._known.cloud, self._engine.stream("what is bought")
-        alloweds = demands(lines)
-        offering = cloud.buy(alloweds, self._engine.now, chance) if names.INSTANCE_TYPE in alloweds else None
+        requirements_by_key = demands(lines)
+        offering = (
+            cloud.buy(requirements_by_key, self._engine.now, chance)
+            if names.INSTANCE_TYPE in requirements_by_key
+            else None
+        )
         if offering is None:
             self._world.remove(_ref(claim), BY)
             return
