@@ -19,7 +19,7 @@ from reconciler.model.quantity import Duration
 from reconciler.plan.files import saved_plan
 from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.files.saved_plan import WrittenPlan
-from reconciler.report.document import ReportHeader
+from reconciler.report.header import ReportHeader
 from reconciler.report.plans.planned import Planned
 
 

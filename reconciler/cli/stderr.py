@@ -14,7 +14,7 @@ from reconciler.model.problem import Problem
 from reconciler.plan.planner import unread_of_use
 from reconciler.policy.words import CODES
 from reconciler.report.checked import CheckReport
-from reconciler.report.document import unread_notes
+from reconciler.report.header import unread_notes
 from reconciler.report.wording import visible
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from reconciler.fleet.pod_classes import PodClass
 from reconciler.fleet.rows import Places
-from reconciler.fleet.snapshot.indexes import PerRow
+from reconciler.fleet.snapshot.row_indexes import PerRow
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.cluster.node import Node

@@ -22,13 +22,13 @@ from reconciler.report.document import (
     Item,
     ItemList,
     ReportDocument,
-    ReportHeader,
     ReportNote,
     ReportNotes,
     Section,
     TextLine,
     line,
 )
+from reconciler.report.header import ReportHeader
 from reconciler.report.plans.build import describe_decisions
 from reconciler.report.plans.plan_json import decision_json
 from reconciler.report.plans.planned import blocked_titles, hold_findings, reason_lines

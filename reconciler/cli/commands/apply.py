@@ -28,7 +28,7 @@ from reconciler.model.plan.inputs import CycleResult
 from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.files.saved_plan import BadPlan, SavedPlan, digest_of_saved, read
 from reconciler.report.applied import Applied, applied_document
-from reconciler.report.document import ReportHeader
+from reconciler.report.header import ReportHeader
 from reconciler.report.plans.build import planned_of
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.wording import visible

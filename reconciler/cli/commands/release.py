@@ -8,7 +8,7 @@ from reconciler import __version__, controller
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.options import Output, answered, cluster_options, output_options, write
 from reconciler.controller.apply_once import Acting, Occupied
-from reconciler.controller.user_writes import release_all
+from reconciler.controller.release import release_all
 from reconciler.plan.release import release
 from reconciler.report.released import Released, ReleaseHeader, released_document
 

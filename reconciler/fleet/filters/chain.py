@@ -10,8 +10,8 @@ from reconciler.fleet.filters.predicate import Predicate
 from reconciler.fleet.filters.volumes import OnePodOnly, VolumeLimits, VolumePlaces
 from reconciler.fleet.pod_classes import Needs, PodClass
 from reconciler.fleet.rows import Mask
-from reconciler.fleet.snapshot.indexes import NodeKinds
 from reconciler.fleet.snapshot.rejections import Rejections, ruled_out
+from reconciler.fleet.snapshot.row_indexes import NodeKinds
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.plan.decision import Obstacle
 

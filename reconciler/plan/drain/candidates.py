@@ -5,7 +5,7 @@ from functools import cached_property
 
 import msgspec
 
-from reconciler.fleet.snapshot.indexes import PerRow
+from reconciler.fleet.snapshot.row_indexes import PerRow
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.cluster.node import Node

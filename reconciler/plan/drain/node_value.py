@@ -7,7 +7,7 @@ from fractions import Fraction
 import msgspec
 
 from reconciler.fleet.amounts import CPU, MEMORY
-from reconciler.fleet.snapshot.indexes import PerRow
+from reconciler.fleet.snapshot.row_indexes import PerRow
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod

@@ -13,7 +13,7 @@ import msgspec
 
 from reconciler.fleet.pod_classes import LabelClass, PodClass
 from reconciler.fleet.questions import Move
-from reconciler.fleet.snapshot.indexes import PerRow
+from reconciler.fleet.snapshot.row_indexes import PerRow
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.metadata import OwnerReference
 from reconciler.model.cluster.pod import Pod

@@ -15,11 +15,12 @@ from reconciler.plan.explain.facts import ExplainedObject, decisions_about
 from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.impact.impact import with_impact
 from reconciler.report.decision_text import DecisionText
-from reconciler.report.document import Block, CheckedCount, Fact, FactList, ReportDocument, ReportHeader, TextLine, line
+from reconciler.report.document import Block, CheckedCount, Fact, FactList, ReportDocument, TextLine, line
 from reconciler.report.explain.about import Explanation, Row, UnknownSubject, decision_sentence, placed, unread
 from reconciler.report.explain.node import about_node
 from reconciler.report.explain.pod import about_pod
 from reconciler.report.explain.pool import about_pool, about_provisioner
+from reconciler.report.header import ReportHeader
 from reconciler.report.plans.plan_json import decision_json
 from reconciler.report.wording import counted
 

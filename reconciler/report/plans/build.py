@@ -17,7 +17,8 @@ from reconciler.plan.impact.impact import with_expected, with_impact
 from reconciler.plan.impact.pricing import Priced
 from reconciler.plan.planner import unread_of_use
 from reconciler.report.decision_text import DecisionText, edited
-from reconciler.report.document import ReportHeader, SectionContainment, set_aside_notices
+from reconciler.report.document import SectionContainment
+from reconciler.report.header import ReportHeader, set_aside_notices
 from reconciler.report.plans.plan_shape import Amount
 from reconciler.report.plans.planned import Planned
 from reconciler.report.plans.pool_section import Future, future_with, future_without, pool_lines

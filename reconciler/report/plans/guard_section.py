@@ -8,7 +8,8 @@ from reconciler.model.instant import clock
 from reconciler.model.plan.guard_verdict import GuardCount, GuardVerdict, Measure, Needed
 from reconciler.plan.guards.reasons import MEASURES, HeldByGuard
 from reconciler.report.decision_text import DecisionText, place_of
-from reconciler.report.document import Block, ReportHeader, Row, RowGroup, Section, Table, TableColumn, TextLine, line
+from reconciler.report.document import Block, Row, RowGroup, Section, Table, TableColumn, TextLine, line
+from reconciler.report.header import ReportHeader
 from reconciler.report.plans.planned import Planned, beside_guards, is_blocking, reason_lines
 from reconciler.report.wording import counted
 

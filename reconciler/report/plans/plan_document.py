@@ -22,8 +22,8 @@ from reconciler.report.document import (
     Section,
     TextLine,
     line,
-    unread_notes,
 )
+from reconciler.report.header import unread_notes
 from reconciler.report.plans.beside_lines import annotations, findings
 from reconciler.report.plans.changed import anyway, changed_items, count
 from reconciler.report.plans.guard_section import blocked_lines, guard_blocks

@@ -18,7 +18,7 @@ from reconciler.plan.capacity.words import limit_words, obstacle_words, obstacle
 from reconciler.plan.guards.frozen import Freeze
 from reconciler.plan.impact.blame import Blame, blame
 from reconciler.report.decision_text import DecisionText
-from reconciler.report.document import snapshot_time
+from reconciler.report.header import snapshot_time
 from reconciler.report.json_schema import Tool
 from reconciler.report.plans.changed import change_origin, verb_of
 from reconciler.report.plans.plan_shape import (

@@ -15,7 +15,8 @@ from reconciler.plan.guards.reasons import HeldByGuard
 from reconciler.plan.holds.classes import is_at_rest
 from reconciler.plan.impact.departures import Departing
 from reconciler.report.decision_text import MOST_ALIKE, DecisionText
-from reconciler.report.document import Finding, ReportHeader, Severity, TextLine, line
+from reconciler.report.document import Finding, Severity, TextLine, line
+from reconciler.report.header import ReportHeader
 from reconciler.report.plans.plan_shape import Amount
 
 

@@ -33,7 +33,6 @@ from reconciler.report.document import (
     Item,
     ItemList,
     ReportDocument,
-    ReportHeader,
     ReportNote,
     ReportNotes,
     Row,
@@ -43,10 +42,8 @@ from reconciler.report.document import (
     Table,
     TableColumn,
     line,
-    set_aside_notices,
-    snapshot_time,
-    unread_notes,
 )
+from reconciler.report.header import ReportHeader, set_aside_notices, snapshot_time, unread_notes
 from reconciler.report.plans.build import describe_decisions
 from reconciler.report.plans.plan_json import freezes_json, guards_json
 from reconciler.report.status.leaving import LeavingNodes, leaving_of

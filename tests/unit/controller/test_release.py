@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from reconciler.cli.main import main
-from reconciler.controller.user_writes import ReleaseResult, take_off
+from reconciler.controller.release import ReleaseResult, take_off
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.plan.decision import Decision, Hold, Ref
 from reconciler.model.policy.gpu import SmartPods

@@ -32,10 +32,10 @@ from reconciler.plan.status.conditions import StatusContext
 from reconciler.policy.resolve import bundle_of
 from reconciler.report.applied import lines
 from reconciler.report.conditions import received, statuses
-from reconciler.report.document import ReportHeader
 from reconciler.report.explain.about import UnknownSubject
 from reconciler.report.explain.subject import about, parse_subject
 from reconciler.report.formats import ci, text
+from reconciler.report.header import ReportHeader
 from reconciler.report.plans.build import planned_of
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.status.overview import overview_document, overview_of

@@ -1,8 +1,8 @@
 """What rules out nodes for a pod, by predicate and kind of node, and how that is told."""
 
 from reconciler.fleet.filters.chain import FilterChain
-from reconciler.fleet.snapshot.indexes import NodeKinds
 from reconciler.fleet.snapshot.rejections import ruled_out
+from reconciler.fleet.snapshot.row_indexes import NodeKinds
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.cluster.node import Node

@@ -15,9 +15,9 @@ from reconciler.model.problem import Origin
 from reconciler.plan.explain.facts import ExplainedObject
 from reconciler.plan.files.dump import PlanningResult
 from reconciler.report import write
-from reconciler.report.document import ReportHeader
 from reconciler.report.explain.about import Explanation, UnknownSubject
 from reconciler.report.explain.subject import about, parse_subject
+from reconciler.report.header import ReportHeader
 from reconciler.report.status.overview import Overview, PoolOverview, overview_document, overview_of
 from tests.unit.plan.karpenter.stage import NOW, gpu_pool, observed
 from tests.unit.plan.manifests.stage import POLICY, inputs_of

@@ -13,8 +13,8 @@ from reconciler.plan.explain.facts import ExplainedObject
 from reconciler.plan.files.dump import PlanningResult
 from reconciler.report import write
 from reconciler.report.conditions import statuses
-from reconciler.report.document import ReportHeader
 from reconciler.report.explain.subject import about
+from reconciler.report.header import ReportHeader
 from reconciler.report.status.overview import overview_document, overview_of
 from tests.unit.plan.smart_pods.stage import SmartWorld
 from tests.unit.plan.status.stage import LATER, NOW, READY, RESOURCES, after, conditions, inputs, plan, told, wish

@@ -13,7 +13,7 @@ from reconciler.model.plan.plan import Plan
 from reconciler.model.problem import Origin
 from reconciler.plan.guards.observing import Observation
 from reconciler.report.decision_text import DecisionText
-from reconciler.report.document import ReportHeader
+from reconciler.report.header import ReportHeader
 from reconciler.report.plans.plan_shape import Amount
 from reconciler.report.plans.planned import Cost, Planned, PoolLine
 from tests.unit.plan.some_reasons import some_reason

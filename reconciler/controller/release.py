@@ -1,0 +1,86 @@
+"""`release`: looks, takes off, looks again, until nothing of ours is left that can come off."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import msgspec
+
+from reconciler.controller.apply_once import Acting, leading
+from reconciler.controller.cluster import ClusterView, current_instant
+from reconciler.kube.api_server import Writer
+from reconciler.kube.apply.execute import Executor
+from reconciler.kube.client import Client, connect, context_name
+from reconciler.kube.observe import observe_once
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.plan.decision import Decision, Hold, Outcome
+from reconciler.plan.release import release
+from reconciler.ports import Cluster, Fence
+
+# One action a subject each time: with more than this many things on one node, something puts them back.
+_MOST_ROUNDS = 12
+
+
+class ReleaseResult(msgspec.Struct, frozen=True):
+    """What was carried out and what came of it; what is left was decided last."""
+
+    observed: Observed
+    carried_out: tuple[tuple[Decision, Outcome], ...] = ()
+    left: tuple[Decision, ...] = ()
+
+
+def release_all(acting: Acting, pool: str = "") -> tuple[ClusterView, ReleaseResult]:
+    """Raises Occupied where a controller runs that would put all of it back, and Unreachable."""
+    client = connect(acting.context)
+    try:
+        with _fence(client, acting, pool) as fence:
+            taken = take_off(_Fresh(client, acting.namespace), fence, pool)
+    finally:
+        client.close()
+    return ClusterView(taken.observed, context_name(acting.context), current_instant()), taken
+
+
+def take_off(cluster: Cluster, fence: Fence, pool: str = "") -> ReleaseResult:
+    """Until nothing is left, or nothing more comes off."""
+    carried_out: list[tuple[Decision, Outcome]] = []
+    observed = cluster.observe()
+    decisions: tuple[Decision, ...] = ()
+    for _ in range(_MOST_ROUNDS):
+        decisions = release(observed, pool)
+        due = {each.subject: each for each in decisions if not isinstance(each.act, Hold)}
+        outcomes = list(cluster.apply(list(due.values()), fence)) if due else []
+        carried_out += [(due[each.subject], each) for each in outcomes]
+        if not any(each.result == "done" for each in outcomes):
+            break
+        observed = cluster.observe()
+    return ReleaseResult(observed, tuple(carried_out), decisions)
+
+
+class _Fresh:
+    """A cluster that is listed each time it is looked at."""
+
+    def __init__(self, client: Client, namespace: str) -> None:
+        self._client, self._namespace = client, namespace
+        self._applying = Executor(client)
+
+    def observe(self) -> Observed:
+        return observe_once(self._client, self._namespace)
+
+    def apply(self, decisions: Sequence[Decision], fence: Fence) -> Iterator[Outcome]:
+        return self._applying.apply(decisions, fence)
+
+
+@contextmanager
+def _fence(client: Writer, acting: Acting, pool: str) -> Iterator[Fence]:
+    """The leader's, where all is released; beside a controller that leads, one pool that it leaves alone may be."""
+    if pool:
+        yield _Unfenced()
+        return
+    with leading(client, acting.namespace, acting.tell) as fence:
+        yield fence
+
+
+class _Unfenced:
+    """For what each write's own presumption suffices."""
+
+    def holds(self) -> bool:
+        return True
