@@ -119,6 +119,13 @@ def deleted(entries: Iterable[Entry]) -> list[Entry]:
     return [each for each in ours if _is_smart(each)]
 
 
+def chronicle(entries: Iterable[Entry]) -> str:
+    """Who wrote NodeClaims, nodes and smart pods when, for whoever reads a failure."""
+    shown = (each for each in entries if each.write.object.startswith(("nodeclaims", "nodes")) or _is_smart(each))
+    lines = (f"{each.raw['requestReceivedTimestamp']} {' '.join(map(str, each.write))} {each.body}" for each in shown)
+    return "\n".join(line[:400] for line in lines)
+
+
 def claims_touched(entries: Iterable[Entry]) -> list[Entry]:
     """NodeClaims that we made or deleted, or tried to."""
     return [

@@ -14,7 +14,7 @@ from tests.lab.api import Manifest
 from tests.lab.lab import Lab
 from tests.lab.places import REPOSITORY
 from tests.slow import long
-from tests.stages.smart import Demand, claims_touched, deleted, made, moment
+from tests.stages.smart import Demand, chronicle, claims_touched, deleted, made, moment
 
 SEVERAL, MANY = 6, 20
 GATE_FILE = REPOSITORY / "deploy" / "core" / "gate.yaml"
@@ -60,7 +60,7 @@ def test_so_many_at_once_get_exactly_as_many_nodes(demand: Demand, many: int) ->
         demand.admin.wait_for("nodepools", "a100", bool)
         assert len(demand.runs(demand.comes(many))) == many
         demand.until(lambda: not demand.smart())
-        assert len(demand.nodes()) == len(demand.claims()) == many
+        assert len(demand.nodes()) == len(demand.claims()) == many, chronicle(audit.entries())
         ordinary = demand.comes(many, gated=False, prefix="plain")
         assert len(demand.runs(ordinary)) == many
     entries = audit.entries()

@@ -8,7 +8,7 @@ import yaml
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
-from reconciler.model.cluster.metadata import Annotations, Condition, Metadata
+from reconciler.model.cluster.metadata import Annotations, Condition, Metadata, OwnerReference
 from reconciler.model.cluster.node import NodeClaim, NodeClaimRequirement, NodeTaint
 from reconciler.model.cluster.pod import LocalObjectReference, Pod, PodSpec
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
@@ -185,7 +185,10 @@ def _awaited(node: Any, case: Json) -> Any:
     """Nodes bear gpu.scheduling/arriving where the case says so; see `awaited` of the table."""
     more = [NodeTaint(key, "NoSchedule") for key in case.get("also_taints", {}).get(node.name, [])]
     spec = msgspec.structs.replace(node.spec, taints=(*node.spec.taints, *more))
-    return msgspec.structs.replace(node, spec=spec)
+    owners = [each["bought"] for each in case.get("smart", []) if f"a100-{each.get('becomes', -1):03}" == node.name]
+    references = tuple(OwnerReference("NodeClaim", each) for each in owners)
+    metadata = msgspec.structs.replace(node.metadata, owner_references=references)
+    return msgspec.structs.replace(node, metadata=metadata, spec=spec)
 
 
 def _claims_of(said: Any) -> Iterator[Unstructured]:
