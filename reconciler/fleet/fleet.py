@@ -60,7 +60,7 @@ class Fleet:
         if "_nodes" in made:
             self._nodes.advance(change.gone_nodes, change.came_nodes)
         if "_claims" in made:
-            self._claims.advance(observed.node_claims)
+            self._claims.advance(observed.node_claims, self._nodes)
         if "snapshot" in made:
             self.snapshot.advance(observed, change)
             if self.snapshot.is_crowded:
@@ -86,7 +86,7 @@ class Fleet:
 
     @cached_property
     def _claims(self) -> NodeClaimIndex:
-        return NodeClaimIndex(self.observed.node_claims)
+        return NodeClaimIndex(self.observed.node_claims, self._nodes)
 
     @cached_property
     def _pools(self) -> PoolIndex:

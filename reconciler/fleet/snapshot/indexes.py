@@ -3,6 +3,8 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from reconciler.fleet.snapshot.diff import changes
 from reconciler.fleet.snapshot.pools import PerPoolIndex
 from reconciler.model import names
@@ -58,25 +60,51 @@ def _is_frozen(node: Node) -> bool:
 
 
 class NodeClaimIndex:
-    """As of the sighting to which it was last advanced."""
+    """The NodeClaims of the last snapshot, by pool.
 
-    def __init__(self, claims: tuple[NodeClaim, ...]) -> None:
+    Karpenter writes the owner reference of a node before it writes the name of the node into the NodeClaim. In between,
+    a NodeClaim of this index has the name of the node that it owns: a machine counts once, as its node.
+    """
+
+    def __init__(self, claims: tuple[NodeClaim, ...], nodes: NodeIndex) -> None:
         self._claims: tuple[NodeClaim, ...] = ()
         self.by_pool = PerPoolIndex[NodeClaim](_node_claims_pool_of)
         self.drifted = PerPoolIndex[NodeClaim](_node_claims_pool_of, _is_drifted)
         self.initializing = PerPoolIndex[NodeClaim](_node_claims_pool_of, _is_initializing)
         self._leaving = PerPoolIndex[NodeClaim](_node_claims_pool_of, _is_leaving)
         self._on_nodes: dict[str, dict[str, NodeClaim]] = {}
-        self.advance(claims)
+        self._without_node: dict[str, NodeClaim] = {}
+        self.advance(claims, nodes)
 
-    def advance(self, claims: tuple[NodeClaim, ...]) -> None:
-        """To the claims as they were seen next."""
+    def advance(self, claims: tuple[NodeClaim, ...], nodes: NodeIndex) -> None:
+        """Replaces the NodeClaims by those of the next snapshot; `nodes` has the nodes of the same snapshot."""
         gone, came = changes(self._claims, claims)
         self._claims = claims
-        for shelf in (self.by_pool, self.drifted, self.initializing, self._leaving):
-            shelf.move(gone, came)
+        self._move(gone, came)
+        for each in gone:
+            self._without_node.pop(each.name, None)
+        self._without_node |= {each.name: each for each in came if not each.status.node_name}
+        if self._without_node:
+            self._name_nodes(nodes)
+
+    def _move(self, gone: Sequence[NodeClaim], came: Sequence[NodeClaim]) -> None:
+        for index in (self.by_pool, self.drifted, self.initializing, self._leaving):
+            index.move(gone, came)
         for each in (*gone, *came):
             self._on_nodes.pop(_node_claims_pool_of(each), None)
+
+    def _name_nodes(self, nodes: NodeIndex) -> None:
+        """Gives NodeClaims without a node the name of the node that refers to them as its owner."""
+        pools = {_node_claims_pool_of(each) for each in self._without_node.values()}
+        owned = {
+            owner.name: node.name
+            for pool in pools
+            for node in nodes.of(pool)
+            for owner in node.metadata.owner_references
+            if owner.kind == "NodeClaim"
+        }
+        claims = [self._without_node.pop(name) for name in [*self._without_node] if name in owned]
+        self._move(claims, [_on_node(each, owned[each.name]) for each in claims])
 
     def leaving(self) -> Sequence[NodeClaim]:
         """Those that are being deleted."""
@@ -88,6 +116,10 @@ class NodeClaimIndex:
         if node_claims is None:
             node_claims = self._on_nodes[pool] = {each.status.node_name: each for each in self.by_pool.of(pool)}
         return node_claims
+
+
+def _on_node(claim: NodeClaim, node: str) -> NodeClaim:
+    return msgspec.structs.replace(claim, status=msgspec.structs.replace(claim.status, node_name=node))
 
 
 def _node_claims_pool_of(claim: NodeClaim) -> str:

@@ -73,10 +73,6 @@ class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defau
                 return owner
         return None
 
-    def belongs_to(self, kind: str, name: str) -> bool:
-        """Whether this is one of its owners."""
-        return any((each.kind, each.name) == (kind, name) for each in self.owner_references)
-
 
 class Condition(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """One thing that holds of an object, or does not."""

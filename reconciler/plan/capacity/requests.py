@@ -115,8 +115,7 @@ class Requested(msgspec.Struct, frozen=True, gc=False):
     pod: Pod
     request: CapacityRequest
     claim: NodeClaim | None = None  # that Karpenter bought for it
-    machine: Node | None = None  # of that claim
-    node: Node | None = None  # that it runs on; its machine where the scheduler has not bound it yet
+    node: Node | None = None  # of that claim, whether the scheduler has bound it there or not yet; or that it runs on
 
     @property
     def name(self) -> str:
@@ -135,7 +134,7 @@ class Requested(msgspec.Struct, frozen=True, gc=False):
         another node, that machine comes for whoever needs it."""
         if self.claim is None or not self.pod.node:
             return self.claim is not None
-        return self.machine is not None and self.machine.name == self.pod.node
+        return self.node is not None and self.node.name == self.claim.status.node_name
 
     @property
     def awaits_machine(self) -> bool:
@@ -182,15 +181,8 @@ class Requests:
             made = pod.metadata.creation_timestamp
             claims = (each for each in tagged.get(tag_of(pod.name), ()) if each.metadata.creation_timestamp >= made)
             claim = max(claims, key=_progress, default=None)
-            machine = self._machine_of(claim) if claim is not None else None
-            yield Requested(pod, request, claim, machine, self._fleet.node(pod.node) if pod.node else machine)
-
-    def _machine_of(self, claim: NodeClaim) -> Node | None:
-        """A node names its NodeClaim before the NodeClaim names its node: Karpenter writes the node first."""
-        if claim.status.node_name:
-            return self._fleet.node(claim.status.node_name)
-        closed = (facts.node for facts in self._fleet.pool(claim.metadata.labels.get(names.KARPENTER_POOL, "")).closed)
-        return next((node for node in closed if node.metadata.belongs_to("NodeClaim", claim.name)), None)
+            name = pod.node or (claim.status.node_name if claim is not None else "")
+            yield Requested(pod, request, claim, self._fleet.node(name) if name else None)
 
     def _tagged(self, pool: str) -> dict[str, list[NodeClaim]]:
         """Claims by each label that they are to be without. One that is going is as good as gone: Karpenter buys

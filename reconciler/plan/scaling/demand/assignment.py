@@ -134,7 +134,8 @@ class Serving:
         smart_pods = {uid: self._smart_pod(requested[name]) for uid, name in found.items() if name in requested}
         self._serve(pods, "smart_pod", smart_pods)
         others = ((uid, name.removeprefix("coming/")) for uid, name in found.items() if name not in requested)
-        machines = {uid: Ref("NodeClaim", "", name) for uid, name in others}
+        nodes = {node.name for node in self._coming.instead_of}
+        machines = {uid: Ref("Node" if name in nodes else "NodeClaim", "", name) for uid, name in others}
         self._serve(pods, "machine", machines)
 
     def await_launches(self) -> None:

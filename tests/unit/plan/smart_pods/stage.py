@@ -57,11 +57,13 @@ class SmartWorld:
         smart = [self._smart(each) for each in case.get("smart", [])]
         bought = [self._claim(each, pod) for each, pod in zip(case.get("smart", []), smart, strict=True)]
         nodes = tuple(_awaited(node, case) for node in world.observed.nodes)
+        owned = {f"claim-{node.name}" for node in nodes if node.metadata.owner_references}
+        others = (each for each in world.observed.node_claims if each.name not in owned)
         observed = msgspec.structs.replace(
             world.observed,
             nodes=nodes,
             pods=(*world.observed.pods, *smart),
-            node_claims=(*world.observed.node_claims, *(each for each in bought if each is not None)),
+            node_claims=(*others, *(each for each in bought if each is not None)),
             policies=tuple(_claims_of(case.get("claims", []))),
         )
         asked = {pool.name: digest_of(pool.spec) if not case.get("changed") else "before" for pool in pools}
