@@ -1,5 +1,6 @@
 """Classes of pods: pods of one class have the same needs, so a result for one of them holds for all."""
 
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Any
 
@@ -231,6 +232,10 @@ class Classes:
                 self._last.clear()
             self._last[kin] = fields, pod_class
         return pod_class
+
+    def of_booked(self, pods: Iterable[Pod]) -> tuple[PodClass, ...]:
+        """The classes of pods that are all booked, in the order of the pods."""
+        return tuple(map(self._booked.__getitem__, map(id, pods)))
 
     def book(self, pod: Pod) -> PodClass:
         """The same, remembered until the pod is forgotten: as long, the caller holds the object."""

@@ -32,12 +32,9 @@ class Likenesses(PerRow[Likeness]):
     """Owner of the likeness of each row, as the cluster was seen; within a fork too."""
 
     def find(self, row: int) -> Likeness:
-        class_of, gpus_of = self.fleet.classes.of, self.fleet.classes.gpus_of
-        gpus, of_class = 0, Counter[tuple[PodClass, bool]]()
-        for pod in self.fleet.pods_of_row(row):
-            pod_class = class_of(pod)
-            of_class[pod_class, is_healthy(pod)] += 1
-            gpus += gpus_of(pod_class, pod)
+        there = list(zip(self.fleet.pods_of_row(row), self.fleet.classes_of_row(row), strict=True))
+        gpus = sum([self.fleet.classes.gpus_of(pod_class, pod) for pod, pod_class in there])
+        of_class = Counter([(pod_class, is_healthy(pod)) for pod, pod_class in there])
         named = Counter[tuple[str, bool]]()
         for (pod_class, healthy), count in of_class.items():
             named[_name_of(pod_class), healthy] += count

@@ -61,6 +61,7 @@ class Snapshot:
         self.stock = NodeResources(self.classes, self.rows.capacity)
         self.bound = PodsByRow(self.rows.capacity)  # for others to read
         self._booked: list[dict[PodClass, int]] = [{} for _ in range(self.rows.capacity)]
+        self._classes_of_row: dict[int, tuple[tuple[Pod, ...], tuple[PodClass, ...]]] = {}
         self._journal = Journal()
         self._parts: dict[Callable[[Snapshot], Any], Any] = {}
         self._listeners: list[Listener] = []
@@ -86,6 +87,14 @@ class Snapshot:
     def pods_of_row(self, row: int) -> tuple[Pod, ...]:
         """The pods seen on the node, in order, wherever they are now; the same object until something changes there."""
         return self.bound.of_row(row)
+
+    def classes_of_row(self, row: int) -> tuple[PodClass, ...]:
+        """The classes of the pods of `pods_of_row`, in the same order."""
+        pods = self.bound.of_row(row)
+        known = self._classes_of_row.get(row)
+        if known is None or known[0] is not pods:
+            known = self._classes_of_row[row] = pods, self.classes.of_booked(pods)
+        return known[1]
 
     @property
     def waiting(self) -> list[Pod]:

@@ -12,7 +12,6 @@ from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
-from reconciler.plan.drain.blockers import moves
 from reconciler.plan.drain.context import DrainContext, DrainNode
 from reconciler.plan.drain.graceful_eviction import moment_of
 from reconciler.plan.sums import MachineType, Tariff, machine_of
@@ -140,9 +139,9 @@ class Stakes(PerRow[Stake]):
     """Owner of what goes with each node."""
 
     def find(self, row: int) -> Stake:
-        class_of, gpus_of = self.fleet.classes.of, self.fleet.classes.gpus_of
-        pods = self.fleet.pods_of_row(row)
-        asking = ((gpus, pod) for pod in pods if (gpus := gpus_of(class_of(pod), pod)) and moves(pod))
+        gpus_of = self.fleet.classes.gpus_of
+        there = zip(self.fleet.pods_of_row(row), self.fleet.classes_of_row(row), strict=True)
+        asking = ((gpus, pod) for pod, of in there if of.needs_another_place and (gpus := gpus_of(of, pod)))
         works = tuple(_works(asking))
         return Stake(machine_of(self.fleet.rows.node(row).metadata.labels), works)
 

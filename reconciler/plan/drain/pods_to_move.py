@@ -7,18 +7,18 @@ them what `blocker` would, and costs a small part of it.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, compress, repeat
+from itertools import chain, repeat
 
 import msgspec
 
-from reconciler.fleet.pod_classes import LabelClass, PodClass
+from reconciler.fleet.pod_classes import PodClass
 from reconciler.fleet.questions import Move
 from reconciler.fleet.snapshot.row_indexes import PerRow
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.metadata import OwnerReference
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.plan.decision import Reason
-from reconciler.plan.drain.blockers import blocker, is_plain, moves
+from reconciler.plan.drain.blockers import blocker, is_plain
 from reconciler.plan.drain.context import DrainContext, DrainNode
 from reconciler.plan.nodes.eviction import Remaining, Weights, is_healthy, weighs_nothing
 
@@ -37,18 +37,20 @@ class Movings(PerRow[Moving]):
     """Owner of these."""
 
     def find(self, row: int) -> Moving:
-        pods = tuple(filter(moves, self.fleet.pods_of_row(row)))
-        classes = list(map(self.fleet.classes.of, pods))
-        owned = (each for each in pods if each.metadata.annotations.safe_to_evict != "true")
-        controllers = ((each.metadata.namespace, each.metadata.controller) for each in owned)
-        weighed = [not weighs_nothing(each) for each in pods]
-        kins = Counter[LabelClass](each.label_class for each in compress(classes, weighed))
+        there = zip(self.fleet.pods_of_row(row), self.fleet.classes_of_row(row), strict=True)
+        moving = [each for each in there if each[1].needs_another_place]
+        pods = tuple([pod for pod, _ in moving])
+        weighed = [each for each in moving if not weighs_nothing(each[0])]
+        kins = Counter([pod_class.label_class for _, pod_class in weighed])
+        classes = dict.fromkeys([pod_class for _, pod_class in moving])
+        owned = (pod.metadata for pod in pods if pod.metadata.annotations.safe_to_evict != "true")
+        controllers = ((each.namespace, owner) for each in owned if (owner := each.controller) is not None)
         return Moving(
             pods,
             is_plain=all(map(is_plain, pods)),
-            healthy=tuple(kins.items()) if all(map(is_healthy, compress(pods, weighed))) else None,
-            unsure=tuple(dict.fromkeys(each for each in classes if not each.is_plain or each.unmodelled)),
-            controllers=tuple({(at, of.kind, of.uid, of.name): (at, of) for at, of in controllers if of}.values()),
+            healthy=tuple(kins.items()) if all(is_healthy(pod) for pod, _ in weighed) else None,
+            unsure=tuple([each for each in classes if not each.is_plain or each.unmodelled]),
+            controllers=tuple({(at, of.kind, of.uid, of.name): (at, of) for at, of in controllers}.values()),
         )
 
 
