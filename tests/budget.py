@@ -12,16 +12,33 @@ import pytest
 
 BUDGETS = Path(__file__).parent / "budgets.toml"
 SLOWEST = 10
+QUICK_SECONDS = 1.0
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--whole", action="store_true", help="fail when the run takes twice what tests/budgets.toml allows"
     )
+    parser.addoption(
+        "--quick", action="store_true", help=f"leave out files that may take more than {QUICK_SECONDS:g} s"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Stopwatch(config), "stopwatch")
+    if config.getoption("--quick"):
+        config.pluginmanager.register(QuickFiles(config.rootpath), "quick_files")
+
+
+class QuickFiles:
+    """Leaves the slow files out: these are not even imported."""
+
+    def __init__(self, root: Path) -> None:
+        self._slow = {root / file for file, seconds in budgets().items() if seconds > QUICK_SECONDS}
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """None leaves the decision to other plugins."""
+        return True if collection_path in self._slow else None
 
 
 class Stopwatch:

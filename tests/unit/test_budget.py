@@ -39,3 +39,14 @@ def test_a_run_over_twice_its_budget_fails_although_its_tests_pass(run: pytest.P
 def test_part_of_a_run_has_no_budget(run: pytest.Pytester) -> None:
     allow(0.05)
     assert run.runpytest_inprocess("-p", "tests.budget").ret == pytest.ExitCode.OK
+
+
+@pytest.mark.parametrize(("seconds", "tests"), [(1, 1), (1.5, 0)])
+def test_a_quick_run_leaves_out_files_that_may_take_longer(run: pytest.Pytester, seconds: float, tests: int) -> None:
+    allow(seconds)
+    run.runpytest_inprocess("-p", "tests.budget", "--quick").assert_outcomes(passed=tests)
+
+
+def test_a_quick_run_of_a_slow_file_by_name_runs_the_file(run: pytest.Pytester) -> None:
+    allow(1.5)
+    run.runpytest_inprocess("-p", "tests.budget", "--quick", "test_slow.py").assert_outcomes(passed=1)
