@@ -168,6 +168,6 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class Planner(Protocol):
-    """Function from inputs and draft to a verdict. A planner reports bad cluster state as holds, and never raises."""
+    """Pure function from inputs and draft to a verdict. Reports bad cluster state as holds, and never raises."""
 
     def __call__(self, inputs: Inputs, draft: Draft) -> Verdict: ...
