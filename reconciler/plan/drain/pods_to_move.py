@@ -28,9 +28,7 @@ class Moving(msgspec.Struct, frozen=True, eq=False):
 
     pods: tuple[Pod, ...]  # by namespace and name, without terminating pods, which need no other node
     is_plain: bool  # all pods are plain
-    healthy: (
-        Weights | None
-    )  # healthy pods by labels, for budgets; None if a pod is unhealthy, so that each pod is checked
+    healthy: Weights | None  # healthy pods by labels, for budgets; None if a pod is unhealthy: each pod is checked
     unsure: tuple[PodClass, ...]  # classes whose placement may be unknown
     controllers: tuple[tuple[str, OwnerReference], ...]  # with the namespace of their pods, without safe-to-evict pods
 

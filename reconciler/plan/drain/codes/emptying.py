@@ -60,7 +60,7 @@ class PodWaitsForAnother(CodeFacts, frozen=True):
 
     pod: Ref
     before: Ref
-    old: Quiet  # the kinds that were not heard of for a while
+    old: Quiet  # the silent watch that the observation depends on
     node: str
 
 
