@@ -138,7 +138,7 @@ def _uncounted(case: InvariantInput) -> Iterator[str]:
         for one in () if each.decision.would else taken(stage, each.decision):
             covered = not one.weighs or (one.node and any(mark.name == one.node for mark in ledger.marks))
             if guarded & {"*", one.mark.pool} and not covered and ledger.key(one.mark) not in remembered:
-                yield f"{each.title}, which takes {one.mark.kind}/{one.mark.name}"
+                yield f"{each.title}, which disrupts {one.mark.kind}/{one.mark.name}"
 
 
 def _never_yielded(case: InvariantInput) -> Iterator[str]:

@@ -44,7 +44,7 @@ def facts_of(kind: Any, plain: Any) -> Any:
     if kind is Obstacle:
         return _obstacle_of(plain)
     if kind is not Facts:
-        raise TypeError(f"no reader of {kind}")
+        raise TypeError(f"no decoder for {kind}")
     code = plain.get("code") if isinstance(plain, dict) else None
     declared = REASONS.get(code) if isinstance(code, str) else None
     if declared is None:
@@ -61,5 +61,5 @@ def _obstacle_of(plain: Any) -> Obstacle:
     kind = plain.get("type") if isinstance(plain, dict) else None
     declared = OBSTACLES.get(kind) if isinstance(kind, str) else None
     if declared is None:
-        raise ValueError(f"{kind!r} is no obstacle")
+        raise ValueError(f"{kind!r} is not an obstacle")
     return msgspec.convert(plain, declared, dec_hook=facts_of)

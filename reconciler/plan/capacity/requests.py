@@ -227,15 +227,15 @@ class _PhaseRule(msgspec.Struct, frozen=True):
 
 # First match wins; the last one always applies.
 RULES = (
-    _PhaseRule("Failed", "is gone, or is being deleted", lambda claim: claim.metadata.leaving),
-    _PhaseRule("Ready", "is Initialized: its node can be used", lambda claim: claim.says("Initialized")),
-    _PhaseRule("Registering", "is Launched: its machine boots", lambda claim: claim.says("Launched")),
+    _PhaseRule("Failed", "the NodeClaim is deleted, or is being deleted", lambda claim: claim.metadata.leaving),
+    _PhaseRule("Ready", "the NodeClaim is Initialized: its node is usable", lambda claim: claim.says("Initialized")),
+    _PhaseRule("Registering", "the NodeClaim is Launched: its machine boots", lambda claim: claim.says("Launched")),
     _PhaseRule(
         "Launching",
-        "says of Launched that it is not, or not yet known",
+        "the condition Launched is not true, or unknown",
         lambda claim: claim.condition("Launched") is not None,
     ),
-    _PhaseRule("Created", "says nothing yet", lambda _: True),
+    _PhaseRule("Created", "the NodeClaim has no conditions yet", lambda _: True),
 )
 
 

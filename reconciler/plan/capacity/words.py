@@ -67,7 +67,7 @@ def ruled_out_words(rejections: Rejections) -> str:
     by = sorted(rejections.by, key=lambda each: each.predicate)
     parts = [f"{each.predicate} on {_kinds_words(each.kinds)}" for each in by]
     return ", ".join(
-        [*parts, *([f"not beside the others on {_kinds_words(rejections.free)}"] if rejections.free else [])]
+        [*parts, *([f"not beside the other pods on {_kinds_words(rejections.free)}"] if rejections.free else [])]
     )
 
 

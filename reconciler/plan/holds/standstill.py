@@ -244,7 +244,7 @@ def _undone(facts: TaintStays) -> str:
     if facts.keeps_pods_away:
         stays += f", which {'keeps' if is_one else 'keep'} new pods away"
     if names.DRAINING in facts.taints:
-        return f"{facts.node} is neither emptied nor deleted, and {stays}"
+        return f"{facts.node} is neither drained nor deleted, and {stays}"
     return f"{facts.node} is not deleted, and {stays}" if names.DELETION_TIME in facts.taints else stays
 
 

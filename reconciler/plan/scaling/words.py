@@ -21,7 +21,7 @@ KEPT_WHILE: Mapping[KeptWhile, str] = {
 
 
 def size_words(why: SizeReason) -> str:
-    """66.7 % in use; 80 % keeps at most 100."""
+    """Text for a size: 66.7 % in use; a minimum of 80 % keeps at most 100."""
     if why.in_use_tenths is None:
         words = "the pool has no GPUs"
     else:
@@ -37,7 +37,7 @@ def size_words(why: SizeReason) -> str:
 
 
 def growth_words(growth: Growth) -> str:
-    """2 on their way, 1 to be bought."""
+    """Text for growth: 2 in flight, 1 to be bought."""
     parts = (
         (growth.kept, "marked and kept for the pods"),
         (growth.arriving, "in flight"),
@@ -76,7 +76,7 @@ def sized_by_words(by: SizedBy) -> str:
 
 
 def held_words(held: HeldWhile) -> str:
-    """its pool is suspended and it is frozen."""
+    """its pool is suspended and its pool is frozen."""
     return " and ".join(KEPT_WHILE[each] for each in held.causes)
 
 
