@@ -264,7 +264,7 @@ class PlaceKept(CodeFacts, frozen=True):
 
 
 class DemandFirst(CodeFacts, frozen=True):
-    template = "{pods:pod} without a node need {pool}: no node of the pool is marked or deleted meanwhile."
+    template = "{pool} must serve {pods:pod} without a node: no node of the pool is marked or deleted meanwhile."
 
     pool: str
     pods: int

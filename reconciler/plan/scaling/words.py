@@ -15,7 +15,7 @@ KEPT_WHILE: Mapping[KeptWhile, str] = {
     KeptWhile.UNREADY: "too many nodes of its pool are not ready",
     KeptWhile.DEMAND: "pods without a node need its pool",
     KeptWhile.SUSPENDED: "its pool is suspended",
-    KeptWhile.FROZEN: "its pool is frozen",
+    KeptWhile.FROZEN: "a freeze is active",
     KeptWhile.OTHERS: "marks of other nodes are removed",
 }
 
@@ -76,7 +76,7 @@ def sized_by_words(by: SizedBy) -> str:
 
 
 def held_words(held: HeldWhile) -> str:
-    """its pool is suspended and its pool is frozen."""
+    """its pool is suspended and a freeze is active."""
     return " and ".join(KEPT_WHILE[each] for each in held.causes)
 
 

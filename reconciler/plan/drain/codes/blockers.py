@@ -262,8 +262,8 @@ class DrainFailedLately(CodeFacts, frozen=True):
 
 class NodeLost(CodeFacts, frozen=True):
     template = (
-        "{node} is not ready, its kubelet has stopped reporting, and Karpenter does not manage the node. Terminate the "
-        "machine and delete the Node."
+        "{node} is not ready, its kubelet has stopped reporting, and Karpenter does not manage the node, so its "
+        "machine is not terminated automatically. Terminate the machine and delete the Node."
     )
     by_person = True
 
@@ -272,8 +272,8 @@ class NodeLost(CodeFacts, frozen=True):
 
 class NodeLostWithPod(CodeFacts, frozen=True):
     template = (
-        "{node} is not ready, {pod} stays Terminating on the node, and Karpenter does not manage the node. Terminate "
-        "the machine and delete the Node."
+        "{node} is not ready, {pod} stays Terminating on the node, and Karpenter does not manage the node, so its "
+        "machine is not terminated automatically. Terminate the machine and delete the Node."
     )
     by_person = True
 

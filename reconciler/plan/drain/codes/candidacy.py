@@ -158,8 +158,8 @@ class NoDrainSlot(CodeFacts, frozen=True):
 
 class Throttled(CodeFacts, frozen=True):
     template = (
-        "{policy} drains {draining} nodes, and {leaving} nodes leave in total: both limits are reached "
-        "({most_drained} and {most_leaving}), and {waiting} nodes wait."
+        "{policy} drains {draining:node}, with {leaving:node} leaving in total: both limits are reached "
+        "({most_drained} and {most_leaving}), and {waiting:node} must wait."
     )
 
     policy: Ref
@@ -195,7 +195,7 @@ class PartlyEvaluated(CodeFacts, frozen=True):
 
 # Limits that leave no slot for a candidate.
 class ParallelismReached(CodeFacts, frozen=True):
-    template = "{field} is {most}, and {leaving} nodes leave."
+    template = "{field} is {most}, with {leaving:node} leaving."
 
     field: str  # of a DrainPolicy
     most: int
@@ -203,7 +203,7 @@ class ParallelismReached(CodeFacts, frozen=True):
 
 
 class LargestParallelismReached(CodeFacts, frozen=True):
-    template = "the largest {field} is {most}, and {leaving} nodes leave."
+    template = "the largest {field} is {most}, with {leaving:node} leaving."
 
     field: str  # of all DrainPolicies
     most: int
