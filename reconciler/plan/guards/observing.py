@@ -23,7 +23,7 @@ class Observation(msgspec.Struct, frozen=True):
 
     pool: str
     by_mode: bool = False  # the GpuPool is in mode Observe
-    is_unadopted: bool = False  # another controller created the NodePool, and a policy must adopt it first
+    is_unadopted: bool = False  # reconciler did not create the NodePool, and no policy adopts it
     environment: str = ""  # another environment, which owns the NodePool
     is_suspended: bool = False  # the GpuPool is suspended: its decisions are held
     freeze: Freeze | None = None  # freeze of the pool, of its guard, or of everything

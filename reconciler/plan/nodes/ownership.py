@@ -61,7 +61,7 @@ class CordonedByOthers(CodeFacts, frozen=True):
 
 
 class NodeOptedOut(CodeFacts, frozen=True):
-    template = "{node} has the annotation {key}: {value}: the node is neither drained nor deleted."
+    template = "{node} has the annotation {key}: {value}, so the node is neither drained nor deleted."
     by_person = True
 
     node: str
