@@ -8,8 +8,9 @@ the same attempt, because the decision may not be observed yet.
 A node that leaves without a record was removed by Karpenter or a person. It counts from its deletion time, as well
 as that is known.
 
-Unread objects show no signs, and that ends no record: a partial read never lowers a count. A record with a future
-time was made before the clock was set back, and is dated now, or it would count until that time.
+Unread objects show no sign of leaving, but their records stay: a partial read never lowers a count. A record with a
+future time was made before the clock was set back, and gets the current time; otherwise the record would count until
+that future time.
 """
 
 from collections import Counter
