@@ -1,1 +1,1 @@
-"""Decisions: pure functions from what is wished and what is seen."""
+"""The planners: pure functions from the desired policies and the observed cluster to decisions."""

@@ -1,4 +1,4 @@
-"""What a decision follows from: policies, or that no policy yields an object any more."""
+"""Policies that a decision follows from, or the lost object that a deletion is about."""
 
 from collections.abc import Iterator
 
@@ -14,15 +14,17 @@ PolicyKey = tuple[str, str]  # kind and name
 
 
 class Cause(msgspec.Struct, frozen=True):
-    """What an approval must name to cover a decision: the policies that it follows from, or the object that is lost."""
+    """Policies that an approval must name to cover a decision, or the title of the object that is deleted."""
 
     policies: frozenset[PolicyKey] = frozenset()
     lost: str = ""  # title of an object that no policy declares any more
 
 
 def cause_of(desired: Desired, decision: Decision) -> Cause:
-    """Only what no policy yields any more is deleted by the planner of manifests. A pool that is not declared causes
-    nothing that can be approved."""
+    """Cause of a decision. Deletions by the manifests planner are caused by the loss of the object: that planner
+    deletes only objects that no policy declares any more. A decision about an undeclared pool has an empty cause, so
+    no approval can cover the decision.
+    """
     if decision.planner == MANIFESTS and isinstance(decision.act, Delete):
         return Cause(lost=decision.subject.title)
     if decision.pool and desired.pool(decision.pool) is None:
@@ -31,8 +33,9 @@ def cause_of(desired: Desired, decision: Decision) -> Cause:
 
 
 def policies_behind(desired: Desired, decision: Decision) -> Iterator[PolicyKey]:
-    """A NodeProvisioner scales, a DrainPolicy drains, and everything else of a pool follows from its GpuPool, which may
-    not be declared any more."""
+    """Policies behind a decision: NodeProvisioners for scaling, DrainPolicies for drains, else the GpuPool of the
+    decision. The GpuPool may not be declared any more.
+    """
     pool = decision.pool
     if decision.planner == SCALING:
         yield from (("NodeProvisioner", each.name) for each in desired.provisioners if each.spec.pool_name == pool)

@@ -1,4 +1,6 @@
-"""Invariants that no plan may break: one that does is a fault of ours, is refused as a whole, and stops the cycle."""
+"""Invariants that every plan must satisfy. A plan that breaks an invariant is a bug of reconciler: the whole plan is
+refused, and the cycle stops.
+"""
 
 from collections.abc import Iterator
 
@@ -22,19 +24,19 @@ from reconciler.plan.guards.removals import GuardContext, taken
 from reconciler.plan.guards.set_aside import SetAsides
 from reconciler.plan.nodes.ownership import why_opted_out, why_untouchable
 
-# To judge whether a node or a NodePool is in use, all of these must have been read.
+# A node or a NodePool can be judged unused only if all of these kinds were read.
 _USE = frozenset({"nodes", "pods", "nodeclaims.karpenter.sh"})
-# Kinds of objects that an action may be on: those that are looked at, and where statuses are told.
+# Kinds that an action may be on: the observed kinds, and ConfigMaps, which hold statuses.
 KINDS = frozenset(each.kind for each in RESOURCE_KINDS) | {"ConfigMap"}
-_LENDING = "leases.coordination.k8s.io"  # of a node: its GPUs may be lent to whom no pod there tells of
+_LENDING = "leases.coordination.k8s.io"  # a Lease may lend GPUs of a node to a claim that no pod on the node shows
 
 
 class BrokenInvariant(Exception):
-    """Each line names an invariant and the decision that breaks it."""
+    """Message: one line for each broken invariant and the decision that breaks the invariant."""
 
 
 def check(inputs: Inputs, fleet: Fleet, plan: Plan) -> None:
-    """Raises BrokenInvariant with everything that is wrong."""
+    """Raise BrokenInvariant with all broken invariants, or return."""
     acted = [Acted(each, each.act) for each in plan.decisions if not isinstance(each.act, Hold)]
     case = InvariantInput(inputs, fleet, tuple(acted), plan)
     broken = [f"{each.sentence}: broken by {text}" for each in INVARIANTS for text in _violations(each, case)]
@@ -43,11 +45,11 @@ def check(inputs: Inputs, fleet: Fleet, plan: Plan) -> None:
 
 
 def _violations(invariant: Invariant, case: InvariantInput) -> Iterator[str]:
-    """One that can't be judged counts as broken."""
+    """Decisions that break an invariant. An invariant that raises counts as broken."""
     try:
         yield from invariant.broken_by(case)
-    except Exception as error:  # noqa: BLE001 - whatever it is, nobody can tell that the plan does no harm
-        yield f"what nobody can tell, since judging it raised {type(error).__name__}: {error}"
+    except Exception as error:  # noqa: BLE001 - the plan is unsafe while an invariant is unchecked
+        yield f"an unknown decision, as the check raised {type(error).__name__}: {error}"
 
 
 def _of_set_aside(case: InvariantInput) -> Iterator[str]:
@@ -94,7 +96,9 @@ def _in_observe_mode(case: InvariantInput) -> Iterator[str]:
 
 
 def _of_others(case: InvariantInput) -> Iterator[str]:
-    """Of undeclared pools as well; what follows the adoption of the NodePool in the same plan is the adopter's."""
+    """Actions on nodes of unowned NodePools, undeclared pools included. A node action may follow the adoption of its
+    NodePool in the same plan.
+    """
     unowned, acted = case.inputs.unowned_node_pools, {each.decision.subject for each in case.acted}
     for each in case.acted:
         subject, node = each.decision.subject, case.fleet.node(each.decision.subject.name)
@@ -134,7 +138,7 @@ def _uncounted(case: InvariantInput) -> Iterator[str]:
         for one in () if each.decision.would else taken(stage, each.decision):
             covered = not one.weighs or (one.node and any(mark.name == one.node for mark in ledger.marks))
             if guarded & {"*", one.mark.pool} and not covered and ledger.key(one.mark) not in remembered:
-                yield f"{each.title}, which takes {one.mark.kind}/{one.mark.name}"
+                yield f"{each.title}, which disrupts {one.mark.kind}/{one.mark.name}"
 
 
 def _never_yielded(case: InvariantInput) -> Iterator[str]:
@@ -157,14 +161,14 @@ def _applied_elsewhere(case: InvariantInput) -> Iterator[str]:
 
 
 def why_not_its_own(ref: Ref, manifest: str) -> str:
-    """Why a manifest is not one of the object; nothing where it is."""
+    """Why a manifest describes another object than `ref`; empty if the manifest describes `ref`."""
     try:
         body = msgspec.json.decode(manifest, type=_Manifest)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return f"the manifest of {ref.title!a} can't be read"
     found = Ref(body.kind, body.metadata.namespace or "", body.metadata.name)
     if (found.kind, found.namespace, found.name) != (ref.kind, ref.namespace, ref.name):
-        return f"the manifest of {ref.title!a} is one of {found.title!a}"
+        return f"the manifest of {ref.title!a} describes {found.title!a}"
     return ""
 
 
@@ -178,28 +182,28 @@ class _Manifest(msgspec.Struct):
     metadata: _ManifestMetadata
 
 
-# What holds of the actions of all features; each feature declares its own.
+# Invariants of the actions of all features. Each feature declares its own besides.
 SHARED = (
-    Invariant("each action is on an object that can have its name, of a kind that is written", _unnameable),
-    Invariant("a manifest is applied to the object that it is of", _applied_elsewhere),
-    Invariant("no manifest is applied that no template may yield", _never_yielded),
-    Invariant("one action a subject", _twice),
-    Invariant("no action on a subject that someone else is removing", _on_nodes_others_remove),
+    Invariant("each action is on an object with a valid name, of a kind that reconciler writes", _unnameable),
+    Invariant("a manifest is applied to the object that the manifest describes", _applied_elsewhere),
+    Invariant("only manifests that a template may render are applied", _never_yielded),
+    Invariant("at most one action for each subject", _twice),
+    Invariant("no action on a subject that another controller or a person is removing", _on_nodes_others_remove),
     Invariant("no node that opts out of removal is drained or deleted", _on_opted_out_nodes),
-    Invariant("no delete from a partial read", _deleted_unseen),
-    Invariant("nothing for a pool that is only observed that is not marked as would", _in_observe_mode),
-    Invariant("no action on a node of a NodePool that was neither made nor adopted", _of_others),
-    Invariant("each write presumes something that the API server checks", _blind),
-    Invariant("nothing is done to what is frozen or suspended", _frozen),
-    Invariant("what a guard counts is remembered before it is taken", _uncounted),
-    Invariant("a decision about a node is for the pool that it belongs to", _of_another_pool),
-    Invariant("nothing is done to what is set aside", _of_set_aside),
+    Invariant("no object is deleted after a partial read", _deleted_unseen),
+    Invariant("each action for a pool in Observe mode is marked as report-only", _in_observe_mode),
+    Invariant("no action on a node of a NodePool that reconciler neither created nor adopted", _of_others),
+    Invariant("each write has a precondition that the API server checks", _blind),
+    Invariant("no action on a frozen or suspended object", _frozen),
+    Invariant("each disruption that a guard counts is recorded before it happens", _uncounted),
+    Invariant("a decision about a node is for the pool of that node", _of_another_pool),
+    Invariant("no action on an object that is set aside", _of_set_aside),
 )
 INVARIANTS = (*SHARED, *(each for feature in FEATURES for each in feature.invariants))
 
 
 def _needed(kind: str) -> frozenset[str]:
-    """What must have been read whole before an object of the kind is deleted."""
+    """Kinds that must have been read completely before an object of `kind` is deleted."""
     own = {each.title for each in RESOURCE_KINDS if each.kind == kind}
     if kind == "Node":
         return _USE | own | {_LENDING}

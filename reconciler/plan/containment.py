@@ -1,12 +1,12 @@
-"""A planner that raises is contained to the pool that it was planning for, or else to itself.
+"""Containment of planner exceptions: an exception affects one pool, or else one planner.
 
-Theory of operation. No planner should raise, whatever the cluster and the policies are: one that does is a fault of
-ours. Code that plans for one pool runs within `planning_for(pool)`, which notes the pool on an exception. Then the
-planner is run again from the same draft without that pool, until it returns. Where an exception tells no pool, or the
-planner raises again for a pool that is left out, the planner has no verdict at all.
+Theory of operation. A planner should never raise, whatever the cluster and the policies are; an exception is a bug
+of reconciler. Code that plans for one pool runs within `planning_for(pool)`, which records the pool in the
+exception. The planner then runs again from the same draft without that pool, until the planner returns. If an
+exception names no pool, or names a pool that is left out already, the planner has no verdict at all.
 
-What a planner would do for a pool that is left out is held. So is what later planners would take away from that pool,
-a node or a pod: what the first one would have claimed there is not known.
+The actions of a planner for a pool that is left out are held. The actions of later planners that take a node or a
+pod of that pool away are held too, because the claims of the first planner are unknown.
 """
 
 import re
@@ -24,8 +24,8 @@ from reconciler.plan.draft import Draft, Planner, Verdict
 
 class PlannerFailed(CodeFacts, frozen=True):
     template = (
-        "{planner} could not plan for {object} ({error}, at {place}): nothing is done there in this plan. This is a "
-        "fault of reconciler: please report it, with what reconciler dump writes."
+        "{planner} could not plan for {object} ({error}, at {place}): this plan does nothing there. This is a bug of "
+        "reconciler: please report the bug, with the output of reconciler dump."
     )
     hold = "blocked"
 
@@ -39,11 +39,11 @@ REASONS = (PlannerFailed,)
 
 T = TypeVar("T")
 
-_MOST_POOLS = 20  # that are left out one by one, each at the cost of a further run
+_MOST_POOLS = 20  # most pools left out one by one; each costs a further run of the planner
 _TRACE = 12
-_LONGEST = 500  # characters of an error
+_LONGEST = 500  # longest error text, in characters
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-_PACKAGE = __file__.replace("\\", "/").rpartition("plan/")[0]  # where this package is installed
+_PACKAGE = __file__.replace("\\", "/").rpartition("plan/")[0]  # folder where this package is installed
 
 
 class PlanningFailed(Exception):
@@ -55,7 +55,7 @@ class PlanningFailed(Exception):
 
 
 class planning_for:  # noqa: N801 - read as a statement: with planning_for(pool)
-    """Notes the pool on whatever is raised within; of several around each other the innermost counts."""
+    """Context manager that records the pool in an exception. Where several are nested, the innermost pool counts."""
 
     __slots__ = ("_pool",)
 
@@ -73,19 +73,19 @@ class planning_for:  # noqa: N801 - read as a statement: with planning_for(pool)
 
 
 class ContainedVerdict(msgspec.Struct, frozen=True):
-    """What a planner came to, and where it could not plan."""
+    """The verdict of a planner, and the failures of the pools that were left out."""
 
     verdict: Verdict
     troubles: tuple[PlannerFailure, ...] = ()
 
 
 def contained(planner: Planner, inputs: Inputs, draft: Draft) -> ContainedVerdict:
-    """Runs the planner; raises nothing that the planner raises."""
+    """Run the planner, and turn every exception into a PlannerFailure."""
     before, troubles = draft.checkpoint(), list[PlannerFailure]()
     while True:
         try:
             return ContainedVerdict(planner(inputs, draft), tuple(troubles))
-        except Exception as error:  # noqa: BLE001 - whatever it is, other pools and planners go on
+        except Exception as error:  # noqa: BLE001 - other pools and planners must go on after any exception
             trouble = _trouble_of(planner, error)
         draft.restore(before)
         troubles.append(trouble)
@@ -96,14 +96,14 @@ def contained(planner: Planner, inputs: Inputs, draft: Draft) -> ContainedVerdic
 
 
 class Troubles:
-    """Owner of what could not be planned in one plan."""
+    """Failures of the planners in one plan, and the holds that follow from the failures."""
 
     def __init__(self, inputs: Inputs) -> None:
         self._inputs = inputs
         self.all: list[PlannerFailure] = []
 
     def add(self, troubles: Sequence[PlannerFailure]) -> Iterator[Decision]:
-        """Tells of each pool that is concerned why nothing is done."""
+        """Record failures, and yield a hold with the reason for each affected pool."""
         self.all += troubles
         for trouble in troubles:
             pools = [trouble.pool] if trouble.pool else [each.name for each in self._inputs.desired.pools]
@@ -112,16 +112,17 @@ class Troubles:
                 yield Decision(trouble.planner, subject, Hold(), self._reason(trouble, subject), pool)
 
     def attempt(self, part: str, run: Callable[[], T]) -> T | None:
-        """What a part that all planners share came to; None where that part raised. The caller then holds everything:
-        what the part would have held is not known."""
+        """Result of a step that all planners share, or None if the step raised. After None the caller must hold every
+        decision, because the holds that the step would have made are unknown.
+        """
         try:
             return run()
-        except Exception as error:  # noqa: BLE001 - whatever it is, there is a plan that says so
+        except Exception as error:  # noqa: BLE001 - the plan must report any exception
             self.all.append(_trouble(part, "", error))
             return None
 
     def hold(self, part: str, decisions: Iterable[Decision]) -> tuple[Decision, ...]:
-        """All of them held, after a part raised that all planners share."""
+        """All decisions as holds, after a shared step raised."""
         trouble = next(each for each in reversed(self.all) if each.planner == part)
         return tuple(
             each
@@ -131,14 +132,14 @@ class Troubles:
         )
 
     def of_decision(self, part: str, decision: Decision, error: Exception) -> Reason:
-        """Why a decision is held for which a part raised."""
+        """Reason to hold a decision for which a shared step raised."""
         trouble = _trouble(part, decision.pool, error)
         if trouble not in self.all:
             self.all.append(trouble)
         return self._reason(trouble, decision.subject)
 
     def why_not(self, decision: Decision, *, takes_away: bool) -> Reason | None:
-        """Why a decision waits; `takes_away`: the action takes away a node or a pod."""
+        """Reason to hold a decision, or None. `takes_away`: the action takes a node or a pod away."""
         for trouble in self.all:
             if trouble.pool in {"", decision.pool} and (takes_away or trouble.planner == decision.planner):
                 return self._reason(trouble, decision.subject)
@@ -162,7 +163,9 @@ def _trouble(name: str, pool: str, error: BaseException) -> PlannerFailure:
 
 
 def _places(error: BaseException) -> Iterator[str]:
-    """Below the package, or else the name alone: the same fault is told alike wherever the program is installed."""
+    """Frames as file:line. Files of this package are relative to the package, other files have only their name, so the
+    text does not depend on where the program is installed.
+    """
     for frame in extract_tb(error.__traceback__):
         file = frame.filename.replace("\\", "/")
         inside = file.startswith(_PACKAGE)

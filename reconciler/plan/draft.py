@@ -1,8 +1,8 @@
-"""Owner of a plan in the making: the what-if fleet, the subjects claimed so far, and the capacity that is missing.
+"""The draft of a plan: the what-if fleet, the subjects claimed so far, and the capacity that is missing.
 
-A subject has one action in a plan. The first planner that acts on a subject claims it; what a later planner would do to
-the subject is held until the next plan. A label can wait: a Label claims nothing, and is held itself where any planner
-does something else to the same subject (guards/admission.py).
+A subject has one action in a plan. The first planner that acts on a subject claims the subject; the actions of later
+planners on the same subject are held until the next plan. A Label claims nothing: a Label is held if any planner has
+another action on the same subject (guards/admission.py).
 """
 
 from collections.abc import Iterable, Set
@@ -28,25 +28,25 @@ from reconciler.plan.capacity.requests import Requests, SmartPodIdentity
 
 
 class UnmetNodes(msgspec.Struct, frozen=True):
-    """Nodes that a pool lacks, and that nobody has bought."""
+    """Nodes that a pool lacks and that nobody has bought yet."""
 
     pool: str
-    provisioner: str  # nothing where the pool has none
+    provisioner: str  # empty if the pool has no provisioner
     nodes: int
     why: Why
-    pods: tuple[Ref, ...] = ()  # of demand: whom they are for
-    wanted: tuple[WantedNode, ...] = ()  # each of these nodes
+    pods: tuple[Ref, ...] = ()  # pods that the nodes are for, where the reason is demand
+    wanted: tuple[WantedNode, ...] = ()  # each of the nodes
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
-    """What a planner may change of the draft by itself; claims are made at the door."""
+    """The part of the draft that a planner changes directly; claims are made by guards/admission.py."""
 
     missing: tuple[UnmetNodes, ...]
     answered: CapacityAnswer
 
 
 class Draft:
-    """What one planner leaves for the next."""
+    """State that one planner leaves for the next. Mutable."""
 
     def __init__(self, fleet: Fleet, desired: Desired) -> None:
         self.fleet = fleet
@@ -55,53 +55,53 @@ class Draft:
         self.answered = CapacityAnswer()
         self._claimed: dict[Ref, Decision] = {}
         self._labelled: set[Ref] = set()
-        self.left_out: frozenset[str] = frozenset()  # pools for which the planner whose turn it is can't plan
+        self.left_out: frozenset[str] = frozenset()  # pools that the current planner can't plan for
         self._taken_away: set[str] = set()
 
     def checkpoint(self) -> Checkpoint:
-        """Before a planner has its turn, with all pools."""
+        """State before a planner runs; clears the pools that were left out."""
         self.left_out = frozenset()
         return Checkpoint(tuple(self.missing), self.answered)
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """After a planner has raised: whatever it had begun with the draft and the fleet is gone."""
+        """Undo everything that a planner did to the draft and the fleet before the planner raised."""
         self.missing, self.answered = list(checkpoint.missing), checkpoint.answered
         self.fleet.renew()
         for each in ("requests", "gangs"):
             self.__dict__.pop(each, None)
 
     def leave_out(self, pool: str) -> None:
-        """For the rest of the planner's turn."""
+        """Leave a pool out for the rest of this planner's run."""
         self.left_out |= {pool}
 
     @cached_property
     def requests(self) -> Requests:
-        """What smart pods ask for."""
+        """Capacity requests of smart pods."""
         return Requests(self.fleet, self.identity)
 
     @cached_property
     def gangs(self) -> GangIndex:
-        """Who starts together or not at all."""
+        """Gangs: pods that start together or not at all."""
         return GangIndex(self.fleet.observed)
 
     @property
     def has_claims(self) -> bool:
-        """Whether anybody acts on anything yet."""
+        """Whether any planner has claimed a subject yet."""
         return bool(self._claimed)
 
     def claimed_by(self, subject: Ref) -> str:
-        """The planner that acts on it already; nothing when it is free."""
+        """Name of the planner that claimed the subject; empty if nobody did."""
         decision = self._claimed.get(subject)
         return decision.planner if decision is not None else ""
 
     def act_on(self, subject: Ref) -> Action | Hold | None:
-        """What that one does to it."""
+        """Action of the planner that claimed the subject; None if nobody did."""
         decision = self._claimed.get(subject)
         return decision.act if decision is not None else None
 
     def leaves(self, node: Node) -> bool:
-        """Whether the node is on its way out once the actions of earlier planners are done. Each node counts once: a
-        node that bears a taint already and is deleted in this plan is one node. Of what is only told nothing is done.
+        """Whether the node is being removed once the actions of earlier planners are carried out. Report-only actions
+        do not count. A node that already has a removal taint and is deleted in this plan is one node.
         """
         decision = self._claimed.get(node_ref(node)) if self._claimed else None
         if decision is None or decision.would:
@@ -110,24 +110,24 @@ class Draft:
 
     @property
     def claims(self) -> Iterable[Decision]:
-        """What planners do to them."""
+        """Decisions that claim a subject."""
         return self._claimed.values()
 
     def is_labelled(self, subject: Ref) -> bool:
-        """Whether a planner puts labels on it already."""
+        """Whether a planner puts labels on the subject already."""
         return subject in self._labelled
 
     def takes_away(self, node: str) -> bool:
-        """Whether a planner deletes the node, or taints the node to take it away."""
+        """Whether a planner deletes the node, or puts a taint on the node that begins its removal."""
         return node in self._taken_away
 
     @property
     def taken_away(self) -> Set[str]:
-        """Names of these nodes."""
+        """Names of the nodes that planners delete, or begin to remove."""
         return self._taken_away
 
     def claim(self, decision: Decision) -> None:
-        """The subject of an action is its planner's for the rest of this plan; a label can wait."""
+        """Claim the subject of an action for the rest of this plan. Labels claim nothing."""
         if isinstance(decision.act, Label):
             self._labelled.add(decision.subject)
             return
@@ -137,14 +137,14 @@ class Draft:
 
 
 def takes_node_away(decision: Decision) -> bool:
-    """Whether the action deletes a node, or taints the node to take it away."""
+    """Whether the action deletes a node, or puts a taint on the node that begins its removal."""
     act = decision.act
     begins = isinstance(act, Taint) and act.key in names.TAKING and act.value is not None
     return decision.subject.kind == "Node" and (begins or isinstance(act, Delete))
 
 
 def leaves_after(act: Action | Hold | None, node: Node) -> bool:
-    """Whether a node is on its way out once an action is done to it."""
+    """Whether a node is being removed after an action on the node."""
     match act:
         case Delete():
             return True
@@ -155,11 +155,11 @@ def leaves_after(act: Action | Hold | None, node: Node) -> bool:
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What one planner came to."""
+    """Result of one planner."""
 
     decisions: tuple[Decision, ...] = ()
     consequences: tuple[Consequence, ...] = ()
-    memory: Memory | None = None  # None: as it was
+    memory: Memory | None = None  # None: unchanged
     wake_at: Instant | None = None
     sizes: tuple[SizeEvaluation, ...] = ()
     weighed: tuple[DrainEligibility, ...] = ()
@@ -168,6 +168,6 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class Planner(Protocol):
-    """Pure: from inputs and draft to a verdict; for the cluster's condition it holds, and never raises."""
+    """Pure function from inputs and draft to a verdict. Reports bad cluster state as holds, and never raises."""
 
     def __call__(self, inputs: Inputs, draft: Draft) -> Verdict: ...

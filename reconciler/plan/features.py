@@ -1,4 +1,4 @@
-"""All features, in the order of their planners: an earlier one has the first choice of subjects."""
+"""All features, in the order of their planners. An earlier planner claims subjects first."""
 
 from reconciler.plan.drain.feature import FEATURE as DRAIN
 from reconciler.plan.feature.feature import Feature

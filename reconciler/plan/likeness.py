@@ -1,9 +1,9 @@
-"""Which nodes are alike in all that decides what fits on them and what keeps them, whatever their names.
+"""Comparison of nodes by everything that decides what fits on them and what keeps them, but not by name.
 
-Nodes are compared where the order of the search must not depend on names, uids or times: labels but those that name the
-node, taints, what the node has, and the classes of the pods on it. What is alike in that is told apart by nothing but
-names. Fuller nodes come later in their order: places are looked for from the end, so that gaps are closed before others
-are begun.
+The order of a search must not depend on names, uids or times. So nodes are compared by their labels (except labels
+that contain the node's name), taints, allocatable resources, and the classes of their pods. Only names distinguish
+nodes that are equal in all of these. Fuller nodes come later in the order: a search starts from the end, so partly
+used nodes are filled before others.
 """
 
 from collections import Counter
@@ -20,16 +20,16 @@ from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.plan.nodes.eviction import is_healthy
 
-_CPU = 0  # the first column of every fleet
+_CPU = 0  # index of cpu: the first resource column of every fleet
 _TIMED = frozenset({names.DRAIN_CANDIDATE, names.DRAINING, names.DELETION_TIME})
 
 
-# How much of it is asked for, in percent; what the node says of itself; and the classes of the pods on it.
+# Requested percentage, attributes of the node, and the classes of the pods on the node.
 Likeness = tuple[int, str, tuple[tuple[str, bool, int], ...]]
 
 
 class Likenesses(PerRow[Likeness]):
-    """Owner of the likeness of each row, as the cluster was seen; within a fork too."""
+    """Cache of the likeness of each row, from the observed cluster; also used within forks."""
 
     def find(self, row: int) -> Likeness:
         there = list(zip(self.fleet.pods_of_row(row), self.fleet.classes_of_row(row), strict=True))
@@ -42,7 +42,7 @@ class Likenesses(PerRow[Likeness]):
         return self._percent(row, gpus, of_class), "\0".join(_of_node(self.fleet.rows.node(row))), pods
 
     def _percent(self, row: int, used: int, of_class: Mapping[tuple[PodClass, bool], int]) -> int:
-        """Of its GPUs; of its cpu where it has none."""
+        """Requested percentage of the node's GPUs, or of its cpu if the node has no GPUs."""
         gpus = self.fleet.rows.node(row).gpus
         if gpus:
             return 100 * used // gpus
@@ -52,8 +52,9 @@ class Likenesses(PerRow[Likeness]):
 
 
 def fullest_first(snapshot: Snapshot) -> Callable[[], Places]:
-    """For a Search: all rows as they are when a place is looked for first. Ready nodes come before others, then
-    those whose annotations keep them from removal, and then the fullest."""
+    """For a Search: returns all rows at the time of the first search. Ready nodes come before others, then nodes whose
+    annotations prevent removal, then the fullest nodes.
+    """
 
     @cache
     def order() -> Places:
@@ -72,7 +73,9 @@ def _stays(node: Node) -> tuple[bool, bool]:
 
 
 def _name_of(pod_class: PodClass) -> str:
-    """Of what goes with its node, what it asks for: the rest of its class may name the node."""
+    """Key of a pod class. For pods that go with their node the key is the request only: the rest of such a class may
+    contain the node's name.
+    """
     return f"node {pod_class.held}" if pod_class.goes_with_its_node else pod_class.key
 
 

@@ -1,5 +1,6 @@
-"""Inputs become a Plan: each planner in its turn, over one draft; the same inputs give the same bytes. A planner that
-raises stops no other (see containment.py)."""
+"""The engine: turns Inputs into a Plan. The planners run in order over one draft, and the same inputs give the same
+bytes. An exception in one planner does not stop the others (see containment.py).
+"""
 
 from collections.abc import Sequence
 from hashlib import sha256
@@ -26,15 +27,15 @@ from reconciler.plan.guards.set_aside import SetAsides
 from reconciler.plan.holds.standstill import with_standstill_holds
 from reconciler.plan.windows import next_change
 
-# The kinds that the planners go by, as titles of kinds.SEEN: where another could not be read, no plan is worse for it.
-# Leases are not among them: what scaling holds without them is a small part of a plan, and it says so itself.
+# Titles of the kinds that the planners read. A plan is as good without any other kind. Leases are not included: scaling
+# reports by itself the small part that is held without them.
 LOOKED_AT = frozenset(each.title for each in RESOURCE_KINDS if any(each.field in feature.needs for feature in FEATURES))
 
 PLANNERS: tuple[Planner, ...] = tuple(feature.plan for feature in FEATURES)
 
 
 def plan(inputs: Inputs, fleet: Fleet, planners: tuple[Planner, ...] | None = None) -> Plan:
-    """What to do now. `fleet` is of the same Observed as the inputs."""
+    """The plan for the inputs. `fleet` must be built from the same Observed as the inputs."""
     draft, troubles = Draft(fleet, inputs.desired), Troubles(inputs)
     admission = Admission(inputs, draft, troubles)
     decisions = list(SetAsides(inputs, fleet).holds())
@@ -71,7 +72,7 @@ def plan(inputs: Inputs, fleet: Fleet, planners: tuple[Planner, ...] | None = No
 
 
 class _Settled(msgspec.Struct, frozen=True):
-    """What is decided, and what is to be remembered of that."""
+    """The final decisions, and the memory after the plan."""
 
     decisions: tuple[Decision, ...]
     memory: Memory
@@ -79,8 +80,9 @@ class _Settled(msgspec.Struct, frozen=True):
 
 
 def _settled(inputs: Inputs, fleet: Fleet, proposed: Proposed, made: tuple[Sequence[Verdict], Troubles]) -> _Settled:
-    """Where a part raises that all planners share, nothing is done and nothing remembered: what it would have held, or
-    what would have to be remembered of an action, is not known."""
+    """Decisions after the guards, and the memory. If a shared step raises, all decisions are held and the memory stays
+    the same, because the holds of that step, or the records that an action needs, are unknown.
+    """
     verdicts, troubles = made
     judged = troubles.attempt("guards", lambda: judge(inputs, fleet, proposed))
     if judged is None:
@@ -100,7 +102,7 @@ def _remembering(inputs: Inputs, fleet: Fleet, judged: GuardedDecisions, verdict
 
 
 def together(before: Memory, verdicts: Sequence[Verdict]) -> Memory:
-    """What was remembered before, with what each planner changed of it."""
+    """The memory, with the changes of each planner applied."""
     memory = before
     for after in (each.memory for each in verdicts if each.memory is not None):
         changed = {
@@ -111,17 +113,17 @@ def together(before: Memory, verdicts: Sequence[Verdict]) -> Memory:
 
 
 def unread_of_use(observed: Observed) -> tuple[Unread, ...]:
-    """What could not be read of all that plans go by."""
+    """Kinds that the planners read and that could not be read."""
     return tuple(each for each in observed.unread if each.kind in LOOKED_AT)
 
 
 def _looks_again(decisions: tuple[Decision, ...], now: Instant) -> list[Instant]:
-    """When what is held until then may go on."""
+    """Times at which held decisions may go on."""
     held = (each.act.until for each in decisions if isinstance(each.act, Hold))
     return [each for each in held if each is not None and each > now]
 
 
 def digest_of(decisions: tuple[Decision, ...], memory: Memory, wake_at: Instant | None) -> str:
-    """By which a plan is known again."""
+    """Digest that identifies a plan with the same decisions, memory and wake time."""
     encoded = msgspec.json.encode((decisions, memory, wake_at), order="sorted")
     return f"sha256:{sha256(encoded).hexdigest()}"

@@ -1,4 +1,4 @@
-"""Every code that a decision may have and the class of its facts; reads what holds reasons."""
+"""All reason codes, each with the class of its facts, and the decoder of stored reasons."""
 
 from typing import Any, TypeVar
 
@@ -35,31 +35,31 @@ T = TypeVar("T")
 
 
 def decoded(content: bytes | bytearray | memoryview | msgspec.Raw, kind: type[T]) -> T:
-    """Raises msgspec.MsgspecError for what is no such value, a reason of an unknown code among it."""
+    """Decoded value. Raises msgspec.MsgspecError for invalid content, for example a reason with an unknown code."""
     return msgspec.json.decode(content, type=kind, dec_hook=facts_of)
 
 
 def facts_of(kind: Any, plain: Any) -> Any:
-    """For a decoder of msgspec: the facts of a reason."""
+    """Decode hook of msgspec for the facts of a reason and for obstacles."""
     if kind is Obstacle:
         return _obstacle_of(plain)
     if kind is not Facts:
-        raise TypeError(f"no reader of {kind}")
+        raise TypeError(f"no decoder for {kind}")
     code = plain.get("code") if isinstance(plain, dict) else None
     declared = REASONS.get(code) if isinstance(code, str) else None
     if declared is None:
-        raise ValueError(f"{code!r} is no code of a reason")
+        raise ValueError(f"{code!r} is not a reason code")
     if not issubclass(declared, CodeFacts):
         raise TypeError(declared)
     return msgspec.convert(plain, declared, dec_hook=facts_of)
 
 
 def _obstacle_of(plain: Any) -> Obstacle:
-    """An earlier version stored words."""
+    """Decode an obstacle. Earlier versions stored obstacles as text."""
     if isinstance(plain, str):
         return OtherObstacle(plain)
     kind = plain.get("type") if isinstance(plain, dict) else None
     declared = OBSTACLES.get(kind) if isinstance(kind, str) else None
     if declared is None:
-        raise ValueError(f"{kind!r} is no obstacle")
+        raise ValueError(f"{kind!r} is not an obstacle")
     return msgspec.convert(plain, declared, dec_hook=facts_of)

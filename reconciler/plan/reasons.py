@@ -1,11 +1,12 @@
-"""What reasons have in common; each planner declares its own as classes of facts in its `reasons.py`.
+"""Base of all reasons. Each planner declares its reasons as classes of facts in its `reasons.py`.
 
-A hold is `blocked` where a person must act before the held action can go on: approve it, edit the policy, or settle
-who owns an object or a field. Every other hold is `waiting`: for a timer, a window, demand, a freeze, or because its
-pool only observes. A blocked hold ends `plan` and `apply` with exit code 4 (see `holds/classes.py`).
+A hold is `blocked` if a person must act before the held action can go on: approve the action, edit the policy, or
+settle who owns an object or a field. Every other hold is `waiting`: for a timer, a window, demand, the end of a
+freeze, or because its pool is in Observe mode. A blocked hold ends `plan` and `apply` with exit code 4 (see
+`holds/classes.py`).
 
-Of the holds that are waiting, some last until a person takes back what they asked for, or does something: a freeze, a
-suspension, a cordon, an opt-out. Reports list those beside the blocked ones, as held. All others go on by themselves.
+Some waiting holds last until a person acts or withdraws a request: a freeze, a suspension, a cordon, an opt-out.
+Reports list these holds as held, beside the blocked ones. All other waiting holds end without anybody's action.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from reconciler.model.plan.decision import CodeFacts, Facts
 
 
 class OfPaths(CodeFacts, frozen=True):
-    """What an edit is about: fields of an object, by their paths. No code of its own."""
+    """Base of reasons about fields of an object, given by their paths. Has no code of its own."""
 
     paths: tuple[str, ...]
 
@@ -34,10 +35,10 @@ def code_of(declared: Declared) -> str:
 
 
 def is_held(declared: Declared) -> bool:
-    """Whether a person or a guard holds what has this reason; else it goes on by itself."""
+    """Whether a person or a guard holds decisions with this reason. Other holds end without anybody's action."""
     return declared.hold == "blocked" or declared.by_person
 
 
 def counted(number: int, noun: str) -> str:
-    """A number and what it counts: 1 pod, 2 pods."""
+    """A number with its noun: 1 pod, 2 pods."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,8 +1,9 @@
-"""Pods that were evicted lately, and which of them nobody has made anew yet.
+"""Recently evicted pods whose successors do not exist yet.
 
-A controller makes another pod for one that was evicted, and it takes a while until that is seen: until then room has to
-be kept for a pod that nobody can see waiting. Of each owner at most as many pods are missing as it has fewer than it
-wants. Of an owner that is not observed all are missing but as many as were made since the first eviction.
+The controller of an evicted pod creates another pod, but the new pod is observed only after a while. Until then,
+room must be kept for a pod that is not in the cluster yet. The number of missing pods of an owner is at most the
+number of pods that the owner lacks. If the owner is not observed, all its evicted pods are missing except as many as
+were created since the first eviction.
 """
 
 from collections import Counter, defaultdict
@@ -19,7 +20,7 @@ from reconciler.model.plan.inputs import Inputs
 from reconciler.model.policy.scaling import DrainPolicy
 from reconciler.plan.nodes.ownership import drain_policies
 
-# Resources by which the successors of pods are seen.
+# Resources that show the successors of evicted pods.
 OBSERVED_KINDS = (
     "pods",
     "poddisruptionbudgets.policy",
@@ -29,16 +30,16 @@ OBSERVED_KINDS = (
     "replicationcontrollers",
 )
 
-_USUAL_SECONDS = 300  # where no policy says
+_USUAL_SECONDS = 300  # if no policy says otherwise
 
 
 def recent_seconds(policy: Declared[DrainPolicy] | None) -> int:
-    """For how long an eviction counts."""
+    """Seconds for which an eviction counts as recent."""
     return policy.spec.recent_eviction_seconds if policy is not None else _USUAL_SECONDS
 
 
 def unreplaced(inputs: Inputs) -> list[tuple[Evicted, Pod]]:
-    """Evicted lately, gone, and not made anew: each eviction, and what the pod asks of a node."""
+    """Recent evictions whose pods are gone and not replaced, each with the evicted pod, whose requests need a node."""
     by_owner: defaultdict[str, list[Evicted]] = defaultdict(list)
     for each in recent(inputs):
         by_owner[each.owner].append(each)
@@ -50,7 +51,7 @@ def unreplaced(inputs: Inputs) -> list[tuple[Evicted, Pod]]:
 
 
 def _read(evicted: Evicted) -> Pod | None:
-    """None where somebody edited the memory, and the pod can't be read any more."""
+    """The evicted pod as stored; None if the stored pod can't be read, because somebody edited the memory."""
     try:
         return msgspec.json.decode(evicted.pod, type=Pod)
     except msgspec.DecodeError:
@@ -58,8 +59,10 @@ def _read(evicted: Evicted) -> Pod | None:
 
 
 def recent(inputs: Inputs) -> list[Evicted]:
-    """Those that count still: one that is there, and was not made to leave, was never evicted. What it asked for is
-    forgotten once it was not recent any more, and a policy that was edited since doesn't bring it back."""
+    """Evictions that still count. A pod that still exists and is not terminating was never evicted. The request of a
+    pod is dropped once its eviction is not recent any more, and a later edit of the policy does not restore the
+    request.
+    """
     evicted = [each for each in inputs.memory.drained.evicted if each.pod]
     if not evicted:
         return []
@@ -69,7 +72,7 @@ def recent(inputs: Inputs) -> list[Evicted]:
 
 
 def gone(pods: Iterable[Pod], evicted: list[Evicted]) -> list[Evicted]:
-    """Those that are on their way at least: others were only asked."""
+    """Evictions of pods that are gone or terminating. The other evictions were requested without effect."""
     uids = {each.uid for each in evicted}
     staying = {
         pod.metadata.uid
@@ -80,14 +83,15 @@ def gone(pods: Iterable[Pod], evicted: list[Evicted]) -> list[Evicted]:
 
 
 def owner_of(pod: Pod) -> str:
-    """Namespace and uid of what made it; nothing where nothing did. Whoever makes a pod writes its owner references,
-    and the API server does not look whether they are true: an owner counts only for pods of its own namespace."""
+    """Namespace and uid of the pod's controller; empty without a controller. Whoever creates a pod writes its owner
+    references, and the API server does not verify them, so an owner counts only for pods of its own namespace.
+    """
     owner = pod.metadata.controller
     return _owner(pod.metadata.namespace, owner.uid) if owner is not None and owner.uid else ""
 
 
 def wanted_by(workloads: Iterable[Workload], owners: Collection[str]) -> dict[str, int]:
-    """How many pods each shall have; those that are not observed are left out."""
+    """Number of pods that each owner should have, without owners that are not observed."""
     if not owners:
         return {}
     named = ((_owner(each.metadata.namespace, each.metadata.uid), each) for each in workloads)
@@ -99,7 +103,7 @@ def _owner(namespace: str, uid: str) -> str:
 
 
 def _missing(inputs: Inputs, evicted: dict[str, list[Evicted]]) -> dict[str, int]:
-    """How many pods each owner lacks of those that were evicted."""
+    """Number of evicted pods that each owner still lacks."""
     if not evicted:
         return {}
     since = {
@@ -117,7 +121,9 @@ def _missing(inputs: Inputs, evicted: dict[str, list[Evicted]]) -> dict[str, int
 
 
 def _target(workload: Workload) -> int:
-    """Absent means one; of a Job, as many as run at once, and no more than are left to do."""
+    """Wanted number of pods. An absent replica count means 1. A Job wants as many pods as may run in parallel, and at
+    most as many as are left to complete.
+    """
     spec = workload.spec
     if workload.kind != "Job":
         return 1 if spec.replicas is None else spec.replicas

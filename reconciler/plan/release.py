@@ -1,4 +1,4 @@
-"""Everything of ours taken off a cluster."""
+"""Release: removes everything that reconciler put on a cluster."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -22,11 +22,11 @@ from reconciler.model.plan.decision import (
 from reconciler.plan.feature.release_context import ReleaseContext, made_by_us, released
 from reconciler.plan.features import FEATURES
 
-# --- Why something is released, or stays.
+# --- Reasons for releasing or keeping an object.
 
 
 class TaintReleased(CodeFacts, frozen=True):
-    template = "{object} bears the taint {key}:{effect}, which is ours: it is taken off."
+    template = "{object} has the taint {key}:{effect} of reconciler: the taint is removed."
 
     object: Ref
     key: str
@@ -34,26 +34,29 @@ class TaintReleased(CodeFacts, frozen=True):
 
 
 class LabelsReleased(CodeFacts, frozen=True):
-    template = "{object} bears labels of ours ({keys}): they are taken off."
+    template = "{object} has labels of reconciler ({keys}): the labels are removed."
 
     object: Ref
     keys: tuple[str, ...]
 
 
 class FreezeReleased(CodeFacts, frozen=True):
-    template = "{object} is frozen, which says nothing without us: that is taken off."
+    template = "{object} is frozen, which has no effect without reconciler: the freeze annotations are removed."
 
     object: Ref
 
 
 class ObjectReleased(CodeFacts, frozen=True):
-    template = "{object} was made for a pool: it is deleted."
+    template = "{object} was created for a pool: {object} is deleted."
 
     object: Ref
 
 
 class ReleasedWhenUnused(CodeFacts, frozen=True):
-    template = "{object} was made for a pool, and {pods} pods name it: it stays, as others of theirs need it."
+    template = (
+        "{object} was created for a pool and stays: {pods} pods use {object}, and their controllers need {object} for "
+        "new pods."
+    )
 
     object: Ref
     pods: int
@@ -68,23 +71,23 @@ REASONS = (
 )
 
 
-# --- What of ours is on a cluster, and how it comes off, so that the cluster is as one that never had us.
+# --- Everything that reconciler put on a cluster, and how to remove it.
 #
-# NodePools stay as they are, our labels and budgets in them included, since any edit of them could cost nodes; and so
-# do Nodes, with what they have from their NodePool: those that come next would have it too. The policies, where they
-# are custom resources, are whoever's who wrote them.
+# NodePools stay as they are, including the labels and budgets that reconciler wrote, because any edit of a NodePool
+# could cost nodes. Labels and taints that a Node has from its NodePool stay too, because new nodes would have them
+# again. Policies that are custom resources belong to the people who wrote them.
 #
-# One action a subject: whoever carries these out looks again and asks again, until there are none. What only one
-# feature writes is taken away by that feature (see plan/feature.py).
+# A subject gets one action at a time: the caller observes the cluster and calls `release` again until there are no more
+# actions. Objects that only one feature writes are removed by that feature (see plan/feature.py).
 
-# What must have been read to say that nothing of ours is left.
+# Kinds that must have been read to say that nothing is left.
 NEEDED = ("nodes", "pods", "nodepools.karpenter.sh", "nodeclaims.karpenter.sh")
 
 _FREEZE = ((names.FROZEN_UNTIL, None), (names.FROZEN_REASON, None))
 
 
 def release(observed: Observed, pool: str = "") -> tuple[Decision, ...]:
-    """What comes off now; what can't stays, as a hold that says why."""
+    """Decisions that remove objects and marks now. Objects that can't be removed get a hold with the reason."""
     context = ReleaseContext(observed, pool)
     decisions: dict[Ref, Decision] = {}
     for line in RELEASED:
@@ -94,7 +97,7 @@ def release(observed: Observed, pool: str = "") -> tuple[Decision, ...]:
 
 
 def why_unsure(observed: Observed) -> str:
-    """Why something of ours may be there that is not seen; nothing when all could be read."""
+    """Why objects of reconciler may exist that were not read; empty if all kinds could be read."""
     kept = tuple(each.kind for each in observed.unread if each.kind.endswith(f"{names.MANAGED}=true"))
     return observed.why_unread(*NEEDED, *kept)
 
@@ -131,7 +134,7 @@ def _freezes(context: ReleaseContext) -> Iterator[Decision]:
 
 
 def _objects(context: ReleaseContext) -> Iterator[Decision]:
-    """What templates yielded beside NodePools: our own pods, their budgets and priorities."""
+    """Objects that templates rendered besides NodePools: smart pods, their budgets and priority classes."""
     users = Counter(each.spec.priority_class_name for each in context.observed.pods if not made_by_us(each))
     for each in context.observed.kept:
         metadata = each.metadata
@@ -150,7 +153,7 @@ def _objects(context: ReleaseContext) -> Iterator[Decision]:
         yield released(subject, delete, ObjectReleased(object=subject), pool)
 
 
-# In this order where several are for one subject: what one feature alone knows, then what keeps pods away.
+# The first decision about a subject counts. Feature-specific releases come first, then taints, which keep pods away.
 RELEASED: tuple[Callable[[ReleaseContext], Iterable[Decision]], ...] = (
     *(line for feature in FEATURES for line in feature.release),
     _taints,
@@ -161,14 +164,16 @@ RELEASED: tuple[Callable[[ReleaseContext], Iterable[Decision]], ...] = (
 
 
 def _template_taints(context: ReleaseContext, node: Node) -> set[tuple[str, str]]:
-    """Those that the NodePool gives to each node for good; a startup taint is for whoever declared it to take off."""
+    """Taints that the NodePool gives to each node permanently. Startup taints are not included: whoever declared a
+    startup taint removes the taint.
+    """
     node_pool = context.templates.get(node.metadata.labels.get(names.KARPENTER_POOL, ""))
     template = (node_pool.spec.get("template") or {}).get("spec") or {} if node_pool else {}
     return {(str(each.get("key")), str(each.get("effect"))) for each in template.get("taints") or ()}
 
 
 def _template_labels(context: ReleaseContext, node: Node) -> set[str]:
-    """Those that it has from its NodePool; without Karpenter, people say by a label which pool it is of."""
+    """Labels that the node has from its NodePool. Without Karpenter, people set the pool label of a node themselves."""
     node_pool = context.templates.get(node.metadata.labels.get(names.KARPENTER_POOL, ""))
     template = (node_pool.spec.get("template") or {}).get("metadata") or {} if node_pool else {}
     by_people = set() if names.KARPENTER_POOL in node.metadata.labels else {names.POOL}

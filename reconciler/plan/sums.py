@@ -1,4 +1,4 @@
-"""Sums over nodes: how they are used, and what they cost."""
+"""Sums over nodes: utilization and cost."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,72 +12,73 @@ from reconciler.model.desired import Declared, Desired
 from reconciler.model.plan.evaluation import Use
 from reconciler.model.policy.gpu import GpuPool
 
-# --- The brake: where much of a pool is unready something is wrong that no scaling can mend, and nothing is taken away.
+# --- Brake on removals: if too many nodes of a pool are not ready, scaling can't repair the pool, and no node is
+# removed.
 
 MOST_UNREADY_NODES = 3
 MOST_UNREADY_PERCENT = 45
 
 
 def is_on(nodes: int, unready: int) -> bool:
-    """More than both: a small pool may have few unready nodes that are many of it."""
+    """Whether the brake is on. Both limits must be exceeded: a few unready nodes of a small pool are many percent."""
     return unready > MOST_UNREADY_NODES and 100 * unready > MOST_UNREADY_PERCENT * nodes
 
 
-# --- What the machines of a pool cost an hour.
+# --- Hourly cost of a pool's machines.
 #
 # The committed nodes of a pool are paid for whether they run or not, each at the pool's reserved price, or else at its
-# first price. Every further machine is paid for at its own price, by instance type and capacity type. Which machines
-# run on the commitment: where the pool lists `reserved` among its capacity types, those that are labelled reserved and
-# no others, since a machine bought on demand does not move into a reservation when another leaves it; where it does
-# not, any that is not spot, the dearest first. So to remove a machine saves its price or nothing, and never costs
-# anything.
+# first price. Every further machine is paid for at its own price, by instance type and capacity type. If the pool lists
+# `reserved` among its capacity types, only machines labelled reserved run on the commitment, because a machine bought
+# on demand does not move into a reservation when another machine leaves the reservation. If the pool does not list
+# `reserved`, all machines that are not spot can run on the commitment, the most expensive first. So removing a machine
+# saves its price or nothing, and never costs anything.
 
 _RESERVED = "reserved"
 _SPOT = "spot"
 
 
 class MachineType(msgspec.Struct, frozen=True, gc=False, order=True):
-    """What a price depends on."""
+    """The attributes of a machine that its price depends on."""
 
     instance_type: str
     capacity_type: str
 
 
 class Bill(msgspec.Struct, frozen=True, gc=False):
-    """Dollars an hour, in millionths; `committed` is the part that stays when all machines are gone."""
+    """Millionths of a dollar per hour. `committed` is the part that remains without any machine."""
 
     micro_dollars_per_hour: int
     committed_micro_dollars_per_hour: int
-    unpriced: int  # nodes, committed ones included, that are not in the bill since their price is not declared
+    unpriced: int  # nodes, committed ones included, that are missing from the bill because no price is declared
 
 
 def micro_dollars_per_hour(pool: Declared[GpuPool], nodes: Sequence[Node]) -> Bill:
-    """The bill for these nodes of the pool."""
+    """Bill for these nodes of the pool."""
     return bill(pool.spec, Counter(machine_of(node.metadata.labels) for node in nodes))
 
 
 def machine_of(labels: Mapping[str, str]) -> MachineType:
-    """By the labels of a node or a NodeClaim."""
+    """Machine type from the labels of a node or a NodeClaim."""
     return MachineType(labels.get(names.INSTANCE_TYPE, ""), labels.get(names.CAPACITY_TYPE, "on-demand"))
 
 
 def bill(pool: GpuPool, machines: Mapping[MachineType, int]) -> Bill:
-    """The bill for so many machines of each sort."""
+    """Bill for the machines, counted by type."""
     return Tariff(pool).bill(machines)
 
 
 class Tariff:
-    """What a pool pays, taken out of its policy once; never changed once it is made."""
+    """Prices of a pool, read from its policy. Immutable."""
 
     def __init__(self, pool: GpuPool, other: GpuPool | None = None) -> None:
-        """`other`: another version of the pool, whose prices hold where the pool declares none."""
+        """`other`: another version of the pool, whose prices apply where the pool declares none."""
         self._pool = pool
         self._price_of = _prices(pool) if other is None else _prices(other) | _prices(pool)
         price = _committed_price(pool)
         self._committed_price = price if price is not None or other is None else _committed_price(other)
 
     def bill(self, machines: Mapping[MachineType, int]) -> Bill:
-        """For so many machines of each sort."""
+        """Bill for the machines, counted by type."""
         pool, price_of = self._pool, self._price_of
         committed = pool.committed_nodes * (self._committed_price or 0)
         unpriced = pool.committed_nodes if self._committed_price is None else 0
@@ -96,13 +97,14 @@ class Tariff:
         return Bill(total, committed, unpriced)
 
     def has(self, machine: MachineType) -> bool:
-        """Whether its price is known."""
+        """Whether the price of the machine is known."""
         return machine in self._price_of
 
 
 def tariffs(policies: Sequence[Desired]) -> dict[str, Tariff]:
-    """By pool, over all of these policies: each pool by the first that declare it, and by the prices of the second
-    where the first have none. So what two sets of policies lead to is compared by the same prices."""
+    """Tariffs by pool over several sets of policies. The first set that declares a pool decides; the second set
+    supplies prices that the first lacks. So the results of two sets of policies are compared with the same prices.
+    """
     versions: dict[str, list[GpuPool]] = {}
     for desired in policies:
         for pool in desired.pools:
@@ -111,8 +113,9 @@ def tariffs(policies: Sequence[Desired]) -> dict[str, Tariff]:
 
 
 def successor(pool: GpuPool, machine: MachineType) -> MachineType:
-    """What is bought in place of a machine: one of its instance type and of its capacity type, of each as far as the
-    pool still allows it, else of the pool's first choice."""
+    """Machine type that replaces a machine: the same instance type and capacity type where the pool still allows each,
+    else the first that the pool lists.
+    """
     types = [each.name for each in pool.instance_types]
     instance_type, capacity_type = machine.instance_type, machine.capacity_type
     if types and instance_type not in types:
@@ -131,7 +134,7 @@ def _prices(pool: GpuPool) -> dict[MachineType, int]:
 
 
 def _in_order(machines: Iterable[MachineType], price_of: Mapping[MachineType, int]) -> list[MachineType]:
-    """Dearest first; those of unknown price last."""
+    """Most expensive first; machines of unknown price last."""
     return sorted(machines, key=lambda each: (-price_of.get(each, -1), each))
 
 
@@ -142,7 +145,9 @@ def _runs_on_the_commitment(pool: GpuPool, machine: MachineType) -> bool:
 
 
 def _committed_price(pool: GpuPool) -> int | None:
-    """The first reserved price, else the first price of any kind; first by instance type, then by capacity type."""
+    """First reserved price, else the first price of any capacity type. Prices are ordered by instance type, then by
+    capacity type.
+    """
     wanted = (_RESERVED, *pool.capacity_types, "on-demand", _SPOT)
     prices = [
         dict[str, int]((key, money.micro_dollars) for key, money in each.price_per_hour.items())
@@ -153,14 +158,14 @@ def _committed_price(pool: GpuPool) -> int | None:
     return next(reserved, next(any_kind, None))
 
 
-# --- A Ledger: the bill of a pool while its machines go and come one by one, and what each of them changes.
+# --- Bill of a pool while machines leave and join one by one.
 
 
 class CostChange(msgspec.Struct, frozen=True):
-    """By one node."""
+    """Change of the bill by one node."""
 
-    micro_dollars_per_hour: int = 0  # negative is saved
-    unpriced: int = 0  # 1 where that is not known
+    micro_dollars_per_hour: int = 0  # negative: saved
+    unpriced: int = 0  # 1 if the change is unknown
 
 
 NOTHING = CostChange()
@@ -168,7 +173,7 @@ UNKNOWN = CostChange(unpriced=1)
 
 
 class CostLedger:
-    """Owner of the machines that are left. Without a tariff nothing is known of any bill."""
+    """The remaining machines of a pool and their bill. Mutable. Without a tariff every bill is unknown."""
 
     def __init__(self, tariff: Tariff | None, machines: Mapping[MachineType, int]) -> None:
         self._tariff, self._left = tariff, Counter(machines)
@@ -176,20 +181,20 @@ class CostLedger:
 
     @property
     def bill(self) -> Bill:
-        """Of the machines that are left."""
+        """Bill of the remaining machines."""
         return self._bill or Bill(0, 0, self._left.total())
 
     def copy(self) -> "CostLedger":
         return CostLedger(self._tariff, self._left)
 
     def compares(self, goes: MachineType | None, comes: MachineType | None) -> bool:
-        """Whether it is known what it changes that one machine follows another."""
+        """Whether the cost change of replacing one machine with another is known."""
         if goes is None or comes is None or goes == comes or self._tariff is None:
             return True
         return self._tariff.has(goes) and self._tariff.has(comes)
 
     def exchange(self, goes: MachineType | None, comes: MachineType | None) -> CostChange:
-        """What the bill changes by."""
+        """Replace one machine with another, and return the change of the bill."""
         if goes == comes:
             return NOTHING
         before = self.bill
@@ -204,11 +209,11 @@ class CostLedger:
         return CostChange(after.micro_dollars_per_hour - before.micro_dollars_per_hour, unpriced)
 
 
-# --- How a pool is used: its nodes that are not being deleted, and what of their GPUs is asked for.
+# --- Utilization of a pool: its nodes that are not being deleted, and the GPUs in use on them.
 
 
 def use_of(fleet: Fleet, pool: str, gpus_per_node: int) -> Use:
-    """The pool as it stands; tainted nodes are part of it until they are deleted."""
+    """Current utilization of the pool. Tainted nodes count until they are deleted."""
     nodes = [node for node in fleet.nodes_of(pool) if not node.metadata.leaving]
     return Use(
         nodes=len(nodes),
@@ -220,16 +225,18 @@ def use_of(fleet: Fleet, pool: str, gpus_per_node: int) -> Use:
 
 
 def is_busy(fleet: Fleet, node: Node) -> bool:
-    """Whether a pod on it counts: DaemonSet and mirror pods come with every node."""
+    """Whether a workload pod runs on the node. DaemonSet and mirror pods do not count, because every node has them."""
     return fleet.occupancy.counting.get(node.name, 0) > 0
 
 
 def is_empty(fleet: Fleet, node: Node) -> bool:
-    """Whether it could go: no pod on it counts, and none of its GPUs is lent."""
+    """Whether the node has no workload pod and no lent GPU, so that the node could be removed."""
     return not is_busy(fleet, node) and not fleet.lent.get(node.name, 0)
 
 
 def gpus_in_use(fleet: Fleet, nodes: Sequence[Node]) -> int:
-    """On each node the larger of what unfinished pods ask for and what is lent to claims; at most what it has."""
+    """Sum over nodes of the larger of the GPUs requested by unfinished pods and the GPUs lent to claims, at most the
+    node's GPUs.
+    """
     asked, lent = fleet.occupancy.gpus, fleet.lent
     return sum(min(node.gpus, max(asked.get(node.name, 0), lent.get(node.name, 0))) for node in nodes)

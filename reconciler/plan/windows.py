@@ -1,6 +1,7 @@
-"""Whether a recurring time holds now: it begins whenever its schedule strikes, for its duration, in its time zone.
+"""Recurring times: a window opens whenever its schedule fires, for its duration, in its time zone.
 
-Windows of DrainPolicies and NodeProvisioners, and schedules of sizes, are such times. What can't be read never begins.
+Windows of DrainPolicies and NodeProvisioners, and schedules of sizes, are recurring times. An unreadable window
+never opens.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,11 +21,11 @@ from reconciler.model.policy.scaling import NodeProvisioner
 class Closed(msgspec.Struct, frozen=True, gc=False):
     """No window is open."""
 
-    until: Instant | None  # None: none ever opens
+    until: Instant | None  # None: no window ever opens
 
 
 def closed(windows: Sequence[Window], now: Instant) -> Closed | None:
-    """None where one is open, or none was asked for."""
+    """None if a window is open, or no windows are declared."""
     if not windows:
         return None
     strikes = [_strike(each, now) for each in windows]
@@ -40,7 +41,9 @@ def is_open(window: Window, now: Instant) -> bool:
 
 
 def changes_at(window: Window, now: Instant) -> Instant | None:
-    """When the window opens or closes next. One that strikes again while it is open may stay open then."""
+    """Time of the next opening or closing. A window whose schedule fires again while the window is open may stay open
+    at that time.
+    """
     at = _strike(window, now)
     if at is None or at > now:
         return at
@@ -48,10 +51,12 @@ def changes_at(window: Window, now: Instant) -> Instant | None:
 
 
 def _strike(window: Window, now: Instant) -> Instant | None:
-    """When it opened, if it is open; else when it opens next; None where it never does, or can't be read."""
+    """Time of the last opening if the window is open, else of the next one; None if the window never opens or can't be
+    read.
+    """
     try:
         zone = ZoneInfo(window.time_zone)
-        # In UTC, since a day on which clocks are set has 23 or 25 hours.
+        # In UTC, because a day with a change of daylight saving time has 23 or 25 hours.
         begins = utc(now) - timedelta(milliseconds=window.duration.milliseconds)
         struck = next(CronSim(window.schedule, begins.astimezone(zone)))
     except (CronSimError, OverflowError, StopIteration, ZoneInfoNotFoundError, ValueError):
@@ -59,22 +64,22 @@ def _strike(window: Window, now: Instant) -> Instant | None:
     return Instant(round(struck.timestamp() * 1_000))
 
 
-# --- NodeProvisioners as their schedules make them at one moment.
+# --- NodeProvisioners with the sizes of their schedules at one moment.
 #
-# A schedule holds from each strike for its duration. The sizes of the provisioner itself hold always; a schedule that
-# holds raises `minSize` and `warmNodes`, never above `maxSize`, and of several the largest counts. So planners look at
-# one provisioner with fixed sizes, and reasons lead back to the line of the schedule that decides.
+# A schedule is active from each start for its duration. An active schedule raises `minSize` and `warmNodes`, never
+# above `maxSize`; of several the largest size counts. The provisioner's own sizes always apply. So planners see one
+# provisioner with fixed sizes, and a reason refers to the line of the schedule that decides.
 
 _FIELDS = (("min_size", "minSize"), ("warm_nodes", "warmNodes"))
 
 
 def provisioners_now(inputs: Inputs) -> tuple[Declared[NodeProvisioner], ...]:
-    """All provisioners, in the order of the policies, with the sizes that hold now."""
+    """All provisioners with the sizes that apply now, in the order of the policies."""
     return tuple(at(each, inputs.now) for each in inputs.desired.provisioners)
 
 
 def at(declared: Declared[NodeProvisioner], now: Instant) -> Declared[NodeProvisioner]:
-    """One provisioner, with the sizes that hold at a moment."""
+    """One provisioner with the sizes that apply at a moment."""
     spec, origins = declared.spec, dict(declared.origins)
     holding = holding_at(spec, now)
     if not holding:
@@ -94,12 +99,12 @@ def at(declared: Declared[NodeProvisioner], now: Instant) -> Declared[NodeProvis
 
 
 def holding_at(spec: NodeProvisioner, now: Instant) -> list[int]:
-    """The numbers of the schedules that hold."""
+    """Indexes of the active schedules."""
     return [number for number, each in enumerate(spec.schedules) if is_open(each, now)]
 
 
 def next_change(inputs: Inputs) -> Instant | None:
-    """When a schedule of any provisioner begins or ends next."""
+    """Time when a schedule of any provisioner starts or ends next."""
     return min(_changes(inputs), default=None)
 
 

@@ -149,7 +149,10 @@ def test_what_was_done_is_told_on_its_subject(ground: Real) -> None:
             each for each in ground.admin.list("events", "default") if each.get("regarding", {}).get("uid") == ref.uid
         ]
         assert [(each["reason"], each["action"]) for each in told] == [("CordonedByOthers", type(act).__name__)]
-        assert told[0]["note"] == "a was cordoned by someone else: it is left alone until that is undone."
+        assert (
+            told[0]["note"]
+            == "a was cordoned, and not by reconciler: no action is carried out on the node until it is uncordoned."
+        )
         assert told[0]["reportingController"] == "gpu.scheduling/reconciler"
 
 

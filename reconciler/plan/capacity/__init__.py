@@ -1,1 +1,1 @@
-"""What is asked of Karpenter by smart pods: read off them, off the machines bought for them, and off who waits."""
+"""Capacity shared by scaling and smart pods: demand, offerings, and the requests that smart pods make to Karpenter."""

@@ -1,6 +1,4 @@
-"""Demand for capacity: what GpuClaims ask for, gangs, pods that wait, and places reserved for successors of
-evicted pods.
-"""
+"""Demand for capacity: GpuClaims, gangs, waiting pods, and reserved places for successors of evicted pods."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -23,26 +21,26 @@ from reconciler.plan.capacity.refusals import ClaimState, ClaimTrouble, ClaimUns
 from reconciler.plan.capacity.requests import SmartPodIdentity
 from reconciler.plan.recent_evictions import owner_of
 
-# --- What GpuClaims ask of the nodes that their pods are on, and in which pools that is to be had.
+# --- GpuClaims: what they request of a node, and which pools can serve them.
 #
-# A pool has what a claim asks for if it is the one that the claim names, where it names one, and if its GPUs are of the
-# model, have the memory, and are as many on a node. What a claim leaves open is left open; what can't be read, or can't
-# be foretold, is no reason to think that it would be had elsewhere.
+# A pool can serve a claim if the claim names that pool or no pool, and if the pool's GPUs have the requested model and
+# memory and each node has enough of them. Fields that a claim leaves out match any pool. A claim that can't be read, or
+# whose result can't be predicted, is not assumed to be served elsewhere.
 
 Key = tuple[str, str]  # namespace and name
 Spec = dict[str, Any]
 
 
 class ClaimDoubt(msgspec.Struct, frozen=True, gc=False):
-    """Why it can't be told where else a pod would have the GPUs of its claim."""
+    """Why it is unknown which other nodes have the GPUs of a pod's claim."""
 
     kind: Literal["absent", "suspended", "unreadable", "oneIsland", "otherCount"]
-    claimed: int = 0  # GPUs
-    asked: int = 0  # GPUs that the pod asks its node for
+    claimed: int = 0  # GPUs that the claim requests
+    asked: int = 0  # GPUs that the pod requests from its node
 
 
 class GpuClaimIndex:
-    """As they were seen, against the pools as they are declared."""
+    """Index of the observed GpuClaims, and of the declared pools that can serve them."""
 
     def __init__(self, observed: Observed, pools: Iterable[Declared[GpuPool]]) -> None:
         self._specs = {(each.metadata.namespace, each.name): each.spec for each in gpu_claims(observed.policies)}
@@ -50,7 +48,9 @@ class GpuClaimIndex:
         self._unread = observed.unread_among("gpuclaims.gpu.scheduling")
 
     def why_unknown(self, pod: Pod) -> ClaimDoubt | None:
-        """Why it can't be told where else the pod would have its GPUs; None where it can, or it has no claim."""
+        """Why it is unknown which other nodes have the GPUs of the pod's claim; None if that is known, or the pod has
+        no claim.
+        """
         claim = pod.metadata.annotations.claim
         if not claim:
             return None
@@ -67,8 +67,9 @@ class GpuClaimIndex:
         return ClaimDoubt("otherCount", devices.count, pod.gpus) if devices.count != pod.gpus else None
 
     def why_nothing_is_bought(self, pod: Pod) -> ClaimTrouble | None:
-        """Why no capacity is bought for the pod, and its gate is not lifted; None if its claim can be served, or if
-        the pod has no claim."""
+        """Why no capacity is bought for the pod and its gate is not removed; None if the claim can be served, or the
+        pod has no claim.
+        """
         claim = pod.metadata.annotations.claim
         if not claim:
             return None
@@ -81,7 +82,7 @@ class GpuClaimIndex:
 
     @cached_property
     def pools(self) -> Mapping[Key, frozenset[str]]:
-        """By claim, the names of pools that have what it asks for; without claims that can't be read."""
+        """By claim, the names of pools that can serve the claim, without unreadable claims."""
         result = {}
         for key, spec in self._specs.items():
             devices = _devices(spec)
@@ -102,7 +103,9 @@ def _has(devices: Devices, claimed_devices: ClaimedDevices) -> bool:
 
 
 def _devices(spec: Spec) -> ClaimedDevices | None:
-    """None where they can't be read: whoever has rights to write them may have been told of other fields."""
+    """Requested devices; None if unreadable. Another version of the CRD may have other fields, so each field is
+    checked.
+    """
     said = spec.get("devices")
     if not isinstance(said, dict) or type(said.get("count")) is not int:
         return None
@@ -118,18 +121,18 @@ def _devices(spec: Spec) -> ClaimedDevices | None:
     return ClaimedDevices(count=said["count"], policy=policy, model=model, memory=least)
 
 
-# --- Pods that start together or not at all: those whose GpuClaims share a gangRef.
+# --- Gangs: pods that start together or not at all, because their GpuClaims share a gangRef.
 
 Gang = tuple[str, str]  # namespace and gangRef
 
 
 def title_of(gang: Gang) -> str:
-    """team-a/llama."""
+    """Namespace and gangRef: team-a/llama."""
     return "/".join(gang)
 
 
 class GangIndex:
-    """By the GpuClaims as they were seen."""
+    """Index of gangs, from the observed GpuClaims."""
 
     def __init__(self, observed: Observed) -> None:
         self._of_claim: Mapping[tuple[str, str], str] = {
@@ -143,48 +146,52 @@ class GangIndex:
         return bool(self._of_claim)
 
     def of(self, pod: Pod) -> Gang | None:
-        """None where it is of none."""
+        """Gang of the pod; None without a gang."""
         claim = pod.metadata.annotations.claim
         gang = self._of_claim.get((pod.metadata.namespace, claim)) if claim else None
         return (pod.metadata.namespace, gang) if gang else None
 
     def broken_by(self, left: Iterable[Pod]) -> frozenset[Gang]:
-        """The gangs that can't start if these pods can't."""
+        """Gangs that can't start if these pods can't start."""
         return frozenset(gang for pod in left if (gang := self.of(pod)) is not None)
 
 
-# --- Who waits for capacity: pods that Karpenter sees, and pods behind our gate, which it does not.
+# --- Pods that wait for capacity: pods that Karpenter sees, and pods behind the capacity gate, which Karpenter ignores.
 
 
 def waits(pod: Pod, identity: SmartPodIdentity) -> bool:
-    """Whether capacity is missing for it, if no node has room. A smart pod is a means, and no end."""
+    """Whether the pod needs new capacity if no node has room. Smart pods do not count: they only request machines for
+    others.
+    """
     return (is_gated(pod) or is_unschedulable(pod)) and not identity.is_smart(pod)
 
 
 def is_gated(pod: Pod) -> bool:
-    """Whether our gate alone keeps it from being scheduled; what others wait for is not for us to buy."""
+    """Whether the capacity gate is the pod's only scheduling gate. Pods with other gates wait for something else than
+    capacity.
+    """
     gates = pod.spec.scheduling_gates
     return bool(gates) and not pod.metadata.leaving and all(each.name == names.CAPACITY_GATE for each in gates)
 
 
 def has_our_gate(pod: Pod) -> bool:
-    """Whether it waits behind our gate, alone or beside the gates of others."""
+    """Whether the pod has the capacity gate, alone or beside other gates."""
     return not pod.metadata.leaving and any(each.name == names.CAPACITY_GATE for each in pod.spec.scheduling_gates)
 
 
 def asks_for_gpus(pod: Pod) -> bool:
-    """Whether the pod asks for GPUs: as a resource, by a GpuClaim, or by a claim of Kubernetes that may be for GPUs."""
+    """Whether the pod requests GPUs: as a resource, by a GpuClaim, or by a ResourceClaim, which may be for GPUs."""
     return bool(pod.gpus or pod.metadata.annotations.claim or pod.spec.resource_claims)
 
 
 def is_coming(pod: Pod, identity: SmartPodIdentity) -> bool:
-    """Whether a scheduler is about to place it: nothing keeps it back, and nobody has said that there is no room."""
+    """Whether the scheduler is about to place the pod: the pod has no gates and was not reported unschedulable."""
     is_kept = bool(pod.spec.scheduling_gates) or pod.metadata.leaving or identity.is_smart(pod)
     return not is_kept and not is_unschedulable(pod)
 
 
 def is_unschedulable(pod: Pod) -> bool:
-    """Whether the scheduler found no place for it, and Karpenter would buy for it as well."""
+    """Whether the scheduler found no place for the pod, so that Karpenter buys a node for the pod too."""
     if not pod.status.conditions or pod.metadata.leaving or pod.spec.scheduling_gates:
         return False
     if pod.status.nominated_node_name or pod.stays_with_its_node:
@@ -196,34 +203,35 @@ def is_unschedulable(pod: Pod) -> bool:
 
 
 def unschedulable_since(pod: Pod) -> Instant | None:
-    """Since when Karpenter has seen it; None where it does not."""
+    """Since when the pod is unschedulable, and so visible to Karpenter; None if the pod is not."""
     if not is_unschedulable(pod):
         return None
     written = next(each.last_transition_time for each in pod.status.conditions if each.type == "PodScheduled")
     return moment(written or pod.metadata.creation_timestamp) or Instant(0)
 
 
-# --- Who is on the way to a place that was found for it: the successors of pods that were evicted lately.
+# --- Reservations: places for the successors of recently evicted pods.
 #
-# Whoever evicts a pod has found a place for it, and remembers where. A pod of the same owner that was made since is
-# taken for its successor. It may be told that there is no room while the one before it is on its way out, since both
-# may not stand in one zone, say: for a minute from the eviction that is no sign that capacity is missing.
+# A pod is evicted only after a destination was found, and the destination is remembered. A pod of the same owner that
+# was created since the eviction counts as the successor. The scheduler may report the successor as unschedulable while
+# the evicted pod is terminating, for example because both may not run in one zone. So for a minute after the eviction,
+# an unschedulable successor is no sign of missing capacity.
 
 HOLDS_MS = 60_000
 
 
 class PodReservation(msgspec.Struct, frozen=True, gc=False):
-    """A pod that waits, whom it comes after, and where it is to go."""
+    """A waiting pod, the evicted pod that it succeeds, and its reserved node."""
 
     pod: Pod
-    before: str  # uid
-    left: str  # the node that it leaves
+    before: str  # uid of the evicted pod
+    left: str  # node that the evicted pod left
     home: str
     until: Instant
 
 
 def promises(inputs: Inputs, waiting: Iterable[Pod]) -> list[PodReservation]:
-    """Each eviction has one successor, the first by name."""
+    """Reservations of waiting pods. Each eviction has one successor, the first by name."""
     by_owner: defaultdict[str, list[Evicted]] = defaultdict(list)
     for each in inputs.memory.drained.evicted:
         if each.owner and each.home and each.at <= inputs.now < each.at + HOLDS_MS:
@@ -241,6 +249,6 @@ def promises(inputs: Inputs, waiting: Iterable[Pod]) -> list[PodReservation]:
 
 
 def _came_after(pod: Pod, evicted: Evicted) -> bool:
-    """To the second, as creation is told."""
+    """Whether the pod was created after the eviction, to the second, because creation timestamps have whole seconds."""
     made = moment(pod.metadata.creation_timestamp)
     return made is not None and made >= evicted.first // 1_000 * 1_000

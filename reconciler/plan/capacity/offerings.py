@@ -1,8 +1,9 @@
-"""In which ways machines of a pool can be bought, one tried after the other, and which of them failed lately.
+"""Launch options of a pool's machines, the order in which they are tried, and the options that failed recently.
 
-The instance types come first, in the order of the policy, by its first capacity type; then the other capacity types;
-then zone by zone. A way that failed is left out for a while, for all demand of the pool, unless the pool has changed
-what it says of its machines. After so many failures as the pool allows, nothing more is tried until they are forgotten.
+Options are ordered by instance type as in the policy, with the first capacity type; then by the other capacity
+types; then zone by zone. A failed option is left out for a while, for all demand of the pool, unless the machine
+fields of the pool have changed since. After the pool's maximum number of failures, no option is tried until failures
+expire.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +23,7 @@ LONGEST_BACKOFF_MS = 60_000
 
 
 class LaunchOption(msgspec.Struct, frozen=True, gc=False):
-    """What is empty is left to Karpenter."""
+    """An empty field leaves the choice to Karpenter."""
 
     instance_type: str
     capacity_type: str = ""
@@ -30,12 +31,12 @@ class LaunchOption(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def of(cls, shortage: Shortage) -> "LaunchOption":
-        """The way that failed."""
+        """The option that a shortage is about."""
         return cls(shortage.instance_type, shortage.capacity_type, shortage.zone)
 
 
 def choices(pool: GpuPool, zones: Sequence[str]) -> list[LaunchOption]:
-    """All ways, in the order in which they are tried."""
+    """All options, in the order in which they are tried."""
     types = [each.name for each in pool.instance_types]
     several = len(pool.capacity_types) > 1
     launch_options = [LaunchOption(each, kind if several else "") for kind in pool.capacity_types for each in types]
@@ -49,22 +50,22 @@ def choices(pool: GpuPool, zones: Sequence[str]) -> list[LaunchOption]:
 
 
 def digest_of(pool: GpuPool) -> str:
-    """Of all that a pool says of how its machines are bought."""
+    """Digest of all fields of a pool that decide how its machines are bought."""
     said = (pool.instance_types, pool.capacity_types, pool.requirements, pool.node_class_ref, pool.labels, pool.taints)
     return sha256(msgspec.json.encode((*said, pool.limits), order="sorted")).hexdigest()[:12]
 
 
 def live(shortages: Iterable[Shortage], pool: str, requested: str, now: Instant) -> tuple[Shortage, ...]:
-    """Those of a pool that still count."""
+    """Shortages of a pool that have not expired."""
     return tuple(each for each in shortages if each.pool == pool and each.asked == requested and each.until > now)
 
 
 class LaunchOptions(msgspec.Struct, frozen=True):
-    """What can be tried for a pool now."""
+    """Launch options that can be tried for a pool now."""
 
     left: tuple[LaunchOption, ...]
     failed: tuple[Shortage, ...]
-    most: int  # ways that may fail
+    most: int  # most options that may fail
 
     @property
     def is_exhausted(self) -> bool:
@@ -72,12 +73,12 @@ class LaunchOptions(msgspec.Struct, frozen=True):
 
     @property
     def is_limited(self) -> bool:
-        """Whether ways to buy are left, and no more attempts are allowed."""
+        """Whether options are left, but no further attempt is allowed."""
         return bool(self.left) and len(self.failed) >= self.most
 
     @property
     def again_at(self) -> Instant | None:
-        """When the next way may be tried; None where that is at once, and where none is left."""
+        """Time of the next attempt; None if the next attempt may start now, and if no option is left."""
         if not self.failed or self.is_exhausted:
             return None
         wait_ms = min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (len(self.failed) - 1))
@@ -85,17 +86,17 @@ class LaunchOptions(msgspec.Struct, frozen=True):
 
     @property
     def forgotten_at(self) -> Instant | None:
-        """When a way is tried again that failed."""
+        """Time when a failed option may be tried again."""
         return min((each.until for each in self.failed), default=None)
 
     @property
     def tried(self) -> tuple[LaunchOption, ...]:
-        """The ways that failed."""
+        """The failed options."""
         return tuple(LaunchOption.of(each) for each in self.failed)
 
 
 def outlook_of(pool: GpuPool, zones: Sequence[str], failed: Sequence[Shortage]) -> LaunchOptions:
-    """`failed`: of this pool, those that count."""
+    """`failed`: shortages of this pool that have not expired."""
     gone = {LaunchOption.of(each): each for each in failed}
     left = tuple(each for each in choices(pool, zones) if each not in gone)
     once = tuple(sorted(gone.values(), key=lambda each: each.since))
@@ -103,19 +104,20 @@ def outlook_of(pool: GpuPool, zones: Sequence[str], failed: Sequence[Shortage]) 
 
 
 def zones_of(pool: GpuPool, fleet: Fleet) -> list[str]:
-    """Where a new node may come: in any zone that the cluster has nodes in, unless the pool demands some; nothing where
-    nodes do not say where they are."""
+    """Zones for a new node: the zones that the pool requires, else all zones of the cluster's nodes; one empty name if
+    nodes have no zone.
+    """
     return demanded_zones(pool) or fleet.zones or [""]
 
 
 def demanded_zones(pool: GpuPool) -> list[str]:
-    """Nothing where the pool leaves the zone to Karpenter."""
+    """Zones that the pool requires; empty if the pool leaves the zone to Karpenter."""
     demanded = [each.values for each in pool.requirements if each.key == names.ZONE and each.operator == "In"]
     return sorted(demanded[0]) if demanded else []
 
 
 def labels_of(choice: LaunchOption) -> Iterator[tuple[str, str]]:
-    """What a node must bear that is bought so."""
+    """Labels of a node that is launched with this option."""
     yield names.INSTANCE_TYPE, choice.instance_type
     if choice.capacity_type:
         yield names.CAPACITY_TYPE, choice.capacity_type

@@ -1,4 +1,4 @@
-"""Why a pool cannot be asked for nodes or serve a pod, what waiting pods wait for, and nodes that are wanted."""
+"""Why a pool can't buy nodes or serve a pod, what waiting pods wait for, and nodes that are wanted."""
 
 from enum import Enum
 from typing import Literal
@@ -22,24 +22,24 @@ class PolicySuspended(msgspec.Struct, frozen=True, gc=False, tag=True):
 
 
 class PoolFrozen(msgspec.Struct, frozen=True, gc=False, tag=True):
-    """By an annotation that a person wrote."""
+    """A person froze the pool by an annotation."""
 
     freeze: Freeze
 
 
 class NodePoolAbsent(msgspec.Struct, frozen=True, gc=False, tag=True):
-    """Karpenter could buy nothing yet."""
+    """Karpenter can't buy nodes, because the NodePool does not exist yet."""
 
     node_pool: Ref
 
 
 class PoolObserved(msgspec.Struct, frozen=True, gc=False, tag=True):
-    """Nothing is carried out in the pool."""
+    """The pool is observed only: no action is carried out there."""
 
     observation: Observation
 
 
-Bar = PolicySuspended | PoolFrozen | NodePoolAbsent | PoolObserved  # why a pool may not be asked
+Bar = PolicySuspended | PoolFrozen | NodePoolAbsent | PoolObserved  # why a pool may not request nodes
 
 
 class NoRoom(msgspec.Struct, frozen=True, gc=False, tag=True):
@@ -49,20 +49,20 @@ class NoRoom(msgspec.Struct, frozen=True, gc=False, tag=True):
 
 
 class NoStock(msgspec.Struct, frozen=True, gc=False, tag=True):
-    """Every way to buy failed lately, or no further attempt is allowed."""
+    """Every launch option failed recently, or no further attempt is allowed."""
 
     tried: tuple[LaunchOption, ...]
 
 
 class NoFit(msgspec.Struct, frozen=True, gc=False, tag=True):
-    """No new node of the pool could hold the pod."""
+    """No new node of the pool could run the pod."""
 
-    why: Obstacle  # of the scheduler's filters, or of packing
-    is_packed: bool = False  # packing found it, beside other pods
+    why: Obstacle  # from the scheduler's filters, or from bin packing
+    is_packed: bool = False  # bin packing found the obstacle, beside other pods
 
 
 class Unserved(Enum):
-    """A pool that serves a pod in no case, or not in this plan."""
+    """Reasons why a pool never serves a pod, or does not in this plan."""
 
     WITHOUT_GPUS = "withoutGpus"
     NO_INSTANCE_TYPE = "noInstanceType"
@@ -71,7 +71,7 @@ class Unserved(Enum):
 
 
 class NotServed(msgspec.Struct, frozen=True, gc=False, tag=True):
-    """For a reason without further data."""
+    """The pool does not serve the pod, for a reason without further data."""
 
     cause: Unserved
 
@@ -80,21 +80,21 @@ Why = NoRoom | NoStock | NoFit | NotServed | PolicySuspended
 
 
 class PoolRefusal(msgspec.Struct, frozen=True, gc=False):
-    """One pool that can't serve a pod."""
+    """A pool that can't serve a pod, with the reason."""
 
     pool: str
     why: Why
 
 
 class PoolRefusals(msgspec.Struct, frozen=True, gc=False):
-    """All pools that can't serve a pod; of none, no GpuPool is declared."""
+    """All pools that can't serve a pod. Empty if no GpuPool is declared."""
 
     first: tuple[PoolRefusal, ...] = ()  # of the first few pools
-    more: int = 0  # pools that can't serve it either
+    more: int = 0  # further pools that can't serve the pod
 
 
 class ClaimState(Enum):
-    """What is wrong with a GpuClaim."""
+    """Why a GpuClaim can't be used."""
 
     ABSENT = "absent"
     SUSPENDED = "suspended"
@@ -102,7 +102,7 @@ class ClaimState(Enum):
 
 
 class ClaimUnusable(msgspec.Struct, frozen=True, gc=False, tag=True):
-    """The GpuClaim says that nothing is to be had for it, or can't be understood."""
+    """The GpuClaim is absent, suspended or unreadable."""
 
     state: ClaimState
 
@@ -116,93 +116,93 @@ class ClaimUnseen(msgspec.Struct, frozen=True, gc=False, tag=True):
 ClaimTrouble = ClaimUnusable | ClaimUnseen
 
 
-# --- What a pod without a place waits for, as data: one for each waiting pod that a plan decides about.
+# --- What each waiting pod waits for, as data.
 
 WaitsFor = Literal[
-    "scheduler",  # a node that stays has room
+    "scheduler",  # the scheduler: a node that stays has room
     "ready_node",  # a node that has room and is not ready
-    "kept_node",  # a node that was to be removed is kept
-    "smart_pod",  # a smart pod asks for its machine
-    "machine",  # a machine that is on its way
-    "launch",  # a NodeClaim of which the cloud has not said what it is
-    "karpenter",  # a node that Karpenter is left to buy
-    "request",  # a node that a smart pod is to ask for
-    "returned_node",  # a node that a drain gives back
+    "kept_node",  # a node whose removal is called off
+    "smart_pod",  # a smart pod that requests a machine for the pod
+    "machine",  # an in-flight machine
+    "launch",  # a NodeClaim whose instance type is not known yet
+    "karpenter",  # a node that Karpenter buys without a smart pod
+    "request",  # a node that a smart pod will request
+    "returned_node",  # a node whose drain is called off
     "retry",  # the next attempt to buy
-    "pool",  # a pool that would serve it, and that may not be asked
-    "capacity",  # no pool can serve it
-    "gang",  # nothing is bought for a gang that can't be served as a whole
-    "gpu_pool",  # it asks for no GPU, and no pool serves such pods
+    "pool",  # a pool that would serve the pod and may not request nodes
+    "capacity",  # no pool can serve the pod
+    "gang",  # its gang, which can't be served as a whole
+    "gpu_pool",  # a pool that serves pods without GPUs
     "claim",  # its GpuClaim
-    "other_gates",  # whoever put further gates on it
+    "other_gates",  # the removal of other scheduling gates
 ]
 
 
-NAMELESS = Ref("", "", "")  # what has no name yet, and what is no object
+NAMELESS = Ref("", "", "")  # for objects that have no name yet, and for no object
 
 
 class PodWait(msgspec.Struct, frozen=True, gc=False):
-    """One pod."""
+    """What one pod waits for."""
 
     pod: Pod
     waits_for: WaitsFor
     pool: str = ""
-    awaited: Ref = NAMELESS  # the node, smart pod, machine or claim that it waits for
-    gang: str = ""  # that can't be served as a whole
-    bar: Bar | None = None  # why the pool may not be asked
-    trouble: ClaimTrouble | None = None  # of its claim
+    awaited: Ref = NAMELESS  # the node, smart pod, machine or claim that the pod waits for
+    gang: str = ""  # gang that can't be served as a whole
+    bar: Bar | None = None  # why the pool may not request nodes
+    trouble: ClaimTrouble | None = None  # problem of the pod's GpuClaim
     until: Instant | None = None
-    refusals: PoolRefusals = PoolRefusals()  # why no pool can serve it
+    refusals: PoolRefusals = PoolRefusals()  # why no pool can serve the pod
 
 
-# --- A node that is wanted and that nobody has bought: in which way it is to be had, and whom it is for.
+# --- Nodes that are wanted and not bought yet: their launch option, and the pods that need them.
 
 
 class WantedNode(msgspec.Struct, frozen=True):
-    """One node."""
+    """One wanted node."""
 
     choice: LaunchOption
-    labels: dict[str, str]  # that it will have
-    memory: str  # that pods may ask for there, as Kubernetes writes it
-    pods: tuple[Pod, ...] = ()  # none where it is for minSize or warmNodes
-    is_visible: bool = False  # Karpenter sees one of these pods, and buys of its own accord
+    labels: dict[str, str]  # labels that the node will have
+    memory: str  # memory for pods, as Kubernetes writes it
+    pods: tuple[Pod, ...] = ()  # empty if the node is for minSize or warmNodes
+    is_visible: bool = False  # Karpenter sees one of these pods, and buys a node without a request
 
 
 class Unmet(msgspec.Struct, frozen=True):
-    """Pods of one pool for which nothing is asked for now, because what was asked for did not come."""
+    """Pods of one pool that get no request now, because earlier requests failed."""
 
     pool: str
     outlook: LaunchOptions
     pods: tuple[Pod, ...] = ()
-    wanted: tuple[WantedNode, ...] = ()  # nodes for some of these pods: for the others it is not known which they need
-    min_size: int = 0  # nodes that minSize lacks
-    warm: int = 0  # nodes that warmNodes lacks
+    wanted: tuple[WantedNode, ...] = ()  # nodes for some of the pods; the nodes of the others are unknown
+    min_size: int = 0  # nodes missing to minSize
+    warm: int = 0  # nodes missing to warmNodes
 
 
 class Limited(msgspec.Struct, frozen=True):
-    """Nodes of one pool that are wanted, and that are not asked for since a limit allows no more."""
+    """Wanted nodes of one pool that are not requested, because of a limit."""
 
     pool: str
     limit: CapacityLimit
     pods: tuple[Pod, ...] = ()
-    warm: int = 0  # nodes that warmNodes lacks
+    warm: int = 0  # nodes missing to warmNodes
 
 
 class NodeWithRoom(msgspec.Struct, frozen=True, gc=False):
-    """A node that stays, can be used, and has room for a pod."""
+    """A usable node that stays and has room for a pod."""
 
     node: str
-    pool: str = ""  # by whose mode the pod is let go; nothing: of no pool
+    pool: str = ""  # pool whose mode decides whether the pod's gate is removed; empty: the node has no pool
 
 
 class CapacityAnswer(msgspec.Struct, frozen=True):
-    """What there is for those who wait."""
+    """Capacity for the waiting pods: what exists, and what is missing."""
 
-    places: dict[str, NodeWithRoom] = {}  # of pods behind our gate, by uid
-    schedulable: frozenset[str] = frozenset()  # uids of pods without a gate that find a place on nodes as they are
-    unfit: frozenset[str] = frozenset()  # smart pods whose node has come, and takes none of those it was for
-    used: frozenset[str] = frozenset()  # smart pods without a node yet that somebody waits for
+    places: dict[str, NodeWithRoom] = {}  # nodes for pods behind the capacity gate, by uid
+    schedulable: frozenset[str] = frozenset()  # uids of pods without a gate that fit on existing nodes
+    unfit: frozenset[str] = frozenset()  # smart pods whose node has arrived and fits none of their pods
+    used: frozenset[str] = frozenset()  # smart pods without a node that somebody waits for
     unmet: tuple[Unmet, ...] = ()
     limited: tuple[Limited, ...] = ()
-    asked: dict[str, str] = {}  # uid of a pod -> the pool in which a machine is on its way for it by a smart pod
+    asked: dict[str, str] = {}  # uid of a pod -> pool where a smart pod requested the pod's machine
     waits: tuple[PodWait, ...] = ()  # what each pod without a place waits for

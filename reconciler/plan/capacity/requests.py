@@ -1,4 +1,4 @@
-"""Owner of what is asked of Karpenter by smart pods, as it stands, looked up once for one plan."""
+"""Capacity requests that smart pods make to Karpenter, read from the cluster once for one plan."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -19,7 +19,7 @@ from reconciler.model.plan.capacity import Why
 from reconciler.model.policy.gpu import SmartPods
 from reconciler.plan.nodes.ownership import untouchable
 
-# --- A Request: what a smart pod was made for, as it is written on it; and the names that follow from that.
+# --- CapacityRequest: the demand that a smart pod was created for, and the names derived from the request.
 
 COMPONENT = "smart-scheduler"
 TAG = f"{names.OURS}for-"
@@ -31,23 +31,23 @@ _LONGEST_MODEL = 63 - len("smart-gpu-scheduler--") - _DIGITS
 class CapacityRequest(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Serialized into the annotation gpu.scheduling/original-request."""
 
-    key: str  # the same for the same demand, however often it is asked for
+    key: str  # identifies the demand, the same for repeated requests
     pool: str
     model: str
     count: int  # GPUs
     why: Why
     instance_type: str
-    capacity_type: str = ""  # what is empty was left open
+    capacity_type: str = ""  # an empty field was left to Karpenter
     zone: str = ""
-    tflops: str = ""  # of claims, which say it
-    vram: str = ""  # memory of these GPUs together
+    tflops: str = ""  # from GpuClaims that say so
+    vram: str = ""  # total memory of the GPUs
     node_selector: dict[str, str] = {}
-    node_affinity: Any = None  # as the pods that wait have it
-    pods: tuple[str, ...] = ()  # uids of those that wait
+    node_affinity: Any = None  # as written in the waiting pods
+    pods: tuple[str, ...] = ()  # uids of the waiting pods
 
     @property
     def name(self) -> str:
-        """Of the smart pod: made twice, it is the same pod."""
+        """Name of the smart pod. The same request gives the same name, so a second creation finds the first pod."""
         asked = (self.pool, self.key, self.instance_type, self.capacity_type, self.zone)
         digest = sha256(msgspec.json.encode(asked)).hexdigest()[:_DIGITS]
         model = self.model[:_LONGEST_MODEL].rstrip("-.")
@@ -55,35 +55,35 @@ class CapacityRequest(msgspec.Struct, frozen=True, rename="camel", omit_defaults
 
 
 def tag_of(name: str) -> str:
-    """A label that no node has. A smart pod asks for nodes without it, and Karpenter repeats that in the NodeClaim:
-    so it can be told which machine was bought for which smart pod."""
+    """Label that no node has. A smart pod requires nodes without the label, and Karpenter copies the requirement into
+    the NodeClaim, so the label shows which machine was bought for which smart pod.
+    """
     return TAG + name.rpartition("-")[2]
 
 
-# --- Which pods are our own smart pods, and which only look like them.
+# --- Identity of smart pods.
 #
-# Anybody who may create pods in a namespace writes all labels and annotations of these pods, and chooses their names.
-# So labels alone prove nothing: a smart pod counts only in the namespace that its GpuPool names for smart pods, where
-# nobody but us is to have rights to create pods; and only under the name that follows from the request in its
-# annotation, since that is the name under which we would have made it. A pod elsewhere that bears our labels is a pod
-# like any other.
+# Anybody who may create pods in a namespace controls all labels, annotations and names of these pods, so labels alone
+# prove nothing. A pod is a smart pod only in the namespace that its GpuPool names for smart pods, where only reconciler
+# should have rights to create pods, and only under the name that follows from the request in its annotation. A pod
+# elsewhere with the labels of smart pods is an ordinary pod.
 
 
 class SmartPodIdentity:
-    """By the pools as they are declared."""
+    """Recognizes smart pods by the declared pools."""
 
     def __init__(self, desired: Desired) -> None:
         self._namespace_of = {pool.name: pool.spec.smart_pods.namespace for pool in desired.pools}
-        # Smart pods of undeclared pools are where pools have theirs unless they say otherwise. An older version
-        # had them in the namespace of the controller, where nobody else has rights either.
+        # Smart pods of undeclared pools are in the default namespace of smart pods. An older version created them in
+        # the namespace of the controller, where nobody else has rights either.
         self._namespaces = frozenset({SmartPods().namespace, names.OWN_NAMESPACE, *self._namespace_of.values()})
 
     def is_smart(self, pod: Pod) -> bool:
-        """Whether the pod was made as a smart pod, readable or not: no workload of anybody."""
+        """Whether the pod is a smart pod, with a readable request or not. Smart pods are no workload."""
         return is_labelled_as_smart(pod) and pod.metadata.namespace in self._namespaces
 
     def request_of(self, pod: Pod) -> CapacityRequest | None:
-        """What the smart pod asks for; None for a pod that does not prove to be a smart pod of a declared pool."""
+        """Request of the smart pod; None for a pod that is not a verified smart pod of a declared pool."""
         if not self.is_smart(pod):
             return None
         request = request_by_name(pod)
@@ -93,13 +93,14 @@ class SmartPodIdentity:
 
 
 def is_labelled_as_smart(pod: Pod) -> bool:
-    """Whether the pod bears the label of smart pods, whoever wrote the label."""
+    """Whether the pod has the label of smart pods, whoever wrote the label."""
     return pod.metadata.labels.get(names.COMPONENT) == COMPONENT
 
 
 def request_by_name(pod: Pod) -> CapacityRequest | None:
-    """The request on a pod that bears all labels of a smart pod and the name that follows from the request; None for
-    other pods. Of the namespace nothing is said."""
+    """Request of a pod that has all labels of a smart pod and the name that follows from the request; None for other
+    pods. Does not check the namespace.
+    """
     labels = pod.metadata.labels
     if not is_labelled_as_smart(pod) or labels.get(names.MANAGED) != "true":
         return None
@@ -110,12 +111,13 @@ def request_by_name(pod: Pod) -> CapacityRequest | None:
 
 
 class Requested(msgspec.Struct, frozen=True, gc=False):
-    """One smart pod, and the machine that was bought for it."""
+    """A smart pod, and the machine that was bought for the smart pod."""
 
     pod: Pod
     request: CapacityRequest
-    claim: NodeClaim | None = None  # that Karpenter bought for it
-    node: Node | None = None  # of that claim, whether the scheduler has bound it there or not yet; or that it runs on
+    claim: NodeClaim | None = None  # NodeClaim that Karpenter created for the smart pod
+    # Node that the smart pod runs on; the node of the NodeClaim before the scheduler has bound the pod.
+    node: Node | None = None
 
     @property
     def name(self) -> str:
@@ -123,39 +125,40 @@ class Requested(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_open(self) -> bool:
-        """Whether it asks still, and nothing was bought for it: Karpenter is to be taken at its word that it will."""
+        """Whether the request is pending: the smart pod waits for a machine that Karpenter has not bought yet."""
         pod = self.pod
         ended = pod.is_finished or pod.metadata.leaving or pod.metadata.annotations.phase == "Failed"
         return not (ended or pod.node or self.claim)
 
     @property
     def uses_its_machine(self) -> bool:
-        """Whether it waits for the machine that was bought for it, or runs there. Where the scheduler has bound it to
-        another node, that machine comes for whoever needs it."""
+        """Whether the smart pod waits for its own machine, or runs there. If the scheduler bound the smart pod to
+        another node, the machine is free for other pods.
+        """
         if self.claim is None or not self.pod.node:
             return self.claim is not None
         return self.node is not None and self.node.name == self.claim.status.node_name
 
     @property
     def awaits_machine(self) -> bool:
-        """Whether a machine is still to come for it; one whose node is there is looked at as that node."""
+        """Whether the smart pod's machine has not registered a node yet. A registered machine is handled as a node."""
         return self.is_open or (self.uses_its_machine and self.node is None)
 
 
 class Requests:
-    """Of all pools."""
+    """Verified requests of all pools."""
 
     def __init__(self, fleet: Fleet, identity: SmartPodIdentity) -> None:
         self._fleet, self._identity = fleet, identity
 
     @cached_property
     def smart_pods(self) -> Sequence[Pod]:
-        """By namespace and name; those that can't be read among them."""
+        """All smart pods by namespace and name, unreadable ones included."""
         return [each for each in self._fleet.occupancy.smart if self._identity.is_smart(each)]
 
     @cached_property
     def by_pool(self) -> Mapping[str, tuple[Requested, ...]]:
-        """Those that prove to be ours, by name."""
+        """Verified requests of each pool, by name."""
         found: dict[str, list[tuple[Pod, CapacityRequest]]] = {}
         for pod in self.smart_pods:
             request = self._identity.request_of(pod)
@@ -167,17 +170,17 @@ class Requests:
         return self.by_pool.get(pool, ())
 
     def open_in(self, pool: str) -> int:
-        """Machines that are asked for in a pool, and that nobody has bought."""
+        """Number of pending requests in a pool: machines that are requested and not bought."""
         return sum(each.is_open for each in self.of(pool))
 
     def used_claims_of(self, pool: str) -> frozenset[str]:
-        """The names of NodeClaims that were bought for a smart pod which waits for them or runs there."""
+        """Names of NodeClaims whose smart pod waits for them or runs there."""
         return frozenset(each.claim.name for each in self.of(pool) if each.claim is not None and each.uses_its_machine)
 
     def _requested(self, pool: str, there: Iterable[tuple[Pod, CapacityRequest]]) -> Iterable[Requested]:
         tagged = self._tagged(pool)
         for pod, request in there:
-            # A smart pod of the same name may have been there before: its machine is another's by now.
+            # A NodeClaim older than the smart pod was bought for an earlier smart pod of the same name.
             made = pod.metadata.creation_timestamp
             claims = (each for each in tagged.get(tag_of(pod.name), ()) if each.metadata.creation_timestamp >= made)
             claim = max(claims, key=_progress, default=None)
@@ -185,8 +188,9 @@ class Requests:
             yield Requested(pod, request, claim, self._fleet.node(name) if name else None)
 
     def _tagged(self, pool: str) -> dict[str, list[NodeClaim]]:
-        """Claims by each label that they are to be without. One that is going is as good as gone: Karpenter buys
-        another for as long as the smart pod waits."""
+        """NodeClaims by the smart-pod tag in their requirements. Terminating NodeClaims do not count: Karpenter buys
+        another machine as long as the smart pod waits.
+        """
         node_claims: dict[str, list[NodeClaim]] = {}
         for claim in self._fleet.claims_of(pool):
             for each in () if claim.metadata.leaving else claim.spec.requirements:
@@ -196,14 +200,14 @@ class Requests:
 
 
 def _progress(claim: NodeClaim) -> tuple[bool, bool, str]:
-    """Of several the one that is furthest counts."""
+    """Sort key: of several NodeClaims the one that has progressed furthest counts."""
     return bool(claim.status.node_name), claim.says("Initialized"), claim.name
 
 
-# --- How far the machine has come that Karpenter buys for a request, by the conditions of its NodeClaim.
+# --- Phase of the machine that Karpenter buys for a request, from the conditions of its NodeClaim.
 #
-# A NodeClaim never says that it failed: a launch without stock deletes it, and so does a machine that does not register
-# in time. That it is gone, or going, before its node was ready is the failure.
+# A NodeClaim never reports a failure: Karpenter deletes the NodeClaim if the launch has no capacity, or if the machine
+# does not register in time. So a NodeClaim that is deleted before its node was ready counts as failed.
 
 MachinePhase = Literal["Created", "Launching", "Registering", "Ready", "Failed"]
 
@@ -216,28 +220,28 @@ class _PhaseRule(msgspec.Struct, frozen=True):
 
 # First match wins; the last one always applies.
 RULES = (
-    _PhaseRule("Failed", "is gone, or is being deleted", lambda claim: claim.metadata.leaving),
-    _PhaseRule("Ready", "is Initialized: its node can be used", lambda claim: claim.says("Initialized")),
-    _PhaseRule("Registering", "is Launched: its machine boots", lambda claim: claim.says("Launched")),
+    _PhaseRule("Failed", "the NodeClaim is deleted, or is being deleted", lambda claim: claim.metadata.leaving),
+    _PhaseRule("Ready", "the NodeClaim is Initialized: its node is usable", lambda claim: claim.says("Initialized")),
+    _PhaseRule("Registering", "the NodeClaim is Launched: its machine boots", lambda claim: claim.says("Launched")),
     _PhaseRule(
         "Launching",
-        "says of Launched that it is not, or not yet known",
+        "the condition Launched is not true, or unknown",
         lambda claim: claim.condition("Launched") is not None,
     ),
-    _PhaseRule("Created", "says nothing yet", lambda _: True),
+    _PhaseRule("Created", "the NodeClaim has no conditions yet", lambda _: True),
 )
 
 
 def machine_phase(claim: NodeClaim | None) -> MachinePhase:
-    """Of a claim that was there; one that is gone has failed."""
+    """Phase of a machine; None (the NodeClaim is gone) means Failed."""
     return next(rule.phase for rule in RULES if rule.applies(claim)) if claim is not None else "Failed"
 
 
-# --- Whether a node that has come can be used: it is ready, has its GPUs, and nobody keeps its pods away for the start.
+# --- Usability of a new node: the node is ready, has GPUs, and has no startup taint.
 
 
 def startup_taints(observed: Observed, pool: str) -> frozenset[tuple[str, str]]:
-    """Those with which others keep pods away from new nodes of a pool, by key and effect: they take them off."""
+    """Startup taints of other controllers in a pool, by key and effect. Their owners remove them."""
     node_pool = next((each for each in observed.node_pools if each.name == pool), None)
     template = (node_pool.spec.get("template") or {}).get("spec") or {} if node_pool else {}
     found = frozenset((str(each.get("key")), str(each.get("effect"))) for each in template.get("startupTaints") or ())
@@ -245,13 +249,14 @@ def startup_taints(observed: Observed, pool: str) -> frozenset[tuple[str, str]]:
 
 
 def is_usable(node: Node, passing: AbstractSet[tuple[str, str]]) -> bool:
-    """`passing`: the startup taints of others."""
+    """Whether pods can run on the node. `passing`: startup taints of other controllers."""
     if not node.is_ready or not node.gpus or node.metadata.leaving:
         return False
     return all(each.key != names.UNREGISTERED and (each.key, each.effect) not in passing for each in node.spec.taints)
 
 
 def is_opening(node: Node, passing: AbstractSet[tuple[str, str]]) -> bool:
-    """Whether our own startup taint is all that keeps it closed, and may come off. By what is seen of the node alone:
-    its NodeClaim is watched apart, and may be told of earlier or later."""
+    """Whether only reconciler's startup taint keeps pods away from the node, so that the taint may be removed. Decide
+    from the node alone: the NodeClaim is watched separately and may be observed earlier or later than the node.
+    """
     return node.taint(names.ARRIVING) is not None and untouchable(node) is None and is_usable(node, passing)

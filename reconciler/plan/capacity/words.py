@@ -1,4 +1,4 @@
-"""Words for requests for capacity: offerings, limits, shortages, claims, and predicates that rule out nodes."""
+"""Text for capacity facts: offerings, limits, shortages, claims, and predicates that rule out nodes."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -34,11 +34,11 @@ from reconciler.plan.capacity.refusals import (
 )
 from reconciler.plan.reasons import counted
 
-# --- What could not be bought for a pool lately, and until when it is not tried again, in words.
+# --- Recent shortages of a pool, and when they expire.
 
 
 def short_of(shortages: Iterable[Shortage], pool: str, now: Instant) -> tuple[Shortage, ...]:
-    """Those of a pool that still count, in the order in which they came."""
+    """Shortages of a pool that have not expired, oldest first."""
     return tuple(sorted((each for each in shortages if each.pool == pool and each.until > now), key=_order))
 
 
@@ -57,9 +57,9 @@ def _second(moment: Instant) -> Instant:
     return Instant(moment - moment % 1_000)
 
 
-# --- How it is told which predicates rule out how many nodes of which kind.
+# --- Text for the predicates that rule out nodes, with the number of nodes by kind.
 
-_MOST_KINDS = 4  # that are named of one predicate
+_MOST_KINDS = 4  # kinds named for one predicate
 
 
 def ruled_out_words(rejections: Rejections) -> str:
@@ -67,12 +67,12 @@ def ruled_out_words(rejections: Rejections) -> str:
     by = sorted(rejections.by, key=lambda each: each.predicate)
     parts = [f"{each.predicate} on {_kinds_words(each.kinds)}" for each in by]
     return ", ".join(
-        [*parts, *([f"not beside the others on {_kinds_words(rejections.free)}"] if rejections.free else [])]
+        [*parts, *([f"not beside the other pods on {_kinds_words(rejections.free)}"] if rejections.free else [])]
     )
 
 
 def _kinds_words(kinds: Sequence[NodesOfKind]) -> str:
-    """The largest first."""
+    """Text for nodes by kind, the largest number first."""
     order = sorted(kinds, key=lambda each: (-each.nodes, each.kind))
     parts = [f"{each.nodes} of {each.kind}" for each in order[:_MOST_KINDS]]
     if rest := sum(each.nodes for each in order[_MOST_KINDS:]):
@@ -81,23 +81,23 @@ def _kinds_words(kinds: Sequence[NodesOfKind]) -> str:
 
 
 def listed(parts: list[str]) -> str:
-    """a, b and c."""
+    """A list in words: a, b and c."""
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-# --- What keeps a pod off a node, in words.
+# --- Text for the obstacles that keep a pod off a node.
 
 _STATES: Mapping[ObstaclesClaimState, str] = {
-    "not made": "is not made yet",
-    "absent": "is not there",
+    "not made": "does not exist yet",
+    "absent": "does not exist",
     "leaving": "is being deleted",
-    "of another pod": "was not made for this pod",
+    "of another pod": "was created for another pod",
 }
 _MOST_DOMAINS = 5
 
 
 def obstacle_words(obstacle: Obstacle) -> str:
-    """As a part of a sentence."""
+    """Text for an obstacle, as a clause of a sentence."""
     if (words := _WORDS.get(type(obstacle))) is not None:
         return words(obstacle)
     names = obstacle.__struct_fields__  # type: ignore[attr-defined]
@@ -112,7 +112,7 @@ def _fact(value: Any) -> str:
     if isinstance(value, Obstacle):
         return obstacle_words(value)
     if isinstance(value, Rejections):
-        return ruled_out_words(value) or "none does"
+        return ruled_out_words(value) or "no node has room"
     return ", ".join(value) if isinstance(value, tuple) else str(value)
 
 
@@ -122,9 +122,9 @@ def _unit(resource: str) -> str:
 
 def _lack(lack: Lack) -> str:
     if lack.resource == PODS:
-        return f"{lack.allocatable - lack.free} pods are there, and it takes {lack.allocatable}"
+        return f"{lack.allocatable - lack.free} of {lack.allocatable} pod slots are used"
     unit = _unit(lack.resource)
-    return f"{lack.asked}{unit} {lack.resource} asked, {max(lack.free, 0)}{unit} of {lack.allocatable}{unit} free"
+    return f"{lack.asked}{unit} {lack.resource} requested, {max(lack.free, 0)}{unit} of {lack.allocatable}{unit} free"
 
 
 def _uneven(it: obstacles.SpreadUnevenAnywhere) -> str:
@@ -146,7 +146,7 @@ def _too_small(it: obstacles.ShapesTooSmall) -> str:
     return it.template.format(asked=f"{it.asked}{unit}", resource=it.resource, most=f"{it.most}{unit}")
 
 
-# Of those whose facts are not written as they are.
+# Obstacles whose facts need their own text.
 _WORDS: Mapping[type[Obstacle], Callable[[Any], str]] = {
     obstacles.TaintNotTolerated: lambda it: it.template.format(
         key=it.key, value=f"={it.value}" if it.value else "", effect=it.effect
@@ -154,7 +154,7 @@ _WORDS: Mapping[type[Obstacle], Callable[[Any], str]] = {
     obstacles.LabelDiffers: lambda it: it.template.format(key=it.key, value=it.value, there=it.there or "nothing"),
     obstacles.ResourcesLacking: lambda it: "; ".join(map(_lack, it.lacks)),
     obstacles.HostPortsTaken: lambda it: (
-        f"{'port' if len(it.ports) == 1 else 'ports'} {', '.join(it.ports)} of the host taken"
+        f"{'port' if len(it.ports) == 1 else 'ports'} {', '.join(it.ports)} of the host in use"
     ),
     obstacles.VolumeClaimUnusable: _claim,
     obstacles.DeviceClaimUnusable: _claim,
@@ -166,15 +166,15 @@ _WORDS: Mapping[type[Obstacle], Callable[[Any], str]] = {
 }
 
 _UNSERVED = {
-    Unserved.WITHOUT_GPUS: "the pod asks for no GPU, and servesPodsWithoutGpus is false",
+    Unserved.WITHOUT_GPUS: "the pod requests no GPU, and servesPodsWithoutGpus is false",
     Unserved.NO_INSTANCE_TYPE: "the pool has no instance type",
-    Unserved.NOT_EVALUATED: "the step budget of this plan was spent",
-    Unserved.NOTHING_BOUGHT: "nothing is bought for it now",
+    Unserved.NOT_EVALUATED: "the plan used up its step budget",
+    Unserved.NOTHING_BOUGHT: "the pool buys nothing for the pod now",
 }
 _CLAIM = {
-    ClaimState.ABSENT: "it does not exist",
-    ClaimState.SUSPENDED: "it is suspended",
-    ClaimState.UNREADABLE: "what it asks for can't be read",
+    ClaimState.ABSENT: "the claim does not exist",
+    ClaimState.SUSPENDED: "the claim is suspended",
+    ClaimState.UNREADABLE: "the request of the claim can't be read",
 }
 
 
@@ -192,7 +192,7 @@ def limit_words(limit: CapacityLimit) -> str:
         case "maxSize":
             return f"maxSize {limit.amount} of NodeProvisioner/{limit.policy}"
         case "instanceTypes":
-            return f"no instance type of GpuPool/{limit.policy} is declared"
+            return f"GpuPool/{limit.policy} declares no instance type"
 
 
 def bar_words(bar: Bar) -> str:
@@ -209,14 +209,18 @@ def bar_words(bar: Bar) -> str:
 
 
 def why_words(why: Why) -> str:
-    """Of one pool that can't serve a pod."""
+    """Why one pool can't serve a pod."""
     match why:
         case NoRoom(limit=limit):
             return f"{limit_words(limit)} allows no more nodes"
         case NoStock(tried=tried):
-            return f"no machine can be had: tried {', '.join(map(choice_words, tried))}"
+            return f"no machine is available: tried {', '.join(map(choice_words, tried))}"
         case NoFit(why=obstacle, is_packed=is_packed):
-            return obstacle_words(obstacle) if is_packed else f"a new node does not fit ({obstacle_words(obstacle)})"
+            return (
+                obstacle_words(obstacle)
+                if is_packed
+                else f"the pod does not fit on a new node ({obstacle_words(obstacle)})"
+            )
         case NotServed(cause=cause):
             return _UNSERVED[cause]
         case PolicySuspended():
@@ -237,7 +241,7 @@ def refusals_words(refusals: PoolRefusals) -> str:
 
 
 def claim_words(trouble: ClaimTrouble) -> str:
-    """it is suspended."""
+    """Why a GpuClaim can't be used: the claim is suspended."""
     match trouble:
         case ClaimUnusable(state=state):
             return _CLAIM[state]

@@ -1,1 +1,1 @@
-"""The planner that empties nodes which are little used, many at a time, and lets them go."""
+"""The drain planner: drains underutilized nodes, many at a time, and deletes the empty nodes."""

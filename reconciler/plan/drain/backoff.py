@@ -1,4 +1,4 @@
-"""Backoff of drains: pools whose drains were in vain, and nodes that could not be drained."""
+"""Backoff of drains: for pools whose drains freed no node, and for nodes that could not be drained."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -10,38 +10,39 @@ from reconciler.model.plan.drain_memory import Begun, InVain, Load, Moved, Setba
 from reconciler.plan.drain.context import DrainContext
 from reconciler.plan.recent_evictions import gone, owner_of, wanted_by
 
-# --- Drains that were in vain, since a node came for the pods that they moved: their pool is left alone for half an
-# hour then, and twice as long each further time; and after that for as long as another drain would do no better.
+# --- Pools whose drains were in vain, because a new node was bought for the pods that were moved. Such a pool rests for
+# half an hour, and twice as long after each repetition. After the rest, the pool is not drained as long as another
+# drain would have the same result.
 #
-# A place is found for each pod that is moved, but the scheduler may choose another. Where all fit to the last GPU, one
-# of them may then find none, and Karpenter buys: the node that was saved is back, and would be drained again, and
-# again. A node of any pool came for such a pod if it is younger than that pod, which runs on it, and whose owner was to
-# have no more pods than before. The same holds where such a pod runs in a pool that keeps nodes warm, and lacks some
-# now: the scheduler prefers free nodes, whatever place was found for the pod. What came while the pool rested already
-# is of the same drains. What did not come again for six hours after a rest is forgotten.
+# A destination is found for each pod that is moved, but the scheduler may choose another node. If the pods fit to the
+# last GPU, one pod may then find no node, and Karpenter buys one: the saved node is back, and would be drained again
+# and again. A node of any pool counts as bought for a moved pod if the node is younger than a pod that runs on it, and
+# the owner of that pod should not have more pods than before. The same holds if such a pod runs in a pool that keeps
+# warm nodes and lacks some now: the scheduler prefers free nodes, whatever destination was found for the pod. Nodes
+# that came during the rest belong to the same drains. A pool whose drains are not in vain again for six hours after a
+# rest is forgotten.
 #
-# Another drain would do no better while the pool is used as it was when the drains began that were in vain: as many
-# pods with as many GPUs, on no fewer nodes, and as many nodes that are kept free. These free nodes are where the
-# scheduler puts the pods, so that after a drain up to as many nodes more may be in use than before. Only if more nodes
-# are emptied at once than are kept free, and more than the last time, there are fewer afterwards. Where the same pods
-# are on fewer nodes, something was gained although a node came, and the pool does not rest. So each try begins with
-# fewer nodes in use than the one before, or empties more of them at once, and under a load that stays the same there is
-# a last one.
+# Another drain has the same result while the pool is used as it was when the drains that were in vain began: the same
+# number of pods and GPUs, at least as many busy nodes, and the same number of spare nodes. The scheduler may put pods
+# onto the spare nodes, so that after a drain up to that many more nodes may be busy than before. The number of busy
+# nodes falls only if more nodes are drained at once than are spare, and more than the last time. If the same pods run
+# on fewer nodes, the drains saved something although a node came, and the pool does not rest. So each attempt begins
+# with fewer busy nodes than the one before, or drains more nodes at once, and under constant load the attempts end.
 
 _FIRST_MS = 1_800_000
 _DOUBLINGS = 3
 _FORGOTTEN_MS = 21_600_000
 _NODE_COMES_WITHIN_MS = 1_200_000
-_CLOCKS_DIFFER_BY_MS = 30_000  # ours, and that of the API server, by which pods and nodes tell when they were made
+_CLOCKS_DIFFER_BY_MS = 30_000  # clock difference between this process and the API server, which writes creation times
 
 
 def rests_until(each: InVain) -> Instant:
-    """When nodes of its pool may be drained again."""
+    """When nodes of the pool may be drained again."""
     return later(each.at, _FIRST_MS * 2 ** min(each.times - 1, _DOUBLINGS))
 
 
 def load_of(context: DrainContext, pool: str, at_once: int = 0) -> Load:
-    """As the pool is used now; nodes that are being deleted are left out."""
+    """Current load of the pool, without nodes that are being deleted."""
     totals, counting, provisioner = (
         context.fleet.pool(pool),
         context.fleet.occupancy.counting,
@@ -53,12 +54,14 @@ def load_of(context: DrainContext, pool: str, at_once: int = 0) -> Load:
 
 
 def rests(context: DrainContext, each: InVain) -> bool:
-    """Whether its nodes are not drained yet: not where fewer nodes have the same pods, so that something was gained."""
+    """Whether the pool rests. A pool does not rest if the same pods run on fewer nodes, because then the drains saved
+    something.
+    """
     return context.now < rests_until(each) and not _gained(context, each)
 
 
 def no_better(context: DrainContext, each: InVain) -> Load | None:
-    """How its pool is used, if that is as it was when the drains began that were in vain."""
+    """Current load of the pool if another drain would have the same result as the drains in vain; else None."""
     before = each.load
     if before is None or each.pool not in context.policy_of:
         return None
@@ -68,8 +71,9 @@ def no_better(context: DrainContext, each: InVain) -> Load | None:
 
 
 def is_too_few(each: InVain, at_once: int) -> bool:
-    """Whether so many nodes that are emptied together free none: as many kept ones take their pods, or as many were
-    emptied before, and it was in vain."""
+    """Whether draining `at_once` nodes together saves none: the spare nodes can take their pods, or as many nodes were
+    drained before in vain.
+    """
     return each.load is not None and at_once <= max(each.load.spare_nodes, each.load.at_once)
 
 
@@ -88,15 +92,16 @@ def _are_same_pods(before: Load, now: Load) -> bool:
 def begun(
     context: DrainContext, in_vain: Collection[InVain], under_way: Collection[str], begins: Mapping[str, Load]
 ) -> tuple[Begun, ...]:
-    """What is remembered of drains that have begun, for as long as it is not known what became of them; `under_way`:
-    pools whose nodes are drained, or whose pods were moved; `begins`: pools of which nodes begin to be emptied now."""
-    pools = {each.pool for each in in_vain if each.at == context.now}  # which has the load from now on
+    """Load of each pool at the begin of its drains, remembered until the result of the drains is known. `under_way`:
+    pools whose nodes are draining or whose pods were moved; `begins`: pools whose nodes begin to drain now.
+    """
+    pools = {each.pool for each in in_vain if each.at == context.now}  # these pools have the load in their InVain
     known = {each.pool: each.load for each in context.memory.begun if each.pool in under_way and each.pool not in pools}
     return tuple(Begun(pool, load) for pool, load in sorted({**begins, **known}.items()))
 
 
 def moved(context: DrainContext) -> tuple[Moved, ...]:
-    """Whose pods were moved off nodes of which pool, for as long as a node may come for them."""
+    """Owners of pods that were moved off nodes of each pool, as long as a node may come for the pods."""
     moved_pods = {
         (each.pool, each.owner): each
         for each in context.memory.moved
@@ -113,7 +118,7 @@ def moved(context: DrainContext) -> tuple[Moved, ...]:
 
 
 def in_vain(context: DrainContext) -> tuple[InVain, ...]:
-    """By pool; with what is seen only now."""
+    """Drains in vain by pool, including drains that are known to be in vain only now."""
     known = {each.pool: each for each in context.memory.in_vain if _counts_still(context, each)}
     loads = {each.pool: each.load for each in context.memory.begun}
     for pool, came in (*_came(context), *_took_warm_nodes(context)):
@@ -129,7 +134,9 @@ def _counts_still(context: DrainContext, each: InVain) -> bool:
 
 
 def _lasts_ms(context: DrainContext, each: Moved) -> int:
-    """A StatefulSet makes the next pod only once the one before it has ended."""
+    """How long a node may come for a moved pod. A StatefulSet creates the next pod only after the one before
+    has ended.
+    """
     policy = context.policy_of.get(each.pool)
     return _NODE_COMES_WITHIN_MS + (1_000 * policy.spec.max_graceful_termination_seconds if policy is not None else 0)
 
@@ -140,7 +147,7 @@ def _with_wanted(each: Moved, now: int | None) -> Moved:
 
 
 def _came(context: DrainContext) -> Iterator[tuple[str, Instant]]:
-    """The pools that pods have left for which a node came, and when it did."""
+    """Pools whose moved pods got a new node, and when that node was created."""
     left = _left(context)
     earliest = min((_made_since(each) for those in left.values() for each in those), default=context.now)
     first = timestamp(Instant(earliest // 1_000 * 1_000))  # all are in one format
@@ -158,7 +165,7 @@ def _came(context: DrainContext) -> Iterator[tuple[str, Instant]]:
 
 
 def _took_warm_nodes(context: DrainContext) -> Iterator[tuple[str, Instant]]:
-    """The pools that pods have left which now run where nodes are to be bought and kept warm."""
+    """Pools whose moved pods now run in a pool that lacks warm nodes."""
     lacking = sorted({each.pool for each in context.draft.missing if each.why == "warmNodes" and each.nodes})
     left = _left(context) if lacking else {}
     for pool in lacking if left else ():
@@ -171,7 +178,7 @@ def _took_warm_nodes(context: DrainContext) -> Iterator[tuple[str, Instant]]:
 
 
 def _left(context: DrainContext) -> dict[str, list[Moved]]:
-    """By owner: the pools that its pods have left; not of those that were to have more pods since."""
+    """Moved pods by owner, without owners that were scaled up since."""
     moved_pods = defaultdict(list)
     all_moved = moved(context)
     wanted = wanted_by(context.inputs.observed.workloads, {each.owner for each in all_moved}) if all_moved else {}
@@ -189,21 +196,20 @@ def _made(metadata: Metadata) -> Instant:
     return moment(metadata.creation_timestamp) or Instant(0)
 
 
-# --- How long a node is left alone that could not be drained: 5 min, and twice as long each further time in a row.
-#
-# What did not come again for an hour after that is forgotten.
+# --- Backoff of a node that could not be drained: 5 min, and twice as long after each repetition. A setback is
+# forgotten an hour after its backoff ended.
 
 FIRST_MS = 300_000
 _SETBACKS_FORGOTTEN_MS = 3_600_000
 
 
 def setback_until(setback: Setback) -> Instant:
-    """When it may be tried again."""
+    """When the node may be drained again."""
     return later(setback.at, FIRST_MS * 2 ** min(setback.times - 1, _DOUBLINGS))
 
 
 def unforgotten(setbacks: Iterable[Setback], fleet: Fleet, now: Instant) -> tuple[Setback, ...]:
-    """Those of nodes that are there, and that were not long ago."""
+    """Setbacks of existing nodes that are not forgotten."""
     found = []
     for each in setbacks:
         node = fleet.node(each.node)
@@ -213,7 +219,7 @@ def unforgotten(setbacks: Iterable[Setback], fleet: Fleet, now: Instant) -> tupl
 
 
 def with_more(known: Iterable[Setback], new: Iterable[Setback]) -> tuple[Setback, ...]:
-    """In order; each that is new is counted with those before it in a row."""
+    """Known and new setbacks, sorted. A new setback counts the earlier setbacks of the node."""
     setbacks = {(each.node, each.uid): each for each in known}
     for each in new:
         before = setbacks.get((each.node, each.uid))

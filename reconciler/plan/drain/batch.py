@@ -1,12 +1,13 @@
-"""Which candidates begin to be emptied: a batch, of which all nodes are tainted or none.
+"""Selection of the candidates that begin to drain: a batch, whose nodes are all tainted or none.
 
-Theory of operation. One write can fail while another succeeds, and there are no transactions. So a batch spans plans:
-it is remembered before its taints go out, and nothing is evicted until each of its nodes was seen with the taint. What
-is not seen is asked for again; what can't be put on within half a minute tears the batch: the taints come off again,
-until none is seen, and nodes that could not be tainted are left alone for a while. Meanwhile no other batch begins.
-A taint that is not seen may be there all the same, on a cluster that is seen late: a batch is torn until what is seen
-is newer than the last write of it, or its nodes would be drained beside the next ones, more than a limit allows. What a
-guard holds is no part of the batch: that nodes go in several batches is what a guard is for.
+Theory of operation. One write can fail while another succeeds, and there are no transactions, so a batch spans
+plans. The batch is remembered before its taints are written, and no pod is evicted until every node of the batch was
+observed with the taint. Missing taints are written again. If a taint is still missing after half a minute, the batch
+is torn: its taints are removed until none is observed, and nodes that could not be tainted back off. No other batch
+begins meanwhile. If the cluster is observed late, a taint may exist that is not observed yet: a batch stays torn
+until the observation is newer than the last write of the batch. Otherwise its nodes would drain beside the next
+batch, more than a limit allows. Nodes that a guard holds are not part of the batch: splitting a drain into several
+batches is the purpose of a guard.
 """
 
 from collections import Counter
@@ -56,21 +57,21 @@ from reconciler.plan.windows import closed
 
 OBSERVED_WITHIN_MS = 30_000
 _MOST_NAMED = 3
-_READ_WITHIN_MS = 300_000  # nodes that are seen later than this count as unread, and nothing is planned
+_READ_WITHIN_MS = 300_000  # nodes observed later than this count as unread, and nothing is planned
 
 
 class Settling(msgspec.Struct):
-    """What becomes of the batch that was begun last."""
+    """State of the last batch, and the decisions about the batch."""
 
-    batch: Batch | None = None  # as it is to be remembered
-    nodes: frozenset[str] = frozenset()  # from which nothing is evicted yet
+    batch: Batch | None = None  # the batch to remember
+    nodes: frozenset[str] = frozenset()  # nodes whose pods are not evicted yet
     decisions: tuple[Decision, ...] = ()
     untainted: tuple[tuple[str, str], ...] = ()  # name and uid of nodes that could not be tainted
     wake_at: Instant | None = None
 
 
 def settle(context: DrainContext) -> Settling:
-    """All of its nodes are tainted, or it is torn."""
+    """Continue the last batch: all its nodes are tainted, or missing taints are written, or the batch is torn."""
     batch = context.memory.batch
     if batch is None:
         return Settling()
@@ -80,7 +81,7 @@ def settle(context: DrainContext) -> Settling:
     names, seen = frozenset(name for name, _ in batch.nodes), {each.node.metadata.uid for each in tainted}
     missing = tuple((name, uid) for name, uid in batch.nodes if uid not in seen)
     if batch.torn_at is not None:
-        # What nobody here may write to must not keep all others waiting.
+        # Nodes that reconciler may not write to must not block all later batches.
         is_over = all(context.is_others(each) for each in tainted) and _is_observed_by_now(context, batch.torn_at)
         return Settling() if is_over else _torn(context, batch, tainted, names)
     if not missing:
@@ -99,7 +100,7 @@ def settle(context: DrainContext) -> Settling:
 
 
 def _is_observed_by_now(context: DrainContext, at: Instant) -> bool:
-    """Whether what was written until then is seen by now."""
+    """Whether the observation includes everything that was written until `at`."""
     return context.inputs.observed.seen_at > at or context.now > at + _READ_WITHIN_MS
 
 
@@ -123,20 +124,20 @@ def _torn(context: DrainContext, batch: Batch, tainted: Sequence[DrainNode], nam
 
 
 class BatchSelection:
-    """Owner of what is left of each limit while a batch is put together."""
+    """What is left of each limit while a batch is selected. Mutable."""
 
     def __init__(self, eligibility: EligibilityContext, rehomed: Rehomed, due: Iterable[DrainNode]) -> None:
-        """`due`: candidates whose time has come."""
+        """`due`: candidates whose timer has expired."""
         self._due = Counter(each.pool for each in due if each.is_ready and not eligibility.context.is_empty(each))
         self._eligibility, self._context, self._rehomed = eligibility, eligibility.context, rehomed
         self._slots, self._room = Slots(eligibility.context), PlanRoom(eligibility.context)
-        self._taken: dict[str, int] = {}  # nodes of a pool that begin to be drained in this plan
+        self._taken: dict[str, int] = {}  # number of nodes that begin to drain in this plan, by pool
         self._wanting = {each.pool for each in eligibility.context.draft.missing if each.why == "demand"}
         self.found: dict[str, Decision] = {}  # by name
-        self._waiting: dict[str, int] = {}  # candidates that find no slot, by policy
+        self._waiting: dict[str, int] = {}  # candidates without a slot, by policy
 
     def decide(self, crew: GangNodes, is_settling: bool) -> None:
-        """Candidates that go together, or one, and whose time has come: they go, or why not yet."""
+        """Decide whether a group of due candidates begins to drain, or why the group waits."""
         taken: list[DrainNode] = []
         for each in crew.nodes:
             held = self._held(each, is_settling) or self._over(crew, each)
@@ -155,18 +156,20 @@ class BatchSelection:
         self.found |= {each.name: self._goes(each) for each in crew.nodes}
 
     def _over(self, crew: GangNodes, drain_node: DrainNode) -> Decision | None:
-        """What is too much for any plan is let through where it is all that the plan takes: the guard holds it then."""
+        """Limit of a guard for one plan, as a hold. A group that exceeds the limit alone passes if the plan takes
+        nothing else: then the guard itself holds the group.
+        """
         limit = self._room.why_none(crew.nodes)
         if limit is None or (self._room.is_empty and self._room.why_none(crew.nodes, alone=True)):
             return None
         return self._context.act(drain_node, Hold(), _no_slot(drain_node, limit))
 
     def is_too_much(self, crew: GangNodes) -> bool:
-        """Whether guards let no plan take it."""
+        """Whether the group alone exceeds what guards allow in one plan."""
         return self._room.why_none(crew.nodes, alone=True) is not None
 
     def wait(self, crew: GangNodes) -> None:
-        """For the time of one of them."""
+        """Hold a group until the timers of all its nodes have expired."""
         early = {each.name: self._not_yet(each) for each in crew.nodes if not is_due(self._context, each)}
         first = next(iter(early))
         self.found |= early
@@ -175,7 +178,7 @@ class BatchSelection:
                 self.found[each.name] = self._awaits(each, first, early[first])
 
     def await_completion(self, crew: GangNodes) -> None:
-        """Of pods on some of them that nobody may evict."""
+        """Hold a group until pods on its nodes that may not be evicted have completed."""
         held = {each.name: self._completes_first(each) for each in crew.nodes if completing(self._context, each.name)}
         first = next(iter(held))
         self.found |= held
@@ -194,7 +197,7 @@ class BatchSelection:
         return self._context.act(drain_node, marks.hard(self._context.now, drain_node.node), reason)
 
     def _take(self, drain_node: DrainNode, count: int) -> None:
-        """Or gives back what was taken."""
+        """Take a slot for a node, or give the slot back."""
         self._slots.take(drain_node, count)
         if count > 0:
             self._eligibility.cluster_min.take(drain_node.node)
@@ -206,7 +209,7 @@ class BatchSelection:
         return wait(self._context, drain_node, self._rehomed.together[drain_node.name])
 
     def _awaits(self, drain_node: DrainNode, other: str, held: Decision) -> Decision:
-        """One that could go, but for another that goes with it."""
+        """Hold a node because another node of its group is held."""
         until = held.act.until if isinstance(held.act, Hold) else None
         reason = drain_node.reason(AwaitsOthersOfGang(node=drain_node.name, other=other, why=held.reason))
         return self._context.act(drain_node, Hold(until), reason)
@@ -217,7 +220,7 @@ class BatchSelection:
             facts = WindowClosed(policy=drain_node.policy_ref, time=shut.until, node=drain_node.name)
             return context.act(drain_node, Hold(shut.until), drain_node.reason(facts, "windows"))
         vain = self._eligibility.in_vain.get(drain_node.pool)
-        # One that is not ready is of no use where it is, and from an empty one no pod is moved.
+        # An unready node is of no use, and no pod is moved off an empty node, so neither can be drained in vain.
         if (
             vain is not None
             and drain_node.is_ready
@@ -257,14 +260,14 @@ class BatchSelection:
         return self._context.act(drain_node, Hold(), drain_node.reason(facts))
 
     def _at_once(self, drain_node: DrainNode) -> int:
-        """The most nodes with pods of its pool that could begin together."""
+        """The most busy nodes of the pool that could begin to drain together."""
         budget = self._eligibility.budgets.get(drain_node.pool)
         most = min(self._due[drain_node.pool], drain_node.policy.spec.max_drain_parallelism)
         return most if budget is None else min(most, budget.left(drain_node))
 
     @property
     def loads(self) -> dict[str, Load]:
-        """How pools are used of which nodes with pods begin."""
+        """Load of the pools whose busy nodes begin to drain."""
         drain_nodes = (
             self._context.by_name[name] for name, each in self.found.items() if type(each.reason.facts) in BEGINS
         )
@@ -283,7 +286,7 @@ class BatchSelection:
         )
 
     def throttled(self) -> Iterator[Decision]:
-        """Of policies that have candidates waiting, and both limits reached."""
+        """Holds on policies whose candidates wait because both limits are reached."""
         for policy in self._context.policies:
             waiting = self._waiting.get(policy.name, 0)
             facts = self._slots.both_taken(policy, waiting) if waiting else None
@@ -296,14 +299,14 @@ def _no_slot(drain_node: DrainNode, limit: Facts) -> Reason:
 
 
 class Began(msgspec.Struct, frozen=True):
-    """What is decided of candidates, and how pools are used of which nodes with pods begin."""
+    """Decisions about candidates, and the load of pools whose busy nodes begin to drain."""
 
     decisions: tuple[Decision, ...] = ()
     loads: Mapping[str, Load] = {}
 
 
 def begin(eligibility: EligibilityContext, rehomed: Rehomed, members: Members, is_settling: bool) -> Began:
-    """Of every candidate that has a timer; told in the order in which they were found."""
+    """Decide about every candidate with a timer. Decisions are in the order of the search."""
     late: list[GangNodes] = []
     held: list[GangNodes] = []
     due: list[GangNodes] = []
@@ -316,8 +319,8 @@ def begin(eligibility: EligibilityContext, rehomed: Rehomed, members: Members, i
         beginning.wait(crew)
     for crew in held:
         beginning.await_completion(crew)
-    # Empty nodes come first, as no pod is moved. What guards let no plan take comes after all that they do, and what is
-    # only told after all that is done.
+    # Empty nodes come first, because no pod is moved. Nodes that guards let no plan take come after all nodes that
+    # guards allow, and report-only nodes come last.
     turns: dict[int, list[GangNodes]] = {0: [], 1: [], 2: [], 3: []}
     for crew in due:
         is_told = eligibility.context.is_report_only(crew.nodes[0])
@@ -332,10 +335,11 @@ def begin(eligibility: EligibilityContext, rehomed: Rehomed, members: Members, i
 
 
 def _crews(context: DrainContext, rehomed: Rehomed) -> Iterator[GangNodes]:
-    """Each node that goes by itself, and those that go together."""
+    """Groups of candidates: single nodes, and nodes that drain together."""
     for name in rehomed.together:
         crew = rehomed.crews.get(name) or GangNodes((context.by_name[name],), ())
-        # One without a timer gets it first; and what another planner does to it is for this plan enough.
+        # A node without a timer gets its timer first, and a node with an action of another planner waits for the next
+        # plan.
         if crew.nodes[0].name == name and all(_is_candidate(context, each) for each in crew.nodes):
             yield crew
 
@@ -344,16 +348,16 @@ def _is_candidate(context: DrainContext, drain_node: DrainNode) -> bool:
     return drain_node.candidate_since is not None and not context.is_taken(drain_node)
 
 
-# --- Owner of how much guards let one plan take, while a batch is put together: what is more waits for the next plan.
+# --- What guards let one plan take, while a batch is selected; other nodes wait for the next plan.
 #
-# A plan that is over a limit of `perPlan` is held in all that it takes (plan/guards/tally.py), and would be so again
-# and again. Nodes can as well begin in several plans: so no more of them do in one than pass. What is over a limit all
-# by itself is left to the guard, which says so, and to people; it begins beside nothing else, or it would hold the
-# others.
+# A plan over a limit of `perPlan` is held as a whole (plan/guards/tally.py), and every later plan would be held again.
+# Nodes can begin to drain in several plans, so a plan begins only as many as the guards allow. A group that exceeds a
+# limit alone is left to the guard, which reports the group to people. Such a group begins alone, because the guard
+# would hold all other nodes of the plan too.
 
 
 class PlanRoom:
-    """For one plan."""
+    """Remaining room of one plan in the limits of guards. Mutable."""
 
     def __init__(self, context: DrainContext) -> None:
         inputs = context.inputs
@@ -362,12 +366,12 @@ class PlanRoom:
         self._sums: list[tuple[Declared[ChangeGuard], DisruptionSums]] = [
             (each, DisruptionSums(self._roll)) for each in guards
         ]
-        self.is_empty = True  # nothing is taken by the plan so far
+        self.is_empty = True  # no disruption so far
         if guards:
             self._count_others(context)
 
     def _count_others(self, context: DrainContext) -> None:
-        """What planners before this one take."""
+        """Count what earlier planners take."""
         ledger = DisruptionLedger(
             self._stage, context.inputs.memory.marks, frozenset(each.name for each in context.inputs.desired.pools)
         )
@@ -380,7 +384,7 @@ class PlanRoom:
                             sums.add(one.mark)
 
     def why_none(self, nodes: Sequence[DrainNode], *, alone: bool = False) -> GuardAllowsPerPlan | None:
-        """The limit that would be passed if these begin too, or if they did alone; None where there is room."""
+        """The limit that the nodes would exceed beside the plan so far, or alone; None if there is room."""
         if not self._sums:
             return None
         marks = [self._stage.mark(each.node, goes=True) for each in nodes]
@@ -393,7 +397,7 @@ class PlanRoom:
         return None
 
     def take(self, nodes: Sequence[DrainNode]) -> None:
-        """They begin."""
+        """Count nodes that begin to drain."""
         self.is_empty = False
         for guard, sums in self._sums:
             for each in nodes:

@@ -1,23 +1,23 @@
-"""What keeps a pod where it is, whatever room there is elsewhere: an ordered table, the first line that applies.
+"""What keeps a pod on its node, whatever room other nodes have: an ordered table, the first matching rule applies.
 
-A pod that says it is safe to evict may be one without a controller or of a custom one, of a controller that no longer
-exists, with local storage, or of the system. Budgets are weighed as the eviction API does, less what pods need that go
-before.
+A pod that is annotated as safe to evict may have no controller, a custom controller or a deleted controller, may use
+local storage, or may be a system pod. PodDisruptionBudgets are checked as the eviction API does, minus the
+disruptions of pods that are evicted earlier.
 
-The drainability rules of Cluster Autoscaler 1.35, and what corresponds to each of them:
+Drainability rules of Cluster Autoscaler 1.35, and the corresponding rules here:
 
-- Mirror, DaemonSet, Terminal: such pods are never asked (Pod.counts).
-- LongTerminating: a leaving pod is not asked. The node of one that never goes is removed where it is not ready.
-- ReplicaCount: PodControllerGone, except that a pod may go that says it is safe to evict, and that the pod of a
-  DaemonSet which no longer exists goes with its node. PodDisruptionBudgets take the place of min-replica-count.
-- SafeToEvict: lifts the lines that ask `is_safe`. Budgets and karpenter.sh/do-not-disrupt hold all the same.
-- OnCompletion: PodRunsToCompletion. The pod is not evicted, and its node is a candidate that waits
-  (batch.py).
+- Mirror, DaemonSet, Terminal: such pods are never evicted (Pod.counts).
+- LongTerminating: a terminating pod is not evicted. The node of a pod that never terminates is removed if the node
+  is not ready.
+- ReplicaCount: PodControllerGone, except that a safe-to-evict pod may be evicted, and that a pod of a deleted
+  DaemonSet goes with its node. PodDisruptionBudgets take the place of min-replica-count.
+- SafeToEvict: disables the rules that check `is_safe`. Budgets and karpenter.sh/do-not-disrupt still apply.
+- OnCompletion: PodRunsToCompletion. The pod is not evicted, and its node is a candidate that waits (batch.py).
 - Replicated: PodWithoutController and PodOfCustomController.
 - System: SystemPod, until systemPodTimeout.
-- NotSafeToEvict, LocalStorage: the lines of these names. There may be blanks between the names of volumes.
-- PDB: as the eviction API weighs them. Several budgets, or one without a status, keep a pod too.
-- SkipReschedule, ForceScaleDown: not read. Each pod that is evicted has another place.
+- NotSafeToEvict, LocalStorage: the rules of these names. The list of volume names may contain blanks.
+- PDB: as the eviction API. Several budgets, or a budget without a status, keep a pod too.
+- SkipReschedule, ForceScaleDown: not supported. Each evicted pod has a destination.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -59,13 +59,14 @@ from reconciler.plan.nodes.eviction import EvictionObstacle, Remaining
 
 _NOT_ANNOTATED = Annotations()
 _SYSTEM = "kube-system"
-# Controllers of which it is known that they make a pod anew that goes: those of Cluster Autoscaler
-# (skip-nodes-with-custom-controller-pods). A Job of Volcano is none of them; where no version is told they are.
+# Controllers that are known to replace an evicted pod: those of Cluster Autoscaler
+# (skip-nodes-with-custom-controller-pods). A Job of Volcano is not included. A controller of a known kind without an
+# API version is.
 _MAKE_ANEW = frozenset({(kind, version) for own, kind in WATCHED for version in (own, "")})
 
 
 class PodToEvict(msgspec.Struct, frozen=True):
-    """A pod that is to leave a node."""
+    """A pod that should leave its node."""
 
     context: DrainContext
     remaining: Remaining
@@ -82,8 +83,8 @@ class PodToEvict(msgspec.Struct, frozen=True):
 
 
 class _BlockerRule(msgspec.Struct, frozen=True):
-    concerns: Callable[[Pod], bool]  # whether it could ever apply to such a pod, by what the pod alone says
-    facts: Callable[[PodToEvict], Facts | None]  # None: it does not apply
+    concerns: Callable[[Pod], bool]  # whether the rule could apply, judged by the pod alone
+    facts: Callable[[PodToEvict], Facts | None]  # None: the rule does not apply
 
 
 def _if(code: type[PodBlocker], applies: Callable[[PodToEvict], bool]) -> Callable[[PodToEvict], Facts | None]:
@@ -105,14 +106,16 @@ def _claim(pod_to_evict: PodToEvict) -> Facts | None:
 
 
 def custom_controller(pod: Pod) -> OwnerReference | None:
-    """Its controller, where that is of a kind of which nobody knows whether it makes a pod anew that goes."""
+    """The pod's controller, if it is of a kind that is not known to replace evicted pods."""
     owner = pod.metadata.controller
     is_known = owner is None or (owner.kind, owner.api_version) in _MAKE_ANEW
     return None if is_known or pod.stays_with_its_node else owner
 
 
 def _has_no_known_maker(pod: Pod) -> bool:
-    """Whether it has no controller, or a custom one: one look for both lines, as it is asked of every pod."""
+    """Whether the pod has no controller or a custom controller: one check for both rules, because it runs for every
+    pod.
+    """
     owner = pod.metadata.controller
     return owner is None or (owner.kind, owner.api_version) not in _MAKE_ANEW
 
@@ -127,7 +130,7 @@ def _custom_controller(pod_to_evict: PodToEvict) -> Facts | None:
 
 
 def _local(pod: Pod) -> Volume | None:
-    """The first that is on the disk of its node, and that the pod does not say may be lost."""
+    """First volume on the node's disk that the pod does not declare expendable."""
     for each in pod.spec.volumes:
         if each.is_local and each.name not in _spared(pod):
             return each
@@ -147,7 +150,7 @@ def _local_storage(pod_to_evict: PodToEvict) -> Facts | None:
 
 
 def _of_the_system(pod_to_evict: PodToEvict) -> Facts | None:
-    """Without a budget, and younger than the policy wants. One without a creation time is never known to be older."""
+    """Hold for a young system pod without a budget. A pod without a creation time never becomes old enough."""
     if (
         pod_to_evict.pod.metadata.namespace != _SYSTEM
         or pod_to_evict.is_safe
@@ -215,18 +218,18 @@ _LINES = (
         ),
     ),
     _BlockerRule(_has_no_known_maker, _custom_controller),
-    # Asked of all controllers of a node's pods at once (Moving.controllers), not of each pod.
+    # Checked for all controllers of a node's pods at once (Moving.controllers), not for each pod.
     _BlockerRule(lambda _: False, _controller_gone),
     _BlockerRule(lambda pod: _local(pod) is not None, _local_storage),
     _BlockerRule(lambda pod: pod.metadata.namespace == _SYSTEM, _of_the_system),
-    # What may concern any pod is asked of its class, beside this table.
+    # Applies to any pod, so this rule is checked by pod class, beside this table.
     _BlockerRule(lambda _: False, _place_unknown),
 )
 
 _CONCERNING = tuple(dict.fromkeys(each.concerns for each in _LINES))
 
 
-# Looked at after all of these, and once.
+# Budgets are checked once, after all rules.
 _OF_BUDGETS: dict[EvictionObstacle, type[BudgetBlocker]] = {
     EvictionObstacle.SEVERAL_BUDGETS: PodSeveralBudgets,
     EvictionObstacle.BUDGET_UNSEEN: PodBudgetUnseen,
@@ -236,26 +239,27 @@ _OF_BUDGETS: dict[EvictionObstacle, type[BudgetBlocker]] = {
 
 
 def moves(pod: Pod) -> bool:
-    """Whether it has to find another place when its node goes: a leaving pod has one, or needs none, and the node waits
-    for a pod that runs to completion."""
+    """Whether the pod needs another node when its node is removed. Terminating pods do not, and the node waits for pods
+    that run to completion.
+    """
     return stays(pod) and not pod.runs_to_completion
 
 
 def stays(pod: Pod) -> bool:
-    """Whether it is there until it is evicted, or has completed."""
+    """Whether the pod stays until it is evicted or has completed."""
     return pod.counts and not pod.metadata.leaving
 
 
 def is_plain(pod: Pod) -> bool:
-    """Whether nothing could keep it but a budget, or that nobody can tell where such a pod would fit."""
-    for concerns in _CONCERNING:  # noqa: SIM110 - asked of every pod, and a generator costs as much as a few lines
+    """Whether only a budget, or an unknown placement, could keep the pod."""
+    for concerns in _CONCERNING:  # noqa: SIM110 - runs for every pod, and a generator is slow
         if concerns(pod):
             return False
     return True
 
 
 def blocker(context: DrainContext, remaining: Remaining, drain_node: DrainNode, pod: Pod) -> Reason | None:
-    """What keeps it; nothing when it may be asked to leave now."""
+    """Why the pod is kept; None if the pod may be evicted now."""
     pod_to_evict = PodToEvict(context, remaining, drain_node, pod)
     for line in _LINES:
         facts = line.facts(pod_to_evict)
@@ -268,20 +272,20 @@ def blocker(context: DrainContext, remaining: Remaining, drain_node: DrainNode, 
     return drain_node.reason(_OF_BUDGETS[case](pod=pod_to_evict.ref, node=drain_node.name, budgets=budgets))
 
 
-# --- Nodes that nobody can empty: their kubelet is gone, so that their pods stay Terminating.
+# --- Nodes that nobody can empty: the kubelet has stopped, so the pods stay Terminating.
 #
-# Karpenter ends the machine of such a node when the Node object is deleted. Of a node that is not Karpenter's nobody
-# ends the machine: its pods may still run there, and to delete the Node object would let others take their volumes and
-# names. Such a node is held until a person ends the machine.
+# Karpenter terminates the machine when the Node object is deleted. The machine of another node is not terminated by
+# anybody: its pods may still run there, and after a deletion of the Node object other pods could take their volumes and
+# names. So such a node is held until a person terminates the machine.
 
 
 def is_karpenters(node: Node) -> bool:
-    """Whether Karpenter ends the machine once the Node object is deleted."""
+    """Whether Karpenter terminates the machine when the Node object is deleted."""
     return bool(node.metadata.labels.get(names.KARPENTER_POOL))
 
 
 def why_lost(context: DrainContext, drain_node: DrainNode) -> Reason | None:
-    """Why a node is held that is not Karpenter's: its kubelet has stopped to report, or a pod is stuck on it."""
+    """Why a node that is not Karpenter's is held: its kubelet has stopped reporting, or a pod is stuck on the node."""
     if drain_node.is_ready or is_karpenters(drain_node.node):
         return None
     if is_silent(drain_node.node):
@@ -291,12 +295,12 @@ def why_lost(context: DrainContext, drain_node: DrainNode) -> Reason | None:
 
 
 def stuck_pods(pods: Iterable[Pod], drain_node: DrainNode, now: Instant) -> Iterator[Pod]:
-    """Those that count, and that nobody will end."""
+    """Workload pods that will stay Terminating, because their kubelet is gone."""
     return (pod for pod in pods if pod.counts and is_stuck(pod, drain_node.node, now, drain_node.longest_grace_seconds))
 
 
 def held(context: DrainContext, refused: Mapping[str, Reason]) -> Iterator[Decision]:
-    """The hold on each such node."""
+    """Holds on lost nodes."""
     for drain_node in context.drain_nodes:
         reason = refused.get(drain_node.name)
         if reason is not None and type(reason.facts) in LOSES:

@@ -1,4 +1,4 @@
-"""Which nodes may become candidates at all: an ordered table, the first rule that applies says why not."""
+"""Rules that exclude nodes from drains: an ordered table, the first matching rule is the reason."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -42,12 +42,12 @@ from reconciler.plan.nodes.ownership import opt_out, settles_at, untouchable
 
 
 class EligibilityContext:
-    """Owner of what the rules look up."""
+    """Lookups that the rules share. Mutable within one plan."""
 
     def __init__(self, context: DrainContext) -> None:
         self.context = context
         self.setbacks = {(each.node, each.uid): each for each in context.memory.setbacks}
-        self.wakes: list[Instant] = []  # when nodes have settled
+        self.wakes: list[Instant] = []  # when nodes will have settled
         self._looks = context.fleet.snapshot.part(Looks)
         self._looked: dict[str, Look] = {}
         self._row_of = context.fleet.snapshot.rows.row_of
@@ -67,17 +67,17 @@ class EligibilityContext:
 
     @cached_property
     def in_vain(self) -> Mapping[str, InVain]:
-        """By pool."""
+        """Drains in vain by pool."""
         return {each.pool: each for each in in_vain(self.context)}
 
     @cached_property
     def resting(self) -> frozenset[str]:
-        """Pools whose nodes are not drained yet, since drains were in vain."""
+        """Pools that are not drained yet, because earlier drains were in vain."""
         return frozenset(pool for pool, each in self.in_vain.items() if rests(self.context, each))
 
     @cached_property
     def no_better(self) -> Mapping[str, Load]:
-        """By pool, how those are used that are used as they were when drains began that were in vain."""
+        """Current load of pools where another drain would be in vain again."""
         found = ((pool, no_better(self.context, each)) for pool, each in self.in_vain.items())
         return {pool: load for pool, load in found if load is not None}
 
@@ -91,9 +91,9 @@ class EligibilityContext:
         return look
 
     def rules(self, drain_node: DrainNode) -> "tuple[ExclusionRule, ...]":
-        """Those that could apply to the node."""
+        """Rules that could apply to the node."""
         look = self._look(drain_node)
-        # One with taints that are only imagined is another node than the one that was looked at.
+        # A node with imagined taints differs from the node in the cache, so all rules are checked.
         rules = look.rules if look.node is drain_node.node else _ALL
         exclusion_rules = self._rules.get((drain_node.pool, rules))
         if exclusion_rules is None:
@@ -103,29 +103,30 @@ class EligibilityContext:
 
 
 class ExclusionRule(msgspec.Struct, frozen=True, eq=False):
-    """Why a node is no candidate."""
+    """A rule that can exclude a node from drains."""
 
     why_not: Callable[[EligibilityContext, DrainNode], Reason | None]
-    # Whether it could ever apply, where the node and the pods on it say so.
+    # `concerns`: whether the rule could apply to a node with these pods, checked once while both are unchanged;
+    # `may_apply`: whether the rule could apply to any node of a pool.
     concerns: Callable[[Node, Sequence[Pod]], bool] = lambda *_: True
-    may_apply: Callable[[EligibilityContext, str], bool] = lambda _, pool: bool(pool)  # to any node of a pool
+    may_apply: Callable[[EligibilityContext, str], bool] = lambda _, pool: bool(pool)
 
 
 class Look(msgspec.Struct, frozen=True, eq=False):
-    """What a node is found to be, for as long as it and its pods are the same."""
+    """Cached facts about a node, valid while the node and its pods are unchanged."""
 
     node: Node
-    rules: frozenset[ExclusionRule]  # that could apply
+    rules: frozenset[ExclusionRule]  # rules that could apply
     usage: Usage
-    completing: tuple[Pod, ...]  # for whose completion the node waits
+    completing: tuple[Pod, ...]  # pods whose completion the node waits for
 
 
 class Looks(PerRow[Look]):
-    """Owner of these. Not to be asked within a fork."""
+    """Cache of `Look` by row. Do not use within a fork."""
 
     def __init__(self, fleet: Snapshot) -> None:
         super().__init__(fleet)
-        self._alike: dict[frozenset[ExclusionRule], frozenset[ExclusionRule]] = {}  # one object for all that are equal
+        self._alike: dict[frozenset[ExclusionRule], frozenset[ExclusionRule]] = {}  # one object for equal sets
 
     def find(self, row: int) -> Look:
         node, pods = self.fleet.rows.node(row), self.fleet.pods_of_row(row)
@@ -135,7 +136,7 @@ class Looks(PerRow[Look]):
 
 
 def completing(context: DrainContext, name: str) -> Sequence[Pod]:
-    """The pods for whose completion a node waits, by namespace and name."""
+    """Pods whose completion a node waits for, by namespace and name."""
     row = context.fleet.snapshot.rows.row_of[name]
     return context.fleet.snapshot.part(Looks).of(row).completing
 
@@ -172,7 +173,7 @@ def _frozen(eligibility: EligibilityContext, drain_node: DrainNode) -> Reason | 
 
 def _removed_by_another_planner(eligibility: EligibilityContext, drain_node: DrainNode) -> Reason | None:
     planner = eligibility.context.draft.claimed_by(node_ref(drain_node.node))
-    # That a candidate gets a label is no reason to take it for something else.
+    # A Label on a candidate does not exclude the candidate.
     if not planner or drain_node.candidate is not None:
         return None
     return drain_node.reason(OthersTurn(planner=planner, node=drain_node.name))
@@ -203,7 +204,7 @@ def _lost(eligibility: EligibilityContext, drain_node: DrainNode) -> Reason | No
 
 
 def _stuck_at(eligibility: EligibilityContext, drain_node: DrainNode) -> list[Instant]:
-    """When pods turn out to be stuck that leave a node which is not ready."""
+    """When terminating pods on an unready node will count as stuck."""
     if drain_node.is_ready:
         return []
     times = (
@@ -215,8 +216,9 @@ def _stuck_at(eligibility: EligibilityContext, drain_node: DrainNode) -> list[In
 
 
 def _leaves_slowly(eligibility: EligibilityContext, drain_node: DrainNode) -> Reason | None:
-    """A pod that is being deleted keeps its node from being empty: nothing is moved for a node that a drain would give
-    back. Where the node is not ready, such pods are stuck at some time."""
+    """Why a slowly terminating pod excludes its node. The node can't become empty, so a drain would move other pods and
+    then be cancelled. On an unready node such pods count as stuck after a while.
+    """
     if not drain_node.is_ready:
         return None
     for pod in eligibility.context.fleet.pods_on(drain_node.name):
@@ -266,7 +268,7 @@ def _pool_unready(eligibility: EligibilityContext, drain_node: DrainNode) -> Rea
 
 
 def at_minimum(eligibility: EligibilityContext, drain_node: DrainNode) -> Reason | None:
-    """Why its pool may lose no node more."""
+    """Why the pool may lose no further node."""
     budget = eligibility.budgets.get(drain_node.pool)
     if budget is None or budget.left(drain_node):
         return None
@@ -281,7 +283,7 @@ def at_minimum(eligibility: EligibilityContext, drain_node: DrainNode) -> Reason
 
 
 def cluster_at_minimum(eligibility: EligibilityContext, drain_node: DrainNode) -> Reason | None:
-    """Why the cluster may lose no such node more."""
+    """Why the cluster may lose no further node of this kind."""
     lack = eligibility.cluster_min.why_not(drain_node.node)
     if lack is None:
         return None
@@ -292,7 +294,7 @@ def cluster_at_minimum(eligibility: EligibilityContext, drain_node: DrainNode) -
 
 
 def _too_much_used(eligibility: EligibilityContext, drain_node: DrainNode) -> Reason | None:
-    if not drain_node.is_ready:  # what runs on one that is not ready is of no use to anybody
+    if not drain_node.is_ready:  # the pods of an unready node do no work
         return None
     usage, threshold = eligibility.usage(drain_node), drain_node.policy.spec.utilization_threshold_percent
     if usage.is_at_most(threshold):
@@ -309,7 +311,7 @@ def _too_much_used(eligibility: EligibilityContext, drain_node: DrainNode) -> Re
 
 
 def _is_new(node: Node, _: Sequence[Pod]) -> bool:
-    """Whether a node is ready is known to come and go: what was a candidate before has settled."""
+    """Whether the node may still settle. A candidate has settled before: readiness can come and go."""
     return candidate_mark(node) is None
 
 
@@ -356,7 +358,7 @@ _ALL = frozenset(RULES)
 
 
 def why_left_alone(eligibility: EligibilityContext, drain_node: DrainNode) -> Reason | None:
-    """Why nothing that runs there is to be moved, whichever node that were for."""
+    """Why the node must be left alone, so that no pod is moved off the node for the sake of another node."""
     return next(
         (reason for rule in (_of_others, _frozen, _opted_out) if (reason := rule(eligibility, drain_node))), None
     )

@@ -1,4 +1,4 @@
-"""Context of the drains of one plan: lookups that several rules share, and caches from the plan before."""
+"""Lookups for the drains of one plan, and caches that live from plan to plan."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
@@ -33,19 +33,21 @@ from reconciler.plan.nodes.eviction import PodBudgets
 from reconciler.plan.nodes.ownership import drain_policies, provisioners, untouchable
 from reconciler.plan.sums import is_empty
 
-# --- Owner of what was made of the nodes of each pool in the plan before: where none is another, it is as it was.
+# --- Cache of the DrainNodes of each pool, reused while the nodes of the pool are unchanged.
 
 T = TypeVar("T")
 
 
 class LookedAt:
-    """`snapshot.part(LookedAt)` is the one of a what-if."""
+    """A snapshot has one instance, `snapshot.part(LookedAt)`."""
 
     def __init__(self, _: Snapshot) -> None:
         self._known: dict[str, tuple[object, object, Any]] = {}
 
     def again(self, pool: str, nodes: object, policy: object, look: Callable[[], T]) -> T:
-        """`nodes` and `policy`: all that it depends on, and the same objects until something of them changes."""
+        """Cached result of `look`. `nodes` and `policy` are all its inputs, and keep their identity until they
+        change.
+        """
         known = self._known.get(pool)
         if known is None or known[0] is not nodes or known[1] is not policy:
             known = self._known[pool] = nodes, policy, look()
@@ -53,20 +55,20 @@ class LookedAt:
         return result
 
 
-# --- Owner of what was told of each node in the plan before: where nothing of it is different, the same is told again.
+# --- Cache of reasons by node. Reuses the previous reason while its inputs are unchanged.
 
-_MOST_A_NODE = 8  # of nodes that are gone it is forgotten at some time
+_MOST_A_NODE = 8  # entries per node; the cache is cleared when removed nodes have left too many entries
 
 
 class Said:
-    """`snapshot.part(Said)` is the one of a what-if."""
+    """A snapshot has one instance, `snapshot.part(Said)`."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._rows = snapshot.rows
         self._known: dict[tuple[str, str], tuple[object, Reason]] = {}
 
     def again(self, node: str, code: str, by: object, tell: Callable[[], Reason]) -> Reason:
-        """`by`: all that the reason depends on beside the name of the node."""
+        """Cached reason. `by`: all inputs of the reason besides the name of the node."""
         known = self._known.get((node, code))
         if known is None or known[0] != by:
             if len(self._known) > _MOST_A_NODE * self._rows.capacity:
@@ -75,29 +77,29 @@ class Said:
         return known[1]
 
 
-# --- Owner of the PodDisruptionBudgets as they were seen last, and of what was looked up of them until one changes.
+# --- Cache of the PodDisruptionBudget index, rebuilt when a budget changes.
 
 
 class BudgetsSeen:
-    """`snapshot.part(BudgetsSeen)` is the one of a what-if, of whose pods they are asked."""
+    """A snapshot has one instance, `snapshot.part(BudgetsSeen)`, for the pods of that snapshot."""
 
     def __init__(self, _: Snapshot) -> None:
         self._pod_disruption_budgets: tuple[PodDisruptionBudget, ...] = ()
         self._budgets = PodBudgets()
 
     def of(self, pod_disruption_budgets: tuple[PodDisruptionBudget, ...]) -> PodBudgets:
-        """Read anew when one of them is another object."""
+        """Index of the budgets, rebuilt if they are another tuple."""
         if pod_disruption_budgets is not self._pod_disruption_budgets:
             self._pod_disruption_budgets, self._budgets = pod_disruption_budgets, PodBudgets(pod_disruption_budgets)
         return self._budgets
 
 
-# --- Which controllers exist, by the workloads that are observed.
+# --- Existing controllers, from the observed workloads.
 #
-# Only controllers of kinds that are watched can be known to be gone. The list of a kind that could not be read tells
-# nothing.
+# Only controllers of watched kinds can be known to be gone. If the list of a kind could not be read, nothing is known
+# about that kind.
 
-# The controllers that make a pod anew, by API version and kind, and the resource whose list tells whether they exist.
+# Controllers that recreate pods, by API version and kind, with the resource whose list shows whether they exist.
 WATCHED = {
     ("v1", "ReplicationController"): "replicationcontrollers",
     ("apps/v1", "ReplicaSet"): "replicasets.apps",
@@ -108,17 +110,17 @@ _RESOURCE_OF = WATCHED | {("", kind): resource for (_, kind), resource in WATCHE
 
 
 class Controllers:
-    """As one Observed has them."""
+    """The controllers of one Observed."""
 
     def __init__(self, observed: Observed) -> None:
-        # A controller that is being deleted makes no pods.
+        # A controller that is being deleted creates no pods.
         there = [each for each in observed.workloads if not each.metadata.deletion_timestamp]
         self._uids = frozenset([each.metadata.uid for each in there])
         self._names = frozenset([(each.kind, each.metadata.namespace, each.metadata.name) for each in there])
         self._unread = frozenset([each.kind for each in observed.unread])
 
     def is_gone(self, namespace: str, owner: OwnerReference) -> bool:
-        """Whether the owner of pods of a namespace is of a watched kind, and is not there."""
+        """Whether the owner is of a watched kind and does not exist."""
         resource = _RESOURCE_OF.get((owner.api_version, owner.kind))
         if resource is None or resource in self._unread:
             return False
@@ -128,25 +130,25 @@ class Controllers:
 
 
 class ControllersSeen:
-    """Owner of the controllers as they were observed last. `snapshot.part(ControllersSeen)` is the one of a what-if."""
+    """Cache of the controllers. A snapshot has one instance, `snapshot.part(ControllersSeen)`."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._observed = snapshot.observed
         self._controllers = Controllers(self._observed)
 
     def of(self, observed: Observed) -> Controllers:
-        """Read again when the workloads, or the kinds that could not be read, are others."""
+        """Controllers, rebuilt when the workloads or the unread kinds change."""
         if observed.workloads is not self._observed.workloads or observed.unread != self._observed.unread:
             self._controllers = Controllers(observed)
         self._observed = observed
         return self._controllers
 
 
-PATIENCE_MS = 120_000  # beside the longest grace: for how long nothing may go on while a node is emptied
+PATIENCE_MS = 120_000  # added to the longest grace period: how long a drain may make no progress
 
 
 class DrainNode(msgspec.Struct, frozen=True, gc=False):
-    """A node of a pool that a DrainPolicy names; where that pool only observes, with the taints that it would bear."""
+    """A node of a pool that a DrainPolicy names. In an observed pool the node has the taints that it would have."""
 
     name: str
     pool: str
@@ -158,12 +160,12 @@ class DrainNode(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def candidate_since(self) -> Instant | None:
-        """As far as the taint tells it."""
+        """Start of the candidate timer, if the taint is readable."""
         return self.candidate.since if self.candidate is not None else None
 
     @property
     def longest_grace_seconds(self) -> int:
-        """That is believed of a pod on the node."""
+        """Longest grace period that counts for a pod on the node."""
         return self.policy.spec.max_graceful_termination_seconds
 
     @property
@@ -171,17 +173,17 @@ class DrainNode(msgspec.Struct, frozen=True, gc=False):
         return ref_of_policy(self.policy)
 
     def reason(self, facts: Facts, field: str = "") -> Reason:
-        """That leads back to a field of the policy, or to the policy."""
+        """Reason whose origin is a field of the policy, or the policy."""
         return Reason(facts, self.policy.origin(f"spec.{field}" if field else ""))
 
     @property
     def draining_since(self) -> Instant | None:
-        """As far as the taint tells it."""
+        """Start of the drain, if the taint is readable."""
         return self.draining.since if self.draining is not None else None
 
 
 class DrainContext:
-    """For one plan."""
+    """Shared lookups for one plan. Mutable."""
 
     def __init__(self, inputs: Inputs, draft: Draft) -> None:
         self.inputs, self.draft = inputs, draft
@@ -189,7 +191,7 @@ class DrainContext:
         named = drain_policies(inputs.desired)
         self.policy_of = {pool: policy for pool, policy in named.items() if pool not in draft.left_out}
         self.provisioner_of = provisioners(inputs)
-        self.wakes: list[Instant] = []  # when something that keeps a pod ends, though nothing changes
+        self.wakes: list[Instant] = []  # when a blocker of a pod ends, even if nothing changes in the cluster
         self._staying: dict[PodClass, Obstacle | None] = {}
 
     @property
@@ -198,7 +200,7 @@ class DrainContext:
 
     @cached_property
     def evicted_uids(self) -> frozenset[str]:
-        """Uids of the pods that are remembered as asked to leave."""
+        """Uids of evicted pods in the memory."""
         return frozenset(each.uid for each in self.memory.evicted)
 
     @cached_property
@@ -223,7 +225,7 @@ class DrainContext:
 
     @cached_property
     def policies(self) -> list[Declared[DrainPolicy]]:
-        """Those that name a pool, by name."""
+        """DrainPolicies that name a pool, by name."""
         return sorted({each.name: each for each in self.policy_of.values()}.values(), key=lambda each: each.name)
 
     @cached_property
@@ -232,7 +234,7 @@ class DrainContext:
 
     @cached_property
     def drain_nodes(self) -> list[DrainNode]:
-        """The nodes of pools that are named, those that are being deleted left out; by name."""
+        """Nodes of pools with a DrainPolicy, without nodes that are being deleted, by name."""
         return sorted(self._list_drain_nodes(), key=lambda each: each.name)
 
     def _list_drain_nodes(self) -> Iterator[DrainNode]:
@@ -253,47 +255,52 @@ class DrainContext:
 
     @cached_property
     def draining(self) -> Mapping[str, DrainNode]:
-        """By name, those that really bear our hard taint, and that are ours to go on with: nobody else has them."""
+        """By name, nodes that bear the hard drain taint, without observed nodes and nodes that another controller or a
+        person handles.
+        """
         return {each.name: each for each in self.drain_nodes if each.draining is not None and not self.is_others(each)}
 
     @cached_property
     def _report_only_pools(self) -> frozenset[str]:
-        """Pools of which all is told, and nothing done."""
+        """Pools whose decisions are reported and not carried out."""
         return frozenset(pool for pool in self.policy_of if observes(self.inputs, pool))
 
     def is_empty(self, drain_node: DrainNode) -> bool:
-        """Whether no pod on the node counts, and none of its GPUs is lent."""
+        """Whether the node has no workload pod and no lent GPU."""
         return is_empty(self.fleet, drain_node.node)
 
     def is_report_only(self, drain_node: DrainNode) -> bool:
-        """Whether nothing is done to it, since its pool is only observed."""
+        """Whether decisions about the node are reported only, because its pool is observed."""
         return drain_node.pool in self._report_only_pools
 
     def is_others(self, drain_node: DrainNode) -> bool:
-        """Whether nobody here may write to it: somebody else has it in hand, or its pool is only observed."""
+        """Whether reconciler may not write to the node: another controller or a person handles the node, or the pool is
+        observed only.
+        """
         return self.is_report_only(drain_node) or untouchable(drain_node.node) is not None
 
     def why_it_stays(self, pod: Pod) -> Obstacle | None:
-        """Why it can't be told where such a pod would fit."""
+        """Why it is unknown which nodes the pod fits on."""
         return self.why_such_stay(self.fleet.snapshot.classes.of(pod))
 
     def why_such_stay(self, pod_class: PodClass) -> Obstacle | None:
-        """The same of a class; found once."""
+        """The same for a class of pods, cached."""
         if pod_class not in self._staying:
             self._staying[pod_class] = why_it_stays(pod_class, self.fleet.snapshot)
         return self._staying[pod_class]
 
     def is_claimed(self, subject: Ref) -> bool:
-        """Whether another planner acts on it in this plan."""
+        """Whether another planner acts on the subject in this plan."""
         return bool(self.draft.claimed_by(subject))
 
     def is_taken(self, drain_node: DrainNode) -> bool:
-        """The same of a node."""
+        """Whether another planner acts on the node in this plan."""
         return self.draft.has_claims and self.is_claimed(node_ref(drain_node.node))
 
     def leaves_after_plan(self, drain_node: DrainNode) -> bool:
-        """Whether the node is on its way out once the actions of earlier planners are done, or would be done in a
-        pool that is only observed."""
+        """Whether the node is being removed once the actions of earlier planners are carried out. Report-only actions
+        of observed pools count too.
+        """
         act = self.draft.act_on(node_ref(drain_node.node)) if self.draft.has_claims else None
         return leaves_after(act, drain_node.node)
 
@@ -304,7 +311,7 @@ class DrainContext:
         return Decision(PLANNER, pod_ref(pod), act, why, drain_node.pool)
 
     def hold(self, policy: Declared[DrainPolicy], why: Reason, until: Instant | None = None) -> Decision:
-        """Of the policy itself."""
+        """Hold on the policy itself."""
         return Decision(PLANNER, ref_of_policy(policy), Hold(until), why)
 
 
@@ -326,7 +333,7 @@ def _all_looked_at(nodes: Sequence[NodeFacts], policy: Declared[DrainPolicy]) ->
 
 
 def _looked_at(facts: NodeFacts, policy: Declared[DrainPolicy], node: Node) -> DrainNode:
-    """`node`: with the taints that it would bear."""
+    """`node`: with the taints that the node would have."""
     is_plain = node is facts.node and not facts.is_drained
     marks = (None, None) if is_plain else (candidate_mark(node), draining_mark(node))
     return DrainNode(facts.name, facts.pool, facts.is_ready, node, policy, *marks)

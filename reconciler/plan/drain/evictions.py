@@ -1,17 +1,16 @@
-"""What is done on nodes that are being drained, each by itself: pods are asked to leave, and then the node goes.
+"""Actions on draining nodes, node by node: evict the pods, then delete the node.
 
-A pod is asked only if it has a place, nothing keeps it, no pod that is on its way could take its place, and its
-PodDisruptionBudget allows one more; its grace is what it asks for, and no longer than maxGracefulTerminationSeconds.
-One that saves its work first draws on its budget from the moment it is told, ahead of all that were not. Pods of gangs
-are seen to before all others, each gang as a whole. Pods of DaemonSets are asked when nothing else is left, unless they
-tolerate the taint and would come again. A node is deleted once it was empty for a minute, and a most recent look finds
-nothing on it that counts; or it stays, if its pool has come to lack nodes. On a node that is not ready, pods that stay
-Terminating do not count: the kubelet that would end them is gone.
+A pod is evicted only if the pod has a destination and no blocker, no pod that was evicted earlier could take the
+destination, and its PodDisruptionBudget allows one more disruption. The grace period is that of the pod, at most
+maxGracefulTerminationSeconds. A pod that saves its work first uses its budget from the time of the notice, before
+all pods without a notice. Gangs come before all other pods, each gang as a whole. DaemonSet pods are evicted when no
+other pods are left, unless they tolerate the taint and would come back. A node is deleted when the node was empty
+for a minute and a fresh read finds no workload pod there; a node stays if its pool lacks nodes by then. On an
+unready node, pods that stay Terminating do not count, because their kubelet is gone.
 
-A node whose last eviction, or whose pods' time to save their work, is longer ago than a pod's longest grace and two
-minutes is given back: its taint comes off, and it is left alone for a while. What was evicted is not called back. Pods
-that were made after the drain had begun are no sign that it goes on: who tolerates the taint could make it last for
-ever.
+A drain is cancelled if the last eviction, or the end of the last notice, is longer ago than the longest grace period
+plus two minutes: the taint is removed, and the node backs off. Evictions are not undone. Pods that were created
+after the drain began do not count as progress: pods that tolerate the taint could prolong the drain for ever.
 """
 
 from collections.abc import Iterator
@@ -79,7 +78,7 @@ EMPTY_FOR_MS = 60_000
 
 
 class DrainEvictions:
-    """Owner of what is left of budgets while one plan asks pods to leave, and of which nodes were found empty."""
+    """Remaining budgets while pods are evicted in one plan, and the nodes found empty. Mutable."""
 
     def __init__(self, context: DrainContext, rehomed: Rehomed, members: Members) -> None:
         self._context, self._rehomed = context, rehomed
@@ -87,13 +86,13 @@ class DrainEvictions:
         self._pacing = EvictionPace(Successors(context), SettingOut(context, rehomed.on_their_way))
         self._gangs = GangsLeaving(context, members, self._remaining, self._pacing)
         self._needed = NeededAgain(context, rehomed)
-        self._decisions: dict[str, Decision] = {}  # by uid, of pods that save their work, or had time to
+        self._decisions: dict[str, Decision] = {}  # by uid, for pods that had a notice
         self._before = {(each.node, each.uid): each for each in context.memory.emptied}
         self.emptied: list[Emptied] = []
-        self.wakes: list[Instant] = []  # when nodes are given up
+        self.wakes: list[Instant] = []  # when drains are cancelled
 
     def decide(self, waits: frozenset[str]) -> Iterator[Decision]:
-        """Of all nodes but those. What is decided of a whole gang is told once."""
+        """Decisions about all draining nodes except `waits`. A decision about a whole gang is returned once."""
         ours = [each for each in self._context.draining.values() if each.name not in waits and self._is_ours(each)]
         released = self._released(ours)
         in_hand = [each for each in ours if each.name not in released]
@@ -106,8 +105,9 @@ class DrainEvictions:
                 yield each
 
     def _released(self, ours: list[DrainNode]) -> dict[str, Decision]:
-        """Nodes that opted out since their drain began, or that nobody can empty, by name: the taint comes off, and
-        nothing else is evicted."""
+        """Nodes that opted out since their drain began, or that nobody can empty, by name. The taint is removed, and no
+        further pod is evicted.
+        """
         decisions = {}
         for drain_node in ours:
             opted_out, mark = opt_out(drain_node.node, self._context.now), drain_node.draining
@@ -135,7 +135,9 @@ class DrainEvictions:
         return not self._context.is_claimed(node_ref(drain_node.node))
 
     def _counting(self, drain_node: DrainNode) -> list[Pod]:
-        """Pods that are waited for. Those that nobody will end are not; Karpenter does not wait for them either."""
+        """Pods that the drain waits for. Pods that nobody can terminate are left out; Karpenter does not wait for them
+        either.
+        """
         counting = [pod for pod in self._context.fleet.pods_on(drain_node.name) if pod.counts]
         if drain_node.is_ready:
             return counting
@@ -144,7 +146,7 @@ class DrainEvictions:
         return [pod for pod in counting if not is_stuck(pod, drain_node.node, self._context.now, longest)]
 
     def _go_on(self, in_hand: list[DrainNode]) -> None:
-        """Those that were told before draw on their budgets first."""
+        """Evict pods with a notice first, so that they use their budgets first."""
         notified = {pod.node for pod in self._context.fleet.occupancy.notified_pods}
         for drain_node in (each for each in in_hand if each.name in notified):
             for pod in self._counting(drain_node):
@@ -160,7 +162,7 @@ class DrainEvictions:
         self.wakes.append(ends)
         goes_on = any(not self._context.evicted_uids.issuperset(evicted_uids(each)) for each in decisions)
         goes_on = goes_on or any(isinstance(each.reason.facts, PodWaitsItsTurn) for each in holds)
-        # Whom we would ask may be held by a guard, plan after plan: once more as long, and no longer.
+        # A guard may hold the evictions in plan after plan, so the drain gets twice the time, and no more.
         gives_up_at = later(ends, patience_ms(drain_node))
         self.wakes.append(gives_up_at)
         if ends <= self._context.now and not (goes_on and self._context.now < gives_up_at):
@@ -197,9 +199,9 @@ class DrainEvictions:
         return saves or context.act_on(pod, drain_node, evict, why_evicted(context, drain_node, pod, home))
 
     def _ends(self, drain_node: DrainNode, pods: list[Pod]) -> Instant:
-        """When it is given up, by the last sign that it goes on. To tell pods again and again is none."""
+        """When the drain is cancelled, counted from the last progress. Repeated notices are no progress."""
         signs = [drain_node.draining_since or self._context.now, *self._evicted_at.get(drain_node.name, ())]
-        # A grace that is longer than the policy allows is no sign that the drain goes on.
+        # A grace period longer than the policy allows does not prolong the drain.
         leaving = (pod for pod in pods if pod.metadata.leaving and not marks.came_late(pod, drain_node.draining))
         signs += [leaves_by(pod, drain_node.longest_grace_seconds) or Instant(0) for pod in leaving]
         ends = max(signs) + patience_ms(drain_node)
@@ -218,13 +220,13 @@ class DrainEvictions:
     def _given_back(self, drain_node: DrainNode, holds: list[Decision]) -> Decision:
         mark = drain_node.draining
         if mark is None:
-            raise TypeError("only what is drained is given back")
+            raise TypeError("the node is not draining")
         why = holds[0].reason if holds else Reason(EvictedPodsStay())
         facts = GivenBack(node=drain_node.name, minutes=patience_ms(drain_node) // 60_000, why=why)
         return self._context.act(drain_node, mark.off, drain_node.reason(facts))
 
     def _empty(self, drain_node: DrainNode) -> Iterator[Decision]:
-        """Nothing that counts is left."""
+        """Decisions about a node without workload pods."""
         context, node, mark = self._context, drain_node.node, drain_node.draining
         if mark is not None and (kept := self._needed.why_kept(drain_node)):
             yield context.act(drain_node, mark.off, kept)
@@ -261,7 +263,7 @@ class DrainEvictions:
 
 
 def _says_that_it_stays(daemon: Pod) -> bool:
-    """A DaemonSet pod, which then goes with its node."""
+    """Whether a DaemonSet pod opts out of eviction and so stays until its node is deleted."""
     said = daemon.metadata.annotations
     return said.safe_to_evict == "false" or daemon.runs_to_completion or said.enable_ds_eviction == "false"
 
@@ -270,23 +272,23 @@ _TAINT = NodeTaint(names.DRAINING, marks.HARD)
 
 
 def patience_ms(drain_node: DrainNode) -> int:
-    """For how long nothing may go on."""
+    """How long a drain may make no progress."""
     return 1_000 * drain_node.longest_grace_seconds + PATIENCE_MS
 
 
-# --- Owner of which nodes that were emptied are needed after all: as many as their pool, or the cluster, lacks by now.
+# --- Drained nodes that are needed again, because their pool or the cluster lacks nodes by now.
 #
-# Demand may come, or other nodes may go, while a node is being emptied. To delete it then, and to have another bought,
-# would cost the time of a machine and its price. So it stays, if it is ready: as an empty node it is scaling's again.
-# It also stays for a pod that was evicted from the pool lately and not made anew, and that has no other place.
+# While a node drains, demand may arrive, or other nodes may be removed. Deleting the node and buying another would cost
+# time and money, so the node stays if it is ready, and scaling handles it as an empty node again. A node also stays for
+# a recently evicted pod of its pool that was not recreated yet and fits on no other node.
 
 
 class NeededAgain:
-    """For one plan."""
+    """What each pool lacks in one plan. Mutable."""
 
     def __init__(self, context: DrainContext, rehomed: Rehomed) -> None:
         self._cluster_min = ClusterMin(context.inputs, context.draft)
-        self._lacks: dict[str, tuple[int, Facts]] = {}  # by pool: how many nodes, and why
+        self._lacks: dict[str, tuple[int, Facts]] = {}  # by pool: number of missing nodes, and the reason
         for wish in provisioners_now(context.inputs):
             if not wish.spec.suspend:
                 staying = sum(context.fleet.pool(wish.spec.pool_name).staying.values())
@@ -306,7 +308,7 @@ class NeededAgain:
             self._lacks[pool] = nodes, why
 
     def why_kept(self, drain_node: DrainNode) -> Reason | None:
-        """Each node makes up for one that is lacking."""
+        """Why the node stays. Each kept node reduces what its pool lacks."""
         if not drain_node.is_ready:
             return None
         if lack := self._cluster_min.why_kept(drain_node.node):

@@ -1,4 +1,4 @@
-"""Nodes that DrainPolicies empty: which, when, and where their pods go."""
+"""The drain feature: DrainPolicies decide which nodes are drained, when, and where the pods go."""
 
 import msgspec
 
@@ -21,7 +21,7 @@ def _settled(inputs: Inputs, fleet: Fleet, decisions: tuple[Decision, ...], memo
 
 
 def _drained(enforced: Enforced) -> set[str]:
-    """A pool is drained."""
+    """The namespaces whose pods are evicted: all, if any pool is drained."""
     return {""} if enforced.is_any or enforced.drained else set()
 
 
@@ -42,11 +42,11 @@ FEATURE = Feature(
             "",
             ("pods/eviction",),
             ("create",),
-            "Pods on nodes of drained pools are asked to leave: the API server minds PodDisruptionBudgets.",
+            "Evict pods from nodes of drained pools: the API server enforces PodDisruptionBudgets.",
         ),
     ),
     pod_annotations=(names.EVICT_AT,),
-    gauges=(FeatureGauge("reconciler_unneeded_nodes", "Nodes whose pods would all fit elsewhere.", (), _candidates),),
+    gauges=(FeatureGauge("reconciler_unneeded_nodes", "Nodes whose pods all fit on other nodes.", (), _candidates),),
     release=(release.eviction_times,),
     invariants=INVARIANTS,
 )

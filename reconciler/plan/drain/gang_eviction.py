@@ -1,8 +1,9 @@
-"""How gangs leave nodes that are emptied: all pods at once, wherever they run, if all may go and all have a place.
+"""Eviction of gangs from draining nodes: all pods of a gang at once, on every node, if all pods may leave and have
+destinations.
 
-One decision asks them all, with the longest grace that any of them wishes for, within what its policy allows: they work
-together until the end. While one may not go, or has no place, nobody is asked. What is left of a gang that is broken is
-asked one by one, whether there is a place or not: it is of no use where it is.
+One decision evicts the whole gang, with the longest grace period of its pods that the policy allows, so the pods
+work together until the end. While one pod may not leave or has no destination, no pod is evicted. The remaining pods
+of a broken gang are evicted one by one, with or without a destination, because they can't work without the others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,21 +31,21 @@ from reconciler.plan.nodes.eviction import Remaining
 
 
 class GangsLeaving:
-    """Asks what is left of budgets before anybody else does."""
+    """Decisions about gangs. Uses up budgets before other pods do. Mutable."""
 
     def __init__(self, context: DrainContext, members: Members, remaining: Remaining, pacing: EvictionPace) -> None:
         self._context, self._members = context, members
         self._remaining, self._pacing = remaining, pacing
         self._emptied_nodes = context.draining
         self._decided: dict[str, Decision] = {}
-        self.elsewhere: list[Decision] = []  # about pods on nodes that nobody empties, each by itself
+        self.elsewhere: list[Decision] = []  # decisions about pods on nodes that are not draining
 
     def of(self, pod: Pod) -> Decision | None:
-        """What is decided of a pod on a node that is emptied, if it is of a gang: to evict it, of the whole gang."""
+        """Decision about a gang pod on a draining node. An eviction covers the whole gang."""
         return self._decided.get(pod.metadata.uid)
 
     def decide(self, homes: Mapping[str, str], waits: AbstractSet[str]) -> None:
-        """`homes`: by uid, where pods would go; `waits`: nodes from which nothing is evicted yet."""
+        """`homes`: destinations by pod uid; `waits`: nodes whose pods are not evicted yet."""
         for gang in sorted(self._members.on_their_way):
             rest = self._members.rest.get(gang)
             if rest:
@@ -55,7 +56,7 @@ class GangsLeaving:
                 self._decided |= self._whole(gang, homes, waits)
 
     def _saving(self, gang: Gang) -> bool:
-        """Whether some of its pods save their work; all of them are told at once, as if they ran on one node."""
+        """Whether pods of the gang save their work. All pods get their notice at once, as if they ran on one node."""
         since = min((seen for seen, _ in self._emptied(gang)), key=lambda each: each.draining_since or 0).draining
         found = []
         for pod in self._members.of[gang]:
@@ -128,7 +129,9 @@ class GangsLeaving:
         return self._context.act_on(pod, drain_node, Hold(), drain_node.reason(facts))
 
     def _why_one_waits(self, pods: Sequence[Pod]) -> Reason | None:
-        """For those that come after evicted pods of its workload; what was asked before comes after nobody."""
+        """Why a pod of the gang waits for successors of evicted pods of its workload. Pods that were evicted before do
+        not wait.
+        """
         new = [pod for pod in pods if pod.metadata.uid not in self._context.evicted_uids]
         reasons = (self._pacing.successors.why_not(self._context.by_name[pod.node], pod) for pod in new)
         return next((each for each in reasons if each is not None), None)
@@ -158,7 +161,7 @@ class GangsLeaving:
         return self._context.act_on(subject, drain_node, act, drain_node.reason(facts))
 
     def _emptied(self, gang: Gang) -> list[tuple[DrainNode, Pod]]:
-        """Its pods on nodes that are emptied."""
+        """Pods of the gang on draining nodes."""
         nodes = self._emptied_nodes
         return [(nodes[pod.node], pod) for pod in self._members.of[gang] if pod.node in nodes]
 
@@ -171,5 +174,5 @@ class GangsLeaving:
 
 
 def evicted_uids(decision: Decision) -> frozenset[str]:
-    """The uids of the pods that are asked to leave by it."""
+    """Uids of the pods that the decision evicts."""
     return frozenset(ref.uid for ref in decision.refs if isinstance(decision.act, Evict))

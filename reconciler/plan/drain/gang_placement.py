@@ -1,9 +1,10 @@
-"""Whether nodes that go together can: nothing keeps any of their pods, and all find places at once, gangs as a whole.
+"""Placement of nodes that drain together: no pod has a blocker, and all pods fit on other nodes at once, gangs as a
+whole.
 
-Pods of their gangs that run on nodes which stay leave these too, and need other room than they have: theirs is taken
-until they have ended, and who comes after them must not wait for it. Karpenter would buy a node for such a one, for
-whose sake the gang would be moved again. All nodes of a crew are tried at once first; where these can't go,
-one after the other, in order, each beside those before it that can.
+Gang pods on nodes that stay leave too, and need other room than their own: their room is used until the pods have
+ended, and their successors must not wait for that. Karpenter would buy a node for a waiting successor, and then the
+gang would be moved again. A group is first tried as a whole. If the group can't drain, its nodes are tried one after
+the other, each beside the nodes before it that can drain.
 """
 
 from collections import defaultdict
@@ -34,22 +35,21 @@ from reconciler.plan.drain.context import DrainContext, DrainNode, ref_of_budget
 from reconciler.plan.drain.node_eligibility import ExcludedNodes
 from reconciler.plan.nodes.eviction import EvictionObstacle, Remaining
 
-# --- Owner of who is of which gang in one plan, which gangs are on their way, and what is left of those that are
-# broken.
+# --- Membership of gangs in one plan, gangs that are leaving, and the rest of broken gangs.
 #
-# A gang is on its way once a node that holds one of its pods is emptied. It is broken if some that were asked to leave
-# together have left, and others are there still: a write failed, or the process was killed between two. What is left of
-# it is of no use to anybody, and goes as soon as it can. Who was asked is remembered; pods that were made since were
-# not.
+# A gang is leaving as soon as one node with a pod of the gang is draining. A gang is broken if some of its evicted pods
+# have left and others still exist: a write failed, or the process was killed between two writes. The rest of a broken
+# gang can't work and leaves as soon as possible. Evicted pods are remembered, so pods that were created since are not
+# part of the rest.
 
 
 class Members:
-    """Those that run somewhere and are not leaving, by namespace and name."""
+    """Running gang pods that are not terminating, by namespace and name."""
 
     def __init__(self, context: DrainContext) -> None:
         self.of: dict[Gang, tuple[Pod, ...]] = {}
-        self.on: dict[str, tuple[Gang, ...]] = {}  # by the name of a node
-        self.rest: Mapping[Gang, tuple[Pod, ...]] = {}  # of gangs that are broken
+        self.on: dict[str, tuple[Gang, ...]] = {}  # by name of the node
+        self.rest: Mapping[Gang, tuple[Pod, ...]] = {}  # remaining pods of broken gangs
         self.on_their_way: frozenset[Gang] = frozenset()
         if context.draft.gangs.are_any:
             self._read(context)
@@ -69,12 +69,13 @@ class Members:
         self.on_their_way = frozenset(emptied | self.rest.keys())
 
     def first_on(self, node: str) -> tuple[Gang, Pod]:
-        """Of a node that holds one."""
+        """First gang pod on a node, and its gang. The node must have one."""
         return next((gang, pod) for gang in self.on[node] for pod in self.of[gang] if pod.node == node)
 
     def _left_behind(self, context: DrainContext) -> dict[Gang, tuple[Pod, ...]]:
-        """A gang may be moved more than once within the time for which that is remembered. Who came to its own end did
-        not leave: that it was asked tells nothing of whether anybody let it go."""
+        """Rest of broken gangs. A gang may move more than once within the time that evictions are remembered. A pod
+        that completed by itself did not leave: its eviction may never have happened.
+        """
         rounds: defaultdict[tuple[str, Instant], set[str]] = defaultdict(set)
         asked_ones = {each.uid for each in context.memory.evicted if each.gang}
         pods = context.inputs.observed.pods if asked_ones else ()
@@ -92,23 +93,22 @@ class Members:
         return result
 
 
-# --- What keeps a gang where it is: a pod of it that may not leave, or that is where nothing is moved; or their
-# budgets.
+# --- Blockers of gangs: a pod that may not leave or whose node is not drained, or the budgets of the pods.
 #
-# All of them leave at once, and so PodDisruptionBudgets must allow all of them together: the API server, asked pod by
-# pod by dry runs, would say yes to each.
+# All pods of a gang leave at once, so PodDisruptionBudgets must allow all disruptions together. The API server, asked
+# pod by pod with dry runs, would allow each alone.
 
 
 class GangObstacle(msgspec.Struct, frozen=True):
-    """One pod in the way of its whole gang."""
+    """A pod that keeps its whole gang."""
 
     gang: Gang
-    node: str  # where that pod is
+    node: str  # node of that pod
     cause: Reason
-    keeps_its_node: bool = False  # the cause is told of that node as it is
+    keeps_its_node: bool = False  # the cause is already the reason of that node
 
     def to(self, drain_node: DrainNode, pod: Pod) -> Reason:
-        """To the node where another pod of the gang is."""
+        """Reason for the node of another pod of the gang."""
         if self.keeps_its_node and drain_node.name == self.node:
             return self.cause
         gang = title_of(self.gang)
@@ -116,12 +116,12 @@ class GangObstacle(msgspec.Struct, frozen=True):
 
 
 def obstacle(context: DrainContext, members: Members, gang: Gang, remaining: Remaining) -> GangObstacle | None:
-    """The first; nothing where all may leave at once. What they cost of budgets is taken then."""
+    """The first blocker of a gang, or None if all pods may leave at once; then their budgets are taken."""
     return next(obstacles(context, members, gang, remaining), None)
 
 
 def obstacles(context: DrainContext, members: Members, gang: Gang, remaining: Remaining) -> Iterator[GangObstacle]:
-    """All, one for each pod that is in the way; where none is, what they cost of budgets is taken at the end."""
+    """One blocker for each pod that keeps the gang. If there are none, the budgets of all pods are taken at the end."""
     pods, eligibility = members.of[gang], EligibilityContext(context)
     is_told_only = all(context.is_report_only(each) for pod in pods if (each := context.by_name.get(pod.node)))
     trial, are_free = remaining.copy(), True
@@ -148,7 +148,7 @@ def obstacles(context: DrainContext, members: Members, gang: Gang, remaining: Re
 
 
 def _is_spent(remaining: Remaining, trial: Remaining, pod: Pod) -> bool:
-    """Whether it is others of its own gang that need what its budget allows."""
+    """Whether other pods of the same gang use up the budget of the pod."""
     spent = {EvictionObstacle.BUDGET_TAKEN, EvictionObstacle.BUDGET_SPENT}
     return trial.why_not(pod) in spent and remaining.why_not(pod) is None
 
@@ -167,30 +167,30 @@ def _of_all(context: DrainContext, drain_node: DrainNode, pod: Pod, pods: Sequen
     return drain_node.reason(facts)
 
 
-# --- Nodes that go together, since the same gangs run on them: a gang is moved once, not node by node.
+# --- Groups of nodes that drain together because gangs run on them, so that each gang moves once.
 #
-# A node is in one crew at most: what shares a gang with one of them is of it too. Gangs that are on their way already
-# tie nobody, and nor do nodes that can't go: the others go without them. A crew has no more nodes than may ever be
-# drained at once, and all are of one policy, as the windows of two may never be open at the same time: the others stay,
-# and have their turn another day.
+# A node is in one group at most: nodes that share a gang are in the same group. Gangs that are leaving already, and
+# nodes that can't drain, form no groups: the other nodes drain without them. A group has at most as many nodes as may
+# ever drain at once, and all have the same policy, because the windows of two policies may never be open at the same
+# time. The other nodes stay, and drain later.
 
 
 class GangNodes(msgspec.Struct, frozen=True):
-    """Nodes, in the order in which they would be tried, and all gangs that run on any of them."""
+    """Nodes that drain together, in search order, and all gangs on them."""
 
     nodes: tuple[DrainNode, ...]
     gangs: tuple[Gang, ...]
-    too_many: tuple[DrainNode, ...] = ()  # nodes beyond what may be drained at once
-    elsewhere: tuple[DrainNode, ...] = ()  # nodes that another policy drains
+    too_many: tuple[DrainNode, ...] = ()  # nodes beyond the number that may drain at once
+    elsewhere: tuple[DrainNode, ...] = ()  # nodes with another policy
 
     @property
     def most(self) -> int:
-        """How many nodes may go together."""
+        """Maximum number of nodes that may drain together."""
         return _most(self.nodes)
 
 
 def crews_of(members: Members, order: Sequence[DrainNode]) -> dict[str, GangNodes]:
-    """By the name of each node that holds a pod of a gang; alone, where that is on its way already."""
+    """Groups by name of each node with a gang pod. A node whose gangs are all leaving already is a group of its own."""
     nodes_by_name: dict[str, GangNodes] = {}
     for at, drain_node in enumerate(order):
         if drain_node.name not in nodes_by_name and drain_node.name in members.on:
@@ -213,12 +213,12 @@ def _crew(members: Members, order: Sequence[DrainNode], first: DrainNode) -> Gan
 
 
 def part(members: Members, nodes: tuple[DrainNode, ...]) -> GangNodes:
-    """Some of a crew, with the gangs that run on these."""
+    """A part of a group, with the gangs that run on these nodes."""
     return GangNodes(nodes, tuple(sorted(frozenset[Gang]().union(*(_gangs(members, each) for each in nodes)))))
 
 
 def _most(nodes: Sequence[DrainNode]) -> int:
-    """The least that any of their policies allows."""
+    """The lowest limit of the nodes' policies."""
     specs = [each.policy.spec for each in nodes]
     return max(1, min(min(each.max_drain_parallelism, each.max_scale_down_parallelism) for each in specs))
 
@@ -228,7 +228,7 @@ def _gangs(members: Members, drain_node: DrainNode) -> frozenset[Gang]:
 
 
 class GangPlacement(msgspec.Struct, frozen=True):
-    """What came of it: they go, or the last of them stays, or it is not known."""
+    """Result of a search: the group can drain, or why its last node stays, or unknown."""
 
     homes: Mapping[str, str] = {}  # uid of a pod -> name of a node
     kept: Reason | None = None
@@ -242,15 +242,16 @@ class GangPlacement(msgspec.Struct, frozen=True):
 
 
 class Crewing:
-    """Asks of one crew after the other, with what those before it took."""
+    """Searches for one group after the other, with the room and budgets that earlier groups left."""
 
     def __init__(self, context: DrainContext, members: Members, remaining: Remaining) -> None:
         self._context, self._members, self._remaining = context, members, remaining
         self._snapshot: Snapshot = context.fleet.snapshot
 
     def tried(self, crew: GangNodes, takers: set[int], search: Search) -> GangPlacement:
-        """Whether all go, or else why the last of them does not beside the others; nothing is changed by it.
-        `takers`: rows that took pods in."""
+        """Whether all nodes of the group can drain, or else why the last one can't beside the others. Changes nothing.
+        `takers`: rows that took pods in.
+        """
         rows, last = self._snapshot.rows.row_of, crew.nodes[-1]
         if any(rows[each.name] in takers for each in crew.nodes):
             return GangPlacement(kept=last.reason(IsDestination(node=last.name)))
@@ -260,7 +261,7 @@ class Crewing:
             return self._placed(crew, search)
 
     def go(self, crew: GangNodes, homes: Mapping[str, str]) -> dict[str, Pod]:
-        """They are gone from the fleet, and draw on budgets; all pods that move with them, by uid."""
+        """Remove the group from the fleet and take the budgets of its pods. Returns all pods that move, by uid."""
         snapshot, moving = self._snapshot, self._moving(crew)
         self._vacate(crew)
         for uid, pod in moving.items():
@@ -269,17 +270,19 @@ class Crewing:
         return moving
 
     def hinted(self, crew: GangNodes) -> Iterable[Pod]:
-        """Whose places of the last time are to be tried first."""
+        """Pods whose previous destinations are tried first."""
         return self._moving(crew).values()
 
     def _moving(self, crew: GangNodes) -> dict[str, Pod]:
-        """All that leaves, by uid: what runs on its nodes, and all of its gangs; what moves already left out."""
+        """All pods that leave, by uid: the pods on the nodes, and all pods of their gangs, without pods that are moving
+        already.
+        """
         pods = [pod for each in crew.nodes for pod in self._pods_of(each)]
         pods += [pod for gang in crew.gangs for pod in self._members.of[gang]]
         return {pod.metadata.uid: pod for pod in pods}
 
     def _blocked(self, crew: GangNodes, last: DrainNode) -> Reason | None:
-        """Why one of them stays, whatever room there is."""
+        """Blocker of the group, whatever room other nodes have."""
         trial = self._remaining.copy()
         for gang in crew.gangs:
             if found := obstacle(self._context, self._members, gang, trial):
@@ -294,7 +297,7 @@ class Crewing:
             self._snapshot.vacate(self._snapshot.rows.row_of[each.name])
 
     def _placed(self, crew: GangNodes, search: Search) -> GangPlacement:
-        """Within a fork."""
+        """Search for destinations. Call within a fork."""
         snapshot, moving = self._snapshot, self._moving(crew)
         self._vacate(crew)
         placement = place(snapshot, sorted(moving.values(), key=self._rank), search)
@@ -310,7 +313,7 @@ class Crewing:
         return GangPlacement(kept=self._no_place(crew.nodes[-1], moving[lost], ruled_out), steps=placement.steps)
 
     def _pods_of(self, drain_node: DrainNode) -> list[Pod]:
-        """What would have to leave it, and is not on its way already with its gang."""
+        """Pods that would leave the node, without gangs that are leaving already."""
         there = self._snapshot.pods_of_row(self._snapshot.rows.row_of[drain_node.name])
         of, gone = self._context.draft.gangs.of, self._members.on_their_way
         return [pod for pod in there if moves(pod) and of(pod) not in gone]
@@ -326,7 +329,7 @@ class Crewing:
         return last.reason(facts)
 
     def _of_gang(self, gang: Gang, drain_node: DrainNode) -> Pod:
-        """One on the node, if there is one."""
+        """A gang pod on the node, else any pod of the gang."""
         pods = self._members.of[gang]
         return next((pod for pod in pods if pod.node == drain_node.name), pods[0])
 

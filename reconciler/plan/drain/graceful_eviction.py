@@ -1,4 +1,6 @@
-"""How pods are asked to leave: with time to save their work, and how that is called off."""
+"""Graceful eviction: notice for pods to save their work, cancellation of the notice, grace periods, and the pace of
+evictions.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -34,14 +36,16 @@ from reconciler.plan.karpenter.budgets import nanoseconds
 from reconciler.plan.nodes.ownership import untouchable
 from reconciler.plan.recent_evictions import OBSERVED_KINDS, owner_of, wanted_by
 
-# --- Pods that were told to save their work, and stay: what they were told is taken back.
+# --- Cancellation of notices for pods that stay.
 #
-# That is so once their node is not being emptied any more: it was given back, or its DrainPolicy is suspended or gone.
-# As it goes by what is seen on the node, it also comes of a drain that was broken off while nobody was there.
+# A notice is cancelled when the node is no longer draining: the drain was cancelled, or its DrainPolicy is suspended or
+# deleted. Decided from the node alone, so notices of drains that ended while no controller ran are cancelled too.
 
 
 def called_off(context: DrainContext, gangs: frozenset[Gang]) -> Iterator[Decision]:
-    """What somebody else takes away is left to them. `gangs`: those that are on their way, wherever their pods run."""
+    """Cancel notices of pods that stay. Nodes that others remove are skipped. `gangs`: leaving gangs, whose pods keep
+    their notices on every node.
+    """
     for pod in context.fleet.occupancy.notified_pods:
         node = context.fleet.node(pod.node)
         pool = context.pools.get(node.pool) if node is not None else None
@@ -60,35 +64,34 @@ def _is_emptied(context: DrainContext, node: Node) -> bool:
     return node.pool in context.policy_of and draining_mark(node) is not None
 
 
-# --- The time that a pod is given to save its work before it is evicted, where it asks for some.
+# --- Notice: time for a pod to save its work before the eviction, if the pod asks for some.
 #
-# Theory of operation. A pod with gpu.scheduling/checkpoint is told first when it will be evicted:
-# gpu.scheduling/evict-at on the pod itself is all that is remembered of it. It goes as soon as
-# gpu.scheduling/checkpointed-at says that it saved its work since it was told, or at that time, whichever is first.
-# Seconds are compared: many can't write finer.
+# Theory of operation. A pod with gpu.scheduling/checkpoint gets a notice first: the annotation gpu.scheduling/evict-at
+# on the pod is the only record. The pod is evicted as soon as gpu.scheduling/checkpointed-at is later than the notice,
+# or at evict-at, whichever is first. Times are compared in seconds, because many programs write no fractions.
 #
-# What it was told before its node began to be emptied, or further ahead than it may be, was said of something else: it
-# is told anew. A wish longer than maxGracefulTerminationSeconds is cut to that, and one that can't be read gets as
-# much: whoever wrote it meant some time. A pod that has not started has nothing to save.
+# A notice from before the drain of the node, or with a time too far ahead, belongs to something else and is written
+# again. A wish longer than maxGracefulTerminationSeconds is cut to that limit, and an unreadable wish gets the same
+# limit, because the author wanted some time. A pod that has not started has nothing to save.
 
 
 class CheckpointTime(msgspec.Struct, frozen=True, gc=False):
-    """How long a pod has to save its work, and whether that is as long as it asks for."""
+    """How long a pod has to save its work, and whether that is as long as the pod asks for."""
 
     length_ms: int
-    is_cut: bool = False  # to the most that its policy gives
+    is_cut: bool = False  # cut to the limit of the policy
     is_unreadable: bool = False
 
 
 class CheckpointNotice(msgspec.Struct, frozen=True, gc=False):
-    """What a pod knows."""
+    """Times of a notice that a pod has."""
 
     notified_at: Instant
     evict_at: Instant
 
 
 def saving(context: DrainContext, drain_node: DrainNode, pod: Pod) -> Decision | None:
-    """It is told, or waited for; nothing where it may be evicted now."""
+    """Notice for the pod, or a hold until the notice ends; None if the pod may be evicted now."""
     wish = wish_of(drain_node, pod)
     if wish is None:
         return None
@@ -116,8 +119,9 @@ def _checkpoint_reason(drain_node: DrainNode, pod: Pod, wish: CheckpointTime, at
 
 
 def notice_precondition(pod: Pod) -> Preconditions:
-    """What it was told must stand as it was seen: on a view that is late it would be told again and again, and then
-    evicted by a time that does not hold any more."""
+    """Precondition that the notice is unchanged. Otherwise a late observation could repeat the notice again and again,
+    and then evict by a time that no longer applies.
+    """
     annotations = pod.metadata.annotations
     if not (annotations.checkpoint or annotations.evict_at):
         return Preconditions()
@@ -126,7 +130,7 @@ def notice_precondition(pod: Pod) -> Preconditions:
 
 
 def why_evicted(context: DrainContext, drain_node: DrainNode, pod: Pod, home: str) -> Reason:
-    """Of one that may go: whether it saved its work, where it was to."""
+    """Reason of an eviction: whether the pod saved its work, if the pod had a notice."""
     notice, subject = notice_of(context, drain_node, pod), pod_ref(pod)
     if notice is None:
         return drain_node.reason(PodEvicted(pod=subject, node=drain_node.name, home=home))
@@ -139,7 +143,7 @@ def why_evicted(context: DrainContext, drain_node: DrainNode, pod: Pod, home: st
 
 
 def wish_of(drain_node: DrainNode, pod: Pod) -> CheckpointTime | None:
-    """What it asks for, within bounds; nothing where it asks for none."""
+    """Time that the pod asks for, within the limit; None if the pod asks for none."""
     written = pod.metadata.annotations.checkpoint
     if not written or pod.status.phase == "Pending":
         return None
@@ -154,7 +158,7 @@ def wish_of(drain_node: DrainNode, pod: Pod) -> CheckpointTime | None:
 
 
 def notice_of(context: DrainContext, drain_node: DrainNode, pod: Pod) -> CheckpointNotice | None:
-    """What it was told, if that is for this drain."""
+    """Notice of the pod, if the notice belongs to this drain."""
     wish = wish_of(drain_node, pod)
     return _read_notice(context, drain_node, pod, wish) if wish is not None else None
 
@@ -175,30 +179,30 @@ def _has_saved(pod: Pod, notice: CheckpointNotice) -> bool:
 
 
 def moment_of(written: str) -> Instant | None:
-    """Of RFC 3339 or of unix seconds; None where it can't be read."""
+    """Time from RFC 3339 or unix seconds; None if unreadable."""
     seconds = unix_seconds(written)
     return moment(written) if seconds is None else seconds
 
 
-# --- Which pods may be on their way at once: those that can't be in each other's way, wherever the scheduler puts them.
+# --- Which pods may be on their way at once: pods that can't take each other's room, whatever nodes the scheduler
+# chooses.
 #
-# Theory of operation. Places were found for all that leave, but nobody makes the scheduler choose them: a small pod may
-# take the only gap that was large enough for another. That one would wait for a machine to be bought, for whose sake
-# others are drained again, without end. Pods that ask for the same can't do that to each other: wherever one goes, as
-# many places are left for the others. Pods that differ set out together only where each has as many nodes to go to as
-# pods are on their way, since each of these can spoil one. Who has to wait does so until those before are in theirs. A
-# gang, which can't wait for itself, sets out as a whole once it may, or once nobody is on the way; until then nobody
-# else sets out.
+# Theory of operation. Destinations were found for all leaving pods, but the scheduler may choose other nodes: a small
+# pod may take the only gap that was large enough for a larger pod. The larger pod would wait for a new machine, for
+# which other nodes would be drained again, without end. Pods with equal requests can't do that: wherever one goes,
+# enough room is left for the others. Different pods are on their way together only if each has more nodes to choose
+# from than other pods are on their way, because each of these can take one node. Other pods wait until earlier pods are
+# scheduled. A gang leaves as a whole when it may, or when no pod is on its way; until then no other pod leaves.
 
 _Kind = tuple[Needs, Request] | PodClass
 
 
 class SettingOut:
-    """Owner of who is on its way, while one plan asks pods to leave."""
+    """Pods on their way while one plan evicts pods. Mutable."""
 
     def __init__(self, context: DrainContext, on_their_way: Iterable[Pod]) -> None:
         self._snapshot, self._unsettled = context.fleet.snapshot, context.fleet.nodes_unsettled
-        self._kinds: dict[_Kind, PodClass] = {}  # with one class of each
+        self._kinds: dict[_Kind, PodClass] = {}  # one class of each kind
         self._nodes: dict[PodClass, int] = {}
         self._is_shut = False
         self.count = 0
@@ -206,15 +210,15 @@ class SettingOut:
             self.take(pod)
 
     def rank(self, pod: Pod) -> Rank:
-        """Who is hardest to place sets out first."""
+        """Sort key: pods that are hardest to place leave first."""
         return self._class(pod).rank
 
     def may(self, pod: Pod) -> bool:
-        """Whether it can set out now."""
+        """Whether the pod may leave now."""
         return not self._is_shut and self._have_room([pod])
 
     def may_together(self, pods: Sequence[Pod]) -> bool:
-        """The same of a gang; where it can't, all others wait for it."""
+        """Whether a gang may leave now. If not, all other pods wait for the gang."""
         may = not self._is_shut and (not self.count or self._have_room(pods))
         self._is_shut |= not may
         return may
@@ -225,7 +229,7 @@ class SettingOut:
         return len(kinds) == 1 or all(self._nodes_for(each) > others for each in kinds.values())
 
     def take(self, pod: Pod) -> None:
-        """It sets out."""
+        """Count the pod as on its way."""
         self._kinds.setdefault(_kind(self._class(pod)), self._class(pod))
         self.count += 1
 
@@ -249,49 +253,49 @@ class SettingOut:
 
 
 def _kind(pod_class: PodClass) -> _Kind:
-    """What says something of other pods is a kind of its own."""
+    """Kind of a pod class. Each class with rules about other pods is a kind of its own."""
     return (pod_class.needs, pod_class.request) if pod_class.is_plain else pod_class
 
 
-# --- How long a pod that is asked to leave may take: as long as it wishes, within what its policy allows.
+# --- Grace period of an evicted pod: as long as the pod asks for, at most the limit of the policy.
 
 _USUAL_SECONDS = 30
 
 
 def grace_of(drain_node: DrainNode, pod: Pod) -> int:
-    """Of one pod, in seconds."""
+    """Grace period of one pod, in seconds."""
     return longest_grace(drain_node, [pod])
 
 
 def longest_grace(drain_node: DrainNode, pods: Iterable[Pod]) -> int:
-    """Of one among pods that leave together: as long as any of them wishes for."""
+    """Grace period of pods that leave together: the longest that any of them asks for."""
     wished = [pod.spec.termination_grace_period_seconds for pod in pods]
     longest = max((_USUAL_SECONDS if each is None else each for each in wished), default=_USUAL_SECONDS)
     return min(longest, drain_node.policy.spec.max_graceful_termination_seconds)
 
 
-# --- One pod of a workload after the other, where what is seen is old: the next once somebody came after the last.
+# --- Old observations: one pod of a workload at a time, and the next after a successor was observed.
 #
-# Evictions are safe on any view as far as PodDisruptionBudgets go, since the API server weighs them itself. But on a
-# view that nobody has confirmed for a while a workload may look better than it is: those who were to come after its
-# evicted pods may hang. Then one of its pods is asked at a time, and only when for each that was evicted lately another
-# one was seen, made since, or when it has as many pods again as it wants.
+# Evictions are safe on any observation as far as PodDisruptionBudgets go, because the API server checks budgets itself.
+# But if the observation is old, a workload may be in worse shape than it looks: the successors of its evicted pods may
+# hang. So one of its pods is evicted at a time, and only if for each recently evicted pod a newer pod was observed, or
+# if the workload has all its pods again.
 
 
 class Successors:
-    """Owner of which workloads had a pod asked in this plan, where it matters."""
+    """Workloads with an evicted pod in this plan, if the observation is old. Mutable."""
 
     def __init__(self, context: DrainContext) -> None:
         self._context = context
         self._old = context.inputs.observed.quiet_among(*OBSERVED_KINDS)
-        self._refs: dict[str, Ref] = {}  # uid of an owner -> its pod
+        self._refs: dict[str, Ref] = {}  # uid of an owner -> its evicted pod
 
     def note_eviction(self, pod: Pod) -> None:
-        """It is told, or asked to leave."""
+        """Record an eviction or a notice."""
         self._refs.setdefault(owner_of(pod), pod_ref(pod))
 
     def why_not(self, drain_node: DrainNode, pod: Pod) -> Reason | None:
-        """Why it waits; nothing where what is seen is not old."""
+        """Why the pod waits; None if the observation is not old."""
         owner = owner_of(pod)
         if self._old is None or not owner:
             return None
@@ -318,7 +322,7 @@ class Successors:
 
     @cached_property
     def _there(self) -> dict[str, list[Pod]]:
-        """Pods by the uid of their owner."""
+        """Pods by uid of their owner."""
         pods: dict[str, list[Pod]] = {}
         for pod in self._context.inputs.observed.pods:
             if not pod.metadata.leaving and not pod.is_finished:
@@ -334,16 +338,16 @@ class Successors:
         return newer >= len(evicted) or (wanted is not None and len(there) >= wanted)
 
 
-# --- How fast pods are asked to leave: no workload's next before the last was followed, and nobody into another's way.
+# --- Pace of evictions: successors first, and no pod takes another's room.
 
 
 class EvictionPace(msgspec.Struct, frozen=True):
-    """Of one plan."""
+    """The pace of evictions in one plan."""
 
     successors: Successors
     setting_out: SettingOut
 
     def note_eviction(self, pod: Pod) -> None:
-        """It is asked to leave."""
+        """Record an eviction."""
         self.successors.note_eviction(pod)
         self.setting_out.take(pod)

@@ -1,4 +1,4 @@
-"""What must hold of each eviction."""
+"""Invariants of evictions."""
 
 from collections.abc import Iterator
 
@@ -18,9 +18,9 @@ def _evicted_astray(case: InvariantInput) -> Iterator[str]:
     for each in drained:
         requested = [pods.get(ref.uid) for ref in each.decision.refs]
         if None in requested:
-            yield f"{each.title}, which is not there, or leaves with one that is not"
+            yield f"{each.title}, which does not exist, or leaves together with a missing pod"
         on = [case.fleet.node(pod.node) for pod in requested if pod is not None]
-        # Where one node is emptied a whole gang leaves; and what was asked once is asked again wherever it is.
+        # When one node drains, a whole gang leaves from all its nodes; and a repeated eviction is allowed on any node.
         if each.decision.subject.uid not in begun and not any(map(_is_kept_from_others, on)):
             yield f"{each.title}, on Node/{on[0].name if on and on[0] else '?'}"
 
@@ -38,6 +38,6 @@ def _evicted_unseen(case: InvariantInput) -> Iterator[str]:
 
 
 INVARIANTS = (
-    Invariant("no pod is drained but from a node that is kept from others meanwhile", _evicted_astray),
-    Invariant("no pod is evicted from a partial read", _evicted_unseen),
+    Invariant("pods are drained only from nodes that are tainted against new pods", _evicted_astray),
+    Invariant("no pod is evicted after a partial read", _evicted_unseen),
 )

@@ -1,15 +1,16 @@
-"""How many nodes may be drained, by the size that a pool is to keep and by how many may leave at once.
+"""Limits on drains: the size that a pool must keep, and the number of nodes that may leave at once.
 
-A pool that a NodeProvisioner scales keeps, with u GPUs in use of G, g a node, and p the least percentage in use:
+With u GPUs in use of G in total, g GPUs per node, and a minimum utilization of p percent, a pool with a
+NodeProvisioner keeps
 
     max(⌊100 u / (p g)⌋, ⌈u / g⌉ + spare, minSize)    while 100 u < p G, else all its nodes;
 
-where spare is max(minUnutilizedGPUNodes, warmNodes), and never more than maxSize.
+where spare is max(minUnutilizedGPUNodes, warmNodes). The result is never more than maxSize.
 
-That is what scaling aims at once what is drained has been packed closely. Drains take at most what the pool has above
-it, less those that leave already, whoever takes them. Where nodes differ in GPUs, g is the fewest that one has, by
-which more are kept. A pool without a provisioner has no such floor. A node that is not ready serves nobody: of such
-nodes only minSize keeps any. All in integers.
+Scaling has the same target once the pods are packed closely. Drains take at most the nodes above that target, minus
+the nodes that leave already for any reason. If nodes have different numbers of GPUs, g is the lowest number, which
+keeps more nodes. A pool without a provisioner has no such floor. An unready node serves nobody, so only minSize
+keeps unready nodes. All figures are integers.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,7 +31,7 @@ from reconciler.plan.nodes.ownership import closed_nodes
 
 
 class PoolDrainBudget(msgspec.Struct, frozen=True, gc=False):
-    """Of one pool."""
+    """Drain budget of one pool."""
 
     provisioner: Ref
     min_size: int
@@ -39,16 +40,16 @@ class PoolDrainBudget(msgspec.Struct, frozen=True, gc=False):
     floor: Floor
 
     def floor_for(self, drain_node: DrainNode) -> Floor:
-        """How many nodes must stay for such a node to go, and why."""
+        """Number of nodes that must stay if this node leaves, and the rule that decides."""
         return self.floor if drain_node.is_ready else replace(self.floor, nodes=self.min_size, by="minSize")
 
     def left(self, drain_node: DrainNode) -> int:
-        """How many more may go, such a node among them."""
+        """Number of further nodes like this that may leave."""
         return max(0, self.size - self.leaving - self.floor_for(drain_node).nodes)
 
 
 def budgets_of(context: DrainContext) -> dict[str, PoolDrainBudget]:
-    """By pool; those that nobody scales are left out."""
+    """Budgets by pool, without pools that no NodeProvisioner scales."""
     wishes = context.provisioner_of
     leaving: dict[str, int] = {}
     for each in context.drain_nodes if wishes else ():
@@ -66,7 +67,7 @@ def _budget(context: DrainContext, pool: str, wish: Declared[NodeProvisioner], l
 
 
 def floor_of(wish: NodeProvisioner, size: int, gpus: tuple[int, int], gpus_per_node: int, closed: int = 0) -> Floor:
-    """How many nodes are kept, and why; `gpus`: in use, and in all."""
+    """Number of nodes that a pool keeps, and the rule that decides. `gpus`: in use, and in total."""
     used, total = gpus
     percent, spare = wish.min_gpu_utilization_percent, wish.spare_nodes
     all_of_them = Floor(size, "gpuUtilization", used, total, gpus_per_node, percent, spare, closed)
@@ -92,13 +93,14 @@ _LEAVING, _DRAINING = "maxScaleDownParallelism", "maxDrainParallelism"
 
 
 class Slots:
-    """Owner of how many nodes may begin to leave now: of each policy in its pools, and of all at most as many as the
-    largest limit of any policy. What scaling deletes takes a slot, and waits for none."""
+    """Free slots for nodes that begin to leave: for each policy in its pools, and in total at most the largest limit of
+    any policy. Deletions by scaling take slots too, but do not wait for slots. Mutable.
+    """
 
     def __init__(self, context: DrainContext) -> None:
         self.draining: dict[str, int] = dict.fromkeys((each.name for each in context.policies), 0)
         self.leaving: dict[str, int] = dict.fromkeys(self.draining, 0)
-        # By policy and whether pods move, until a node takes a slot.
+        # by policy and whether pods move, valid until a node takes a slot
         self._full: dict[tuple[str, bool], Facts | None] = {}
         self._context = context
         self._most_drained = max((each.spec.max_drain_parallelism for each in context.policies), default=0)
@@ -112,15 +114,16 @@ class Slots:
             self.draining[policy] += name in drained and counting[name] > 0
 
     def why_none(self, drain_node: DrainNode) -> Facts | None:
-        """The limit that is reached; None where there is a slot. An empty node needs no slot of a drain."""
+        """The limit that is reached; None if there is a slot. An empty node needs no slot of maxDrainParallelism."""
         key = drain_node.policy.name, not self._context.is_empty(drain_node)
         if key not in self._full:
             self._full[key] = self._why_full(drain_node.policy, drains=key[1])
         return self._full[key]
 
     def both_taken(self, policy: Declared[DrainPolicy], waiting: int) -> Throttled | None:
-        """Where none may leave and none be drained any more: the limits that are reached, its own or those of all.
-        `waiting`: how many nodes wait for that."""
+        """Both limits, if no node may leave and no node may be drained: the limits of the policy, or of all policies.
+        `waiting`: number of waiting nodes.
+        """
         spec, name = policy.spec, policy.name
         leaving = (self.leaving[name], spec.max_scale_down_parallelism), (self._all(self.leaving), self._most_leaving)
         draining = (self.draining[name], spec.max_drain_parallelism), (self._all(self.draining), self._most_drained)
@@ -156,14 +159,14 @@ class Slots:
         return next(full, None)
 
     def take(self, drain_node: DrainNode, count: int = 1) -> None:
-        """Or gives it back, with -1."""
+        """Take a slot, or give a slot back with -1."""
         self._full.clear()
         self.leaving[drain_node.policy.name] += count
         self.draining[drain_node.policy.name] += 0 if self._context.is_empty(drain_node) else count
 
 
 def _leaving_now(context: DrainContext) -> Iterator[str]:
-    """Being deleted, or so near their deletion by scaling that pods are kept away."""
+    """Nodes that are being deleted, or that scaling has tainted against new pods shortly before their deletion."""
     for facts in context.fleet.nodes_unsettled:
         taint = facts.node.taint(names.DELETION_TIME)
         is_near = taint is not None and taint.effect != SOFT and not observes(context.inputs, facts.pool)
@@ -172,7 +175,7 @@ def _leaving_now(context: DrainContext) -> Iterator[str]:
 
 
 def _is_taken_now(context: DrainContext, drain_node: DrainNode) -> bool:
-    """Whether scaling keeps pods away from it, or deletes it, in this plan."""
+    """Whether scaling deletes the node or taints the node against new pods in this plan."""
     if not context.is_taken(drain_node) or context.is_report_only(drain_node):
         return False
     act = context.draft.act_on(node_ref(drain_node.node))
@@ -180,7 +183,7 @@ def _is_taken_now(context: DrainContext, drain_node: DrainNode) -> bool:
 
 
 def _policies_of(context: DrainContext, nodes: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Of those in pools that a policy names."""
+    """Nodes in pools that a policy names, with the policy."""
     for name in nodes:
         node = context.fleet.node(name)
         if node is not None and node.pool in context.policy_of:

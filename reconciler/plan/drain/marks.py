@@ -1,7 +1,8 @@
-"""What the taints of a drain say: since when a node is not needed (soft), and since when it is emptied (hard).
+"""Taints of drains: since when a node is unneeded (soft), and since when a node is draining (hard).
 
-Both times are unix seconds. The soft one is the timer of a candidate: it is put on when the node becomes one, taken off
-when it is none any more, and never written again in between. So a timer outlives a restart, and is seen by people.
+Both times are unix seconds. The soft taint is the timer of a candidate: it is added when the node becomes a
+candidate, removed when the node no longer is one, and never rewritten in between. So a timer survives restarts, and
+people can see the timer.
 """
 
 import msgspec
@@ -15,16 +16,16 @@ from reconciler.model.plan.decision import Taint
 from reconciler.plan.nodes.ownership import nobody_elses
 
 SOFT, HARD = "PreferNoSchedule", "NoSchedule"
-_LATE_AFTER_MS = 60_000  # clocks differ, and a scheduler may not have seen the taint yet
+_LATE_AFTER_MS = 60_000  # clocks differ, and the scheduler may not have observed the taint yet
 
 
 class DrainTaint(msgspec.Struct, frozen=True, gc=False):
-    """One of the two as it stands on a node."""
+    """One of the two taints on a node."""
 
     key: str
     value: str
     effect: str
-    since: Instant | None  # None where that can't be read
+    since: Instant | None  # None if unreadable
 
     @property
     def off(self) -> Taint:
@@ -36,13 +37,17 @@ def candidate_mark(node: Node) -> DrainTaint | None:
 
 
 def draining_mark(node: Node) -> DrainTaint | None:
-    """A soft one was not put on by a drain and keeps no pod away: its time counts as unreadable, and it comes off."""
+    """Hard taint of a drain. A soft taint with this key is not from a drain and keeps no pods away: its time counts as
+    unreadable, so the taint is removed.
+    """
     mark = _mark(node, names.DRAINING)
     return replace(mark, since=None) if mark is not None and mark.effect == SOFT else mark
 
 
 def came_late(pod: Pod, mark: DrainTaint | None) -> bool:
-    """Whether the pod was made well after its node began to be emptied: it bears the taint, or asked no scheduler."""
+    """Whether the pod was created well after the drain of its node began: the pod tolerates the taint, or bypassed the
+    scheduler.
+    """
     made = moment(pod.metadata.creation_timestamp)
     return mark is not None and mark.since is not None and made is not None and made > mark.since + _LATE_AFTER_MS
 

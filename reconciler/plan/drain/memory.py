@@ -1,4 +1,6 @@
-"""What is remembered of drains once a plan is judged: only what is really done, and no longer than it is of use."""
+"""Memory of drains after a plan is judged: only actions that are really carried out, as long as the records
+are needed.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -15,11 +17,11 @@ from reconciler.plan.drain.marks import came_late, draining_mark
 from reconciler.plan.drain.reasons import PLANNER
 from reconciler.plan.recent_evictions import owner_of
 
-_RENEWED_MS = 10_000  # else the memory would be written with every plan that asks
+_RENEWED_MS = 10_000  # otherwise every plan with a repeated eviction would write the memory
 
 
 def remembered(inputs: Inputs, fleet: Fleet, decisions: Iterable[Decision], drained: DrainMemory) -> DrainMemory:
-    """`drained`: as the planner left it."""
+    """`drained`: the memory as the planner left it."""
     own = [each for each in decisions if each.planner == PLANNER and not each.would]
     own = [each for each in own if not isinstance(each.act, Hold)]
     begins = [each for each in own if type(each.reason.facts) in BEGINS]
@@ -43,7 +45,7 @@ def remembered(inputs: Inputs, fleet: Fleet, decisions: Iterable[Decision], drai
 def _really_begun(
     inputs: Inputs, fleet: Fleet, begins: Iterable[Decision], begun: Iterable[Begun]
 ) -> tuple[Begun, ...]:
-    """Without pools of which nodes only would begin."""
+    """Loads of pools whose drains really begin, without report-only drains."""
     nodes = (fleet.node(each.subject.name) for each in begins)
     pools = {each.pool for each in inputs.memory.drained.begun} | {each.pool for each in nodes if each is not None}
     return tuple(each for each in begun if each.pool in pools)
@@ -52,8 +54,8 @@ def _really_begun(
 def _evicted(
     inputs: Inputs, fleet: Fleet, decisions: Iterable[Decision], before: Mapping[str, Evicted]
 ) -> Iterator[Evicted]:
-    """Pods that need another place; one that is asked again counts from then, to the nearest few seconds."""
-    requested: dict[str, tuple[str, str]] = {}  # by uid: where it is to go, and its gang
+    """Evicted pods that need another node. The time of a repeated eviction is renewed every few seconds."""
+    requested: dict[str, tuple[str, str]] = {}  # by uid: destination and gang
     for each in decisions:
         if isinstance(each.act, Evict):
             requested[each.subject.uid] = each.act.destination, each.act.gang
@@ -71,6 +73,6 @@ def _evicted(
 
 
 def written(pod: Pod) -> str:
-    """What the next one like it would ask for."""
+    """The pod as stored, with everything that its successor will request."""
     status = PodStatus(resource_claim_statuses=pod.status.resource_claim_statuses)
     return msgspec.json.encode(msgspec.structs.replace(pod, status=status), order="sorted").decode()

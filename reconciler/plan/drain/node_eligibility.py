@@ -1,13 +1,13 @@
-"""Which nodes are tried, in which order, and why the others are not.
+"""Nodes that are tried for draining, their order, and why other nodes are excluded.
 
-First come those that are candidates already, the oldest first, so that a timer is not reset because another node came
-to be tried before; then those that are not ready, those that are used least, those that save most, and of nodes that
-are alike those that lose least (node_value.py). So how many nodes go does not depend on their names, nor on when
-their pods began: those decide only between nodes that are alike. Where there was no time for all of them, the next plan
-begins with the first that was left out, whatever it is.
+Existing candidates are evaluated first, oldest first, so their timers keep running. Then follow unready nodes, the
+least utilized nodes, and the nodes that save most; among equal nodes (likeness.py) those that lose least work
+(node_value.py). So the number of drained nodes depends neither on names nor on the start times of pods: these decide
+only between equal nodes. If the previous plan had no time for all nodes, the first skipped node comes first,
+whatever it is.
 
-Nodes that wait for a pod to complete come after all others: until then they need no room, and take none from nodes that
-could go now.
+Nodes that wait for a pod to complete come after all other nodes: until then they need no room, and take none from
+nodes that could drain now.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,14 +28,14 @@ from reconciler.plan.likeness import Likeness, Likenesses
 
 
 class CandidateOrder(msgspec.Struct, frozen=True):
-    """What is tried, in order, and why the others are not."""
+    """Nodes to try, in order, and why other nodes are excluded."""
 
     order: tuple[DrainNode, ...]
-    refused: dict[str, Reason]  # by the name of a node
+    refused: dict[str, Reason]  # by node name
 
 
 def eligible(eligibility: EligibilityContext) -> CandidateOrder:
-    """Nothing is changed by it."""
+    """Nodes to try. Changes nothing."""
     order: list[DrainNode] = []
     refused: dict[str, Reason] = {}
     for drain_node in eligibility.context.drain_nodes:
@@ -62,7 +62,7 @@ def _in_order(eligibility: EligibilityContext, drain_nodes: Sequence[DrainNode])
             likeness = alike.of(row_of[each.name])
             others.append((each.is_ready, percent, saved, likeness, lost, each.name, each))
     order = [each[-1] for each in sorted(before)] + [each[-1] for each in sorted(others)]
-    # What is only told comes last, and so takes no room from what is done.
+    # Report-only nodes come last, so that they take no room from real drains.
     turns: dict[tuple[bool, bool], list[DrainNode]] = {}
     for each in order:
         turn = eligibility.context.is_report_only(each), bool(completing(eligibility.context, each.name))
@@ -72,27 +72,27 @@ def _in_order(eligibility: EligibilityContext, drain_nodes: Sequence[DrainNode])
 
 
 def _from(order: Sequence[DrainNode], name: str) -> list[DrainNode]:
-    """The same, beginning with that one, if it is among them."""
+    """The same order, rotated to begin with the named node if it is included."""
     at = next((place for place, each in enumerate(order) if each.name == name), 0) if name else 0
     return [*order[at:], *order[:at]]
 
 
-# --- Owner of which nodes take no pods of others in one plan, whatever room they have, and why: of those nothing is
-# asked.
+# --- Nodes that take no pods from other nodes in one plan, whatever room they have, and why. These nodes are not
+# searched.
 #
-# A pod that no other node would take is told of these too: an empty node stands there with all its room, and still none
-# is moved to it.
+# The reason of an unplaced pod mentions them too: people see an empty node with room, and no pod is moved there.
 
 
 class ExcludedNodes:
-    """For one plan; looked up when the first pod finds no place."""
+    """Excluded nodes of one plan. Computed when the first pod finds no destination."""
 
     def __init__(self, context: DrainContext) -> None:
         self._context, self._rows = context, context.fleet.snapshot.rows
 
     def no_room(self, ruled_out: Rejections, takes: Mask, own: Iterable[str]) -> NodesWithoutRoom:
-        """Why no node takes a pod, those that were not asked included. `takes`: rows that were asked, `own`: names of
-        nodes that it leaves, or that go with these."""
+        """Why no node takes a pod, excluded nodes included. `takes`: rows that were searched; `own`: names of the pod's
+        node and of nodes that drain together with that node.
+        """
         rest: Mask = self._rows.standing & ~takes
         rest[[self._rows.row_of[name] for name in own if name in self._rows.row_of]] = False
         asides: list[Aside] = []
@@ -106,7 +106,7 @@ class ExcludedNodes:
 
     @cached_property
     def _known(self) -> tuple[tuple[AsideCause, Mask], ...]:
-        """Why, and the rows; each node is told of once, by the first that applies."""
+        """Excluded rows by cause. Each node counts once, under the first cause that applies."""
         fleet, rows = self._context.fleet, self._rows
         row_of, counting = rows.row_of, fleet.occupancy.counting
         leaving = [row_of[each.name] for each in fleet.nodes_unsettled if each.name in row_of]
@@ -123,7 +123,9 @@ class ExcludedNodes:
 
     @cached_property
     def _marked(self) -> Mask:
-        """Candidates already; others are once places are found for their pods, and then they are gone in thought."""
+        """Nodes with a candidate taint. Other nodes become candidates when their pods are placed, and the simulation
+        then vacates them.
+        """
         return self._mask(
             [self._rows.row_of[each.name] for each in self._context.drain_nodes if each.candidate is not None]
         )

@@ -1,4 +1,4 @@
-"""Value of a node to its cluster: how much of it is used, what deleting it saves, and what work would be lost."""
+"""Value of a node to its cluster: its utilization, what its deletion saves, and what work would be lost."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,50 +16,50 @@ from reconciler.plan.drain.context import DrainContext, DrainNode
 from reconciler.plan.drain.graceful_eviction import moment_of
 from reconciler.plan.sums import MachineType, Tariff, machine_of
 
-# --- What it saves to let nodes go, and what work is lost by it: where only some of several can go, the best go first.
+# --- Savings and lost work: if only some of several nodes can drain, the best drain first.
 #
-# Theory of operation. Saved is, an hour, by what the bill of the pools is lower without the nodes (plan/sums.py): a
-# machine saves its own price while the pool has more of them than are committed, and nothing after that. What is
-# reserved saves nothing: it is paid for all the same. Lost is the work of all pods that are moved, in GPU-milliseconds:
-# their GPUs times how long ago they saved it last (gpu.scheduling/checkpointed-at), or began. On a node that is not
-# ready nothing is lost that is not lost already.
+# Theory of operation. The saving is the difference in the hourly bill of the pools without the nodes (plan/sums.py): a
+# machine saves its own price while the pool has more machines than are committed, and nothing after that. Reserved
+# machines save nothing, because they are paid for anyway. The loss is the work of all pods that move, in
+# GPU-milliseconds: their GPUs times the time since their last checkpoint (gpu.scheduling/checkpointed-at), or since
+# their start. Draining an unready node loses no work that is not lost already.
 #
-# What a set of nodes saves has diminishing returns, pool by pool, and the limits on how many go (of a pool, of a
-# policy, of all) are nested in each other. So to take the node that saves most beside those taken before, and of
-# several the one that loses least, again and again, comes to a set that no other of as many nodes betters: none saves
-# more, and none that saves as much loses less. With clusterMin, or with nodes that go together, that holds for each
-# that waits and each that goes: to exchange the two would better nothing. Integers and fractions of them, nothing is
+# The savings of a set of nodes have diminishing returns, pool by pool, and the limits on the number of nodes (of a
+# pool, of a policy, of all) are nested. So repeatedly taking the node that saves most beside the nodes taken before,
+# and among equal savings the one that loses least, gives an optimal set: no other set of as many nodes saves more, and
+# none that saves as much loses less. With clusterMin, or with nodes that drain together, a weaker property holds:
+# exchanging one waiting and one draining node improves nothing. All figures are integers and fractions, nothing is
 # rounded.
 
 _RESERVED = "reserved"
 
 Key = tuple[int, int]
-Sort = tuple[str, MachineType]  # of a pool
-Work = tuple[int, Instant]  # GPUs of a pod, and when it saved its work last
+Sort = tuple[str, MachineType]  # pool and machine type
+Work = tuple[int, Instant]  # GPUs of a pod, and when the pod last saved its work
 
 
 class MachineSavings:
-    """Owner of which machines are left of each pool, while nodes are taken off in thought."""
+    """Remaining machines of each pool while nodes are removed in a simulation. Mutable."""
 
     def __init__(self, context: DrainContext) -> None:
         self._context = context
-        self.taken = 0  # nodes, so far
+        self.taken = 0  # number of nodes taken so far
         self._tariffs: dict[str, Tariff] = {}
         self._left: dict[str, Counter[MachineType]] = {}
-        self._saved: dict[Sort, int] = {}  # by one machine more
+        self._saved: dict[Sort, int] = {}  # saving of one further machine
         self._stakes, self._row_of = context.fleet.snapshot.part(Stakes), context.fleet.snapshot.rows.row_of
 
     def key(self, drain_node: DrainNode) -> Key:
-        """Of one node that goes alone; the least is the best."""
+        """Sort key of a node that drains alone; the lowest is best."""
         stake = self._stake(drain_node)
         return -self._saved_by_one((drain_node.pool, stake.machine)), self._lost_with(drain_node, stake)
 
     def sort(self, drain_node: DrainNode) -> Sort:
-        """All of one save the same, and do so after each that goes."""
+        """Group of nodes with equal savings, which stay equal while nodes are removed."""
         return drain_node.pool, self._stake(drain_node).machine
 
     def saved(self, nodes: Sequence[DrainNode]) -> Fraction | int:
-        """By each, in millionths of a dollar an hour, beside what was taken before."""
+        """Saving per node, in millionths of a dollar per hour, beside the nodes taken before."""
         if len(nodes) == 1:
             return self._saved_by_one(self.sort(nodes[0]))
         found = 0
@@ -71,7 +71,7 @@ class MachineSavings:
         return Fraction(found, len(nodes))
 
     def lost(self, nodes: Sequence[DrainNode], pods: Sequence[Pod] = ()) -> Fraction | int:
-        """With each, in GPU-milliseconds; `pods`: what moves with them from other nodes."""
+        """Lost work per node, in GPU-milliseconds. `pods`: pods on other nodes that move with them."""
         if len(nodes) == 1 and not pods:
             return self._lost_with(nodes[0], self._stake(nodes[0]))
         gpus_of = self._context.fleet.gpu_requests.of
@@ -79,7 +79,7 @@ class MachineSavings:
         return Fraction(sum([self._lost_with(each, self._stake(each)) for each in nodes]) + elsewhere, len(nodes))
 
     def take(self, nodes: Iterable[DrainNode]) -> None:
-        """They go."""
+        """Remove nodes from the remaining machines."""
         for each in nodes:
             self._move(each, -1)
             self.taken += 1
@@ -119,7 +119,7 @@ class MachineSavings:
         return tariff.bill(machines).micro_dollars_per_hour
 
     def _left_of(self, pool: str) -> Counter[MachineType]:
-        """Those that stay, but for what is reserved."""
+        """Machines that stay, without reserved machines."""
         result = self._left.get(pool)
         if result is None:
             there = {MachineType(*sort): count for sort, count in self._context.fleet.pool(pool).staying.items()}
@@ -129,14 +129,14 @@ class MachineSavings:
 
 
 class Stake(msgspec.Struct, frozen=True, eq=False):
-    """What goes with a node."""
+    """Machine and work of a node."""
 
     machine: MachineType
     works: tuple[Work, ...]
 
 
 class Stakes(PerRow[Stake]):
-    """Owner of what goes with each node."""
+    """Cache of `Stake` by row."""
 
     def find(self, row: int) -> Stake:
         gpus_of = self.fleet.classes.gpus_of
@@ -147,7 +147,7 @@ class Stakes(PerRow[Stake]):
 
 
 def _works(asking: Iterable[tuple[int, Pod]]) -> Iterator[Work]:
-    """Of pods, with the GPUs that each asks for."""
+    """Work of pods, with the GPUs that each pod requests."""
     for gpus, pod in asking:
         saved, began = pod.metadata.annotations.checkpointed_at, moment_of(pod.status.start_time)
         last = (moment_of(saved) if saved else None) or began
@@ -156,44 +156,44 @@ def _works(asking: Iterable[tuple[int, Pod]]) -> Iterator[Work]:
 
 
 def _lost(work: Work, now: Instant) -> int:
-    """Since it was saved last; a time that is not told, or that is ahead, was now."""
+    """Lost work since the last checkpoint. A missing or future time counts as now."""
     return work[0] * max(0, now - work[1])
 
 
-# --- How much of a node is asked for: of its GPUs where it has some, else the dearer of cpu and memory.
+# --- Utilization of a node: of its GPUs if the node has GPUs, else the higher of cpu and memory.
 #
-# Pods of DaemonSets and static pods come with every node and don't count. All in integers, since a threshold decides.
+# DaemonSet and static pods do not count, because every node has them. Integers, because a threshold decides.
 
 
 class Usage(msgspec.Struct, frozen=True, gc=False):
-    """Of the resource that decides."""
+    """Utilization of the deciding resource."""
 
     resource: str
     used: int
     total: int
 
     def is_at_most(self, percent: int) -> bool:
-        """As Cluster Autoscaler 1.32 and later compare. A node with none of the resource counts as full."""
+        """Compared as in Cluster Autoscaler 1.32 and later. A node without the resource counts as full."""
         return bool(self.total) and 100 * self.used <= percent * self.total
 
     @property
     def percent(self) -> int:
-        """Rounded down; a node without anything of it is full."""
+        """Rounded down; 100 for a node without the resource."""
         return 100 * self.used // self.total if self.total else 100
 
     @property
     def percent_rounded_up(self) -> int:
-        """Above the threshold whenever the usage is."""
+        """Rounded up, so that the shown figure is above the threshold whenever the utilization is."""
         return -(-100 * self.used // self.total) if self.total else 100
 
 
 def usage_of(snapshot: Snapshot, row: int) -> Usage:
-    """As it is booked now."""
+    """Utilization by the current requests."""
     gpus = _of(snapshot, row, names.NVIDIA_GPU)
     if gpus.total:
         return gpus
     cpu, memory = _of(snapshot, row, CPU), _of(snapshot, row, MEMORY)
-    # Compared crosswise, so that nothing is rounded.
+    # compared by cross-multiplication, so that nothing is rounded
     return memory if memory.used * cpu.total > cpu.used * memory.total else cpu
 
 

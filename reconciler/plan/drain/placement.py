@@ -1,26 +1,27 @@
-"""Where pods would go: which nodes can be emptied together, if all that runs on them fits on nodes that stay.
+"""Simulation of drains: which nodes can drain together, because all their pods fit on nodes that stay.
 
-Theory of operation. In a fork of the what-if fleet, which is taken back as a whole, everything that leaves is taken
-away first, and places are found in this order: for pods whose gate is lifted in this plan, on the nodes that were found
-for them; for pods on nodes that are being drained; for pods that were evicted
-lately and that nobody has made anew yet, at most as many as their owner lacks, and for those that were and wait; for
-all others that wait. If one of the first two finds none, there are no candidates: what was begun comes first.
+Theory of operation. The simulation runs in a fork of the what-if fleet, which is undone as a whole. First all
+leaving pods are removed. Then destinations are searched in this order: for pods whose gate is removed in this plan,
+on the nodes that were found for them; for pods on draining nodes; for recently evicted pods that were not recreated
+yet, at most as many as their owner lacks, and for waiting successors of evicted pods; for all other waiting pods. If
+a pod of a draining node or an evicted pod has no destination, there are no new candidates: running drains come
+first.
 
-Then each node in its turn, in a fork of its own: its pods, in the order of how hard they are to place, go where they
-went the last time, else to a node that stays in any case, the fullest first: one that is not tried, that a pod keeps,
-or that took pods of others. Only if none of these takes them, they go to a node that could go itself, the last in turn
-first, which stays from then on. A node that was a candidate before and is to be tried, or was found to go, takes none;
-nor does one that leaves, that is not ready, or that is empty: to move pods to an empty node frees none. A node that
-took pods in is not emptied itself. Names decide only between nodes that are alike, so that how many nodes can go does
-not depend on them (where no pod says anything of other pods, and hints say nothing).
+Then each node is tried in a fork of its own. Its pods, hardest to place first, go to their previous destinations,
+else to a node that stays in any case, fullest first: a node that is not tried, a node that a pod keeps, or a node
+that took pods already. Only if none of these has room, the pods go to a node that could drain itself, the last in
+order first, and that node then stays. No pod goes to a former candidate that is tried again or was found to drain,
+or to a node that leaves, is not ready or is empty: moving pods to an empty node saves no node. A node that took pods
+is not drained itself. Names decide only between equal nodes, so the number of drained nodes does not depend on names
+(as long as no pod has rules about other pods, and hints are empty).
 
-If all find a place that stays so, and what they cost of PodDisruptionBudgets is gone for those that come after; else
-all of it is taken back. A budget that allows some, but not all of a node's pods at once, is no hindrance: they go one
-after the other.
-Nodes on which one gang runs are tried together, with all its pods, and without those that can't go (gangs/); of gangs
-that are on their way already all pods are placed with those on nodes that are being drained, wherever they run.
+If all pods of a node have destinations, the result stays, and their PodDisruptionBudgets are reduced for later
+nodes; else the fork is undone. A budget that allows some but not all pods of a node at once is no obstacle: the pods
+leave one after the other. Nodes that share a gang are tried together, with all pods of the gang, and without nodes
+that can't drain (gang_placement.py). Pods of leaving gangs are placed with the pods of draining nodes, on every
+node.
 
-Steps are limited, by the policies' simulationTimeBound; but so many nodes are tried in any case.
+The number of steps is limited by simulationTimeBound of the policies, but a minimum number of nodes is always tried.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -55,34 +56,34 @@ from reconciler.plan.nodes.eviction import Remaining
 from reconciler.plan.recent_evictions import owner_of, recent, unreplaced
 
 LEAST_TRIED = 10
-STEPS_A_MS = 50  # of a slow machine: others have done in less time what so many steps allow
+STEPS_A_MS = 50  # steps of a slow machine: plans of faster machines took less time
 
 
 class StrandedPod(msgspec.Struct, frozen=True):
-    """A pod that leaves and finds no place."""
+    """A leaving pod that fits on no node."""
 
     pod: Ref
-    node: str  # that it leaves
+    node: str  # node that the pod leaves
 
 
 class Rehomed(msgspec.Struct):
-    """What came of it."""
+    """Result of the simulation."""
 
-    homes: dict[str, str] = {}  # uid of a pod that leaves already -> name of the node that it would go to
-    hints: dict[str, Places] = {}  # where all would go, as Hints tells it
-    together: dict[str, tuple[str, ...]] = {}  # nodes that can go, in order, and where their pods would go
+    homes: dict[str, str] = {}  # uid of a leaving pod -> name of its destination
+    hints: dict[str, Places] = {}  # destinations of all pods, in the form of Hints
+    together: dict[str, tuple[str, ...]] = {}  # nodes that can drain, in order, and the destinations of their pods
     refused: dict[str, Reason] = {}
-    unplaced: dict[str, NodesWithoutRoom] = {}  # uid of a pod that leaves -> what rules out the nodes that stay
-    left_out: tuple[str, ...] = ()  # nodes for which there was no time
-    on_their_way: tuple[Pod, ...] = ()  # those that were evicted, and are in no place yet
+    unplaced: dict[str, NodesWithoutRoom] = {}  # uid of a leaving pod -> what rules out the nodes that stay
+    left_out: tuple[str, ...] = ()  # nodes that were not tried for lack of time
+    on_their_way: tuple[Pod, ...] = ()  # evicted pods that are not scheduled yet
     homeless: StrandedPod | None = None
-    evicted_without_place: frozenset[str] = frozenset()  # uids of pods that were evicted lately, or of their successors
-    crews: dict[str, GangNodes] = {}  # of nodes that can go, and do so together with others or not at all
-    steps: int = 0  # that were taken for nodes that were tried
+    evicted_without_place: frozenset[str] = frozenset()  # uids of recently evicted pods, or of their successors
+    crews: dict[str, GangNodes] = {}  # groups of nodes that can drain only together
+    steps: int = 0  # steps used for trying nodes
 
 
 class Rehoming:
-    """One search, `way` along the nodes, with its budget for those that are tried; within a fork."""
+    """One search with start and direction `way`, and a step budget for the tried nodes. Run within a fork."""
 
     def __init__(self, context: DrainContext, members: Members, way: Search) -> None:
         self._context, self._members, self._way = context, members, way
@@ -90,8 +91,8 @@ class Rehoming:
         self._hints = Hinting(self._snapshot, context.inputs.hints.destinations)
         self._movings = self._snapshot.part(Movings)
         self._remaining = Remaining(context.budgets)
-        self._takers: set[int] = set()  # rows that took pods of others
-        self._order: Sequence[DrainNode] = ()  # the nodes that are to be tried
+        self._takers: set[int] = set()  # rows that took pods
+        self._order: Sequence[DrainNode] = ()  # nodes to try
         self._ruled_out: dict[PodClass, NodesWithoutRoom] = {}
         self._allowed = self._stays = self._tried = self._empty = self._preferred = np.zeros_like(
             self._snapshot.rows.alive
@@ -99,7 +100,7 @@ class Rehoming:
         self.told = Rehomed()
 
     def run(self, order: Sequence[DrainNode]) -> Rehomed:
-        """`order`: the nodes that are to be tried."""
+        """`order`: nodes to try."""
         self._order, self._way = order, replace(self._way, order=self._rows_in_order)
         leaving = self._take_leaving()
         self._stays = self._staying(order)
@@ -112,7 +113,7 @@ class Rehoming:
         return self.told
 
     def _take_leaving(self) -> list[tuple[Node, list[Pod]]]:
-        """Nodes that are on their way out with what runs there, and the pods that will need another place."""
+        """Nodes that are leaving, each with its pods that need another node. Vacates the nodes."""
         result = []
         for facts in self._context.fleet.nodes_unsettled:
             node, row = facts.node, self._snapshot.rows.row_of.get(facts.name)
@@ -124,7 +125,7 @@ class Rehoming:
         return result
 
     def _of_gangs(self) -> list[Pod]:
-        """Of gangs that are on their way, those pods that leave nodes which stay; some nodes may be gone altogether."""
+        """Pods of leaving gangs on nodes that stay. Some nodes may not exist any more."""
         rows = self._snapshot.rows
         pods = [pod for gang in sorted(self._members.on_their_way) for pod in self._members.of[gang]]
         return [pod for pod in pods if pod.node in rows.row_of and rows.alive[rows.row_of[pod.node]]]
@@ -143,7 +144,7 @@ class Rehoming:
         return mask
 
     def _settle(self, leaving: list[tuple[Node, list[Pod]]], of_gangs: list[Pod]) -> None:
-        """Places for what is on its way already."""
+        """Place all pods that are leaving already or waiting."""
         self._keep_places()
         for node, pods in leaving:
             for pod in pods:
@@ -165,7 +166,7 @@ class Rehoming:
         self._place([pod for pod in waiting if not pod.spec.scheduling_gates and not is_smart(pod)], "")
 
     def _keep_places(self) -> None:
-        """Of pods behind our gate for which another planner of this plan has found nodes with room: those stay."""
+        """Reserve the nodes that another planner of this plan found for pods behind the capacity gate."""
         places = self._context.draft.answered.places
         pods = [pod for pod in self._context.fleet.occupancy.waiting if pod.metadata.uid in places] if places else []
         if pods:
@@ -174,7 +175,7 @@ class Rehoming:
             self._takers.update(self._snapshot.rows.row_of[name] for name in placement.destinations.values())
 
     def _place(self, pods: Sequence[Pod], source: str) -> list[Pod]:
-        """Books them, and gives back those that found no place; candidates and empty nodes are asked last."""
+        """Place pods, and return those without a destination. Candidates and empty nodes are searched last."""
         for allowed in (self._stays & ~self._tried & ~self._empty, self._stays):
             if not pods:
                 break
@@ -190,12 +191,12 @@ class Rehoming:
         return list(pods)
 
     def _try(self, order: Sequence[DrainNode]) -> None:
-        """One node after the other, or with those that go only with it, until the steps are used up."""
+        """Try node by node, or group by group, until the steps are used up."""
         self._allowed = self._stays & ~self._tried & ~self._empty
         self._preferred = self._allowed.copy()
         self._preferred[[self._snapshot.rows.row_of[each.name] for each in order]] = False
         self._prefer(self._takers)
-        # A search that begins anew with each class tries what a preference for some nodes would miss.
+        # A search that restarts for each class finds placements that a preference would miss.
         preferred = None if self._way.anew else self._preferred
         emptying = ScaleDownSimulation(self._snapshot, replace(self._way, allowed=self._allowed), preferred)
         crews, crewing = crews_of(self._members, order), Crewing(self._context, self._members, self._remaining)
@@ -203,7 +204,7 @@ class Rehoming:
         tried = 0
         for at, drain_node in enumerate(order):
             if drain_node.name in self.told.together or drain_node.name in self.told.refused:
-                continue  # with others of its crew
+                continue  # decided with its group
             emptying.meter.budget = self._way.budget if tried >= LEAST_TRIED else None
             crew = crews.get(drain_node.name)
             with planning_for(drain_node.pool):
@@ -215,7 +216,7 @@ class Rehoming:
             tried += was_looked_at
 
     def _refuse_blocked(self, order: Iterable[DrainNode]) -> None:
-        """What a pod keeps whoever goes before is known to stay, and takes pods of others from the first node on."""
+        """Refuse nodes with a pod that stays in any case. These nodes may take pods from the first tried node on."""
         for drain_node in order:
             row = self._snapshot.rows.row_of[drain_node.name]
             with planning_for(drain_node.pool):
@@ -223,14 +224,14 @@ class Rehoming:
                     self._refuse(drain_node, reason)
 
     def _prefer(self, rows: Iterable[int]) -> None:
-        """Nodes that took pods of others stay: further ones go there before they go to nodes that could go."""
+        """Prefer nodes that took pods: they stay, so further pods go there before nodes that could drain."""
         for row in rows:
             self._preferred[row] = self._allowed[row]
 
     def _rows_in_order(self) -> Rows:
-        """All rows, those first that are tried first, then those of nodes that stay. Nothing in it depends on names but
-        the order of nodes that are alike. Places are looked for from the end: with nodes that stay, then with those
-        that would be tried last."""
+        """All rows: tried nodes in order, then nodes that stay. Names decide only between equal nodes. A search starts
+        from the end: with nodes that stay, then with nodes that are tried last.
+        """
         rows, alike = self._snapshot.rows, self._snapshot.part(Likenesses)
         tried = [rows.row_of[each.name] for each in self._order]
         known = set(tried)
@@ -238,7 +239,7 @@ class Rehoming:
         return np.array([*tried, *sorted(others, key=alike.of)], np.intp)
 
     def _try_one(self, drain_node: DrainNode, emptying: ScaleDownSimulation) -> bool:
-        """Whether places were looked for."""
+        """Try one node. Returns whether destinations were searched."""
         row = self._snapshot.rows.row_of[drain_node.name]
         moving = self._movings.of(row)
         if reason := self._blocker(drain_node, row, moving):
@@ -258,7 +259,9 @@ class Rehoming:
         return bool(moving.pods)
 
     def _try_crew(self, crew: GangNodes, crewing: Crewing, emptying: ScaleDownSimulation) -> bool:
-        """The same of nodes that go together; those that can't go stay, and the others are tried without them."""
+        """Try nodes that drain together. If the group can't drain, the nodes that can't drain are left out. Returns
+        whether the steps sufficed.
+        """
         for each in crew.too_many:
             too_many = TooManyForGang(
                 node=each.name,
@@ -306,7 +309,7 @@ class Rehoming:
         self._allow(drain_node)
 
     def _allow(self, drain_node: DrainNode) -> None:
-        """It stays, and may take pods of others if it can."""
+        """The node stays, and may take pods."""
         row = self._snapshot.rows.row_of[drain_node.name]
         self._allowed[row] = self._preferred[row] = self._stays[row]
 
@@ -335,7 +338,7 @@ class Rehoming:
         return first_blocker(self._context, self._remaining, drain_node, moving)
 
     def _no_place(self, drain_node: DrainNode, row: int, stuck: PodClass) -> Reason:
-        """Which predicates rule out how many nodes; found once for pods that are alike."""
+        """Reason with the predicates that rule out nodes. Computed once for equal pods."""
         if stuck not in self._ruled_out or not stuck.is_plain:
             with self._snapshot.fork():
                 self._snapshot.vacate(row)
@@ -351,10 +354,10 @@ class Rehoming:
     def _unplaced_reasons(
         self, unplaced: Mapping[str, Rejections], allowed: Mask, source: str
     ) -> dict[str, NodesWithoutRoom]:
-        """The same of pods that leave a node; nothing of those that wait, of which nobody asks."""
+        """What rules out nodes for unplaced pods of a node; empty for waiting pods, which need no reason."""
         takes, refused_nodes = allowed & self._snapshot.rows.alive, dict[int, NodesWithoutRoom]()
         for each in unplaced.values() if source else ():
-            if id(each) not in refused_nodes:  # one object for all that are alike
+            if id(each) not in refused_nodes:  # equal rejections are one object
                 refused_nodes[id(each)] = self._set_aside.no_room(each, takes, (source,))
         return {uid: refused_nodes[id(each)] for uid, each in unplaced.items()} if source else {}
 
@@ -364,16 +367,16 @@ class Rehoming:
 
 
 def steps_of(context: DrainContext) -> int:
-    """How many a plan has."""
+    """Step budget of one plan."""
     bounds = [each.spec.simulation_time_bound.milliseconds for each in context.policies]
     return min(context.inputs.budget, max(bounds, default=0) * STEPS_A_MS)
 
 
-# --- Who needs a place since it was evicted lately: those whose successors are missing, and successors that wait.
+# --- Recently evicted pods and their successors that need a node.
 
 
 def lacking(context: DrainContext) -> tuple[list[tuple[str, Pod]], list[Pod]]:
-    """Pods that need a place since they were evicted, with the node they were on; and all others that wait."""
+    """Pods that need a node because of a recent eviction, each with its previous node; and all other waiting pods."""
     waiting = context.fleet.snapshot.waiting
     lately = recent(context.inputs)
     if not lately:

@@ -1,11 +1,11 @@
-"""The search for places, in several ways where it is not known where pods went the last time, as after a restart.
+"""Repeated searches with different starts and directions, for plans without hints, as after a restart.
 
-A packing that is full to the brim is found again by hints. Without them the first one may leave a candidate without a
-place, which would lose its timer though there is room for all. So the search is done again: with those ahead that lost
-theirs, from other nodes on, from either end, and with all pods from one node on, until none is lost, or nothing is left
-to try, or all steps are taken that a plan has. A way is taken if it keeps more candidates, and all of those of which
-hints are there; one that leaves a pod without a place that is on its way already is never taken for another. What comes
-of it are the hints of the next plan, which needs no more than one search.
+With hints, a search finds a tight packing again. Without hints, the first search may leave a candidate without
+destinations, and the candidate would lose its timer although there is room for all. So the search is repeated: with
+such candidates first, from other start nodes, in both directions, and with all pods from one start node, until no
+candidate is lost, no variant is left, or all steps of the plan are used up. A result is better if it keeps more
+candidates, and all kept candidates that have hints. A result that strands a pod is never better. The best result
+becomes the hints of the next plan, which then needs only one search.
 """
 
 from collections import Counter
@@ -38,15 +38,15 @@ from reconciler.plan.drain.gang_placement import Crewing, GangNodes, Members, ob
 from reconciler.plan.drain.node_eligibility import eligible
 from reconciler.plan.drain.placement import Rehomed, Rehoming, steps_of
 
-_STARTS, _FEW = 8, 100  # from so many nodes on, where no more than a few are tried
-_AHEAD = slice(None), slice(None, None, -1), slice(0)  # of those that lost theirs: all, the last one first, none
+_STARTS, _FEW = 8, 100  # number of start nodes, if at most that many nodes are tried
+_AHEAD = slice(None), slice(None, None, -1), slice(0)  # lost candidates that come first: all, all in reverse, none
 
-# What another way may put right.
+# Reasons that another search may avoid.
 _BY_WAY = frozenset({PodWithoutPlace, GangWithoutPlace, IsDestination})
 
 
 class Trial(msgspec.Struct, frozen=True):
-    """One search, and what came of it."""
+    """One search and its result."""
 
     order: Sequence[DrainNode]
     way: Search
@@ -54,7 +54,7 @@ class Trial(msgspec.Struct, frozen=True):
 
 
 def rehome(context: DrainContext, order: Sequence[DrainNode], members: Members) -> Trial:
-    """The best that is found. What is changed in the fleet for it is taken back."""
+    """Best search. All changes of the fleet are undone."""
     steps_left = steps_of(context)
     best = _searched(context, members, order, Search(backwards=True, budget=steps_left))
     lost = _lost(context, best)
@@ -97,8 +97,9 @@ def _searched(context: DrainContext, members: Members, order: Sequence[DrainNode
 
 
 def _lost(context: DrainContext, trial: Trial) -> list[DrainNode]:
-    """Candidates of which nothing was found before, and for whose pods there is no place, or that must take others.
-    Those that wait for a pod to complete gain nothing by a place now."""
+    """Candidates without hints whose pods have no destination, or that must take pods. Candidates that wait for a pod
+    to complete are left out: a destination is of no use to them now.
+    """
     hints, refused = context.inputs.hints, trial.rehomed.refused
     timed = (each for each in trial.order if each.name in refused and each.candidate_since is not None)
     timed = (each for each in timed if not completing(context, each.name))
@@ -117,18 +118,18 @@ def _is_better(context: DrainContext, trial: Trial, best: Trial) -> bool:
     return len(kept) > len(before) and all(name in kept for name in before if name in hints)
 
 
-# --- Nodes that were tried in vain: when it was tried last, since when it has failed, and why the last time.
+# --- Nodes that failed placement: when a node was tried last, since when placement fails, and the last reason.
 #
-# There is not time for all nodes in each plan, and then what was found before is what there is to tell. It is kept
-# among the hints, which may be lost at any time, since nothing is decided by it: in the memory it would have to be
-# written anew with each plan. A node that may be tried no more, or for which places were found, is forgotten.
+# A plan may not have time for all nodes, and then reports show earlier results. These results are part of the hints,
+# which may be lost at any time, because no decision depends on them; the memory would have to be written with each
+# plan. Results of nodes that may not be tried any more, or that found destinations, are dropped.
 
-# Nobody looked: what was found before stands.
+# Reasons of nodes that were not tried: earlier results stay.
 _UNTRIED = frozenset({NotEvaluated, NotTried})
 
 
 def tried(context: DrainContext, refused: Mapping[str, Reason], rehomed: Rehomed) -> dict[str, FailedPlacement]:
-    """By name. `refused`: why each node is no candidate, where it was looked at."""
+    """Failed placements by node name. `refused`: why evaluated nodes are no candidates."""
     return dict(_tried(context, refused, rehomed))
 
 
@@ -156,15 +157,17 @@ def _known(context: DrainContext, drain_node: DrainNode) -> FailedPlacement | No
     )
 
 
-# --- All that keeps one node from being emptied, pod by pod: a plan tells the first, and a person asks for the others.
+# --- All blockers of one node, pod by pod. A plan reports only the first; `explain` shows the others.
 #
-# Who takes what is left of PodDisruptionBudgets, and room, depends on who went before. So the search for places is done
-# once more, the way the plan went, and when the turn of the node comes each of its pods is asked about. A node that is
-# not tried, for whatever reason, is asked about at the end, when others have taken what they need.
+# Who gets the remaining room and PodDisruptionBudgets depends on the nodes tried before. So the search is repeated as
+# in the plan, and each pod of the node is checked when the node's turn comes. A node that is not tried is checked at
+# the end, when other nodes have taken what they need.
 
 
 def keepers(inputs: Inputs, draft: Draft, node: str) -> list[Reason]:
-    """Why each of its pods stays, by namespace and name; nothing where no pod keeps it, or no policy names its pool."""
+    """Why each pod of the node stays, by namespace and name; empty if no pod keeps the node, or no policy names its
+    pool.
+    """
     context = DrainContext(inputs, draft)
     drain_node = context.by_name.get(node)
     if drain_node is None:
@@ -176,12 +179,12 @@ def keepers(inputs: Inputs, draft: Draft, node: str) -> list[Reason]:
 
 
 def pod_of(reason: Reason) -> Ref | None:
-    """The pod that keeps its node; None where none does."""
+    """The pod in a blocker reason; None for other reasons."""
     return reason.facts.pod if isinstance(reason.facts, PodBlocker) else None
 
 
 class _Asking(Rehoming):
-    """A search that looks closer at one node."""
+    """A search that collects all blockers of one node."""
 
     def __init__(self, context: DrainContext, members: Members, way: Search, drain_node: DrainNode) -> None:
         super().__init__(context, members, way)
@@ -193,7 +196,7 @@ class _Asking(Rehoming):
         return self._blockers() if self._reasons is None else self._reasons
 
     def _refuse_blocked(self, order: Iterable[DrainNode]) -> None:
-        """The node is asked about in its turn, whatever keeps it."""
+        """Leave the examined node out, so that it is checked in its turn."""
         super()._refuse_blocked(each for each in order if each is not self._asked_about)
 
     def _try_one(self, drain_node: DrainNode, emptying: ScaleDownSimulation) -> bool:
@@ -210,7 +213,7 @@ class _Asking(Rehoming):
         return super()._try_crew(crew, crewing, emptying)
 
     def _blockers(self) -> list[Reason]:
-        """What keeps its pods whatever room there is; each gang is asked about as a whole."""
+        """Blockers of the pods that hold whatever room other nodes have. Each gang is checked as a whole."""
         context, drain_node, gangs = self._context, self._asked_about, self._members
         reasons: list[Reason] = []
         blockers: set[tuple[str, str]] = set()
@@ -226,7 +229,7 @@ class _Asking(Rehoming):
         return list(dict.fromkeys(reasons))
 
     def _homeless(self, pointer: str) -> Iterator[Reason]:
-        """Its pods for which there is no room beside the others; of those that are alike, the first by name."""
+        """Pods without room beside the other pods; of equal pods the first by name."""
         snapshot, drain_node = self._snapshot, self._asked_about
         row, of = snapshot.rows.row_of[drain_node.name], snapshot.classes.of
         if row in self._takers:

@@ -1,7 +1,8 @@
-"""Nodes that are little used are emptied, many at once, and given up: which, when, and what becomes of their pods.
+"""The drain planner: selects underutilized nodes, drains many at once, and deletes them when they are empty.
 
-What was begun comes first: taints that nobody looks at come off, the last batch is seen to, and nodes that are drained
-are emptied. Then candidates are looked for, timers go on and off, and those whose time has come begin as one batch.
+Running drains come first: orphaned taints are removed, the last batch is completed, and pods of draining nodes are
+evicted. Then candidates are searched, timers start and end, and candidates whose timers have expired begin to drain
+as one batch.
 """
 
 from collections.abc import Iterable, Iterator, Set
@@ -36,7 +37,7 @@ from reconciler.plan.drain.placement_search import rehome, tried
 from reconciler.plan.drain.timers import left_behind
 from reconciler.plan.recent_evictions import OBSERVED_KINDS, recent_seconds
 
-# To judge what may move, and where, all of these must have been read.
+# Kinds that must have been read to decide which pods may move, and where.
 NEEDED = (
     *OBSERVED_KINDS,
     "nodes",
@@ -49,11 +50,11 @@ NEEDED = (
 
 _OfPool = TypeVar("_OfPool", Begun, Evicted, Moved, InVain)
 
-_NEXT_MS = 10_000  # after a plan in which there was no time for all nodes
+_NEXT_MS = 10_000  # after a plan without time for all nodes
 
 
 def drain(inputs: Inputs, draft: Draft) -> Verdict:
-    """All DrainPolicies together: what one moves takes the room of another."""
+    """Decisions for all DrainPolicies together, because their pods share the same room."""
     context = DrainContext(inputs, draft)
     if not context.policies:
         return Verdict(tuple(_stopped(context, frozenset())), memory=_memory(context, DrainMemory()))
@@ -95,7 +96,7 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
 
 
 def _begun(context: DrainContext, drained: DrainMemory, began: Began) -> tuple[Begun, ...]:
-    """A node of a batch may bear its taint, and not have been seen with it yet."""
+    """Loads to remember. A node of a batch may have its taint before the taint was observed."""
     batch = context.memory.batch
     nodes = [context.by_name[name] for name, _ in batch.nodes if name in context.by_name] if batch is not None else []
     under_way = {each.pool for each in (*nodes, *context.draining.values())}
@@ -104,14 +105,14 @@ def _begun(context: DrainContext, drained: DrainMemory, began: Began) -> tuple[B
 
 
 def _stopped(context: DrainContext, gangs: frozenset[Gang]) -> Iterator[Decision]:
-    """What is left of drains that nobody goes on with; `gangs`: those that are on their way."""
+    """Cleanup of drains that no policy continues. `gangs`: leaving gangs."""
     if context.fleet.nodes_drained:
         yield from left_behind(context)
     yield from called_off(context, gangs)
 
 
 def _memory(context: DrainContext, drained: DrainMemory) -> Memory:
-    """With what was known of pools that are left out."""
+    """Memory with the new drain section. Pools that are left out keep their previous records."""
     left_out, before = context.draft.left_out, context.memory
     if left_out:
         names = {each.name for pool in left_out for each in context.fleet.nodes_of(pool)}
@@ -127,17 +128,17 @@ def _memory(context: DrainContext, drained: DrainMemory) -> Memory:
 
 
 def _with_left_out(left_out: Set[str], found: Iterable[_OfPool], before: Iterable[_OfPool]) -> tuple[_OfPool, ...]:
-    """What is known now of the other pools, and what was known before of these."""
+    """New records of planned pools, and previous records of pools that are left out."""
     others = [each for each in found if each.pool not in left_out]
     return tuple(sorted(others + [each for each in before if each.pool in left_out]))
 
 
 def _wakes(context: DrainContext, rehomed: Rehomed, drained: DrainMemory) -> Iterator[Instant]:
-    """When something is to be looked at again, though nothing changes."""
+    """Times at which the plan must be made again, even if nothing changes."""
     yield from (setback_until(each) for each in drained.setbacks)
     if rehomed.left_out:
         yield later(context.now, _NEXT_MS)
-    if rehomed.on_their_way:  # room is kept for them until then
+    if rehomed.on_their_way:  # room is reserved for these pods until then
         yield from (
             later(each.at, 1_000 * recent_seconds(context.policy_of.get(each.pool)) + 1) for each in drained.evicted
         )
@@ -167,7 +168,7 @@ def _not_tried(drain_node: DrainNode, homeless: StrandedPod) -> Reason:
 
 
 def _left_out(context: DrainContext, rehomed: Rehomed) -> Iterator[Decision]:
-    """That there was no time for all of them."""
+    """Holds that report nodes without evaluation, for lack of time."""
     left = set(rehomed.left_out)
     for policy in context.policies if left else ():
         own = [each.name for each in context.drain_nodes if each.policy is policy]
@@ -193,7 +194,9 @@ def _weighed(
 
 
 def _counts_still(context: DrainContext, evicted: Evicted) -> bool:
-    """Its successor may be missing, or it tells how long ago something went on."""
+    """Whether the record is still needed: the successor may be missing, or the record shows the last progress of a
+    drain.
+    """
     policy = context.policy_of.get(evicted.pool)
     grace_ms = 1_000 * policy.spec.max_graceful_termination_seconds if policy is not None else 0
     lasts_ms = max(1_000 * recent_seconds(context.policy_of.get(evicted.pool)), grace_ms + PATIENCE_MS)
@@ -201,8 +204,9 @@ def _counts_still(context: DrainContext, evicted: Evicted) -> bool:
 
 
 def _kept(context: DrainContext, evicted: Evicted) -> Evicted:
-    """What it asks of a node, and where it was to go, is forgotten once nobody keeps room for it.
-    Whose it was, and when it went, is short."""
+    """The record, without request and destination once no room is reserved for the pod. Owner and time are kept,
+    because they are short.
+    """
     is_recent = context.now - evicted.at <= max(HOLDS_MS, 1_000 * recent_seconds(context.policy_of.get(evicted.pool)))
     return evicted if is_recent else msgspec.structs.replace(evicted, pod="", home="")
 

@@ -1,8 +1,8 @@
-"""Owner of what is known of the pods that would have to leave a node, for as long as the same pods are there.
+"""Cache of the pods that must leave a node when the node drains, valid while the node has the same pods.
 
-Most pods are plain: nothing about themselves keeps them. Of a node that has only such pods, and healthy ones, budgets
-are asked by the labels of pods, and whether one can tell where they fit by their classes. That answers for each of
-them what `blocker` would, and costs a small part of it.
+Most pods are plain: nothing in the pod itself keeps the pod. For a node with only plain and healthy pods, budgets
+are checked by pod labels, and placement by pod class. The result is the same as that of `blocker` for each pod, at a
+fraction of the cost.
 """
 
 from collections import Counter
@@ -24,17 +24,17 @@ from reconciler.plan.nodes.eviction import Remaining, Weights, is_healthy, weigh
 
 
 class Moving(msgspec.Struct, frozen=True, eq=False):
-    """Of one node."""
+    """Pods of one node that must move."""
 
-    pods: tuple[Pod, ...]  # by namespace and name; what is leaving has another place, or needs none
-    is_plain: bool  # all of them are
-    healthy: Weights | None  # what of them budgets weigh; None where some are not healthy, and are weighed one by one
-    unsure: tuple[PodClass, ...]  # classes of which it may not be known where they fit
-    controllers: tuple[tuple[str, OwnerReference], ...]  # with the namespace of their pods; safe pods left out
+    pods: tuple[Pod, ...]  # by namespace and name, without terminating pods, which need no other node
+    is_plain: bool  # all pods are plain
+    healthy: Weights | None  # healthy pods by labels, for budgets; None if a pod is unhealthy: each pod is checked
+    unsure: tuple[PodClass, ...]  # classes whose placement may be unknown
+    controllers: tuple[tuple[str, OwnerReference], ...]  # with the namespace of their pods, without safe-to-evict pods
 
 
 class Movings(PerRow[Moving]):
-    """Owner of these."""
+    """Cache of `Moving` by row."""
 
     def find(self, row: int) -> Moving:
         there = zip(self.fleet.pods_of_row(row), self.fleet.classes_of_row(row), strict=True)
@@ -55,7 +55,7 @@ class Movings(PerRow[Moving]):
 
 
 def first_blocker(context: DrainContext, remaining: Remaining, drain_node: DrainNode, moving: Moving) -> Reason | None:
-    """What keeps the first of a node's pods that is kept; nothing when all may be asked to leave now."""
+    """The first blocker of the node's pods; None if all pods may be evicted now."""
     is_clear = moving.is_plain and moving.healthy is not None and remaining.allow(moving.healthy)
     is_clear = is_clear and not any(context.controllers.is_gone(*each) for each in moving.controllers)
     if is_clear and not any(map(context.why_such_stay, moving.unsure)):
@@ -64,7 +64,7 @@ def first_blocker(context: DrainContext, remaining: Remaining, drain_node: Drain
 
 
 def take(remaining: Remaining, moving: Moving) -> None:
-    """All of them go, and nothing keeps them."""
+    """Take the budgets of all pods of the node."""
     if moving.healthy is not None:
         remaining.take_all(moving.healthy)
     else:
@@ -72,25 +72,25 @@ def take(remaining: Remaining, moving: Moving) -> None:
             remaining.take(pod)
 
 
-# --- Owner of where pods went the last time and where they go this time, by node and class: pods of one are alike.
+# --- Hints: previous and new destinations of pods, by node and pod class.
 
-Places = dict[str, dict[str, int]]  # key of a class -> name of a node -> how many go there
+Places = dict[str, dict[str, int]]  # class key -> node name -> number of pods that go there
 _NOWHERE: Places = {}
 
 
 class Hinting:
-    """For one plan."""
+    """Previous hints, and the hints that one plan collects. Mutable."""
 
     def __init__(self, snapshot: Snapshot, before: Mapping[str, Places]) -> None:
         self._snapshot, self._before = snapshot, before
-        self.found: dict[str, Places] = {}  # by the node that they leave; nothing for those that were on none
+        self.found: dict[str, Places] = {}  # by the node that the pods leave; empty for pods without a node
 
     def before(self, source: str) -> Places:
-        """Of those that left the node."""
+        """Previous destinations of pods of a node."""
         return self._before.get(source, _NOWHERE)
 
     def of(self, pods: Sequence[Pod], source: str) -> dict[str, str]:
-        """By uid: where each would go if it went where one like it went the last time."""
+        """By uid, the previous destination of an equal pod."""
         class_of, entries = self._snapshot.classes.of, self.before(source)
         places = {
             key: chain.from_iterable(repeat(name, many) for name, many in to.items()) for key, to in entries.items()
@@ -99,23 +99,23 @@ class Hinting:
         return {uid: name for uid, name in found if name}
 
     def of_nodes(self, pods: Iterable[Pod]) -> dict[str, str]:
-        """The same, each by the node on which it runs."""
+        """Previous destinations by uid, each by the node that the pod runs on."""
         by_node: dict[str, list[Pod]] = {}
         for pod in pods:
             by_node.setdefault(pod.node, []).append(pod)
         return {uid: to for node, there in by_node.items() for uid, to in self.of(there, node).items()}
 
     def note(self, source: str, pod: Pod, to: str) -> None:
-        """One goes there."""
+        """Record the destination of a pod."""
         known = self.found.setdefault(source, {}).setdefault(self._snapshot.classes.of(pod).anew.key, {})
         known[to] = known.get(to, 0) + 1
 
     def keep(self, sources: Iterable[str]) -> None:
-        """What was found before stands, since nobody looked this time."""
+        """Keep the previous hints of nodes that were not tried in this plan."""
         self.found |= {each: self._before[each] for each in sources if each in self._before}
 
     def moved(self, source: str, moves: Iterable[Move]) -> tuple[str, ...]:
-        """All go; the names of the nodes that take them."""
+        """Record all moves of a node, and return the names of the destinations."""
         found: Places = {}
         places = set()
         for each in moves:

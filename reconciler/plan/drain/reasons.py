@@ -1,4 +1,4 @@
-"""All codes of drains, and the sets of them that others go by; the classes are in codes/."""
+"""All reason codes of drains, and sets of codes for other modules. The classes are in codes/."""
 
 from reconciler.model.plan.decision import Facts
 from reconciler.plan.drain.codes.blockers import BLOCKERS, ELIGIBILITY, GANG_CAUSES
@@ -25,7 +25,7 @@ from reconciler.plan.drain.codes.emptying import (
 
 PLANNER = "drain"
 
-# Of nodes, by which nothing is held that was asked for: they are told where a node is asked about.
+# Reasons of nodes where no request is held back. Shown when a person asks about the node.
 RESTING: frozenset[type[Facts]] = CANDIDATES | {
     DrainCandidateNext,
     EmptiedNodeWaits,
@@ -34,12 +34,12 @@ RESTING: frozenset[type[Facts]] = CANDIDATES | {
     PodSavesItsWork,
 }
 
-# Holds that would be, in a pool that is only observed: what candidates wait for.
+# Holds that are simulated in an observed pool: what candidates would wait for.
 SUPPOSED: frozenset[type[Facts]] = CANDIDATES | {
     DrainCandidateNext, WindowClosed, DrainedInVain, DrainWaitsForCompletion, NoDrainSlot, AwaitsOthersOfGang,
     AwaitsBatch,
 }  # fmt: skip
 
-# What reasons give as their cause: no decision has one of these.
+# Causes within other reasons. No decision has one of these codes.
 NESTED = (*GANG_CAUSES, *LIMITS, *CAUSES)
 REASONS = (*ELIGIBILITY, *BLOCKERS, *CANDIDACY, *EMPTYING, *NESTED)

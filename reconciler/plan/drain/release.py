@@ -1,4 +1,4 @@
-"""What drains leave on a cluster: the times that pods were told to save their work by."""
+"""Release of drains: removes notices from pods."""
 
 from collections.abc import Iterator
 
@@ -8,14 +8,14 @@ from reconciler.plan.feature.release_context import ReleaseContext, released
 
 
 class EvictionReleased(CodeFacts, frozen=True):
-    template = "{object} carries {key}, and is not evicted by us: that is taken off."
+    template = "{object} has the annotation {key} and is not evicted: the annotation is removed."
 
     object: Ref
     key: str
 
 
 def eviction_times(context: ReleaseContext) -> Iterator[Decision]:
-    """Pods that were told to save their work, and are not evicted by us."""
+    """Removal of the notice from pods that reconciler does not evict any more."""
     for pod in context.observed.pods:
         metadata = pod.metadata
         if metadata.annotations.evict_at and not metadata.leaving and context.is_of_pool(metadata.labels, pod.node):

@@ -1,4 +1,4 @@
-"""Timers of candidates, the order in which candidates start, and taints that are left behind."""
+"""Candidate timers, the order in which candidates drain, and removal of orphaned taints."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -29,39 +29,39 @@ from reconciler.plan.drain.marks import candidate_mark, draining_mark
 from reconciler.plan.drain.reasons import PLANNER
 from reconciler.plan.nodes.ownership import untouchable
 
-# --- The timers of candidates: a soft taint goes onto a node that became one, and comes off one that is none any more.
+# --- Timers: a soft taint is added to a new candidate, and removed from a node that is no longer a candidate.
 #
-# What was not looked at keeps its taint: where there was no time for it, or where no candidates are looked for at all,
-# timers stand still. A soft taint keeps no pod away that has nowhere else to go.
+# A node that was not evaluated keeps its taint: if there was no time, or if no candidates are evaluated, timers keep
+# running. A soft taint does not keep a pod away that fits on no other node.
 
-MOST = 200  # taints that are put on in one plan: the others have their turn in the next
+MOST = 200  # taints added in one plan; further nodes get theirs in the next plan
 
 
 def since(context: DrainContext, drain_node: DrainNode) -> Instant:
-    """Since when it has been a candidate; now where it has just become one. No time is ahead of now."""
+    """Start of the timer; now for a new candidate. Never in the future."""
     instant = drain_node.candidate_since
     return context.now if instant is None else min(instant, context.now)
 
 
 def due_at(context: DrainContext, drain_node: DrainNode) -> Instant:
-    """When it has been one for long enough."""
+    """When the timer expires."""
     return Instant(since(context, drain_node) + delay_ms(drain_node))
 
 
 def is_due(context: DrainContext, drain_node: DrainNode) -> bool:
-    """Whether its time has come."""
+    """Whether the timer has expired."""
     return due_at(context, drain_node) <= context.now
 
 
 def delay_ms(drain_node: DrainNode) -> int:
-    """How long it must be one."""
+    """Duration of the timer."""
     spec = drain_node.policy.spec
     wanted = spec.scale_down_unneeded_time if drain_node.is_ready else spec.scale_down_unready_time
     return wanted.milliseconds
 
 
 def candidacy(context: DrainContext, drain_node: DrainNode, destinations: tuple[str, ...]) -> Reason:
-    """Why it is one."""
+    """Reason why the node is a candidate."""
     is_empty, pods = context.is_empty(drain_node), completing(context, drain_node.name)
     by = (drain_node.policy, drain_node.is_ready, is_empty, destinations, pods)
     return context.said.again(drain_node.name, "goes", by, lambda: _candidacy(drain_node, is_empty, destinations, pods))
@@ -86,7 +86,7 @@ def _candidate(drain_node: DrainNode, is_empty: bool, destinations: tuple[str, .
 
 
 def put_on(context: DrainContext, together: Mapping[str, tuple[str, ...]]) -> Iterator[Decision]:
-    """For those that became candidates; those beyond the most that one plan taints are held until the next plan."""
+    """Start timers of new candidates. Candidates beyond the limit of one plan are held until the next plan."""
     left = MOST
     for name, destinations in together.items():
         drain_node = context.by_name[name]
@@ -103,7 +103,9 @@ def put_on(context: DrainContext, together: Mapping[str, tuple[str, ...]]) -> It
 
 
 def take_off(context: DrainContext, refused: Mapping[str, Reason]) -> Iterator[Decision]:
-    """For those that are none any more; one that is drained keeps what it has until it is given back."""
+    """Stop timers of nodes that are no longer candidates. A draining node keeps its taint until the drain is
+    cancelled.
+    """
     for drain_node in context.drain_nodes:
         mark, reason = drain_node.candidate, refused.get(drain_node.name)
         if mark is None or reason is None or drain_node.draining is not None or context.is_taken(drain_node):
@@ -117,40 +119,40 @@ def take_off(context: DrainContext, refused: Mapping[str, Reason]) -> Iterator[D
 
 
 def wait(context: DrainContext, drain_node: DrainNode, destinations: tuple[str, ...]) -> Decision:
-    """One whose time has not come."""
+    """Hold on a candidate whose timer has not expired."""
     return context.act(drain_node, Hold(due_at(context, drain_node)), candidacy(context, drain_node, destinations))
 
 
-# --- In which order candidates begin whose time has come: those first that are worth most, beside those that begin.
+# --- Order in which candidates drain after their timers: most valuable first, beside the nodes that drain already.
 #
-# Nodes of one pool and one sort of machine save the same, whatever goes beside them. So they stand in a line, those
-# that lose least in front, and only the first of each line is weighed, again once something went.
+# Nodes of one pool and one machine type save the same, whatever drains beside them. So they form one line, ordered by
+# lost work, and only the first node of each line is evaluated, and evaluated again when another node was taken.
 
-Place = tuple[Fraction | int, Instant, int]  # what is lost, since when it is a candidate, and which crew it is
+Place = tuple[Fraction | int, Instant, int]  # lost work, start of the timer, and index of the group
 Key = tuple[Fraction | int, Fraction | int, Instant, int]
 
 
 class EqualSavings(msgspec.Struct):
-    """Crews that save the same."""
+    """Groups with equal savings."""
 
-    saves: GangNodes  # as any of them
-    places: list[Place] = []  # the first is the last
+    saves: GangNodes  # any of the groups
+    places: list[Place] = []  # in reverse: the last place is next
 
     def key(self, eligibility: EligibilityContext) -> Key:
-        """Of its first; the least is the best."""
+        """Sort key of the next group; the lowest is best."""
         return (-eligibility.worth.saved(self.saves.nodes), *self.places[-1])
 
 
 def in_drain_order(
     eligibility: EligibilityContext, members: Members, crews: Sequence[GangNodes]
 ) -> Iterator[GangNodes]:
-    """Whoever walks it tells `ground.worth` what goes, before it asks for the next."""
+    """The caller must call `eligibility.worth.take` for each group that drains, before it takes the next group."""
     worth = eligibility.worth
     waiting = [(line.key(eligibility), worth.taken, line) for line in _lines(eligibility, members, crews)]
     heapify(waiting)
     while waiting:
         key, known, line = heappop(waiting)
-        if known != worth.taken and (now := line.key(eligibility)) > key:  # what goes meanwhile leaves less to save
+        if known != worth.taken and (now := line.key(eligibility)) > key:  # nodes taken since leave less to save
             heappush(waiting, (now, worth.taken, line))
             continue
         *_, at = line.places.pop()
@@ -176,21 +178,21 @@ def _lines(eligibility: EligibilityContext, members: Members, crews: Sequence[Ga
 
 
 def _elsewhere(members: Members, crew: GangNodes) -> tuple[Pod, ...]:
-    """Pods of its gangs on nodes that stay."""
+    """Gang pods on nodes that stay."""
     if not crew.gangs:
         return ()
     nodes = {each.name for each in crew.nodes}
     return tuple([pod for gang in crew.gangs for pod in members.of[gang] if pod.node not in nodes])
 
 
-# --- Taints that nobody looks at any more: their DrainPolicy is suspended or gone from the policies, and they come off.
+# --- Orphaned taints: their DrainPolicy is suspended or deleted, so the taints are removed.
 #
-# Else a node would be kept from pods for ever. In a pool that is only observed they would come off, and stay
-# (plan/holds/standstill.py). What somebody else takes away is left to them.
+# Otherwise the taints would keep pods away for ever. In an observed pool the removal is reported only, and the taints
+# stay (plan/holds/standstill.py). Nodes that others remove are skipped.
 
 
 def left_behind(context: DrainContext) -> Iterator[Decision]:
-    """The hard one first, where a node has both: one action a subject."""
+    """Removal of orphaned taints. The hard taint comes first if a node has both, because a subject has one action."""
     for facts in context.fleet.nodes_drained:
         node, pool = facts.node, context.pools.get(facts.pool)
         if facts.pool in context.policy_of or pool is None:

@@ -1,1 +1,1 @@
-"""What ChangeGuards allow a plan to take away or disrupt, and what of it they hold back."""
+"""ChangeGuards: limits on what a plan may remove or disrupt, and the holds they impose."""

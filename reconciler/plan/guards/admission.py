@@ -1,5 +1,5 @@
-"""The one door that every decision passes, whatever its planner thought: a guard for another cluster, what is suspended
-or frozen, others' hands, what another planner does in the same plan, and the mode of the pool.
+"""Admission of decisions: checks that apply to the decisions of every planner. The checks cover guards of another
+cluster, suspension, freezes, nodes that others handle, claims of earlier planners, and the mode of the pool.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ from reconciler.plan.nodes.ownership import why_opted_out, why_untouchable
 
 
 class Admission:
-    """What the decisions of one plan are held against."""
+    """Checks for the decisions of one plan. Mutable."""
 
     def __init__(self, inputs: Inputs, draft: Draft, troubles: Troubles) -> None:
         self._inputs = inputs
@@ -39,10 +39,10 @@ class Admission:
         self._set_asides = SetAsides(inputs, draft.fleet)
         self._about = RelatedObjects(draft.fleet)
         self._cluster_min = ClusterMin(inputs, draft)
-        self._gone: set[str] = set()  # nodes that this plan takes, as they count against clusterMin
+        self._gone: set[str] = set()  # nodes that this plan removes, for clusterMin
 
     def passed(self, verdict: Verdict) -> tuple[tuple[Decision, ...], tuple[Consequence, ...]]:
-        """Its decisions as they may be, and those consequences that can still come of them."""
+        """Decisions after the checks, and the consequences that remain possible."""
         stage = GuardContext(self._draft.fleet, self._inputs, verdict.consequences)
         decisions = tuple(self._settled(stage, each) for each in verdict.decisions)
         barred = _barred(verdict.decisions, decisions)
@@ -54,7 +54,7 @@ class Admission:
             return decision
         try:
             return self._judged(stage, decision)
-        except Exception as error:  # noqa: BLE001 - whatever it is, other decisions pass or not by themselves
+        except Exception as error:  # noqa: BLE001 - other decisions must be checked after any exception
             why = self._troubles.of_decision("guards", decision, error)
             return msgspec.structs.replace(decision, act=Hold(), reason=why)
 
@@ -94,7 +94,9 @@ class Admission:
         return (below, Hold()) if below is not None else None
 
     def _below_cluster_min(self, decision: Decision, marks: Sequence[DisruptionRecord]) -> Reason | None:
-        """A node that is on its way out already may go unless the cluster lacks something that the node has."""
+        """Why clusterMin forbids the decision. A node that is leaving already may go, unless the cluster lacks a
+        resource of that node.
+        """
         if not self._cluster_min.is_limited:
             return None
         nodes = list(nodes_named(self._draft.fleet, {each.name for each in marks if each.goes}))
@@ -108,7 +110,7 @@ class Admission:
         return Reason(facts, lack.origin)
 
     def _count(self, stage: GuardContext, decision: Decision) -> None:
-        """What it takes is missing for those that come after it, and what it gives back is not."""
+        """Count the nodes that the decision removes or keeps, for later decisions."""
         if decision.would or not self._cluster_min.is_limited:
             return
         fleet, subject = self._draft.fleet, decision.subject
@@ -122,12 +124,12 @@ class Admission:
                 self._cluster_min.take(each)
 
     def _is_there(self, node: Node) -> bool:
-        """Whether nobody takes the node away yet, in this plan or before it."""
+        """Whether nobody removes the node yet, in this plan or before."""
         return not node.is_being_removed and node.name not in self._gone
 
 
 def is_blind(decision: Decision) -> bool:
-    """Whether the write presumes nothing that the API server checks."""
+    """Whether the write has no precondition that the API server checks."""
     if isinstance(decision.act, Hold):
         return False
     presumes = decision.act.presumes
@@ -135,7 +137,7 @@ def is_blind(decision: Decision) -> bool:
 
 
 def _barred(decisions: Iterable[Decision], settled: Iterable[Decision]) -> frozenset[str]:
-    """NodePools that were to be edited or deleted, and are not."""
+    """NodePools whose edit or deletion is held."""
     return frozenset(
         before.subject.name
         for before, after in zip(decisions, settled, strict=True)
@@ -143,20 +145,20 @@ def _barred(decisions: Iterable[Decision], settled: Iterable[Decision]) -> froze
     )
 
 
-# --- A guard names the cluster it is for: in any other, nothing is done to what it guards.
+# --- Cluster UID of guards: in another cluster, no action is carried out on guarded objects.
 
-_SHOWN = 8  # of a uid; enough to tell two apart, as a rule
+_SHOWN = 8  # characters of a uid; usually enough to distinguish two clusters
 
 
 class GuardClusterMessages(msgspec.Struct, frozen=True):
-    """What a plan must say of them."""
+    """Messages about the cluster UIDs of guards."""
 
     warnings: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
 
 
 def of_another_cluster(inputs: Inputs, pool: str) -> Reason | None:
-    """Why nothing may be done here for the pool; nothing when no guard of it is for another cluster."""
+    """Why no action is allowed for the pool: its guard is for another cluster. None otherwise."""
     for guard in inputs.desired.guards:
         if {"*", pool} & set(guard.spec.pool_names) and is_elsewhere(inputs, guard):
             wanted, found = _uids(inputs, guard)
@@ -166,7 +168,7 @@ def of_another_cluster(inputs: Inputs, pool: str) -> Reason | None:
 
 
 def guard_cluster_messages(inputs: Inputs) -> GuardClusterMessages:
-    """Of each that is not suspended."""
+    """Messages about each guard that is not suspended."""
     warnings, notices = [], []
     for guard in inputs.desired.guards:
         if guard.spec.suspend:
@@ -174,38 +176,40 @@ def guard_cluster_messages(inputs: Inputs) -> GuardClusterMessages:
         title = f"ChangeGuard/{guard.name}"
         if is_elsewhere(inputs, guard):
             wanted, found = _uids(inputs, guard)
-            where = "here" if "*" in guard.spec.pool_names else f"here to {', '.join(sorted(guard.spec.pool_names))}"
-            warnings.append(f"{title} is for cluster {wanted}, this is {found}: nothing would be done {where}")
+            where = "" if "*" in guard.spec.pool_names else f" for {', '.join(sorted(guard.spec.pool_names))}"
+            warnings.append(f"{title} is for cluster {wanted}, this is {found}: no action would be carried out{where}")
         elif guard.spec.cluster_uid and not inputs.observed.cluster_uid:
-            notices.append(f"{title} is for cluster {guard.spec.cluster_uid[:_SHOWN]}, and which this is is not known")
+            notices.append(
+                f"{title} is for cluster {guard.spec.cluster_uid[:_SHOWN]}, and the UID of this cluster is unknown"
+            )
     return GuardClusterMessages(tuple(warnings), tuple(notices))
 
 
 def is_elsewhere(inputs: Inputs, guard: Declared[ChangeGuard]) -> bool:
-    """Whether the guard is for another cluster than this."""
+    """Whether the guard is for another cluster."""
     wanted, found = guard.spec.cluster_uid, inputs.observed.cluster_uid
     return not guard.spec.suspend and bool(wanted and found) and wanted != found
 
 
 def _uids(inputs: Inputs, guard: Declared[ChangeGuard]) -> tuple[str, str]:
-    """As short as they still differ."""
+    """The wanted and the actual UID, shortened if they still differ."""
     wanted, found = guard.spec.cluster_uid or "", inputs.observed.cluster_uid
     short = wanted[:_SHOWN], found[:_SHOWN]
     return short if short[0] != short[1] else (wanted, found)
 
 
-# --- The objects that an action on a node concerns beside the node: its NodeClaim, its NodePool, and its GpuPool where
-# policies are custom resources. A person who describes one of them sees what was done to the node.
+# --- Related objects of a node action: its NodeClaim, its NodePool, and its GpuPool if policies are custom resources. A
+# person who describes one of these objects sees the action.
 
 
 class RelatedObjects:
-    """Owner of what was looked up for one plan."""
+    """Lookups of related objects for one plan."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
 
     def of(self, decision: Decision) -> tuple[Ref, ...]:
-        """Only objects with a uid: an Event without one is found by nobody who describes the object."""
+        """Related objects with a uid. An Event without a uid is not shown by kubectl describe."""
         node = self._fleet.node(decision.subject.name) if decision.subject.kind == "Node" else None
         if node is None:
             return ()
@@ -228,35 +232,35 @@ def _ref(whole: Unstructured) -> Ref:
     return Ref(whole.kind, "", whole.name, whole.metadata.uid)
 
 
-# --- One action a subject: which of several waits for the next plan.
+# --- One action for each subject: which of several actions waits for the next plan.
 #
-# A label can wait for whatever else is done to its subject. Of all other actions the first planner's goes on, and a
-# later planner's is held at the door. The labels are decided after the guards: where a guard holds the other action,
-# the label is put on.
+# A Label waits for any other action on its subject. Among other actions, the first planner's goes on, and later
+# planners' actions are held by admission. Labels are decided after the guards: if a guard holds the other action, the
+# Label goes on.
 
 
 class TakesTurns(CodeFacts, frozen=True):
     template = (
-        "{other} acts on {object} in this plan, and a plan has one action a subject: {planner} follows in the next "
-        "plan."
+        "{other} acts on {object} in this plan, and a plan has one action for each object: {planner} follows in the "
+        "next plan."
     )
 
     object: Ref
     other: str  # the planner that acts
-    planner: str  # the one that waits
+    planner: str  # the planner that waits
 
 
 REASONS = (TakesTurns,)
 
 
 def waits_for(decision: Decision, other: str) -> Reason:
-    """Why a decision waits for the action of another planner."""
+    """Reason of a decision that waits for another planner."""
     facts = TakesTurns(object=decision.subject, other=other, planner=decision.planner)
     return Reason(facts, decision.reason.origin)
 
 
 def one_action_each(decisions: Sequence[Decision]) -> tuple[Decision, ...]:
-    """The same decisions, with the labels held whose subjects have another action, or an earlier label."""
+    """The decisions, with labels held whose subjects have another action or an earlier label."""
     labels = {each.subject for each in decisions if isinstance(each.act, Label)}
     if not labels:
         return tuple(decisions)

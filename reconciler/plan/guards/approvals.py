@@ -1,9 +1,10 @@
-"""Which ChangeApprovals hold now, and what each covers: until they end, and only while they can be read.
+"""ChangeApprovals: which approvals are valid now, and what each covers. An approval is valid until it expires, and only
+while approvals can be read.
 
-An approval of objects covers the decisions that follow from policies with exactly the digests that it names, at any
-revision. An approval of a revision covers every decision of a plan of that revision, and counts only where the
-revision is known from the content: custom resources may claim any. What `prune` names may be deleted once no policy
-declares it, and its deletion is covered too.
+An approval of objects covers decisions caused by policies with exactly the named digests, at any revision. An
+approval of a revision covers every decision of a plan of that revision, and is valid only if the revision is derived
+from the content: custom resources may claim any revision. Objects named in `prune` may be deleted once no policy
+declares them, and the approval covers their deletion.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,19 +27,19 @@ from reconciler.plan.guards.ledger import DisruptionSums, limit_of
 KIND = "ChangeApproval"
 TITLE = next(each.title for each in RESOURCE_KINDS if each.kind == KIND)
 INSTALL = "reconciler schema ChangeApproval --crd | kubectl apply --server-side -f -"
-SHOWN = 15  # of a digest: sha256: and as many digits as tell two apart, as a rule
+SHOWN = 15  # characters of a digest: sha256: and usually enough digits to distinguish two
 
 
 class Approval(msgspec.Struct, frozen=True):
-    """One that can be read."""
+    """A readable approval."""
 
     name: str
     spec: ChangeApproval
     ends: Instant
-    policies: frozenset[PolicyKey] = frozenset()  # that it names, and that have the digests that it names
+    policies: frozenset[PolicyKey] = frozenset()  # named policies that have the named digests
 
     def covers(self, cause: Cause) -> bool:
-        """Whether the decision is within what was approved, however much it takes."""
+        """Whether the approval covers the cause, whatever the decision takes."""
         if cause.lost and cause.lost in self.spec.prune:
             return True
         if self.spec.objects:
@@ -46,24 +47,24 @@ class Approval(msgspec.Struct, frozen=True):
         return self.spec.revision is not None
 
     def allows(self, sums: DisruptionSums, measures: Iterable[Measure]) -> bool:
-        """Whether what is over the guard's own limits is within its ceilings."""
+        """Whether the measures beyond the guard's limits are within the approval's ceilings."""
         ceilings = ((measure, limit_of(self.spec.ceilings, measure)) for measure in measures)
         return all(limit is not None and not sums.count(measure, limit).is_over for measure, limit in ceilings)
 
 
 class Approvals:
-    """Owner of what was looked up of them for one plan."""
+    """Lookups of approvals for one plan."""
 
     def __init__(self, inputs: Inputs) -> None:
         self._inputs = inputs
 
     def for_guard(self, guard: str) -> tuple[Approval, ...]:
-        """Those that hold for this guard, by name."""
+        """Valid approvals for the guard, by name."""
         return tuple(each for each in self.holding if each.spec.guard_name == guard)
 
     @cached_property
     def holding(self) -> tuple[Approval, ...]:
-        """Those that hold now, by name. One may have been taken back where they can't be read."""
+        """Valid approvals, by name. Empty if approvals can't be read, because an approval may have been withdrawn."""
         inputs = self._inputs
         if inputs.observed.why_unread(TITLE):
             return ()
@@ -82,21 +83,21 @@ class Approvals:
 
     @cached_property
     def losses(self) -> dict[str, str]:
-        """Titles of objects that may be lost, and who agreed to that."""
+        """Titles of objects that may be deleted, with the approval or option that allows the deletion."""
         found = {title: f"{KIND}/{each.name}" for each in reversed(self.holding) for title in each.spec.prune}
         return found | {title: f"--prune {title}" for title in self._inputs.prune}
 
 
 def approval_notes(inputs: Inputs) -> Iterator[str]:
-    """What a person must know who relies on one."""
+    """Notes for people who rely on an approval."""
     if inputs.desired.guards and (why := inputs.observed.why_unread(TITLE)):
-        yield f"approvals could not be read, so none counts: {why}"
+        yield f"approvals could not be read, so no approval is valid: {why}"
     if inputs.desired.guards and TITLE in inputs.observed.absent:
         yield f"this cluster has no definition of {KIND}, so nothing can be approved; install it with: {INSTALL}"
     read = {each.name for each in _readable(inputs)}
     for whole in sorted(_there(inputs), key=lambda each: each.name):
         if whole.name not in read:
-            yield f"{KIND}/{whole.name} can't be read, and approves nothing: compare it with its definition"
+            yield f"{KIND}/{whole.name} is malformed and approves nothing: compare the object with its definition"
     yield from _claimed(inputs)
     for approval in Approvals(inputs).holding:
         for each in approval.spec.objects:
@@ -105,12 +106,12 @@ def approval_notes(inputs: Inputs) -> Iterator[str]:
 
 
 def _claimed(inputs: Inputs) -> Iterator[str]:
-    """Of approvals of a revision that the custom resources only claim to have."""
+    """Notes about approvals of a revision that custom resources only claim to have."""
     for each in sorted(_readable(inputs), key=lambda one: one.name) if inputs.desired.is_claimed else ():
         if each.spec.revision == inputs.desired.revision and not each.spec.suspend and inputs.now < each.ends:
             yield (
-                f"{KIND}/{each.name} approves a revision, which custom resources only claim to have, and does not "
-                "count: approve policies by their content (reconciler approve KIND/NAME --resources)"
+                f"{KIND}/{each.name} approves a revision, which custom resources only claim to have, so the approval "
+                "is not valid: approve policies by their content (reconciler approve KIND/NAME --resources)"
             )
 
 
@@ -118,7 +119,7 @@ def _other(inputs: Inputs, approved: ApprovedObject) -> str:
     found = policy_digest(inputs.desired, approved.kind, approved.name)
     if found is None:
         return "no such policy is declared"
-    return f"it was approved as {approved.digest[:SHOWN]}, and is {found[:SHOWN]} now"
+    return f"the approved digest is {approved.digest[:SHOWN]}, the current digest is {found[:SHOWN]}"
 
 
 def _there(inputs: Inputs) -> Iterator[Unstructured]:
@@ -130,13 +131,13 @@ def _readable(inputs: Inputs) -> Iterator[Approval]:
         try:
             spec = msgspec.convert(whole.spec, ChangeApproval)
             ends = instant(spec.expires)
-        except ValueError:  # that a field is not what it should be is one too
+        except ValueError:  # includes msgspec.ValidationError
             continue
         yield Approval(whole.name, spec, ends)
 
 
 def _unchanged(inputs: Inputs, spec: ChangeApproval, digests: dict[PolicyKey, str | None]) -> frozenset[PolicyKey]:
-    """Policies that have the digests that an approval names; `digests` are those known already."""
+    """Named policies that have the named digests. `digests`: cache."""
     found = set()
     for each in spec.objects:
         key = (each.kind, each.name)
@@ -147,18 +148,17 @@ def _unchanged(inputs: Inputs, spec: ChangeApproval, digests: dict[PolicyKey, st
     return frozenset(found)
 
 
-# --- The digest of a policy's resolved result: its spec and what its templates yield, without where any of it was
-# written.
+# --- Digest of a resolved policy: its spec and its rendered templates, without their places in files.
 #
-# The same content has the same digest at every revision and in every file. A field that says what its default says does
-# not count, so a version that adds fields leaves digests as they are. Of a GpuPool the manifests and smart pods count,
-# as templates yield them: a template that is edited changes the digest of each pool whose rendering it changes.
+# The same content has the same digest at every revision and in every file. Fields with their default value do not
+# count, so a version with new fields keeps digests unchanged. The digest of a GpuPool includes the rendered manifests
+# and smart pods, so an edited template changes the digest of each pool whose rendering changes.
 
 POOL = "GpuPool"
 
 
 def policy_digest(desired: Desired, kind: str, name: str) -> str | None:
-    """None where no such policy is declared."""
+    """Digest of the policy; None if no such policy is declared."""
     declared = next((each for each in desired.declared if (each.kind, each.name) == (kind, name)), None)
     if declared is None:
         return None
@@ -167,7 +167,7 @@ def policy_digest(desired: Desired, kind: str, name: str) -> str | None:
 
 
 def _rendering(desired: Desired, declared: Declared[Any]) -> list[Any]:
-    """Canonical JSON of each object, in a fixed order."""
+    """Rendered objects as canonical JSON, in a fixed order."""
     if declared.kind != POOL:
         return []
     manifests = sorted(each.body for each in desired.manifests if each.pool == declared.name)
@@ -176,7 +176,7 @@ def _rendering(desired: Desired, declared: Declared[Any]) -> list[Any]:
 
 
 def _content(value: Any) -> Any:
-    """Of an object, what its defaults don't say."""
+    """Fields of an object that differ from their defaults."""
     if isinstance(value, msgspec.Struct):
         return {
             field.encode_name: _content(said)

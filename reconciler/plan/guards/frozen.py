@@ -1,8 +1,9 @@
-"""What is frozen or suspended: there, only untainting and releasing go on.
+"""Freezes and suspensions: on frozen or suspended objects, only removal of taints and a few other releasing actions go
+on.
 
-A freeze is an annotation with the time until which it lasts, and perhaps one with the reason: on a node; on the
-NodePool of a pool, or its GpuPool where policies are custom resources; on a ChangeGuard, for all that it guards; and on
-our own namespace, for everything. A time that can't be read freezes until it is corrected: whoever wrote it meant to.
+A freeze is an annotation with its end time, and optionally one with a reason: on a node; on the NodePool of a pool,
+or its GpuPool if policies are custom resources; on a ChangeGuard, for all that it guards; and on reconciler's own
+namespace, for everything. An unreadable end time freezes until it is corrected, because the author wanted a freeze.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -34,14 +35,14 @@ from reconciler.model.plan.inputs import Inputs
 
 
 class FreezeScope(msgspec.Struct, frozen=True, gc=False):
-    """What is frozen."""
+    """Scope of a freeze."""
 
     kind: Literal["everything", "guard", "pool", "node"]
-    name: str = ""  # of the ChangeGuard, the pool or the node
+    name: str = ""  # name of the ChangeGuard, the pool or the node
 
     @property
     def words(self) -> str:
-        """everything, what ChangeGuard/fleet guards, pool a100, Node/n1."""
+        """The scope as text: everything, what ChangeGuard/fleet guards, pool a100, Node/n1."""
         match self.kind:
             case "everything":
                 return "everything"
@@ -54,20 +55,20 @@ class FreezeScope(msgspec.Struct, frozen=True, gc=False):
 
 
 class Frozen(CodeFacts, frozen=True):
-    template = "{scope} is frozen until {written}{note:in_brackets}: {object} is left as it is."
+    template = "{scope} is frozen until {written}{note:in_brackets}: {object} is not changed."
     by_person = True
 
     object: Ref
     scope: FreezeScope
     until: Instant
-    written: str  # until when, as it stands in the annotation
-    note: str = ""  # the reason that somebody gave for it
+    written: str  # the end time, as written in the annotation
+    note: str = ""  # the reason that somebody gave for the freeze
 
 
 class FrozenUnreadably(CodeFacts, frozen=True):
     template = (
         "{scope} is frozen until {written}{note:in_brackets}, which is no time such as 2026-11-02T08:00:00Z: {object} "
-        "is left as it is until that is corrected."
+        "is not changed until the annotation is corrected."
     )
     by_person = True
 
@@ -78,7 +79,7 @@ class FrozenUnreadably(CodeFacts, frozen=True):
 
 
 class PoolSuspended(CodeFacts, frozen=True):
-    template = "GpuPool/{pool} is suspended: {object} is left as it is until suspend is taken back."
+    template = "GpuPool/{pool} is suspended: {object} is not changed until spec.suspend is removed."
     by_person = True
 
     object: Ref
@@ -87,40 +88,40 @@ class PoolSuspended(CodeFacts, frozen=True):
 
 REASONS = (Frozen, FrozenUnreadably, PoolSuspended)
 
-# Where a freeze may sit; nodes and NodePools must have been read for any plan.
+# Kinds with freeze annotations. Nodes and NodePools are not listed, because every plan requires them.
 _PLACES = tuple(each.title for each in RESOURCE_KINDS if each.kind in {"Namespace", "GpuPool", "ChangeGuard"})
 
-RELEASE = "release"  # the planner that takes everything of ours off: what is frozen may be left by us, too
+RELEASE = "release"  # the planner that removes everything of reconciler, frozen objects included
 
 
 class Freeze(msgspec.Struct, frozen=True):
-    """One annotation that holds now."""
+    """A freeze that is active now."""
 
     scope: FreezeScope
-    written: str  # until when, as it stands there
+    written: str  # the end time, as written
     reason: str = ""
-    until: Instant | None = None  # None: it can't be read
+    until: Instant | None = None  # None: unreadable
 
     @property
     def scope_text(self) -> str:
-        """What is frozen, in words."""
+        """The scope as text."""
         return self.scope.words
 
     def facts(self, subject: Ref) -> Frozen | FrozenUnreadably:
-        """Why a subject waits."""
+        """Reason for a hold on a frozen subject."""
         if self.until is None:
             return FrozenUnreadably(object=subject, scope=self.scope, written=self.written, note=self.reason)
         return Frozen(object=subject, scope=self.scope, until=self.until, written=self.written, note=self.reason)
 
     @property
     def until_text(self) -> str:
-        """until 2026-11-02T08:00:00Z (maintenance)."""
+        """The end as text: until 2026-11-02T08:00:00Z (maintenance)."""
         until = timestamp(self.until) if self.until is not None else self.written
         return f"until {until} ({self.reason})" if self.reason else f"until {until}"
 
 
 def freeze_of(scope: FreezeScope, written: str, reason: str, now: Instant) -> Freeze | None:
-    """What two annotations say; nothing where there is none, or its time is over."""
+    """Freeze from two annotations; None if there is no freeze, or the freeze has ended."""
     if not written:
         return None
     try:
@@ -131,19 +132,19 @@ def freeze_of(scope: FreezeScope, written: str, reason: str, now: Instant) -> Fr
 
 
 def why_unsure(observed: Observed) -> str:
-    """Why something may be frozen that does not look so; nothing when all could be read."""
+    """Why freezes may exist that were not read; empty if all kinds could be read."""
     return observed.why_unread(*_PLACES)
 
 
 class Freezes:
-    """Owner of what was looked up of them for one plan."""
+    """Lookups of freezes for one plan."""
 
     def __init__(self, inputs: Inputs, fleet: Fleet) -> None:
         self._inputs = inputs
         self._fleet = fleet
 
     def why_still(self, decision: Decision, nodes: frozenset[str]) -> tuple[Reason, Hold] | None:
-        """Why it must wait, and until when; `nodes` are those that it would take away besides its subject."""
+        """Why the decision must wait, and until when. `nodes`: nodes that the decision removes besides its subject."""
         act = decision.act
         if isinstance(act, Hold) or decision.planner == RELEASE or any(goes_on(act, decision) for goes_on in GOES_ON):
             return None
@@ -157,23 +158,23 @@ class Freezes:
         return Reason(freeze.facts(decision.subject), decision.reason.origin), Hold(freeze.until)
 
     def all(self) -> tuple[Freeze, ...]:
-        """Everything that is frozen now, the widest first."""
+        """All active freezes, the widest first."""
         pools = [each for _, each in sorted(self._pools.items())]
         nodes = [each for _, each in sorted(self._nodes.items())]
         freezes = [*self._everything, *pools, *nodes]
         return tuple(dict.fromkeys(freezes))
 
     def of_node(self, name: str) -> Freeze | None:
-        """The widest that a node is under."""
+        """The widest freeze of a node."""
         node = self._fleet.node(name)
         return next(iter((*self._wide(node.pool if node else ""), *self._of_nodes(frozenset({name})))), None)
 
     def of_node_alone(self, name: str) -> Freeze | None:
-        """That of the node itself, whatever its pool is under."""
+        """The freeze of the node itself, without freezes of its pool."""
         return self._nodes.get(name)
 
     def of_pool(self, pool: str) -> Freeze | None:
-        """The widest that a pool is under."""
+        """The widest freeze of a pool."""
         return next(iter(self._wide(pool)), None)
 
     def _over(self, decision: Decision, nodes: frozenset[str]) -> Iterator[Freeze]:
@@ -209,7 +210,7 @@ class Freezes:
 
     @cached_property
     def _pools(self) -> dict[str, Freeze]:
-        """By pool: that of a guard, else that of the GpuPool, else that of a NodePool."""
+        """Freeze by pool: from a guard, else from the GpuPool, else from a NodePool."""
         freezes: dict[str, Freeze] = {}
         named = [(each.name, each) for each in (*self._of("GpuPool"), *self._inputs.observed.node_pools)]
         named += [(each.metadata.labels.get(names.POOL, ""), each) for each in self._inputs.observed.node_pools]
@@ -244,7 +245,7 @@ class Freezes:
         )
 
     def _guarded(self, guard: str) -> list[str]:
-        """The pools of a guard, those that no policy declares any more among them if it guards all."""
+        """Pools of a guard. If the guard covers all pools, undeclared pools are included."""
         guards = [each for each in self._inputs.desired.guards if each.name == guard]
         named = {pool for each in guards for pool in each.spec.pool_names}
         if "*" not in named:
@@ -262,12 +263,12 @@ def _releases(act: Act, decision: Decision) -> bool:
 
 
 def _lets_go(act: Act, _: Decision) -> bool:
-    """A pod that waited for room, and has it: where it goes is the scheduler's affair."""
+    """Removal of the capacity gate from a pod that has room. The scheduler chooses the node."""
     return isinstance(act, Ungate)
 
 
 def _calls_off(act: Act, _: Decision) -> bool:
-    """A pod that was told to save its work, and stays."""
+    """Cancellation of a pod's notice to save its work."""
     return isinstance(act, Annotate) and act.annotations == ((names.EVICT_AT, None),)
 
 

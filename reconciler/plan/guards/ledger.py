@@ -1,15 +1,16 @@
-"""The marks that one plan starts from: what was taken away in the last hour, and what is on its way out still.
+"""Disruption ledger: what was removed or disrupted in the last hour, and what is still leaving.
 
-A mark is made when a plan takes something, and lasts for the hour that guards look back on; of a node that shows a sign
-of leaving it lasts until the node is gone, so that a drift that takes days, or a node that is long in draining, counts
-once. A node that lost every sign and is taken again counts again, from then on; within a few minutes that is the same
-attempt, since what was decided may not be seen yet.
+A record is made when a plan disrupts something, and lasts for the hour that guards look back on. The record of a
+node with a sign of leaving lasts until the node is gone, so a drift that takes days, or a long drain, counts once.
+If a node loses every such sign and is taken again, the node counts again from then on; within a few minutes that is
+the same attempt, because the decision may not be observed yet.
 
-A node that leaves without a mark was taken by another: Karpenter, or a person. It counts in the hour from when it was
-deleted, as well as that is known.
+A node that leaves without a record was removed by Karpenter or a person. It counts from its deletion time, as well
+as that is known.
 
-What could not be read shows no sign, and that ends nothing: a partial read never lowers a count. A mark of an hour
-that is yet to come was made before the clock was set back, and counts from now on: else it would count until then.
+Unread objects show no sign of leaving, but their records stay: a partial read never lowers a count. A record with a
+future time was made before the clock was set back, and gets the current time; otherwise the record would count until
+that future time.
 """
 
 from collections import Counter
@@ -32,10 +33,10 @@ SAME_ATTEMPT_MS = 600_000
 
 
 class DisruptionLedger:
-    """The marks by what they are of; it never changes."""
+    """Disruption records, indexed by uid. Immutable."""
 
     def __init__(self, stage: GuardContext, marks: Sequence[DisruptionRecord], pools: frozenset[str]) -> None:
-        """`pools` are those of which others' doings count."""
+        """`pools`: pools where disruptions by others count."""
         self._stage = stage
         kept = [_not_ahead(each, stage.now) for each in marks if self._lasts(each)]
         self._by_uid = _by_uid(kept)
@@ -44,24 +45,26 @@ class DisruptionLedger:
         self._by_uid = _by_uid(self.marks)
 
     def known(self, mark: DisruptionRecord) -> DisruptionRecord | None:
-        """The mark that there is of the same."""
+        """The existing record of the same object."""
         return next((self._by_uid[uid] for uid in (mark.uid, mark.claim) if uid in self._by_uid), None)
 
     def key(self, mark: DisruptionRecord) -> str:
-        """By which it is counted once; that of the mark that there is of the same."""
+        """Key under which an object counts once: that of its existing record."""
         return key_of(self.known(mark) or mark)
 
     def counts_already(self, mark: DisruptionRecord) -> bool:
-        """Whether it was marked, and has been on its way out since."""
+        """Whether the object has a record and has been leaving since."""
         known = self.known(mark)
         return known is not None and self._stage.is_leaving(known)
 
     def in_the_hour(self) -> tuple[DisruptionRecord, ...]:
-        """What was marked in the hour that ends now, oldest first."""
+        """Records of the last hour, oldest first."""
         return tuple(each for each in self.marks if each.at > self._stage.now - HOUR_MS)
 
     def merged(self, mark: DisruptionRecord) -> DisruptionRecord:
-        """With the mark that there is of the same: whichever says more; from when that was, for the same attempt."""
+        """The record, merged with the existing record of the same object. The larger values count. The time of the
+        existing record stays for the same attempt.
+        """
         known = self.known(mark)
         if known is None:
             return mark
@@ -72,7 +75,7 @@ class DisruptionLedger:
         return msgspec.structs.replace(mark, at=at, goes=goes, gpus=gpus, approvals=approvals)
 
     def with_taken(self, taken: Sequence[DisruptionRecord]) -> tuple[DisruptionRecord, ...]:
-        """All marks once these are made."""
+        """All records, including those of this plan."""
         marks = {key_of(each): each for each in self.marks}
         marks |= {self.key(each): self.merged(each) for each in taken}
         return tuple(sorted(marks.values()))
@@ -85,7 +88,7 @@ class DisruptionLedger:
 
 
 def key_of(mark: DisruptionRecord) -> str:
-    """By which a mark is counted once."""
+    """Key under which a record counts once."""
     return mark.uid or mark.claim or f"{mark.kind}/{mark.name}"
 
 
@@ -98,13 +101,13 @@ def _by_uid(marks: Sequence[DisruptionRecord]) -> dict[str, DisruptionRecord]:
 
 
 def _of_others(stage: GuardContext, pools: frozenset[str]) -> Iterator[DisruptionRecord]:
-    """Nodes of these pools that are leaving, in the hour; and NodeClaims that are, whose node is gone before them."""
+    """Nodes of the pools that others removed within the hour, and terminating NodeClaims whose node is gone already."""
     for node in stage.fleet.nodes_taken_away:
         if node.pool in pools:
             yield from _observed_leaving(stage, stage.mark(node, goes=True), node.metadata.deletion_timestamp)
     for claim in stage.fleet.claims_leaving:
         pool = claim.metadata.labels.get(names.KARPENTER_POOL, "")
-        # One that never had a node is no node that is lost: it was not to be had, say.
+        # A NodeClaim that never had a node loses no node: for example, the launch found no capacity.
         if claim.status.node_name and pool in pools:
             node_there = stage.fleet.node(claim.status.node_name)
             mark = stage.mark(node_there, goes=True) if node_there else _nodeless(stage, claim, pool)
@@ -112,7 +115,9 @@ def _of_others(stage: GuardContext, pools: frozenset[str]) -> Iterator[Disruptio
 
 
 def _nodeless(stage: GuardContext, claim: NodeClaim, pool: str) -> DisruptionRecord:
-    """All its GPUs are taken for used where nodes could not be read; else what ran there has gone already."""
+    """Record for a NodeClaim without a node. If nodes could not be read, all its GPUs count as used; else its pods are
+    gone already.
+    """
     found = claim.status.allocatable.get(names.NVIDIA_GPU, "0") if stage.observed.why_unread("nodes") else "0"
     gpus = whole_number(found)
     return DisruptionRecord(
@@ -121,34 +126,35 @@ def _nodeless(stage: GuardContext, claim: NodeClaim, pool: str) -> DisruptionRec
 
 
 def _observed_leaving(stage: GuardContext, mark: DisruptionRecord, deleted_at: str) -> Iterator[DisruptionRecord]:
-    """A busy node is taken for one that is replaced: whether it is, nobody can tell yet."""
+    """Record of a node that others remove. A busy node counts as replaced, because the outcome is unknown."""
     instant = moment(deleted_at)
     at = stage.now if instant is None else min(stage.now, instant)
     if at > stage.now - HOUR_MS:
         yield msgspec.structs.replace(mark, at=at, goes=not mark.gpus, own=False)
 
 
-# --- Owner of a sum over marks, by the measures that a guard limits.
+# --- Sums over records, by the measures that a guard limits.
 #
-# A limit in percent is of the nodes that a pool has when the window begins: now, for a plan; an hour ago, for an hour.
-# With p percent of a pool of s nodes, max(1, floor(p * s / 100)) nodes may go, so that a pool of a few nodes can shrink
-# too, one node a window; with 0 percent none may. Told in percent, that limit is p, or what one node is of the pool.
+# A percentage limit is of the nodes that a pool has when the window begins: now for a plan, an hour ago for an hour.
+# With p percent of a pool of s nodes, max(1, floor(p * s / 100)) nodes may leave, so that a small pool can shrink too,
+# by one node per window; with 0 percent no node may leave. In reports, the limit is p, or the percentage of one node.
 
 MEASURES: tuple[Measure, ...] = get_args(Measure)
-# As people write them below perPlan and perHour.
+# Field names below perPlan and perHour.
 FIELDS = {each.name.removeprefix("max_"): each.encode_name for each in msgspec.structs.fields(Ceiling)}
 
 
 class Roll:
-    """The nodes of each pool that nobody is deleting yet, and that were there when a window began: what percentages
-    are of. Nodes that came since make no room for others to go."""
+    """Nodes of each pool that are not being deleted and that existed when a window began: the base of percentages.
+    Newer nodes allow no further removals.
+    """
 
     def __init__(self, fleet: Fleet, since: Instant | None = None) -> None:
         self._fleet, self._since = fleet, since
         self._sizes: dict[str, int] = {}
 
     def has(self, mark: DisruptionRecord) -> bool:
-        """Whether what was marked is among them by its name."""
+        """Whether the recorded node is among the base nodes."""
         node = self._fleet.node(mark.name)
         return node is not None and node.pool == mark.pool and not node.metadata.leaving
 
@@ -160,17 +166,17 @@ class Roll:
         return result
 
     def _was_there(self, node: Node) -> bool:
-        """A node that does not say when it came was there."""
+        """Whether the node existed then. A node without a creation time counts as existing."""
         since = self._since
         return since is None or (moment(node.metadata.creation_timestamp) or since) <= since
 
 
 class LimitCount(msgspec.Struct, frozen=True, gc=False):
-    """What there is of one measure, and what is allowed."""
+    """Amount and limit of one measure."""
 
     counted: int
     allowed: int
-    pool: str = ""  # of a percentage
+    pool: str = ""  # pool of a percentage
 
     @property
     def is_over(self) -> bool:
@@ -178,18 +184,18 @@ class LimitCount(msgspec.Struct, frozen=True, gc=False):
 
 
 class DisruptionSums:
-    """What has been added; each mark is to be added once."""
+    """Sums by measure. Each record must be added once. Mutable."""
 
     def __init__(self, roll: Roll, marks: Iterable[DisruptionRecord] = ()) -> None:
         self._roll = roll
         self._simple: Counter[Measure] = Counter()
-        self._going: Counter[str] = Counter()  # nodes that go for good, by pool
-        self._gone: Counter[str] = Counter()  # those of them that are not on the roll any more
+        self._going: Counter[str] = Counter()  # nodes that leave for good, by pool
+        self._gone: Counter[str] = Counter()  # leaving nodes that are not base nodes any more
         for mark in marks:
             self.add(mark)
 
     def add(self, mark: DisruptionRecord, times: int = 1) -> None:
-        """Or take it out again: -1."""
+        """Add a record, or remove it with -1."""
         self._simple["deleted_node_pools"] += times * (mark.kind == "NodePool")
         self._simple["disrupted_gpus"] += times * mark.gpus
         if mark.goes:
@@ -203,21 +209,24 @@ class DisruptionSums:
         return other
 
     def plus(self, marks: Iterable[DisruptionRecord]) -> "DisruptionSums":
-        """With these too."""
+        """Copy with further records."""
         other = self.copy()
         for mark in marks:
             other.add(mark)
         return other
 
     def amount(self, measure: Measure) -> int:
-        """Percentages are those of the pool that loses most, rounded up: more than a limit shows as more."""
+        """Amount of a measure. A percentage is that of the pool that loses most, rounded up, so that an excess always
+        shows.
+        """
         if measure == "removed_percent":
             return max((self._percent(pool) for pool in self._losing), default=0)
         return self._simple[measure]
 
     def count(self, measure: Measure, limit: int) -> LimitCount:
-        """What there is and what is allowed; of percentages, in the pool that is over its limit, else in the one that
-        loses most."""
+        """Amount and limit of a measure. For percentages, of a pool over its limit, else of the pool that
+        loses most.
+        """
         if measure != "removed_percent":
             return LimitCount(self._simple[measure], limit)
         limit_counts = (LimitCount(self._percent(pool), self._allowed(pool, limit), pool) for pool in self._losing)
@@ -232,20 +241,20 @@ class DisruptionSums:
         return -(-100 * self._going[pool] // self._size(pool))
 
     def _allowed(self, pool: str, limit: int) -> int:
-        """In percent of the pool; one node may go, unless none may."""
+        """Limit in percent of the pool. One node may leave, unless the limit is 0."""
         return max(limit, -(-100 // self._size(pool))) if limit else 0
 
     def _size(self, pool: str) -> int:
-        """Of a pool that loses nodes. Nodes that came and went within the window were there in between."""
+        """Base size of a pool that loses nodes. Nodes that joined and left within the window count."""
         return max(self._roll.size(pool) + self._gone[pool], self._going[pool], 1)
 
     def over(self, ceiling: Ceiling) -> tuple[Measure, ...]:
-        """What it is over of."""
+        """Measures beyond the ceiling."""
         found = ((measure, limit_of(ceiling, measure)) for measure in MEASURES)
         return tuple(measure for measure, limit in found if limit is not None and self.count(measure, limit).is_over)
 
 
 def limit_of(ceiling: Ceiling, measure: Measure) -> int | None:
-    """None: no limit."""
+    """Limit of a measure; None if there is no limit."""
     limit: int | None = getattr(ceiling, f"max_{measure}")
     return limit

@@ -1,4 +1,4 @@
-"""All guards look at all that a plan takes: what one of them holds becomes a Hold, and the rest goes on."""
+"""Judgement of a plan by all guards: decisions that a guard holds become Holds, and the others go on."""
 
 from collections.abc import Iterator, Sequence
 
@@ -27,11 +27,11 @@ from reconciler.plan.guards.reasons import (
 from reconciler.plan.guards.removals import GuardContext, taken
 from reconciler.plan.guards.tally import Books, GuardHeadroom, GuardTally, Take
 
-# --- Owner of what all guards together hold of one plan, and of what they let go.
+# --- All guards on one plan: what they hold, and what they admit.
 
 
 class Held(msgspec.Struct, frozen=True):
-    """By which guard, and why."""
+    """The guard that holds a decision, and why."""
 
     tally: GuardTally
     room: GuardHeadroom
@@ -39,14 +39,14 @@ class Held(msgspec.Struct, frozen=True):
 
 
 class GuardPanel:
-    """Each guard looks at the plan as a whole, then at each take that no guard holds yet."""
+    """All guards. Each guard checks the plan as a whole, then each take that no guard holds yet. Mutable."""
 
     def __init__(self, tallies: Sequence[GuardTally], takes: Sequence[Take]) -> None:
         self.tallies = tuple(tallies)
         self.takes = tuple(takes)
-        self.held: dict[int, Held] = {}  # by the place of the decision
-        self.marks: list[DisruptionRecord] = []  # of what goes
-        self.approvals: dict[str, set[str]] = {}  # by guard, what let something pass
+        self.held: dict[int, Held] = {}  # by index of the decision
+        self.marks: list[DisruptionRecord] = []  # records of admitted takes
+        self.approvals: dict[str, set[str]] = {}  # by guard, approvals that admitted a take
         for tally in self.tallies:
             self._look_at_the_plan(tally)
         for take in self.takes:
@@ -93,14 +93,14 @@ def _why(room: GuardHeadroom) -> type[HeldByGuard]:
 
 
 class Proposed(msgspec.Struct, frozen=True):
-    """What planners came to, mode and others' hands minded already."""
+    """Decisions of the planners, after admission."""
 
     decisions: tuple[Decision, ...]
     consequences: tuple[Consequence, ...] = ()
 
 
 class GuardedDecisions(msgspec.Struct, frozen=True):
-    """The decisions, held where a guard holds them; what each guard says; and all marks that are to be remembered."""
+    """Decisions after the guards, the verdict of each guard, and all records to remember."""
 
     decisions: tuple[Decision, ...]
     guarded: tuple[GuardVerdict, ...] = ()
@@ -108,8 +108,9 @@ class GuardedDecisions(msgspec.Struct, frozen=True):
 
 
 def judge(inputs: Inputs, fleet: Fleet, proposed: Proposed) -> GuardedDecisions:
-    """Without a guard there is no limit, and nothing new to remember; what was counted before is kept, for a guard may
-    be there again within the hour."""
+    """Judge a plan. Without guards there are no limits and no new records; existing records are kept, because a guard
+    may return within the hour.
+    """
     if not inputs.desired.guards:
         before = inputs.memory.marks
         marks = DisruptionLedger(GuardContext(fleet, inputs), before, frozenset()).marks if before else ()
@@ -137,7 +138,7 @@ def _tallies(inputs: Inputs, books: Books, approvals: Approvals) -> list[GuardTa
 def _takes(
     inputs: Inputs, stage: GuardContext, ledger: DisruptionLedger, decisions: Sequence[Decision], *, would: bool
 ) -> tuple[Take, ...]:
-    """What does not count already. A pod whose node is taken in the same plan goes with it."""
+    """Takes that do not count already. A pod whose node is taken in the same plan counts with the node."""
     found = [
         (at, each, [one for one in taken(stage, each) if one.weighs and not ledger.counts_already(one.mark)])
         for at, each in enumerate(decisions)
@@ -164,7 +165,7 @@ def _counted_nodes(stage: GuardContext, ledger: DisruptionLedger) -> frozenset[s
 
 
 def _title(decision: Decision) -> str:
-    """What a person would call the change: an edit by its object, and all that a planner does to a pool together."""
+    """Title of a change for people: an edit by its object, and all decisions of a planner about a pool together."""
     if decision.subject.kind == "NodePool":
         return decision.subject.title
     return f"{decision.planner} of {decision.pool}" if decision.pool else decision.planner
@@ -175,14 +176,14 @@ def _held(decision: Decision, held: Held | None) -> Decision:
         return decision
     room, guard = held.room, held.tally.guard
     origin = room.over[0].origin if room.over else guard.origin("spec.perHour")
-    # Without its place in the policies: the same hold of the base may stem from another line.
+    # Without the origin: the same hold in the base may have another line.
     reason = Reason(decision.reason.facts)
     facts = held.why(guard=guard_ref(guard.name), held=reason, sums=tuple(map(sum_of, room.over)))
     return msgspec.structs.replace(decision, act=Hold(room.until), reason=Reason(facts, origin))
 
 
 def following(decisions: Sequence[Decision]) -> tuple[Decision, ...]:
-    """What is to follow something that is held is held too; and so on."""
+    """Hold decisions that must follow a held decision, transitively."""
     held = {each.subject for each in decisions if isinstance(each.act, Hold)}
     if not held or not any(each.after for each in decisions):
         return tuple(decisions)
@@ -200,11 +201,11 @@ def _behind(decision: Decision, held: set[Ref]) -> Decision:
     return msgspec.structs.replace(decision, act=Hold(), reason=reason)
 
 
-# --- What a guard says to a plan: its limits and what there is of each, and what would let pass what it holds.
+# --- Verdict of a guard about a plan: its limits, the amounts, and what would admit the held decisions.
 
 
 def guarded_of(panel: GuardPanel, tally: GuardTally, *, would: bool = False) -> GuardVerdict:
-    """What one guard of a panel says; of pools that only observe, nothing is held."""
+    """Verdict of one guard of a panel. Report-only decisions are not held."""
     held = panel.held_by(tally)
     causes = {take.cause for take in panel.takes if take.at in panel.held and panel.held[take.at].tally is tally}
     plan = tuple(
@@ -228,7 +229,7 @@ def guarded_of(panel: GuardPanel, tally: GuardTally, *, would: bool = False) -> 
 
 
 def _hour(tally: GuardTally) -> Iterator[GuardCount]:
-    """What others took is told apart: nobody here can do anything about it."""
+    """Counts of the hour. Disruptions by others are listed separately, because reconciler can't change them."""
     others = [each for each in tally.window if not each.own]
     ours = [each for each in tally.window if each.own]
     for each in tally.counts("hour", tally.hour_with_plan):
@@ -242,7 +243,7 @@ def _hour(tally: GuardTally) -> Iterator[GuardCount]:
 
 
 def _needed(tally: GuardTally, held: Sequence[Held]) -> Needed:
-    """Ceilings that cover the whole plan, and what an approval has let pass in the hour besides."""
+    """Ceilings that would cover the whole plan, plus what approvals admitted within the hour."""
     found: dict[str, int] = {}
     for each in (each for one in held for each in one.room.over):
         used = tally.used_by_approval(each.measure) if each.period == "hour" else 0
@@ -251,7 +252,7 @@ def _needed(tally: GuardTally, held: Sequence[Held]) -> Needed:
 
 
 def _alone(panel: GuardPanel, tally: GuardTally) -> Iterator[str]:
-    """What would pass if it were all of the plan, where the plan is more than that."""
+    """Titles of changes that would pass alone, if the plan has several."""
     titles = dict.fromkeys(take.title for take in panel.takes if tally.own(take))
     for title in titles if len(titles) > 1 else ():
         marks = {each.mark for take in panel.takes if take.title == title for each in tally.own(take)}
@@ -260,7 +261,7 @@ def _alone(panel: GuardPanel, tally: GuardTally) -> Iterator[str]:
 
 
 def _by_the_hour(panel: GuardPanel, tally: GuardTally) -> Iterator[str]:
-    """The limits that the plan exceeds as a whole, where nothing of it does so by itself: maxRemovedPercent: 20."""
+    """Limits that the plan exceeds only as a whole, as text: maxRemovedPercent: 20."""
     limits = tally.guard.spec.per_plan
     if any(tally.sum_of(each.mark for each in tally.own(take)).over(limits) for take in panel.takes):
         return

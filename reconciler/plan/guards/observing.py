@@ -1,5 +1,5 @@
-"""Which pools are only observed, and why: their policy says so, or their NodePool was neither made nor adopted by these
-policies. Decisions about their nodes are told and not carried out.
+"""Observed pools: pools whose decisions are reported and not carried out. A pool is observed if its policy says so, or
+if its NodePool was neither created nor adopted by these policies.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,19 +14,19 @@ from reconciler.model.plan.guard_verdict import ObservedTaint
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.guards.frozen import Freeze, Freezes
 
-# Whose nodes they are decides over these.
+# Kinds that belong to nodes of a pool.
 OF_NODES = frozenset({"Node", "NodeClaim", "Pod"})
 
 
 class Observation(msgspec.Struct, frozen=True):
-    """Why nothing is carried out in a pool. At least one of the causes applies."""
+    """Why no action is carried out in a pool. At least one cause applies."""
 
     pool: str
     by_mode: bool = False  # the GpuPool is in mode Observe
-    is_unadopted: bool = False  # someone else made the NodePool, and an edit of the policies must adopt it
-    environment: str = ""  # another one, which keeps the NodePool
-    is_suspended: bool = False  # the GpuPool is; decisions are held then, and consequences would be
-    freeze: Freeze | None = None  # of the pool, of what a guard guards, or of everything
+    is_unadopted: bool = False  # reconciler did not create the NodePool, and no policy adopts it
+    environment: str = ""  # another environment, which owns the NodePool
+    is_suspended: bool = False  # the GpuPool is suspended: its decisions are held
+    freeze: Freeze | None = None  # freeze of the pool, of its guard, or of everything
 
     @property
     def causes_text(self) -> str:
@@ -34,8 +34,8 @@ class Observation(msgspec.Struct, frozen=True):
         node_pool = f"NodePool/{self.pool}"
         parts = (
             (self.by_mode, f"GpuPool/{self.pool} is in mode Observe"),
-            (self.is_unadopted, f"{node_pool} was made by someone else and is not adopted"),
-            (bool(self.environment), f"{node_pool} is kept by environment {self.environment}"),
+            (self.is_unadopted, f"{node_pool} was not created by reconciler and is not adopted"),
+            (bool(self.environment), f"{node_pool} belongs to environment {self.environment}"),
             (self.is_suspended, f"GpuPool/{self.pool} is suspended"),
         )
         frozen = [f"{self.freeze.scope_text} is frozen {self.freeze.until_text}"] if self.freeze is not None else []
@@ -43,12 +43,12 @@ class Observation(msgspec.Struct, frozen=True):
 
     @property
     def unless(self) -> str:
-        """What would have to be for the decisions to be carried out, as a clause that follows "if"."""
+        """Conditions for carrying out the decisions, as a clause after "if"."""
         node_pool = f"NodePool/{self.pool}"
         parts = (
             (self.by_mode, f"GpuPool/{self.pool} were in mode Enforce"),
-            (self.is_unadopted, f"{node_pool}, which someone else made, were adopted"),
-            (bool(self.environment), f"{node_pool} were not kept by environment {self.environment}"),
+            (self.is_unadopted, f"{node_pool}, which reconciler did not create, were adopted"),
+            (bool(self.environment), f"{node_pool} did not belong to environment {self.environment}"),
             (self.is_suspended, f"GpuPool/{self.pool} were not suspended"),
         )
         frozen = [f"{self.freeze.scope_text} were not frozen"] if self.freeze is not None else []
@@ -56,24 +56,24 @@ class Observation(msgspec.Struct, frozen=True):
 
 
 def observes(inputs: Inputs, pool: str) -> bool:
-    """Whether the pool is only looked at."""
+    """Whether the pool is observed only."""
     declared = inputs.desired.pool(pool) if pool else None
     return declared is not None and (declared.spec.mode == "Observe" or pool in inputs.unowned_node_pools)
 
 
 def observation_of(inputs: Inputs, pool: str) -> Observation | None:
-    """Why the pool is only looked at; None where its nodes are acted on, and where no policy declares it."""
+    """Why the pool is observed only; None if it is not, or no policy declares the pool."""
     declared = inputs.desired.pool(pool) if pool else None
     if declared is None or not observes(inputs, pool):
         return None
     by_mode, environment = declared.spec.mode == "Observe", other_keeper(inputs, pool)
     is_others = pool in inputs.unowned_node_pools and not environment
-    # A NodePool that is to be adopted is adopted as soon as the mode allows it.
+    # A NodePool with adopt: true is adopted as soon as the mode allows.
     return Observation(pool, by_mode, is_others and not (by_mode and declared.spec.adopt), environment)
 
 
 def inaction_of(inputs: Inputs, fleet: Fleet, pool: str) -> Observation | None:
-    """Why nothing is done in the pool: it is only observed, suspended or frozen; None where it is acted on."""
+    """Why no action is carried out in the pool: observed only, suspended or frozen; None if actions are carried out."""
     observation, declared = observation_of(inputs, pool), inputs.desired.pool(pool) if pool else None
     freeze = Freezes(inputs, fleet).of_pool(pool)
     is_suspended = declared is not None and declared.spec.suspend
@@ -84,7 +84,7 @@ def inaction_of(inputs: Inputs, fleet: Fleet, pool: str) -> Observation | None:
 
 
 def other_keeper(inputs: Inputs, pool: str) -> str:
-    """The other environment that keeps the NodePool of a pool; nothing where none does."""
+    """The other environment that owns the NodePool of a pool; empty if none does."""
     if pool not in inputs.unowned_node_pools:
         return ""
     node_pool = next(each for each in inputs.observed.node_pools if each.name == pool)
@@ -92,8 +92,9 @@ def other_keeper(inputs: Inputs, pool: str) -> str:
 
 
 def is_report_only(inputs: Inputs, decision: Decision) -> bool:
-    """Whether the action is told and not carried out. The NodePool itself may be adopted, and then the nodes get its
-    labels: both follow from the mode alone."""
+    """Whether the action is reported only. The adoption of a NodePool, and the labels that follow on its nodes, depend
+    on the mode alone.
+    """
     if not observes(inputs, decision.pool):
         return False
     declared = inputs.desired.pool(decision.pool)
@@ -102,20 +103,20 @@ def is_report_only(inputs: Inputs, decision: Decision) -> bool:
 
 
 def observation_behind(inputs: Inputs, decision: Decision) -> Observation | None:
-    """Why a decision is not carried out, whatever holds it besides; None where it is."""
+    """Why a decision is not carried out because of its pool; None if the pool allows the decision."""
     observation = observation_of(inputs, decision.pool)
     if observation is None or decision.subject.kind in OF_NODES | {"NodeProvisioner"}:
         return observation
     return Observation(decision.pool, by_mode=True) if observation.by_mode else None
 
 
-# --- Taints that nodes of pools in mode Observe would bear: kept in the memory, since nothing is written there.
+# --- Imagined taints: taints that nodes of observed pools would have, kept in the memory because they are not written.
 
 ByNode = Mapping[tuple[str, str], Sequence[ObservedTaint]]
 
 
 def by_node(inputs: Inputs) -> ByNode:
-    """What is imagined of each node, by its name and uid."""
+    """Imagined taints by name and uid of the node."""
     observed_taints: dict[tuple[str, str], list[ObservedTaint]] = {}
     for each in inputs.memory.imagined:
         observed_taints.setdefault((each.node, each.uid), []).append(each)
@@ -123,7 +124,7 @@ def by_node(inputs: Inputs) -> ByNode:
 
 
 def as_imagined(node: Node, taints: Sequence[ObservedTaint]) -> Node:
-    """The node, as if it bore them; nothing that it really bears counts beside one of the same key."""
+    """The node with its imagined taints, which replace real taints of the same keys."""
     keys = {each.key for each in taints}
     kept = tuple(each for each in node.spec.taints if each.key not in keys)
     borne = tuple(NodeTaint(each.key, each.effect, each.value) for each in taints)
@@ -131,7 +132,9 @@ def as_imagined(node: Node, taints: Sequence[ObservedTaint]) -> Node:
 
 
 def imagined_after(inputs: Inputs, fleet: Fleet, decisions: Iterable[Decision]) -> tuple[ObservedTaint, ...]:
-    """What is imagined once the plan would be carried out; of nodes that went, or are acted on by now, nothing."""
+    """Imagined taints after the plan, without those of deleted nodes and of nodes whose pool is not observed
+    any more.
+    """
     observed_taints = {
         (each.node, each.uid, each.key): each
         for each in inputs.memory.imagined
@@ -139,7 +142,7 @@ def imagined_after(inputs: Inputs, fleet: Fleet, decisions: Iterable[Decision]) 
     }
     for each in decisions:
         act, subject = each.act, each.subject
-        # What is drained in thought alone is never emptied: it stays what would begin.
+        # An imagined drain never empties its node, so its decision is repeated in each plan.
         if each.would and isinstance(act, Taint) and subject.kind == "Node" and act.key != names.DRAINING:
             if act.value is None:
                 observed_taints.pop((subject.name, subject.uid, act.key), None)

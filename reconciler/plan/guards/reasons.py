@@ -1,4 +1,4 @@
-"""Why a guard holds something back."""
+"""Reasons for which a guard holds a decision."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,16 +14,16 @@ from reconciler.plan.guards.set_aside import BehindSetAside
 
 
 class GuardSum(msgspec.Struct, frozen=True, gc=False):
-    """What is counted of one measure, and how much of it a guard allows."""
+    """Amount of one measure, and the limit of a guard."""
 
     measure: Measure
     counted: int
     allowed: int
-    pool: str = ""  # of a percentage
+    pool: str = ""  # pool of a percentage
 
 
 class WrongCluster(CodeFacts, frozen=True):
-    template = "{guard} is for cluster {wanted}, and this is {found}: nothing is done here to what it guards."
+    template = "{guard} is for cluster {wanted}, and this is {found}: no action on guarded objects is carried out here."
     hold = "blocked"
 
     guard: Ref
@@ -32,45 +32,46 @@ class WrongCluster(CodeFacts, frozen=True):
 
 
 class HeldByGuard(CodeFacts, frozen=True):
-    """What holds that a guard imposes have in common: an approval lets what is held pass. No code of its own."""
+    """Base of holds by a guard. An approval can admit the held decision. Has no code of its own."""
 
     guard: Ref
-    held: Reason  # of the decision that is held
-    sums: tuple[GuardSum, ...] = ()  # that exceed a limit
+    held: Reason  # reason of the held decision
+    sums: tuple[GuardSum, ...] = ()  # measures beyond their limits
 
 
 class OverPlanLimit(HeldByGuard, frozen=True):
     template = (
-        "{guard} allows less in one plan ({sums}). Held until the plan takes less, or is approved: {held:while_held}"
+        "{guard} allows less in one plan ({sums}). Held until the plan removes less, or is approved: {held:while_held}"
     )
     hold = "blocked"
 
 
 class HourIsFull(HeldByGuard, frozen=True):
     template = (
-        "{guard} allows less in any hour ({sums}). Held until there is room, or it is approved: {held:while_held}"
+        "{guard} allows less in any hour ({sums}). Held until the hour has room, or until an approval: "
+        "{held:while_held}"
     )
     hold = "blocked"
 
 
 class OverHourLimit(HeldByGuard, frozen=True):
     template = (
-        "{guard} allows less in any hour ({sums}), and this alone is more than that. "
-        "Held until it takes less, or is approved: {held:while_held}"
+        "{guard} allows less in any hour ({sums}), and this change alone exceeds the limit. "
+        "Held until the change removes less, or is approved: {held:while_held}"
     )
     hold = "blocked"
 
 
 class BehindOthers(HeldByGuard, frozen=True):
     template = (
-        "what comes first waits already for room in the hour that {guard} looks at. Held until that has gone on: "
+        "an earlier change waits for room in the hour of {guard}. Held until the earlier change has gone on: "
         "{held:while_held}"
     )
     hold = "blocked"
 
 
 class FollowsHeld(CodeFacts, frozen=True):
-    template = "{object} is to follow {other}, which is held."
+    template = "{object} must follow {other}, which is held."
 
     object: Ref
     other: Ref
@@ -78,8 +79,8 @@ class FollowsHeld(CodeFacts, frozen=True):
 
 class ObjectUnversioned(CodeFacts, frozen=True):
     template = (
-        "{object} was read without a uid and a resourceVersion, so that the API server could not tell whether it "
-        "changed since: nothing is written. A file of a cluster must hold its objects as the API server serves them."
+        "{object} was read without a uid and a resourceVersion, so the API server could not detect changes since "
+        "then: no write is carried out. A cluster file must contain objects as the API server serves them."
     )
     hold = "blocked"
 
@@ -95,11 +96,11 @@ def guard_ref(name: str) -> Ref:
 
 
 def sum_of(count: GuardCount) -> GuardSum:
-    """As a reason tells it."""
+    """The count as a fact of a reason."""
     return GuardSum(count.measure, count.counted, count.allowed, count.pool)
 
 
-# --- The words of facts that guards give.
+# --- Text for facts of guards.
 
 MEASURES: Mapping[Measure, str] = {
     "removed_nodes": "removed nodes",
@@ -110,7 +111,7 @@ MEASURES: Mapping[Measure, str] = {
 
 
 def _sum(each: GuardSum) -> str:
-    """40 of 24 removed nodes."""
+    """Text of a sum: 40 of 24 removed nodes."""
     words = f"{each.counted} of {each.allowed} {MEASURES[each.measure]}"
     return f"{words} of {each.pool}" if each.pool else words
 
@@ -140,7 +141,7 @@ WORDS: Mapping[type, Callable[[Any], str]] = {
     FreezeScope: _scope,
 }
 
-# By code, what stands in its template and is no fact, or is written otherwise than by its type.
+# By code: placeholders of the template that are no facts, or have another text than their type.
 PARTS: Mapping[type[Facts], Mapping[str, Callable[[Any], str]]] = {
     BehindSetAside: {"other": _other},
 }

@@ -1,10 +1,11 @@
-"""What a decision takes away or disrupts, if it is carried out: a table over verbs, first match wins.
+"""Disruptions of a decision: what the decision removes or disrupts if carried out. A table over verbs, first match
+wins.
 
-What no line names takes nothing: making things, making room, taking a taint off, edits in place. A planner that is new
-needs no line here, unless it has a verb of its own.
+Verbs without a line disrupt nothing: creating objects, adding capacity, removing a taint, edits in place. A new
+planner needs a line only if it has a new verb.
 
-A node that goes for good counts as removed where no GPU on it is in use, and by its GPUs in use where some are; one
-that is replaced, or only emptied of its pods, by its GPUs in use alone.
+A node that leaves for good counts as a removed node if no GPU on it is in use, and by its GPUs in use otherwise. A
+node that is replaced, or only drained, counts by its GPUs in use alone.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,13 +25,13 @@ from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.capacity.requests import SmartPodIdentity
 from reconciler.plan.sums import gpus_in_use
 
-# --- Owner of what the guards of one plan have looked up: nodes, NodeClaims and pods, and what edits bring about.
+# --- Lookups of the guards for one plan: nodes, NodeClaims, pods, and consequences of edits.
 
 CLAIMS = "nodeclaims.karpenter.sh"
 
 
 class GuardContext:
-    """What decisions are looked at against."""
+    """What decisions are checked against."""
 
     def __init__(self, fleet: Fleet, inputs: Inputs, consequences: Iterable[Consequence] = ()) -> None:
         self.fleet = fleet
@@ -43,11 +44,11 @@ class GuardContext:
         return self.fleet.observed
 
     def brought_about(self, node_pool: str) -> Sequence[Consequence]:
-        """What the edit or deletion of a NodePool in this plan makes Karpenter do."""
+        """Consequences in Karpenter of editing or deleting a NodePool in this plan."""
         return [each for each in self._consequences if each.node_pool == node_pool and each.cause == "change"]
 
     def mark(self, node: Node, *, goes: bool) -> DisruptionRecord:
-        """A node as it is now. Where pods could not be read, all its GPUs are taken for used."""
+        """Record of a node as it is now. If pods could not be read, all its GPUs count as used."""
         in_use = node.gpus if self.observed.why_unread("pods") else gpus_in_use(self.fleet, [node])
         claim = self.claim_of(node.name)
         uid = claim.metadata.uid if claim else ""
@@ -57,7 +58,7 @@ class GuardContext:
         return self._claims.get(name)
 
     def claim_of(self, node: str) -> NodeClaim | None:
-        """The NodeClaim of a node; of one that has not appeared yet, the NodeClaim's own name serves."""
+        """NodeClaim of a node. For a node that has not appeared yet, `node` is the name of the NodeClaim."""
         return self._claims_by_node.get(node) or self._claims.get(node)
 
     def claim_with(self, uid: str) -> NodeClaim | None:
@@ -67,7 +68,7 @@ class GuardContext:
         return self._pods.get((namespace, name))
 
     def is_leaving(self, mark: DisruptionRecord) -> bool:
-        """Whether what was marked shows a sign of it still: it is there, and is being taken away."""
+        """Whether the recorded object still shows a sign of leaving."""
         node = self.fleet.node(mark.name)
         if node is not None and node.metadata.uid == mark.uid and node.is_being_removed:
             return True
@@ -92,15 +93,15 @@ class GuardContext:
 
 
 class Removal(msgspec.Struct, frozen=True, gc=False):
-    """One node, pod or NodePool."""
+    """One disrupted node, pod or NodePool."""
 
     mark: DisruptionRecord
-    part: str  # how it goes, in words that follow a number
-    node: str = ""  # of a pod: where it runs
+    part: str  # kind of disruption, as text after a number
+    node: str = ""  # of a pod: its node
 
     @property
     def weighs(self) -> bool:
-        """Whether any limit is about it."""
+        """Whether any limit counts the disruption."""
         return self.mark.goes or self.mark.gpus > 0 or self.mark.kind == "NodePool"
 
 
@@ -113,13 +114,13 @@ class _RemovalRule(msgspec.Struct, frozen=True):
 _EDITED: dict[Fate, str] = {
     "removed": "drifted while empty",
     "replaced": "evicted",
-    "blocked": "once what holds them up gives way",
+    "blocked": "once their blockers are gone",
     "deleted": "with their NodePool",
 }
 
 
 def taken(stage: GuardContext, decision: Decision) -> Iterator[Removal]:
-    """All that it takes."""
+    """Everything that the decision removes or disrupts."""
     act = decision.act
     if isinstance(act, Hold):
         return
@@ -146,14 +147,14 @@ def _node_of_claim(stage: GuardContext, decision: Decision) -> Iterator[Removal]
 
 
 def _pods(stage: GuardContext, decision: Decision) -> Iterator[Removal]:
-    """Its subject, and those that leave with it."""
+    """The subject, and pods that leave with it."""
     for ref in decision.refs:
         yield from _pod(stage, ref, decision.pool)
 
 
 def _pod(stage: GuardContext, ref: Ref, asked_for: str) -> Iterator[Removal]:
     pod = stage.pod(ref.namespace, ref.name)
-    # A smart pod runs nobody's work. In the namespaces of tenants labels prove nothing.
+    # A smart pod is no workload. In other namespaces the labels of smart pods prove nothing.
     if pod is None or not pod.node or pod.is_finished or stage.identity.is_smart(pod):
         return
     node = stage.fleet.node(pod.node)
@@ -182,7 +183,7 @@ def _node_pool(stage: GuardContext, decision: Decision) -> Iterator[Removal]:
 def _fate(stage: GuardContext, consequence: Consequence) -> Iterator[Removal]:
     pool = consequence.pool or consequence.node_pool
     for name, share in zip(consequence.nodes, consequence.shares, strict=True):
-        # One that is held up is not replaced either, when nothing runs on it: budgets may be opened any day.
+        # A blocked node without pods counts as removed, not as replaced, because budgets may open at any time.
         goes = consequence.fate in {"removed", "deleted"} or (consequence.fate == "blocked" and not share.pods)
         node, claim = stage.fleet.node(name), stage.claim_of(name)
         uids = (node.metadata.uid if node else "", claim.metadata.uid if claim else "")
@@ -207,7 +208,7 @@ RULES: tuple[_RemovalRule, ...] = (
     _RemovalRule("Node", _is(Delete), _node("deleted", goes=True)),
     _RemovalRule("Node", _puts(names.DELETION_TIME), _node("scaled down", goes=True)),
     _RemovalRule("Node", _puts(names.DRAINING), _node("drained", goes=True)),
-    _RemovalRule("Node", _throws_out, _node("thrown out by a taint", goes=False)),
+    _RemovalRule("Node", _throws_out, _node("evicted by a taint", goes=False)),
     _RemovalRule("NodeClaim", _is(Delete), _node_of_claim),
     _RemovalRule("Pod", _is(Delete, Evict), _pods),
     _RemovalRule("NodePool", _is(Apply), _edit),

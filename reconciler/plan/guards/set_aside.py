@@ -1,11 +1,16 @@
-"""What follows from objects that cannot be understood: nothing is done to them, and what depends on them waits.
+"""Objects that are set aside because they can't be decoded: no action on them, and dependent decisions wait.
 
-Each is told by a hold of its own. Then an action is held whose subject, or pool, is set aside; that takes away a node
-with or about such an object; that evicts a pod from such a node, from a namespace whose PodDisruptionBudget, GpuClaim
-or Namespace is set aside, or that belongs to or uses such an object; that lets a pod go to such a node, or one whose
-gang may have a member that is set aside; that buys a machine while a smart pod of the same namespace, which may already
-ask for the machine, is set aside; that takes any node away, or marks one, while a Lease on GPUs of some node is set
-aside. All else goes on.
+Each such object is reported by a hold of its own. A decision is held if
+
+- its subject or its pool is set aside;
+- it removes a node that such an object belongs to or is about;
+- it evicts a pod from such a node, from a namespace whose PodDisruptionBudget, GpuClaim or Namespace is set aside,
+  or a pod that belongs to or uses such an object;
+- it removes the gate of a pod for such a node, or of a pod whose gang may have a member that is set aside;
+- it buys a machine while a smart pod of the same namespace is set aside, which may already request the machine;
+- it removes or taints any node while a Lease on GPUs of an unknown node is set aside.
+
+All other decisions go on.
 """
 
 from collections.abc import Collection, Iterator
@@ -22,7 +27,7 @@ PLANNER = "set_aside"
 
 
 class ObjectSetAside(CodeFacts, frozen=True):
-    template = "{object} cannot be understood ({refusal}): it is set aside, and nothing is done to it."
+    template = "{object} can't be decoded ({refusal}): the object is set aside, and no action on it is carried out."
     by_person = True
 
     object: Ref
@@ -31,7 +36,7 @@ class ObjectSetAside(CodeFacts, frozen=True):
 
 class BehindSetAside(CodeFacts, frozen=True):
     template = (
-        "{other}, which {object} depends on, cannot be understood ({refusal}): {object} is left as it is until that is "
+        "{other}, which {object} depends on, can't be decoded ({refusal}): {object} is not changed until {other} is "
         "corrected."
     )
     by_person = True
@@ -43,20 +48,20 @@ class BehindSetAside(CodeFacts, frozen=True):
 
 REASONS = (ObjectSetAside, BehindSetAside)
 
-MOST_LISTED = 100  # objects that a plan tells of one by one; a metric counts all of them
+MOST_LISTED = 100  # objects that a plan reports one by one; a metric counts all
 
 Key = tuple[str, str, str]  # kind, namespace, name
-# Which pods these hold for, or which gangs they tell of, is known of none in their namespace.
+# Kinds that affect all pods of their namespace, because it is unknown which pods or gangs they are about.
 _GUARDS_OF_NAMESPACES = frozenset({"PodDisruptionBudget", "Namespace", "GpuClaim"})
 
 
 def reason_of(aside: SetAside) -> Reason:
-    """Why nothing is done to the object."""
+    """Reason for a hold on the object."""
     return Reason(ObjectSetAside(object=_ref(aside), refusal=aside.refusal))
 
 
 class SetAsides:
-    """Owner of what was looked up of them for one plan."""
+    """Lookups of objects that are set aside, for one plan."""
 
     def __init__(self, inputs: Inputs, fleet: Fleet) -> None:
         self._fleet = fleet
@@ -73,7 +78,7 @@ class SetAsides:
         self._lent_somewhere = next((each for each in lent if not each.node), None)
 
     def holds(self) -> Iterator[Decision]:
-        """One for each object."""
+        """A hold for each object."""
         for each in self._all[:MOST_LISTED]:
             subject = _ref(each)
             node = self._fleet.node(each.node) if each.node else None
@@ -81,7 +86,7 @@ class SetAsides:
             yield Decision(PLANNER, subject, Hold(), reason_of(each), pool)
 
     def why_not(self, decision: Decision, taken: Collection[str]) -> Reason | None:
-        """Why a decision waits; `taken`: names of the nodes that it takes away."""
+        """Why a decision waits. `taken`: names of the nodes that the decision removes."""
         if not self._all:
             return None
         own = next((self._objects[key] for each in decision.refs if (key := _key(each)) in self._objects), None)
@@ -108,7 +113,7 @@ class SetAsides:
         return _key(subject) in self._objects
 
     def _behind(self, pod: Ref) -> SetAside | None:
-        """What keeps a pod from being evicted."""
+        """The object that keeps a pod from being evicted."""
         if pod.namespace in self._namespaces:
             return self._namespaces[pod.namespace]
         found = self._pods.get((pod.namespace, pod.name))
@@ -137,7 +142,7 @@ def _key(ref: Ref) -> Key:
 
 
 def _uses(pod: Pod) -> Iterator[Key]:
-    """What a pod belongs to and is with: its owners, its volumes and its claims."""
+    """Objects that a pod belongs to or uses: its owners, volumes and claims."""
     namespace = pod.metadata.namespace
     for owner in pod.metadata.owner_references:
         yield owner.kind, namespace, owner.name

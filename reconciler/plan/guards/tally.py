@@ -1,14 +1,15 @@
-"""Owner of what one guard counts while one plan is judged.
+"""Tally of one guard while a plan is judged.
 
-First the plan as a whole: where it is over a limit of `perPlan`, all that it takes is held, unless an approval covers
-it. Then what is left, in the order of the plan, against the hour: what has no room waits until there is, and what comes
-later and needs room of the same sort waits behind it, so that a large edit is not passed by small ones for ever. What
-is too large for any hour waits for nothing, and keeps nothing from going on.
+First the plan as a whole: if the plan exceeds a limit of `perPlan`, everything that the plan takes is held, unless
+an approval covers it. Then the remaining takes, in the order of the plan, against the hour: a take without room
+waits until there is room, and later takes of the same measures wait behind it, so that small changes do not overtake
+a large edit for ever. A take that is too large for any hour waits for nothing, and blocks nothing.
 
-An approval covers some of what a plan takes: what follows from the objects that it names, or all of it (see
-`approvals.py`). Of each measure that is over its limit, what approvals cover passes where it is within their ceilings,
-and what is left must be within the limit by itself. This holds whatever the hour holds already; what an approval has
-let pass in the hour counts against its ceilings there, so that it does not pass a full hour again and again, in slices.
+An approval covers some takes of a plan: those that follow from the named objects, or all (see `approvals.py`). For
+each measure beyond its limit, covered takes pass if they are within the ceilings of approvals, and the remaining
+takes must be within the limit by themselves. This holds whatever the hour contains already. What an approval
+admitted within the hour counts against its ceilings, so that one approval does not admit a full hour again and
+again, in slices.
 """
 
 from collections import Counter
@@ -36,34 +37,34 @@ from reconciler.plan.guards.removals import Removal
 
 
 class Take(msgspec.Struct, frozen=True):
-    """What one decision takes that does not count already."""
+    """Disruptions of one decision that do not count already."""
 
-    at: int  # the place of the decision in the plan
-    title: str  # of what it comes from
+    at: int  # index of the decision in the plan
+    title: str  # title of the change
     taken: tuple[Removal, ...]
     cause: Cause = Cause()
 
 
 class GuardHeadroom(msgspec.Struct, frozen=True):
-    """Whether there is room for a take: by an approval or without; else when there is, if ever."""
+    """Whether there is room for a take, with an approval or without; if not, when there will be room, if ever."""
 
     is_free: bool = True
     approvals: tuple[str, ...] = ()
     until: Instant | None = None
-    over: tuple[GuardCount, ...] = ()  # what is exceeded
+    over: tuple[GuardCount, ...] = ()  # measures beyond their limits
 
 
 class Books(msgspec.Struct, frozen=True):
-    """What all guards look at."""
+    """Data that all guards share."""
 
     ledger: DisruptionLedger
-    roll: Roll  # as the pools are now
-    hour_roll: Roll  # as they were when the hour began
+    roll: Roll  # pools as they are now
+    hour_roll: Roll  # pools as they were when the hour began
     now: Instant
 
 
 class GuardTally:
-    """One guard's."""
+    """Counts of one guard. Mutable."""
 
     def __init__(self, books: Books, guard: Declared[ChangeGuard], approvals: Sequence[Approval]) -> None:
         self.guard = guard
@@ -83,7 +84,7 @@ class GuardTally:
         self._waiting: dict[Measure, Instant] = {}
 
     def count(self, takes: Iterable[Take]) -> None:
-        """All that the plan takes, each once."""
+        """Count all takes of the plan, each disruption once."""
         self._takes = tuple(take for take in takes if self.own(take))
         for each in (each for take in self._takes for each in self.own(take)):
             key = self._books.ledger.key(each.mark)
@@ -92,21 +93,21 @@ class GuardTally:
                 self._plan.add(each.mark)
 
     def own(self, take: Take) -> list[Removal]:
-        """What of a take is guarded."""
+        """Disruptions of a take that the guard covers."""
         return [each for each in take.taken if self._guards(each.mark)]
 
     @property
     def plan(self) -> DisruptionSums:
-        """What the whole plan takes."""
+        """Disruptions of the whole plan."""
         return self._plan
 
     @property
     def hour_with_plan(self) -> DisruptionSums:
-        """What the hour holds, once the whole plan is carried out."""
+        """Disruptions of the hour after the whole plan is carried out."""
         return self._hour_plus(self.counted.values())[1] if self.counted else self._hour
 
     def judge_plan(self) -> GuardHeadroom:
-        """The whole of it against `perPlan`. To be asked before `room`."""
+        """Check the whole plan against `perPlan`. Call before `room`."""
         over = self._plan.over(self.guard.spec.per_plan)
         if not over:
             return GuardHeadroom()
@@ -114,7 +115,7 @@ class GuardTally:
         return GuardHeadroom(covering is not None, covering or (), over=self.counts("plan", self._plan, over))
 
     def room(self, take: Take) -> GuardHeadroom:
-        """A take of the plan against `perHour`."""
+        """Check one take of the plan against `perHour`."""
         limits = self.guard.spec.per_hour
         new, hour = self._hour_plus(self.own(take))
         alone = DisruptionSums(self._books.hour_roll, new)
@@ -129,14 +130,14 @@ class GuardTally:
                 return GuardHeadroom(approvals=(approval.name,))
         if not set(over).isdisjoint(alone.over(limits)):
             return GuardHeadroom(is_free=False, over=self.counts("hour", hour, over))
-        # Once something waits, nobody knows better what comes after it until that has gone on.
+        # While an earlier take waits, the room after that take is unknown.
         untold = [each for each in over if each not in behind]
         until = max([*(self._waiting[each] for each in behind), *([self._when_free(new, over)] if untold else [])])
         self._waiting |= dict.fromkeys(wanting, until)
         return GuardHeadroom(is_free=False, until=until, over=self.counts("hour", hour, over))
 
     def admit(self, take: Take, approvals: Iterable[str]) -> None:
-        """It goes: what comes after it finds less room."""
+        """Admit a take: later takes find less room."""
         new, self._hour = self._hour_plus(self.own(take))
         self._admitted += new
         self._in_hour |= {self._books.ledger.key(each): each for each in new}
@@ -146,7 +147,7 @@ class GuardTally:
     def counts(
         self, period: Period, sums: DisruptionSums, measures: Sequence[Measure] = MEASURES
     ) -> tuple[GuardCount, ...]:
-        """What is limited of it, and by how much."""
+        """Limited measures, with amounts and limits."""
         ceiling = self.guard.spec.per_plan if period == "plan" else self.guard.spec.per_hour
         limits = ((measure, limit_of(ceiling, measure)) for measure in measures)
         counts = ((measure, sums.count(measure, limit)) for measure, limit in limits if limit is not None)
@@ -163,19 +164,19 @@ class GuardTally:
         )
 
     def sum_of(self, marks: Iterable[DisruptionRecord]) -> DisruptionSums:
-        """Over these alone."""
+        """Sums over these records alone."""
         return DisruptionSums(self._books.roll, marks)
 
     def hour_of(self, marks: Iterable[DisruptionRecord]) -> DisruptionSums:
-        """Over these, where they count in the hour."""
+        """Sums over these records, with the pools of the hour."""
         return DisruptionSums(self._books.hour_roll, marks)
 
     def used_by_approval(self, measure: Measure) -> int:
-        """The most that any approval has let pass in the hour."""
+        """The largest amount that any approval admitted within the hour."""
         return max((each.amount(measure) for each in self._by_approval.values()), default=0)
 
     def parts(self, measure: Measure) -> tuple[tuple[str, int], ...]:
-        """What the plan's amount is made of; of percentages, nothing."""
+        """Parts of the plan's amount; empty for percentages."""
         found: Counter[str] = Counter()
         for each in self.counted.values():
             amount = DisruptionSums(self._books.roll, [each.mark]).amount(measure)
@@ -183,11 +184,11 @@ class GuardTally:
         return tuple((part, count) for part, count in found.items() if count)
 
     def covering(self, take: Take) -> tuple[str, ...]:
-        """Names of the approvals that cover it, whatever they allow."""
+        """Names of the approvals that cover the take, whatever their ceilings."""
         return tuple(each.name for each in self._approvals if each.covers(take.cause))
 
     def _covering(self, over: Sequence[Measure]) -> tuple[str, ...] | None:
-        """Approvals under which the plan is within its limits; None where it is not."""
+        """Approvals under which the plan is within its limits; None if there are none."""
         used: set[str] = set()
         for measure in over:
             left = list(self._takes)
@@ -201,7 +202,7 @@ class GuardTally:
         return tuple(sorted(used))
 
     def _sums_of(self, takes: Iterable[Take]) -> DisruptionSums:
-        """Over what these take, each once."""
+        """Sums over the takes, each disruption once."""
         marks = {self._books.ledger.key(each.mark): each.mark for take in takes for each in self.own(take)}
         return DisruptionSums(self._books.roll, marks.values())
 
@@ -209,7 +210,7 @@ class GuardTally:
         return bool({"*", mark.pool} & set(self.guard.spec.pool_names))
 
     def _hour_plus(self, taken: Iterable[Removal]) -> tuple[list[DisruptionRecord], DisruptionSums]:
-        """What is not in the hour yet, or not as much, each once; and the hour with it."""
+        """New or increased disruptions, each once, and the hour with them."""
         new: dict[str, DisruptionRecord] = {}
         hour = self._hour.copy()
         for each in taken:
@@ -223,8 +224,8 @@ class GuardTally:
         return list(new.values()), hour
 
     def _when_free(self, new: Sequence[DisruptionRecord], over: Sequence[Measure]) -> Instant:
-        """When enough of the window has gone by; halved until it is found, since windows can be long."""
-        low, high = 0, len(self.window)  # how many of the oldest must go; all of it, and then what goes now
+        """When enough of the window has expired, found by bisection, because windows can be long."""
+        low, high = 0, len(self.window)  # number of oldest records that must expire: all old ones, then the new ones
         while low < high:
             middle = (low + high) // 2
             left = DisruptionSums(self._books.hour_roll, [*self.window[middle:], *self._admitted, *new])
@@ -238,17 +239,16 @@ class GuardTally:
         return later(last, HOUR_MS)
 
 
-# --- clusterMin: the capacity that the cluster keeps in all, whoever removes a node.
+# --- clusterMin: the capacity that the whole cluster keeps, whatever removes a node.
 #
-# The largest clusterMin of all DrainPolicies that are not suspended holds for every removal: by scaling, by a drain,
-# and by the edit or deletion of a NodePool. A node that bears a taint by which somebody takes it away is counted as
-# gone, and so is a node that an earlier planner takes in this plan. Planners ask before they choose;
-# guards/admission.py asks once more for every decision that takes a node, so no planner can forget to. A node that has
-# none of a resource costs none of it.
+# The largest clusterMin of all active DrainPolicies applies to every removal: by scaling, by a drain, and by editing or
+# deleting a NodePool. A node with a removal taint counts as gone, and so does a node that an earlier planner removes in
+# this plan. Planners check clusterMin before they choose nodes; guards/admission.py checks every decision that removes
+# a node again, so no planner can forget the check. A node without a resource does not reduce that resource.
 
 
 class ClusterMinHolds(CodeFacts, frozen=True):
-    template = "{object} would leave {left} of {resource} in the cluster, and clusterMin of {policy} is {least}."
+    template = "{object} would leave {left} {resource} in the cluster, less than clusterMin {least} of {policy}."
 
     object: Ref
     resource: str
@@ -261,7 +261,7 @@ REASONS = (ClusterMinHolds,)
 
 
 class ClusterMinShortage(msgspec.Struct, frozen=True, gc=False):
-    """What the cluster would have too little of."""
+    """A resource that the cluster would lack."""
 
     resource: str
     left: str  # a quantity
@@ -271,12 +271,12 @@ class ClusterMinShortage(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def facts(self) -> dict[str, str | int]:
-        """As reasons name them."""
+        """Facts for reasons."""
         return {"resource": self.resource, "left": self.left, "least": self.least, "policy": self.policy.title}
 
 
 class ClusterMin:
-    """Owner of what the cluster has of each limited resource, while nodes are taken away in one plan."""
+    """Remaining capacity of each limited resource while one plan removes nodes. Mutable."""
 
     def __init__(self, inputs: Inputs, draft: Draft) -> None:
         self._fleet = draft.fleet
@@ -288,17 +288,17 @@ class ClusterMin:
 
     @property
     def is_limited(self) -> bool:
-        """Whether any policy says anything."""
+        """Whether any policy has a clusterMin."""
         return bool(self._limits)
 
     def copy(self) -> "ClusterMin":
-        """For what is only told: nothing taken from the copy is missing here."""
+        """Independent copy for report-only decisions."""
         other = object.__new__(ClusterMin)
         other._fleet, other._limits, other._left = self._fleet, self._limits, dict(self._left)
         return other
 
     def why_not(self, *nodes: Node) -> ClusterMinShortage | None:
-        """What would be lacking without these nodes; nothing where the cluster keeps enough."""
+        """The resource that the cluster would lack without these nodes; None if the cluster keeps enough."""
         for resource, limit in self._limits.items():
             taken = sum(_has(self._fleet, node, resource) for node in nodes)
             left = self._left[resource] - taken
@@ -307,25 +307,25 @@ class ClusterMin:
         return None
 
     def why_kept(self, node: Node) -> ClusterMinShortage | None:
-        """What is lacking already, where the node is on its way out and would make up for some of that."""
+        """The resource that the cluster lacks and that the leaving node has."""
         for resource, limit in self._limits.items():
             if self._left[resource] < limit.amount and _has(self._fleet, node, resource):
                 return limit.lack(self._left[resource])
         return None
 
     def take(self, node: Node) -> None:
-        """The node goes."""
+        """Count the node as gone."""
         for resource in self._limits:
             self._left[resource] -= _has(self._fleet, node, resource)
 
     def give(self, node: Node) -> None:
-        """The node stays after all."""
+        """Count the node as staying."""
         for resource in self._limits:
             self._left[resource] += _has(self._fleet, node, resource)
 
 
 class _Limit(msgspec.Struct, frozen=True, gc=False):
-    """The most that any policy asks for of one resource."""
+    """The highest limit of any policy for one resource."""
 
     resource: str
     least: Quantity
@@ -333,7 +333,7 @@ class _Limit(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def amount(self) -> int:
-        """As the fleet counts it: cpu in thousandths, all else in units."""
+        """Amount in the units of the fleet: thousandths for cpu, else units."""
         return self.least.milli if self.resource == CPU else -(-self.least.milli // 1_000)
 
     def lack(self, left: int) -> ClusterMinShortage:
@@ -358,6 +358,6 @@ def _has(fleet: Fleet, node: Node, resource: str) -> int:
 
 
 def nodes_named(fleet: Fleet, names: Iterable[str]) -> Iterator[Node]:
-    """Those that are there."""
+    """Existing nodes of these names."""
     nodes = (fleet.node(name) for name in sorted(names))
     yield from (node for node in nodes if node is not None)

@@ -1,1 +1,1 @@
-"""What keeps decisions from being carried out: blocked or waiting, at rest, or because no planner goes on."""
+"""Holds: their classes (blocked or waiting, at rest), and nodes that no planner continues."""

@@ -1,10 +1,10 @@
-"""Which holds of a plan are blocked, and which of those count for the change that the plan is of.
+"""Classes of holds: which holds of a plan are blocked, and which blocked holds belong to the planned change.
 
-The class of a hold stands on the declaration of its reason (`reasons.py`). A pool that only observes or is suspended
-asks for nothing, so none of its holds is blocked.
+The reason of a hold declares its class (`reasons.py`). A pool that is observed or suspended requests nothing, so
+none of its holds is blocked.
 
-Without a base, a blocked hold counts where it is on a declared object, or on an object that a person agreed to lose.
-With a base, it counts where it is on an object of the change, or where the base has no such hold on the same subject.
+Without a base, a blocked hold counts if its object is declared, or if a person agreed to lose the object. With a
+base, the hold counts if its object belongs to the change, or if the base has no such hold on the same subject.
 """
 
 from collections.abc import Iterable
@@ -26,14 +26,14 @@ from reconciler.plan.smart_pods import reasons as smart_pods
 
 
 class ChangeScope(msgspec.Struct, frozen=True):
-    """The policies that a change adds, edits or removes, and the plan of its base on the same cluster."""
+    """Policies that a change adds, edits or removes, and the plan of the base on the same cluster."""
 
     policies: frozenset[PolicyKey]
     base: Plan
 
 
 def hold_class(inputs: Inputs, decision: Decision) -> HoldClass | None:
-    """None for an action."""
+    """Class of a hold; None for an action."""
     if not isinstance(decision.act, Hold):
         return None
     declared = inputs.desired.pool(decision.pool) if decision.pool else None
@@ -44,13 +44,15 @@ def hold_class(inputs: Inputs, decision: Decision) -> HoldClass | None:
 
 
 def is_held(decision: Decision) -> bool:
-    """Whether a person or a guard holds it, whatever the class of the hold; else a hold goes on by itself."""
+    """Whether a person or a guard holds the decision, whatever the class of the hold. Other holds end without anybody's
+    action.
+    """
     found = REASONS.get(decision.reason.code) if isinstance(decision.act, Hold) else None
     return found is not None and is_declared_held(found)
 
 
 def blocked_holds(inputs: Inputs, decisions: Iterable[Decision], scope: ChangeScope | None) -> tuple[Decision, ...]:
-    """The blocked holds that count, in the order of the plan."""
+    """Blocked holds that count, in the order of the plan."""
     blocked = [each for each in decisions if hold_class(inputs, each) == "blocked"]
     if not blocked:
         return ()
@@ -70,21 +72,21 @@ def blocked_holds(inputs: Inputs, decisions: Iterable[Decision], scope: ChangeSc
 
 
 def _known_by(decision: Decision) -> tuple[Ref, Facts]:
-    """By which the same hold is found in another plan: its subject, and its reason wherever that was written."""
+    """Key of a hold in another plan: its subject, and its reason without the origin."""
     return decision.subject, decision.reason.facts
 
 
-# --- Which decisions only say how things stand: nothing that was asked for is held by them. And which say, of a pool
-# that is only observed, what would be done or waited for.
+# --- Holds that only report a state and hold back no request; and decisions that are only simulated, in observed pools.
 
-# In a pool that is only observed nothing waits for these.
+# In an observed pool these holds are simulated.
 _SUPPOSED: frozenset[type[Facts]] = scaling.SUPPOSED | drains.SUPPOSED
 RESTING: frozenset[type[Facts]] = drains.RESTING | scaling.RESTING | smart_pods.RESTING | standstill.RESTING
 
 
 def is_at_rest(decision: Decision) -> bool:
-    """What waits for its time, or for its pods: a marked node, a candidate, one that is emptied; a pod whose place
-    is kept, or that is being served."""
+    """Whether the decision waits for a timer or for its pods: a marked node, a candidate, a draining node; a pod with a
+    reserved node, or a pod that is being served.
+    """
     return is_resting(decision.reason) and isinstance(decision.act, Hold)
 
 
@@ -94,6 +96,6 @@ def is_resting(reason: Reason) -> bool:
 
 
 def supposed_by(inputs: Inputs, decision: Decision) -> Observation | None:
-    """Why a decision is only supposed; None where it is carried out, and where a hold is true as it is."""
+    """Why a decision is only simulated; None if it is carried out, or if the hold is real."""
     waits = isinstance(decision.act, Hold) and type(decision.reason.facts) in _SUPPOSED
     return observation_behind(inputs, decision) if decision.would or waits else None

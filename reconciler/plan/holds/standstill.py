@@ -1,11 +1,11 @@
-"""Nodes that bear a taint of ours, and on which nothing is carried out whatever planners decide: what is true of them.
+"""Holds for nodes with a taint of reconciler that no planner continues.
 
-Theory of operation. A planner marks a node, and goes on with it in later plans. It can't any more once the pool went to
-mode Observe, its NodePool turned out to be somebody else's, its policy was deleted, a guard is for another cluster, or
-the pool or the node is suspended or frozen. The taint stays on the node all the same. So each such node has a hold that
-names the cause and what a person can do, instead of the hold by which its planner would announce when the node goes.
+Theory of operation. A planner taints a node, and continues in later plans. The planner can't continue when the pool
+changes to mode Observe, its NodePool belongs to somebody else, its policy was deleted, a guard is for another
+cluster, or the pool or node is suspended or frozen. The taint stays on the node. So each such node gets a hold with
+the cause and what a person can do, instead of the planner's hold that announces when the node is removed.
 
-Where a pool is only observed, planners still decide what would be done, and those decisions stand beside the hold.
+In an observed pool, planners still decide what would be done, and those decisions are reported beside the hold.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,33 +29,33 @@ from reconciler.plan.guards.reasons import WrongCluster
 from reconciler.plan.nodes.ownership import untouchable
 from reconciler.plan.scaling import reasons as scaling
 
-PLANNER = "taints"  # none of the planners: what is told of taints that no planner goes on with
+PLANNER = "taints"  # no planner: the holds on taints that no planner continues
 
 
 class StandingStill(CodeFacts, frozen=True):
-    """A node with taints that no planner goes on with. No code of its own."""
+    """Base of reasons for taints that no planner continues. Has no code of its own."""
 
     node: str
-    taints: tuple[str, ...]  # keys of our taints, in the order of _OURS
+    taints: tuple[str, ...]  # keys of reconciler's taints, in the order of _OURS
 
 
 class TaintStays(StandingStill, frozen=True):
     template = (
-        "{node} bears {the_taints}, and {cause}: {undone}. Once {goes_on}, planners go on with {node}; {untaint} takes "
-        "{them} off."
+        "{node} has {the_taints}, and {cause}: {undone}. Once {goes_on}, planners continue with {node}; {untaint} "
+        "removes {them}."
     )
     by_person = True
 
     keeps_pods_away: bool
     observation: Observation | None = None  # None: no policy declares the pool
-    pool: str = ""  # which no policy of the environment declares; nothing: the node belongs to no pool
-    environment: str = ""  # that is planned for
+    pool: str = ""  # pool that no policy of the environment declares; empty: the node belongs to no pool
+    environment: str = ""  # environment of the plan
 
 
 class TaintOfOtherEnvironment(StandingStill, frozen=True):
     template = (
-        "{node} bears {the_taints}, and {observation}: the controller of that environment decides what becomes of "
-        "{node}, and nothing is carried out here."
+        "{node} has {the_taints}, and {observation}: the controller of that environment decides about "
+        "{node}, and no action is carried out here."
     )
 
     observation: Observation
@@ -63,27 +63,27 @@ class TaintOfOtherEnvironment(StandingStill, frozen=True):
 
 REASONS = (TaintStays, TaintOfOtherEnvironment)
 
-# By which nothing is held that was asked for here.
+# Holds that hold back no request of this environment.
 RESTING = frozenset({TaintOfOtherEnvironment})
 
 _OURS = (names.DELETION_TIME, names.DRAINING, names.DRAIN_CANDIDATE, names.ARRIVING)
 _PLANNERS = frozenset({scaling.PLANNER, drains.PLANNER})
-STOPPED = (PoolSuspended, Frozen, FrozenUnreadably)  # planners go on once it ends
-# Holds that say by themselves why a node rests that is not only observed.
+STOPPED = (PoolSuspended, Frozen, FrozenUnreadably)  # planners continue when the cause ends
+# Holds that already give the reason for a node whose pool is not observed.
 _TELLING = (*STOPPED, scaling.MarkedNodeHeld, WrongCluster)
 
 
 class Standstill(msgspec.Struct, frozen=True):
-    """Why nothing is carried out on a node that bears a taint of ours."""
+    """Why no action is carried out on a node with a taint of reconciler."""
 
     node: Node
     reason: Reason
     hold: Hold
-    observation: Observation | None = None  # its pool is only observed
+    observation: Observation | None = None  # the pool is observed only
 
     @property
     def goes_on_alone(self) -> bool:
-        """Whether planners go on with the node once a suspension or a freeze is over."""
+        """Whether planners continue with the node when a suspension or a freeze ends."""
         return isinstance(self.reason.facts, STOPPED)
 
     @property
@@ -92,7 +92,7 @@ class Standstill(msgspec.Struct, frozen=True):
 
 
 class Standstills:
-    """Owner of what was looked up of them for one plan."""
+    """Lookups of standstills for one plan."""
 
     def __init__(self, inputs: Inputs, fleet: Fleet) -> None:
         self._inputs, self._fleet = inputs, fleet
@@ -102,7 +102,7 @@ class Standstills:
 
     @cached_property
     def all(self) -> dict[str, Standstill]:
-        """By the name of the node; those that planners take away come first."""
+        """Standstills by node name. Nodes that planners remove come first."""
         found = ((node.name, self._of(node)) for node in sorted(self._tainted(), key=_in_order))
         return {name: standstill for name, standstill in found if standstill is not None}
 
@@ -112,7 +112,7 @@ class Standstills:
         return frozenset(each.name for each in self._inputs.observed.node_pools if each.metadata.deletion_timestamp)
 
     def _tainted(self) -> Iterator[Node]:
-        """Nodes with a taint of ours, those that are being deleted left out."""
+        """Nodes with a taint of reconciler, without nodes that are being deleted."""
         fleet, node_pools = self._fleet, self._inputs.observed.node_pools
         pools = {each.name for each in self._inputs.desired.pools} | {each.name for each in node_pools if each.is_ours}
         closed = (facts for pool in sorted(pools) for facts in fleet.pool(pool).closed)
@@ -122,7 +122,7 @@ class Standstills:
     def _of(self, node: Node) -> Standstill | None:
         declared = self._inputs.desired.pool(node.pool) if node.pool else None
         if node.pool in self._deleted_node_pools:
-            return None  # its NodePool takes it along
+            return None  # the node is deleted with its NodePool
         if declared is None:
             return self._undeclared(node)
         if (why := self._why_elsewhere(node.pool)) is not None:
@@ -133,7 +133,7 @@ class Standstills:
         return None if taints_of(node) == [names.ARRIVING] else self._stopped(node, declared)
 
     def _stopped(self, node: Node, declared: Declared[GpuPool]) -> Standstill | None:
-        """Of a pool that is acted on otherwise; taints still come off there."""
+        """Standstill of a node whose pool is not observed: suspended or frozen. Taints are still removed there."""
         subject = node_ref(node)
         if declared.spec.suspend:
             why = Reason(PoolSuspended(object=subject, pool=node.pool), declared.origin("spec.suspend"))
@@ -153,7 +153,7 @@ class Standstills:
         return Reason(facts, declared.origin("spec.mode" if observation.by_mode else ""))
 
     def _undeclared(self, node: Node) -> Standstill | None:
-        """What another environment keeps is none of these policies' affair."""
+        """Standstill of a node without a declared pool. Nodes of other environments are skipped."""
         if other_keeper(self._inputs, node.pool):
             return None
         facts = TaintStays(
@@ -177,7 +177,7 @@ class Standstills:
 
 
 def with_standstill_holds(inputs: Inputs, fleet: Fleet, decisions: Iterable[Decision]) -> tuple[Decision, ...]:
-    """The decisions, with a hold for each node that stands still instead of what announces that it goes."""
+    """The decisions, with a hold for each node that stands still in place of holds that announce its removal."""
     decisions = tuple(decisions)
     standstills = Standstills(inputs, fleet).all
     if not standstills:
@@ -190,7 +190,7 @@ def with_standstill_holds(inputs: Inputs, fleet: Fleet, decisions: Iterable[Deci
 
 
 def _announces(decision: Decision, standstill: Standstill | None) -> bool:
-    """Whether it says what a node waits for that goes nowhere."""
+    """Whether the decision announces a step that a node at a standstill does not take."""
     if standstill is None or decision.subject.kind != "Node" or not isinstance(decision.act, Hold):
         return False
     if decision.planner not in _PLANNERS:
@@ -199,18 +199,18 @@ def _announces(decision: Decision, standstill: Standstill | None) -> bool:
 
 
 def _tells(decision: Decision) -> bool:
-    """Whether a node needs no further hold: what is done to it goes on, or is held with the same cause."""
+    """Whether the node needs no further hold: its action is carried out, or its hold has the same cause."""
     return not isinstance(decision.act, Hold) or isinstance(decision.reason.facts, _TELLING)
 
 
 def taints_of(node: Node) -> list[str]:
-    """The keys of our taints on the node, in the order in which they are told."""
+    """Keys of reconciler's taints on the node, in the order of reports."""
     borne = {each.key for each in node.spec.taints}
     return [key for key in _OURS if key in borne]
 
 
 def untaken(node: Node) -> Reason | None:
-    """Why somebody else takes the node away, whatever taint it bears."""
+    """Why the node is left to Karpenter, whatever taint the node has."""
     return untouchable(node) if node.taint(names.DISRUPTED) is not None else None
 
 
@@ -222,7 +222,7 @@ def _keeps_pods_away(node: Node) -> bool:
     return any(each.key in _OURS and each.effect != "PreferNoSchedule" for each in node.spec.taints)
 
 
-# --- What reasons say of taints that stay, in words that several facts make.
+# --- Text for reasons about taints that stay.
 
 
 def _the_taints(facts: StandingStill) -> str:
@@ -238,21 +238,21 @@ def _cause(facts: TaintStays) -> str:
 
 
 def _undone(facts: TaintStays) -> str:
-    """What the taints come to."""
+    """What the taints cause."""
     is_one = len(facts.taints) == 1
     stays = "the taint stays" if is_one else "the taints stay"
     if facts.keeps_pods_away:
         stays += f", which {'keeps' if is_one else 'keep'} new pods away"
     if names.DRAINING in facts.taints:
-        return f"{facts.node} is neither emptied nor deleted, and {stays}"
+        return f"{facts.node} is neither drained nor deleted, and {stays}"
     return f"{facts.node} is not deleted, and {stays}" if names.DELETION_TIME in facts.taints else stays
 
 
 def _goes_on(facts: TaintStays) -> str:
-    """What must be so that planners go on with the node."""
+    """Conditions under which planners continue with the node."""
     observation = facts.observation
     if observation is None:
-        return f"a GpuPool {facts.pool} is declared" if facts.pool else "it belongs to a GpuPool"
+        return f"a GpuPool {facts.pool} is declared" if facts.pool else "the node belongs to a GpuPool"
     pool = observation.pool
     steps = (
         (observation.by_mode, f"GpuPool/{pool} is in mode Enforce"),

@@ -1,1 +1,1 @@
-"""Who may touch a node, and whom a pod's eviction waits for: shared by all planners."""
+"""Shared by all planners: who may act on a node, and what pod evictions wait for."""

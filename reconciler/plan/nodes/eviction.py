@@ -1,4 +1,4 @@
-"""Who may be moved: what stands in the way of a pod's eviction, and which PodDisruptionBudgets hold for it."""
+"""Rules for evictions: obstacles of a pod's eviction, and PodDisruptionBudgets."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,21 +17,21 @@ from reconciler.plan.karpenter.budgets import nanoseconds
 
 
 class EvictionObstacle(Enum):
-    """What stands in the way of an eviction."""
+    """What prevents an eviction."""
 
     DO_NOT_DISRUPT = auto()
     SEVERAL_BUDGETS = auto()
     BUDGET_UNSEEN = auto()
     BUDGET_SPENT = auto()  # allows no disruption
-    BUDGET_TAKEN = auto()  # what it allows is needed for others
+    BUDGET_TAKEN = auto()  # the remaining disruptions are needed for other pods
 
 
-# Budgets of one namespace that have to be compared one by one, since no label tells them apart. With more of them every
-# pod that they might select counts as selected by several: those can't be evicted.
+# Budgets of one namespace that must be compared one by one, because no label distinguishes them. With more such
+# budgets, each pod that they may select counts as selected by several, and can't be evicted.
 MOST_COMPARED = 256
-_MOST_LISTED = 8  # of those that select one pod: two are enough to keep it from being evicted
+_MOST_LISTED = 8  # budgets listed for one pod; two already prevent its eviction
 
-Weights = tuple[tuple[LabelClass, int], ...]  # how many healthy pods there are that are alike in their labels
+Weights = tuple[tuple[LabelClass, int], ...]  # number of healthy pods with equal labels
 
 FOREVER = Instant(2**63 - 1)
 _NEVER = Instant(-1)
@@ -39,14 +39,14 @@ _NO_STATUS = BudgetStatus()
 
 
 class PodBudgets:
-    """PodDisruptionBudgets by namespace and by one label that each asks for; owner of what was looked up of them."""
+    """Index of PodDisruptionBudgets by namespace and by one of their labels, with cached results."""
 
     def __init__(self, budgets: Iterable[PodDisruptionBudget] = ()) -> None:
         self._of_kin: dict[LabelClass, tuple[PodDisruptionBudget, ...]] = {}
         self._by_namespace: dict[str, _Namespace] = {}
         found = defaultdict(list)
         for each in budgets:
-            # One without a selector selects nothing.
+            # A budget without a selector selects nothing.
             if each.spec.selector is not None:
                 found[each.metadata.namespace].append((each, each.spec.selector))
         for namespace, there in found.items():
@@ -54,12 +54,12 @@ class PodBudgets:
             self._by_namespace[namespace] = _Namespace(there)
 
     def of(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
-        """Those that select the pod, by name."""
+        """Budgets that select the pod, by name."""
         there = self._by_namespace.get(pod.metadata.namespace)
         return there.of(pod.metadata.labels) if there is not None else ()
 
     def of_kin(self, kin: LabelClass) -> tuple[PodDisruptionBudget, ...]:
-        """The same for pods that are alike in their labels; compared once."""
+        """Budgets that select pods with these labels, cached."""
         if kin not in self._of_kin:
             there = self._by_namespace.get(kin.namespace)
             self._of_kin[kin] = there.of(kin.labels) if there is not None else ()
@@ -67,11 +67,11 @@ class PodBudgets:
 
 
 class _IndexedBudget(msgspec.Struct, frozen=True, gc=False):
-    """A budget, and what is left to compare once one of its labels is known to fit."""
+    """A budget, and the rest of its selector after the indexed label matches."""
 
     budget: PodDisruptionBudget
     labels: tuple[tuple[str, str], ...]
-    selector: LabelSelector | None  # where expressions have to be compared as well
+    selector: LabelSelector | None  # set if the selector has expressions
 
     def selects(self, labels: dict[str, str]) -> bool:
         for key, value in self.labels:
@@ -81,14 +81,14 @@ class _IndexedBudget(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Namespace:
-    """The budgets of one namespace."""
+    """Budgets of one namespace."""
 
     def __init__(self, budgets: list[tuple[PodDisruptionBudget, LabelSelector]]) -> None:
         shared = Counter(label for _, selector in budgets for label in selector.match_labels.items())
         self._by_label: dict[str, dict[str, list[_IndexedBudget]]] = {}
         self._others: list[_IndexedBudget] = []
         for budget, selector in budgets:
-            # The rarest first: a namespace may be full of budgets that all ask for one application.
+            # The rarest label is the index: all budgets of a namespace may select one application.
             labels = sorted(selector.match_labels.items(), key=lambda label: (shared[label], label))
             kept = _IndexedBudget(budget, tuple(labels[1:]), selector if selector.match_expressions else None)
             if labels:
@@ -116,7 +116,7 @@ def _selecting(budgets: Sequence[_IndexedBudget], labels: dict[str, str]) -> lis
 
 
 class EvictionCandidate(msgspec.Struct, frozen=True, gc=False):
-    """A pod that somebody would evict, and the budgets that hold for it."""
+    """A pod to evict, and its budgets."""
 
     pod: Pod
     budgets: tuple[PodDisruptionBudget, ...]
@@ -124,14 +124,14 @@ class EvictionCandidate(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def why_not(self) -> EvictionObstacle | None:
-        """None when nothing stands in its way."""
+        """What prevents the eviction; None if nothing does."""
         for case in CASES:
             if case.applies(self):
                 return case.obstacle
         return None
 
     def held_by(self, why_not: EvictionObstacle | None) -> tuple[Hindrance, ...]:
-        """What stands in its way."""
+        """The objects that prevent the eviction."""
         if why_not is None:
             return ()
         if why_not is EvictionObstacle.DO_NOT_DISRUPT:
@@ -140,7 +140,7 @@ class EvictionCandidate(msgspec.Struct, frozen=True, gc=False):
 
 
 class EvictionRule(msgspec.Struct, frozen=True, gc=False):
-    """A way in which an eviction can end, and when."""
+    """A possible result of an eviction, with its condition."""
 
     obstacle: EvictionObstacle | None
     applies: Callable[[EvictionCandidate], bool]
@@ -161,14 +161,15 @@ def _may_go_unhealthy(candidate: EvictionCandidate) -> bool:
     )
 
 
-# First match wins; the last one always applies. Below "no budget" there is one, and below "several" exactly one.
+# First match wins; the last rule always applies. After "no budget" there is at least one, and after "several" exactly
+# one.
 CASES = (
     EvictionRule(None, _is_leaving),
     EvictionRule(EvictionObstacle.DO_NOT_DISRUPT, lambda candidate: stays_until(candidate.pod) > candidate.now),
     EvictionRule(None, lambda candidate: not candidate.budgets),
-    # It comes and goes with its node: nobody asks for its eviction.
+    # A mirror pod exists as long as its node, and is never evicted.
     EvictionRule(None, _is_mirror),
-    # The API server refuses to weigh one against the other, whatever they allow.
+    # The API server refuses evictions of pods with several budgets, whatever the budgets allow.
     EvictionRule(EvictionObstacle.SEVERAL_BUDGETS, lambda candidate: len(candidate.budgets) > 1),
     EvictionRule(None, _may_go_unhealthy),
     EvictionRule(EvictionObstacle.BUDGET_UNSEEN, lambda candidate: candidate.budgets[0].status == _NO_STATUS),
@@ -178,20 +179,22 @@ CASES = (
 
 
 def why_immovable(pod: Pod, budgets: PodBudgets, now: Instant) -> EvictionObstacle | None:
-    """What stands in the way of evicting it now; None when nothing does.
+    """What prevents the eviction now; None if nothing does.
 
-    DaemonSet pods are judged like any other: whether a pod has to move at all is `pod.counts`.
+    DaemonSet pods are judged like any other pods. `pod.counts` tells whether a pod must move at all.
     """
     return EvictionCandidate(pod, budgets.of(pod), now).why_not
 
 
 def stays_until(pod: Pod) -> Instant:
-    """Until when its annotation forbids to disrupt it: FOREVER for true; for a duration, that long from its start."""
+    """Until when the annotation do-not-disrupt protects the pod: FOREVER for true; for a duration, counted from the
+    pod's start.
+    """
     return stays_until_of(pod.metadata.annotations.do_not_disrupt, pod.status.start_time)
 
 
 def stays_until_of(written: str, started: str) -> Instant:
-    """The same by what is written, and when what it is written on began."""
+    """The same for the value of an annotation and the start time of its object."""
     if not written:
         return _NEVER
     if written == "true":
@@ -199,7 +202,7 @@ def stays_until_of(written: str, started: str) -> Instant:
     try:
         length_nanoseconds = nanoseconds(written)
     except ValueError:
-        # Karpenter takes what it can't read as not written.
+        # Karpenter ignores unreadable values.
         return _NEVER
     if length_nanoseconds <= 0:
         return _NEVER
@@ -208,7 +211,7 @@ def stays_until_of(written: str, started: str) -> Instant:
 
 
 class _Quota:
-    """What a budget allows still."""
+    """Remaining disruptions of a budget."""
 
     __slots__ = ("left",)
 
@@ -220,10 +223,10 @@ class _Quota:
 
 
 class Remaining:
-    """Owner of what budgets still allow, while pods are moved in thought or asked to leave in one plan.
+    """Remaining disruptions of budgets while one plan moves or evicts pods. Mutable.
 
-    It goes by the rules of the eviction API: what is not running is not weighed, and an unhealthy pod costs nothing
-    where its budget says so, or has as many healthy pods as it wants.
+    The rules are those of the eviction API: pods that are not running do not count, and an unhealthy pod uses no
+    disruption if its budget allows that, or if the budget has as many healthy pods as it wants.
     """
 
     def __init__(self, budgets: PodBudgets, left: Mapping[str, int] | None = None) -> None:
@@ -232,14 +235,14 @@ class Remaining:
         self._of_kin: dict[LabelClass, _Quota | None] = {}
 
     def copy(self) -> "Remaining":
-        """To try on."""
+        """Independent copy for a trial."""
         return Remaining(self._budgets, {title: quota.left for title, quota in self._quotas.items()})
 
     def budgets_of(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
         return self._budgets.of(pod)
 
     def why_not(self, pod: Pod) -> EvictionObstacle | None:
-        """What keeps it; None when nothing does."""
+        """What prevents the eviction; None if nothing does."""
         budgets = () if weighs_nothing(pod) else self._budgets.of(pod)
         if not budgets:
             return None
@@ -255,13 +258,13 @@ class Remaining:
         return None if self._quota(budget).left > 0 else EvictionObstacle.BUDGET_TAKEN
 
     def take(self, pod: Pod) -> None:
-        """It goes; what is used up stays used up."""
+        """Use up disruptions for the pod. Used disruptions are not returned."""
         for budget in () if weighs_nothing(pod) else self._budgets.of(pod):
             if not _is_unhealthy_enough(pod, budget):
                 self._quota(budget).take(1)
 
     def allow(self, ready: Weights) -> bool:
-        """Whether there is nothing to keep any of these, the same as `why_not` says of each of them."""
+        """Whether no budget prevents the eviction of any of these pods; the same result as `why_not` for each pod."""
         for kin, _ in ready:
             quota = self._quota_of(kin)
             if quota is not None and quota.left <= 0:
@@ -269,14 +272,14 @@ class Remaining:
         return True
 
     def take_all(self, ready: Weights) -> None:
-        """They go, which was allowed to each of them."""
+        """Use up disruptions for all these pods, after `allow` was true."""
         for kin, pods in ready:
             quota = self._quota_of(kin)
             if quota is not None:
                 quota.take(pods)
 
     def _quota_of(self, kin: LabelClass) -> _Quota | None:
-        """Of healthy pods that are alike in all that budgets look at; None where they have no budget."""
+        """Quota for healthy pods with equal labels; None without a budget."""
         if kin not in self._of_kin:
             budgets = self._budgets.of_kin(kin)
             is_clear = len(budgets) == 1 and not _is_unseen(budgets[0])
@@ -295,12 +298,12 @@ def _is_unseen(budget: PodDisruptionBudget) -> bool:
 
 
 def weighs_nothing(pod: Pod) -> bool:
-    """Whether budgets do not look at it."""
+    """Whether budgets ignore the pod."""
     return pod.is_finished or pod.metadata.leaving or pod.status.phase == "Pending"
 
 
 def _is_unhealthy_enough(pod: Pod, budget: PodDisruptionBudget) -> bool:
-    """Whether it is not ready, and may go for that without being weighed."""
+    """Whether the pod is not ready and may be evicted without using up a disruption."""
     if is_healthy(pod):
         return False
     status = budget.status
@@ -309,8 +312,8 @@ def _is_unhealthy_enough(pod: Pod, budget: PodDisruptionBudget) -> bool:
 
 
 def is_healthy(pod: Pod) -> bool:
-    """As budgets see it."""
-    for each in pod.status.conditions:  # noqa: SIM110 - asked of every pod, and a generator costs as much again
+    """Whether the pod is healthy for budgets."""
+    for each in pod.status.conditions:  # noqa: SIM110 - runs for every pod, and a generator doubles the cost
         if each.type == "Ready" and each.status == "True":
             return True
     return False

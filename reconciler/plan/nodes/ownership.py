@@ -1,9 +1,9 @@
-"""Who may act on a node: none whose removal, or whose rest, is someone else's affair.
+"""Ownership of nodes: no planner acts on a node that another controller or a person handles.
 
-The rules are looked at in order, and the first that applies is the reason told.
+The rules are checked in order, and the first matching rule is the reason.
 
-A node that opts out of removal is a case of its own: no planner marks, drains or deletes it, and taints of ours that it
-bears come off. Labels and everything else that keeps the node go on.
+Opt-outs are a separate case: no planner marks, drains or deletes a node that opts out of removal, and removal taints
+of reconciler are removed from that node. Labels and all actions that keep the node go on.
 """
 
 from collections.abc import Callable
@@ -24,39 +24,44 @@ from reconciler.plan.windows import provisioners_now
 
 
 class NodeGone(CodeFacts, frozen=True):
-    template = "{node} is not among the nodes any more."
+    template = "{node} no longer exists."
 
     node: str
 
 
 class NodeLeaving(CodeFacts, frozen=True):
-    template = "{node} is being deleted already."
+    template = "{node} is already being deleted."
 
     node: str
 
 
 class DisruptedByKarpenter(CodeFacts, frozen=True):
-    template = "Karpenter is disrupting {node}: what happens to it next is its affair."
+    template = "Karpenter is disrupting {node}: the node is left to Karpenter."
 
     node: str
 
 
 class DriverUpgrade(CodeFacts, frozen=True):
-    template = "the GPU driver of {node} is being upgraded ({upgrade}): it is left alone until that is done."
+    template = (
+        "the GPU driver of {node} is being upgraded ({upgrade}): no action is carried out on the node until the "
+        "upgrade is done."
+    )
 
     node: str
     upgrade: str  # the state, as the GPU operator writes it
 
 
 class CordonedByOthers(CodeFacts, frozen=True):
-    template = "{node} was cordoned by someone else: it is left alone until that is undone."
+    template = (
+        "{node} was cordoned, and not by reconciler: no action is carried out on the node until it is uncordoned."
+    )
     by_person = True
 
     node: str
 
 
 class NodeOptedOut(CodeFacts, frozen=True):
-    template = "{node} carries {key}: {value}: it is neither drained nor deleted."
+    template = "{node} has the annotation {key}: {value}, so the node is neither drained nor deleted."
     by_person = True
 
     node: str
@@ -85,7 +90,7 @@ RULES = (
         lambda node: bool(node.driver_upgrade),
         lambda node: DriverUpgrade(node=node.name, upgrade=node.driver_upgrade),
     ),
-    # Our own drain cordons by a taint of its own, never by this field.
+    # Drains of reconciler use a taint, never this field.
     _OwnershipRule(
         CordonedByOthers, lambda node: node.spec.unschedulable, lambda node: CordonedByOthers(node=node.name)
     ),
@@ -93,12 +98,12 @@ RULES = (
 
 
 def untouchable(node: Node) -> Reason | None:
-    """Why nobody here may act on the node; nothing when one may."""
+    """Why reconciler may not act on the node; None if it may."""
     return next((Reason(rule.facts(node)) for rule in RULES if rule.applies(node)), None)
 
 
 def closed_nodes(pool: PoolTotals) -> int:
-    """How many empty nodes of a pool others have cordoned: these stay, take no pods, and are no spare nodes."""
+    """Number of empty nodes of a pool that others have cordoned. They stay, take no pods, and are no spare nodes."""
     return sum(untouchable(each.node) is not None for each in pool.empty if not _is_leaving(each.node))
 
 
@@ -120,8 +125,9 @@ class OptOut(msgspec.Struct, frozen=True, gc=False):
 
 
 def opt_out(node: Node, now: Instant) -> OptOut | None:
-    """The annotation that keeps the node from removal now: Cluster Autoscaler's, else Karpenter's, whose value may be a
-    duration that counts from the creation of the node."""
+    """The annotation that protects the node from removal now: that of Cluster Autoscaler, else that of Karpenter, whose
+    value may be a duration from the creation of the node.
+    """
     annotations = node.metadata.annotations
     if annotations.scale_down_disabled == "true":
         return OptOut(node.name, names.SCALE_DOWN_DISABLED, annotations.scale_down_disabled)
@@ -134,7 +140,7 @@ def opt_out(node: Node, now: Instant) -> OptOut | None:
 
 
 def why_untouchable(fleet: Fleet, decision: Decision) -> Reason | None:
-    """The same for the subject of a decision, if that is a node."""
+    """Why reconciler may not act on the subject of the decision, if the subject is a node."""
     subject = decision.subject
     if subject.kind != "Node":
         return None
@@ -145,14 +151,15 @@ def why_untouchable(fleet: Fleet, decision: Decision) -> Reason | None:
 
 
 def why_opted_out(fleet: Fleet, decision: Decision, now: Instant) -> OptOut | None:
-    """The opt-out of the node that is the subject of a decision."""
+    """Opt-out of the node that is the subject of the decision."""
     node = fleet.node(decision.subject.name) if decision.subject.kind == "Node" else None
     return opt_out(node, now) if node is not None else None
 
 
 def nobody_elses(key: str, node: Node) -> Preconditions:
-    """What a taint of that key presumes, by which one begins to take a node away: that nobody else does, or has it in
-    hand, since what was decided before may be written only now."""
+    """Preconditions for adding a taint that begins the removal of a node: nobody else removes or handles the node. An
+    older decision may be written only now.
+    """
     upgrade, annotations = node.metadata.labels.get(names.UPGRADE_STATE, ""), node.metadata.annotations
     in_hand = (
         ("spec.unschedulable", ""),
@@ -163,15 +170,15 @@ def nobody_elses(key: str, node: Node) -> Preconditions:
     return Preconditions(fields=in_hand, untainted=tuple(each for each in names.TAKING if each != key))
 
 
-# --- Which policy removes nodes of which pool.
+# --- Which policy removes which nodes.
 #
-# A NodeProvisioner, suspended or not, is the only one that removes empty nodes of its pool. Where a pool has none, the
-# DrainPolicy that names the pool removes them. Nodes that are not ready belong to the DrainPolicy in either case: they
-# go after scaleDownUnreadyTime.
+# A NodeProvisioner, suspended or not, is the only policy that removes empty nodes of its pool. In a pool without a
+# NodeProvisioner, the DrainPolicy of the pool removes them. Unready nodes belong to the DrainPolicy in both cases, and
+# are removed after scaleDownUnreadyTime.
 
 
 def drain_policies(desired: Desired) -> dict[str, Declared[DrainPolicy]]:
-    """By pool; suspended policies name no pool."""
+    """DrainPolicy by pool, without suspended policies."""
     declareds: dict[str, Declared[DrainPolicy]] = {}
     for policy in desired.drains:
         if not policy.spec.suspend:
@@ -182,18 +189,18 @@ def drain_policies(desired: Desired) -> dict[str, Declared[DrainPolicy]]:
 
 
 def provisioners(inputs: Inputs) -> dict[str, Declared[NodeProvisioner]]:
-    """By pool, with the sizes that hold now; suspended ones too."""
+    """NodeProvisioner by pool, with the current sizes, suspended ones included."""
     return {each.spec.pool_name: each for each in provisioners_now(inputs)}
 
 
-# --- Whether a node has settled: one that has just come is not empty yet, its pods are on their way.
+# --- Settling: a new node is not empty yet, because its pods have not arrived.
 #
-# Karpenter says of a NodeClaim that it is Initialized once its node is ready and has all that was promised. For as long
-# as that takes the node is on its way, though not for longer than Karpenter gives a machine to register: one that hangs
-# is a node like any other after that.
+# Karpenter sets the condition Initialized of a NodeClaim when its node is ready and has all promised resources. Until
+# then the node is in flight, but at most as long as Karpenter gives a machine to register: after that, a node that
+# hangs is handled like any other node.
 #
-# A node that is not ready may be back in a moment, as after a restart of its kubelet. After that it has no room for
-# pods that wait.
+# An unready node may be ready again soon, for example after a restart of its kubelet. After that time it has no room
+# for waiting pods.
 
 SETTLES_AFTER_MS = 60_000
 LONGEST_ARRIVAL_MS = 900_000
@@ -201,7 +208,7 @@ READY_AGAIN_WITHIN_MS = 120_000
 
 
 def settles_at(node: Node, claim: NodeClaim | None, now: Instant) -> Instant | None:
-    """When it will have settled, or is to be looked at again; None where it has."""
+    """When the node will have settled, or must be checked again; None if the node has settled."""
     if node.taint(names.ARRIVING) is not None:
         return later(now, SETTLES_AFTER_MS)
     written = [node.metadata.creation_timestamp]
@@ -213,7 +220,7 @@ def settles_at(node: Node, claim: NodeClaim | None, now: Instant) -> Instant | N
 
 
 def is_initializing(node: Node, claim: NodeClaim | None, now: Instant) -> bool:
-    """Whether it has come, and can't be used yet."""
+    """Whether the node has registered and can't be used yet."""
     condition = claim.condition("Initialized") if claim is not None else None
     if condition is None or condition.status == "True":
         return False
@@ -221,7 +228,7 @@ def is_initializing(node: Node, claim: NodeClaim | None, now: Instant) -> bool:
 
 
 def may_take_pods(node: Node, now: Instant) -> bool:
-    """Whether the node is ready, or has not been unready for long."""
+    """Whether the node is ready, or has been unready for a short time only."""
     if node.is_ready:
         return True
     turned = [each.last_transition_time for each in node.status.conditions if each.type == "Ready"]
@@ -230,6 +237,6 @@ def may_take_pods(node: Node, now: Instant) -> bool:
 
 
 def _after(written: str, wait_ms: int) -> Instant:
-    """So long after a time; one that is not told, or that can't be read, was long ago."""
+    """Time `wait_ms` after `written`. A missing or unreadable time counts as long ago."""
     at = moment(written)
     return Instant(0) if at is None else later(at, wait_ms)

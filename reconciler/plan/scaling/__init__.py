@@ -1,1 +1,1 @@
-"""Node provisioning: how many nodes a pool shall have."""
+"""The scaling planner: the number of nodes of each pool."""

@@ -1,11 +1,12 @@
-"""What each NodeProvisioner comes to: the size of its pool that is wanted, and why. Nothing is done for it here.
+"""Evaluation of NodeProvisioners: the wanted size of each pool, and why. No action is decided here.
 
-Without demand the target follows from how the pool is used (size.py). With demand no more nodes are let go than were
-marked before and are not needed for it, and those that are bought for it come on top. So a pod that waits never makes
-room for more nodes to be marked, and only calls back as many as it needs.
+Without demand, the target follows from the utilization of the pool (size.py). With demand, no more nodes are removed
+than are marked already and not needed for the demand, and nodes to buy are added to the target. So a waiting pod
+never causes further nodes to be marked, and only as many marked nodes are kept as the demand needs.
 
-But where a pool may have no more nodes, and nothing that it has or awaits is of use to the pods that wait, the size
-follows from use all the same: empty nodes of a sort that serves nobody go, and leave room for one that does.
+But if a pool may have no more nodes, and no node or in-flight node of the pool helps the waiting pods, the target
+follows from utilization anyway: empty nodes of a type that serves nobody are removed, and leave room for a type that
+does.
 """
 
 from collections.abc import Iterator
@@ -36,29 +37,29 @@ from reconciler.plan.scaling.reasons import (
 )
 from reconciler.plan.scaling.size import Claimants, Growth, Size, decide_size
 
-# To judge how a pool is used, all of these must have been read.
+# Kinds that must have been read to know the utilization of a pool.
 NEEDED = ("nodes", "pods", "nodeclaims.karpenter.sh")
-# Without these a node is taken for empty of which GPUs are lent; all else can be judged.
+# Without this kind, a node with lent GPUs looks empty; everything else is known.
 LENDING = "leases.coordination.k8s.io"
 
 
 class _Wanted(msgspec.Struct, frozen=True):
     target: int
-    surplus: int  # nodes that are to be marked, or stay so
+    surplus: int  # nodes to mark, or that stay marked
     reason: Reason
     why: SizeWhy
 
 
 class Evaluation(msgspec.Struct, frozen=True):
-    """One provisioner."""
+    """Evaluation of one provisioner."""
 
     evaluated: SizeEvaluation
-    why: SizeWhy  # the size that it wants
-    short: Shortfall  # what its pool lacks that no pod asks for
+    why: SizeWhy  # reason of the wanted size
+    short: Shortfall  # nodes that the pool lacks without waiting pods
 
 
 def evaluate(pool_view: PoolView, demand: Demand) -> Evaluation:
-    """One provisioner, by its pool and what pods ask of it."""
+    """Evaluate one provisioner by its pool and the demand."""
     size = decide_size(pool_view.use, pool_view.wish.spec)
     is_served = _is_served(pool_view, demand)
     surplus = _surplus(pool_view, size)
@@ -86,7 +87,7 @@ def evaluate(pool_view: PoolView, demand: Demand) -> Evaluation:
 
 
 def _is_served(pool_view: PoolView, demand: Demand) -> bool:
-    """Whether anything is done for pods that wait, or can still be."""
+    """Whether anything is done for waiting pods, or can still be done."""
     is_stuck = demand.left and not (
         demand.keeps or demand.new_nodes or pool_view.machines or pool_view.requested_machines
     )
@@ -94,7 +95,7 @@ def _is_served(pool_view: PoolView, demand: Demand) -> bool:
 
 
 def _surplus(pool_view: PoolView, size: Size) -> int:
-    """Nodes above the target that nobody else takes away."""
+    """Number of nodes above the target that nobody else removes."""
     return max(0, pool_view.size - len(pool_view.leaving_otherwise) - size.target)
 
 
@@ -139,11 +140,11 @@ def _ref(pool_view: PoolView) -> Ref:
     return Ref("NodeProvisioner", "", pool_view.wish.name)
 
 
-# --- A provisioner's turn in a plan: what is decided for it, once it is known what it comes to.
+# --- Context of the steps of one provisioner, after its evaluation.
 
 
 class PoolContext(msgspec.Struct, frozen=True, dict=True):
-    """What the steps go by."""
+    """Inputs of the steps."""
 
     pool_view: PoolView
     evaluation: Evaluation
@@ -167,7 +168,7 @@ class PoolContext(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def ref(self) -> Ref:
-        """Of the provisioner."""
+        """The provisioner."""
         return Ref("NodeProvisioner", "", self.pool_view.wish.name)
 
     @property
@@ -184,7 +185,7 @@ class PoolContext(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def size_why(self) -> SizeWhy:
-        """Why so many nodes are wanted."""
+        """Why this number of nodes is wanted."""
         return self.evaluation.why
 
     @cached_property
@@ -198,9 +199,9 @@ class PoolContext(msgspec.Struct, frozen=True, dict=True):
         return Decision(PLANNER, node_ref(node), act, why, self.pool_view.pool.name)
 
     def hold(self, why: Reason, until: Instant | None = None) -> Decision:
-        """Of the provisioner itself."""
+        """Hold on the provisioner itself."""
         return Decision(PLANNER, self.ref, Hold(until), why, self.pool)
 
     def why(self, facts: CodeFacts) -> Reason:
-        """A reason that leads back to the policy."""
+        """Reason whose origin is the policy."""
         return Reason(facts, self.evaluated.reason.origin)

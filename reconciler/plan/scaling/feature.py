@@ -1,4 +1,4 @@
-"""The size of pools with a NodeProvisioner: which nodes are to go, and how many are missing."""
+"""The scaling feature: the size of pools with a NodeProvisioner, surplus nodes, and missing nodes."""
 
 from reconciler.model.right import RightLimits
 from reconciler.plan.feature.feature import Feature, declared_in
@@ -10,7 +10,7 @@ NODE_DELETIONS = RightLimits("delete nodes of pools", any_label=NODES_OF_POOLS)
 
 
 def _scaled(enforced: Enforced) -> set[str]:
-    """A pool is scaled or drained."""
+    """The namespaces of the right: all, if any pool is scaled or drained."""
     return {""} if enforced.is_any or enforced.scaled or enforced.drained else set()
 
 
@@ -26,7 +26,7 @@ FEATURE = Feature(
             "",
             ("nodes",),
             ("delete",),
-            "Nodes of scaled and drained pools that go when they are empty.",
+            "Delete empty nodes of scaled and drained pools.",
             NODE_DELETIONS,
         ),
     ),

@@ -1,11 +1,12 @@
-"""What the taint gpu.scheduling/deletion-time says: when a node goes, and whether pods are kept away from it yet.
+"""Marks: the taint gpu.scheduling/deletion-time, with the deletion time of a node, and whether pods are kept away yet.
 
-Theory of operation. A node that is to go bears the taint with its time, in unix seconds, softly at first: a pod that
-needs the node still lands there, and then the taint comes off. 30 s before the time the same taint becomes hard, so
-that whatever was on its way to the node has arrived by then. So the time of a hard taint means: pods have been kept
-away since 30 s before it, or for longer. To keep that true, a taint that is made hard too late gets a later time: by
-what it was late, where that is a few seconds; a minute from now, where nobody was there to do it.
-One that is hard with a time long ago was put by hand, or by somebody who was away since: it is made hard anew.
+Theory of operation. A node that will be deleted gets the taint with the time in unix seconds, soft at first: a pod
+that needs the node is still scheduled there, and then the taint is removed. 30 s before the time the taint becomes
+hard, so that pods on their way to the node have arrived by the deletion time. So the time of a hard taint means that
+pods have been kept away for at least 30 s before that time. To keep this guarantee, a taint that becomes hard too
+late gets a later time: by the delay if that is a few seconds; a minute from now if no controller was running. A hard
+taint with a time long ago was added by hand, or before a long absence of the controller, and is made hard again with
+a new time.
 """
 
 import msgspec
@@ -18,29 +19,29 @@ from reconciler.model.policy.scaling import LEAST_DELAY_MS
 KEY = names.DELETION_TIME
 SOFT, HARD = "PreferNoSchedule", "NoSchedule"
 
-LEAST_AHEAD_MS = LEAST_DELAY_MS  # whatever scaleDownDelay says
+LEAST_AHEAD_MS = LEAST_DELAY_MS  # minimum, whatever scaleDownDelay is
 HARD_AHEAD_MS = 30_000
-PROMPT_MS = 5_000  # lateness of somebody who was there all the time
+PROMPT_MS = 5_000  # delay of a controller that was running all the time
 AFTER_ABSENCE_MS = 60_000
-TRUSTED_MS = 600_000  # a hard taint whose time is longer ago tells nothing of what is kept away now
+TRUSTED_MS = 600_000  # a hard taint with an older time does not prove that pods are kept away now
 
 
 class MarkTime(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """When a marked node goes."""
+    """Deletion time of a marked node."""
 
     written: str  # the value of the taint
-    at: Instant | None = None  # None: that is no time
+    at: Instant | None = None  # None: unreadable
 
 
 class DeletionTaint(msgspec.Struct, frozen=True, gc=False):
-    """The taint as it stands on a node."""
+    """The taint on a node."""
 
     value: str
     effect: str
 
     @property
     def at(self) -> Instant | None:
-        """When the node goes; None where that can't be read."""
+        """Deletion time of the node; None if unreadable."""
         return unix_seconds(self.value)
 
     @property
@@ -53,7 +54,7 @@ class DeletionTaint(msgspec.Struct, frozen=True, gc=False):
 
 
 def mark_of(node: Node) -> DeletionTaint | None:
-    """A hard one first, should a person have put both."""
+    """Mark of the node. If a person added two, the hard one."""
     deletion_taint: DeletionTaint | None = None
     for taint in node.spec.taints:
         if taint.key == KEY and (deletion_taint is None or taint.effect != SOFT):
@@ -62,7 +63,7 @@ def mark_of(node: Node) -> DeletionTaint | None:
 
 
 def value_of(at: Instant) -> str:
-    """As the taint has it."""
+    """Value of the taint."""
     return str(at // 1_000)
 
 
@@ -71,12 +72,12 @@ def time_of_new_mark(now: Instant, delay_ms: int) -> Instant:
 
 
 def hardens_at(at: Instant) -> Instant:
-    """When a soft taint is to be made hard."""
+    """Time when a soft taint becomes hard."""
     return later(at, -HARD_AHEAD_MS)
 
 
 def time_of_hard_mark(at: Instant, now: Instant) -> Instant:
-    """The time of a taint that is made hard now."""
+    """Time in a taint that becomes hard now."""
     late_ms = now - hardens_at(at)
     if late_ms <= 0:
         return at
@@ -84,7 +85,7 @@ def time_of_hard_mark(at: Instant, now: Instant) -> Instant:
 
 
 def is_stale(mark: DeletionTaint, now: Instant) -> bool:
-    """Whether it is hard, and its time so long ago that it is not taken for what was said then."""
+    """Whether the taint is hard and its time is so long ago that the taint proves nothing."""
     return mark.is_hard and mark.at is not None and now - mark.at > TRUSTED_MS
 
 

@@ -1,7 +1,7 @@
-"""How many nodes each pool shall have, and what is done for that: nodes are marked, kept and deleted.
+"""The scaling planner: decides the size of each pool, and marks, keeps and deletes nodes accordingly.
 
-First every NodeProvisioner is evaluated, in order and by name; nothing is changed by that. Then each has its turn.
-Before all, marks come off nodes of pools that none of them looks at.
+First every NodeProvisioner is evaluated, sorted by order and name; that changes nothing. Then each provisioner is
+reconciled. Before that, marks are removed from nodes of pools without an active provisioner.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ _UNBOUNDED = 100_000
 
 
 def scaling(inputs: Inputs, draft: Draft) -> Verdict:
-    """Each NodeProvisioner in order; `Verdict.sizes` tells what each comes to."""
+    """Decisions for all NodeProvisioners. `Verdict.sizes` has the evaluations."""
     context = ScalingContext(inputs, draft, by_node(inputs))
     pool_views = grounds_of(context)
     decisions = list(left_behind(context, draft.left_out.union(each.pool.name for each in pool_views)))
@@ -66,7 +66,7 @@ def scaling(inputs: Inputs, draft: Draft) -> Verdict:
 
 
 def _promised(context: ScalingContext, asked: Demands) -> Iterator[Decision]:
-    """Pods that wait, and for which nothing is done as their place is kept."""
+    """Holds on waiting pods that get no new node, because their place is reserved."""
     for each in asked.promised:
         node, metadata = context.fleet.node(each.home), each.pod.metadata
         subject = Ref("Pod", metadata.namespace, each.pod.name, metadata.uid)
@@ -76,7 +76,7 @@ def _promised(context: ScalingContext, asked: Demands) -> Iterator[Decision]:
 
 
 def answered(asked: Demands, pool_views: Sequence[PoolView], short: Mapping[str, Shortfall]) -> CapacityAnswer:
-    """What there is for those who wait, for whoever asks Karpenter and lets them go."""
+    """Capacity for waiting pods, for the planner that requests machines and removes gates."""
     found = [(each, asked.of.get(each.wish.name, Demand())) for each in pool_views]
     lacking = [(pool_view, demand, short.get(pool_view.wish.name, Shortfall())) for pool_view, demand in found]
     used = [demand.used | lacks.used for _, demand, lacks in lacking]
@@ -93,7 +93,7 @@ def answered(asked: Demands, pool_views: Sequence[PoolView], short: Mapping[str,
 
 
 def grounds_of(context: ScalingContext) -> list[PoolView]:
-    """What each NodeProvisioner that is not suspended looks at, in the order in which they are asked."""
+    """Views of the pools with an active NodeProvisioner, in evaluation order."""
     desired = context.inputs.desired
     pools = {pool.name: pool for pool in desired.pools}
     wishes = sorted((each for each in provisioners_now(context.inputs) if not each.spec.suspend), key=_in_order)
@@ -105,7 +105,9 @@ def grounds_of(context: ScalingContext) -> list[PoolView]:
 
 
 def unscaled_of(context: ScalingContext) -> list[PoolView]:
-    """The same of pools that nobody scales: pods wait for these too, and they may grow as far as their limits."""
+    """Views of pools without a NodeProvisioner. Pods wait for these pools too, and the pools may grow up to their
+    limits.
+    """
     scaled = {each.spec.pool_name for each in context.inputs.desired.provisioners} | context.draft.left_out
     return [
         _build_pool_view(context, _unbounded(pool), pool)
@@ -120,7 +122,7 @@ def _build_pool_view(context: ScalingContext, wish: Declared[NodeProvisioner], p
 
 
 def idle_of(context: ScalingContext) -> list[PoolView]:
-    """The same of pools whose provisioner is suspended: machines on their way there still come."""
+    """Views of pools whose provisioner is suspended: in-flight machines still arrive there."""
     desired = context.inputs.desired
     scaled = {each.spec.pool_name for each in desired.provisioners if not each.spec.suspend}
     first: dict[str, PoolView] = {}
@@ -142,18 +144,19 @@ def _in_order(wish: Declared[NodeProvisioner]) -> tuple[int, str]:
     return wish.spec.order, wish.name
 
 
-# --- The label of its provisioner on each node of a pool: patched onto Nodes, in a template it would make them drift.
+# --- The provisioner label on each node of a pool. Written to Nodes, because in a NodePool template the label would
+# cause drift.
 
-MOST = 200  # of one provisioner in one plan: the others have their turn in the next
+MOST = 200  # labels of one provisioner in one plan; further nodes follow in the next plan
 
 
 def labels(context: PoolContext, acted_on: set[str]) -> Iterator[Decision]:
-    """For nodes that nothing else is done to in this plan."""
+    """Labels for nodes without another action in this plan."""
     name, left = context.pool_view.wish.name, MOST
     if context.pool_view.totals.labelled[name] == context.pool_view.size:
         return
     for node in [each.node for each in context.pool_view.facts if each.provisioner != name]:
-        if node.taint(names.ARRIVING) is not None:  # it is opened first
+        if node.taint(names.ARRIVING) is not None:  # its startup taint is removed first
             continue
         subject = node_ref(node)
         if node.name in acted_on or context.draft.claimed_by(subject) or context.draft.is_labelled(subject):
@@ -170,14 +173,14 @@ def labels(context: PoolContext, acted_on: set[str]) -> Iterator[Decision]:
             return
 
 
-# --- Marks that nobody looks at any more: their provisioner is suspended, or gone from the policies, and they come off.
+# --- Orphaned marks: their provisioner is suspended or deleted, so the marks are removed.
 #
-# Else they would stay for ever, and a hard one keeps all pods from an empty node. In a pool that is only observed they
-# would come off, and stay (plan/holds/standstill.py). What somebody else takes away is left to them.
+# Otherwise the marks would stay for ever, and a hard mark keeps all pods away from an empty node. In an observed pool
+# the removal is reported only, and the marks stay (plan/holds/standstill.py). Nodes that others remove are skipped.
 
 
 def left_behind(context: ScalingContext, scaled: frozenset[str]) -> Iterator[Decision]:
-    """`scaled` are the pools whose provisioners have their turn."""
+    """Removal of orphaned marks. `scaled`: pools whose provisioners are reconciled."""
     pools = {each.name: each for each in context.inputs.desired.pools}
     for node in (each.node for each in context.fleet.nodes_unsettled):
         mark, pool = marks.mark_of(node), pools.get(node.pool)

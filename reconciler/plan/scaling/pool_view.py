@@ -1,7 +1,7 @@
-"""What one NodeProvisioner looks at: the nodes of its pool, sorted by what may become of them.
+"""View of one pool for its NodeProvisioner: the nodes, sorted by what may happen to them.
 
-A node that is being deleted is none of them. One that somebody else takes away (drained, disrupted by Karpenter) is on
-its way out whatever happens here; one that is in others' hands otherwise stays, and is left alone.
+Nodes that are being deleted are not included. A node that others remove (drained, disrupted by Karpenter) leaves in
+any case. A node that others handle in another way stays, and no action on it is decided.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,28 +31,28 @@ from reconciler.plan.nodes.ownership import closed_nodes, drain_policies, untouc
 from reconciler.plan.scaling.marks import DeletionTaint, mark_of
 from reconciler.plan.sums import is_empty
 
-# --- Which of several empty nodes goes first: a table of keys, the first that tells two nodes apart decides.
+# --- Removal order of empty nodes: a table of sort keys; the first key that differs decides.
 #
-# A node of which no price is known comes after all that have one: what it saves is not known either.
+# A node without a known price comes after all nodes with a price, because its saving is unknown too.
 
 KeyName = Literal["readiness", "price", "priced", "name"]
 
 
 class Key(msgspec.Struct, frozen=True):
-    """What is looked at."""
+    """One sort key."""
 
     name: KeyName
-    of: Callable[[Node, int | None], int | str]  # of a node and its price
+    of: Callable[[Node, int | None], int | str]  # from a node and its price
 
 
 class RemovalOrder:
-    """For the nodes of one pool."""
+    """Removal order of the nodes of one pool."""
 
     def __init__(self, pool: GpuPool) -> None:
         self._pool = pool
 
     def sorted(self, nodes: Iterable[Node]) -> list[Node]:
-        """Those that go first, first."""
+        """Nodes in removal order."""
         return sorted(nodes, key=self.key)
 
     def key(self, node: Node) -> tuple[int | str, ...]:
@@ -60,7 +60,7 @@ class RemovalOrder:
         return tuple(each.of(node, price) for each in KEYS)
 
     def price(self, node: Node) -> int | None:
-        """Millionths of a dollar an hour; None where the policy does not say."""
+        """Millionths of a dollar per hour; None if the policy declares no price."""
         return self._prices.get((node.instance_type, node.capacity_type))
 
     @cached_property
@@ -81,7 +81,7 @@ KEYS: tuple[Key, ...] = (
 
 
 class ScalingContext(msgspec.Struct, frozen=True, dict=True):
-    """What all provisioners of one plan look at; what several of them ask is looked up once."""
+    """Shared lookups of all provisioners in one plan."""
 
     inputs: Inputs
     draft: Draft
@@ -89,7 +89,7 @@ class ScalingContext(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def drain_policies(self) -> Mapping[str, Declared[DrainPolicy]]:
-        """By pool."""
+        """DrainPolicy by pool."""
         return drain_policies(self.inputs.desired)
 
     @property
@@ -102,24 +102,24 @@ class ScalingContext(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def daemons(self) -> list[tuple[Pod, Tolerance]]:
-        """A pod of each DaemonSet, and what it tolerates."""
+        """One pod of each DaemonSet, with its tolerations."""
         sets = (each for each in self.fleet.observed.workloads if each.kind == "DaemonSet")
         pods = (Pod(each.metadata, each.spec.template.spec) for each in sets if each.spec.template is not None)
         return [(pod, Tolerance(pod.spec.tolerations)) for pod in pods]
 
     @cached_property
     def daemon_sets(self) -> DaemonSets | None:
-        """By namespace and name; None where they could not be read."""
+        """DaemonSets by namespace and name; None if they could not be read."""
         return daemon_sets(self.fleet.observed)
 
     @cached_property
     def cluster_min(self) -> ClusterMin:
-        """What the cluster keeps in all, for all provisioners together."""
+        """Capacity that the cluster keeps, shared by all provisioners."""
         return ClusterMin(self.inputs, self.draft)
 
 
 class Noted(msgspec.Struct, frozen=True, gc=False):
-    """A node that bears our mark, as we may act on it."""
+    """A node with a mark that reconciler may act on."""
 
     node: Node
     mark: DeletionTaint
@@ -131,12 +131,12 @@ class Noted(msgspec.Struct, frozen=True, gc=False):
 
 
 class PoolView:
-    """Owner of what was looked up of one pool, for one plan. Sums are the fleet's: of many nodes few have changed."""
+    """Lookups of one pool for one plan. Totals come from the fleet, because few of many nodes change between plans."""
 
     def __init__(self, context: ScalingContext, wish: Declared[NodeProvisioner], pool: Declared[GpuPool]) -> None:
         self.context, self.wish, self.pool = context, wish, pool
         self.totals = context.fleet.pool(pool.name)
-        self.noted: list[Noted] = []  # marked, and not taken away otherwise
+        self.noted: list[Noted] = []  # marked, and not removed otherwise
         self.leaving_otherwise: list[Node] = []
         imagines = bool(context.imagined) and observes(context.inputs, pool.name)
         for each in self.totals.nodes if imagines else self.totals.leaving_nodes:
@@ -155,7 +155,7 @@ class PoolView:
 
     @cached_property
     def cluster_min(self) -> ClusterMin:
-        """A pool that is only observed takes nothing from the others: its nodes go in thought."""
+        """Remaining capacity for clusterMin. An observed pool uses a copy, because its removals are only simulated."""
         if not self.context.cluster_min.is_limited or not observes(self.context.inputs, self.pool.name):
             return self.context.cluster_min
         cluster_min = self.context.cluster_min.copy()
@@ -166,7 +166,7 @@ class PoolView:
         return cluster_min
 
     def _begun(self) -> Iterator[Node]:
-        """Nodes that a drain began with, while its taint is not seen yet."""
+        """Nodes whose drain has begun and whose taint is not observed yet."""
         batch = self.context.inputs.memory.drained.batch
         for name, uid in batch.nodes if batch is not None and batch.torn_at is None else ():
             node = self.context.fleet.node(name)
@@ -179,31 +179,31 @@ class PoolView:
                 yield node
 
     def remover_of(self, node: Node) -> Declared[DrainPolicy] | None:
-        """The DrainPolicy to which a node belongs that is not ready; nothing where none names the pool."""
+        """The DrainPolicy that removes the unready node; None if the node is ready or no policy names the pool."""
         return None if node.is_ready else self.context.drain_policies.get(self.pool.name)
 
     @property
     def facts(self) -> Sequence[NodeFacts]:
-        """All its nodes, by name."""
+        """All nodes of the pool, by name."""
         return self.totals.nodes
 
     @cached_property
     def _leaving_names(self) -> frozenset[str]:
-        """Names of nodes that somebody takes away."""
+        """Names of nodes that are being removed."""
         return frozenset([*(each.node.name for each in self.noted), *(each.name for each in self.leaving_otherwise)])
 
     def stays(self, name: str) -> bool:
-        """Whether nobody takes that node of the pool away."""
+        """Whether nobody removes that node of the pool."""
         return name not in self._leaving_names
 
     @cached_property
     def ours(self) -> list[Noted]:
-        """Marked nodes that nobody else has in hand."""
+        """Marked nodes that nobody else handles."""
         return [each for each in self.noted if untouchable(each.node) is None]
 
     @property
     def nodes(self) -> list[Node]:
-        """All of them, as they are."""
+        """All nodes of the pool, as observed."""
         return [each.node for each in self.facts]
 
     @property
@@ -216,27 +216,27 @@ class PoolView:
 
     @property
     def machines(self) -> Sequence[NodeClaim]:
-        """Bought machines whose nodes have not come: until it is gone, each counts for what a pool may have."""
+        """Bought machines without a node. Each counts for the limits of the pool until it is gone."""
         return self.context.fleet.nodeless_claims_of(self.pool.name)
 
     @cached_property
     def arriving(self) -> tuple[NodeClaim, ...]:
-        """Of these, those that will come: Karpenter has not given them up."""
+        """Machines without a node that will arrive: Karpenter has not given up on them."""
         return tuple([each for each in self.machines if not each.metadata.deletion_timestamp])
 
     @property
     def requested_machines(self) -> int:
-        """Machines that smart pods ask for, and that nobody has bought yet."""
+        """Number of machines that smart pods request and that are not bought yet."""
         return self.context.draft.requests.open_in(self.pool.name)
 
     @cached_property
     def zones(self) -> list[str]:
-        """Where a new node may come."""
+        """Zones of a new node."""
         return zones_of(self.pool.spec, self.context.fleet)
 
     @cached_property
     def outlook(self) -> LaunchOptions:
-        """In which ways nodes can be asked for now."""
+        """Launch options that can be tried now."""
         pool, inputs = self.pool, self.context.inputs
         failed = live(inputs.memory.shortages, pool.name, digest_of(pool.spec), inputs.now)
         return outlook_of(pool.spec, self.zones, failed)
@@ -259,7 +259,7 @@ class PoolView:
 
     @cached_property
     def free(self) -> frozenset[str]:
-        """Names of nodes with room for a pod of any size: empty ones, and those that only a smart pod holds."""
+        """Names of nodes with room for a pod of any size: empty nodes, and nodes with only a smart pod."""
         fleet, empty = self.context.fleet, {each.name for each in self.totals.empty}
         held = (each.pod for each in self.context.draft.requests.of(self.pool.name) if each.pod.node)
         counting = fleet.occupancy.counting
@@ -268,7 +268,7 @@ class PoolView:
         )
 
     def _is_drained(self, node: Node) -> bool:
-        """Whether it is being emptied, its taint seen or not: places were found for what is left there."""
+        """Whether the node is draining, with or without an observed taint: its pods have destinations."""
         return node.taint(names.DISRUPTED) is None and not is_empty(self.context.fleet, node)
 
     @cached_property
@@ -276,11 +276,11 @@ class PoolView:
         return RemovalOrder(self.pool.spec)
 
     def empty(self) -> list[Node]:
-        """Those of the nodes that nobody takes away on which nothing runs that counts."""
+        """Nodes without a workload pod that nobody removes."""
         return [each.node for each in self.totals.empty if self.stays(each.name)]
 
     def _spare(self) -> list[Node]:
-        """Empty nodes in the order in which they go: those on their way out first, so that none is called back."""
+        """Empty nodes in removal order. Leaving nodes come first, so that none of them is kept."""
         fleet = self.context.fleet
         leaving = [node for node in self.leaving_otherwise if is_empty(fleet, node)]
         marked = [each.node for each in self.noted if is_empty(fleet, each.node)]

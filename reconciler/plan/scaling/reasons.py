@@ -1,4 +1,4 @@
-"""Why a pool shall have so many nodes, and why a node is marked, kept, or deleted; or why not."""
+"""Reasons of scaling: the wanted size of a pool, and why nodes are marked, kept or deleted."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -15,17 +15,17 @@ from reconciler.plan.scaling.size import Claimants, Growth, SizeReason
 
 PLANNER = "scaling"
 
-SizeWhy = SizeReason | Growth  # why a provisioner wants a pool to have so many nodes
+SizeWhy = SizeReason | Growth  # why a provisioner wants this number of nodes
 
 
 class ForPods(msgspec.Struct, frozen=True, gc=False, tag=True):
-    """Nodes are lacking for pods."""
+    """Nodes are missing for waiting pods."""
 
     pods: int
 
 
 class SizedBy(msgspec.Struct, frozen=True, gc=False, tag=True):
-    """Nodes are lacking by a field of the provisioner."""
+    """Nodes are missing because of a field of the provisioner."""
 
     field: Literal["minSize", "warmNodes"]
     nodes: int
@@ -38,7 +38,7 @@ class NextWindow(msgspec.Struct, frozen=True, gc=False):
 
 
 class KeptWhile(Enum):
-    """What keeps marked nodes."""
+    """Why marked nodes are not deleted."""
 
     UNREAD = "unread"
     LENT_UNREAD = "lentUnread"
@@ -46,16 +46,16 @@ class KeptWhile(Enum):
     DEMAND = "demand"
     SUSPENDED = "suspended"
     FROZEN = "frozen"
-    OTHERS = "others"  # marks that come off other nodes of the pool
+    OTHERS = "others"  # marks that are removed from other nodes of the pool first
 
 
 class HeldWhile(msgspec.Struct, frozen=True, gc=False):
-    """All that keeps one marked node."""
+    """All causes that keep one marked node."""
 
     causes: tuple[KeptWhile, ...]
 
 
-# Of a provisioner: the size that it wants, and why.
+# Reasons of a provisioner: its wanted size.
 
 
 class TargetSize(CodeFacts, frozen=True):
@@ -69,7 +69,7 @@ class TargetSize(CodeFacts, frozen=True):
 
 
 class TargetGrows(CodeFacts, frozen=True):
-    template = "{provisioner} wants {target:node} of {pool}, which has {size}, for {pods:pod} without a place: {why}."
+    template = "{provisioner} wants {target:node} of {pool}, which has {size}, for {pods:pod} without a node: {why}."
 
     provisioner: Ref
     pool: str
@@ -79,15 +79,15 @@ class TargetGrows(CodeFacts, frozen=True):
     why: SizeWhy
 
 
-# Nodes that go.
+# Reasons of surplus nodes.
 
 
 class SurplusEmptyNode(CodeFacts, frozen=True):
     template = (
-        "{node} is empty, and {surplus} of {size} nodes of {pool} are to go: {why}. It is deleted at {time:time} if it "
-        "is still empty."
+        "{node} is empty, and {surplus} of {size} nodes of {pool} are surplus: {why}. The node is deleted at "
+        "{time:time} if it is still empty."
     )
-    while_held = "{node} is empty, and {surplus} of {size} nodes of {pool} are to go: {why}."
+    while_held = "{node} is empty, and {surplus} of {size} nodes of {pool} are surplus: {why}."
 
     node: str
     pool: str
@@ -98,8 +98,8 @@ class SurplusEmptyNode(CodeFacts, frozen=True):
 
 
 class DeletionNear(CodeFacts, frozen=True):
-    template = "{node} is to be deleted at {time:time}: from now on pods that do not tolerate it are kept away."
-    while_held = "{node} is marked, and pods that do not tolerate it are to be kept away."
+    template = "{node} is deleted at {time:time}: from now on the taint keeps pods away."
+    while_held = "{node} is marked for deletion, and its taint must keep pods away."
 
     node: str
     time: Instant
@@ -107,10 +107,10 @@ class DeletionNear(CodeFacts, frozen=True):
 
 class DeletionNearLate(CodeFacts, frozen=True):
     template = (
-        "{node} was to be deleted at {before:time}, and pods were not kept away in time: they are now, and it is "
-        "deleted at {time:time} if it is still empty."
+        "{node} was marked for deletion at {before:time}, but pods were not kept away in time: pods are kept away "
+        "now, and the node is deleted at {time:time} if it is still empty."
     )
-    while_held = "{node} is marked, and pods that do not tolerate it are to be kept away."
+    while_held = "{node} is marked for deletion, and its taint must keep pods away."
 
     node: str
     before: Instant
@@ -118,32 +118,34 @@ class DeletionNearLate(CodeFacts, frozen=True):
 
 
 class EmptyNodeDeleted(CodeFacts, frozen=True):
-    template = "{node} is empty, its time was {time:time}, and pods were kept away before: it is deleted."
+    template = (
+        "{node} is empty, its deletion time was {time:time}, and pods were kept away before: the node is deleted."
+    )
 
     node: str
     time: Instant
 
 
 class MarkedNodeHeld(CodeFacts, frozen=True):
-    template = "{node} is empty and marked, its time is {time:time}: it is not deleted for as long as {held}."
+    template = "{node} is empty, and marked for deletion at {time:time}: the node is not deleted while {held}."
 
     node: str
     time: Instant
     held: HeldWhile
 
 
-# Nodes that stay.
+# Reasons of nodes that stay.
 
 
 class MarkedNodeInUse(CodeFacts, frozen=True):
-    template = "{node} was to be deleted at {time}, and is in use: it is kept."
+    template = "{node} was marked for deletion at {time}, but is in use: the node is kept."
 
     node: str
     time: MarkTime
 
 
 class MarkedNodeWanted(CodeFacts, frozen=True):
-    template = "{node} was to be deleted at {time}, and {pods} without a place would fit on it: it is kept."
+    template = "{node} was marked for deletion at {time}, but {pods} without a node fit on {node}: the node is kept."
 
     node: str
     time: MarkTime
@@ -152,8 +154,8 @@ class MarkedNodeWanted(CodeFacts, frozen=True):
 
 class NoLongerSurplus(CodeFacts, frozen=True):
     template = (
-        "{node} was to be deleted at {time}; {marked} of {size} nodes of {pool} are marked, {surplus} are to go: "
-        "{why}. It comes last in order, and is kept."
+        "{node} was marked for deletion at {time}, but {marked} of {size} nodes of {pool} are marked, and only "
+        "{surplus} are surplus: {why}. The node is last in removal order, and is kept."
     )
 
     node: str
@@ -167,8 +169,8 @@ class NoLongerSurplus(CodeFacts, frozen=True):
 
 class NeededForClusterMin(CodeFacts, frozen=True):
     template = (
-        "{node} was to be deleted at {time}; without the nodes that leave the cluster has {left} of {resource}, "
-        "and clusterMin of {policy} is {least}: it is kept."
+        "{node} was marked for deletion at {time}, but without the leaving nodes the cluster has {left} {resource}, "
+        "less than clusterMin {least} of {policy}: the node is kept."
     )
 
     node: str
@@ -180,14 +182,14 @@ class NeededForClusterMin(CodeFacts, frozen=True):
 
 
 class MarkUnreadable(CodeFacts, frozen=True):
-    template = "the taint gpu.scheduling/deletion-time of {node} has no time ({value}): it is taken off."
+    template = "the taint gpu.scheduling/deletion-time of {node} has no readable time ({value}): the taint is removed."
 
     node: str
     value: str
 
 
 class MarkedNodeUnready(CodeFacts, frozen=True):
-    template = "{node} was to be deleted at {time}, and is not ready: {policy} removes it instead."
+    template = "{node} was marked for deletion at {time}, but is not ready: {policy} removes the node instead."
 
     node: str
     time: MarkTime
@@ -195,14 +197,16 @@ class MarkedNodeUnready(CodeFacts, frozen=True):
 
 
 class EmptyNodeUnready(CodeFacts, frozen=True):
-    template = "{node} is empty and not ready: {policy} removes it."
+    template = "{node} is empty and not ready: {policy} removes the node."
 
     node: str
     policy: Ref
 
 
 class NodeJustCame(CodeFacts, frozen=True):
-    template = "{node} was to be deleted at {time:time}, and has just come: it is looked at again when it has settled."
+    template = (
+        "{node} was marked for deletion at {time:time}, but is new: the node is evaluated again when it has settled."
+    )
 
     node: str
     time: Instant
@@ -210,7 +214,7 @@ class NodeJustCame(CodeFacts, frozen=True):
 
 class MarkWithoutProvisioner(CodeFacts, frozen=True):
     template = (
-        "{node} was to be deleted at {time}, and no NodeProvisioner that is not suspended scales {pool}: it is kept."
+        "{node} was marked for deletion at {time}, but no active NodeProvisioner scales {pool}: the node is kept."
     )
 
     node: str
@@ -219,19 +223,19 @@ class MarkWithoutProvisioner(CodeFacts, frozen=True):
 
 
 class NodeOfProvisioner(CodeFacts, frozen=True):
-    template = "{node} is scaled by {provisioner}, and does not bear its label yet."
+    template = "{node} is scaled by {provisioner}, and does not have its label yet."
 
     node: str
     provisioner: Ref
 
 
-# What keeps a provisioner from doing more.
+# Reasons that limit a provisioner.
 
 
 class CapacityMissing(CodeFacts, frozen=True):
     template = (
-        "{provisioner} lacks {nodes:node} of {pool} ({why}): Karpenter buys for the pods it sees, and smart pods ask "
-        "it for the others."
+        "{provisioner} lacks {nodes:node} of {pool} ({why}): Karpenter buys nodes for visible pods, and smart pods "
+        "request the other nodes."
     )
 
     provisioner: Ref
@@ -241,7 +245,7 @@ class CapacityMissing(CodeFacts, frozen=True):
 
 
 class NoMoreNodes(CodeFacts, frozen=True):
-    template = "{pods:pod} without a place in {pool}, and {limit} allows no more nodes."
+    template = "{pool} has no node for {pods:pod}, and {limit} allows no more nodes."
 
     pool: str
     pods: int
@@ -250,8 +254,8 @@ class NoMoreNodes(CodeFacts, frozen=True):
 
 class PlaceKept(CodeFacts, frozen=True):
     template = (
-        "{pod} comes after one that was evicted, and its place on {node} is kept until {time:time}: nothing is bought "
-        "for it."
+        "{pod} is the successor of an evicted pod, and {node} is reserved for the pod until {time:time}: no node is "
+        "bought for the pod."
     )
 
     pod: Ref
@@ -260,7 +264,7 @@ class PlaceKept(CodeFacts, frozen=True):
 
 
 class DemandFirst(CodeFacts, frozen=True):
-    template = "{pool} is to find a place for {pods:pod}: none of its nodes is marked or deleted meanwhile."
+    template = "{pool} must serve {pods:pod} without a node: no node of the pool is marked or deleted meanwhile."
 
     pool: str
     pods: int
@@ -268,8 +272,8 @@ class DemandFirst(CodeFacts, frozen=True):
 
 class PoolUnready(CodeFacts, frozen=True):
     template = (
-        "{unready} of {size} nodes of {pool} are not ready, which is more than 3 and more than 45 %: none is marked or "
-        "deleted until that is over."
+        "{unready} of {size} nodes of {pool} are not ready, more than 3 and more than 45 %: no node of the pool is "
+        "marked or deleted until more nodes are ready."
     )
 
     pool: str
@@ -279,8 +283,8 @@ class PoolUnready(CodeFacts, frozen=True):
 
 class ScaleDownWindowClosed(CodeFacts, frozen=True):
     template = (
-        "{surplus} of {size} nodes of {pool} are to go ({why}), and no window of {provisioner} is open: none is marked "
-        "before {time}."
+        "{surplus} of {size} nodes of {pool} are surplus ({why}), and no window of {provisioner} is open: no node is "
+        "marked before {time}."
     )
 
     provisioner: Ref
@@ -293,8 +297,8 @@ class ScaleDownWindowClosed(CodeFacts, frozen=True):
 
 class SurplusKeptByClusterMin(CodeFacts, frozen=True):
     template = (
-        "{surplus} of {size} nodes of {pool} are to go ({why}), and {marked} can be marked: without another the "
-        "cluster has {left} of {resource}, and clusterMin of {policy} is {least}."
+        "{surplus} of {size} nodes of {pool} are surplus ({why}), and {marked} can be marked: without one more node "
+        "the cluster has {left} {resource}, less than clusterMin {least} of {policy}."
     )
 
     pool: str
@@ -310,8 +314,8 @@ class SurplusKeptByClusterMin(CodeFacts, frozen=True):
 
 class SurplusInUse(CodeFacts, frozen=True):
     template = (
-        "{surplus} of {size} nodes of {pool} are to go ({why}), and {marked} can be marked: the others are in use, "
-        "have just come, opt out, or are someone else's affair."
+        "{surplus} of {size} nodes of {pool} are surplus ({why}), and {marked} can be marked: the others are in use, "
+        "are new, opt out, or are handled by others."
     )
 
     pool: str
@@ -322,14 +326,14 @@ class SurplusInUse(CodeFacts, frozen=True):
 
 
 class ScalingUnread(CodeFacts, frozen=True):
-    template = "{why}: how {pool} is used is not known, and none of its nodes is marked or deleted."
+    template = "{why}: the utilization of {pool} is unknown, and no node of the pool is marked or deleted."
 
     pool: str
     why: Unread
 
 
 class LentUnread(CodeFacts, frozen=True):
-    template = "{why}: which GPUs of {pool} are lent is not known, and none of its nodes is marked or deleted."
+    template = "{why}: the lent GPUs of {pool} are unknown, and no node of the pool is marked or deleted."
 
     pool: str
     why: Unread
@@ -344,14 +348,14 @@ _KEPT_WHILE: Mapping[type[Facts], KeptWhile] = {
 
 
 def kept_while(facts: Facts) -> KeptWhile | None:
-    """What a hold on a provisioner says of its marked nodes; None where it keeps none."""
+    """Why the provisioner's marked nodes are kept, from the reason of its hold; None if the hold keeps none."""
     return _KEPT_WHILE.get(type(facts))
 
 
-# By which nothing is held that was asked for: it waits for its time, or for what holds its provisioner as well.
+# Holds that hold back no request: they wait for a time, or for the end of another hold on the provisioner.
 RESTING: frozenset[type[CodeFacts]] = frozenset({SurplusEmptyNode, MarkedNodeHeld, PlaceKept, EmptyNodeUnready})
 
-# Holds that would be, in a pool that is only observed: what marked nodes wait for, and what a provisioner lacks.
+# Holds that are simulated in an observed pool: what marked nodes wait for, and what a provisioner lacks.
 SUPPOSED: frozenset[type[CodeFacts]] = frozenset(
     {
         SurplusEmptyNode,

@@ -1,11 +1,11 @@
-"""How many nodes a pool shall keep.
+"""Wanted size of a pool.
 
-With u GPUs in use of G, g a node, and p the least percentage that shall be in use: a pool is too large while
-100 u < p G. The largest size that is full enough is ⌊100 u / (p g)⌋; it never undercuts the busy nodes and the
-empty ones that are to be kept (minUnutilizedGPUNodes, warmNodes); of these only warmNodes are bought as well, so that
-a pool may be wanted larger than it is. Where nodes differ in GPUs there is no such g: empty
-nodes are taken away, in the order in which they would go, for as long as what is left is too large. Where they are
-alike, both come to the same. All in integers: at the threshold itself a rounding would taint a node or not.
+With u GPUs in use of G in total, g GPUs per node, and a minimum utilization of p percent, a pool is too large while
+100 u < p G. The largest size that is full enough is ⌊100 u / (p g)⌋. The size is never less than the busy nodes plus
+the empty nodes to keep (minUnutilizedGPUNodes, warmNodes). Only warmNodes are also bought, so a pool may be wanted
+larger than it is. If nodes have different numbers of GPUs, there is no such g: empty nodes are removed in removal
+order while the rest is too large. For equal nodes both methods give the same result. All figures are integers,
+because a rounding error at the threshold would decide about a taint.
 """
 
 from bisect import bisect_left
@@ -21,27 +21,27 @@ Bound = Literal["minSize", "warmNodes", "maxSize"]
 
 
 class SizeReason(msgspec.Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
-    """How much of a pool is in use, and what follows for its size."""
+    """Utilization of a pool, and the resulting size."""
 
-    percent: int  # that shall be in use
-    in_use_tenths: int | None = None  # tenths of a percent of its GPUs; None: the pool has no GPUs
-    full_enough: int | None = None  # the largest size that is full enough; None: the pool is no larger than that
-    kept: int | None = None  # busy nodes and empty ones that are kept, where these are more
-    bound: Bound | None = None  # the field that allows no more, or keeps more
-    bound_nodes: int = 0  # how many that allows or keeps
+    percent: int  # minimum utilization
+    in_use_tenths: int | None = None  # utilization of its GPUs in tenths of a percent; None: the pool has no GPUs
+    full_enough: int | None = None  # largest size that is full enough; None: the pool is full enough
+    kept: int | None = None  # busy nodes plus empty nodes to keep, if these are more
+    bound: Bound | None = None  # field that limits or raises the size
+    bound_nodes: int = 0  # number of nodes by that field
 
 
 class Size(msgspec.Struct, frozen=True, gc=False):
-    """A target, what lies above it, and why."""
+    """Target size, surplus nodes, and the reason."""
 
     target: int
     surplus: int
     reason: SizeReason
-    by: str = "minGPUUtilizationPercent"  # the field that decides which nodes are too many
+    by: str = "minGPUUtilizationPercent"  # field that decides how many nodes are surplus
 
 
 def decide_size(use: Use, wish: NodeProvisioner) -> Size:
-    """The target for a pool whose demand is met."""
+    """Target for a pool without unmet demand."""
     wished, reason = _wished(use, wish)
     warm = use.nodes_with_spare(wish.warm_nodes) if wish.warm_nodes else 0
     least = max(wish.min_size, warm)
@@ -66,7 +66,7 @@ def _wished(use: Use, wish: NodeProvisioner) -> tuple[int, SizeReason]:
     if 100 * use.gpus_used >= percent * use.gpus_total:
         return use.nodes, SizeReason(percent, in_use)
     full_enough = _full_enough(use, percent)
-    # GPUs can be in use on a node without a pod that counts (lent to a claim): it is not empty.
+    # A node may have GPUs in use without a workload pod (lent to a claim): that node is not empty.
     some = 1 if use.gpus_used else 0
     kept = min(max(use.nodes_with_spare(wish.spare_nodes), some), use.nodes)
     if kept > full_enough:
@@ -89,45 +89,45 @@ def _tenths_of_percent(use: Use) -> int:
     return (2000 * use.gpus_used + use.gpus_total) // (2 * use.gpus_total)
 
 
-# --- What becomes of the nodes of a pool for which pods wait, by number; and how many pods wait for one marked node.
+# --- How a pool serves waiting pods, as numbers of nodes; and how many pods wait for a marked node.
 
 
 class Growth(msgspec.Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
-    """Of the nodes that a pool is wanted with, those that pods are served by."""
+    """Nodes in the wanted size that serve waiting pods."""
 
-    kept: int = 0  # marked before
+    kept: int = 0  # marked nodes that are kept
     arriving: int = 0
-    asked: int = 0  # by smart pods
+    asked: int = 0  # requested by smart pods
     bought: int = 0
-    warm: int = 0  # to be bought, and kept warm
+    warm: int = 0  # to buy, and to keep warm
 
 
 class Claimants(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Pods that a marked node is kept for."""
 
-    pods: int = 0  # 0: how many is not known
-    are_evicted: bool = False  # they were evicted lately, and nobody has made them anew yet
+    pods: int = 0  # 0: unknown number
+    are_evicted: bool = False  # recently evicted pods that were not recreated yet
 
 
-# --- What would keep a node that is to go: how many more GPUs in use, which percentage, or how many nodes kept empty.
+# --- What would keep a surplus node: more GPUs in use, a lower percentage, or more nodes kept empty.
 #
-# A node that is the r-th to go is kept once fewer than r are. Each figure is the least that brings that about while all
-# else stays. The target never falls while more GPUs are in use, a lower percentage is asked for, or more is kept empty:
-# so it can be searched for by halves.
+# The r-th node in removal order is kept when fewer than r nodes are surplus. Each figure is the smallest change that
+# keeps the node while everything else stays the same. The target never falls when more GPUs are in use, the percentage
+# is lower, or more nodes are kept empty, so bisection finds the figure.
 
 
 class KeptIf(msgspec.Struct, frozen=True, gc=False):
-    """None: no such figure would keep it."""
+    """None: no value of that figure would keep the node."""
 
-    gpus_used: int | None  # in use in all, at least
-    percent: int | None  # minGPUUtilizationPercent, at most
-    unutilized: int | None  # minUnutilizedGPUNodes, at least
+    gpus_used: int | None  # minimum of GPUs in use in total
+    percent: int | None  # maximum of minGPUUtilizationPercent
+    unutilized: int | None  # minimum of minUnutilizedGPUNodes
 
 
 def kept_if(evaluated: SizeEvaluation, wish: NodeProvisioner, rank: int) -> KeptIf:
-    """For the `rank`-th of the nodes that go, counted from 1."""
+    """Figures for the `rank`-th node in removal order, counted from 1."""
     use = evaluated.use
-    enough = use.nodes - evaluated.leaving_otherwise - rank + 1  # a target by which it is kept
+    enough = use.nodes - evaluated.leaving_otherwise - rank + 1  # smallest target that keeps the node
 
     def by_gpus(gpus: int) -> bool:
         return decide_size(msgspec.structs.replace(use, gpus_used=gpus), wish).target >= enough
@@ -148,6 +148,6 @@ def kept_if(evaluated: SizeEvaluation, wish: NodeProvisioner, rank: int) -> Kept
 
 
 def _least(among: range, keeps: Callable[[int], bool]) -> int | None:
-    """The first that does, where all after it do too."""
+    """First value that satisfies `keeps`, if all later values do too."""
     at = bisect_left(among, True, key=keeps)
     return among[at] if at < len(among) else None

@@ -1,11 +1,13 @@
-"""What is done for a provisioner, one kind of thing a plan: a table of steps, the first that has anything to do.
+"""Steps of one provisioner: a table in which the first step with any action decides, so that a plan has one kind of
+action.
 
-Before all: capacity that is missing is asked for, whatever else is done. Then marks come off nodes that are to stay;
-else nodes go whose time has come, or pods are kept away from those whose time is near; else further nodes are marked.
-While pods wait, while much of the pool is unready, and where it is frozen, only marks come off.
+Missing capacity is always requested first. Then marks are removed from nodes that stay. If there are none, nodes
+whose time has come are deleted, and marks of nodes whose time is near become hard. If there are none either, further
+nodes are marked. While pods wait, while many nodes of the pool are unready, and while the pool is frozen, marks are
+only removed.
 
-To ask for capacity is none of these steps: it writes nothing, and a pod that waits for a node must not wait for marks
-to be put right as well. No other step can undo it, since none takes a node away while pods wait for one.
+Requests for capacity are not part of the table: they write nothing, and a pod that waits for a node must not wait
+for marks too. No other step can undo a request, because no node is removed while pods wait for nodes.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -68,7 +70,7 @@ Step = Callable[[PoolContext], list[Decision]]
 
 
 def reconcile(context: PoolContext) -> list[Decision]:
-    """All that is decided; the actions among it are of one kind."""
+    """All decisions for the provisioner. Its actions are of one kind."""
     decisions = list(provide(context))
     if any(isinstance(each.reason.facts, ScalingUnread) for each in context.evaluated.limits):
         return decisions + [context.hold(each.reason) for each in context.evaluated.limits]
@@ -84,7 +86,7 @@ def reconcile(context: PoolContext) -> list[Decision]:
 
 
 def provide(context: PoolContext) -> Iterator[Decision]:
-    """Asks for what is missing: for pods, up to the smallest size, and to keep nodes warm."""
+    """Requests for missing capacity: for pods, to minSize, and to warmNodes."""
     demand, evaluated = context.demand, context.evaluated
     pods = tuple(pod_ref(each) for each in demand.for_new)
     for_pods = UnmetNodes(evaluated.pool, evaluated.provisioner, demand.new_nodes, "demand", pods, demand.wanted)
@@ -106,7 +108,9 @@ def provide(context: PoolContext) -> Iterator[Decision]:
 
 
 def keep(context: PoolContext) -> list[Decision]:
-    """Takes the mark off nodes that are in use or wanted, and off the last of those that are too many."""
+    """Remove marks from nodes that are in use or wanted, and from marked nodes beyond the surplus, the last in removal
+    order.
+    """
     found = {each.node.name: (each, why) for each in context.pool_view.ours if (why := _why_kept(context, each))}
     left = [each for each in context.pool_view.ours if each.node.name not in found]
     too_many = len(left) - context.evaluated.surplus
@@ -138,7 +142,9 @@ def _no_longer_surplus(context: PoolContext, noted: Noted) -> NoLongerSurplus:
 def _kept_for_cluster(
     context: PoolContext, left: list[Noted], kept: Mapping[str, object]
 ) -> dict[str, tuple[Noted, Reason]]:
-    """Marked nodes that the cluster cannot do without, the last to go first. Other nodes may have gone since."""
+    """Marked nodes that the cluster needs for clusterMin, the last in removal order first. Other nodes may have been
+    removed since they were marked.
+    """
     floor, result = context.pool_view.cluster_min, dict[str, tuple[Noted, Reason]]()
     if not floor.is_limited:
         return result
@@ -170,14 +176,14 @@ def _why_kept(context: PoolContext, noted: Noted) -> Reason | None:
 
 
 class _RemovalHold(msgspec.Struct, frozen=True):
-    """A hold on the provisioner, and what it says of marked nodes."""
+    """A hold on the provisioner, and the cause for its marked nodes."""
 
     decision: Decision
     cause: KeptWhile
 
 
 def _held(context: PoolContext) -> Iterator[_RemovalHold]:
-    """Why no node may be marked or deleted now, where one would be."""
+    """Why no node may be marked or deleted now; empty without surplus nodes."""
     if not context.evaluated.surplus:
         return
     pool = context.pool_view.pool
@@ -193,7 +199,7 @@ def _held(context: PoolContext) -> Iterator[_RemovalHold]:
 
 
 def remove(context: PoolContext) -> list[Decision]:
-    """Makes marks hard whose time is near, and gives back the machines whose time has come."""
+    """Make marks hard whose time is near, and delete nodes whose time has come."""
     return [decision for each in context.pool_view.ours if (decision := _next_of(context, each)) is not None]
 
 
@@ -220,7 +226,7 @@ def _soft(node: Node, at: Instant) -> Taint:
 
 
 def mark(context: PoolContext) -> list[Decision]:
-    """Marks further empty nodes, in order; says which would go and are kept, and where there are not enough."""
+    """Mark further empty nodes in removal order. Reports nodes that are excluded, and a lack of nodes to mark."""
     lacking = context.evaluated.surplus - len(context.pool_view.ours)
     unready = list(_unready(context))[: max(0, lacking)]
     lacking -= len(unready)
@@ -248,12 +254,12 @@ def _surplus(context: PoolContext, node: Node, at: Instant) -> SurplusEmptyNode:
 
 
 class _Choice(msgspec.Struct):
-    """Empty nodes of a pool that is too large, looked at in removal order."""
+    """Empty nodes of a pool that is too large, evaluated in removal order."""
 
-    free: list[Node]  # that may be marked
-    settles: list[Instant]  # when others will have settled
-    kept: list[Decision]  # why those stay that would go first
-    lack: ClusterMinShortage | None = None  # what the cluster would lack without another
+    free: list[Node]  # nodes to mark
+    settles: list[Instant]  # when other nodes will have settled
+    kept: list[Decision]  # holds on excluded nodes that would be marked first
+    lack: ClusterMinShortage | None = None  # resource that the cluster would lack without one more node
 
 
 def _kept_surplus(context: PoolContext, choice: _Choice, marked: int) -> CodeFacts:
@@ -264,7 +270,7 @@ def _kept_surplus(context: PoolContext, choice: _Choice, marked: int) -> CodeFac
 
 
 def _choose(context: PoolContext, most: int) -> _Choice:
-    """At most so many."""
+    """Choose at most `most` nodes."""
     pool_view, choice = context.pool_view, _Choice([], [], [])
     ready = (node for node in pool_view.empty() if pool_view.remover_of(node) is None or _excluded(context, node))
     order = pool_view.order.sorted(node for node in ready if node.name not in context.wanted)
@@ -288,7 +294,7 @@ def _choose(context: PoolContext, most: int) -> _Choice:
 
 
 def _unready(context: PoolContext) -> Iterator[Decision]:
-    """The holds on empty nodes that a DrainPolicy removes, since they are not ready: as many fewer are marked."""
+    """Holds on empty unready nodes that a DrainPolicy removes. Each reduces the number of nodes to mark."""
     for node in context.pool_view.order.sorted(context.pool_view.empty()):
         policy = context.pool_view.remover_of(node)
         if policy is not None and _excluded(context, node) is None:
@@ -298,7 +304,7 @@ def _unready(context: PoolContext) -> Iterator[Decision]:
 
 
 def _excluded(context: PoolContext, node: Node) -> Decision | None:
-    """The hold on an empty node that somebody else has in hand, or that opts out of removal."""
+    """Hold on an empty node that others handle, or that opts out of removal."""
     if (reason := untouchable(node)) is not None:
         return context.act(node, Hold(), reason)
     opted_out = opt_out(node, context.now)
@@ -306,7 +312,7 @@ def _excluded(context: PoolContext, node: Node) -> Decision | None:
 
 
 def wait(context: PoolContext, held: Sequence[_RemovalHold]) -> Iterator[Decision]:
-    """Marked nodes that wait for their time: why they go, and when they are looked at again; or why they do not."""
+    """Holds on marked nodes that wait for their time, with the reason of their removal or of the hold."""
     for each in context.pool_view.ours:
         at = each.mark.at
         if at is None:
@@ -319,24 +325,24 @@ def wait(context: PoolContext, held: Sequence[_RemovalHold]) -> Iterator[Decisio
         yield context.act(each.node, Hold(until if until > context.now else None), context.why(facts))
 
 
-# In this order; each is asked only where those before had nothing to do.
+# Each step runs only if the steps before have no action.
 STEPS: tuple[Step, ...] = (remove, mark)
 
 
-# --- The one place where capacity is asked for and given back.
+# --- Requests and returns of capacity.
 #
-# Karpenter buys for the pods that it sees, and takes a machine back when its Node is deleted. For what no pod of its
-# own accord asks for, the draft keeps what is missing, for a planner that asks in Karpenter's own way.
+# Karpenter buys nodes for visible pods, and terminates a machine when its Node is deleted. Missing nodes without
+# visible pods are stored in the draft, for the planner that requests them from Karpenter by smart pods.
 
 
 def request_capacity(draft: Draft, missing: UnmetNodes, why: Reason) -> Decision:
-    """Left for whoever asks Karpenter, and told."""
+    """Store the missing nodes in the draft, and report them by a hold."""
     draft.missing.append(missing)
     return Decision(PLANNER, Ref("NodeProvisioner", "", missing.provisioner), Hold(), why, missing.pool)
 
 
 def returned(node: Node, why: Reason) -> Decision:
-    """The machine goes: that very node, as it was seen, and only if a most recent look finds no pod that counts."""
+    """Delete the node exactly as observed, and only if a fresh read finds no workload pod on it."""
     presumes = Preconditions(resource_version=node.metadata.resource_version, empty=True)
     subject = node_ref(node)
     return Decision(PLANNER, subject, Delete(presumes=presumes), why, node.pool)

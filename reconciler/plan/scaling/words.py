@@ -1,4 +1,4 @@
-"""What is said of sizes of pools and of marked nodes. Reasons hold these as data."""
+"""Text for sizes of pools and for marked nodes. Reasons hold these facts as data."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,59 +10,59 @@ from reconciler.plan.scaling.reasons import ForPods, HeldWhile, KeptWhile, NextW
 from reconciler.plan.scaling.size import Claimants, Growth, SizeReason
 
 KEPT_WHILE: Mapping[KeptWhile, str] = {
-    KeptWhile.UNREAD: "it is not known how its pool is used",
-    KeptWhile.LENT_UNREAD: "it is not known which GPUs are lent",
-    KeptWhile.UNREADY: "much of its pool is not ready",
-    KeptWhile.DEMAND: "its pool is to find a place for pods",
+    KeptWhile.UNREAD: "the utilization of its pool is unknown",
+    KeptWhile.LENT_UNREAD: "the lent GPUs of its pool are unknown",
+    KeptWhile.UNREADY: "too many nodes of its pool are not ready",
+    KeptWhile.DEMAND: "pods without a node need its pool",
     KeptWhile.SUSPENDED: "its pool is suspended",
-    KeptWhile.FROZEN: "it is frozen",
-    KeptWhile.OTHERS: "the marks of others are put right",
+    KeptWhile.FROZEN: "a freeze is active",
+    KeptWhile.OTHERS: "marks of other nodes are removed",
 }
 
 
 def size_words(why: SizeReason) -> str:
-    """66.7 % in use; 80 % keeps at most 100."""
+    """Text for a size: 66.7 % in use; a minimum of 80 % keeps at most 100."""
     if why.in_use_tenths is None:
         words = "the pool has no GPUs"
     else:
         in_use = f"{why.in_use_tenths // 10}.{why.in_use_tenths % 10} % in use"
         if why.full_enough is None:
-            words = f"{in_use}, {why.percent} % wanted"
+            words = f"{in_use}, the minimum is {why.percent} %"
         else:
-            kept = f", {why.kept} are busy or kept empty" if why.kept is not None else ""
-            words = f"{in_use}; {why.percent} % keeps at most {why.full_enough}{kept}"
+            kept = f", {why.kept} nodes are busy or kept empty" if why.kept is not None else ""
+            words = f"{in_use}; a minimum of {why.percent} % keeps at most {why.full_enough}{kept}"
     if why.bound is None:
         return words
     return f"{words}; {why.bound} {'allows' if why.bound == 'maxSize' else 'keeps'} {why.bound_nodes}"
 
 
 def growth_words(growth: Growth) -> str:
-    """2 on their way, 1 to be bought."""
+    """Text for growth: 2 in flight, 1 to be bought."""
     parts = (
-        (growth.kept, "marked before and kept for them"),
-        (growth.arriving, "on their way"),
-        (growth.asked, "asked for by smart pods"),
+        (growth.kept, "marked and kept for the pods"),
+        (growth.arriving, "in flight"),
+        (growth.asked, "requested by smart pods"),
         (growth.bought, "to be bought"),
-        (growth.warm, "to be bought and kept warm"),
+        (growth.warm, "to be bought as warm nodes"),
     )
-    return ", ".join(f"{count} {words}" for count, words in parts if count) or "none is to be bought"
+    return ", ".join(f"{count} {words}" for count, words in parts if count) or "no node is bought"
 
 
 def claimant_words(claimants: Claimants) -> str:
     """2 pods."""
     if claimants.are_evicted:
-        return "pods that were evicted lately and are still"
+        return "recently evicted pods"
     return counted(claimants.pods, "pod") if claimants.pods else "pods"
 
 
 def mark_time_words(time: MarkTime) -> str:
-    """When a marked node goes; what the taint says instead."""
+    """The time; if unreadable, the value of the taint."""
     return time.written if time.at is None else timestamp(time.at)
 
 
 def window_words(window: NextWindow) -> str:
-    """When it opens; or what there must be first."""
-    return timestamp(window.opens) if window.opens is not None else "one is added"
+    """Time when the window opens; else what must happen first."""
+    return timestamp(window.opens) if window.opens is not None else "a window is added"
 
 
 def for_words(of: ForPods) -> str:
@@ -76,7 +76,7 @@ def sized_by_words(by: SizedBy) -> str:
 
 
 def held_words(held: HeldWhile) -> str:
-    """its pool is suspended and it is frozen."""
+    """its pool is suspended and a freeze is active."""
     return " and ".join(KEPT_WHILE[each] for each in held.causes)
 
 

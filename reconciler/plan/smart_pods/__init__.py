@@ -1,1 +1,1 @@
-"""Smart pods: capacity from Karpenter for demand that it can't see."""
+"""Smart pods: pods that request machines from Karpenter for demand that Karpenter can't see."""

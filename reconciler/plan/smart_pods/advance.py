@@ -1,9 +1,9 @@
-"""What becomes of each smart pod that there is: a table of rules, the first that applies decides.
+"""Next step of each existing smart pod: a table of rules, the first matching rule decides.
 
-A smart pod asks for one machine in one way. Where none comes within 30 s that way has failed: the pod goes, the
-failure is remembered for the pool, and the next way is another smart pod. While a machine is on its way, and while
-others of the pool are that it might ride on, nothing is given up: Karpenter's own time limits decide, and the absence
-of the NodeClaim tells. NodeClaims and nodes are never touched.
+A smart pod requests one machine by one launch option. If no machine comes within 30 s, the option has failed: the
+smart pod is deleted, the shortage is remembered for the pool, and another smart pod tries the next option. While a
+machine is in flight, or other in-flight machines of the pool may serve the smart pod, the request stays: Karpenter's
+own time limits decide, and the deletion of the NodeClaim shows a failure. NodeClaims and nodes are never changed.
 """
 
 from collections.abc import Callable
@@ -45,17 +45,18 @@ from reconciler.plan.smart_pods.reasons import (
     Unbought,
 )
 
-# --- The life of a smart pod, as a table: what it is, what happens to it, and what it is then.
+# --- Life cycle of a smart pod, as a table: phase and event give the next phase.
 #
-# Theory of operation. A smart pod is Pending until the scheduler binds it to the node that Karpenter bought for it, and
-# Scheduled until that node can be used. NodeReady lasts no longer than it takes to delete the pod: then it is
-# Completed, and the node goes on without it. Where no machine comes in time it is Failed, and so is what it asked for:
-# the next way to buy is another smart pod. Phase and retries stand on the pod, the rest is seen, so that a restart at
-# any point goes on. A move that is not in the table is refused, names both, and changes nothing.
+# Theory of operation. A smart pod is Pending until the scheduler binds the pod to the node that Karpenter bought for
+# it, and Scheduled until that node is usable. NodeReady lasts only until the pod is deleted: then the smart pod is
+# Completed, and the node stays. If no machine comes in time, the smart pod is Failed, and so is its launch option:
+# another smart pod tries the next option. Phase and retries are annotations of the pod and everything else is observed,
+# so a restart at any point loses nothing. A transition that is not in the table is refused with an error that names
+# phase and event, and changes nothing.
 
 
 class SmartPodPhase(Enum):
-    """Written on the pod but for the last moments of its life."""
+    """Phases of a smart pod. All but the last are annotations of the pod."""
 
     PENDING = "Pending"
     SCHEDULED = "Scheduled"
@@ -65,23 +66,23 @@ class SmartPodPhase(Enum):
 
 
 class PhaseEvent(Enum):
-    """What is seen of it, of its machine and of those it is for."""
+    """Observed events of a smart pod, its machine and its pods."""
 
-    BOUGHT = "its NodeClaim has come"
+    BOUGHT = "its NodeClaim exists"
     LOST = "its NodeClaim is gone"
-    BOUND = "its node is there"
-    USABLE = "its node can be used"
-    CLEANED = "it is deleted, its work done"
-    NO_MACHINE = "no NodeClaim came in time"
-    TIMED_OUT = "its time is over"
-    ENDED = "its node or kubelet ended it"
-    NOT_NEEDED = "nobody waits for it any more"
-    DUPLICATE = "another asks for the same"
-    CLEARED = "what failed is cleaned up"
+    BOUND = "it is bound to its node"
+    USABLE = "its node is usable"
+    CLEANED = "it is deleted after success"
+    NO_MACHINE = "no NodeClaim appeared in time"
+    TIMED_OUT = "its deadline has passed"
+    ENDED = "its kubelet terminated it"
+    NOT_NEEDED = "no pod waits for it any more"
+    DUPLICATE = "another smart pod has the same request"
+    CLEARED = "it is deleted after a failure"
 
 
 class InvalidTransition(Exception):
-    """No such move."""
+    """The phase has no such transition."""
 
 
 TABLE: dict[tuple[SmartPodPhase, PhaseEvent], SmartPodPhase] = {
@@ -107,17 +108,19 @@ _WRITTEN = (SmartPodPhase.PENDING, SmartPodPhase.SCHEDULED, SmartPodPhase.FAILED
 
 
 def after(phase: SmartPodPhase, *events: PhaseEvent) -> SmartPodPhase:
-    """What it is when all of that has happened. Raises Refused."""
+    """Phase after all events. Raises InvalidTransition."""
     for event in events:
         try:
             phase = TABLE[phase, event]
         except KeyError:
-            raise InvalidTransition(f"a smart pod that is {phase.value} can't learn that {event.value}") from None
+            raise InvalidTransition(
+                f"a smart pod in phase {phase.value} has no transition for the event: {event.value}"
+            ) from None
     return phase
 
 
 def read(written: str) -> SmartPodPhase:
-    """As it stands on a pod; what we never write there counts as nothing written."""
+    """Phase from the annotation of a pod; values that reconciler never writes count as missing."""
     return next((each for each in _WRITTEN if each.value == written), SmartPodPhase.PENDING)
 
 
@@ -125,14 +128,14 @@ MACHINE_WITHIN_MS = 30_000
 
 
 class Advanced(msgspec.Struct, frozen=True):
-    """What is done about one, and what is remembered of it."""
+    """Decision about a smart pod, and the shortage to remember."""
 
     decision: Decision | None = None
     shortage: Shortage | None = None
 
 
 class SmartPodView(msgspec.Struct, frozen=True, dict=True):
-    """One smart pod in its turn."""
+    """A smart pod that is advanced, with its context."""
 
     context: SmartPodContext
     each: Requested
@@ -143,7 +146,7 @@ class SmartPodView(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def phase(self) -> SmartPodPhase:
-        """What is seen counts; that it has failed can only be told."""
+        """Observed phase. Only Failed is read from the annotation, because a failure can't be observed."""
         if self.each.pod.node:
             return SmartPodPhase.SCHEDULED
         return SmartPodPhase.FAILED if self.written is SmartPodPhase.FAILED else SmartPodPhase.PENDING
@@ -171,7 +174,9 @@ class SmartPodView(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def waits_since(self) -> Instant | None:
-        """Since when Karpenter could have bought a machine, and did not; None while it has not seen the pod."""
+        """Since when Karpenter could have bought a machine and did not; None while the pod is not visible to
+        Karpenter.
+        """
         instant = unschedulable_since(self.each.pod)
         if instant is None:
             return None
@@ -187,12 +192,12 @@ class SmartPodView(msgspec.Struct, frozen=True, dict=True):
         return self.why(SmartPodTimedOut(self.ref, self.deadline_seconds, self.choice))
 
     def gone(self, why: Reason, *events: PhaseEvent) -> Advanced:
-        """Deleted: what has happened must lead to an end."""
+        """Deletion of the smart pod. The events must lead to an end of the life cycle."""
         after(self.phase, *events)
         return Advanced(self.context.act(self.each.pod, Delete(), why))
 
     def noted(self, why: Reason, phase: SmartPodPhase, **texts: str | None) -> Advanced:
-        """Written on the pod."""
+        """Annotation of the smart pod."""
         annotations = {names.PHASE: phase.value} | {_NAMES[key]: value for key, value in texts.items()}
         pod = self.each.pod
         presumes = Preconditions(resource_version=pod.metadata.resource_version)
@@ -216,7 +221,7 @@ _NAMES = {"claim": names.NODE_CLAIM, "since": names.SINCE}
 
 
 def advance(context: SmartPodContext, each: Requested) -> Advanced:
-    """What the first rule says that applies; where none does, it is as it should be."""
+    """Result of the first matching rule; empty if no rule matches."""
     case = SmartPodView(context, each)
     return next((advanced for rule in RULES if (advanced := rule(case)) is not None), Advanced())
 
@@ -234,15 +239,16 @@ def _leaving(case: SmartPodView) -> Advanced | None:
 
 
 def _ended(case: SmartPodView) -> Advanced | None:
-    """Its kubelet ended it: its deadline, most likely."""
+    """The kubelet terminated the pod, most likely because of its deadline."""
     if not case.each.pod.is_finished:
         return None
     return Advanced(case.context.act(case.each.pod, Delete(), case.timed_out))
 
 
 def _arrived(case: SmartPodView) -> Advanced | None:
-    """Its node can be used, whether it was bound there or the scheduler has yet to look: had it to wait for that, it
-    would find the node opened and closed to it, and Karpenter would buy another."""
+    """The node is usable, whether the smart pod is bound there or the scheduler has yet to do so. If the smart pod
+    waited for the scheduler, it would no longer fit on the opened node, and Karpenter would buy another node.
+    """
     node = case.each.node
     if node is None or not is_usable(node, case.context.passing):
         return None
@@ -250,7 +256,7 @@ def _arrived(case: SmartPodView) -> Advanced | None:
     advanced = case.gone(
         case.why(SmartPodDone(case.ref, _node(node.name))), *bound, PhaseEvent.USABLE, PhaseEvent.CLEANED
     )
-    # A machine that came and takes none of those it was for would be bought again and again.
+    # A machine that fits none of its pods would be bought again and again.
     unfit = case.each.name in case.context.draft.answered.unfit
     return Advanced(advanced.decision, case.shortage(SmartPodDone)) if unfit else advanced
 
@@ -268,8 +274,9 @@ def _bound(case: SmartPodView) -> Advanced | None:
 
 
 def _failed(case: SmartPodView) -> Advanced | None:
-    """It was told that nothing can be had; it is cleaned up in a while, or when a way may be tried again: no other asks
-    for the same before it is gone."""
+    """The smart pod has reported that no machine is available. It is deleted after a while, or when an option may be
+    tried again: while it exists, no other smart pod makes the same request.
+    """
     if case.phase is not SmartPodPhase.FAILED:
         return None
     interval_ms = case.context.pool.spec.smart_pods.cleanup_interval.milliseconds
@@ -281,7 +288,7 @@ def _failed(case: SmartPodView) -> Advanced | None:
 
 
 def _failure(case: SmartPodView, outlook: LaunchOptions) -> Reason:
-    """Why nothing more is asked for: no way to buy is left, or no attempt."""
+    """Why nothing more is requested: no launch option or no attempt is left."""
     if not outlook.is_limited:
         return case.why(SmartPodFailed(case.ref, outlook.tried))
     attempts, most = len(outlook.failed), outlook.most - 1
@@ -289,7 +296,7 @@ def _failure(case: SmartPodView, outlook: LaunchOptions) -> Reason:
 
 
 def _duplicate(case: SmartPodView) -> Advanced | None:
-    """Another asks for the same and is further: it has a machine, or was made earlier."""
+    """Another smart pod has the same request and has progressed further: it has a machine, or is older."""
     mine = _rank(case.each)
     for other in case.context.requested:
         if other.request.key == case.each.request.key and other.name != case.each.name and _rank(other) < mine:
@@ -320,7 +327,7 @@ def _not_needed(case: SmartPodView) -> Advanced | None:
 
 
 def _lost(case: SmartPodView) -> Advanced | None:
-    """Karpenter may buy another by itself: it has as long as for the first."""
+    """Karpenter may buy another machine by itself, and gets as much time as for the first."""
     name = case.each.pod.metadata.annotations.node_claim
     if not name:
         return None
@@ -330,7 +337,7 @@ def _lost(case: SmartPodView) -> Advanced | None:
 
 
 def _without_machine(case: SmartPodView) -> Advanced | None:
-    """No machine came in time, and no other is on its way that it could ride on."""
+    """No machine came in time, and no other in-flight machine of the pool may serve the smart pod."""
     since = case.waits_since
     if since is None or case.context.others_coming or case.context.now < since + MACHINE_WITHIN_MS:
         return None
@@ -345,7 +352,7 @@ def _without_machine(case: SmartPodView) -> Advanced | None:
 
 
 def _timed_out(case: SmartPodView) -> Advanced | None:
-    """activeDeadlineSeconds never ends a pod that was never bound."""
+    """activeDeadlineSeconds does not end a pod that was never bound."""
     if not case.is_past_deadline:
         return None
     return case.gone(case.timed_out, PhaseEvent.TIMED_OUT)

@@ -1,4 +1,4 @@
-"""A pool's turn in the planning of smart pods: what all steps of it go by."""
+"""Context of smart pod planning for one pool."""
 
 from functools import cached_property
 
@@ -20,7 +20,7 @@ from reconciler.plan.smart_pods.reasons import PLANNER
 
 
 class SmartPodContext(msgspec.Struct, frozen=True, dict=True):
-    """Of one pool."""
+    """Shared lookups for one pool. Mutable cache."""
 
     inputs: Inputs
     draft: Draft
@@ -44,23 +44,23 @@ class SmartPodContext(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def failed(self) -> tuple[Shortage, ...]:
-        """What could not be bought lately, as the pool is now."""
+        """Shortages that count for the current spec of the pool."""
         return live(self.inputs.memory.shortages, self.pool.name, self.spec_digest, self.now)
 
     @cached_property
     def ruled_out(self) -> dict[bytes, tuple[str, ...]]:
-        """Nodes that would take a smart pod, by what it asks; filled as that is asked."""
+        """Hostnames of nodes that would take a smart pod, by the spec of the smart pod. A cache."""
         return {}
 
     @property
     def has_node_pool(self) -> bool:
-        """Whether Karpenter could buy for it."""
+        """Whether the NodePool exists, so that Karpenter can buy nodes for the pool."""
         objects = (each for each in self.inputs.observed.node_pools if each.name == self.pool.name)
         return any(not each.metadata.deletion_timestamp for each in objects)
 
     @property
     def lacking_since(self) -> Instant:
-        """Since when Karpenter could have bought for pods that it sees; now, where that is new."""
+        """Since when Karpenter could have bought nodes for visible pods; now if the demand is new."""
         before = (each.since for each in self.inputs.memory.lacking if each.pool == self.pool.name)
         return next(before, self.now)
 
@@ -73,26 +73,27 @@ class SmartPodContext(msgspec.Struct, frozen=True, dict=True):
         return self.outlook_with(())
 
     def outlook_with(self, further: tuple[Shortage, ...]) -> LaunchOptions:
-        """With what fails in this very plan."""
+        """Launch options with the shortages of this plan."""
         return outlook_of(self.pool.spec, self.zones, self.failed + further)
 
     @property
     def may_ask(self) -> bool:
-        """Whether there is a way to buy that may be tried now."""
+        """Whether a launch option may be tried now."""
         outlook = self.outlook
         return not outlook.is_exhausted and (outlook.again_at or self.now) <= self.now
 
     @cached_property
     def others_coming(self) -> bool:
-        """Whether machines are on their way that no smart pod asked for: one may wait to ride on these."""
+        """Whether machines are in flight that no smart pod requested, and that may serve a smart pod."""
         used = self.draft.requests.used_claims_of(self.pool.name)
         coming = (*self.fleet.nodeless_claims_of(self.pool.name), *self.fleet.claims_initializing(self.pool.name))
         return any(not each.metadata.leaving and each.name not in used for each in coming)
 
     @cached_property
     def launching_elsewhere(self) -> list[NodeClaim]:
-        """Machines of NodePools that no GpuPool declares, of which the cloud has not said what they are: they may be
-        for the pods that wait here."""
+        """Machines of NodePools without a GpuPool whose type is unknown: they may be for the waiting pods of
+        this pool.
+        """
         declared = {each.name for each in self.inputs.desired.pools}
         others = (each.name for each in self.inputs.observed.node_pools if each.name not in declared)
         claims = (each for name in others for each in self.fleet.nodeless_claims_of(name))
@@ -100,11 +101,11 @@ class SmartPodContext(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def passing(self) -> frozenset[tuple[str, str]]:
-        """Startup taints of others."""
+        """Startup taints of other controllers."""
         return startup_taints(self.inputs.observed, self.pool.name)
 
     def template(self, instance_type: str) -> SmartPod | None:
-        """None in inputs that are older than smart pods."""
+        """Smart pod template; None for inputs that are older than smart pods."""
         smart_pods = (each for each in self.inputs.desired.smart_pods if each.pool == self.pool.name)
         return next((each for each in smart_pods if each.instance_type == instance_type), None)
 

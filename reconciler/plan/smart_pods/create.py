@@ -1,10 +1,10 @@
-"""A smart pod's manifest: what its template yielded, with name, GPUs, memory, request and demands filled in.
+"""Manifest of a smart pod: the rendered template, with name, GPUs, memory, request and scheduling constraints.
 
-It asks for a node by what those ask who wait: their selectors, their tolerations, and of their affinities the term that
-the node which is wanted fulfils. Nodes that are there and would take it, though they don't take those who wait, are
-ruled out by name, and those that were opened to pods by the label that they got with that: it would take the place of
-whoever the node was opened for. And it asks for nodes without a label that none has, which Karpenter repeats in the
-NodeClaim.
+The smart pod has the constraints of the waiting pods: their node selectors, their tolerations, and of their node
+affinities the term that the wanted node satisfies. Existing nodes that fit the smart pod, although they do not fit
+the waiting pods, are excluded by hostname. Nodes that were opened for pods are excluded by the label that they got
+then, because the smart pod would use the room of the waiting pods. The smart pod also requires nodes without a label
+that no node has, and Karpenter copies this requirement into the NodeClaim.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,7 +29,7 @@ from reconciler.plan.smart_pods.advance import SmartPodPhase
 Body = dict[str, Any]
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-# Of a declared capacity, the share that pods can surely ask for: kubelet, system and hypervisor take theirs of it.
+# Share of a declared capacity that pods can surely request: kubelet, system and hypervisor use the rest.
 _ALLOCATABLE_PERCENT = 85
 _BILLIONTHS = 1_000_000
 _LARGEST_MILLI = 1000 * (10**18 - 1)
@@ -38,7 +38,7 @@ _LARGEST_MILLI = 1000 * (10**18 - 1)
 def manifest_of(
     template: SmartPod, request: CapacityRequest, wanted: WantedNode, memory: Quantity, retries: int
 ) -> Body:
-    """Without the nodes that are ruled out, which can't be known before it is asked where it would go."""
+    """Manifest without excluded nodes, which are known only after a search with the manifest."""
     body: Body = msgspec.json.decode(template.body)
     metadata, spec = body["metadata"], body["spec"]
     metadata["name"] = request.name
@@ -67,7 +67,7 @@ def manifest_of(
 
 
 def ruling_out(body: Body, nodes: Sequence[str]) -> Body:
-    """The same, that it may not go to these."""
+    """The manifest, with the given nodes excluded."""
     terms = body["spec"]["affinity"]["nodeAffinity"][_REQUIRED]["nodeSelectorTerms"]
     for term in terms if nodes else ():
         term["matchExpressions"].append({"key": names.HOSTNAME, "operator": "NotIn", "values": list(nodes)})
@@ -75,13 +75,13 @@ def ruling_out(body: Body, nodes: Sequence[str]) -> Body:
 
 
 def vram_of(pool: GpuPool, gpus: int) -> Quantity:
-    """Memory of so many of its GPUs; no more than can be written and read again."""
+    """Memory of the GPUs, limited to a value that can be written and read again."""
     memory = pool.devices.memory
     return Quantity(min(memory.milli * gpus, _LARGEST_MILLI), memory.binary)
 
 
 def affinity_of(pods: Iterable[Pod]) -> Any:
-    """Of those who wait, as it is written into the request; nothing where they have none."""
+    """Node affinities of the waiting pods, as written into the request; None if there are none."""
     found = []
     for pod in pods:
         affinity = pod.spec.affinity
@@ -93,10 +93,11 @@ def affinity_of(pods: Iterable[Pod]) -> Any:
 
 
 def memory_of(pool: GpuPool, request: CapacityRequest, wanted: WantedNode, has_live_node: bool) -> Quantity:
-    """The memory of the GPUs, but never more than a node of the instance type can give.
+    """Memory request: the memory of the GPUs, but never more than a node of the instance type has.
 
-    What a node can give is known of a live node, less its DaemonSets. Else the declared capacity is the bound, with a
-    margin. Without a declared capacity, the smart pod asks for what the waiting pods ask for: those must fit anyway.
+    With an existing node of the type, the limit is the allocatable memory minus the DaemonSets. Else the limit is
+    the declared capacity minus a margin. Without a declared capacity, the smart pod requests as much as the largest
+    waiting pod, because the waiting pods must fit anyway.
     """
     vram = Quantity.parse(request.vram)
     machine = next((each for each in pool.instance_types if each.name == request.instance_type), None)
@@ -122,7 +123,7 @@ def _tolerations(before: list[Body], pods: Iterable[Pod]) -> list[Body]:
 
 
 def _affinities(wanted: WantedNode) -> list[Body]:
-    """One line for each demand on labels of those who wait."""
+    """Affinity expressions of the waiting pods, each once."""
     node = Node(Metadata("wanted", labels=wanted.labels))
     result: list[Body] = []
     for pod in wanted.pods:

@@ -1,4 +1,4 @@
-"""Capacity that Karpenter cannot see by itself, and the gates of pods that wait for capacity."""
+"""The smart pod feature: requests for capacity that Karpenter can't see, and capacity gates of waiting pods."""
 
 from reconciler.model import names
 from reconciler.model.manifest_rules.kinds import LABELS, SMART_POD
@@ -9,11 +9,11 @@ from reconciler.plan.smart_pods import reasons, release
 from reconciler.plan.smart_pods.invariants import INVARIANTS
 from reconciler.plan.smart_pods.planner import smart_pods
 
-SMART_PODS = RightLimits("make and delete smart pods, in the restricted form", labels=LABELS, made_as=SMART_POD)
+SMART_PODS = RightLimits("create and delete smart pods, in the restricted form", labels=LABELS, made_as=SMART_POD)
 
 
 def _smart_pods(enforced: Enforced) -> set[str]:
-    """Where the pools have theirs; without policies, in the default namespace."""
+    """Namespaces of the pools' smart pods; without policies, the default namespace."""
     named = {pool.spec.smart_pods.namespace for pool in enforced.pools}
     return {names.SMART_PODS_NAMESPACE} if enforced.is_any else named
 
@@ -30,7 +30,7 @@ FEATURE = Feature(
             "",
             ("pods",),
             ("create", "delete"),
-            "Smart pods, which ask Karpenter for nodes: they go when their node is there, or none comes.",
+            "Create smart pods to request nodes from Karpenter, and delete them when the node is ready or none comes.",
             SMART_PODS,
         ),
         WriteRight(
@@ -38,7 +38,7 @@ FEATURE = Feature(
             "",
             ("pods",),
             ("delete",),
-            "Smart pods that an older version made, in the namespace of the controller.",
+            "Delete smart pods that an older version created in the namespace of the controller.",
             LEFT_BEHIND,
         ),
     ),

@@ -1,5 +1,5 @@
-"""One smart pod for each node that is really missing: asked for at once where Karpenter can't see who waits, and where
-it does, once it has had its time.
+"""Requests for missing nodes: one smart pod for each node, at once if Karpenter can't see the waiting pods, else after
+Karpenter had time to buy.
 """
 
 import re
@@ -38,13 +38,13 @@ from reconciler.plan.smart_pods.reasons import (
     SmartPodAsksToo,
 )
 
-# --- Nodes that a drain gives back in this plan: each makes up for one that pods wait for, which is not bought then.
+# --- Nodes whose drain this plan cancels: each replaces a node that pods wait for, so one node less is bought.
 #
-# Whether such a node suits the pods is seen by the next plan, in which it stays: no place is looked for here.
+# Whether such a node fits the pods is decided by the next plan, in which the node stays: no search is done here.
 
 
 class NodeShortfall(msgspec.Struct, frozen=True):
-    """Nodes of one pool that are wanted, without those that drained nodes make up for."""
+    """Wanted nodes of one pool, without the nodes that cancelled drains replace."""
 
     missing: tuple[UnmetNodes, ...]
     spared: tuple[WantedNode, ...] = ()  # nodes that are not bought
@@ -52,7 +52,7 @@ class NodeShortfall(msgspec.Struct, frozen=True):
 
 
 def wanting(draft: Draft, pool: str, missing: Sequence[UnmetNodes]) -> NodeShortfall:
-    """Demand is spared first, in its order, and then warm nodes."""
+    """Wanted nodes after cancelled drains. Nodes for demand are replaced first, in order, and then warm nodes."""
     returned = nodes_returned(draft, pool)
     spared: list[WantedNode] = []
     unmet_nodes = []
@@ -64,7 +64,7 @@ def wanting(draft: Draft, pool: str, missing: Sequence[UnmetNodes]) -> NodeShort
 
 
 def nodes_returned(draft: Draft, pool: str) -> int:
-    """How many nodes of the pool lose the taint of a drain by an action of this plan."""
+    """Number of nodes of the pool whose drain taint an action of this plan removes."""
     return sum(
         each.pool == pool
         and each.subject.kind == "Node"
@@ -80,21 +80,21 @@ KARPENTERS_TIME_MS = 30_000
 
 
 def lacking(inputs: Inputs, draft: Draft) -> tuple[PoolShortfall, ...]:
-    """Pools that lack nodes for pods that Karpenter sees, and since when."""
+    """Pools that lack nodes for visible pods, and since when."""
     before = {each.pool: each for each in inputs.memory.lacking}
     pools = {each.pool for each in draft.missing if any(wanted.is_visible for wanted in each.wanted)}
     return tuple(before.get(pool, PoolShortfall(pool, inputs.now)) for pool in sorted(pools))
 
 
 class GatedPodDemand(msgspec.Struct, frozen=True):
-    """What is asked for in one pool, and what is left to others or to a later plan."""
+    """Requests of one pool, and nodes that are left to others or to a later plan."""
 
     decisions: tuple[Decision, ...] = ()
     purchases: tuple[Purchase, ...] = ()
 
 
 def asking(context: SmartPodContext, wanted: NodeShortfall) -> GatedPodDemand:
-    """For one pool; whoever is Karpenter's for now is told of once."""
+    """Requests of one pool. Nodes that are left to Karpenter for now are reported by one hold."""
     decisions = list(_given_back(context, wanted))
     nodes = [(missing, each) for missing in wanted.missing for each in missing.wanted]
     if nodes and not context.has_node_pool:
@@ -136,15 +136,16 @@ def _hold(context: SmartPodContext, facts: CodeFacts, until: Instant | None = No
 
 
 def _left_to_karpenter_until(context: SmartPodContext, wanted: WantedNode) -> Instant | None:
-    """Until when Karpenter is left to buy by itself; None where it does not see them. What a smart pod
-    did not get either is not asked for again beside it: once there is stock, it would buy for both."""
+    """Until when the node is left to Karpenter; None if no pod is visible. A launch option that failed for a smart pod
+    is not requested again while Karpenter tries: when capacity returns, Karpenter would buy for both.
+    """
     until = _karpenters_time(context, wanted)
     failed = [each.until for each in context.outlook.failed if LaunchOption.of(each) == wanted.choice]
     return None if until is None else max([until, *failed])
 
 
 def _karpenters_time(context: SmartPodContext, wanted: WantedNode) -> Instant | None:
-    """When Karpenter has had its time; it begins again with each machine that Karpenter buys."""
+    """End of the time that Karpenter has to buy. The time starts again with each machine that Karpenter buys."""
     since = [instant for pod in wanted.pods if (instant := unschedulable_since(pod)) is not None]
     if not since:
         return None
@@ -207,8 +208,9 @@ def _request_facts(pool: str, wanted: WantedNode, why: Why) -> CodeFacts:
 
 
 def _nodes_that_would_take(context: SmartPodContext, body: Body, request: CapacityRequest) -> tuple[str, ...]:
-    """Hostname labels of nodes of the pool on which the smart pod would fit as they are: it is to bring another. Asked
-    once for all that are alike."""
+    """Hostname labels of the pool's nodes that the smart pod fits on now. The smart pod must cause a new node, so these
+    nodes are excluded. Computed once for equal smart pods.
+    """
     alike = msgspec.json.encode(body["spec"], order="sorted").replace(tag_of(request.name).encode(), b"")
     lines = context.ruled_out.get(alike)
     if lines is None:
@@ -228,7 +230,7 @@ def _nodes_that_would_take(context: SmartPodContext, body: Body, request: Capaci
 
 
 def _looks_free(fleet: Fleet, node: NodeFacts, gpus: int) -> bool:
-    """Whether the scheduler would see room there which GpuClaims and Leases take: it knows requests alone."""
+    """Whether the scheduler would see room that GpuClaims and Leases use: the scheduler knows only requests."""
     if not fleet.gpu_requests.counts and not fleet.lent:
         return False
     asked, pods = fleet.occupancy.gpus.get(node.name, 0), fleet.pods_on(node.name)
@@ -237,8 +239,9 @@ def _looks_free(fleet: Fleet, node: NodeFacts, gpus: int) -> bool:
 
 
 def _hostname(context: SmartPodContext, name: str) -> Iterator[str]:
-    """The hostname label of a node, which may differ from its name. A value that is no label value would make the API
-    server refuse the smart pod."""
+    """Hostname label of a node, which may differ from the node's name. Invalid label values are left out, because the
+    API server would refuse the smart pod.
+    """
     node = context.fleet.node(name)
     label = node.metadata.labels.get(names.HOSTNAME, name) if node is not None else name
     if re.fullmatch(LABEL_VALUE.pattern, label):

@@ -1,4 +1,4 @@
-"""What must hold of each gate that is lifted."""
+"""Invariants of removed gates."""
 
 from collections.abc import Iterator
 
@@ -14,4 +14,4 @@ def _let_onto_leaving_nodes(case: InvariantInput) -> Iterator[str]:
             yield f"{each.title}, on Node/{each.act.node}"
 
 
-INVARIANTS = (Invariant("no pod is let onto a node that the plan takes away", _let_onto_leaving_nodes),)
+INVARIANTS = (Invariant("no gate is removed for a node that the plan removes", _let_onto_leaving_nodes),)

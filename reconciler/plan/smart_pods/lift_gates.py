@@ -1,4 +1,4 @@
-"""Those who wait: their gate is lifted where a node has room for them, and they are told what is done for them."""
+"""Gates of waiting pods: a gate is removed when a node has room, and each waiting pod gets its state."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -59,8 +59,9 @@ KeptBy = type[PlaceTakenAway | NodeOpens]
 
 
 class GatedPods(msgspec.Struct, frozen=True):
-    """All that wait behind our gate, by uid. Nodes that are opened in this very plan, or emptied of smart pods, are not
-    for them yet: a scheduler that has not seen it would find no place, and Karpenter would buy another node."""
+    """Pods behind the capacity gate, by uid. Nodes that this plan opens, or whose smart pod it deletes, do not count
+    yet: a scheduler with an older state would find no node, and Karpenter would buy another one.
+    """
 
     pods: Mapping[str, Pod]
     opening: frozenset[str]
@@ -73,16 +74,16 @@ class GatedPods(msgspec.Struct, frozen=True):
 
 
 class _Placed(msgspec.Struct, frozen=True):
-    """A pod behind our gate, and the node that has room for it."""
+    """A gated pod and the node with room for the pod."""
 
     pod: Pod
     place: NodeWithRoom
-    kept_by: KeptBy | None  # why it can't be let go now
-    is_reported: bool  # the pool is only observed
+    kept_by: KeptBy | None  # why the gate can't be removed now
+    is_reported: bool  # the pool is observed only
 
 
 def lifted(crowd: GatedPods, draft: Draft, inputs: Inputs) -> Iterator[Decision]:
-    """Where a node that can be used has room; a gang all together, or not yet."""
+    """Decisions about gated pods with a usable node. The gates of a gang are removed together."""
     places = draft.answered.places
     placed = {
         uid: _Placed(pod, places[uid], _kept_by(crowd, draft, places[uid].node), observes(inputs, places[uid].pool))
@@ -112,8 +113,9 @@ def _kept_by(crowd: GatedPods, draft: Draft, node: str) -> KeptBy | None:
 
 
 def _lacking(crowd: GatedPods, draft: Draft, placed: Mapping[str, _Placed]) -> dict[bool, Counter[Gang]]:
-    """How many pods of each gang can't start after this plan: for pods that are only told of, and for others. Pods of
-    pools that only observe do not start, but where all of a gang is told of, the gang is told of as a whole."""
+    """Number of pods of each gang that can't start after this plan, for report-only decisions and for others. Pods of
+    observed pools do not start, but if all pods of a gang are report-only, the gang counts as a whole.
+    """
     result: dict[bool, Counter[Gang]] = {True: Counter(), False: Counter()}
     for pod in draft.fleet.occupancy.waiting:
         gang, uid = crowd.gangs.of(pod), pod.metadata.uid
@@ -127,7 +129,9 @@ def _lacking(crowd: GatedPods, draft: Draft, placed: Mapping[str, _Placed]) -> d
 
 
 def pod_holds(crowd: GatedPods, draft: Draft, missing: Iterable[UnmetNodes]) -> Iterator[Decision]:
-    """Each once, on itself: that a machine was asked for, or that none can be had. `missing`: of pools that can ask."""
+    """Annotations on waiting pods: that a machine was requested, or that none is available. `missing`: nodes of pools
+    that can request.
+    """
     waiting = {pod.metadata.uid: pod for pod in draft.fleet.occupancy.waiting}
     requested = dict(draft.answered.asked)
     for lacking in missing:
@@ -145,7 +149,7 @@ def pod_holds(crowd: GatedPods, draft: Draft, missing: Iterable[UnmetNodes]) -> 
 
 
 def unmet_holds(draft: Draft) -> Iterator[Decision]:
-    """Of pools in which something is wanted, and nothing asked for now: why, and until when."""
+    """Holds on pools with wanted nodes that are not requested now, with the reason and the end."""
     for unmet in draft.answered.unmet:
         outlook, subject = unmet.outlook, Ref("GpuPool", "", unmet.pool)
         if outlook.is_exhausted:
@@ -168,11 +172,11 @@ def _annotated(pod: Pod, value: str, pool: str, why: Reason) -> Decision:
     return Decision(PLANNER, pod_ref(pod), act, why, pool)
 
 
-# --- Pods without a place: each has a decision that says what the pod waits for.
+# --- Waiting pods: each has a decision that says what the pod waits for.
 
 
 def waiting_pod_holds(waits: Iterable[PodWait], decided: AbstractSet[Ref]) -> Iterator[Decision]:
-    """A hold for each pod that nothing else was decided about."""
+    """A hold for each pod without another decision."""
     for each in sorted(waits, key=lambda one: (one.pod.metadata.namespace, one.pod.name)):
         subject = _ref(each)
         if subject not in decided:
@@ -180,7 +184,7 @@ def waiting_pod_holds(waits: Iterable[PodWait], decided: AbstractSet[Ref]) -> It
 
 
 def unread_pods(waits: Iterable[PodWait], why: Reason) -> Iterator[Decision]:
-    """The same hold for each pod, while what smart pods need to know is not read."""
+    """The same hold for each pod, while kinds that smart pods need are unread."""
     for each in waits:
         yield Decision(PLANNER, _ref(each), Hold(), why, each.pool)
 
@@ -209,7 +213,7 @@ _OF_MACHINE: Mapping[WaitsFor, type[PodAwaitsSmartPod | PodAwaitsMachine]] = {
 
 
 def _facts(pod: Ref, waits: PodWait) -> CodeFacts:
-    """What the pod waits for."""
+    """Facts about what the pod waits for."""
     if (of_node := _OF_NODE.get(waits.waits_for)) is not None:
         return of_node(pod, waits.awaited)
     if (of_machine := _OF_MACHINE.get(waits.waits_for)) is not None:

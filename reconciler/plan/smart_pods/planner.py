@@ -1,6 +1,4 @@
-"""Capacity that Karpenter can't see by itself is asked for by smart pods: what becomes of those there are, which are to
-be made, which nodes are opened, and whose gates are lifted.
-"""
+"""The smart pod planner: advances existing smart pods, creates new ones, opens nodes, and removes the gates of pods."""
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
@@ -37,12 +35,12 @@ from reconciler.plan.smart_pods.reasons import (
     SmartPodUnreadable,
 )
 
-# To judge what is missing, all of these must have been read.
+# Kinds that must have been read to know which nodes are missing.
 NEEDED = ("nodes", "pods", "nodeclaims.karpenter.sh", "nodepools.karpenter.sh")
 
 
 def smart_pods(inputs: Inputs, draft: Draft) -> Verdict:
-    """Each pool in its turn, then those who wait."""
+    """Decisions for each pool, then for waiting pods."""
     if unread := inputs.observed.unread_among(*NEEDED):
         pools = sorted({each.pool for each in draft.missing})
         told_why = Reason(SmartPodsUnread(unread))
@@ -51,9 +49,9 @@ def smart_pods(inputs: Inputs, draft: Draft) -> Verdict:
     decisions: list[Decision] = list(stray(inputs, draft))
     shortages: list[Shortage] = []
     wakes: list[Instant] = []
-    unmet_nodes: list[UnmetNodes] = []  # of pools that could ask
+    unmet_nodes: list[UnmetNodes] = []  # nodes of pools that can request
     bought: list[Purchase] = []
-    spared: set[str] = set()  # uids of pods that wait for nodes which a drain gives back
+    spared: set[str] = set()  # uids of pods that wait for nodes of cancelled drains
     for pool in (each for each in inputs.desired.pools if each.name not in draft.left_out):
         with planning_for(pool.name):
             context = SmartPodContext(inputs, draft, pool)
@@ -75,7 +73,7 @@ def smart_pods(inputs: Inputs, draft: Draft) -> Verdict:
     memory = msgspec.structs.replace(
         inputs.memory, shortages=_remembered(inputs, shortages), lacking=lacking(inputs, draft)
     )
-    wakes += [each.until for each in memory.shortages]  # what is told of them is over then
+    wakes += [each.until for each in memory.shortages]  # the holds about shortages end then
     wake_at = min(wakes, default=None)
     return Verdict(_once(decisions), memory=memory, wake_at=wake_at, purchases=tuple(bought))
 
@@ -87,14 +85,14 @@ def _waits(draft: Draft, spared: AbstractSet[str]) -> Iterator[PodWait]:
 
 
 def _not_open(inputs: Inputs, draft: Draft) -> frozenset[str]:
-    """Nodes on which smart pods still are, or that are closed to other pods as yet."""
+    """Nodes with a smart pod, or with the startup taint of reconciler."""
     there = {pod.node for pod in draft.requests.smart_pods if pod.node and not pod.is_finished}
     closed = {node.name for pool in inputs.desired.pools for node in draft.fleet.pool(pool.name).closed}
     return frozenset(there | closed)
 
 
 def _remembered(inputs: Inputs, shortages: list[Shortage]) -> tuple[Shortage, ...]:
-    """What could not be bought, for as long as it counts."""
+    """Shortages that still count."""
     requested = {pool.name: digest_of(pool.spec) for pool in inputs.desired.pools} if inputs.memory.shortages else {}
     kept = [
         each for each in inputs.memory.shortages if each.until > inputs.now and requested.get(each.pool) == each.asked
@@ -104,7 +102,7 @@ def _remembered(inputs: Inputs, shortages: list[Shortage]) -> tuple[Shortage, ..
 
 
 def _once(decisions: list[Decision]) -> tuple[Decision, ...]:
-    """One action a subject, the first; holds beside it say nothing more."""
+    """The first action on each subject; holds on the subject are kept."""
     acted: set[Ref] = set()
     found = []
     for each in decisions:
@@ -116,17 +114,19 @@ def _once(decisions: list[Decision]) -> tuple[Decision, ...]:
     return tuple(found)
 
 
-# --- The startup taint gpu.scheduling/arriving, which comes off each node of a pool once that can be used.
+# --- The startup taint gpu.scheduling/arriving, which is removed from a node when the node is usable.
 #
-# Karpenter writes all taints of a new node at once, and again while it has not seen yet that it did: the taint may come
-# back onto a node that was opened, and whose NodeClaim is Initialized by then. So it is the taint that is gone by.
+# Karpenter writes all taints of a new node at once, and again while it has not observed its own write. So the taint may
+# return to an opened node whose NodeClaim is Initialized by then. Decide from the taint, not from the condition.
 #
-# A node is opened one plan after the smart pod is seen to be gone that waited for it. Karpenter counts no opened node
-# for a smart pod: one that still waited then would be bought a second machine.
+# A node is opened one plan after the deletion of its smart pod was observed. Karpenter does not count an opened node
+# for a smart pod: if the smart pod still waited, Karpenter would buy a second machine.
 
 
 def opened(context: SmartPodContext) -> Iterator[Decision]:
-    """Whoever it was bought for: Karpenter buys with that taint for all."""
+    """Open usable nodes of the pool, whatever they were bought for: Karpenter adds the taint to all nodes of the
+    NodePool.
+    """
     awaited = _awaited(context)
     for facts in context.fleet.pool(context.pool.name).closed:
         node = facts.node
@@ -143,16 +143,18 @@ def opened(context: SmartPodContext) -> Iterator[Decision]:
 
 
 def _awaited(context: SmartPodContext) -> frozenset[str]:
-    """Names of nodes that smart pods wait for which the scheduler has not bound: Karpenter may yet buy for these."""
+    """Names of nodes whose smart pod the scheduler has not bound yet: Karpenter might buy another node for that smart
+    pod.
+    """
     waiting = (each for each in context.requested if not each.pod.node and not each.pod.metadata.leaving)
     return frozenset(each.node.name for each in waiting if each.node is not None and not each.pod.is_finished)
 
 
-# --- Smart pods that belong to nobody: of pools that are no longer declared, or that do not prove to be ours.
+# --- Stray smart pods: of undeclared pools, or without a verified identity.
 
 
 def stray(inputs: Inputs, draft: Draft) -> Iterator[Decision]:
-    """In the namespaces of smart pods: those that bear our mark are deleted; others are somebody else's."""
+    """Delete stray smart pods with reconciler's label from the namespaces of smart pods. Other pods are left alone."""
     declared = {pool.name for pool in inputs.desired.pools}
     for pod in draft.requests.smart_pods:
         labels = pod.metadata.labels

@@ -1,5 +1,6 @@
-"""Nodes that a pool is to get, as data for reports: machines on their way, what smart pods ask for, and what waits for
-the next attempt or is kept back by a limit. What this plan asks for itself is told by asking.py."""
+"""Purchases for reports: in-flight machines, requests of smart pods, and nodes that wait for the next attempt or are
+limited. The requests of this plan are in gated_pods.py.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -23,14 +24,14 @@ from reconciler.plan.sums import machine_of
 def wanted_purchase(
     pool: Declared[GpuPool], wanted: WantedNode, stage: Stage, why: Why, at: Instant | None, name: str = ""
 ) -> Purchase:
-    """Of one node."""
+    """Purchase of one wanted node."""
     kind = wanted.choice.capacity_type or wanted.labels.get(names.CAPACITY_TYPE, "") or _first_kind(pool)
     gpus, pods = pool.spec.devices.count, len(wanted.pods)
     return Purchase(pool.name, stage, why, wanted.choice.instance_type, kind, gpus, name, at, pods)
 
 
 def purchases(context: SmartPodContext, advanced: Sequence[Advanced]) -> Iterator[Purchase]:
-    """But for what this plan asks for itself. `advanced`: what becomes of each smart pod that there is."""
+    """Purchases other than the requests of this plan. `advanced`: results for the existing smart pods."""
     yield from _machines(context)
     yield from _pending_purchases(context, advanced)
     for unmet in context.draft.answered.unmet:
@@ -64,7 +65,9 @@ def _gpus_of(claim: NodeClaim) -> int:
 
 
 def _pending_purchases(context: SmartPodContext, advanced: Sequence[Advanced]) -> Iterator[Purchase]:
-    """By smart pods that are there. Where one gives up in this plan, the next way to buy is tried after it."""
+    """Purchases of existing smart pods. If a smart pod gives up in this plan, the next launch option is tried
+    afterwards.
+    """
     for each, after in zip(context.requested, advanced, strict=True):
         if not each.is_open or each.name not in context.draft.answered.used:
             continue
@@ -107,7 +110,7 @@ def _at_next_attempt(pool: Declared[GpuPool], unmet: Unmet) -> Iterator[Purchase
 
 
 def next_attempt(outlook: LaunchOptions) -> tuple[LaunchOption, Instant | None]:
-    """The way to buy that is tried next, and when; a choice without instance type where the pool declares none."""
+    """Launch option of the next attempt, and its time. The option has no instance type if the pool declares none."""
     if not outlook.is_exhausted:
         return outlook.left[0], outlook.again_at
     forgotten = min(outlook.failed, key=lambda each: each.until, default=None)
@@ -125,8 +128,9 @@ def _limited(pool: Declared[GpuPool], limited: Limited) -> Iterator[Purchase]:
 
 
 def _pods_of_nodes(pool: Declared[GpuPool], pods: Iterable[Pod]) -> list[int]:
-    """For each node, how many of the pods it is for. No fewer nodes would have the GPUs that these pods ask for: how
-    many they need is not looked for, since none is bought now."""
+    """Number of pods for each node. The number of nodes is the lower bound that the requested GPUs imply: no packing is
+    done, because no node is bought now.
+    """
     there = list(pods)
     nodes = -(-sum(pod.gpus for pod in there) // pool.spec.devices.count)
     count = max(1, min(nodes, len(there))) if there else 0

@@ -1,4 +1,4 @@
-"""Why a smart pod is made, kept or deleted, and what those who wait are told."""
+"""Reasons of smart pods: why a smart pod is created, kept or deleted, and what waiting pods wait for."""
 
 from collections.abc import Callable, Mapping
 from enum import Enum
@@ -15,7 +15,7 @@ PLANNER = "smart_pods"
 
 
 class Unbought(Enum):
-    """Why there is no machine for a smart pod yet."""
+    """Why a smart pod has no machine yet."""
 
     NO_CLAIM = "noClaim"
     UNSCHEDULED = "unscheduled"  # Karpenter buys for pods that the scheduler found no place for
@@ -23,7 +23,7 @@ class Unbought(Enum):
 
 class SmartPodAsks(CodeFacts, frozen=True):
     template = (
-        "insufficient GPUs in pool {pool} for {pods:pod} that Karpenter does not see: a smart pod asks for {choice}."
+        "insufficient GPUs in pool {pool} for {pods:pod} that Karpenter does not see: a smart pod requests {choice}."
     )
 
     pool: str
@@ -32,14 +32,14 @@ class SmartPodAsks(CodeFacts, frozen=True):
 
 
 class SmartPodAsksForLeast(CodeFacts, frozen=True):
-    template = "pool {pool} has fewer nodes than minSize: a smart pod asks for {choice}."
+    template = "pool {pool} has fewer nodes than minSize: a smart pod requests {choice}."
 
     pool: str
     choice: LaunchOption
 
 
 class SmartPodAsksForWarmNode(CodeFacts, frozen=True):
-    template = "pool {pool} has fewer free nodes than warmNodes: a smart pod asks for {choice}."
+    template = "pool {pool} has fewer free nodes than warmNodes: a smart pod requests {choice}."
 
     pool: str
     choice: LaunchOption
@@ -47,8 +47,8 @@ class SmartPodAsksForWarmNode(CodeFacts, frozen=True):
 
 class SmartPodAsksToo(CodeFacts, frozen=True):
     template = (
-        "insufficient GPUs in pool {pool} for {pods:pod}, and Karpenter, which sees them, has bought nothing within "
-        "{seconds} s: a smart pod asks for {choice}."
+        "insufficient GPUs in pool {pool} for {pods:pod} that Karpenter sees, and Karpenter has bought nothing within "
+        "{seconds} s: a smart pod requests {choice}."
     )
 
     pool: str
@@ -58,7 +58,7 @@ class SmartPodAsksToo(CodeFacts, frozen=True):
 
 
 class KarpenterBuys(CodeFacts, frozen=True):
-    template = "pool {pool} lacks {nodes:node} for pods that Karpenter sees: Karpenter is left to buy by itself."
+    template = "pool {pool} lacks {nodes:node} for pods that Karpenter sees: Karpenter has time to buy first."
 
     pool: str
     nodes: int
@@ -66,8 +66,8 @@ class KarpenterBuys(CodeFacts, frozen=True):
 
 class KarpenterRetries(CodeFacts, frozen=True):
     template = (
-        "pool {pool} lacks {nodes:node} for pods that Karpenter sees, and smart pods got no machine lately: until "
-        "they ask again only Karpenter tries."
+        "pool {pool} lacks {nodes:node} for pods that Karpenter sees, and recent smart pods got no machine: until "
+        "the next attempt of a smart pod, only Karpenter tries."
     )
 
     pool: str
@@ -76,8 +76,8 @@ class KarpenterRetries(CodeFacts, frozen=True):
 
 class DrainedNodesReturn(CodeFacts, frozen=True):
     template = (
-        "pool {pool} lacks {nodes:node}, and a drain gives back {returned:node} in this plan: none is bought in their "
-        "stead."
+        "pool {pool} lacks {nodes:node}, and this plan cancels the drain of {returned:node}: these replace the missing "
+        "nodes, and none is bought."
     )
 
     pool: str
@@ -86,7 +86,7 @@ class DrainedNodesReturn(CodeFacts, frozen=True):
 
 
 class SmartPodMachineBought(CodeFacts, frozen=True):
-    template = "Karpenter bought {claim} for {pod}: it is {phase}."
+    template = "Karpenter created {claim} for {pod}: the machine is {phase}."
 
     pod: Ref
     claim: Ref
@@ -94,14 +94,16 @@ class SmartPodMachineBought(CodeFacts, frozen=True):
 
 
 class SmartPodMachineLost(CodeFacts, frozen=True):
-    template = "{claim} of {pod} is gone before its node was ready: no stock, or it was deleted."
+    template = (
+        "{claim} of {pod} was deleted before its node was ready, for example because the launch found no capacity."
+    )
 
     pod: Ref
     claim: Ref
 
 
 class SmartPodScheduled(CodeFacts, frozen=True):
-    template = "{pod} is bound to {node}, which can't be used yet."
+    template = "{pod} is bound to {node}, which is not usable yet."
 
     pod: Ref
     node: Ref
@@ -116,14 +118,14 @@ class SmartPodWaits(CodeFacts, frozen=True):
 
 
 class SmartPodDone(CodeFacts, frozen=True):
-    template = "{node} can be used: {pod} is deleted, its work done. NodeClaim and node stay."
+    template = "{node} is usable: {pod} has done its work and is deleted. NodeClaim and node stay."
 
     pod: Ref
     node: Ref
 
 
 class SmartPodWithoutMachine(CodeFacts, frozen=True):
-    template = "no machine came for {pod} within {seconds} s ({choice}): the next way is tried."
+    template = "no machine came for {pod} within {seconds} s ({choice}): the next launch option is tried."
 
     pod: Ref
     seconds: int
@@ -131,7 +133,7 @@ class SmartPodWithoutMachine(CodeFacts, frozen=True):
 
 
 class SmartPodTimedOut(CodeFacts, frozen=True):
-    template = "{pod} has had its {seconds} s ({choice}): it is deleted."
+    template = "{pod} exceeded its deadline of {seconds} s ({choice}): the smart pod is deleted."
 
     pod: Ref
     seconds: int
@@ -139,20 +141,22 @@ class SmartPodTimedOut(CodeFacts, frozen=True):
 
 
 class SmartPodOrphaned(CodeFacts, frozen=True):
-    template = "nobody waits for {pod} any more: it is deleted."
+    template = "no pod waits for {pod} any more: the smart pod is deleted."
 
     pod: Ref
 
 
 class SmartPodDuplicate(CodeFacts, frozen=True):
-    template = "{pod} asks for the same as {other}: it is deleted."
+    template = "{pod} has the same request as {other}: {pod} is deleted."
 
     pod: Ref
     other: Ref
 
 
 class SmartPodFailed(CodeFacts, frozen=True):
-    template = "no machine came for {pod}, and every way to buy was tried ({tried}): nothing more is asked for."
+    template = (
+        "no machine came for {pod}, and all launch options were tried ({tried}): no further machine is requested."
+    )
 
     pod: Ref
     tried: tuple[LaunchOption, ...]
@@ -171,46 +175,51 @@ class SmartPodAttemptsSpent(CodeFacts, frozen=True):
 
 
 class SmartPodCleared(CodeFacts, frozen=True):
-    template = "{pod} has failed and was told of: it is deleted."
+    template = "{pod} has failed, and the failure was reported: the smart pod is deleted."
 
     pod: Ref
 
 
 class SmartPodUnreadable(CodeFacts, frozen=True):
-    template = "{pod} has no request that can be read and that gives it this name, pool and namespace: it is deleted."
+    template = "{pod} has no readable request that matches its name, pool and namespace: the pod is deleted."
 
     pod: Ref
 
 
 class NodeUsable(CodeFacts, frozen=True):
-    template = "{node} is ready and has its GPUs: gpu.scheduling/arriving comes off."
+    template = "{node} is ready and has its GPUs: the taint gpu.scheduling/arriving is removed."
 
     node: Ref
 
 
 class CapacityThere(CodeFacts, frozen=True):
-    template = "{node} has room for {pod}: its gate is lifted."
+    template = "{node} has room for {pod}: the gate of the pod is removed."
 
     pod: Ref
     node: Ref
 
 
 class PlaceTakenAway(CodeFacts, frozen=True):
-    template = "{node} has room for {pod}, and is taken away in this plan: the gate stays until another node has room."
+    template = (
+        "{node} has room for {pod}, but this plan removes {node}: the gate of the pod stays until another node has "
+        "room."
+    )
 
     pod: Ref
     node: Ref
 
 
 class NodeOpens(CodeFacts, frozen=True):
-    template = "{node} is being opened, and has room for {pod}: its gate is lifted once that is seen."
+    template = (
+        "{node} has room for {pod} and is being opened: the gate of the pod is removed when the open node is observed."
+    )
 
     pod: Ref
     node: Ref
 
 
 class GangWaits(CodeFacts, frozen=True):
-    template = "{node} has room for {pod}, and {missing:pod} of its gang {gang} can't start yet."
+    template = "{node} has room for {pod}, but {missing:pod} of its gang {gang} can't start yet."
 
     pod: Ref
     node: Ref
@@ -226,7 +235,7 @@ class ScalingTriggered(CodeFacts, frozen=True):
 
 class CapacityRefused(CodeFacts, frozen=True):
     template = (
-        "insufficient GPUs in pool {pool}, and no machine can be had: tried {tried}. Tried again at {time:time}, or "
+        "insufficient GPUs in pool {pool}, and no machine is available: tried {tried}. Tried again at {time:time}, or "
         "when the pool is changed."
     )
 
@@ -248,39 +257,39 @@ class CapacityAttemptsSpent(CodeFacts, frozen=True):
 
 
 class CapacityRetried(CodeFacts, frozen=True):
-    template = "insufficient GPUs in pool {pool}: tried {tried}; the next way is tried at {time:time}."
+    template = "insufficient GPUs in pool {pool}: tried {tried}; the next launch option is tried at {time:time}."
 
     pool: str
     tried: tuple[LaunchOption, ...]
     time: Instant
 
 
-# What a pod without a place waits for.
+# Reasons of waiting pods.
 
 
 class SchedulerPlacesPod(CodeFacts, frozen=True):
-    template = "{node} has room for {pod}: the scheduler is left to place the pod."
+    template = "{node} has room for {pod}: the pod waits for the scheduler."
 
     pod: Ref
     node: Ref
 
 
 class PodAwaitsReadyNode(CodeFacts, frozen=True):
-    template = "{pod} waits for {node}, which has room for the pod and is not ready."
+    template = "{pod} waits for {node}, which has room for the pod but is not ready."
 
     pod: Ref
     node: Ref
 
 
 class NodeKeptForPod(CodeFacts, frozen=True):
-    template = "{node} was to be removed, and is kept for {pod}."
+    template = "{node} was marked for deletion, and is kept for {pod}."
 
     pod: Ref
     node: Ref
 
 
 class PodAwaitsSmartPod(CodeFacts, frozen=True):
-    template = "{pod} waits for the node that {smart} asks for in pool {pool}."
+    template = "{pod} waits for the node that {smart} requests in pool {pool}."
 
     pod: Ref
     pool: str
@@ -288,7 +297,7 @@ class PodAwaitsSmartPod(CodeFacts, frozen=True):
 
 
 class PodAwaitsMachine(CodeFacts, frozen=True):
-    template = "{pod} waits for {machine} of NodePool {pool}, which is on its way."
+    template = "{pod} waits for {machine} of NodePool {pool}, which is in flight."
 
     pod: Ref
     pool: str
@@ -304,8 +313,8 @@ class PodAwaitsLaunch(CodeFacts, frozen=True):
 
 class PodAwaitsKarpenter(CodeFacts, frozen=True):
     template = (
-        "{pod} waits for a node of pool {pool}: Karpenter is left to buy the node, and a smart pod asks for it if "
-        "Karpenter buys none."
+        "{pod} waits for a node of pool {pool}: Karpenter has time to buy the node, and a smart pod requests the node "
+        "if Karpenter buys none."
     )
 
     pod: Ref
@@ -313,14 +322,14 @@ class PodAwaitsKarpenter(CodeFacts, frozen=True):
 
 
 class PodAwaitsNode(CodeFacts, frozen=True):
-    template = "{pod} waits for a node of pool {pool}, which a smart pod asks for."
+    template = "{pod} waits for a node of pool {pool}, which a smart pod requests."
 
     pod: Ref
     pool: str
 
 
 class PodAwaitsReturnedNode(CodeFacts, frozen=True):
-    template = "{pod} waits for a node of pool {pool} that a drain gives back in this plan."
+    template = "{pod} waits for a node of pool {pool} whose drain this plan cancels."
 
     pod: Ref
     pool: str
@@ -350,22 +359,22 @@ class PodUnserved(CodeFacts, frozen=True):
 
 
 class GangUnserved(CodeFacts, frozen=True):
-    template = "{pod} waits: nothing is bought for gang {gang}, since no pool can serve all of it."
+    template = "{pod} waits: no node is bought for gang {gang}, because no pool can serve the whole gang."
 
     pod: Ref
     gang: str
 
 
 class PodWithoutGpus(CodeFacts, frozen=True):
-    template = "{pod} asks for no GPU: no GPU node is bought or kept for the pod, which Karpenter sees."
+    template = "{pod} requests no GPU: no GPU node is bought or kept for the pod, but Karpenter sees the pod."
 
     pod: Ref
 
 
 class GatedPodWithoutGpus(CodeFacts, frozen=True):
     template = (
-        "{pod} asks for no GPU, and no pool serves such pods: the pod waits for room on a node that is there. Take "
-        "its gate gpu.scheduling/capacity off, or set servesPodsWithoutGpus."
+        "{pod} requests no GPU, and no pool serves such pods: the pod waits for room on an existing node. Remove "
+        "its gate gpu.scheduling/capacity, or set servesPodsWithoutGpus."
     )
 
     pod: Ref
@@ -380,28 +389,29 @@ class PodAwaitsClaim(CodeFacts, frozen=True):
 
 
 class PodAwaitsOtherGates(CodeFacts, frozen=True):
-    template = "{pod} waits for whoever lifts its other gates ({gates})."
+    template = "{pod} waits until its other gates ({gates}) are removed."
 
     pod: Ref
     gates: tuple[str, ...]
 
 
 class SmartPodsUnread(CodeFacts, frozen=True):
-    template = "{why}: what is asked of Karpenter is not known, and nothing more is asked for."
+    template = "{why}: the current requests to Karpenter are unknown, and no further node is requested."
 
     why: Unread
 
 
 class NodePoolAwaited(CodeFacts, frozen=True):
     template = (
-        "{nodes:node} of pool {pool} are wanted, and its NodePool is not there: nothing is asked for before it is."
+        "pool {pool} lacks {nodes:node}, and its NodePool does not exist: no node is requested until the NodePool "
+        "exists."
     )
 
     pool: str
     nodes: int
 
 
-# Of pods that are being served: nothing that was asked for is held.
+# Reasons of pods that are being served: no request is held back.
 RESTING: frozenset[type[CodeFacts]] = frozenset(
     {
         SchedulerPlacesPod,
@@ -418,11 +428,11 @@ RESTING: frozenset[type[CodeFacts]] = frozenset(
 )
 
 
-# --- What is said of smart pods. Reasons hold these as data.
+# --- Text for facts of smart pods. Reasons hold these facts as data.
 
 _UNBOUGHT = {
     Unbought.NO_CLAIM: "no NodeClaim yet",
-    Unbought.UNSCHEDULED: "the scheduler has not looked at it yet",
+    Unbought.UNSCHEDULED: "the scheduler has not evaluated the pod yet",
 }
 
 WORDS: Mapping[type, Callable[[Any], str]] = {Unbought: _UNBOUGHT.__getitem__}

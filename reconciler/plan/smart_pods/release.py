@@ -1,4 +1,4 @@
-"""What smart pods leave on a cluster: gates of pods that wait."""
+"""Release of smart pods: removes gates from waiting pods."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from reconciler.plan.feature.release_context import ReleaseContext, made_by_us, 
 
 
 class GateReleased(CodeFacts, frozen=True):
-    template = "{object} waits at the gate {gate}, which nobody else opens: it is opened."
+    template = "{object} has the gate {gate}, which only reconciler removes: the gate is removed."
 
     object: Ref
     gate: str

@@ -227,7 +227,7 @@ def test_the_command_tells_what_it_would_take_off_and_what_stays(
     assert main(["release", "--cluster", str(dumped), "--complete"]) == 0
     told = capsys.readouterr().out
     assert "Node/n" in told
-    assert "the taint gpu.scheduling/deletion-time:PreferNoSchedule, which is ours" in told
+    assert "the taint gpu.scheduling/deletion-time:PreferNoSchedule of reconciler" in told
     assert "1 NodePool with their nodes, labels and budgets, as they are: a100" in told
     assert "2 objects to be released: say --yes to do it." in told
 

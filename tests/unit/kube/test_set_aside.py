@@ -276,7 +276,7 @@ def test_a_plan_tells_of_each_object_and_acts_on_none_of_them() -> None:
     others = {each.subject for each in acted[1:]}
     assert others <= {each.subject for each in made.decisions if not isinstance(each.act, Hold)}
     broken_plan = msgspec.structs.replace(made, decisions=(acted[0],))
-    with pytest.raises(BrokenInvariant, match="nothing is done to what is set aside"):
+    with pytest.raises(BrokenInvariant, match="no action on an object that is set aside"):
         check(inputs, Fleet(inputs.observed), broken_plan)
 
 

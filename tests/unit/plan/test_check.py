@@ -68,7 +68,7 @@ def test_a_plan_that_keeps_the_rules_passes() -> None:
 
 
 def test_two_actions_on_one_subject_are_refused() -> None:
-    assert "one action a subject: broken by manifests on Node/n1 and manifests on Node/n1" in broken(
+    assert "at most one action for each subject: broken by manifests on Node/n1 and manifests on Node/n1" in broken(
         inputs(), decision(), decision()
     )
 
@@ -86,7 +86,7 @@ def test_a_hold_beside_an_action_is_no_second_action() -> None:
     ],
 )
 def test_a_node_that_someone_else_removes_is_left_alone(leaving: Node) -> None:
-    assert "someone else is removing" in broken(inputs(nodes=(leaving,)), decision())
+    assert "another controller or a person is removing" in broken(inputs(nodes=(leaving,)), decision())
 
 
 def test_a_node_pool_that_is_being_deleted_is_left_alone() -> None:
@@ -94,7 +94,7 @@ def test_a_node_pool_that_is_being_deleted_is_left_alone() -> None:
         "karpenter.sh/v1", "NodePool", UnstructuredMetadata("a100", deletion_timestamp="2026-11-02T08:00:00Z")
     )
     told = broken(inputs(node_pools=(going,)), decision(NODE_POOL, Apply(manifest="{}")))
-    assert "someone else is removing: broken by manifests on NodePool/a100" in told
+    assert "another controller or a person is removing: broken by manifests on NodePool/a100" in told
 
 
 @pytest.mark.parametrize("kind", ["nodepools.karpenter.sh", "nodes", "pods", "nodeclaims.karpenter.sh"])
@@ -115,13 +115,13 @@ def test_other_kinds_may_be_unread() -> None:
 
 
 def test_in_observe_mode_nothing_is_done_unless_it_is_marked_as_would() -> None:
-    assert "only observed" in broken(inputs("Observe"), decision())
+    assert "in Observe mode" in broken(inputs("Observe"), decision())
     judge(inputs("Observe"), decision(would=True))
 
 
 def test_a_write_that_presumes_nothing_is_refused() -> None:
     blind = decision(Ref("NodePool", "", "a100"), Apply(manifest=MANIFEST))
-    assert "presumes something" in broken(inputs(), blind)
+    assert "has a precondition" in broken(inputs(), blind)
     judge(
         inputs(), decision(Ref("NodePool", "", "a100"), Apply(manifest=MANIFEST, presumes=Preconditions(absent=True)))
     )
@@ -143,7 +143,7 @@ def test_a_manifest_that_no_template_may_yield_is_refused(manifest: dict[str, ob
     text = json.dumps({**manifest, "metadata": {"name": "a"}})
     act = Apply(manifest=text, presumes=Preconditions(absent=True))
     found = broken(inputs(), decision(Ref(str(manifest["kind"]), "", "a"), act))
-    assert "no manifest is applied that no template may yield: broken by manifests on" in found
+    assert "only manifests that a template may render are applied: broken by manifests on" in found
     assert why in found
 
 

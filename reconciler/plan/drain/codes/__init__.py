@@ -1,1 +1,1 @@
-"""The codes of drains: a class of facts each, with the template of its sentence."""
+"""Reason codes of drains: a class of facts each, with the template of its sentence."""

@@ -1,48 +1,49 @@
-"""Codes of nodes that are no candidates: why a node is not eligible, and what keeps its pods there."""
+"""Reason codes for nodes that are no candidates: why a node is not eligible, and what keeps its pods."""
 
 from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import CodeFacts, Facts, Obstacle, Reason, Ref
 from reconciler.plan.capacity.demand import ClaimDoubt
 from reconciler.plan.drain.codes.words import Floor, FreezeEnd, NodesWithoutRoom, TaintTime
 
-_KEPT = "and so it keeps {node}."
+_KEPT = "so the pod stays on {node}."
 
 
 class PodBlocker(CodeFacts, frozen=True):
-    """The base of those that name a pod of the node."""
+    """Base of blockers that name a pod of the node."""
 
     pod: Ref
     node: str
 
 
 class BudgetBlocker(PodBlocker, frozen=True):
-    """The base of those that name its PodDisruptionBudgets."""
+    """Base of blockers that name PodDisruptionBudgets of the pod."""
 
     budgets: tuple[Ref, ...]
 
 
 class PodDoNotDisrupt(PodBlocker, frozen=True):
-    template = "{pod} carries karpenter.sh/do-not-disrupt, " + _KEPT
+    template = "{pod} has the annotation karpenter.sh/do-not-disrupt, " + _KEPT
     by_person = True
 
 
 class PodRunsToCompletion(PodBlocker, frozen=True):
     template = (
-        "{pod} carries cluster-autoscaler.kubernetes.io/safe-to-evict: on-completion, and has not completed, " + _KEPT
+        "{pod} has the annotation cluster-autoscaler.kubernetes.io/safe-to-evict: on-completion and has not completed, "
+        + _KEPT
     )
 
 
 class PodNotSafeToEvict(PodBlocker, frozen=True):
-    template = "{pod} carries cluster-autoscaler.kubernetes.io/safe-to-evict: false, " + _KEPT
+    template = "{pod} has the annotation cluster-autoscaler.kubernetes.io/safe-to-evict: false, " + _KEPT
     by_person = True
 
 
 class SmartPodStays(PodBlocker, frozen=True):
-    template = "{pod} is a smart pod, which is not moved, " + _KEPT
+    template = "{pod} is a smart pod, and smart pods are not moved, " + _KEPT
 
 
 class GangStays(PodBlocker, frozen=True):
-    template = "{pod} is of gang {gang}, which moves together or not at all ({why}), " + _KEPT
+    template = "{pod} is in gang {gang}, which moves together or not at all ({why}), " + _KEPT
 
     gang: str
     why: Reason
@@ -50,7 +51,8 @@ class GangStays(PodBlocker, frozen=True):
 
 class GangBudget(PodBlocker, frozen=True):
     template = (
-        "{pod} is of gang {gang}, of which {pods} pods would leave at once, and {budget} allows {allowed} now, " + _KEPT
+        "{pod} is in gang {gang}: its {pods} pods must leave at once, but {budget} allows only {allowed:disruption}, "
+        + _KEPT
     )
 
     gang: str
@@ -61,7 +63,7 @@ class GangBudget(PodBlocker, frozen=True):
 
 class GangWithoutPlace(PodBlocker, frozen=True):
     template = (
-        "{pod} is of gang {gang}, which moves together or not at all, and no node that stays would take {lost} beside "
+        "{pod} is in gang {gang}, which moves together or not at all, and no remaining node has room for {lost} beside "
         "the others ({ruled_out}), " + _KEPT
     )
 
@@ -72,76 +74,76 @@ class GangWithoutPlace(PodBlocker, frozen=True):
 
 class TooManyForGang(CodeFacts, frozen=True):
     template = (
-        "{node} would go together with {other}, for the sake of a gang, and {policy} drains {most} at once: it stays "
-        "now."
+        "{node} must drain together with {other} because of a gang, and {policy} drains at most {most} nodes at once: "
+        "{node} is not drained now."
     )
 
     node: str
     other: str
     policy: Ref
     most: int
-    nodes: int  # that would go together
+    nodes: int  # nodes that must drain together
 
 
 class GangOfAnotherPolicy(PodBlocker, frozen=True):
-    template = (
-        "{pod} is of gang {gang}, which is to be moved off {other} by another policy, and so it keeps {node} now."
-    )
+    template = "{pod} is in gang {gang}, which another policy moves off {other}, so the pod stays on {node} now."
 
     gang: str
     other: str
 
 
 class PodOfClaim(PodBlocker, frozen=True):
-    template = "where else {pod} would have the GPUs of GpuClaim {claim} can't be told ({why}), " + _KEPT
+    template = "which other nodes have the GPUs of GpuClaim {claim} of {pod} is unknown ({why}), " + _KEPT
 
     claim: str
     why: ClaimDoubt
 
 
 class PodWithoutController(PodBlocker, frozen=True):
-    template = "{pod} has no controller that would make it anew, " + _KEPT
+    template = "{pod} has no controller that would recreate the pod, " + _KEPT
 
 
 class PodOfCustomController(PodBlocker, frozen=True):
-    template = "{pod} is of {controller}, of which nobody knows whether it makes another when that goes, " + _KEPT
+    template = (
+        "{pod} belongs to {controller}, and it is unknown whether that controller recreates evicted pods, " + _KEPT
+    )
 
     controller: Ref  # without a namespace
 
 
 class PodControllerGone(PodBlocker, frozen=True):
-    template = "{pod} is of {controller}, which no longer exists and would not make it anew, " + _KEPT
+    template = "{pod} belongs to {controller}, which no longer exists and can't recreate the pod, " + _KEPT
 
     controller: Ref  # without a namespace
 
 
 class PodWithLocalStorage(PodBlocker, frozen=True):
-    template = "{pod} has local storage (volume {volume}), " + _KEPT
+    template = "{pod} uses local storage (volume {volume}), " + _KEPT
 
     volume: str
 
 
 class SystemPod(PodBlocker, frozen=True):
     template = (
-        "{pod} is of the system and has no PodDisruptionBudget, and so it keeps {node} until "
-        "{time:time|its time of creation is known}."
+        "{pod} is a system pod without a PodDisruptionBudget, so the pod stays on {node} until "
+        "{time:time|its creation time is known}."
     )
 
     time: Instant | None
 
 
 class PodPlaceUnknown(PodBlocker, frozen=True):
-    template = "where {pod} would fit can't be told ({why}), " + _KEPT
+    template = "which nodes {pod} fits on is unknown ({why}), " + _KEPT
 
     why: Obstacle
 
 
 class PodSeveralBudgets(BudgetBlocker, frozen=True):
-    template = "{pod} has several PodDisruptionBudgets ({budgets}), which can't be weighed, " + _KEPT
+    template = "{pod} has several PodDisruptionBudgets ({budgets}), which the eviction API does not support, " + _KEPT
 
 
 class PodBudgetUnseen(BudgetBlocker, frozen=True):
-    template = "{budgets} of {pod} has no status that is up to date, " + _KEPT
+    template = "{budgets} of {pod} has no up-to-date status, " + _KEPT
 
 
 class PodBudgetSpent(BudgetBlocker, frozen=True):
@@ -149,48 +151,48 @@ class PodBudgetSpent(BudgetBlocker, frozen=True):
 
 
 class PodBudgetTaken(BudgetBlocker, frozen=True):
-    template = "what {budgets} of {pod} allows is needed for others that go first, " + _KEPT
+    template = "{budgets} of {pod} allows only the evictions of pods that leave first, " + _KEPT
 
 
 class PodWithoutPlace(PodBlocker, frozen=True):
-    template = "no node that stays would take {pod} ({ruled_out:|it was not looked for}), " + _KEPT
+    template = "no remaining node has room for {pod} ({ruled_out:|not searched}), " + _KEPT
 
     ruled_out: NodesWithoutRoom | None
 
 
-# Why a gang stays, where no pod of it is kept by what keeps any other pod.
+# Why a gang stays, if no pod of the gang has a blocker of its own.
 class GangPodNotDrained(CodeFacts, frozen=True):
-    template = "{pod} runs on {place}, where no drain moves anything."
+    template = "{pod} runs on {place}, whose pods no drain moves."
 
     pod: Ref
     place: str  # name of a node
 
 
 class GangPodObserved(CodeFacts, frozen=True):
-    template = "{pod} runs in {pool}, which is only observed."
+    template = "{pod} runs in {pool}, which is observed only."
 
     pod: Ref
     pool: str
 
 
 class GangLeavesAlready(CodeFacts, frozen=True):
-    template = "others of it leave already."
+    template = "other pods of the gang are already leaving."
 
 
 class GangSavesItsWork(CodeFacts, frozen=True):
-    template = "others of it save their work."
+    template = "other pods of the gang are saving their work."
 
 
 class GangNotTainted(CodeFacts, frozen=True):
-    template = "not all of its nodes are seen tainted yet."
+    template = "not all nodes of the gang are observed with their taint yet."
 
 
 class GangActedOn(CodeFacts, frozen=True):
-    template = "something else is done to it in this plan."
+    template = "this plan has another action on the gang."
 
 
 class GangPodUnplaced(CodeFacts, frozen=True):
-    template = "there is no place for {pod}."
+    template = "no node has room for {pod}."
 
     pod: Ref
 
@@ -207,39 +209,39 @@ GANG_CAUSES = (
 )  # fmt: skip
 
 
-# --- Why a node is no candidate for a drain, in the order in which candidates.py looks.
+# --- Why a node is no candidate for a drain, in the order of the rules in candidates.py.
 
 
 class FrozenNode(CodeFacts, frozen=True):
-    template = "{what} is frozen {until:|until suspend is taken back}: {node} is no candidate."
+    template = "{what} is frozen {until:|until spec.suspend is removed}: {node} is no candidate."
 
     what: str
-    until: FreezeEnd | None  # None: its pool is suspended
+    until: FreezeEnd | None  # None: the pool is suspended
     node: str
 
 
 class BeingDrained(CodeFacts, frozen=True):
-    template = "{node} is being drained already, since {since}."
+    template = "{node} is draining since {since}."
 
     node: str
     since: TaintTime
 
 
 class ScaledDown(CodeFacts, frozen=True):
-    template = "{node} is taken away by scaling, which owns it until then."
+    template = "{node} is being removed by scaling, which owns the node until then."
 
     node: str
 
 
 class OthersTurn(CodeFacts, frozen=True):
-    template = "{planner} acts on {node} in this plan: it is looked at again in the next."
+    template = "{planner} acts on {node} in this plan: drain evaluates the node again in the next plan."
 
     planner: str
     node: str
 
 
 class NodeSettles(CodeFacts, frozen=True):
-    template = "{node} has just come, and settles until {time:time}: its pods are on their way."
+    template = "{node} is new and settles until {time:time}: its pods may not have arrived yet."
 
     node: str
     time: Instant
@@ -247,20 +249,21 @@ class NodeSettles(CodeFacts, frozen=True):
 
 class DrainFailedLately(CodeFacts, frozen=True):
     template = (
-        "{node} was given back at {at:time} ({cause}), for the {times}. time: it is left alone until {until:time}."
+        "the drain of {node} was cancelled at {at:time} ({cause}; {times:failure} in a row): {node} is not drained "
+        "again before {until:time}."
     )
 
     node: str
     at: Instant
-    cause: str  # the code of the reason
+    cause: str  # code of the reason
     times: int
     until: Instant
 
 
 class NodeLost(CodeFacts, frozen=True):
     template = (
-        "{node} is not ready, its kubelet has stopped to report, and nobody ends its machine: the node is not "
-        "Karpenter's. End the machine and delete the Node."
+        "{node} is not ready, its kubelet has stopped reporting, and Karpenter does not manage the node, so its "
+        "machine is not terminated automatically. Terminate the machine and delete the Node."
     )
     by_person = True
 
@@ -269,8 +272,8 @@ class NodeLost(CodeFacts, frozen=True):
 
 class NodeLostWithPod(CodeFacts, frozen=True):
     template = (
-        "{node} is not ready, {pod} stays Terminating there, and nobody ends its machine: the node is not Karpenter's. "
-        "End the machine and delete the Node."
+        "{node} is not ready, {pod} stays Terminating on the node, and Karpenter does not manage the node, so its "
+        "machine is not terminated automatically. Terminate the machine and delete the Node."
     )
     by_person = True
 
@@ -280,8 +283,8 @@ class NodeLostWithPod(CodeFacts, frozen=True):
 
 class PodLeavesSlowly(CodeFacts, frozen=True):
     template = (
-        "{pod} is being deleted and was to be gone by {time:time}, within the {seconds} s that {policy} allows at "
-        "most; it is still there, or has a longer grace period, and keeps {node}."
+        "{pod} is terminating and should have ended by {time:time}, within the {seconds} s that {policy} allows at "
+        "most; the pod still exists, or has a longer grace period, so {node} is not drained."
     )
 
     pod: Ref
@@ -292,14 +295,14 @@ class PodLeavesSlowly(CodeFacts, frozen=True):
 
 
 class GpusLent(CodeFacts, frozen=True):
-    template = "{gpus} GPUs of {node} are lent to claims, which nobody moves."
+    template = "claims hold {gpus:GPU} of {node}, and claims are not moved."
 
     gpus: int
     node: str
 
 
 class NodeEmpty(CodeFacts, frozen=True):
-    template = "{node} is empty: empty nodes of {pool} are removed by {provisioner} alone."
+    template = "{node} is empty: only {provisioner} removes empty nodes of {pool}."
 
     node: str
     pool: str
@@ -316,7 +319,8 @@ class NodeEmptySuspended(CodeFacts, frozen=True):
 
 class DrainPoolUnready(CodeFacts, frozen=True):
     template = (
-        "{unready} of {size} nodes of {pool} are not ready, which is more than 3 and more than 45 %: none is drained."
+        "{unready} of {size} nodes of {pool} are not ready, more than 3 and more than 45 %: no node of the pool is "
+        "drained."
     )
 
     unready: int
@@ -325,7 +329,7 @@ class DrainPoolUnready(CodeFacts, frozen=True):
 
 
 class PoolAtMinimum(CodeFacts, frozen=True):
-    template = "{pool} has {size} nodes, {leaving} on their way out, and {provisioner} keeps {floor.nodes}: {floor}."
+    template = "{pool} has {size} nodes, {leaving} of them leaving, and {provisioner} keeps {floor.nodes}: {floor}."
 
     pool: str
     size: int
@@ -335,17 +339,19 @@ class PoolAtMinimum(CodeFacts, frozen=True):
 
 
 class ClusterAtMinimum(CodeFacts, frozen=True):
-    template = "without {node} the cluster has {left} of {resource}, and clusterMin of {policy} is {least}."
+    template = "without {node} the cluster has {left} {resource}, less than clusterMin {least} of {policy}."
 
     node: str
     resource: str
-    left: str  # amounts as Kubernetes writes them
+    left: str  # quantities as Kubernetes writes them
     least: str
     policy: Ref
 
 
 class UtilizationTooHigh(CodeFacts, frozen=True):
-    template = "{used} of {total} {resource} of {node} are requested, {percent} %; at {threshold} % or less it goes."
+    template = (
+        "{used} of {total} {resource} of {node} are requested, {percent} %: more than the threshold of {threshold} %."
+    )
 
     used: int
     total: int
@@ -356,19 +362,19 @@ class UtilizationTooHigh(CodeFacts, frozen=True):
 
 
 class IsDestination(CodeFacts, frozen=True):
-    template = "{node} is to take pods of others: it is not emptied as well."
+    template = "{node} is the destination of pods from other nodes, so {node} is not drained."
 
     node: str
 
 
 class NotEvaluated(CodeFacts, frozen=True):
-    template = "there was no time in this plan to find places for the pods of {node}: the next plan begins there."
+    template = "this plan had no time to evaluate {node}: the next plan starts with that node."
 
     node: str
 
 
 class NotTried(CodeFacts, frozen=True):
-    template = "{policy} looks for no candidates in this plan: {pod}, which leaves {leaves}, finds no place."
+    template = "{policy} evaluates no candidates in this plan, because {pod}, which leaves {leaves}, fits on no node."
 
     policy: Ref
     pod: Ref
@@ -381,8 +387,8 @@ ELIGIBILITY = (
     UtilizationTooHigh, IsDestination, NotEvaluated, NotTried,
 )  # fmt: skip
 
-# Why nobody can empty a node.
+# Reasons for which nobody can empty a node.
 LOSES: frozenset[type[Facts]] = frozenset({NodeLost, NodeLostWithPod})
 
-# No reason to take a timer back: nobody looked.
+# Reasons that keep the timer of a candidate, because the node was not evaluated.
 KEEPS_TIMER: frozenset[type[Facts]] = frozenset({BeingDrained, OthersTurn, NotEvaluated, NotTried})

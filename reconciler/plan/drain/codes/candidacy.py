@@ -1,4 +1,6 @@
-"""Of candidates for a drain: why a node is one, what it waits for, and why no candidates are looked for."""
+"""Reason codes for drain candidates: why a node is a candidate, what it waits for, and why no candidates are
+evaluated.
+"""
 
 from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import Instant
@@ -6,9 +8,9 @@ from reconciler.model.plan.decision import CodeFacts, Facts, Reason, Ref
 from reconciler.plan.drain.codes.words import Destinations, Floor
 
 
-# Why no candidates are looked for; then nothing changes for those there are.
+# Why no candidates are evaluated. Existing candidates then keep their state.
 class DrainUnread(CodeFacts, frozen=True):
-    template = "{policy}: {unread}. No node is drained, and timers stand still."
+    template = "{policy}: {unread}. No node is drained, and candidates keep their timers."
 
     policy: Ref
     unread: Unread
@@ -16,8 +18,8 @@ class DrainUnread(CodeFacts, frozen=True):
 
 class LeavingPodWithoutPlace(CodeFacts, frozen=True):
     template = (
-        "{pod}, which leaves {node}, finds no place: {policy} names no candidates, and timers stand still until it has "
-        "one."
+        "{pod}, which leaves {node}, fits on no node: until the pod has a node, {policy} evaluates no candidates, and "
+        "candidates keep their timers."
     )
 
     pod: Ref
@@ -26,7 +28,7 @@ class LeavingPodWithoutPlace(CodeFacts, frozen=True):
 
 
 class DrainCandidate(CodeFacts, frozen=True):
-    template = "{node} is not needed: its pods would fit on {destinations}. It goes after {delay_seconds:minutes} min."
+    template = "{node} is unneeded: its pods fit on {destinations}. Its drain starts after {delay_seconds:minutes} min."
 
     node: str
     destinations: Destinations
@@ -35,7 +37,7 @@ class DrainCandidate(CodeFacts, frozen=True):
 
 class UnreadyDrainCandidate(CodeFacts, frozen=True):
     template = (
-        "{node} is not ready, and its pods would fit on {destinations}. It goes after {delay_seconds:minutes} min."
+        "{node} is not ready, and its pods fit on {destinations}. Its drain starts after {delay_seconds:minutes} min."
     )
 
     node: str
@@ -45,16 +47,18 @@ class UnreadyDrainCandidate(CodeFacts, frozen=True):
 
 class DrainCandidateNext(CodeFacts, frozen=True):
     template = (
-        "{node} is not needed. One plan starts the timers of at most {most} nodes: its timer starts in a later plan."
+        "{node} is unneeded. One plan starts the timers of at most {most} nodes: this timer starts in a later plan."
     )
 
     node: str
     most: int
-    candidacy: Reason  # with which its timer starts
+    candidacy: Reason  # reason with which the timer starts
 
 
 class EmptyDrainCandidate(CodeFacts, frozen=True):
-    template = "{node} is empty, and no NodeProvisioner scales {pool}. It goes after {delay_seconds:minutes} min."
+    template = (
+        "{node} is empty, and no NodeProvisioner scales {pool}. {node} is removed after {delay_seconds:minutes} min."
+    )
 
     node: str
     pool: str
@@ -62,7 +66,7 @@ class EmptyDrainCandidate(CodeFacts, frozen=True):
 
 
 class UnreadyEmptyDrainCandidate(CodeFacts, frozen=True):
-    template = "{node} is not ready, and is empty. It goes after {delay_seconds:minutes} min."
+    template = "{node} is not ready, and is empty. {node} is removed after {delay_seconds:minutes} min."
 
     node: str
     delay_seconds: int
@@ -70,8 +74,8 @@ class UnreadyEmptyDrainCandidate(CodeFacts, frozen=True):
 
 class CompletingDrainCandidate(CodeFacts, frozen=True):
     template = (
-        "{node} is not needed. It goes once {pods:pod} on it completed (first by name: {pod}), and not before "
-        "{delay_seconds:minutes} min."
+        "{node} is unneeded. Its drain starts after the completion of {pods:pod} on the node (first by name: {pod}), "
+        "and after at least {delay_seconds:minutes} min."
     )
 
     node: str
@@ -81,16 +85,14 @@ class CompletingDrainCandidate(CodeFacts, frozen=True):
 
 
 class NoLongerCandidate(CodeFacts, frozen=True):
-    template = "{node} is no candidate any more: {why}."
+    template = "{node} is no longer a candidate: {why}."
 
     node: str
     why: Reason
 
 
 class NoDrainPolicy(CodeFacts, frozen=True):
-    template = (
-        "no DrainPolicy that is not suspended names {pool}: {node} is not drained, and the taint {key} comes off."
-    )
+    template = "no active DrainPolicy names {pool}: {node} is not drained, and the taint {key} is removed."
 
     pool: str
     node: str
@@ -98,7 +100,7 @@ class NoDrainPolicy(CodeFacts, frozen=True):
 
 
 class WindowClosed(CodeFacts, frozen=True):
-    template = "the windows of {policy} are closed until {time:time|for ever}: {node} is not drained before."
+    template = "the windows of {policy} are closed until {time:time|a window is added}: {node} is not drained."
 
     policy: Ref
     time: Instant | None  # None: no window ever opens
@@ -107,8 +109,8 @@ class WindowClosed(CodeFacts, frozen=True):
 
 class DrainedInVain(CodeFacts, frozen=True):
     template = (
-        "at {at:time}, for the {times}. time, a node came for pods that were moved off nodes of {pool}: {node} is not "
-        "drained before {time:time}."
+        "at {at:time} a new node was bought for pods that drains moved off nodes of {pool} ({times:occurrence}): "
+        "{node} is not drained before {time:time}."
     )
 
     at: Instant
@@ -120,8 +122,8 @@ class DrainedInVain(CodeFacts, frozen=True):
 
 class DrainWouldBeInVain(CodeFacts, frozen=True):
     template = (
-        "at {at:time}, for the {times}. time, a node came for pods that were moved off nodes of {pool}, which has "
-        "{pods:pod} on {nodes:node} now: {node} is not drained until that changes."
+        "at {at:time} a new node was bought for pods that drains moved off nodes of {pool} ({times:occurrence}), and "
+        "{pool} has {pods:pod} on {nodes:node} now: {node} is not drained until these numbers change."
     )
 
     at: Instant
@@ -133,7 +135,7 @@ class DrainWouldBeInVain(CodeFacts, frozen=True):
 
 
 class DrainWaitsForCompletion(CodeFacts, frozen=True):
-    template = "{node} is to go, and waits for {pods:pod} to complete (first by name: {pod})."
+    template = "the drain of {node} waits for {pods:pod} to complete (first by name: {pod})."
 
     node: str
     pods: int
@@ -141,14 +143,14 @@ class DrainWaitsForCompletion(CodeFacts, frozen=True):
 
 
 class DrainWaitsForDemand(CodeFacts, frozen=True):
-    template = "pods wait for nodes of {pool}: {node} is not drained meanwhile."
+    template = "{node} is not drained while pods wait for nodes of {pool}."
 
     pool: str
     node: str
 
 
 class NoDrainSlot(CodeFacts, frozen=True):
-    template = "{node} is to go, and waits: {limit}."
+    template = "the drain of {node} waits: {limit}."
 
     node: str
     limit: Reason
@@ -156,8 +158,8 @@ class NoDrainSlot(CodeFacts, frozen=True):
 
 class Throttled(CodeFacts, frozen=True):
     template = (
-        "{policy} drains {draining} nodes, and {leaving} leave in all: both limits are reached ({most_drained} and "
-        "{most_leaving}), and {waiting} wait."
+        "{policy} drains {draining:node}, with {leaving:node} leaving in total: both limits are reached "
+        "({most_drained} and {most_leaving}), and {waiting:node} must wait."
     )
 
     policy: Ref
@@ -169,7 +171,7 @@ class Throttled(CodeFacts, frozen=True):
 
 
 class AwaitsOthersOfGang(CodeFacts, frozen=True):
-    template = "{node} is to go together with {other}, for the sake of a gang, and waits for it: {why}."
+    template = "{node} drains together with {other} because of a gang, and waits for {other}: {why}."
 
     node: str
     other: str
@@ -177,15 +179,13 @@ class AwaitsOthersOfGang(CodeFacts, frozen=True):
 
 
 class AwaitsBatch(CodeFacts, frozen=True):
-    template = "{node} is to go, and waits until the nodes before it were all seen tainted."
+    template = "the drain of {node} waits until all nodes of the previous batch are observed with their taint."
 
     node: str
 
 
 class PartlyEvaluated(CodeFacts, frozen=True):
-    template = (
-        "of {nodes} nodes that {policy} looks at, {left} were not evaluated in time: the next plan begins with {node}."
-    )
+    template = "{policy} did not evaluate {left} of {nodes} nodes in time: the next plan starts with {node}."
 
     nodes: int
     policy: Ref
@@ -193,9 +193,9 @@ class PartlyEvaluated(CodeFacts, frozen=True):
     node: str
 
 
-# The limits for which a candidate finds no slot.
+# Limits that leave no slot for a candidate.
 class ParallelismReached(CodeFacts, frozen=True):
-    template = "{field} is {most}, and {leaving} leave."
+    template = "{field} is {most}, with {leaving:node} leaving."
 
     field: str  # of a DrainPolicy
     most: int
@@ -203,7 +203,7 @@ class ParallelismReached(CodeFacts, frozen=True):
 
 
 class LargestParallelismReached(CodeFacts, frozen=True):
-    template = "the largest {field} is {most}, and {leaving} leave."
+    template = "the largest {field} is {most}, with {leaving:node} leaving."
 
     field: str  # of all DrainPolicies
     most: int
@@ -220,7 +220,9 @@ class PoolKeepsNodes(CodeFacts, frozen=True):
 
 
 class PoolKeepsNodesBesideLeaving(CodeFacts, frozen=True):
-    template = "{provisioner} keeps {floor.nodes} of {size} nodes of {pool}, {leaving} of which leave anyway ({floor})."
+    template = (
+        "{provisioner} keeps {floor.nodes} of {size} nodes of {pool}, and {leaving} of them leave already ({floor})."
+    )
 
     provisioner: Ref
     size: int
@@ -247,7 +249,7 @@ LIMITS = (
     ParallelismReached, LargestParallelismReached, PoolKeepsNodes, PoolKeepsNodesBesideLeaving, GuardAllowsPerPlan,
 )  # fmt: skip
 
-# Why a node is a candidate.
+# Reasons for which a node is a candidate.
 CANDIDATES: frozenset[type[Facts]] = frozenset(
     {DrainCandidate, UnreadyDrainCandidate, EmptyDrainCandidate, UnreadyEmptyDrainCandidate, CompletingDrainCandidate}
 )

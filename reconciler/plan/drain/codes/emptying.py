@@ -1,4 +1,6 @@
-"""Of nodes that go: why one is emptied, why its pods are asked to leave or wait, why it is given back or deleted."""
+"""Reason codes for draining nodes: why a node is drained, why its pods are evicted or wait, and why it is kept or
+deleted.
+"""
 
 from reconciler.model.cluster.observed import Quiet
 from reconciler.model.instant import Instant
@@ -6,41 +8,47 @@ from reconciler.model.plan.decision import CodeFacts, Facts, Reason, Ref
 
 
 class Drained(CodeFacts, frozen=True):
-    template = "{node} was not needed since {since:time}: it is emptied, and then deleted."
+    template = "{node} is unneeded since {since:time}: the node is drained and then deleted."
 
     node: str
     since: Instant
 
 
 class EmptyNodeRemoved(CodeFacts, frozen=True):
-    template = "{node} is empty and was not needed since {since:time}: new pods are kept away, and it is deleted."
+    template = "{node} is empty and unneeded since {since:time}: the node is tainted against new pods and then deleted."
 
     node: str
     since: Instant
 
 
 class BatchCompleted(CodeFacts, frozen=True):
-    template = "{node} is to be drained with {others} others, and its taint was not seen yet: it is asked for again."
+    template = (
+        "{node} drains in a batch with {others} other nodes, and its taint was not observed: the taint is written "
+        "again."
+    )
 
     node: str
     others: int
 
 
 class BatchSettles(CodeFacts, frozen=True):
-    template = "{node} is to be drained with others: nothing is evicted until all are seen tainted."
+    template = "{node} drains in a batch: no pod is evicted until all nodes of the batch are observed with their taint."
 
     node: str
 
 
 class BatchTorn(CodeFacts, frozen=True):
-    template = "not all nodes of its batch could be tainted ({missing:|some were not seen}): {node} is given back."
+    template = (
+        "not all nodes of the batch could be tainted ({missing:|some were not observed}): the drain of {node} is "
+        "cancelled."
+    )
 
-    missing: tuple[str, ...]  # names of nodes: the first of those that are known
+    missing: tuple[str, ...]  # names of the first known nodes
     node: str
 
 
 class DrainMarkUnreadable(CodeFacts, frozen=True):
-    template = "the taint {key} of {node} ({value}) is none that a drain puts on: it is taken off."
+    template = "the taint {key} of {node} has a value ({value}) that no drain writes: the taint is removed."
 
     key: str
     node: str
@@ -48,18 +56,18 @@ class DrainMarkUnreadable(CodeFacts, frozen=True):
 
 
 class PodWaitsForAnother(CodeFacts, frozen=True):
-    template = "{pod} waits, as {before} of the same owner goes first, and {old}, and so it keeps {node}."
+    template = "{before} of the same owner is evicted first, and {old}, so {pod} waits on {node}."
 
     pod: Ref
     before: Ref
-    old: Quiet  # what the pods were seen by
+    old: Quiet  # the silent watch that the observation depends on
     node: str
 
 
 class SuccessorUnseen(CodeFacts, frozen=True):
     template = (
-        "{pod} waits: {before} of the same owner was evicted at {time:time}, nobody was seen to come after it yet, and "
-        "{old}, and so it keeps {node}."
+        "{before} of the same owner was evicted at {time:time}, its successor was not observed yet, and {old}, so "
+        "{pod} waits on {node}."
     )
 
     pod: Ref
@@ -70,7 +78,7 @@ class SuccessorUnseen(CodeFacts, frozen=True):
 
 
 class PodEvicted(CodeFacts, frozen=True):
-    template = "{pod} is moved off {node}: {home} has room for it."
+    template = "{pod} is evicted from {node}: {home} has room for the pod."
 
     pod: Ref
     node: str
@@ -79,7 +87,8 @@ class PodEvicted(CodeFacts, frozen=True):
 
 class GangEvicted(CodeFacts, frozen=True):
     template = (
-        "{node} is emptied, and with {pod} all {pods} pods of gang {gang} leave at once: there is room on {homes}."
+        "{node} is drained, and all {pods} pods of gang {gang}, {pod} included, leave at once: there is room on "
+        "{homes}."
     )
 
     node: str
@@ -90,9 +99,7 @@ class GangEvicted(CodeFacts, frozen=True):
 
 
 class GangRestEvicted(CodeFacts, frozen=True):
-    template = (
-        "others of gang {gang} have left already, without which the rest is of no use: {pod} is asked to leave {node}."
-    )
+    template = "other pods of gang {gang} have left, and the gang can't run without them: {pod} is evicted from {node}."
 
     gang: str
     pod: Ref
@@ -101,8 +108,8 @@ class GangRestEvicted(CodeFacts, frozen=True):
 
 class PodToldToSave(CodeFacts, frozen=True):
     template = (
-        "{pod} is moved off {node}, and is told to save its work first: it is evicted at {time:time}, or as soon as it "
-        "says that it has."
+        "{pod} must leave {node} and may save its work first: the pod is evicted at {time:time}, or as soon as it "
+        "reports a checkpoint."
     )
 
     pod: Ref
@@ -113,8 +120,8 @@ class PodToldToSave(CodeFacts, frozen=True):
 
 class PodToldToSaveSooner(CodeFacts, frozen=True):
     template = (
-        "{pod} is moved off {node}, and is told to save its work first: of {written} it has {seconds} s, the most that "
-        "{policy} gives, until {time:time}, or until it says that it has."
+        "{pod} must leave {node} and may save its work first: the pod asks for {written} and gets {seconds} s, the "
+        "most that {policy} allows, until {time:time}, or until it reports a checkpoint."
     )
 
     pod: Ref
@@ -127,8 +134,8 @@ class PodToldToSaveSooner(CodeFacts, frozen=True):
 
 class PodCheckpointUnreadable(CodeFacts, frozen=True):
     template = (
-        "{pod} is moved off {node}, and carries gpu.scheduling/checkpoint: {written}, which is no duration such as "
-        "120s: it has the {seconds} s that {policy} gives at most to save its work, until {time:time}."
+        "{pod} must leave {node}, and its annotation gpu.scheduling/checkpoint: {written} is no duration such as "
+        "120s: the pod has {seconds} s to save its work, the most that {policy} allows, until {time:time}."
     )
 
     pod: Ref
@@ -140,7 +147,9 @@ class PodCheckpointUnreadable(CodeFacts, frozen=True):
 
 
 class PodSavesItsWork(CodeFacts, frozen=True):
-    template = "{pod} on {node} saves its work: it is evicted at {time:time}, or as soon as it has."
+    template = (
+        "{pod} on {node} is saving its work: the pod is evicted at {time:time}, or as soon as it reports a checkpoint."
+    )
 
     pod: Ref
     node: str
@@ -148,7 +157,7 @@ class PodSavesItsWork(CodeFacts, frozen=True):
 
 
 class PodEvictedSaved(CodeFacts, frozen=True):
-    template = "{pod} saved its work at {written}, and is moved off {node} to {home}."
+    template = "{pod} saved its work at {written} and is evicted from {node}: {home} has room for the pod."
 
     pod: Ref
     written: str  # the value of gpu.scheduling/checkpointed-at
@@ -157,7 +166,10 @@ class PodEvictedSaved(CodeFacts, frozen=True):
 
 
 class PodEvictedUnsaved(CodeFacts, frozen=True):
-    template = "{pod} had {seconds} s to save its work and has not said that it did: it is moved off {node} to {home}."
+    template = (
+        "{pod} had {seconds} s to save its work and reported no checkpoint: the pod is evicted from {node}, and "
+        "{home} has room for the pod."
+    )
 
     pod: Ref
     seconds: int
@@ -166,9 +178,7 @@ class PodEvictedUnsaved(CodeFacts, frozen=True):
 
 
 class EvictionCalledOff(CodeFacts, frozen=True):
-    template = (
-        "{pod} was told to save its work, and stays: {node} is not emptied any more. gpu.scheduling/evict-at comes off."
-    )
+    template = "{node} is no longer draining, so {pod} stays: its annotation gpu.scheduling/evict-at is removed."
 
     pod: Ref
     node: str
@@ -176,8 +186,8 @@ class EvictionCalledOff(CodeFacts, frozen=True):
 
 class PodWaitsItsTurn(CodeFacts, frozen=True):
     template = (
-        "{pod} waits on {node} until {others:pod} that left before it are in their places: wherever those go, its own "
-        "is kept."
+        "{pod} waits on {node} until the successors of {others:pod} are scheduled, because the scheduler could give "
+        "them the room for {pod}."
     )
 
     pod: Ref
@@ -186,36 +196,34 @@ class PodWaitsItsTurn(CodeFacts, frozen=True):
 
 
 class DaemonPodEvicted(CodeFacts, frozen=True):
-    template = "{pod} is asked to leave {node}, on which nothing else is left."
+    template = "{pod} of a DaemonSet is evicted from {node}, because no other pods are left."
 
     pod: Ref
     node: str
 
 
 class PodLeaves(CodeFacts, frozen=True):
-    template = "{pods:pod} on {node} are on their way out."
+    template = "{node} waits for the termination of {pods:pod}."
 
     pods: int
     node: str
 
 
 class EmptiedNodeWaits(CodeFacts, frozen=True):
-    template = "{node} is empty: it is deleted at {time:time} if nothing comes."
+    template = "{node} is empty: the node is deleted at {time:time} unless a pod arrives."
 
     node: str
     time: Instant
 
 
 class DrainedNodeDeleted(CodeFacts, frozen=True):
-    template = "{node} has been empty for a minute: it is deleted."
+    template = "{node} has been empty for a minute: the node is deleted."
 
     node: str
 
 
 class GivenBack(CodeFacts, frozen=True):
-    template = (
-        "{node} could not be emptied in time, within {minutes} min of its last eviction: {why}. It is given back."
-    )
+    template = "{node} was not empty within {minutes} min of its last eviction: {why}. The drain is cancelled."
 
     node: str
     minutes: int
@@ -224,22 +232,22 @@ class GivenBack(CodeFacts, frozen=True):
 
 class DrainedNodeNeeded(CodeFacts, frozen=True):
     template = (
-        "{node} was emptied, and {pool} lacks {lacks:node|a node} by now ({why}): its taint comes off, and it stays."
+        "{node} was drained, but {pool} now lacks {lacks:node|a node} ({why}): the taint is removed, and {node} stays."
     )
 
     node: str
     pool: str
-    lacks: int | None  # nodes; None: of the whole cluster
+    lacks: int | None  # number of nodes; None: the cluster as a whole lacks capacity
     why: Reason
 
 
-# Why a node is given back, or is needed again.
+# Why a drain is cancelled, or a drained node is needed again.
 class EvictedPodsStay(CodeFacts, frozen=True):
-    template = "pods that were asked to leave are there still."
+    template = "evicted pods still exist."
 
 
 class BelowMinSize(CodeFacts, frozen=True):
-    template = "minSize is {min_size}, and {staying:node} would stay."
+    template = "minSize is {min_size}, and only {staying:node} would remain."
 
     min_size: int
     staying: int
@@ -250,19 +258,19 @@ class PodsWaitForCapacity(CodeFacts, frozen=True):
 
 
 class WarmNodesLacking(CodeFacts, frozen=True):
-    template = "its warm nodes are not all there."
+    template = "the pool has too few warm nodes."
 
 
 class EvictedPodWithoutPlace(CodeFacts, frozen=True):
-    template = "{pod} was evicted lately and has no other place."
+    template = "{pod} was evicted recently and fits on no other node."
 
     pod: Ref
 
 
 class BelowClusterMin(CodeFacts, frozen=True):
-    template = "the cluster has {left} of {resource} without it, and clusterMin is {least}."
+    template = "without the node the cluster has {left} {resource}, less than clusterMin {least}."
 
-    left: str  # amounts as Kubernetes writes them
+    left: str  # quantities as Kubernetes writes them
     resource: str
     least: str
 
@@ -277,5 +285,5 @@ CAUSES = (
     EvictedPodsStay, BelowMinSize, PodsWaitForCapacity, WarmNodesLacking, EvictedPodWithoutPlace, BelowClusterMin,
 )  # fmt: skip
 
-# With these a node begins to be emptied.
+# Reasons with which the drain of a node begins.
 BEGINS: frozenset[type[Facts]] = frozenset({Drained, EmptyNodeRemoved})

@@ -1,4 +1,4 @@
-"""The figures that several codes of drains tell, and how facts of drains are written."""
+"""Figures that several reason codes of drains share, and their text."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
@@ -12,20 +12,20 @@ from reconciler.plan.capacity.demand import ClaimDoubt
 from reconciler.plan.capacity.words import listed, ruled_out_words
 from reconciler.plan.reasons import counted
 
-# --- What several codes of drains tell: the size that a pool keeps, where pods would go, which nodes have no room.
+# --- Shared figures: the size that a pool keeps, destinations of pods, and nodes without room.
 
 _MOST_NAMED = 3
 
-# Which rule of a NodeProvisioner decides how many nodes a pool keeps (see limits.py).
+# The rule of a NodeProvisioner that decides how many nodes a pool keeps (see limits.py).
 FloorRule = Literal[
     "minSize", "maxSize", "warmNodes", "minUnutilizedGPUNodes", "minGPUUtilizationPercent", "gpuUtilization"
 ]
-# Why nodes take no pods of others, whatever room they have.
+# Why nodes take no pods from other nodes, whatever room they have.
 AsideCause = Literal["leaving", "notReady", "driverUpgrade", "empty", "candidate", "other"]
 
 
 class Floor(msgspec.Struct, frozen=True, gc=False):
-    """How many nodes a pool keeps, and what that follows from."""
+    """How many nodes a pool keeps, and the rule that decides the number."""
 
     nodes: int
     by: FloorRule
@@ -34,32 +34,32 @@ class Floor(msgspec.Struct, frozen=True, gc=False):
     gpus_per_node: int = 0
     percent: int = 0  # minGPUUtilizationPercent
     spare: int = 0  # nodes that are kept free
-    closed: int = 0  # empty ones that others have cordoned: they are no spare nodes
+    closed: int = 0  # empty nodes that others have cordoned; they are no spare nodes
 
     @property
     def packed(self) -> int:
-        """How many nodes the GPUs in use need."""
+        """Number of nodes that the GPUs in use need."""
         return -(-self.gpus_used // self.gpus_per_node) if self.gpus_per_node else 0
 
     def with_spare(self, spare: int) -> int:
-        """How many nodes the pool has where so many of them are free for pods."""
+        """Number of nodes in a pool where `spare` of the nodes are free."""
         return self.packed + (spare + self.closed if spare else 0)
 
 
 class Destinations(msgspec.Struct, frozen=True, gc=False):
-    """Nodes that pods would go to: the first by name, and how many more."""
+    """Nodes that pods would move to: the first by name, and the number of further nodes."""
 
     first: tuple[str, ...] = ()
     more: int = 0
 
 
 def destinations_of(nodes: tuple[str, ...]) -> Destinations:
-    """`nodes`: by name."""
+    """`nodes`: sorted by name."""
     return Destinations(nodes[:_MOST_NAMED], max(0, len(nodes) - _MOST_NAMED))
 
 
 class Aside(msgspec.Struct, frozen=True, gc=False):
-    """Nodes that were not asked to take a pod."""
+    """Nodes that were excluded as destinations of a pod."""
 
     why: AsideCause
     nodes: int
@@ -73,17 +73,17 @@ class NodesWithoutRoom(msgspec.Struct, frozen=True, gc=False):
 
 
 class TaintTime(msgspec.Struct, frozen=True, gc=False):
-    """The time that a taint tells."""
+    """The time in a taint."""
 
     value: str
-    at: Instant | None = None  # None: it can't be read
+    at: Instant | None = None  # None: unreadable
 
 
 class FreezeEnd(msgspec.Struct, frozen=True, gc=False):
-    """Until when a freeze lasts."""
+    """End of a freeze."""
 
     written: str
-    at: Instant | None = None  # None: it can't be read
+    at: Instant | None = None  # None: unreadable
     reason: str = ""
 
 
@@ -93,12 +93,12 @@ def _floor(floor: Floor) -> str:
         case "minSize" | "maxSize":
             return f"{floor.by} is {floor.nodes}"
         case "warmNodes" | "minUnutilizedGPUNodes":
-            closed = f", beside {floor.closed} that others have cordoned" if floor.closed else ""
+            closed = f", besides {floor.closed} cordoned by others" if floor.closed else ""
             return f"{used} GPUs in use need {floor.packed}, and {floor.by} is {floor.spare}{closed}"
         case "gpuUtilization":
-            return f"{used} of {floor.gpus_total} GPUs are in use, and {floor.percent} % are wanted"
+            return f"{used} of {floor.gpus_total} GPUs are in use, and the minimum is {floor.percent} %"
         case "minGPUUtilizationPercent":
-            return f"{used} GPUs in use are {floor.percent} % of so many"
+            return f"{used} GPUs in use are {floor.percent} % of the GPUs of that many nodes"
 
 
 def _destinations(destinations: Destinations) -> str:
@@ -109,7 +109,7 @@ def _destinations(destinations: Destinations) -> str:
 _ASIDE: dict[AsideCause, str] = {
     "leaving": "leaving",
     "notReady": "not ready",
-    "driverUpgrade": "whose driver is to be upgraded",
+    "driverUpgrade": "with a driver upgrade",
     "empty": "empty",
 }
 
@@ -121,9 +121,9 @@ def _aside(aside: Aside) -> str:
 
 def _no_room(room: NodesWithoutRoom) -> str:
     aside = listed([_aside(each) for each in room.aside])
-    takes_none = "takes none" if sum(each.nodes for each in room.aside) == 1 else "take none"
+    takes_none = "is excluded" if sum(each.nodes for each in room.aside) == 1 else "are excluded"
     parts = ruled_out_words(room.ruled_out), f"{aside} {takes_none}" if aside else ""
-    return "; ".join(filter(None, parts)) or "none stays"
+    return "; ".join(filter(None, parts)) or "no node remains"
 
 
 def _taint_time(time: TaintTime) -> str:
@@ -138,15 +138,15 @@ def _freeze_end(end: FreezeEnd) -> str:
 def _claim_doubt(doubt: ClaimDoubt) -> str:
     match doubt.kind:
         case "absent":
-            return "it is not there"
+            return "the claim does not exist"
         case "suspended":
-            return "it is suspended"
+            return "the claim is suspended"
         case "unreadable":
-            return "what it asks for can't be read"
+            return "the request of the claim can't be read"
         case "oneIsland":
-            return "it wants GPUs of one island, and which of them are free elsewhere is not known"
+            return "the claim requests GPUs of one island, and the free islands of other nodes are unknown"
         case "otherCount":
-            return f"it is for {doubt.claimed} GPUs, and the pod asks its node for {doubt.asked}"
+            return f"the claim requests {doubt.claimed} GPUs, and the pod requests {doubt.asked}"
 
 
 def _unread(unread: Unread) -> str:
@@ -154,7 +154,7 @@ def _unread(unread: Unread) -> str:
 
 
 def _quiet(quiet: Quiet) -> str:
-    return f"nothing has been heard of {quiet.kind} since {timestamp(quiet.since)}"
+    return f"the watch of {quiet.kind} is silent since {timestamp(quiet.since)}"
 
 
 WORDS: Mapping[type, Callable[[Any], str]] = {

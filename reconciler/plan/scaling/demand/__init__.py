@@ -1,1 +1,1 @@
-"""Pods that find no place: which provisioner serves them, and with what nodes."""
+"""Demand of unschedulable pods: which provisioner serves the pods, and with which nodes."""

@@ -1,7 +1,7 @@
-"""Owner of one pool's part in serving the pods that wait: marked nodes that are kept, and machines on their way.
+"""Assignment of one pool's nodes to waiting pods: marked nodes that are kept, and in-flight machines.
 
-It changes the what-if fleet: use it within a fork. A machine of which the cloud has not said yet what it is and where,
-is taken for one of those that Karpenter would buy.
+Changes the what-if fleet: use within a fork. A machine whose instance type or zone is not known yet is treated as a
+machine that Karpenter would buy.
 """
 
 from collections import Counter
@@ -42,24 +42,24 @@ MARKED = "marked/"
 
 
 def marked_name(node: Node, at: int) -> str:
-    """Of a marked node, as if it were not marked. `at`: its place among those that are tried."""
+    """Simulated name of a marked node without its mark. `at`: its index among the tried nodes."""
     return f"{MARKED}{at:06}/{node.name}"
 
 
 class Demand(msgspec.Struct, frozen=True):
-    """What pods ask of one provisioner."""
+    """Demand of waiting pods on one provisioner."""
 
-    pods: tuple[Pod, ...] = ()  # that it serves, or would serve first
-    keeps: Mapping[str, int] = {}  # names of marked nodes that some of them fit on, and how many pods
-    wanted: tuple[WantedNode, ...] = ()  # nodes that are to be bought
-    used: frozenset[str] = frozenset()  # smart pods on their way for which somebody waits
-    requested_pods: tuple[Pod, ...] = ()  # those that smart pods were made for
-    later: tuple[WantedNode, ...] = ()  # nodes that are bought at the next attempt
-    unmet: tuple[Pod, ...] = ()  # those for whom no way to buy is left, or none yet
-    left: int = 0  # pods for which no more nodes may be bought
-    limited: tuple[Pod, ...] = ()  # of these, those that this pool would serve first
-    taken_machines: int = 0  # machines on their way that these pods will use
-    taken_nodes: frozenset[str] = frozenset()  # nodes that can't be used yet, and that these pods will use
+    pods: tuple[Pod, ...] = ()  # pods that the provisioner serves, or would serve first
+    keeps: Mapping[str, int] = {}  # names of marked nodes that some of the pods fit on, with the number of pods
+    wanted: tuple[WantedNode, ...] = ()  # nodes to buy
+    used: frozenset[str] = frozenset()  # smart pods in flight that somebody waits for
+    requested_pods: tuple[Pod, ...] = ()  # pods that smart pods were created for
+    later: tuple[WantedNode, ...] = ()  # nodes to buy at the next attempt
+    unmet: tuple[Pod, ...] = ()  # pods without a launch option now
+    left: int = 0  # number of pods for which no more nodes may be bought
+    limited: tuple[Pod, ...] = ()  # of these, the pods that this pool would serve first
+    taken_machines: int = 0  # in-flight machines that the pods will use
+    taken_nodes: frozenset[str] = frozenset()  # unusable nodes that the pods will use
 
     @property
     def new_nodes(self) -> int:
@@ -67,12 +67,12 @@ class Demand(msgspec.Struct, frozen=True):
 
     @property
     def for_new(self) -> tuple[Pod, ...]:
-        """Whom those are for."""
+        """Pods that the new nodes are for."""
         return tuple(pod for each in self.wanted for pod in each.pods)
 
 
 class Serving:
-    """Of one provisioner."""
+    """One pool that serves waiting pods. Mutable."""
 
     def __init__(self, pool: PoolShapes, queue: DemandQueue) -> None:
         self._pool, self._pool_view, self._queue = pool, pool.pool_view, queue
@@ -80,19 +80,21 @@ class Serving:
         self._budget = self._pool_view.context.inputs.budget
         self._way = OnTheirWay({}, frozenset(), (), {})
         self._coming = Coming()
-        self._riding: set[str] = set()  # smart pods whose machines are of use to others too
-        self._hosts: set[str] = set()  # machines and nodes on their way that pods will use, by their names here
-        self._launches = 0  # machines on their way of which the cloud has not said what they are, that pods will use
+        self._riding: set[str] = set()  # smart pods whose machines other pods use too
+        self._hosts: set[str] = set()  # in-flight machines and nodes that pods will use, by simulated name
+        self._launches = 0  # in-flight machines of unknown type that pods will use
         self.pods: list[Pod] = []
         self.keeps: Counter[str] = Counter()
 
     @property
     def fitting(self) -> list[Pod]:
-        """Pods that still wait, and that a new node of the pool could hold."""
+        """Waiting pods that fit on a new node of the pool."""
         return self._queue.fitting(self._pool.name)
 
     def keep_marked(self) -> None:
-        """As if they were not marked: nodes in use, which stay anyway, and then the last to go first."""
+        """Place pods on marked nodes as if these had no mark: busy nodes first, which stay anyway, then empty nodes,
+        the last in removal order first.
+        """
         pods, pool_view, fleet = self.fitting, self._pool_view, self._pool_view.context.fleet
         marked = (
             [each.node for each in pool_view.ours if may_take_pods(each.node, pool_view.context.now)] if pods else []
@@ -107,20 +109,20 @@ class Serving:
         self._serve(pods, "kept_node", {uid: Ref("Node", "", name) for uid, name in found.items()})
 
     def cover(self) -> None:
-        """Pods that smart pods were made for wait for these."""
+        """Assign pods to the machines that smart pods request for them."""
         pods = self.fitting
         if pods:
             self._way = on_their_way(self._pool_view, self._fleet, self._pool.shapes, pods)
             self._serve(pods, "smart_pod", {uid: self._smart_pod(name) for uid, name in self._way.covered.items()})
 
     def ride(self) -> None:
-        """Pods that find room on machines which are on their way, whoever these were bought for."""
+        """Place pods on in-flight machines, whatever pods these were bought for."""
         pods = self.fitting
         if not pods:
             return
         self._coming = coming_of(self._pool_view, self._pool.shapes, self._fleet)
         there = {f"coming/{node.name}": node for node in self._coming.instead_of}
-        # Of what DaemonSets take there the shape of such a node has been relieved already.
+        # The shape of such a node is without the requests of DaemonSets already.
         rows = [
             instead_of(self._fleet, there[node.name], node, daemons=False)
             if node.name in there
@@ -139,7 +141,9 @@ class Serving:
         self._serve(pods, "machine", machines)
 
     def await_launches(self) -> None:
-        """Pods that Karpenter sees, on the cheapest nodes for as many machines as it has bought."""
+        """Assign pods that Karpenter sees to machines of unknown type: pack them on the cheapest nodes, as many as
+        Karpenter has bought.
+        """
         pods = [pod for pod in self.fitting if not is_gated(pod)] if self._coming.vague else []
         if pods:
             packed = pack(self._fleet, pods, self._pool.shapes, BinpackLimits(self._coming.vague, self._budget))
@@ -148,7 +152,9 @@ class Serving:
             self._serve(pods, "launch", placed)
 
     def _take(self, pods: Iterable[Pod], found: Mapping[str, str], requested: AbstractSet[str]) -> None:
-        """For pods that Karpenter sees it buys beside each smart pod: they take none of the machines of these."""
+        """Note the machines that pods will use. For pods that Karpenter sees, Karpenter buys a node beside each smart
+        pod, so these pods use no machine of a smart pod.
+        """
         requests = self._pool_view.context.draft.requests.of(self._pool_view.pool.name)
         held = requested | {f"coming/{each.node.name}" for each in requests if each.node is not None}
         gated = {pod.metadata.uid for pod in pods if is_gated(pod)}
@@ -156,12 +162,12 @@ class Serving:
 
     @property
     def taken_nodes(self) -> frozenset[str]:
-        """Nodes that can't be used yet, and that pods will use."""
+        """Unusable nodes that pods will use."""
         return frozenset(node.name for node in self._coming.instead_of if f"coming/{node.name}" in self._hosts)
 
     @property
     def taken_machines(self) -> int:
-        """Machines on their way that pods will use."""
+        """Number of in-flight machines that pods will use."""
         hosts = self._hosts | {f"coming/asked/{name}" for name in self._way.used}
         return len(hosts) - len(self.taken_nodes) + self._launches
 
@@ -171,19 +177,19 @@ class Serving:
 
     @property
     def used(self) -> frozenset[str]:
-        """Smart pods on their way for which somebody waits."""
+        """Smart pods in flight that somebody waits for."""
         return self._way.used | self._riding
 
     @property
     def requested_pods(self) -> tuple[Pod, ...]:
-        """Pods that smart pods were made for."""
+        """Pods that smart pods were created for."""
         return self._way.pods
 
     def _smart_pod(self, name: str) -> Ref:
         return Ref("Pod", self._pool_view.pool.spec.smart_pods.namespace, name)
 
     def _serve(self, pods: Iterable[Pod], waits_for: WaitsFor, awaited: Mapping[str, Ref]) -> None:
-        """`awaited`: by uid, what the pods wait for that are served."""
+        """Mark pods as served. `awaited`: by uid, the object that a served pod waits for."""
         for pod in pods if awaited else ():
             uid = pod.metadata.uid
             if uid in awaited:
@@ -191,32 +197,32 @@ class Serving:
                 self._queue.serve(PodWait(pod, waits_for, self._pool.pool, awaited[uid]))
 
     def _placed(self, pods: list[Pod], rows: Sequence[int]) -> dict[str, str]:
-        """Where those went that found a place, by uid."""
+        """By uid, the rows of placed pods."""
         return placed_among(self._fleet, pods, rows, self._budget) if rows and pods else {}
 
 
 def placed_among(fleet: Snapshot, pods: list[Pod], rows: Sequence[int], budget: int | None) -> dict[str, str]:
-    """By uid, the names of the rows that pods were placed on; only these rows are tried."""
+    """By uid, the names of the rows of placed pods. Only the given rows are tried."""
     allowed: Mask = np.zeros(fleet.rows.capacity, bool)
     allowed[list(rows)] = True
     return place(fleet, pods, Search(allowed=allowed, budget=budget, tells_why=False)).destinations
 
 
-# --- Nodes that a pool lacks and that no pod asks for: of its smallest size, and of the nodes that it keeps warm.
+# --- Nodes that a pool lacks without waiting pods: to minSize, and to warmNodes.
 #
-# A warm node is a free node that is bought ahead. Free are nodes with room for a pod of any size, and machines on their
-# way, as far as no waiting pod will use them. Nodes are counted as size.py counts them, or a node would be bought that
-# is too many as soon as it is there. What is bought for the smallest size is free as well. Smart pods that ask for such
-# nodes are alike: which of the two they were made for makes no difference to which of them are still needed.
+# A warm node is a free node that is bought in advance. Free are nodes with room for a pod of any size, and in-flight
+# machines, unless a waiting pod will use them. Nodes are counted as in size.py; otherwise a bought node would be
+# surplus when it arrives. Nodes bought for minSize count as free too. Smart pods for such nodes are interchangeable:
+# whether one was created for minSize or warmNodes does not matter for which smart pods are still needed.
 
 
 class Shortfall(msgspec.Struct, frozen=True):
-    """Of one pool."""
+    """Nodes that one pool lacks."""
 
     min_size: int = 0
-    warm: int = 0  # beside those
-    limited: int = 0  # warm nodes that are wanted as well, and that no limit leaves room for
-    used: frozenset[str] = frozenset()  # smart pods that ask for such nodes, and are needed still
+    warm: int = 0  # in addition to min_size
+    limited: int = 0  # wanted warm nodes that a limit forbids
+    used: frozenset[str] = frozenset()  # smart pods for such nodes that are still needed
 
     @property
     def nodes(self) -> int:
@@ -224,7 +230,7 @@ class Shortfall(msgspec.Struct, frozen=True):
 
 
 def shortfall(pool_view: PoolView, demand: Demand, surplus: int) -> Shortfall:
-    """`surplus`: empty nodes that are marked, or will be."""
+    """`surplus`: empty nodes that are marked or will be marked."""
     wish = pool_view.wish.spec
     machines = len(pool_view.arriving) + demand.new_nodes
     lacks_size = wish.min_size - pool_view.size - machines
@@ -237,7 +243,7 @@ def shortfall(pool_view: PoolView, demand: Demand, surplus: int) -> Shortfall:
 
 
 def _lacks_warm(pool_view: PoolView, demand: Demand, surplus: int) -> int:
-    """Warm nodes that are neither there nor bought; what smart pods ask for is not looked at."""
+    """Number of warm nodes that neither exist nor are bought, without requests of smart pods."""
     if not pool_view.wish.spec.warm_nodes:
         return 0
     fleet = pool_view.context.fleet
@@ -248,13 +254,13 @@ def _lacks_warm(pool_view: PoolView, demand: Demand, surplus: int) -> int:
 
 
 def _unused(pool_view: PoolView, demand: Demand) -> int:
-    """Machines that smart pods ask for and that no waiting pod will use. Bought machines are used first."""
+    """Number of requested machines that no waiting pod will use. Bought machines are used first."""
     beyond = max(0, demand.taken_machines - len(pool_view.arriving))
     return max(0, pool_view.requested_machines - beyond)
 
 
 def _needed(pool_view: PoolView, demand: Demand, lacks_size: int, lacks_warm: int) -> frozenset[str]:
-    """Smart pods without pods of their own, no more of them than there are nodes lacking."""
+    """Smart pods without pods of their own, at most as many as nodes are missing."""
     requests = pool_view.context.draft.requests.of(pool_view.pool.name)
     asking = [each.name for each in requests if each.is_open and each.request.why != "demand"]
     unused = [each for each in asking if each not in demand.used]
@@ -263,7 +269,7 @@ def _needed(pool_view: PoolView, demand: Demand, lacks_size: int, lacks_warm: in
 
 
 def at_least(pool_view: PoolView, nodes: int) -> tuple[WantedNode, ...]:
-    """One for each that is lacking; nothing while no way to buy may be tried."""
+    """Wanted nodes, one for each missing node; empty while no launch option may be tried."""
     outlook = pool_view.outlook
     waits_until = outlook.again_at
     if not nodes or outlook.is_exhausted or (waits_until is not None and waits_until > pool_view.context.now):
@@ -275,7 +281,7 @@ def at_least(pool_view: PoolView, nodes: int) -> tuple[WantedNode, ...]:
 
 
 def unmet(pool_view: PoolView, demand: Demand, short: Shortfall) -> tuple[Unmet, ...]:
-    """What is lacking, and not asked for now."""
+    """Missing nodes that are not requested now."""
     lacks_nodes = short.nodes > 0 and not at_least(pool_view, short.nodes)
     if not demand.unmet and not lacks_nodes:
         return ()
@@ -284,7 +290,7 @@ def unmet(pool_view: PoolView, demand: Demand, short: Shortfall) -> tuple[Unmet,
 
 
 def limited(pool_view: PoolView, demand: Demand, short: Shortfall) -> tuple[Limited, ...]:
-    """What a limit keeps the pool from buying."""
+    """Missing nodes that a limit forbids."""
     if not demand.limited and not short.limited:
         return ()
     return (Limited(pool_view.pool.name, room_for(pool_view).limit, demand.limited, short.limited),)

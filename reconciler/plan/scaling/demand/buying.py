@@ -1,15 +1,16 @@
-"""Owner of what is bought for pods that are served in no other way: from which pool, and what refuses the others.
+"""Purchases for pods that are served in no other way: from which pool, and why other pools refuse.
 
-Theory of operation. Pools are asked in the order of their provisioners, and a pod that one pool can't serve goes on to
-the next: a pool without room or without stock is no reason to wait while another pool fits. Pools that may not be asked
-(see barred.py) come last: what they would serve is planned, and the reason is told. For pods that Karpenter sees nodes
-are packed as it would: the cheapest. Pods behind our gate come after them, and for these the ways to buy of a pool are
-tried in their order. Between two attempts of a pool its pods wait for the next one.
+Theory of operation. Pools are tried in the order of their provisioners, and a pod that one pool can't serve goes to
+the next pool: a pool without room or capacity must not block a pod that another pool fits. Pools that may not
+request nodes (`why_barred`) come last: the nodes they would buy are planned and reported with the reason. For pods
+that Karpenter sees, nodes are packed as Karpenter does: the cheapest nodes. Pods behind the capacity gate come after
+them, with the launch options of a pool in their order. Between two attempts of a pool its pods wait for the next
+attempt.
 
-What Karpenter did not get for a smart pod is not asked for again while that is remembered; a pod that it sees and that
-no other pool fits is left to it.
+A launch option that failed for a smart pod is not requested again while the shortage is remembered. A visible pod
+that fits no other pool is left to Karpenter.
 
-It changes the what-if fleet: use it within a fork.
+Changes the what-if fleet: use within a fork.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,11 +42,11 @@ from reconciler.plan.scaling.demand.fit import PoolShapes
 
 
 class PoolOffer(msgspec.Struct, frozen=True):
-    """A pool that can be asked, in its turn."""
+    """A pool that can request nodes, in its turn."""
 
     pool: PoolShapes
     serving: Serving
-    barred: Bar | None = None  # why it may not be asked
+    barred: Bar | None = None  # why the pool may not request nodes
 
     @property
     def name(self) -> str:
@@ -57,17 +58,17 @@ class PoolOffer(msgspec.Struct, frozen=True):
 
 
 class PurchaseResult(msgspec.Struct):
-    """What one run of all pools came to."""
+    """Result of one run over all pools."""
 
     wanted: dict[str, list[WantedNode]]  # by provisioner
-    waits: dict[str, PodWait]  # by uid, of pods that are served
+    waits: dict[str, PodWait]  # by uid, of served pods
     later: dict[str, list[WantedNode]]  # by provisioner, nodes that wait for the next attempt
     refusals: dict[str, dict[str, Why]]  # by uid and pool
-    full: dict[str, set[str]]  # by provisioner, uids of pods that found no room
-    out_of_stock: dict[str, set[str]]  # by provisioner, uids of pods behind our gate
+    full: dict[str, set[str]]  # by provisioner, uids of pods without room
+    out_of_stock: dict[str, set[str]]  # by provisioner, uids of gated pods
 
     def add_refusals(self, earlier: "PurchaseResult") -> None:
-        """Of an earlier run with more pods: why some of them are not served."""
+        """Add the refusals of an earlier run with more pods."""
         self.refusals |= {uid: found for uid, found in earlier.refusals.items() if uid not in self.waits}
         for name in self.full:
             self.full[name] |= earlier.full[name] - earlier.waits.keys()
@@ -75,10 +76,10 @@ class PurchaseResult(msgspec.Struct):
 
 
 class PurchaseRound:
-    """One run."""
+    """One run over all pools. Mutable."""
 
     def __init__(self, offers: Sequence[PoolOffer], fitting: Mapping[str, Sequence[Pod]]) -> None:
-        """`fitting`: by provisioner, pods that a new node of its pool could hold."""
+        """`fitting`: by provisioner, pods that fit on a new node of its pool."""
         self._offers, self._fitting = offers, fitting
         names = [each.name for each in offers]
         self._purchase_result = PurchaseResult(
@@ -91,7 +92,7 @@ class PurchaseRound:
         )
 
     def run(self, without: AbstractSet[str]) -> PurchaseResult:
-        """For all but those pods."""
+        """Buy for all pods except `without`."""
         for is_barred in (False, True):
             for leaves_to_karpenter in (False, True):
                 for offer in self._offers:
@@ -115,14 +116,16 @@ class PurchaseRound:
             self._in_order(offer, left)
 
     def _room(self, offer: PoolOffer) -> int:
-        """How many more nodes the pool may have."""
+        """Number of nodes that the pool may still get."""
         purchase_result = self._purchase_result
         return (
             offer.serving.room.nodes - len(purchase_result.wanted[offer.name]) - len(purchase_result.later[offer.name])
         )
 
     def _as_karpenter_would(self, offer: PoolOffer, pods: list[Pod], leaves_to_karpenter: bool) -> list[WantedNode]:
-        """The cheapest nodes, of whatever shapes; what a smart pod did not get lately is left out at first."""
+        """The cheapest nodes of any shape. At first, launch options that recently failed for a smart pod are
+        left out.
+        """
         failed = {LaunchOption.of(each) for each in offer.outlook.failed}
         is_tried = offer.outlook.is_exhausted and not leaves_to_karpenter
         shapes = [
@@ -139,7 +142,7 @@ class PurchaseRound:
         return bought
 
     def _beside(self, offer: PoolOffer, bought: Iterable[WantedNode], pods: list[Pod]) -> list[Pod]:
-        """Which find no place on nodes that others will get."""
+        """Gated pods that do not fit on nodes that are bought for other pods."""
         pool_view, names, rows = offer.pool.pool_view, list[str](), list[int]()
         fleet, shapes = pool_view.context.fleet.snapshot, {each.name: each for each in offer.pool.shapes}
         for number, each in enumerate(bought):
@@ -153,7 +156,7 @@ class PurchaseRound:
         return [pod for pod in pods if pod.metadata.uid not in found]
 
     def _in_order(self, offer: PoolOffer, pods: list[Pod]) -> None:
-        """By one way to buy after the other, each for those whom those before don't suit."""
+        """Buy by one launch option after the other, each for the pods that do not fit the options before."""
         outlook = offer.outlook
         if outlook.is_exhausted:
             self._refuse(offer, pods, _no_stock(offer))
@@ -175,7 +178,7 @@ class PurchaseRound:
             self._purchase_result.waits[pod.metadata.uid] = PodWait(pod, "retry", offer.pool.pool, until=waits_until)
 
     def _packed(self, offer: PoolOffer, pods: list[Pod], shapes: list[Shape], taken: int = 0) -> Packed:
-        """Whom the limits of the pool or others refuse is noted."""
+        """Pack pods on new nodes, and record the pods that the pool's limits or the filters refuse."""
         room = max(0, self._room(offer) - taken)
         context = offer.pool.pool_view.context
         if not room:
@@ -221,7 +224,7 @@ def _no_stock(offer: PoolOffer) -> NoStock:
 
 
 def _shape_of(shapes: Iterable[Shape], choice: LaunchOption) -> Shape | None:
-    """As it can be bought in that way; None where it can't."""
+    """The shape with the offerings of the launch option; None if there are none."""
     shape = next((each for each in shapes if each.name == choice.instance_type), None)
     if shape is None:
         return None

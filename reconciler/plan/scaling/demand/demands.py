@@ -1,21 +1,20 @@
-"""Pods that find no place: who serves which, on nodes that are kept, that are on their way, or that are bought.
+"""Demand of unschedulable pods: which pods are served by kept nodes, by in-flight nodes, or by nodes to buy.
 
-Theory of operation. A pod that the scheduler calls unschedulable and that fits on a node that stays is only not
-scheduled yet: it is no demand, though the node is spoken for. Places are looked for on nodes of pools that are acted on
-before nodes of pools that are only observed, and on the fullest nodes first. Each of the others is served once, by the
-first of these that can, over all pools in the order of their provisioners: marked empty nodes, which then are kept, the
-last in removal order first; the machines that smart pods were made for; machines on their way, of any NodePool; and for
-the rest new nodes are packed, as many as the largest size and the limits of a pool allow. Where one pool can't serve a
-pod the next pool is asked. All of that happens in a fork of the fleet. Of each pod is told what it waits for.
+Theory of operation. An unschedulable pod that fits on a node that stays is only not scheduled yet: the pod is no
+demand, but its node is reserved. Nodes of pools that are acted on are searched before nodes of observed pools, and
+the fullest nodes first. Every other pod is served once, by the first of these that has room, over all pools in the
+order of their provisioners: marked empty nodes, which then are kept, the last in removal order first; the machines
+that smart pods request; in-flight machines of any NodePool; and for the rest new nodes are packed, as many as
+maxSize and the limits of a pool allow. If one pool can't serve a pod, the next pool is tried. All of this happens in
+a fork of the fleet. The result says for each pod what it waits for.
 
-Pods behind our gate wait in the same way, though Karpenter does not see them. Smart pods are no demand: they are what
-was asked for already, and the pods they were made for are served by the machines that come for them. Nor are pods that
-come after evicted ones, for a minute, where the place that was found for them still has room. A pod that asks for no
-GPU is no demand for GPU nodes, unless a pool serves such pods. A pod of a GpuClaim fits only pools that have what the
-claim asks for.
+Pods behind the capacity gate wait in the same way, although Karpenter does not see them. Smart pods are no demand:
+they are requests, and their pods are served by the requested machines. Successors of evicted pods are no demand for
+a minute, if their reserved node still has room. A pod without GPUs is no demand for GPU nodes, unless a pool serves
+such pods. A pod with a GpuClaim fits only pools that can serve the claim.
 
-For pods that were evicted lately and that nobody has made anew yet nothing is bought, but the empty node that is the
-only place of one of them stays, marked or not (awaiting.py).
+Nothing is bought for recently evicted pods that were not recreated yet, but the empty node that is the only place
+for such a pod stays, marked or not (pending_pods.py).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -67,31 +66,31 @@ from reconciler.plan.scaling.demand.pending_pods import Awaiting, ReservedPlaces
 from reconciler.plan.scaling.demand.shapes import OpenLabels, machines_elsewhere, shapes_of
 from reconciler.plan.scaling.pool_view import PoolView, ScalingContext
 
-_MOST_LISTED = 5  # pools of which a pod without capacity says why they can't serve it
+_MOST_LISTED = 5  # pools named in the reason of an unserved pod
 
 
 class Demands(msgspec.Struct, frozen=True):
-    """Of all provisioners, by their names; and nodes that stay, for which pods wait that fit there."""
+    """Demand by provisioner name, and nodes that waiting pods fit on."""
 
     of: dict[str, Demand] = {}
     spoken_for: frozenset[str] = frozenset()
-    places: dict[str, NodeWithRoom] = {}  # uid of a pod behind our gate -> a node that has room for it
-    schedulable: frozenset[str] = frozenset()  # uids of pods without a gate that find a place on nodes as they are
-    unfit: frozenset[str] = frozenset()  # smart pods whose nodes take none of those they were for
-    promised: tuple[PodReservation, ...] = ()  # that are kept
-    awaiting: frozenset[str] = frozenset()  # names of empty nodes that are the only place of pods evicted lately
-    waits: tuple[PodWait, ...] = ()  # what each of the others waits for
+    places: dict[str, NodeWithRoom] = {}  # uid of a gated pod -> a node with room
+    schedulable: frozenset[str] = frozenset()  # uids of ungated pods that fit on existing nodes
+    unfit: frozenset[str] = frozenset()  # smart pods whose nodes fit none of their pods
+    promised: tuple[PodReservation, ...] = ()  # reservations that are kept
+    awaiting: frozenset[str] = frozenset()  # names of empty nodes that are the only place of recently evicted pods
+    waits: tuple[PodWait, ...] = ()  # what each other pod waits for
 
 
 class PoolViews(msgspec.Struct, frozen=True):
-    """The pools, in the order in which they are asked."""
+    """The pools, in the order in which they are tried."""
 
     requested: Sequence[PoolView]
-    idle: Sequence[PoolView] = ()  # of provisioners that are suspended: nothing is asked of these
+    idle: Sequence[PoolView] = ()  # pools with suspended provisioners, which request nothing
 
 
 def demands(context: ScalingContext, views: PoolViews) -> Demands:
-    """What there is for all that wait."""
+    """Demand of all waiting pods."""
     waiting = context.fleet.occupancy.waiting
     nominated = frozenset(pod.status.nominated_node_name for pod in waiting) - {""}
     pods = [pod for pod in waiting if waits(pod, context.draft.identity)]
@@ -104,13 +103,13 @@ def demands(context: ScalingContext, views: PoolViews) -> Demands:
     others += [_behind_claim(pod, trouble) for pod, trouble in unclaimed]
     held = {pod.metadata.uid for pod, _ in unclaimed}
     pods = [pod for pod in pods if pod.metadata.uid not in held]
-    pods.sort(key=lambda pod: snapshot.classes.of(pod).anew.rank)  # those of one class are sorted by name
+    pods.sort(key=lambda pod: snapshot.classes.of(pod).anew.rank)  # pods of one class are sorted by name
     with snapshot.fork(), snapshot.part(GpuClaims).judged(claims.pools, frozenset()):
         return _demands(context, views, pods, _PriorContext(nominated, others, fullest_first(snapshot)))
 
 
 class _PriorContext(msgspec.Struct, frozen=True):
-    """What is known before any place is looked for."""
+    """Data from before the first search."""
 
     nominated: frozenset[str]
     others: list[PodWait]
@@ -126,7 +125,7 @@ def _demands(context: ScalingContext, views: PoolViews, pods: list[Pod], prior: 
     search = Search(order=prior.order, budget=context.inputs.budget, tells_why=False)
     coming: dict[str, str] = {}
     if any(is_gated(pod) for pod in pods):
-        # Those that were let go keep the place they were let go to, though no scheduler has looked at them yet.
+        # Ungated pods keep the nodes that they were ungated for, before the scheduler has looked at them.
         let_go = [pod for pod in context.fleet.occupancy.waiting if is_coming(pod, context.draft.identity)]
         coming = place(snapshot, let_go, search).destinations
     by_uid = {pod.metadata.uid: pod for pod in pods}
@@ -139,7 +138,7 @@ def _demands(context: ScalingContext, views: PoolViews, pods: list[Pod], prior: 
     staying = _on_staying(context, pods, allowed, search)
     left = [pod for pod in pods if pod.metadata.uid not in staying]
     awaited = Awaiting(context, views.requested, unreplaced(context.inputs))
-    awaited.on_staying(allowed, prior.order)  # before new nodes are tried: the mask knows no rows that come with those
+    awaited.on_staying(allowed, prior.order)  # before new nodes are tried: the mask has no rows for new nodes
     line = _Pods(context, pools, left, _Beside(frozenset(each.wish.name for each in views.idle), _held(context, prior)))
     served = line.served()
     awaited.on_marked()
@@ -159,7 +158,7 @@ def _demands(context: ScalingContext, views: PoolViews, pods: list[Pod], prior: 
 
 
 def _on_staying(context: ScalingContext, pods: Sequence[Pod], staying: Mask, search: Search) -> dict[str, str]:
-    """By uid, where pods find a place on nodes that nobody takes away: at last on those that may go all the same."""
+    """By uid, the nodes of pods that fit on nodes that stay. Candidates and observed nodes are searched last."""
     result: dict[str, str] = {}
     acted_on = staying & ~_observed(context)
     for allowed in (acted_on & ~_candidates(context), acted_on, staying):
@@ -169,7 +168,7 @@ def _on_staying(context: ScalingContext, pods: Sequence[Pod], staying: Mask, sea
 
 
 def _held(context: ScalingContext, prior: _PriorContext) -> tuple[Pod, ...]:
-    """Pods that wait for their claim, or behind gates of others."""
+    """Pods that wait for their claim, or have other scheduling gates."""
     gated = (pod for pod in context.fleet.occupancy.waiting if pod.spec.scheduling_gates and not is_gated(pod))
     return (*(each.pod for each in prior.others), *(pod for pod in gated if not pod.metadata.leaving))
 
@@ -195,8 +194,10 @@ def _scheduled_later(
 def _let_go_to(
     context: ScalingContext, pools: Sequence[PoolShapes], pods: Mapping[str, Pod], places: Mapping[str, str]
 ) -> dict[str, NodeWithRoom]:
-    """By uid. A node of a pool that is only observed may take pods too, as the scheduler sees fit: a pod that a pool
-    which is acted on would serve as well is let go by the mode of that one."""
+    """By uid, the node with room, and the pool whose mode decides about the gate. A node of an observed pool may take
+    pods too, because the scheduler decides: if a pool that is acted on could serve the pod, the mode of that pool
+    decides.
+    """
     pool_of = {uid: node.pool if (node := context.fleet.node(name)) is not None else "" for uid, name in places.items()}
     elsewhere = [pods[uid] for uid, pool in pool_of.items() if observes(context.inputs, pool)]
     if elsewhere:
@@ -218,7 +219,9 @@ def _is_ready(context: ScalingContext, name: str) -> bool:
 
 
 def _candidates(context: ScalingContext) -> Mask:
-    """Nodes that a drain may begin with: the scheduler too prefers others, and a pod there would call the drain off."""
+    """Candidate nodes of drains. The scheduler prefers other nodes too, and a pod on a candidate would cancel its
+    drain.
+    """
     rows = context.fleet.snapshot.rows
     mask: Mask = rows.alive & False
     mask[[rows.row_of[each.name] for each in context.fleet.nodes_drained if each.name in rows.row_of]] = True
@@ -226,7 +229,7 @@ def _candidates(context: ScalingContext) -> Mask:
 
 
 def _observed(context: ScalingContext) -> Mask:
-    """Nodes of pools that are only observed."""
+    """Nodes of observed pools."""
     rows = context.fleet.snapshot.rows
     mask: Mask = rows.alive & False
     for pool in context.inputs.desired.pools:
@@ -237,7 +240,7 @@ def _observed(context: ScalingContext) -> Mask:
 
 
 def _staying(context: ScalingContext, pool_views: Sequence[PoolView]) -> Mask:
-    """Nodes that nobody takes away, and that are ready or will be in a moment."""
+    """Nodes that nobody removes, and that are ready or may be ready soon."""
     rows = context.fleet.snapshot.rows
     mask: Mask = rows.alive.copy()
     leaving = [noted.node.name for pool_view in pool_views for noted in pool_view.noted]
@@ -248,14 +251,14 @@ def _staying(context: ScalingContext, pool_views: Sequence[PoolView]) -> Mask:
 
 
 class _Beside(msgspec.Struct, frozen=True):
-    """What is known beside the pods and the pools."""
+    """Data besides pods and pools."""
 
-    idle: frozenset[str]  # provisioners that are suspended
-    held: tuple[Pod, ...]  # for which nothing can be done now: their gangs can't start
+    idle: frozenset[str]  # suspended provisioners
+    held: tuple[Pod, ...]  # pods that can't be served now, so their gangs can't start
 
 
 class _Pods:
-    """Owner of the pods that no node has room for, while they are served by one step after the other."""
+    """Pods that fit on no existing node, served step by step. Mutable."""
 
     def __init__(self, context: ScalingContext, pools: Sequence[PoolShapes], pods: list[Pod], beside: _Beside) -> None:
         self._context, self._pools, self._idle = context, pools, beside.idle
@@ -266,7 +269,7 @@ class _Pods:
         self._servings = {each.name: Serving(each, self._queue) for each in pools}
 
     def served(self) -> dict[str, Demand]:
-        """By provisioner."""
+        """Demand by provisioner."""
         self._each(Serving.keep_marked, self._idle)
         self._each(Serving.cover)
         self._each(Serving.ride)
@@ -277,7 +280,7 @@ class _Pods:
         return {each.name: self._demand(each, bought) for each in self._pools}
 
     def _each(self, step: Callable[[Serving], None], without: AbstractSet[str] = frozenset()) -> None:
-        """A step of all pools in order, but for those of some provisioners."""
+        """Run a step for all pools in order, except for some provisioners."""
         for pool in self._pools:
             if pool.name not in without:
                 with planning_for(pool.pool):
@@ -288,7 +291,7 @@ class _Pods:
         return self._queue.served.values()
 
     def _ride_elsewhere(self) -> None:
-        """Machines of NodePools that no policy declares."""
+        """Assign pods to machines of NodePools that no policy declares."""
         pods = [pod for pod in self._queue.left if self._may_ride(pod)]
         if not pods:
             return
@@ -308,7 +311,7 @@ class _Pods:
         return asks_for_gpus(pod) or any(each.pool_view.pool.spec.serves_pods_without_gpus for each in self._pools)
 
     def _buy(self) -> PurchaseResult:
-        """Nothing for a gang of which some can't be served: others have the room instead."""
+        """Buy nodes, but none for a gang that can't be served as a whole: other pods get the room instead."""
         freezes = Freezes(self._context.inputs, self._context.fleet)
         offers = [
             PoolOffer(each, self._servings[each.name], why_barred(each.pool_view, freezes))
@@ -339,7 +342,7 @@ class _Pods:
         return bought
 
     def _attribute(self, bought: PurchaseResult) -> None:
-        """Of those that nobody can serve now: the first pool that fits would, and each says why it can't."""
+        """Attribute unserved pods to the first pool that fits, and collect the reason of each pool."""
         pool_shapeses = [each for each in self._pools if each.name not in self._idle]
         fits = {each.name: {pod.metadata.uid for pod in self._queue.fitting(each.name)} for each in pool_shapeses}
         with self._fleet.fork():
@@ -356,7 +359,7 @@ class _Pods:
                 self._queue.serve(PodWait(pod, "capacity", pool, refusals=refusals))
 
     def _refusals(self, pod: Pod, known: Mapping[str, Why], refusing: Refusing) -> PoolRefusals:
-        """Why the first few pools can't serve the pod: those that would hold it before the others."""
+        """Why the first few pools can't serve the pod. Pools that fit the pod come first."""
         holding = [each for each in self._pools if each.pool in known]
         others = [each for each in self._pools if each.pool not in known]
         pool_refusals = []

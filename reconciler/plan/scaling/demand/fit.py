@@ -1,4 +1,4 @@
-"""Whether a pool may have a new node, which waiting pods would fit on it, and the queue of pods that still wait."""
+"""Fit of waiting pods on new nodes of a pool, headroom of a pool, and the queue of waiting pods."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -32,21 +32,21 @@ from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.observing import observation_of
 from reconciler.plan.scaling.pool_view import PoolView
 
-# --- Which waiting pods a new node of a pool could hold, and why it could not hold the others.
+# --- Which waiting pods fit on a new node of a pool, and why other pods do not fit.
 #
-# A pool is tried with one imagined node for each way to buy. Where a pod asks for no GPU, only pools that serve such
-# pods are tried: a GPU node is neither bought nor kept for it otherwise.
+# A pool is tried with one simulated node for each launch option. Pods without GPUs are tried only on pools that serve
+# such pods: otherwise no GPU node is bought or kept for them.
 
 
 class PoolShapes(msgspec.Struct, frozen=True):
-    """A pool, and what its new nodes would be."""
+    """A pool, and the shapes of its new nodes."""
 
     pool_view: PoolView
     shapes: list[Shape]
 
     @property
     def name(self) -> str:
-        """Of the provisioner."""
+        """Name of the provisioner."""
         return self.pool_view.wish.name
 
     @property
@@ -54,12 +54,12 @@ class PoolShapes(msgspec.Struct, frozen=True):
         return self.pool_view.pool.name
 
     def serves(self, pod: Pod) -> bool:
-        """Whether nodes are bought for such a pod at all."""
+        """Whether the pool buys nodes for such a pod at all."""
         return self.pool_view.pool.spec.serves_pods_without_gpus or asks_for_gpus(pod)
 
 
 def fitting(snapshot: Snapshot, pools: Sequence[PoolShapes], pods: Sequence[Pod]) -> dict[str, list[Pod]]:
-    """By provisioner, the pods that a new node of its pool could hold."""
+    """By provisioner, the pods that fit on a new node of its pool."""
     result: dict[str, list[Pod]] = {each.name: [] for each in pools}
     with snapshot.fork():
         classes = {snapshot.classes.of(pod).anew for pod in pods}
@@ -75,8 +75,7 @@ def fitting(snapshot: Snapshot, pools: Sequence[PoolShapes], pods: Sequence[Pod]
 
 
 class Refusing:
-    """Owner of imagined new nodes of each pool, and of why they could not hold pods; within a fork. Asked once for all
-    pods of a class."""
+    """Why pods do not fit on new nodes of each pool, cached by pod class. Use within a fork."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -84,7 +83,7 @@ class Refusing:
         self._known: dict[tuple[PodClass, str], Why | None] = {}
 
     def why_not(self, pool: PoolShapes, pod: Pod) -> Why | None:
-        """Why no new node of the pool could hold the pod; None where one could."""
+        """Why the pod fits on no new node of the pool; None if it fits on one."""
         key = self._snapshot.classes.of(pod).anew, pool.name
         if key not in self._known:
             serves = pool.serves(pod)
@@ -107,7 +106,7 @@ class Refusing:
 
 
 def _holding(snapshot: Snapshot, rows: Iterable[tuple[PoolShapes, list[int]]], pod: Pod) -> Iterator[str]:
-    """Names of the provisioners whose new nodes could hold the pod."""
+    """Names of the provisioners whose new nodes could run the pod."""
     candidates = [(each, tried) for each, tried in rows if tried and each.serves(pod)]
     mask = snapshot.part(FilterChain).mask(snapshot.classes.of(pod).anew) if candidates else None
     for each, tried in candidates:
@@ -116,7 +115,7 @@ def _holding(snapshot: Snapshot, rows: Iterable[tuple[PoolShapes, list[int]]], p
 
 
 def _new_nodes(pool: PoolShapes) -> Iterator[Node]:
-    """One for each way in which it could be bought."""
+    """One node for each launch option."""
     for shape in pool.shapes:
         for number, each in enumerate(shape.offerings):
             labels = labels_of(shape, each.zone, each.capacity_type)
@@ -124,29 +123,29 @@ def _new_nodes(pool: PoolShapes) -> Iterator[Node]:
 
 
 def _tried(snapshot: Snapshot, pool: PoolShapes, classes: Iterable[PodClass]) -> Iterator[int]:
-    """Rows of the nodes that labels and taints alone do not rule out: most do for most pods."""
+    """Rows of the nodes that labels and taints alone do not exclude. Most pods are excluded from most pools."""
     needs = {each.needs.number: each.needs for each in classes}.values()
     for node in _new_nodes(pool):
         if any(selects(each, node) and unborne(node.spec.taints, each.tolerance) is None for each in needs):
             yield snapshot.bring(node)
 
 
-# --- How many more nodes a pool may have: by the provisioner's largest size, and by the limits of the pool.
+# --- Headroom: how many more nodes a pool may have, by maxSize and by the limits of the pool.
 #
-# What a limit on cpu, memory or GPUs leaves is counted in nodes of the largest sort that the pool has or declares.
+# The rest of a limit on cpu, memory or GPUs is counted in nodes of the largest type that the pool has or declares.
 
 _MILLI = 1_000_000  # billionths
 
 
 class PoolHeadroom(msgspec.Struct, frozen=True, gc=False):
-    """So many, and what allows no more."""
+    """Number of further nodes, and the limit that decides."""
 
     nodes: int
     limit: CapacityLimit
 
 
 def room_for(pool_view: PoolView) -> PoolHeadroom:
-    """The least that any of them leaves: of several, the first."""
+    """The lowest headroom of all limits; of equal ones the first."""
     return min(_rooms(pool_view), key=lambda room: room.nodes)
 
 
@@ -163,13 +162,13 @@ def _rooms(pool_view: PoolView) -> Iterator[PoolHeadroom]:
 
 
 def _used(pool_view: PoolView, resource: str) -> int:
-    """In thousandths, by nodes and by machines without one."""
+    """Usage in thousandths, by nodes and by machines without a node."""
     has = [node.status.capacity for node in pool_view.nodes] + [claim.status.capacity for claim in pool_view.machines]
     return sum(_milli(each.get(resource, "0")) for each in has)
 
 
 def _largest(pool_view: PoolView, resource: str) -> int:
-    """The most that one node has of it, in thousandths; 0 where that is not known."""
+    """Most of the resource that one node has, in thousandths; 0 if unknown."""
     pool = pool_view.pool.spec
     found = [_milli(node.status.capacity.get(resource, "0")) for node in pool_view.nodes]
     found += [each.capacity[resource].milli for each in pool.instance_types if resource in each.capacity]
@@ -182,14 +181,14 @@ def _milli(written: str) -> int:
     return amount_offered(written) // _MILLI
 
 
-# --- Owner of which pods still wait for capacity, which pools each of them fits, and what the others wait for.
+# --- Queue of waiting pods, with the pools that each pod fits, and what served pods wait for.
 
 
 class DemandQueue:
-    """Pods keep their order. A pod that is served leaves the queue."""
+    """Waiting pods in order. A served pod leaves the queue. Mutable."""
 
     def __init__(self, pods: Sequence[Pod], fitting: Mapping[str, Sequence[Pod]]) -> None:
-        """`fitting`: by the name of a provisioner, the pods that a new node of its pool could hold."""
+        """`fitting`: by provisioner name, the pods that fit on a new node of its pool."""
         self._left = {pod.metadata.uid: pod for pod in pods}
         self._fitting = fitting
         self.served: dict[str, PodWait] = {}  # by uid
@@ -199,11 +198,11 @@ class DemandQueue:
         return list(self._left.values())
 
     def fitting(self, provisioner: str) -> list[Pod]:
-        """Pods that still wait, and that a new node of the pool could hold."""
+        """Waiting pods that fit on a new node of the pool."""
         return [pod for pod in self._fitting.get(provisioner, ()) if pod.metadata.uid in self._left]
 
     def serve(self, waits: PodWait) -> None:
-        """Nothing further is done for the pod."""
+        """Remove the pod from the queue, with what it waits for."""
         uid = waits.pod.metadata.uid
         if self._left.pop(uid, None) is None:
             raise ValueError(f"Pod/{waits.pod.title} is served already")
@@ -214,11 +213,11 @@ class DemandQueue:
             self.serve(each)
 
 
-# --- Whether a pool may be asked for a node at all, apart from stock and limits.
+# --- Whether a pool may request nodes, apart from capacity and limits.
 
 
 def why_barred(pool_view: PoolView, freezes: Freezes) -> Bar | None:
-    """Why nothing that is asked of the pool would come; None where the pool may be asked."""
+    """Why requests of the pool would have no effect; None if the pool may request nodes."""
     context, pool = pool_view.context, pool_view.pool
     if pool.spec.suspend:
         return PolicySuspended(Ref("GpuPool", "", pool.name))

@@ -1,4 +1,4 @@
-"""Capacity on its way: machines that are no nodes yet, new nodes of smart pods, and the gated pods they are for."""
+"""In-flight capacity: machines without a node, new nodes of smart pods, and the gated pods that they are for."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -19,19 +19,20 @@ from reconciler.plan.scaling.pool_view import PoolView, ScalingContext
 
 
 class Coming(msgspec.Struct, frozen=True):
-    """What pods will find there."""
+    """In-flight nodes as pods will find them."""
 
-    nodes: tuple[Node, ...] = ()  # as they will be
-    instead_of: tuple[Node, ...] = ()  # as they are, those of them that have come
-    vague: int = 0  # machines of which the cloud has not said what they are
+    nodes: tuple[Node, ...] = ()  # nodes in their final state
+    instead_of: tuple[Node, ...] = ()  # observed nodes that they replace
+    vague: int = 0  # number of machines whose type is unknown
 
 
 def coming_of(pool_view: PoolView, shapes: list[Shape], snapshot: Snapshot) -> Coming:
-    """Of one pool; a node is taken for what a machine of its type will be. Those that have been opened to pods already
-    are gone from the what-if by their own names."""
+    """In-flight nodes of one pool, with the shape of their instance type. Nodes that are open for pods already are in
+    the what-if fleet by another name.
+    """
     by_name = {each.name: each for each in shapes}
     nodes, instead_of, vague = [], [], 0
-    # Each of these comes for its smart pod, and is told of with it.
+    # Machines of smart pods are counted with their smart pods.
     used = pool_view.context.draft.requests.used_claims_of(pool_view.pool.name)
     for claim in pool_view.arriving:
         if claim.name in used:
@@ -52,7 +53,7 @@ def coming_of(pool_view: PoolView, shapes: list[Shape], snapshot: Snapshot) -> C
 
 
 def _initializing(pool_view: PoolView) -> list[Node]:
-    """Nodes that nobody takes away and of which a NodeClaim says that they can't be used yet, by name."""
+    """Nodes that nobody removes and whose NodeClaim is not Initialized, by name."""
     claims = pool_view.context.fleet.claims_initializing(pool_view.pool.name)
     there = {each.status.node_name for each in claims}
     return [each.node for each in pool_view.facts if each.name in there and pool_view.stays(each.name)] if there else []
@@ -67,16 +68,16 @@ def as_it_will_be(name: str, labels: dict[str, str], shape: Shape) -> Node:
     return new_node(f"coming/{name}", shape.labels | labels, shape)
 
 
-# --- Nodes of smart pods that have come, as they will be in a moment: without the smart pod, and open to all pods.
+# --- New nodes of smart pods, in their next state: without the smart pod, and open for all pods.
 #
-# It changes the what-if fleet: use it within a fork. A node that can be used is emptied of smart pods and loses the
-# taint gpu.scheduling/arriving in this very plan, so that whoever waits for it can be told of it at once.
+# Changes the what-if fleet: use within a fork. This plan deletes the smart pod of a usable node and removes the taint
+# gpu.scheduling/arriving, so that waiting pods learn about the node at once.
 
 _PREFIX = "arrived/"
 
 
 class Arrived:
-    """Owner of what was put in the place of which node."""
+    """New nodes that replace observed nodes in the fleet. Mutable."""
 
     def __init__(self, context: ScalingContext, snapshot: Snapshot) -> None:
         self._context, self._snapshot = context, snapshot
@@ -86,7 +87,7 @@ class Arrived:
                 snapshot.remove(snapshot.classes.of(pod), row)
 
     def open(self, pool_view: PoolView) -> None:
-        """Takes our startup taint off those nodes of a pool that can be used."""
+        """Remove reconciler's startup taint from usable nodes of a pool."""
         closed = pool_view.totals.closed
         passing = startup_taints(self._context.inputs.observed, pool_view.pool.name) if closed else frozenset()
         for node in (each.node for each in closed):
@@ -94,7 +95,7 @@ class Arrived:
                 instead_of(self._snapshot, node, _opened(node))
 
     def unfit(self, pool_view: PoolView, waiting: Mapping[str, Pod]) -> list[str]:
-        """Smart pods whose node takes none of those it was bought for, though they wait still."""
+        """Smart pods whose node fits none of the waiting pods that it was bought for."""
         lines = []
         passing = startup_taints(self._context.inputs.observed, pool_view.pool.name)
         for each in self._context.draft.requests.of(pool_view.pool.name):
@@ -107,8 +108,9 @@ class Arrived:
         return lines
 
     def _takes_none(self, node: Node, pods: Sequence[Pod]) -> bool:
-        """Whether the node would take none of the pods, had no others come to it: that somebody else took the room says
-        nothing of machines of its kind."""
+        """Whether the node would fit none of the pods without the other pods on the node: that other pods took the room
+        says nothing about the machine type.
+        """
         place, classes = self._name_of(node), self._snapshot.classes
         row = self._snapshot.rows.row_of[place]
         there = self._context.fleet.pods_on(node.name)
@@ -117,7 +119,7 @@ class Arrived:
             for pod_class, count in [*self._snapshot.booked_on(row).items()]:
                 if others := count - min(count, stays[pod_class]):
                     self._snapshot.remove(pod_class, row, others)
-            return all(fits(self._snapshot, pod, place) for pod in pods)  # it tells the reasons why not
+            return all(fits(self._snapshot, pod, place) for pod in pods)  # `fits` returns obstacles
 
     def _name_of(self, node: Node) -> str:
         name = _PREFIX + node.name
@@ -125,12 +127,12 @@ class Arrived:
 
 
 def real_name(name: str) -> str:
-    """Of a node that may stand there as it will be."""
+    """Name of the observed node for a simulated name."""
     return name.removeprefix(_PREFIX)
 
 
 def instead_of(snapshot: Snapshot, node: Node, other: Node, daemons: bool = True) -> int:
-    """A row that has what is booked on the node."""
+    """Replace a node in the fleet by another with the same requests. Returns the row."""
     before = snapshot.rows.row_of[node.name]
     booked = snapshot.booked_on(before)
     snapshot.take_away(before)
@@ -142,7 +144,7 @@ def instead_of(snapshot: Snapshot, node: Node, other: Node, daemons: bool = True
 
 
 def without(node: Node, key: str, name: str) -> Node:
-    """The same without a taint, by another name."""
+    """The node without a taint, with another name."""
     taints = tuple(each for each in node.spec.taints if each.key != key)
     metadata = msgspec.structs.replace(node.metadata, name=name)
     return msgspec.structs.replace(node, metadata=metadata, spec=msgspec.structs.replace(node.spec, taints=taints))
@@ -152,22 +154,22 @@ def _opened(node: Node) -> Node:
     return without(node, names.ARRIVING, _PREFIX + node.name)
 
 
-# --- Pods that smart pods were made for, on the machines that will come for them; others may use what is left there.
+# --- Pods that smart pods were created for, on the requested machines. Other pods may use the rest of these machines.
 #
-# It changes the what-if fleet: call it within a fork.
+# Changes the what-if fleet: call within a fork.
 
 
 class OnTheirWay(msgspec.Struct, frozen=True):
-    """What is on its way for smart pods."""
+    """In-flight machines of smart pods."""
 
-    rows: dict[int, str]  # of the machines, and the smart pods they are for
-    used: frozenset[str]  # smart pods of which a pod still waits
-    pods: tuple[Pod, ...]  # that they are for
-    covered: dict[str, str]  # the same by uid, and the smart pod that each waits for
+    rows: dict[int, str]  # rows of the machines, with their smart pods
+    used: frozenset[str]  # smart pods with a pod that still waits
+    pods: tuple[Pod, ...]  # pods that the machines are for
+    covered: dict[str, str]  # uids of these pods, with the smart pod that each waits for
 
 
 def on_their_way(pool_view: PoolView, snapshot: Snapshot, shapes: Sequence[Shape], pods: Sequence[Pod]) -> OnTheirWay:
-    """`pods` of this pool, which wait."""
+    """`pods`: waiting pods of this pool."""
     by_name = {each.name: each for each in shapes}
     waiting = {pod.metadata.uid: pod for pod in pods}
     rows: dict[int, str] = {}

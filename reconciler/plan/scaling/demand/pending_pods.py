@@ -1,10 +1,10 @@
-"""Empty nodes that stay for pods which were evicted lately, and which nobody has made anew yet.
+"""Empty nodes that stay for recently evicted pods that were not recreated yet.
 
-Each of these pods is placed on a node in use that stays, where one has room; else on an empty node that stays, the one
-that was found when the pod was evicted first; else on a marked node, which then stays as well. Pods that wait are
-placed before them. Nothing is bought for a pod that nobody has made yet.
+Each such pod is placed on a busy node that stays, if one has room; else on an empty node that stays, first on the
+destination of the eviction; else on a marked node, which then stays too. Waiting pods are placed before. Nothing is
+bought for a pod that does not exist yet.
 
-It changes the what-if fleet: call it within a fork.
+Changes the what-if fleet: call within a fork.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,12 +28,12 @@ from reconciler.plan.sums import is_empty
 
 
 class Awaiting:
-    """Owner of which of the evicted pods have no place yet, and of the empty nodes that are kept for the others."""
+    """Evicted pods without a node, and the empty nodes that are kept for the others. Mutable."""
 
     def __init__(
         self, context: ScalingContext, pool_views: Sequence[PoolView], evicted: Sequence[tuple[Evicted, Pod]]
     ) -> None:
-        self.nodes: set[str] = set()  # names of empty nodes
+        self.nodes: set[str] = set()  # names of empty nodes that are kept
         self._context, self._pool_views = context, pool_views
         self._fleet = context.fleet.snapshot
         self._left = sorted(
@@ -42,7 +42,7 @@ class Awaiting:
         self._homes = {each.uid: each.home for each, _ in evicted if each.home}
 
     def on_staying(self, staying: Mask, order: Callable[[], Places]) -> None:
-        """`staying`: rows of nodes that nobody takes away."""
+        """Place pods on nodes that stay. `staying`: rows of nodes that nobody removes."""
         counting, rows = self._context.fleet.occupancy.counting, self._fleet.rows
         in_use = np.zeros_like(staying)
         in_use[[row for name, row in rows.row_of.items() if counting[real_name(name)]]] = True
@@ -50,20 +50,22 @@ class Awaiting:
         self.nodes.update(map(real_name, self._place(staying, order)))
 
     def on_marked(self) -> None:
-        """Those that nobody needs yet, as if they were not marked. The last to go is the first to be kept."""
+        """Place pods on marked nodes that no other pod needs, as if they had no mark. The last node in removal order is
+        kept first.
+        """
         rows = self._fleet.rows
         if self._left:
             for pool_view in self._pool_views:
                 marked = [each.node for each in pool_view.ours if is_empty(self._context.fleet, each.node)]
                 for at, node in enumerate(reversed(pool_view.order.sorted(marked))):
-                    if rows.alive[rows.row_of[node.name]]:  # else it stands there by its other name already
+                    if rows.alive[rows.row_of[node.name]]:  # else the fleet has the node under its simulated name
                         instead_of(self._fleet, node, without(node, KEY, marked_name(node, at)))
             allowed = np.zeros_like(rows.alive)
             allowed[[row for name, row in rows.row_of.items() if name.startswith(MARKED)]] = True
             self.nodes.update(name.split("/", 2)[2] for name in self._place(allowed))
 
     def _place(self, allowed: Mask, order: Callable[[], Places] | None = None) -> list[str]:
-        """Names of the nodes on which some of the pods find a place."""
+        """Names of the nodes on which pods are placed."""
         if not self._left or not allowed.any():
             return []
         allowed = allowed & self._fleet.rows.alive
@@ -74,17 +76,17 @@ class Awaiting:
         return sorted(set(placement.destinations.values()))
 
 
-# --- Pods whose place was promised when the one before them was evicted: they are booked there, and are no demand.
+# --- Reservations: successors of evicted pods are booked on their reserved nodes, and are no demand.
 #
-# It changes the what-if fleet: call it within a fork. What is still on its way out is taken for gone; but a pod behind
-# our gate is let go only once there is room beside that as well, or Karpenter would see it wait.
+# Changes the what-if fleet: call within a fork. Terminating predecessors count as gone. But the gate of a pod is
+# removed only when there is room beside its terminating predecessor too; otherwise Karpenter would see the pod wait.
 
 
 class ReservedPlaces(msgspec.Struct, frozen=True):
-    """Promises that can be kept."""
+    """Reservations that are kept."""
 
     promises: tuple[PodReservation, ...] = ()
-    at_once: Mapping[str, str] = {}  # uid of a pod that need not wait until the one before it is gone -> where to
+    at_once: Mapping[str, str] = {}  # uid of a pod that fits beside its terminating predecessor -> its node
 
     @property
     def uids(self) -> frozenset[str]:
@@ -92,7 +94,7 @@ class ReservedPlaces(msgspec.Struct, frozen=True):
 
 
 def keep(snapshot: Snapshot, promises: Sequence[PodReservation], staying: Mask) -> ReservedPlaces:
-    """Each where its place still has room, on a node that stays."""
+    """Keep each reservation whose node stays and still has room."""
     row_of = snapshot.rows.row_of
     there = [each for each in promises if each.home in row_of and staying[row_of[each.home]]]
     at_once = {each.pod.metadata.uid: each.home for each in there if not fits(snapshot, each.pod, each.home)}
@@ -101,7 +103,7 @@ def keep(snapshot: Snapshot, promises: Sequence[PodReservation], staying: Mask) 
         snapshot.remove(pod_class, row)
     kept = []
     for each in there:
-        if not fits(snapshot, each.pod, each.home):  # it tells the reasons why not
+        if not fits(snapshot, each.pod, each.home):  # `fits` returns obstacles
             snapshot.add(snapshot.classes.of(each.pod).anew, row_of[each.home])
             kept.append(each)
     for row, pod_class in going:
@@ -111,11 +113,11 @@ def keep(snapshot: Snapshot, promises: Sequence[PodReservation], staying: Mask) 
 
 
 def _placed_before(snapshot: Snapshot, promises: Sequence[PodReservation]) -> list[tuple[int, PodClass]]:
-    """Those before them that are there still, and where."""
+    """Terminating predecessors that still exist, with their rows."""
     result = []
     for each in promises:
         row = snapshot.rows.row_of.get(each.left)
-        # A node that arrives stands in a row of its own by now, and nothing is booked on the row that was seen.
+        # An arriving node has a row of its own by now, and the observed row has no pods.
         pods = snapshot.pods_of_row(row) if row is not None and snapshot.rows.alive[row] else []
         before = next((pod for pod in pods if pod.metadata.uid == each.before), None)
         if row is not None and before is not None and before.metadata.leaving:

@@ -1,10 +1,10 @@
-"""What a new node of a pool would be: like a live one of its instance type, else as the policy says it is.
+"""Shapes of new nodes: like an existing node of the instance type, else as the policy declares.
 
-Of a live node count its labels, as far as all of its type share them, and what it has, less what DaemonSets and static
-pods take of it. Where none is alive, the capacity that the policy declares serves, less what those DaemonSets ask for
-that would run there; a resource that is not declared is taken to suffice. Where a pool does not demand zones, a node
-may come in any zone that the cluster has nodes in, or that a waiting pod names (shapes.py). In a cluster without
-nodes a new node is taken to have some zone: pods may ask for one another there.
+From existing nodes: the labels that all nodes of the type share, and their allocatable resources minus the requests
+of DaemonSets and static pods. Without an existing node: the declared capacity minus the requests of the DaemonSets
+that would run there; a resource that is not declared counts as sufficient. If a pool requires no zones, a new node
+may come in any zone of the cluster's nodes, or in a zone that a waiting pod names. In a cluster without nodes a new
+node has some zone, because pods may require one another there.
 """
 
 from collections import defaultdict
@@ -28,20 +28,19 @@ from reconciler.plan.capacity.offerings import demanded_zones
 from reconciler.plan.nodes.ownership import is_initializing
 from reconciler.plan.scaling.pool_view import PoolView, ScalingContext
 
-# --- Labels that a new node may come to have, because pods ask for them and nothing rules them out.
+# --- Labels that a new node may have because pods require them and nothing excludes them.
 #
-# A pool that demands no zones leaves the zone to Karpenter, which knows the zones of the node class: we know those that
-# the cluster has nodes in. A zone that a waiting pod names counts as well, and if Karpenter cannot buy there the
-# attempt fails like any other. The region, and what a cloud's Karpenter tells of its machines, are known of nodes that
-# are alive. Of a type of which none is alive, a new node is taken to have the value that pods ask for, where they all
-# ask for one.
+# A pool that requires no zones leaves the zone to Karpenter, which knows the zones of the node class; reconciler knows
+# only the zones of the cluster's nodes. A zone that a waiting pod names counts too: if Karpenter can't buy there, the
+# attempt fails like any other. The region, and the labels of cloud providers, are known from existing nodes. For a type
+# without nodes, a new node gets the value that pods require, if all of them require the same.
 
 _MOST_ZONES = 20
 _OF_CLOUDS = ("karpenter.k8s.aws/", "karpenter.azure.com/", "karpenter.k8s.gcp/")
 
 
 class OpenLabels(msgspec.Struct, frozen=True):
-    """What the waiting pods ask for."""
+    """Labels that waiting pods require."""
 
     zones: tuple[str, ...] = ()
     of_machines: Mapping[str, str] = {}
@@ -65,19 +64,19 @@ def _selected_labels(pod: Pod) -> Iterator[tuple[str, Iterable[str]]]:
         yield from ((each.key, each.values) for each in term.match_expressions if each.operator == "In")
 
 
-# What a machine is taken to have of what its policy does not declare.
+# Assumed resources of a machine that its policy does not declare.
 _PLENTY = 10**12
 _MOST_PODS = 110
-_UNPRICED = 10**15  # dearer than all that have a price
+_UNPRICED = 10**15  # more expensive than any machine with a price
 _OF_ONE_NODE = frozenset({names.HOSTNAME, names.ZONE, names.CAPACITY_TYPE, names.PROVISIONER})
 _NOT_THERE = (names.ZONE, "NotIn")
-_SOME_ZONE = "a-zone-that-karpenter-chooses"  # no node has the label, so it is the only domain of its topology
+_SOME_ZONE = "a-zone-that-karpenter-chooses"  # no node has the label, so this is the only domain
 _NOTHING = OpenLabels()
 _MACHINE = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
 
 
 def shapes_of(pool_view: PoolView, open_labels: OpenLabels = _NOTHING) -> list[Shape]:
-    """One an instance type that the pool allows. `open_labels`: what those ask for who wait."""
+    """One shape for each instance type of the pool. `open_labels`: labels that waiting pods require."""
     zones = list(_zones(pool_view, open_labels))
     return [_shape(pool_view, each, zones, open_labels) for each in pool_view.pool.spec.instance_types]
 
@@ -93,7 +92,7 @@ def _zones(pool_view: PoolView, open_labels: OpenLabels) -> Iterable[str]:
 
 
 def taints_of(pool: GpuPool) -> tuple[NodeTaint, ...]:
-    """Those that a node of the pool is to have."""
+    """Taints of each node of the pool."""
     return tuple(NodeTaint(each.key, each.effect, each.value) for each in pool.taints)
 
 
@@ -135,7 +134,7 @@ def _declared_amounts(pool_view: PoolView, machine: InstanceType, labels: dict[s
 def less_daemons(
     context: ScalingContext, has: dict[str, int], labels: dict[str, str], taints: Sequence[NodeTaint]
 ) -> dict[str, int]:
-    """What a new node has, less what those DaemonSets ask for that will run there."""
+    """Resources of a new node, minus the requests of DaemonSets that will run there."""
     made = Node(Metadata("new", labels=labels))
     borne = (pod for pod, tolerance in context.daemons if unborne(taints, tolerance) is None)
     return _less(has, (pod for pod in borne if _selects(pod, made)))
@@ -172,16 +171,16 @@ def _declared_labels(pool_view: PoolView, machine: InstanceType) -> dict[str, st
     return found | pool.labels | own
 
 
-# --- Machines on their way in NodePools that no GpuPool declares: Karpenter may have bought them for pods that wait.
+# --- In-flight machines of NodePools that no GpuPool declares: Karpenter may have bought them for waiting pods.
 #
-# A machine counts once its NodeClaim says what the node will have. Until its node can be used the machine is taken for
-# the node that it will be: without the taints that pass while a node comes up.
+# A machine counts once its NodeClaim has allocatable resources. Until its node is usable, the machine counts as its
+# future node: without the taints that disappear while a node starts.
 
 _PASSING = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 
 
 class MachineElsewhere(msgspec.Struct, frozen=True):
-    """One machine, and the node that stands for it if that has come."""
+    """One in-flight machine, and its node if the node has registered."""
 
     pool: str
     claim: str
@@ -190,7 +189,7 @@ class MachineElsewhere(msgspec.Struct, frozen=True):
 
 
 def machines_elsewhere(context: ScalingContext, declared: Collection[str]) -> Iterator[MachineElsewhere]:
-    """By NodePool and NodeClaim. `declared`: the names of all GpuPools."""
+    """Machines by NodePool and NodeClaim. `declared`: the names of all GpuPools."""
     for node_pool in sorted(context.inputs.observed.node_pools, key=lambda each: each.name):
         if node_pool.name not in declared:
             yield from _of(context, node_pool)
@@ -235,7 +234,7 @@ def _ready(node: Node, claim: NodeClaim, taints: tuple[NodeTaint, ...]) -> Node:
 
 
 def _is_there(node: Node, resource: str) -> bool:
-    """Devices are nothing until their plugin has said how many there are."""
+    """Whether the node has the resource. Devices count 0 until their plugin has reported them."""
     return node.status.allocatable.get(resource, "0") != "0"
 
 
@@ -244,7 +243,7 @@ def _passes(taint: NodeTaint) -> bool:
 
 
 def _taints(said: Any) -> tuple[NodeTaint, ...]:
-    """As a NodePool has them; what can't be read is left out."""
+    """Taints as written in a NodePool, without unreadable ones."""
     found = (each for each in said or () if isinstance(each, dict)) if isinstance(said, list) else ()
     return tuple(
         NodeTaint(str(each.get("key")), str(each.get("effect")), str(each.get("value") or "")) for each in found

@@ -229,7 +229,7 @@ REASONS: dict[str, tuple[Pod, str]] = {
     ),
     "a claim that is not there": (
         pod("x", volumes=(Volume(persistent_volume_claim=ClaimSource("lost")),)),
-        "PersistentVolumeClaim default/lost is not there",
+        "PersistentVolumeClaim default/lost does not exist",
     ),
 }
 

@@ -210,7 +210,10 @@ def test_each_write_becomes_an_event_in_plain_words() -> None:
     server = ScriptedServer()
     Scene(server).label()
     (event,) = server.told
-    assert event["note"] == "n1 was cordoned by someone else: it is left alone until that is undone."
+    assert (
+        event["note"]
+        == "n1 was cordoned, and not by reconciler: no action is carried out on the node until it is uncordoned."
+    )
     assert event["regarding"] == {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -277,8 +280,8 @@ def test_what_is_done_to_many_nodes_of_a_pool_is_one_event_on_the_pool() -> None
     other = Ref("NodePool", "", "b100", "uid-other")
     found = list(pool_event_notes([*(deletion(each) for each in range(5)), deletion(7, other)]))
     assert [(each.regarding.name, each.action) for each in found] == [("a100", "Delete"), ("b100", "Delete")]
-    assert found[0].note.startswith("5 nodes (n0, n1, n2 and 2 more): n0 was cordoned by someone else")
-    assert found[1].note.startswith("n7 was cordoned by someone else")
+    assert found[0].note.startswith("5 nodes (n0, n1, n2 and 2 more): n0 was cordoned, and not by reconciler")
+    assert found[1].note.startswith("n7 was cordoned, and not by reconciler")
 
 
 def test_an_object_that_was_made_is_told_of_by_the_uid_that_it_got() -> None:

@@ -88,7 +88,7 @@ CAUSES: dict[str, tuple[dict[str, Any], str]] = {
             "remembers": {"batch": {"ago": 5, "nodes": ["b", "c"]}},
             **LLAMA,
         },
-        "not all of its nodes are seen tainted yet",
+        "not all nodes of the gang are observed with their taint yet",
     ),
     "who was not asked with the others of a gang waits for the rest": (
         {
@@ -96,7 +96,7 @@ CAUSES: dict[str, tuple[dict[str, Any], str]] = {
             "remembers": {"evicted": {"web-9 2": ["a", 20], "web-0 2": ["a", 20]}},
             **LLAMA,
         },
-        "others of it leave already",
+        "other pods of the gang are already leaving",
     ),
     "an emptied node stays where its pool keeps nodes warm": (
         {
@@ -105,7 +105,7 @@ CAUSES: dict[str, tuple[dict[str, Any], str]] = {
             "scales": True,
             "remembers": {"emptied": {"a": 60}},
         },
-        "its warm nodes are not all there",
+        "the pool has too few warm nodes",
     ),
 }
 
@@ -164,7 +164,7 @@ def test_what_is_remembered_of_evictions_follows_from_what_is_done() -> None:
 
 
 def test_pods_that_never_end_are_not_waited_for_for_ever() -> None:
-    said = ("on their way out", "are there still")
+    said = ("waits for the termination", "still exist")
     for seconds, done, why in zip(
         (719, 720), ("hold a until 720: PodLeaves", "drain off a: GivenBack"), said, strict=True
     ):

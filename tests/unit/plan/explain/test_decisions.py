@@ -143,7 +143,7 @@ def test_a_pod_is_told_of_the_drain_of_its_node_before_and_while_it_happens() ->
         "Its node is not needed: its pods are evicted, and it is deleted, from 08:10Z on."
     )
     draining = {"nodes": {**TWO_GO["nodes"], "a": {"pods": ["web 1"], "draining": 60}}}
-    assert answer_to(draining, "pod/team/web-0").outcome.startswith("Pod/team/web-0 is moved off a:")
+    assert answer_to(draining, "pod/team/web-0").outcome.startswith("Pod/team/web-0 is evicted from a:")
     assert ("evicts", "Pod/team/web-0") in answer_to(draining, "node/a").rows
 
 

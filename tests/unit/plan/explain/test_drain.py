@@ -42,14 +42,16 @@ def asked(case: dict[str, Any], node: str) -> dict[str, list[str]]:
 def test_a_candidate_says_since_when_it_is_one() -> None:
     (told,) = asked({"nodes": {"a": {"pods": ["web 2"], "candidate": 60}, "b": {"pods": ["web 5"]}}}, "a")["drained"]
     assert told.startswith(
-        "a candidate: a is not needed: its pods would fit on b. It goes after 10 min. It is one since"
+        "a candidate: a is unneeded: its pods fit on b. Its drain starts after 10 min. It is one since"
     )
 
 
 def test_one_that_is_none_says_why_and_what_would_make_it_one() -> None:
     policy = {"utilizationThresholdPercent": 49}
     rows = asked({"nodes": {"a": {"pods": ["web 4"]}, "b": {"pods": ["web 4"]}}, "policy": policy}, "a")
-    assert rows["drained"][0].startswith("no: 4 of 8 nvidia.com/gpu of a are requested, 50 %; at 49 % or less it goes.")
+    assert rows["drained"][0].startswith(
+        "no: 4 of 8 nvidia.com/gpu of a are requested, 50 %: more than the threshold of 49 %."
+    )
     assert rows["drained if"] == ["utilizationThresholdPercent of DrainPolicy/drains is 50 or more"]
 
 
@@ -69,7 +71,7 @@ def test_where_nothing_near_would_do_nothing_is_said() -> None:
     """No node like this one has its label."""
     apps = {"web": {"selects": {"zone": "x"}}}
     rows = asked({"nodes": {"a": {"pods": ["web 3"]}, "b": {"pods": ["job 6"]}}, "apps": apps}, "a")
-    assert rows["drained"][0].startswith("no: no node that stays would take Pod/team/web-0")
+    assert rows["drained"][0].startswith("no: no remaining node has room for Pod/team/web-0")
     assert "drained if" not in rows
 
 
@@ -90,7 +92,7 @@ def test_where_nobody_looked_it_says_what_was_found_before() -> None:
     (told,) = asked({"nodes": nodes, "tried": {"a": [60, 600]}}, "a")["last tried"]
     assert told == (
         "at 2026-11-02T07:59:00Z, in vain since 2026-11-02T07:50:00Z: "
-        "no node that stays would take Pod/team/web-0 (resources on 1 of a100 p4d), and so it keeps a."
+        "no remaining node has room for Pod/team/web-0 (resources on 1 of a100 p4d), so the pod stays on a."
     )
 
 
@@ -118,10 +120,13 @@ def test_all_pods_that_keep_it_are_named_each_with_its_reason() -> None:
     nodes = {"a": {"pods": ["web 1", "job 0", "app 0", "log 0", "big 1"]}, "b": {"pods": ["job 5"]}}
     rows = asked({"nodes": nodes, "apps": apps}, "a")
     assert sorted(rows["kept by"]) == [
-        "Pod/team/app-0 carries cluster-autoscaler.kubernetes.io/safe-to-evict: false, and so it keeps a.",
-        "Pod/team/log-0 has local storage (volume scratch), and so it keeps a.",
-        "PodDisruptionBudget/team/web of Pod/team/web-0 allows no disruption now, and so it keeps a.",
-        "no node that stays would take Pod/team/big-0 (selection on 1 of a100 p4d.24xlarge), and so it keeps a.",
+        (
+            "Pod/team/app-0 has the annotation cluster-autoscaler.kubernetes.io/safe-to-evict: false, so the pod "
+            "stays on a."
+        ),
+        "Pod/team/log-0 uses local storage (volume scratch), so the pod stays on a.",
+        "PodDisruptionBudget/team/web of Pod/team/web-0 allows no disruption now, so the pod stays on a.",
+        "no remaining node has room for Pod/team/big-0 (selection on 1 of a100 p4d.24xlarge), so the pod stays on a.",
     ]
 
 
@@ -136,7 +141,7 @@ def test_pods_that_need_the_same_edit_are_told_together() -> None:
     rows = asked(bare(7), "a")
     titles = [f"Pod/team/bare-{number}" for number in range(7)]
     assert rows["kept by"] == [
-        f"{each} has no controller that would make it anew, and so it keeps a." for each in titles
+        f"{each} has no controller that would recreate the pod, so the pod stays on a." for each in titles
     ]
     assert rows["drained if"] == [f"each of these 7 pods ({', '.join(titles)}) carries {SAFE}"]
 
@@ -176,17 +181,21 @@ def test_budgets_that_allow_nothing_are_told_together() -> None:
 def test_what_others_take_of_a_budget_first_keeps_it_as_in_the_plan() -> None:
     nodes = {"a": {"pods": ["web 1"]}, "b": {"pods": ["web 1", "bare 1"]}, "c": {"pods": ["job 4"]}}
     first, second = asked({"nodes": nodes, "apps": {"web": {"budget": 1}} | BARE}, "b")["kept by"]
-    assert first == "Pod/team/bare-0 has no controller that would make it anew, and so it keeps b."
-    assert second.startswith("what PodDisruptionBudget/team/web of Pod/team/web-1 allows is needed for others that go")
+    assert first == "Pod/team/bare-0 has no controller that would recreate the pod, so the pod stays on b."
+    assert second.startswith(
+        "PodDisruptionBudget/team/web of Pod/team/web-1 allows only the evictions of pods that leave"
+    )
 
 
 def test_pods_for_which_no_room_is_left_are_named_too() -> None:
     nodes = {"a": {"pods": ["web 1", "web 1", "web 1"]}, "b": {"pods": ["job 7"]}}
     rows = asked({"nodes": nodes}, "a")
-    assert rows["drained"][0].startswith("no: no node that stays would take Pod/team/web-0 (not beside the others on 1")
+    assert rows["drained"][0].startswith(
+        "no: no remaining node has room for Pod/team/web-0 (not beside the other pods on 1"
+    )
     assert [told.partition(" (")[0] for told in rows["kept by"]] == [
-        "no node that stays would take Pod/team/web-0",
-        "no node that stays would take Pod/team/web-1",
+        "no remaining node has room for Pod/team/web-0",
+        "no remaining node has room for Pod/team/web-1",
     ]
     assert "(resources on 1 of a100 p4d.24xlarge)" in rows["kept by"][1]
 
@@ -201,19 +210,21 @@ def test_all_that_keeps_a_gang_is_told() -> None:
     }
     claims = {each: {"count": 1, "gangRef": "llama"} for each in ("one", "two", "three")}
     rows = asked({"nodes": nodes, "apps": apps, "claims": claims}, "a")
-    unsafe = "Pod/team/app-0 carries cluster-autoscaler.kubernetes.io/safe-to-evict: false, and so it keeps b"
-    lone = "Pod/team/bare-0 has no controller that would make it anew, and so it keeps c"
-    gang = "Pod/team/web-0 is of gang team/llama, which moves together or not at all"
-    own = "Pod/team/web-0 has local storage (volume scratch), and so it keeps a."
-    assert rows["kept by"] == [own, *(f"{gang} ({told}), and so it keeps a." for told in (unsafe, lone))]
+    unsafe = (
+        "Pod/team/app-0 has the annotation cluster-autoscaler.kubernetes.io/safe-to-evict: false, so the pod stays on b"
+    )
+    lone = "Pod/team/bare-0 has no controller that would recreate the pod, so the pod stays on c"
+    gang = "Pod/team/web-0 is in gang team/llama, which moves together or not at all"
+    own = "Pod/team/web-0 uses local storage (volume scratch), so the pod stays on a."
+    assert rows["kept by"] == [*(f"{gang} ({told}), so the pod stays on a." for told in (unsafe, lone)), own]
 
 
 def test_of_a_node_that_is_being_emptied_those_are_told_that_are_not_asked() -> None:
     nodes = {"a": {"pods": ["web 1", "job 1", "bare 1"], "draining": 60}, "b": {"pods": ["job 5"]}}
     rows = asked({"nodes": nodes, "apps": {"web": {"budget": 0}} | BARE}, "a")
     assert sorted(rows["kept by"]) == [
-        "Pod/team/bare-0 has no controller that would make it anew, and so it keeps a.",
-        "PodDisruptionBudget/team/web of Pod/team/web-0 allows no disruption now, and so it keeps a.",
+        "Pod/team/bare-0 has no controller that would recreate the pod, so the pod stays on a.",
+        "PodDisruptionBudget/team/web of Pod/team/web-0 allows no disruption now, so the pod stays on a.",
     ]
 
 

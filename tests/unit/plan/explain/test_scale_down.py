@@ -58,7 +58,7 @@ def test_a_marked_node_is_told_as_in_the_design() -> None:
     assert answer.headline == "a100, p4d.24xlarge on-demand, 0 of 8 GPUs in use, empty"
     assert answer.outcome == "Will be deleted at 08:11Z (in 11 min) if still empty."
     assert told["why"] == [
-        "80 of 120 nodes busy: 66.7 % in use; 70 % keeps at most 114, so 6 of the 40 empty go",
+        "80 of 120 nodes busy: 66.7 % in use; a minimum of 70 % keeps at most 114, so 6 of the 40 empty go",
         "minGPUUtilizationPercent, policies/a100.yaml:23 @ 4c1f9e2",
     ]
     assert told["why this one"] == ["3rd in order: by name"]
@@ -93,27 +93,27 @@ ELSEWHERE: dict[str, Any] = {
     [
         (
             {"unready": "0-54"},
-            "much of its pool is not ready",
+            "too many nodes of its pool are not ready",
             (
-                "55 of 120 nodes of a100 are not ready, which is more than 3 and more than 45 %: none is marked or "
-                "deleted until that is over."
+                "55 of 120 nodes of a100 are not ready, more than 3 and more than 45 %: no node of the pool is "
+                "marked or deleted until more nodes are ready."
             ),
         ),
         (
             ELSEWHERE,
-            "its pool is to find a place for pods",
-            "a100 is to find a place for 1 pod: none of its nodes is marked or deleted meanwhile.",
+            "pods without a node need its pool",
+            "a100 must serve 1 pod without a node: no node of the pool is marked or deleted meanwhile.",
         ),
         (
             {"unread": ["leases.coordination.k8s.io"]},
-            "it is not known which GPUs are lent",
+            "the lent GPUs of its pool are unknown",
             (
-                "leases.coordination.k8s.io: timed out: which GPUs of a100 are lent is not known, and none of its "
-                "nodes is marked or deleted."
+                "leases.coordination.k8s.io: timed out: the lent GPUs of a100 are unknown, and no node of the "
+                "pool is marked or deleted."
             ),
         ),
-        ({"frozen_pool": 900}, "it is frozen", "pool a100 is frozen until 2026-11-02T08:15:00Z"),
-        ({"frozen": {"82": 900}}, "it is frozen", "Node/a100-082 is frozen until 2026-11-02T08:15:00Z"),
+        ({"frozen_pool": 900}, "a freeze is active", "pool a100 is frozen until 2026-11-02T08:15:00Z"),
+        ({"frozen": {"82": 900}}, "a freeze is active", "Node/a100-082 is frozen until 2026-11-02T08:15:00Z"),
         (
             {"pool": {**CASE["pool"], "suspend": True}},
             "its pool is suspended",
@@ -136,8 +136,8 @@ def test_a_node_that_is_held_past_its_time_says_nothing_of_a_deletion_then() -> 
     answer = asked({**CASE, "marked": {"80-85": "hard -60"}, "frozen_pool": 900}, "node/a100-082")
     assert [sentence(each.reason) for each in answer.decisions] == [
         (
-            "a100-082 is empty and marked, its time is 2026-11-02T07:59:00Z: it is not deleted for as long as it is "
-            "frozen."
+            "a100-082 is empty, and marked for deletion at 2026-11-02T07:59:00Z: the node is not deleted while a "
+            "freeze is active."
         )
     ]
 
@@ -163,7 +163,7 @@ def test_a_node_of_which_gpus_are_lent_is_none_of_the_empty() -> None:
 def test_where_the_largest_size_decides_that_is_named() -> None:
     told = rows(asked({**CASE, "keep": {"minGPUUtilizationPercent": 0, "maxSize": 114}}, "node/a100-082"))
     assert told["why"] == [
-        "80 of 120 nodes busy: 66.7 % in use, 0 % wanted; maxSize allows 114, so 6 of the 40 empty go",
+        "80 of 120 nodes busy: 66.7 % in use, the minimum is 0 %; maxSize allows 114, so 6 of the 40 empty go",
         "maxSize, policies/a100.yaml:23 @ 4c1f9e2",
     ]
 
@@ -186,7 +186,9 @@ def test_a_provisioner_says_its_target_and_what_is_marked() -> None:
     told = rows(answer)
     assert answer.headline == "120 nodes, 80 busy, 640 of 960 GPUs in use"
     assert answer.outcome == "6 nodes more than its target; 6 are marked."
-    assert told["target"] == ["114 nodes: 66.7 % in use; 70 % keeps at most 114. policies/a100.yaml:23 @ 4c1f9e2"]
+    assert told["target"] == [
+        "114 nodes: 66.7 % in use; a minimum of 70 % keeps at most 114. policies/a100.yaml:23 @ 4c1f9e2"
+    ]
     assert told["marked"] == ["6 nodes, deleted at 08:11Z if still empty"]
 
 

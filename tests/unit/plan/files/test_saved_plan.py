@@ -91,7 +91,7 @@ def test_what_came_to_the_plan_since_is_left_out_and_not_remembered() -> None:
         ),
         (
             pools(disrupted="2"),
-            ("Node/a100-2: it is held now: Karpenter is disrupting a100-2: what happens to it next is its affair.",),
+            ("Node/a100-2: it is held now: Karpenter is disrupting a100-2: the node is left to Karpenter.",),
         ),
         ({"unread": ["poddisruptionbudgets.policy"]}, ("poddisruptionbudgets.policy could not be read: timed out",)),
     ],
@@ -256,7 +256,7 @@ def test_a_namespace_that_leads_elsewhere_is_refused() -> None:
 
 def test_a_manifest_of_another_object_than_its_decision_is_refused() -> None:
     manifest = {"kind": "ClusterRoleBinding", "metadata": {"name": "x"}}
-    with pytest.raises(BadPlan, match="is one of 'ClusterRoleBinding/x'"):
+    with pytest.raises(BadPlan, match="describes 'ClusterRoleBinding/x'"):
         saved_plan.read(forged("steps.0.decision.act.manifest", msgspec.json.encode(manifest).decode()))
 
 

@@ -81,7 +81,9 @@ def test_an_approval_of_another_content_or_of_what_is_not_declared_says_so() -> 
     keys = (("GpuPool", "a100"), ("DrainPolicy", "x"))
     objects = [{"kind": kind, "name": name, "digest": f"sha256:{'0' * 64}"} for kind, name in keys]
     first, second = told({"approvals": {"granted": {"objects": objects}}})
-    assert first.startswith("ChangeApproval/granted does not cover GpuPool/a100: it was approved as sha256:00000000, ")
+    assert first.startswith(
+        "ChangeApproval/granted does not cover GpuPool/a100: the approved digest is sha256:00000000, "
+    )
     assert second == "ChangeApproval/granted does not cover DrainPolicy/x: no such policy is declared"
 
 
@@ -112,8 +114,8 @@ def test_custom_resources_that_claim_an_approved_commit_are_not_approved_by_it()
     assert Approvals(read).holding == ()
     (note,) = approval_notes(read)
     assert note == (
-        "ChangeApproval/granted approves a revision, which custom resources only claim to have, and does not count: "
-        "approve policies by their content (reconciler approve KIND/NAME --resources)"
+        "ChangeApproval/granted approves a revision, which custom resources only claim to have, so the approval is not "
+        "valid: approve policies by their content (reconciler approve KIND/NAME --resources)"
     )
     by_commit = msgspec.structs.replace(wish_of(revision=COMMIT), is_claimed=False)
     assert len(Approvals(msgspec.structs.replace(read, desired=by_commit)).holding) == 1

@@ -17,7 +17,7 @@ from tests.unit.report.plans.samples import ALONE
 OURS = "9b3c6f0e-52d1-4c0a-9f5e-0d6f6a1c7e21"
 OTHER = "2f54a17b-52d1-4c0a-9f5e-0d6f6a1c7e21"
 TAINT = {"spec": {"template": {"spec": {"taints": [{"key": "dedicated", "effect": "NoSchedule"}]}}}}
-WARNING = "ChangeGuard/fleet is for cluster 9b3c6f0e, this is 2f54a17b: nothing would be done here"
+WARNING = "ChangeGuard/fleet is for cluster 9b3c6f0e, this is 2f54a17b: no action would be carried out"
 
 
 def given(wanted: str | None, found: str, pools: tuple[str, ...] = ("*",), suspend: bool = False) -> Inputs:
@@ -37,7 +37,8 @@ def test_in_another_cluster_every_action_is_held_and_nothing_comes_of_it() -> No
     (decision,) = made.decisions
     assert isinstance(decision.act, Hold)
     assert sentence(decision.reason) == (
-        "ChangeGuard/fleet is for cluster 9b3c6f0e, and this is 2f54a17b: nothing is done here to what it guards."
+        "ChangeGuard/fleet is for cluster 9b3c6f0e, and this is 2f54a17b: "
+        "no action on guarded objects is carried out here."
     )
     assert [(each.cause, each.nodes) for each in made.consequences] == [("standing", ("node-2",))]
 
@@ -62,11 +63,11 @@ def test_a_guard_of_another_cluster_is_warned_of() -> None:
     told = planned_of(ALONE, decide(given(OURS, OTHER)), None)
     assert (told.warnings, told.notices) == ((WARNING,), ())
     some = planned_of(ALONE, decide(given(OURS, OTHER, ("l4",))), None)
-    assert some.warnings == (f"{WARNING} to l4",)
+    assert some.warnings == (f"{WARNING} for l4",)
 
 
 def test_where_the_cluster_is_not_known_that_is_said() -> None:
-    unknown = "ChangeGuard/fleet is for cluster 9b3c6f0e, and which this is is not known"
+    unknown = "ChangeGuard/fleet is for cluster 9b3c6f0e, and the UID of this cluster is unknown"
     assert guard_cluster_messages(given(OURS, "")).notices == (unknown,)
     assert guard_cluster_messages(given(OURS, OURS)).notices == ()
 

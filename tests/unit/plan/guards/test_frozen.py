@@ -44,7 +44,7 @@ def test_each_reason_appears_in_a_case() -> None:
 def test_a_sentence_says_until_when_and_why() -> None:
     made = World(CASES[AN_AUDIT]).planned()
     told = {sentence(each.reason) for each in made.decisions if each.subject.name == "a100-1"}
-    assert told == {"everything is frozen until 2026-10-26T08:33:20Z (an audit): Node/a100-1 is left as it is."}
+    assert told == {"everything is frozen until 2026-10-26T08:33:20Z (an audit): Node/a100-1 is not changed."}
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_only_untainting_and_releasing_go_on(planner: str, subject: Ref, act: An
 def test_a_plan_that_acts_on_what_is_frozen_is_refused() -> None:
     world = World(CASES[AN_AUDIT])
     made = msgspec.structs.replace(world.planned(), decisions=world.verdict().decisions)
-    with pytest.raises(BrokenInvariant, match="nothing is done to what is frozen or suspended"):
+    with pytest.raises(BrokenInvariant, match="no action on a frozen or suspended object"):
         check(world.inputs, world.fleet, made)
 
 

@@ -126,7 +126,7 @@ def test_reasons_name_guard_limit_and_policy_line() -> None:
     made = World(CASES["limits: 25 of 120 nodes at 24 allowed removes nothing"]).planned()
     reason = made.decisions[0].reason
     assert sentence(reason) == (
-        "ChangeGuard/fleet allows less in one plan (25 of 24 removed nodes). Held until the plan takes less, or is "
+        "ChangeGuard/fleet allows less in one plan (25 of 24 removed nodes). Held until the plan removes less, or is "
         "approved: Node/a100-80 is not in the cluster yet: it is made."
     )
     assert reason.origin

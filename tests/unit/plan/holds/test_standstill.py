@@ -32,7 +32,7 @@ CASES = table()
 Json = dict[str, Any]
 FORMATS = ("text", "markdown", "html", "json", "junit", "sarif")
 # How reports say that a node goes.
-PROMISES = re.compile("[Ww]ill be deleted|It is deleted at|if nothing comes|is being drained already")
+PROMISES = re.compile("[Ww]ill be deleted|[Tt]he node is deleted at|unless a pod arrives|is draining since")
 
 
 def decisions_of(scene: PlanningResult) -> tuple[Decision, ...]:
@@ -94,7 +94,7 @@ def test_of_a_pool_that_is_only_observed_nothing_comes_as_things_stand() -> None
     assert "On their way" not in texts["status text"]
     assert "Z (in" not in texts["status text"]
     assert "marked since" not in texts["plan text"]
-    assert "Held: b bears the taint" in texts["explain node/b"]
+    assert "Held: b has the taint" in texts["explain node/b"]
     assert "to stop it" not in {label for label, _ in about(World(case).scene(), parse_subject("node/b")).rows}
     assert "2 nodes marked, and not deleted as things stand" in texts["explain pool/a100"]
     assert "2 nodes marked, and not deleted as things stand" in texts["explain provisioner/a100"]
@@ -107,7 +107,7 @@ def test_nodes_whose_taints_stay_are_one_item_a_pool_and_taint() -> None:
     assert "! 7 Nodes of a100" in text
     assert "m0, m1, m2, m3, m4 and 2 more" in text
     assert "! Node/d" in text
-    assert text.count("bears the taint") == 2
+    assert text.count("has the taint") == 2
 
 
 OF_MODES: dict[str, Any] = {
@@ -157,15 +157,18 @@ def test_what_a_pool_does_no_longer_is_spared_by_the_change_of_its_mode() -> Non
     ("supposed", "told"),
     [
         ({Observation("a", by_mode=True): 2}, [(2, "GpuPool/a were in mode Enforce")]),
-        ({Observation("a", is_unadopted=True): 1}, [(1, "NodePool/a, which someone else made, were adopted")]),
-        ({Observation("a", environment="qa"): 1}, [(1, "NodePool/a were not kept by environment qa")]),
+        ({Observation("a", is_unadopted=True): 1}, [(1, "NodePool/a, which reconciler did not create, were adopted")]),
+        ({Observation("a", environment="qa"): 1}, [(1, "NodePool/a did not belong to environment qa")]),
         (
             {
                 Observation("a", by_mode=True): 2,
                 Observation("b", by_mode=True): 3,
                 Observation("c", is_unadopted=True): 1,
             },
-            [(5, "their GpuPools were in mode Enforce"), (1, "NodePool/c, which someone else made, were adopted")],
+            [
+                (5, "their GpuPools were in mode Enforce"),
+                (1, "NodePool/c, which reconciler did not create, were adopted"),
+            ],
         ),
         (
             {Observation(each, by_mode=True, is_unadopted=True): 1 for each in "ab"},
@@ -187,8 +190,8 @@ THEIRS = CASES["a node marked before its NodePool turned out to be someone else'
 def test_every_report_names_the_nodepool_of_someone_else_and_not_the_mode() -> None:
     nodes = {"a": {"pods": ["web 5"]}, "b": {}, "c": {"pods": ["web 1"]}}
     texts = reports(World({**THEIRS, "nodes": nodes}).scene())
-    cause = "NodePool/a100 was made by someone else and is not adopted"
-    clause = "NodePool/a100, which someone else made, were adopted"
+    cause = "NodePool/a100 was not created by reconciler and is not adopted"
+    clause = "NodePool/a100, which reconciler did not create, were adopted"
     for each in ("text", "markdown", "html"):
         assert f"(would: {cause})" in texts[f"plan {each}"], each
         assert f"2 more if {clause}" in texts[f"plan {each}"], each
@@ -212,8 +215,8 @@ def test_a_hold_in_a_pool_that_is_only_observed_is_told_as_what_would_be_waited_
     texts = reports(World({"nodes": nodes, "policy": limits, "pool": {"mode": "Observe"}}).scene())
     assert ". Node/b (would)" in texts["plan text"]
     assert ". Node/b (would)" in texts["status text"]
-    assert "would, if GpuPool/a100 were in mode Enforce: b is to go, and waits" in texts["plan sarif"]
-    assert "Would, if GpuPool/a100 were in mode Enforce: Waiting: b is to go" in texts["explain node/b"]
+    assert "would, if GpuPool/a100 were in mode Enforce: the drain of b waits" in texts["plan sarif"]
+    assert "Would, if GpuPool/a100 were in mode Enforce: Waiting: the drain of b waits" in texts["explain node/b"]
 
 
 NODES = st.fixed_dictionaries(

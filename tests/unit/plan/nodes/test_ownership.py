@@ -51,7 +51,7 @@ def test_a_node_opts_out_of_removal_by_an_annotation(
     assert (found is not None) is opts_out
     if found is not None:
         assert found.until == until
-        assert "n carries " in sentence(found.reason)
+        assert "n has the annotation " in sentence(found.reason)
         assert untouchable(node) is None  # labels and untainting go on
 
 

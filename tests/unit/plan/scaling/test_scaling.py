@@ -62,7 +62,7 @@ def places(case: dict[str, Any]) -> dict[str, str]:
 def test_a_limit_is_named_also_where_another_pool_serves_the_pods() -> None:
     limits = [each for case in CASES.values() for size in World(case).planned().sizes for each in size.limits]
     told = [sentence(each.reason) for each in limits if isinstance(each.reason.facts, NoMoreNodes)]
-    assert any(" in b100, and maxSize " in each for each in told)
+    assert any("b100 has no node for " in each for each in told)
     assert all(re.search(r" and (maxSize|limits\.\S+) \S+ of \S+ allows no more nodes", each) for each in told)
 
 

@@ -37,5 +37,5 @@ def test_a_pod_that_nobody_can_serve_tells_of_the_first_pools_and_counts_the_oth
     case = {"nodes": 0, "also": also, "pending": [{"gpus": 16}]}
     (told_of_pod,) = [each for each in SmartWorld(case).planned().decisions if each.subject.kind == "Pod"]
     said = sentence(told_of_pod.reason)
-    assert said.count("16 nvidia.com/gpu asked") == 5
+    assert said.count("16 nvidia.com/gpu requested") == 5
     assert said.endswith("nor can 4 more pools.")

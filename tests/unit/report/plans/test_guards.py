@@ -62,7 +62,7 @@ def test_a_blocked_plan_says_so_first_and_ends_with_the_ways_on() -> None:
     assert [" ".join(line.split()) for line in told[at + 1 : at + 4]] == [
         "removed nodes 40 of 24 EXCEEDED 6 scaled down, 34 drifted while empty",
         "removed percent 34 of 20 EXCEEDED of a100",
-        "disrupted GPUs 640 of 64 EXCEEDED 224 evicted, 416 once what holds them up gives way",
+        "disrupted GPUs 640 of 64 EXCEEDED 224 evicted, 416 once their blockers are gone",
     ]
     assert told[at + 4] == "Ways on: hand of a100 alone passes; or"
     assert told[at + 5].strip() == (

@@ -82,7 +82,7 @@ DOCUMENTS: dict[str, tuple[CodeFacts, dict[str, Any]]] = {
             "held": {
                 "reason": "PoolSuspended",
                 "facts": {"object": {"kind": "Node", "namespace": "", "name": "n1", "uid": "u1"}, "pool": "a100"},
-                "sentence": "GpuPool/a100 is suspended: Node/n1 is left as it is until suspend is taken back.",
+                "sentence": "GpuPool/a100 is suspended: Node/n1 is not changed until spec.suspend is removed.",
             },
             "sums": [{"measure": "removed_nodes", "counted": 4, "allowed": 2, "pool": ""}],
         },
@@ -129,19 +129,19 @@ SENTENCES: dict[str, tuple[CodeFacts, str]] = {
         HourIsFull(guard=GUARD, held=HELD, sums=SUMS),
         (
             "ChangeGuard/fleet allows less in any hour (4 of 2 removed nodes, 40 of 20 removed percent of a100). "
-            "Held until there is room, or it is approved: GpuPool/a100 is suspended: Node/n1 is left as it is "
-            "until suspend is taken back."
+            "Held until the hour has room, or until an approval: GpuPool/a100 is suspended: Node/n1 is not changed "
+            "until spec.suspend is removed."
         ),
     ),
     "as a person wrote the time": (
         FREEZE.facts(NODE),
-        "pool a100 is frozen until 2026-11-02T09:00:00+01:00 (audit): Node/n1 is left as it is.",
+        "pool a100 is frozen until 2026-11-02T09:00:00+01:00 (audit): Node/n1 is not changed.",
     ),
     "of an object without a name": (
         BehindSetAside(object=NODE, other=Ref("Pod", "team", ""), refusal=DecodeRefusal("Depth", "spec")),
         (
-            "Pod/team/(without a name), which Node/n1 depends on, cannot be understood (spec: Depth): Node/n1 is "
-            "left as it is until that is corrected."
+            "Pod/team/(without a name), which Node/n1 depends on, can't be decoded (spec: Depth): Node/n1 is "
+            "not changed until Pod/team/(without a name) is corrected."
         ),
     ),
     "of a NodePool": (
@@ -171,10 +171,10 @@ SENTENCES: dict[str, tuple[CodeFacts, str]] = {
             environment="prod",
         ),
         (
-            "n1 bears the taints gpu.scheduling/deletion-time and gpu.scheduling/draining, and no policy of "
-            "environment prod declares pool a100: n1 is neither emptied nor deleted, and the taints stay. Once a "
-            "GpuPool a100 is declared, planners go on with n1; kubectl taint nodes n1 "
-            "gpu.scheduling/deletion-time- gpu.scheduling/draining- takes the taints off."
+            "n1 has the taints gpu.scheduling/deletion-time and gpu.scheduling/draining, and no policy of "
+            "environment prod declares pool a100: n1 is neither drained nor deleted, and the taints stay. Once a "
+            "GpuPool a100 is declared, planners continue with n1; kubectl taint nodes n1 "
+            "gpu.scheduling/deletion-time- gpu.scheduling/draining- removes the taints."
         ),
     ),
 }
