@@ -65,6 +65,16 @@ def test_what_runs_goes_on_and_the_change_shows(
     assert not removed or removed in figures
 
 
+def test_no_forecast_goes_beyond_the_last_time_that_can_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock of the controller would stand still there, and each cycle would be due at once."""
+    monkeypatch.setattr("reconciler.controller.simulation.run.run", None)
+    asked = ["plan", "--cluster", str(dumped(tmp_path)), "--policies", str(EXAMPLE / "policies" / "before")]
+    assert main([*asked, "--forecast", "2h", "--now", "9999-12-31T23:30:00Z"]) == 1
+    assert "the forecast ends after the year 9999" in capsys.readouterr().err
+
+
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Of a pull request that edits a taint, on what kubectl printed: without Jobs and DaemonSets."""
