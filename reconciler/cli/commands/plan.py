@@ -10,6 +10,7 @@ from reconciler import controller
 from reconciler.cli.options import LastingType, Output, answered, output_options, question_options, write
 from reconciler.cli.plan_output import PlanOutput, ending_options, setting_of
 from reconciler.cli.stderr import progress, refused, warning_lines
+from reconciler.model.instant import LATEST
 from reconciler.model.plan.decision import Ref
 from reconciler.model.quantity import Duration
 from reconciler.plan.files.dump import PlanningResult
@@ -61,6 +62,8 @@ def _with_forecast(
     from reconciler.simulate.bootstrap.market import NoCapacity  # noqa: PLC0415
 
     run, head = planned
+    if head.inputs.now + ahead.milliseconds > LATEST:
+        raise click.ClickException("the forecast ends after the year 9999: plan as of an earlier time (--now)")
     with progress("forecasting") as tell:
         try:
             return with_forecast(document, forecast(run, head, ahead, tell))

@@ -15,6 +15,7 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.cluster.workload import Workload
 from reconciler.model.desired import Desired
+from reconciler.model.instant import timestamp
 from reconciler.model.plan.decision import Apply, Decision, Preconditions, Reason, Ref
 from reconciler.model.policy.gpu import GpuPool
 from reconciler.plan.drain.blockers import custom_controller
@@ -25,6 +26,7 @@ from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.karpenter.cloud import MarketOffering
 from reconciler.simulate.actors.karpenter.lifecycle import FINALIZER, born
 from reconciler.simulate.bootstrap.market import capacity_of
+from reconciler.simulate.bootstrap.observed_times import with_readable_times
 from reconciler.simulate.openb import OpenbNode
 from reconciler.simulate.runner.play import Play
 from reconciler.simulate.scenario.cluster import NodeSet
@@ -266,6 +268,7 @@ def _kind(owner: _Owner) -> str:
 def put_observed(world: World, observed: Observed) -> None:
     """Every object that was read; what is kept whole comes last, in the place of what was read of it before."""
     owners = UnreadOwners(observed)
+    now = timestamp(world.now)
     for body in owners.made_up():
         world.put(body)
     done: set[str] = set()
@@ -273,7 +276,7 @@ def put_observed(world: World, observed: Observed) -> None:
         if resource_kind.field not in done:
             done.add(resource_kind.field)
             for body in _bodies(resource_kind.field, observed, owners):
-                world.put(body)
+                world.put(with_readable_times(body, now))
 
 
 def _bodies(field: str, observed: Observed, owners: UnreadOwners) -> Iterator[Object]:

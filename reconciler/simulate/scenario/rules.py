@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from reconciler.model.instant import LATEST, moment
 from reconciler.model.problem import Problem
 from reconciler.model.quantity import Quantity
 from reconciler.policy.rules.hardware import OF_NODES, invalid_amounts, unknown_names
@@ -34,8 +35,7 @@ def mark_at(marks: Mapping[str, Mark], path: str) -> Mark:
 
 
 def _rule_problems(scenario: Scenario) -> Iterator[ScenarioProblem]:
-    if not scenario.duration.milliseconds:
-        yield "spec.duration", "RC105", "a scenario of no length shows nothing", "give it a length, such as 24h"
+    yield from _length(scenario)
     yield from _revisions(scenario)
     for number, group in enumerate(scenario.cluster.nodes):
         yield from _nodes(group, f"spec.cluster.nodes[{number}]")
@@ -57,6 +57,21 @@ def _rule_problems(scenario: Scenario) -> Iterator[ScenarioProblem]:
         yield from _edit(edit, f"spec.edits[{number}]", scenario)
     for number, expectation in enumerate(scenario.expect):
         yield from _expectation(expectation, f"spec.expect[{number}]", scenario.duration.milliseconds)
+
+
+def _length(scenario: Scenario) -> Iterator[ScenarioProblem]:
+    if not scenario.duration.milliseconds:
+        yield "spec.duration", "RC105", "a scenario of no length shows nothing", "give it a length, such as 24h"
+    start = moment(scenario.start)
+    if start is None:
+        yield (
+            "spec.start",
+            "RC105",
+            f'no calendar has the time "{scenario.start}"',
+            "write one such as 2026-11-16T08:00:00Z",
+        )
+    elif start + scenario.duration.milliseconds > LATEST:
+        yield "spec.start", "RC105", "the scenario ends after the year 9999", "begin earlier, or give it less length"
 
 
 def _revisions(scenario: Scenario) -> Iterator[ScenarioProblem]:

@@ -65,6 +65,37 @@ def test_what_runs_goes_on_and_the_change_shows(
     assert not removed or removed in figures
 
 
+def test_no_forecast_goes_beyond_the_last_time_that_can_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock of the controller would stand still there, and each cycle would be due at once."""
+    monkeypatch.setattr("reconciler.controller.simulation.run.run", None)
+    asked = ["plan", "--cluster", str(dumped(tmp_path)), "--policies", str(EXAMPLE / "policies" / "before")]
+    assert main([*asked, "--forecast", "2h", "--now", "9999-12-31T23:30:00Z"]) == 1
+    assert "the forecast ends after the year 9999" in capsys.readouterr().err
+
+
+NO_TIME = ("0000-01-01T00:00:00Z", "2026-02-30T00:00:00Z", "²")
+
+
+@pytest.mark.parametrize("field", ["creationTimestamp", "deletionTimestamp", "startTime"])
+def test_a_time_that_nobody_can_read_stops_no_forecast(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], field: str
+) -> None:
+    cluster = json.loads((REPOSITORY / "examples" / "production" / "cluster.json").read_text())
+    for number, each in enumerate(cluster["items"]):
+        text = NO_TIME[number % len(NO_TIME)]
+        if field == "creationTimestamp" or (field == "deletionTimestamp" and each["kind"] in {"Pod", "NodeClaim"}):
+            each["metadata"][field] = text
+        elif field == "startTime" and each["kind"] == "Pod":
+            each["status"][field] = text
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps(cluster))
+    asked = ["plan", "--cluster", str(file), "--complete", "--policies", str(REPOSITORY / "policies"), "-e", "base"]
+    assert main([*asked, "--now", "2026-11-20T12:00:00Z", "--forecast", "1m"]) in {0, 4}
+    assert "if the present load goes on" in capsys.readouterr().out
+
+
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Of a pull request that edits a taint, on what kubectl printed: without Jobs and DaemonSets."""

@@ -32,6 +32,15 @@ def test_the_shortest_scenario_is_read() -> None:
 @pytest.mark.parametrize(
     ("added", "problem"),
     [
+        ('  start: "9999-12-31T23:30:00Z"', "7:3 RC105 the scenario ends after the year 9999; begin earlier"),
+        (
+            '  start: "2026-02-30T08:00:00Z"',
+            '7:3 RC105 no calendar has the time "2026-02-30T08:00:00Z"; write one such as',
+        ),
+        (
+            '  start: "0000-01-01T00:00:00Z"',
+            '7:3 RC105 no calendar has the time "0000-01-01T00:00:00Z"; write one such as',
+        ),
         ("  durations: 1h", '7:3 RC107 unknown key "durations"; did you mean "duration"?; '),
         ("  workloads: [{name: a}]", "7:15 RC104 spec.workloads[0] says no way in which it comes; give exactly one of"),
         (
