@@ -39,10 +39,13 @@ def plan(cluster: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def binding_in_the_manifest(found: Plan) -> None:
-    body = json.dumps(BINDING)
-    found["desired"]["manifests"][0] |= {"name": ESCAPE, "body": body}
-    found["steps"][0]["decision"]["subject"]["name"] = ESCAPE
-    found["steps"][0]["decision"]["act"]["manifest"] = body
+    """The step is what a plan makes of the forged manifest: the same labels and annotations are added."""
+    manifest, step = found["desired"]["manifests"][0], found["steps"][0]["decision"]
+    added = json.loads(step["act"]["manifest"])["metadata"]
+    metadata = {"name": "forged", **{key: added[key] for key in ("labels", "annotations") if key in added}}
+    manifest |= {"name": ESCAPE, "body": json.dumps(BINDING)}
+    step["subject"]["name"] = ESCAPE
+    step["act"]["manifest"] = msgspec.json.encode({**BINDING, "metadata": metadata}, order="sorted").decode()
 
 
 def binding_by_its_kind(found: Plan) -> None:
