@@ -148,7 +148,6 @@ def identity(server: ApiServer) -> Identity:
     """The cluster's identity: the uid of kube-system, which lives as long as the cluster.
 
     Raises Unreachable and Setback.
-
     """
     answer = server.get(_KUBE_SYSTEM)
     if answer.status == 403:
