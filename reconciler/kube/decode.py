@@ -192,7 +192,7 @@ _MARK = msgspec.json.Decoder(_Mark)
 
 
 def _raw_list(resource_kind: ResourceKind, raw: bytes) -> "_Listed[msgspec.Raw]":
-    """Decodes each object separately: an unusual object does not slow down others, and a broken one does not stop them."""
+    """Decodes each object separately, so that an unusual or broken object does not affect others."""
     try:
         return _RAW_LIST.decode(raw)
     except _FAULTS as fault:

@@ -111,7 +111,7 @@ class ObservedScope(msgspec.Struct, frozen=True):
 
 
 class Observer:
-    """Follows a cluster. `on_change` is called on some thread once when observe() may return news, until it is called."""
+    """Follows a cluster. Some thread calls `on_change` when observe() may return news, once until it is called."""
 
     def __init__(
         self,

@@ -16,7 +16,10 @@ _NOTHING_YET = Problem(WHERE, 0, 0, "RC508", "no valid policies read yet", "chec
 
 
 class ResourcePolicies:
-    """`observe` returns the current snapshot; `judge` validates a complete bundle; `receive` is called before `judge`."""
+    """Policies from the cluster. `observe` returns the current snapshot; `judge` validates a complete bundle.
+
+    `receive` is called before `judge`.
+    """
 
     def __init__(
         self,
