@@ -182,7 +182,7 @@ def _whole(name: str, billionths: int) -> int:
 
 @lru_cache(maxsize=10_000)
 def _counts(name: str) -> bool:
-    """Whether the scheduler counts the resource: the four native ones, huge pages, volume limits and names with a domain."""
+    """Whether the scheduler counts the resource: four native ones, huge pages, volume limits, names with a domain."""
     if name in _KNOWN or "kubernetes.io/" in name or name.startswith((_HUGE_PAGES, "attachable-volumes-")):
         return True
     return "/" in name and not name.startswith("requests.")

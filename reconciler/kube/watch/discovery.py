@@ -24,7 +24,7 @@ class Served(msgspec.Struct, frozen=True):
     unknown_groups: frozenset[str] = frozenset()
 
     def path(self, resource_kind: ResourceKind, namespace: str) -> str:
-        """The path to list and watch a kind. Raises Setback."""
+        """The path to list and watch a kind. Raises ListFailed."""
         names = self.versions.get((resource_kind.group, resource_kind.plural), ())
         version = resource_kind.version or next(iter(names), "")
         if not names:
@@ -69,7 +69,7 @@ class _Groups(msgspec.Struct, frozen=True):
 
 
 def served(answers: Mapping[str, ApiResponse]) -> Served:
-    """Parses the responses by request path. Raises Setback."""
+    """Parses the responses by request path. Raises ListFailed."""
     versions: dict[tuple[str, str], tuple[str, ...]] = {}
     unknown: set[str] = set()
     for path, answer in answers.items():
@@ -112,7 +112,7 @@ class Discovery:
         self._found: Served | ListFailed | Unreachable = Served({})
 
     def path(self, resource_kind: ResourceKind, age_seconds: float) -> str:
-        """The kind's path, from a result of at most that age. Raises Setback and Unreachable."""
+        """The kind's path, from a result of at most that age. Raises ListFailed and Unreachable."""
         called = time.monotonic()
         with self._lock:
             # A failure is shared only with callers that waited for it.
@@ -121,7 +121,7 @@ class Discovery:
             return self._served().path(resource_kind, self._namespace)
 
     def ask(self) -> None:
-        """Sends the request. Raises Setback and Unreachable."""
+        """Sends the request. Raises ListFailed and Unreachable."""
         with self._lock:
             self._ask()
             self._served()

@@ -252,7 +252,7 @@ class ListRequest(msgspec.Struct, frozen=True):
 
 
 def list_all(server: ApiServer, request: ListRequest, clock: Clock) -> Listed:
-    """All objects of one snapshot. Raises Setback and Unreachable."""
+    """All objects of one snapshot. Raises ListFailed and Unreachable."""
     for _ in range(_ATTEMPTS):
         at = clock()
         first = _page(server, request, "")

@@ -1,4 +1,4 @@
-"""Places: sets of virtual nodes that are in the same domains for all pending terms, so that no term distinguishes them."""
+"""Places: groups of virtual nodes that are in the same domains for all pending terms."""
 
 import numpy as np
 

@@ -124,7 +124,10 @@ class PendingPodTerms:
         return result
 
     def _ports(self, ports: tuple[Port, ...]) -> tuple[set[int], dict[int, int]]:
-        """The terms that select a pod by its ports, and its rules: a port on all addresses conflicts with each address."""
+        """The terms that select a pod by its ports, and its rules.
+
+        A port on all addresses conflicts with each address.
+        """
         taken, rules = set(), {}
         for port in ports:
             slot, address = (port.protocol or "TCP", port.host_port), port.host_ip or _EVERY

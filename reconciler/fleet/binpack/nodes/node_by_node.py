@@ -63,7 +63,7 @@ class NodeByNodePacker:
         return not self._steps.are_spent and self._market.nodes_left > 0
 
     def _buy_for(self, lot: int) -> bool:
-        """Launches one or several equal nodes for pods of a group and others that fit; returns whether there was progress."""
+        """Launches one or several equal nodes for pods of a group and others that fit; returns whether it did."""
         ranked = self._choosing.ranked(lot)
         self._steps.take(len(self._market.price))
         if ranked is None:
@@ -186,7 +186,7 @@ class NodeByNodePacker:
         return moved
 
     def _squeeze(self) -> None:
-        """Once few pods remain, places them onto existing new nodes, with larger offers if cheaper than one more node."""
+        """Once few pods remain, places them onto existing new nodes, with larger offers if cheaper than a new node."""
         lots = self._lots
         few = lots.total <= len(self.nodes.all) // 8 + 16 and 2 * lots.total <= self._squeezed_at
         if not self.nodes.all or not (few or lots.total <= _SQUEEZED) or lots.total == self._squeezed_at:

@@ -127,7 +127,7 @@ class Choosing:
         return Ranked(offers[order], offers[best], holds[order], {})
 
     def _with_most_tied_first(self, ranked: Ranked) -> Ranked:
-        """Among equally cheap places, prefers the one with the most assigned pods; pods without a place fill its nodes."""
+        """Among equally cheap places, prefers that with the most assigned pods; pods without a place fill its nodes."""
         if len(ranked.equals) == 1:
             return ranked
         tied = self._lots.tied[self._place_of_offer[ranked.equals]]
