@@ -86,7 +86,7 @@ def left_in_budgets(known: Knowledge, reason: str) -> dict[str, int]:
 def consolidatable(
     known: Knowledge, budgets: Mapping[str, int], among: Callable[[NodePool], Iterable[Object]]
 ) -> Iterator[Candidate]:
-    """Candidates among the claims `among`, of NodePools with budget left and without pod changes for consolidateAfter."""
+    """Candidates from `among`: NodePools with budget left, and no pod changes for consolidateAfter."""
     for pool in known.pools.in_order():
         quiet_ms = pool.consolidate_after_ms
         if quiet_ms is None or pool.replicas is not None or pool.name not in budgets:
