@@ -75,9 +75,12 @@ def is_namespace(text: str) -> bool:
 def why_no_object(kind: str, namespace: str, name: str) -> str:
     """Why there can be no such object; empty if there can. Without a namespace, only the name is checked."""
     if not is_object_name(name, kind):
-        return f"{shortened(name)} is no name of a {kind}: expected {NAME.words}, at most {LONGEST_NAME} characters"
+        return (
+            f"{shortened(name)} is not a valid name of a {kind}: expected {NAME.words}, "
+            f"at most {LONGEST_NAME} characters"
+        )
     if namespace and not is_namespace(namespace):
-        return f"{shortened(namespace)} is no namespace of a {kind}: expected {NAMESPACE.words}"
+        return f"{shortened(namespace)} is not a valid namespace of a {kind}: expected {NAMESPACE.words}"
     return ""
 
 

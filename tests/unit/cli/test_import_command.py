@@ -153,7 +153,7 @@ def test_text_from_the_cluster_can_not_steer_the_terminal(here: Path, capsys: py
     pool["metadata"]["name"] = "a\x1b[2Jb"
     assert main(["import", "--cluster", cluster(pool)]) == 1
     told = capsys.readouterr().err
-    assert r'"a\x1b[2Jb" is no name of a NodePool' in told
+    assert r'"a\x1b[2Jb" is not a valid name of a NodePool' in told
     assert "\x1b" not in told
 
 
@@ -164,7 +164,7 @@ def test_a_name_that_would_lead_out_of_the_folder_writes_nothing(
     pool = fixed()
     pool["metadata"]["name"] = name
     assert main(["import", "--cluster", cluster(pool), "--to", "fleet"]) == 1
-    assert "is no name of a NodePool" in capsys.readouterr().err
+    assert "is not a valid name of a NodePool" in capsys.readouterr().err
     assert not Path("fleet").exists()
 
 

@@ -65,8 +65,8 @@ def refusal(context: str | None = None) -> str:
 
 def test_without_a_kubeconfig_it_says_what_to_name() -> None:
     assert refusal() == (
-        "there is no kubeconfig at ~/.kube/config, and this is no pod: "
-        "name one in KUBECONFIG, or give a file of the cluster with --cluster"
+        "there is no kubeconfig at ~/.kube/config, and this process does not run in a pod: "
+        "set KUBECONFIG, or read a cluster file with --cluster"
     )
 
 
@@ -105,7 +105,7 @@ def test_a_context_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig(tmp_path, {"token": SECRET})))
     told = refusal("second")
     assert "second" in told
-    assert told.endswith("kubectl config get-contexts says what there is")
+    assert told.endswith("kubectl config get-contexts lists the contexts")
 
 
 def test_an_api_server_that_is_not_there_is_told_with_its_address(
@@ -114,7 +114,7 @@ def test_an_api_server_that_is_not_there_is_told_with_its_address(
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig(tmp_path, {"token": SECRET})))
     assert refusal() == (
         "the API server at https://127.0.0.1:1 can't be reached (Connection refused): "
-        "check that it runs, and that this machine can reach it"
+        "check that the API server runs and is reachable"
     )
 
 

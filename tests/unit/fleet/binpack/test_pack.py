@@ -124,13 +124,13 @@ def test_of_a_shape_no_more_nodes_are_bought_than_there_are() -> None:
 def test_of_all_shapes_together_no_more_nodes_are_bought_than_may_be() -> None:
     packed = packing(pods(6), [shape("one", 2, 10), shape("other", 1, 1)], limits=BinpackLimits(nodes=2))
     assert len(packed.nodes) == 2
-    assert {obstacle_words(each.why) for each in packed.unplaced} == {"no more nodes may be bought"}
+    assert {obstacle_words(each.why) for each in packed.unplaced} == {"no more nodes may be launched"}
 
 
 def test_where_a_shape_runs_out_in_one_zone_it_is_bought_in_no_other() -> None:
     packed = packing(pods(4), [shape("cheap", 1, 10, zones="ab", most=3)])
     assert (counted(packed), len(packed.unplaced)) == ({"cheap": 3}, 1)
-    assert obstacle_words(packed.unplaced[0].why) == "no more nodes may be bought of the shapes that would do"
+    assert obstacle_words(packed.unplaced[0].why) == "no more nodes of the suitable shapes may be launched"
 
 
 def test_an_offering_that_is_not_available_is_not_bought() -> None:
@@ -251,16 +251,16 @@ def test_each_shape_that_is_ruled_out_is_named_once_with_what_rules_it_out() -> 
     ]
     packed = packing([pod("x", cpu="2")], offered)
     assert [(obstacle_words(each.why), each.shapes) for each in packed.unplaced[0].refusals] == [
-        ("no node of it may be bought", ("barred",)),
-        ("it is not to be had anywhere", ("gone",)),
+        ("no node of the shape may be launched", ("barred",)),
+        ("the shape is not available anywhere", ("gone",)),
         ("asks for 2000m cpu, and 1000m is the most there is", ("small", "smaller")),
-        ("it does not tolerate the taint batch:NoSchedule", ("tainted",)),
+        ("the pod does not tolerate the taint batch:NoSchedule", ("tainted",)),
     ]
     assert obstacle_words(packed.unplaced[0].why) == "asks for 2000m cpu, and 1000m is the most there is"
 
 
 def test_where_nothing_is_on_offer_that_is_said() -> None:
-    assert [obstacle_words(each.why) for each in packing(pods(1), []).unplaced] == ["nothing is on offer"]
+    assert [obstacle_words(each.why) for each in packing(pods(1), []).unplaced] == ["there are no offers"]
 
 
 def test_pods_that_the_steps_did_not_last_for_are_told_apart_from_those_that_fit_nowhere() -> None:

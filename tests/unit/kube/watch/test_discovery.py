@@ -65,9 +65,9 @@ def test_the_path_of_a_kind_is_in_the_preferred_version_that_has_it(kind: str, p
     ("kind", "what", "why"),
     [
         ("KWOKNodeClass", ListEnding.NOT_SERVED, "the cluster serves no kwoknodeclasses.karpenter.kwok.sh"),
-        ("NodeClaim", ListEnding.UNSUITED, "is served as v1beta1 and not as v1, the only version that is read"),
+        ("NodeClaim", ListEnding.UNSUITED, "is served as v1beta1 and not as v1, the only supported version"),
         ("Job", ListEnding.UNSUITED, "the cluster serves no jobs.batch, which every cluster should"),
-        ("GpuPool", ListEnding.FAILED, "the API server can't tell now what it serves in gpu.scheduling"),
+        ("GpuPool", ListEnding.FAILED, "the API server cannot discover the group gpu.scheduling"),
     ],
 )
 def test_what_is_not_there_is_absent_only_where_that_is_an_answer(kind: str, what: ListEnding, why: str) -> None:
@@ -86,7 +86,7 @@ def test_what_is_not_there_is_absent_only_where_that_is_an_answer(kind: str, wha
             ListEnding.FAILED,
             "1.26 or newer is needed",
         ),
-        (ApiResponse(200, b"<html>"), ListEnding.FAILED, "/api is not what an API server says"),
+        (ApiResponse(200, b"<html>"), ListEnding.FAILED, "/api has no valid response"),
         (ApiResponse(503, b'{"message": "not ready"}'), ListEnding.FAILED, "was answered with 503: not ready"),
     ],
 )

@@ -10,10 +10,10 @@ from reconciler.model.plan.decision import Ref
 from reconciler.simulate.results.totals import SMART
 from tests.unit.simulate.invariants.test_monitor import DELETION, US, Site, pod
 
-TWICE = "no two smart pods are there for one need"
-OUTSTAYS = "no smart pod outlives the coming of its node by two minutes"
-OF_ANOTHER = "no gate of another is lifted by us"
-NO_ROOM = "no pod that waits for capacity is let go before there is room"
+TWICE = "there is one smart pod per need"
+OUTSTAYS = "smart pods are deleted within two minutes after their node is ready"
+OF_ANOTHER = "reconciler removes no scheduling gate of others"
+NO_ROOM = "pods that wait for capacity are ungated only when a node has room"
 READY = {"conditions": [{"type": "Ready", "status": "True"}]}
 FOREIGN = "other.example.com/gate"
 

@@ -150,13 +150,13 @@ def test_the_controller_and_karpenter_mind_what_people_do(tmp_path: Path, edit: 
             "spec.edits[0] must set something, or delete it, or give maxUnavailable",
         ),
         ("{at: 1m, kind: Node, deleted: true, lasts: 1m}", "what is deleted does not come back by itself"),
-        ("{at: 1m, kind: NodePool, unschedulable: true}", "a NodePool has no taints and can't be cordoned"),
+        ("{at: 1m, kind: NodePool, unschedulable: true}", "a NodePool has no taints and cannot be cordoned"),
         ("{at: 1m, kind: Node, maxUnavailable: 1}", "a Node has no such field"),
         ("{at: 1m, kind: PodDisruptionBudget, name: a, maxUnavailable: 1}", 'there is no workload "a" whose budget'),
         ("{at: 1m, kind: ConfigMap, deleted: true}", "spec.edits[0].kind"),
-        ("{at: 1m, kind: Node, lifts: a/b}", "only pods have gates, and none that is lifted comes back"),
-        ("{at: 1m, kind: Pod, lifts: a/b, lasts: 1m}", "only pods have gates, and none that is lifted comes back"),
-        ("{at: 1m, every: 1ms, kind: Pod, deleted: true}", "that is more often than once a second"),
+        ("{at: 1m, kind: Node, lifts: a/b}", "only pods have gates, and a removed gate cannot be restored"),
+        ("{at: 1m, kind: Pod, lifts: a/b, lasts: 1m}", "only pods have gates, and a removed gate cannot be restored"),
+        ("{at: 1m, every: 1ms, kind: Pod, deleted: true}", "the interval is below one second"),
     ],
 )
 def test_what_can_not_be_is_refused(edit: str, problem: str) -> None:

@@ -61,7 +61,9 @@ def test_what_is_let_go_without_room_breaks_a_rule() -> None:
     scenario = msgspec.structs.replace(whole.scenario, workloads=workloads, edits=[], duration=Duration(300_000))
     gated = msgspec.structs.replace(whole, scenario=scenario)
     found = run(gated, RunOptions(brain=lambda: Planted(lifts_its_gate_without_room)))
-    assert [each.rule for each in found.broken] == ["no pod that waits for capacity is let go before there is room"] * 2
+    assert [each.rule for each in found.broken] == [
+        "pods that wait for capacity are ungated only when a node has room"
+    ] * 2
 
 
 def test_a_smart_pod_neither_waits_nor_is_done_nor_lost() -> None:

@@ -33,10 +33,10 @@ def test_the_shortest_scenario_is_read() -> None:
     ("added", "problem"),
     [
         ("  durations: 1h", '7:3 RC107 unknown key "durations"; did you mean "duration"?; '),
-        ("  workloads: [{name: a}]", "7:15 RC104 spec.workloads[0] says no way in which it comes; give exactly one of"),
+        ("  workloads: [{name: a}]", "7:15 RC104 spec.workloads[0] has no arrival pattern; set exactly one of"),
         (
             "  workloads: [{name: a, constant: {pods: 1}, inference: {least: 0, most: 1}}]",
-            "7:15 RC104 spec.workloads[0] comes in 2 ways; give exactly one of",
+            "7:15 RC104 spec.workloads[0] comes in 2 ways; set exactly one of",
         ),
         (
             "  workloads: [{name: a, steady: {perHour: 1}}]",
@@ -46,12 +46,12 @@ def test_the_shortest_scenario_is_read() -> None:
         ("  expect: [{measure: evictions}]", "7:12 RC104 spec.expect[0] expects nothing; add atLeast or atMost"),
         ("  expect: [{measure: evictions, pool: a, atMost: 1}]", "7:33 RC310 evictions is only known of all pools"),
         ("  cluster: {nodes: [{count: 1}]}", "7:21 RC104 spec.cluster.nodes[0] names neither a pool nor"),
-        ("  cluster: {objects: ['kind: Pod']}", "7:23 RC105 this is no object of a cluster; write one object"),
+        ("  cluster: {objects: ['kind: Pod']}", "7:23 RC105 this is not a Kubernetes object; write one object"),
         ("  cluster: {objects: ['{']}", "7:23 RC105 "),
         ("  faults: [{fault: SlowKubelets, at: 1m, pool: a}]", "7:42 RC310 a SlowKubelets has no pool"),
         (
             "  cluster: {nodes: [{name: x, count: 1, capacity: {memory: 40}}]}",
-            "7:52 RC208 spec.cluster.nodes[0].capacity.memory: 40 is 40 bytes, which cannot be meant; write 40Gi",
+            "7:52 RC208 spec.cluster.nodes[0].capacity.memory: 40 is 40 bytes, which is implausibly small; write 40Gi",
         ),
         (
             "  market: {machines: [{name: x, capacity: {gpus: 8}, pricePerHour: {spot: '1.00'}}]}",
@@ -59,7 +59,7 @@ def test_the_shortest_scenario_is_read() -> None:
         ),
         (
             "  workloads: [{name: a, constant: {pods: 1}, resources: {memory: 8}}]",
-            "7:58 RC208 spec.workloads[0].resources.memory: 8 is 8 bytes, which cannot be meant; write 8Gi",
+            "7:58 RC208 spec.workloads[0].resources.memory: 8 is 8 bytes, which is implausibly small; write 8Gi",
         ),
         ("  start: tomorrow", '7:10 RC106 spec.start: expected a time such as "2026-11-16T08:00:00Z"'),
     ],

@@ -53,8 +53,8 @@ def test_a_pod_runs_from_its_node_to_its_end() -> None:
 
 def test_how_parts_of_a_gpu_and_pods_without_an_end_are_imagined_is_told() -> None:
     assert read_pods(text(PODS)).notices == (
-        "1 of 5 pods of the trace ask for part of a GPU: each is given a whole one",
-        "1 of 5 pods of the trace have no end: they run until the simulation is over",
+        "1 of 5 pods of the trace request part of a GPU and get a whole one",
+        "1 of 5 pods of the trace have no end and run until the end of the simulation",
     )
 
 
@@ -88,7 +88,7 @@ def test_a_bad_line_is_named(content: str, line: int, sentence: str) -> None:
 def test_all_bad_lines_are_told_up_to_a_number() -> None:
     found = read_nodes(text("sn,cpu_milli,memory_mib,gpu,model\n" + "a,x,y,1,\n" * 30)).problems
     assert len(found) == MOST_PROBLEMS + 1
-    assert found[-1].sentence == f"{3 * 30 - 1 - MOST_PROBLEMS} more such problems in this file"
+    assert found[-1].sentence == f"{3 * 30 - 1 - MOST_PROBLEMS} more problems in this file"
 
 
 def test_the_pair_is_played_as_it_says() -> None:
