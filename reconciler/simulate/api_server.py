@@ -102,7 +102,7 @@ def evicted(act: Evict, pod: Object, budgets: Iterable[Object], now: Instant) ->
         return (gone,)
     own = [each for each in budgets if _selects(each, pod)]
     if len(own) > 1:
-        return WriteResult("refused", f"the API server says 500: {SEVERAL}")
+        return WriteResult("refused", f"the API server responded 500: {SEVERAL}")
     if not own or _may_go_unhealthy(own[0], pod):
         return (gone,)
     budget = own[0]
@@ -166,8 +166,8 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 _WAYS = (
-    Failure(WriteResult("retry", "the API server says 429: too many requests")),
-    Failure(WriteResult("retry", "the API server says 500: an error on the server")),
+    Failure(WriteResult("retry", "the API server responded 429: too many requests")),
+    Failure(WriteResult("retry", "the API server responded 500: an error on the server")),
     Failure(WriteResult("unknown", "no answer came")),
     Failure(WriteResult("unknown", "no answer came"), takes_effect=True),
 )

@@ -104,7 +104,7 @@ def _made(manifest: Object, place: EffectContext) -> Effect:
     if manifest["kind"] != "Pod":
         return (Write(made),)
     if why := refusal(manifest, place.objects):
-        return WriteResult("refused", f"the API server says 403: {why}")
+        return WriteResult("refused", f"the API server responded 403: {why}")
     return (Write(admitted({**made, "status": {"phase": "Pending"}}, place.objects, place.now)),)
 
 
@@ -116,7 +116,7 @@ def _applied(act: Apply, found: Object) -> Effect:
     if comparison.foreign and not act.force:
         return WriteResult("refused", conflict((each.manager, each.path) for each in comparison.foreign))
     if fixed := fixed_fields(found["kind"], comparison.paths):
-        return WriteResult("refused", f"the API server says 422: {fixed} is immutable")
+        return WriteResult("refused", f"the API server responded 422: {fixed} is immutable")
     wished = comparison.merged
     texts = {key: wished["metadata"][key] for key in ("labels", "annotations")}
     after: Object = {**found, "metadata": {**found["metadata"], **texts}}
@@ -138,7 +138,7 @@ def _edited(act: Editing, found: Object) -> Effect:
     if edit is None:
         return DONE
     if isinstance(act, Resize) and (why := _why_no_resize(found)):
-        return WriteResult("refused", f"the API server says 422: {why}")
+        return WriteResult("refused", f"the API server responded 422: {why}")
     return (Write(edited_by(found, edit.patch, names.FIELD_MANAGER)),)
 
 

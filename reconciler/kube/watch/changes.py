@@ -200,7 +200,7 @@ def setback_of(answer: ApiResponse, resource_kind: ResourceKind, verb: str) -> L
         where = " in the namespace of reconciler" if resource_kind.namespace_for("ours") else ""
         why = f"may not {verb} them{where}: the role needs list and watch, and `reconciler rbac` prints one with both"
     else:
-        why = f"to {verb} {resource_kind.resource} was answered with {said(answer)}"
+        why = f"the {verb} of {resource_kind.resource} failed: {said(answer)}"
     return ListFailed(ListResult(ending, why, answer.retry_after_seconds))
 
 

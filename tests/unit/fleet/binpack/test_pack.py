@@ -209,23 +209,23 @@ def test_gpus_are_not_bought_for_pods_that_do_not_ask_for_them() -> None:
 
 
 REASONS: dict[str, tuple[Pod, str]] = {
-    "too large": (pod("x", cpu="9"), "asks for 9000m cpu, and 4000m is the most there is"),
-    "something that no shape has": (pod("x", **{GPU: "1"}), f"asks for 1 {GPU}, and 0 is the most there is"),
+    "too large": (pod("x", cpu="9"), "requests 9000m cpu, and the maximum is 4000m"),
+    "something that no shape has": (pod("x", **{GPU: "1"}), f"requests 1 {GPU}, and the maximum is 0"),
     "a zone that nothing is offered in": (
         pod("x", node_selector={names.ZONE: "z"}),
-        f"it selects nodes with {names.ZONE}=z, and this one has a there",
+        f"the pod selects nodes with {names.ZONE}=z, the node has a",
     ),
     "near pods that are nowhere": (
         pod("x", affinity=Affinity(pod_affinity=PodTerms((PodTerm(names.ZONE, LabelSelector({"app": "db"})),)))),
-        "its affinity asks for app=db in default, and none are where it could be",
+        "the pod's affinity needs app=db in default, and none are on suitable nodes",
     ),
     "nodes with a label that none has": (
         pod("x", topology_spread_constraints=(TopologySpreadConstraint(1, "rack", "DoNotSchedule", EACH_OTHER),)),
-        "it asks for a node with the label rack",
+        "the pod needs a node with the label rack",
     ),
     "apart from what runs everywhere": (
         pod("x", affinity=apart(names.ZONE)),
-        "it must be kept apart from pods that run there: app=web in default",
+        "anti-affinity with pods that run there: app=web in default",
     ),
     "a claim that is not there": (
         pod("x", volumes=(Volume(persistent_volume_claim=ClaimSource("lost")),)),
@@ -253,10 +253,10 @@ def test_each_shape_that_is_ruled_out_is_named_once_with_what_rules_it_out() -> 
     assert [(obstacle_words(each.why), each.shapes) for each in packed.unplaced[0].refusals] == [
         ("no node of the shape may be launched", ("barred",)),
         ("the shape is not available anywhere", ("gone",)),
-        ("asks for 2000m cpu, and 1000m is the most there is", ("small", "smaller")),
+        ("requests 2000m cpu, and the maximum is 1000m", ("small", "smaller")),
         ("the pod does not tolerate the taint batch:NoSchedule", ("tainted",)),
     ]
-    assert obstacle_words(packed.unplaced[0].why) == "asks for 2000m cpu, and 1000m is the most there is"
+    assert obstacle_words(packed.unplaced[0].why) == "requests 2000m cpu, and the maximum is 1000m"
 
 
 def test_where_nothing_is_on_offer_that_is_said() -> None:

@@ -170,7 +170,7 @@ def test_evictions_fail_in_every_way_there_is_and_then_no_more() -> None:
     ended = Counter((each.result, each.detail.partition(":")[0]) for each in stricken.controller.apply(asked, Holds()))
     gone = 50 - sum(not each["metadata"].get("deletionTimestamp") for each in stricken.there.world.of("Pod")) + 10
     assert {result for result, _ in ended} == {"done", "retry", "unknown"}
-    assert {"the API server says 429", "the API server says 500"} <= {told for _, told in ended}
+    assert {"the API server responded 429", "the API server says 500"} <= {told for _, told in ended}
     assert ended["done", ""] < gone < ended["done", ""] + ended["unknown", "no answer came"]
     stricken.there.until(120)
     (after,) = stricken.controller.apply([evict("web-55")], Holds())
