@@ -272,7 +272,7 @@ def test_pods_that_the_steps_did_not_last_for_are_told_apart_from_those_that_fit
 
 
 def test_two_shapes_of_one_name_are_turned_away() -> None:
-    with pytest.raises(ValueError, match="two shapes are named small: give each a name of its own"):
+    with pytest.raises(ValueError, match="two shapes are named small: shape names must be unique"):
         packing(pods(1), [shape("small", 1, 10), shape("small", 2, 10)])
 
 

@@ -48,7 +48,7 @@ def test_two_smart_pods_for_one_need_are_one_too_many() -> None:
     assert site.rules == set()
     site.world.put(smart("three", '{"key": "a"}'), US)
     assert site.rules == {TWICE}
-    assert "Pod/default/one is there for a" in site.watching.broken[0].sentence
+    assert "Pod/default/one exists for a" in site.watching.broken[0].sentence
 
 
 def test_what_one_pool_lacks_another_may_lack_as_well() -> None:

@@ -95,7 +95,7 @@ def test_what_is_out_of_stock_twice_is_back_when_both_are_over() -> None:
     assert again.lacks(5, 15, 65, 100) == [False, True, True, True]
     two = Stricken(fault("StockOut", 10, 50), fault("StockOut", 20, 20), fault("StockOut", 30, 10, zone="a"))
     assert two.lacks(15, 45, 65) == [True, True, False]
-    assert two.told[0] == (10, "no machine can be bought")
+    assert two.told[0] == (10, "no machine can be launched")
     assert [each for each in two.told if each[1].endswith("again")] == [(60, "machines can be launched again")]
 
 
@@ -109,7 +109,7 @@ def test_what_a_stock_out_covers() -> None:
 def test_nobody_dies_where_nobody_is_there() -> None:
     stricken = Stricken(fault("NodeDeath", 10, pool="a100"))
     stricken.there.until(11)
-    assert stricken.told == [(10, "no machine of a100 is there to die")]
+    assert stricken.told == [(10, "no machine of a100 exists that could die")]
 
 
 def test_a_node_is_not_ready_for_a_while_and_so_are_its_pods() -> None:
@@ -144,7 +144,7 @@ def test_where_a_kubelet_is_gone_pods_stay_terminating_until_it_is_back() -> Non
             (leaving, _) = stricken.there.world.of("Pod")
             assert leaving["metadata"]["deletionTimestamp"]
     assert stricken.there.until(1_060).pods() == {"web-00002": ("n1", "Running")}
-    assert stricken.told == [(30, "1 kubelet stops: n1"), (1_030, "kubelets are back")]
+    assert stricken.told == [(30, "1 kubelet stops: n1"), (1_030, "kubelets run again")]
 
 
 def test_a_kubelet_that_is_back_before_anybody_notices_leaves_nothing_behind() -> None:
@@ -170,7 +170,7 @@ def test_evictions_fail_in_every_way_there_is_and_then_no_more() -> None:
     ended = Counter((each.result, each.detail.partition(":")[0]) for each in stricken.controller.apply(asked, Holds()))
     gone = 50 - sum(not each["metadata"].get("deletionTimestamp") for each in stricken.there.world.of("Pod")) + 10
     assert {result for result, _ in ended} == {"done", "retry", "unknown"}
-    assert {"the API server responded 429", "the API server says 500"} <= {told for _, told in ended}
+    assert {"the API server responded 429", "the API server responded 500"} <= {told for _, told in ended}
     assert ended["done", ""] < gone < ended["done", ""] + ended["unknown", "no answer came"]
     stricken.there.until(120)
     (after,) = stricken.controller.apply([evict("web-55")], Holds())

@@ -51,7 +51,7 @@ def test_what_another_holds_back_buys_nothing_until_the_other_lets_it_go() -> No
     assert run(held).sums.nodes_bought == 0
     found = run(whole)
     assert (found.sums.nodes_bought, found.sums.pending_pods) == (2, 0)
-    assert [each.text for each in found.happenings] == [f"2 Pods: gate {FOREIGN} lifted, by somebody"]
+    assert [each.text for each in found.happenings] == [f"2 Pods: gate {FOREIGN} removed, by a user"]
     assert found == run(whole)
 
 

@@ -36,16 +36,16 @@ def test_the_shortest_scenario_is_read() -> None:
         ("  workloads: [{name: a}]", "7:15 RC104 spec.workloads[0] has no arrival pattern; set exactly one of"),
         (
             "  workloads: [{name: a, constant: {pods: 1}, inference: {least: 0, most: 1}}]",
-            "7:15 RC104 spec.workloads[0] comes in 2 ways; set exactly one of",
+            "7:15 RC104 spec.workloads[0] has 2 arrival patterns; set exactly one of",
         ),
         (
             "  workloads: [{name: a, steady: {perHour: 1}}]",
-            "7:15 RC104 spec.workloads[0].runsFor is missing: jobs end some day; add runsFor",
+            "7:15 RC104 spec.workloads[0].runsFor is missing: jobs must end; add runsFor",
         ),
-        ("  faults: [{fault: NodeDeath, at: 2h}]", "7:31 RC310 the scenario is over by then: this never happens"),
-        ("  expect: [{measure: evictions}]", "7:12 RC104 spec.expect[0] expects nothing; add atLeast or atMost"),
-        ("  expect: [{measure: evictions, pool: a, atMost: 1}]", "7:33 RC310 evictions is only known of all pools"),
-        ("  cluster: {nodes: [{count: 1}]}", "7:21 RC104 spec.cluster.nodes[0] names neither a pool nor"),
+        ("  faults: [{fault: NodeDeath, at: 2h}]", "7:31 RC310 the scenario ends before this time"),
+        ("  expect: [{measure: evictions}]", "7:12 RC104 spec.expect[0] has no bounds; add atLeast or atMost"),
+        ("  expect: [{measure: evictions, pool: a, atMost: 1}]", "7:33 RC310 evictions is only available for all"),
+        ("  cluster: {nodes: [{count: 1}]}", "7:21 RC104 spec.cluster.nodes[0] has neither a pool nor"),
         ("  cluster: {objects: ['kind: Pod']}", "7:23 RC105 this is not a Kubernetes object; write one object"),
         ("  cluster: {objects: ['{']}", "7:23 RC105 "),
         ("  faults: [{fault: SlowKubelets, at: 1m, pool: a}]", "7:42 RC310 a SlowKubelets has no pool"),
@@ -55,7 +55,7 @@ def test_the_shortest_scenario_is_read() -> None:
         ),
         (
             "  market: {machines: [{name: x, capacity: {gpus: 8}, pricePerHour: {spot: '1.00'}}]}",
-            '7:44 RC318 no node has a resource "gpus"; did you mean "nvidia.com/gpu"?; write nvidia.com/gpu',
+            '7:44 RC318 there is no resource "gpus"; did you mean "nvidia.com/gpu"?; write nvidia.com/gpu',
         ),
         (
             "  workloads: [{name: a, constant: {pods: 1}, resources: {memory: 8}}]",
@@ -71,8 +71,8 @@ def test_what_is_wrong_is_told_where_it_stands(added: str, problem: str) -> None
 def test_revisions_come_in_order_from_the_beginning() -> None:
     late = "  duration: 1h\n  policies: [{folder: a, at: 1m}, {folder: b, at: 1m}]\n"
     assert [each.partition(";")[0].split(" ", 2)[2] for each in told(HEAD + late)] == [
-        "the first policies are there from the beginning",
-        "spec.policies[1].at is not after the revision before it",
+        "the first policies are in force from the start",
+        "spec.policies[1].at is not after the previous revision",
     ]
 
 

@@ -74,9 +74,9 @@ def test_what_ran_at_the_beginning_comes_at_once_and_runs_for_the_rest() -> None
         (PODS + "b,many,1,1,1000,,BE,Running,1,2,1\n", 7, 'cpu_milli: expected a number, got "many"'),
         (PODS + "b,1,1,-1,1000,,BE,Running,1,2,1\n", 7, "num_gpu: -1 is out of range"),
         (PODS + "b,1,1,2,500,,BE,Running,1,2,1\n", 7, "gpu_milli: 500 of 2 GPUs"),
-        (PODS + "b,1,1,1,1000,,Best,Running,1,2,1\n", 7, 'qos: there is no "Best"'),
-        (PODS + "b,1,1,1,1000,,BE,Running,9,2,1\n", 7, "deletion_time is before the pod came"),
-        (PODS + "openb-pod-0001,1,1,1,1000,,BE,Running,1,2,1\n", 7, "name: there is a openb-pod-0001 already"),
+        (PODS + "b,1,1,1,1000,,Best,Running,1,2,1\n", 7, 'qos: unknown value "Best"'),
+        (PODS + "b,1,1,1,1000,,BE,Running,9,2,1\n", 7, "deletion_time is before the pod's creation"),
+        (PODS + "openb-pod-0001,1,1,1,1000,,BE,Running,1,2,1\n", 7, "name: duplicate name openb-pod-0001"),
     ],
 )
 def test_a_bad_line_is_named(content: str, line: int, sentence: str) -> None:
