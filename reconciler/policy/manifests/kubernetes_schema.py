@@ -233,7 +233,7 @@ class Structural:
                 if path in error:
                     continue
                 for breach in broken(ruled.rules, inner):
-                    text = f"breaks a rule of Karpenter's: {breach.message}"
+                    text = f"violates a rule of Karpenter: {breach.message}"
                     text = f"is {_shown(inner)}, which {text}" if isinstance(inner, str | int | float) else text
                     yield Violation(path + breach.item, RULE, text)
                     error.update(path[:length] for length in range(len(path) + 1))

@@ -78,7 +78,7 @@ def one_order_for_the_same_pods(wish: RuleContext) -> Iterator[Problem]:
             continue
         other = first.setdefault((each.spec.order, _visible_to_pods(pool.spec)), each)
         if other is not each and other.spec.pool_name != each.spec.pool_name:
-            text = f"the same pods fit the pool of NodeProvisioner/{other.name}, which has order {each.spec.order} too"
+            text = f"the same pods fit the pool of NodeProvisioner/{other.name}, which also has order {each.spec.order}"
             remedy = f"see {wish.place(other)}; give one of them another order"
             yield wish.problem(each, "spec.order", ("RC303", text, remedy))
 

@@ -73,7 +73,7 @@ def instance_types_carry_the_gpus(wish: RuleContext) -> Iterator[Problem]:
             model, count = known
             has = f"has {count} {model}" if count else "has no GPU"
             text = f"{each.name} {has}, but the pool declares {wanted.count} {wanted.model}"
-            remedy = "name another instance type, or correct devices"
+            remedy = "use another instance type, or correct devices"
             yield wish.problem(pool, f"spec.instanceTypes[{number}].name", ("RC307", text, remedy))
 
 
@@ -114,7 +114,7 @@ def drained_pools_have_more_than_one_gpu(wish: RuleContext) -> Iterator[Problem]
                     f"nodes of GpuPool/{pool.name} have one GPU, which is either used or unused: at "
                     f"{drain.spec.utilization_threshold_percent} % no node with a GPU pod is ever drained"
                 )
-                remedy = "remove the pool; the NodeProvisioner removes its empty nodes anyway"
+                remedy = "remove the pool, unless the policy is to remove empty nodes of a pool without NodeProvisioner"
                 yield wish.warning(drain, "spec.poolNames", ("RC314", text, remedy))
 
 

@@ -58,7 +58,7 @@ def test_what_templates_yielded_passes_in_every_environment() -> None:
     [
         (lambda: with_body(lambda body: body["spec"].pop("template")), "spec"),
         (lambda: with_body(lambda body: body.update(apiVersion="rbac.authorization.k8s.io/v1")), "apiVersion"),
-        (lambda: with_body(lambda body: body.update(secret="x")), "is no field of a NodePool"),
+        (lambda: with_body(lambda body: body.update(secret="x")), "is not a field of NodePool"),
         (lambda: with_body(lambda body: body["metadata"].update(finalizers=["x"])), "finalizers may not be set"),
         (lambda: with_body(lambda body: body["metadata"].update(name="../x")), "lower case letters"),
         (lambda: with_body(lambda body: body.pop("spec")), "spec must be a map"),

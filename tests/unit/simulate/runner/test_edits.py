@@ -79,7 +79,7 @@ def test_a_cordon_a_label_and_a_taint_come_and_go() -> None:
     assert last is not None
     assert last["spec"] == before["spec"]
     assert edited.told[0] == "Node/n1: cordoned, label a=b, by a user"
-    assert edited.told[-1] == "Node/n1: taint mine=yes:NoSchedule, taken back"
+    assert edited.told[-1] == "Node/n1: taint mine=yes:NoSchedule, undone"
 
 
 def test_a_budget_is_made_changed_and_deleted() -> None:
