@@ -286,10 +286,10 @@ _TITLES = tuple(
 def bundle_of(observed: Observed) -> Bundle:
     """The current bundle; contains a problem if the bundle is ambiguous or unreadable."""
     if why := observed.why_unread(*_TITLES):
-        text = f"policies that are custom resources can't be read: {why}"
+        text = f"custom resources of policies cannot be read: {why}"
         return _refused(Problem(WHERE, 0, 0, UNREAD, text, "grant the rights that `reconciler rbac` prints"))
     if refused := next((each for each in observed.set_aside if each.kind in POLICY_KINDS), None):
-        text = f"{refused.title} cannot be understood: {refused.refusal.why}"
+        text = f"{refused.title} cannot be decoded: {refused.refusal.why}"
         return _refused(Problem(WHERE, 0, 0, UNREAD, text, "correct the object, or delete it"))
     there = [each for each in observed.policies if each.kind in POLICY_KINDS and not each.metadata.deletion_timestamp]
     free, sets = by_bundle(there)
@@ -310,7 +310,7 @@ def _several(whole: Sequence[BundleObjects]) -> Problem | None:
     if len(whole) < 2:
         return None
     text = " and ".join(f"{len(each.objects)} of {each.title}" for each in whole)
-    remedy = "delete the objects of the older one, or have whatever applies them prune"
+    remedy = "delete the objects of the older bundle, or enable pruning in the tool that applies them"
     return Problem(WHERE, 0, 0, SEVERAL, f"several bundles are complete: {text}", remedy)
 
 

@@ -104,7 +104,7 @@ def _size(claim: PersistentVolumeClaim) -> int:
 
 # --- Owner of the reservations of unbound claims: an existing volume each, or one provisioned on the pod's node.
 #
-# Claims of pods that were observed on their node are left as observed: whoever bound the pod did not wait for the
+# Claims of pods that were observed on their node are left as observed: the pod was bound without waiting for the
 # claim.
 
 

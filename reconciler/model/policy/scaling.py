@@ -127,7 +127,7 @@ class DrainPolicy(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     cluster_min: Annotated[
         Resources,
         Says(
-            "Minimum total of cpu, memory or nvidia.com/gpu in the cluster, whoever removes a node; the largest "
+            "Minimum total of cpu, memory or nvidia.com/gpu in the cluster, for any removal; the largest "
             "amount of any DrainPolicy applies."
         ),
     ] = msgspec.field(default_factory=dict)

@@ -180,7 +180,7 @@ def _pool(wish: RuleContext, about: Declared[object], path: str, name: str) -> I
     known = [each for kind, each in wish.written if kind == "GpuPool"]
     close = meant(name, known)
     text = f'{path}: there is no GpuPool "{name}"' + (f'; did you mean "{close}"?' if close else "")
-    problem = wish.problem(about, path, ("RC301", text, "" if close else "declare it, or name another"))
+    problem = wish.problem(about, path, ("RC301", text, "" if close else "declare the pool, or use another name"))
     yield msgspec.structs.replace(problem, field=path)
 
 

@@ -17,7 +17,7 @@ from reconciler.simulate.scenario.rules import ScenarioProblem
 from reconciler.simulate.scenario.spec import ScenarioEdit, ScenarioFault
 from reconciler.simulate.world import World
 
-_NO_POOL = "declare it, or use another name"
+_NO_POOL = "declare the pool, or use another name"
 
 
 class _Known(msgspec.Struct, frozen=True):

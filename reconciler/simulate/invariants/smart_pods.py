@@ -106,7 +106,7 @@ class GoneInTime:
             self._since_ms.pop(key, None)
 
     def _late(self, context: InvariantContext) -> Iterator[str]:
-        """The first have been there for longest."""
+        """The oldest smart pods come first."""
         limit_ms = context.presence_ms() - _OUTSTAYS_MS
         for key, since_ms in self._since_ms.items():
             if since_ms >= limit_ms:
