@@ -145,7 +145,7 @@ def test_no_answer_about_node_pools_is_not_taken_for_a_cluster_without_them(
 def test_a_file_that_holds_no_cluster_is_told_in_a_sentence(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("cluster.json").write_text('{"kind": "Pod"}')
     assert main(["import", "--cluster", "cluster.json"]) == 1
-    assert "Error: cluster.json: it holds one Pod" in capsys.readouterr().err
+    assert "Error: cluster.json: the file contains one Pod" in capsys.readouterr().err
 
 
 def test_text_from_the_cluster_can_not_steer_the_terminal(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

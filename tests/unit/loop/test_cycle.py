@@ -50,7 +50,7 @@ def test_without_the_memory_nothing_is_done(stage: Stage) -> None:
     stage.decide = lambda _: ((stage.annotate(),), MARK)
     stage.server.writes_left, stage.server.then = 0, broken_connection()
     cycled = stage.cycle.once(Term())
-    assert "cannot write the memory, and nothing is done without it" in cycled.trouble
+    assert "the memory could not be written, and nothing is done without it" in cycled.trouble
     assert stage.said == []
     assert cycled.wake_at == NOW + 1_000
     stage.server.writes_left = None

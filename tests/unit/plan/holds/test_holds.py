@@ -149,7 +149,7 @@ def test_a_reason_that_asks_a_person_to_agree_or_to_approve_is_blocked() -> None
         ([], True, "", ExitCode.FAILED),
         (["refused"], True, "", ExitCode.FAILED),
         (["done", "refused"], True, "", ExitCode.PARTLY),
-        (["done"], True, "cannot write the memory", ExitCode.FAILED),
+        (["done"], True, "the memory could not be written", ExitCode.FAILED),
     ],
 )
 def test_failed_comes_before_partly_and_partly_before_blocked(
