@@ -71,7 +71,7 @@ def bounds(schema: Mapping[str, Any], value: Any, path: Path) -> Iterator[tuple[
     """Each thing that the schema demands of each value of the full NodePool, with a value that breaks it."""
     wrong_types = {"string": 7, "integer": "7", "object": "x", "array": "x"}
     if schema.get("x-kubernetes-int-or-string"):
-        yield "type", (path, 1.5, "must be an integer or a string, and is 1.5")
+        yield "type", (path, 1.5, "must be an integer or a string, got 1.5")
         yield "pattern", (path, "many", 'is "many", which does not match')
     elif len(path) > 1:  # without a spec at all, no schema is asked
         yield "type", (path, wrong_types[schema["type"]], "must be ")
