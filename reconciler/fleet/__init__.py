@@ -1,1 +1,1 @@
-"""The what-if cluster, pure."""
+"""Scheduling simulation: a snapshot of the cluster for what-if questions. Pure."""

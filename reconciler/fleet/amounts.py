@@ -1,9 +1,9 @@
-"""What pods ask for and nodes have, in the whole numbers that kube-scheduler counts in.
+"""Resource requests of pods and capacities of nodes, as integers in the units of kube-scheduler.
 
-cpu is counted in thousandths, all else in units; what lies between two is rounded up, and only after adding. A pod asks
-for what its containers and sidecars ask for together, or for the most of what runs before them where that is more; what
-it says of itself as a whole comes first; what running a pod costs is added. On its node it is counted with the most of
-what it asks for, was granted and really has: they differ while it is resized in place.
+cpu is counted in thousandths, all other resources in units; sums are rounded up. A pod requests the sum of its
+containers and sidecars, or the maximum over its init containers if that is larger. Pod-level resources take precedence;
+pod overhead is added. On its node, a pod is counted with the maximum of requested, allocated and actual resources,
+which differ during an in-place resize.
 """
 
 from collections import Counter
@@ -20,30 +20,30 @@ from reconciler.model.quantity import MOST, amount_offered, requested_amount
 
 CPU, MEMORY, STORAGE, PODS = "cpu", "memory", "ephemeral-storage", "pods"
 
-Billionths = dict[str, int]  # of a resource, by its name
+Billionths = dict[str, int]  # amounts by resource name
 
 _KNOWN = frozenset({CPU, MEMORY, STORAGE, PODS})
 _HUGE_PAGES = "hugepages-"
 
 
 class _PodAllocation(msgspec.Struct, frozen=True):
-    """What a pod was given where it is."""
+    """The resources allocated to a running pod."""
 
     containers: Mapping[str, ContainerStatus] = {}  # by name
-    whole: PodStatus | None = None  # where it says what the pod as a whole has
-    feasible: bool = True  # the node can give what the pod asks for by now
+    whole: PodStatus | None = None  # pod-level resources, if any
+    feasible: bool = True  # the node can satisfy the pod's current requests
 
 
 _NOTHING = _PodAllocation()
 
 
 def counted(amounts: Amounts) -> dict[str, int]:
-    """What a node has; resources that the scheduler does not look at are left out."""
+    """Allocatable resources of a node, without resources that the scheduler ignores."""
     return {name: _whole(name, amount_offered(text)) for name, text in amounts.items() if _counts(name)}
 
 
 def pod_request(pod: Pod) -> dict[str, int]:
-    """What the pod asks of a node that it is to come to; without what it asks nothing of."""
+    """What the pod requests from a new node; resources with amount 0 are omitted."""
     spec = pod.spec
     if len(spec.containers) == 1 and not spec.init_containers and not spec.overhead and spec.resources is None:
         resources = spec.containers[0].resources
@@ -53,7 +53,7 @@ def pod_request(pod: Pod) -> dict[str, int]:
 
 
 def pod_held(pod: Pod) -> dict[str, int]:
-    """What the pod takes of the node where it is."""
+    """What the pod occupies on its node."""
     status = pod.status
     said = (*status.container_statuses, *status.init_container_statuses)
     pending = next((each for each in status.conditions if each.type == "PodResizePending"), None)
@@ -66,7 +66,7 @@ def pod_held(pod: Pod) -> dict[str, int]:
 
 
 def is_settled(pod: Pod) -> bool:
-    """Whether the pod was plainly given what it asks for; quick, and no where that takes more than a look."""
+    """Whether the pod's allocation plainly equals its requests. Fast; False for pods that need a detailed check."""
     status = pod.status
     if status.resources is not None:
         return False
@@ -115,7 +115,7 @@ def _effective(container: Container, given: _PodAllocation) -> Billionths:
 
 
 def _of_the_whole(pod: Pod, given: _PodAllocation) -> Billionths:
-    """What the pod says it needs as a whole, for the few resources for which that can be said."""
+    """Pod-level requests, for the few resources that support them."""
     if pod.spec.resources is None:
         return {}
     requested = {
@@ -133,7 +133,7 @@ def _may_be_of_the_whole(name: str) -> bool:
 
 
 def _requests(resources: ResourceRequirements) -> Amounts:
-    """A limit without a request asks for as much: so the API server writes it into each pod."""
+    """A limit without a request counts as the request, as the API server defaults it."""
     return resources.limits | resources.requests
 
 
@@ -156,7 +156,7 @@ def _raise(to: Billionths, least: Billionths) -> None:
 
 
 def _read(amounts: Amounts) -> Billionths:
-    """What can't be read is the most: then nothing else fits beside the pod."""
+    """Unreadable amounts become the maximum: then nothing else fits beside the pod."""
     return {name: requested_amount(text) for name, text in amounts.items()}
 
 
@@ -166,7 +166,7 @@ def _wholes(amounts: Billionths) -> dict[str, int]:
 
 
 def _simple(name: str, text: str) -> int:
-    """One quantity by itself."""
+    """One quantity."""
     if not _is_requested(name):
         return 0
     number, milli = (text[:-1], True) if text.endswith("m") else (text, False)
@@ -177,12 +177,12 @@ def _simple(name: str, text: str) -> int:
 
 def _whole(name: str, billionths: int) -> int:
     unit = 1_000_000 if name == CPU else 1_000_000_000
-    return max(0, min(MOST, -(-billionths // unit)))  # the API server refuses amounts below zero
+    return max(0, min(MOST, -(-billionths // unit)))  # the API server refuses negative amounts
 
 
 @lru_cache(maxsize=10_000)
 def _counts(name: str) -> bool:
-    """The four that the scheduler knows, huge pages, places for volumes, and whatever has a domain."""
+    """Whether the scheduler counts the resource: four native ones, huge pages, volume limits, names with a domain."""
     if name in _KNOWN or "kubernetes.io/" in name or name.startswith((_HUGE_PAGES, "attachable-volumes-")):
         return True
     return "/" in name and not name.startswith("requests.")
@@ -190,49 +190,48 @@ def _counts(name: str) -> bool:
 
 @lru_cache(maxsize=10_000)
 def _is_requested(name: str) -> bool:
-    """A pod is one pod, whatever it says."""
+    """`pods` is excluded: each pod counts as one."""
     return name != PODS and _counts(name)
 
 
-# --- How many GPUs pods ask of their node: what their containers request, or the count of their GpuClaim if that is
-# more.
+# --- GPUs that pods use on their node: the requests of their containers, or the count of their GpuClaim if larger.
 #
-# The scheduler of GpuClaims allocates `count` GPUs to each pod of a claim, whether the containers request any or not. A
-# pod that is given both does not get their sum: what it requests are the GPUs that its claim is for.
+# The scheduler of GpuClaims allocates `count` GPUs to each pod of a claim, whether or not its containers request GPUs.
+# A pod with both does not use the sum: its requests are for the GPUs of its claim.
 #
-# GPUs that are lent are those with a Lease that somebody holds. Leases are held by pods that are counted already, so
-# that of a node the larger of both sums is in use, and never their sum.
+# Lent GPUs are those with a held Lease. The holders are pods that are counted already, so the GPUs in use on a node are
+# the maximum of both sums, never their sum.
 
-Lent = Mapping[str, int]  # GPUs, by the name of a node
+Lent = Mapping[str, int]  # GPUs, by node name
 
-_MOST = 1_000_000  # far more than a node has; whoever wrote more meant no node
+_MOST = 1_000_000  # far more than a node has; larger values are errors
 
 
 def claim_of(pod: Pod) -> tuple[str, str]:
-    """Namespace and name of its GpuClaim; no name where it has none."""
+    """Namespace and name of the pod's GpuClaim; empty name if there is none."""
     return pod.metadata.namespace, pod.metadata.annotations.claim
 
 
 class GpuRequests(msgspec.Struct, frozen=True):
-    """By the GpuClaims as they were seen."""
+    """GPU requests of pods, given the observed GpuClaims."""
 
-    counts: Mapping[tuple[str, str], int] = {}  # of each claim that can be read, by namespace and name
+    counts: Mapping[tuple[str, str], int] = {}  # of each readable claim, by namespace and name
 
     def claimed_by(self, pod: Pod) -> int:
-        """The count of its claim; 0 where the pod has none."""
+        """The count of the pod's claim; 0 without a claim."""
         return self.counts.get(claim_of(pod), 0) if pod.metadata.annotations.claim else 0
 
     def of(self, pod: Pod) -> int:
-        """GPUs of its node that are in use while the pod is there."""
+        """GPUs that the pod uses on its node."""
         return max(pod.gpus, self.claimed_by(pod))
 
     def differing(self, other: "GpuRequests") -> frozenset[tuple[str, str]]:
-        """Claims whose counts are not the same."""
+        """Claims whose counts differ."""
         return frozenset(name for name, _ in self.counts.items() ^ other.counts.items())
 
 
 def read_gpu_requests(policies: Iterable[Unstructured]) -> GpuRequests:
-    """By all objects of our kinds."""
+    """From all objects of reconciler's kinds."""
     claims = (each for each in policies if each.kind == "GpuClaim")
     return GpuRequests(
         {(each.metadata.namespace, each.name): count for each in claims if (count := count_of(each.spec))}
@@ -240,13 +239,13 @@ def read_gpu_requests(policies: Iterable[Unstructured]) -> GpuRequests:
 
 
 def count_of(spec: Mapping[str, Any]) -> int:
-    """GPUs for each pod of a claim, from its spec as it was written; 0 where that can't be read."""
+    """GPUs per pod of a claim, from its unstructured spec; 0 if unreadable."""
     devices = spec.get("devices")
     count = devices.get("count") if isinstance(devices, dict) else None
     return min(max(0, count), _MOST) if type(count) is int else 0
 
 
 def lent_by(leases: Iterable[Lease]) -> Lent:
-    """There is a Lease for each GPU, owned by the Node."""
+    """One Lease exists per GPU, owned by the Node."""
     held = (each for each in leases if each.spec.holder_identity)
     return Counter(owner.name for each in held for owner in each.metadata.owner_references if owner.kind == "Node")

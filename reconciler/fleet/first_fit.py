@@ -1,13 +1,13 @@
-"""Owner of a walk over the nodes that puts pods on the first that takes them.
+"""First-fit search: places each pod on the first node that accepts it.
 
-The order of the walk is that of the names, unless the search brings one of its own: where the result must not depend
-on names. It is looked up when a place is searched for first: a pod that goes where its hint says needs none.
+Nodes are visited by name, unless the search defines an order of its own, so that results do not depend on names. The
+order is computed at the first search: a pod that goes to its hinted node needs none.
 
-The walk is cyclic and stays where it last put a pod, so that pods fill a node before they go on to the next. Where pods
-of a class are only in each other's way by what they take, as many are put on a node at once as there is room for.
+The search is cyclic and continues at the node of the last placement, so that pods fill a node before the next one.
+If pods of a class only compete for resources, as many as fit are placed on a node at once.
 
-A step is one predicate asked about one node, or about up to a thousand at once. What labels, taints and names of nodes
-say counts as one predicate. Steps depend on what is asked alone, not on what happens to be remembered.
+A step is one predicate evaluated for one node, or for up to a thousand at once; labels, taints and names count as
+one predicate. The number of steps depends on the queries alone, not on caches.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -22,32 +22,32 @@ from reconciler.fleet.rows import Mask, Places
 from reconciler.fleet.snapshot.snapshot import Snapshot
 
 _FEW, _AT_ONCE = 64, 1_000
-_MOST_REFUSALS = 16  # nodes with room that are asked one by one; after so many all are asked at once
+_MOST_REFUSALS = 16  # nodes checked one by one; after so many refusals, all nodes are evaluated at once
 
 
 class Search(msgspec.Struct, frozen=True):
-    """Where to look first, and for how long."""
+    """Parameters of a search: order, start and limits."""
 
-    pointer: str = ""  # the node to begin with, or the next by name; nothing: at the end where all begin
-    backwards: bool = False  # from the last node to the first
+    pointer: str = ""  # start node, or the next by name; empty: the start of the order
+    backwards: bool = False  # reverse order
     order: Callable[[], Places] | None = None  # all rows; None: by name
-    allowed: Mask | None = None  # rows that may take pods; None: all
-    hints: Mapping[str, str] = {}  # uid of a pod -> name of the node that is tried first
-    budget: int | None = None  # of steps
-    tells_why: bool = True  # what ruled out the nodes, for pods that find no place
-    anew: bool = False  # each class of pods begins at the pointer again, and not where the one before it ended
+    allowed: Mask | None = None  # rows that may be used; None: all
+    hints: Mapping[str, str] = {}  # uid of a pod -> node to try first
+    budget: int | None = None  # maximum number of steps
+    tells_why: bool = True  # collect obstacles for pods that fit nowhere
+    anew: bool = False  # each class of pods starts at the pointer again, instead of continuing
 
 
 class StepBudget:
-    """Owner of how many steps were taken, by one walk or by several that share a budget."""
+    """Owner of the number of steps, for one or several searches that share a budget."""
 
     def __init__(self, budget: int | None) -> None:
         self.budget = budget
         self.steps = 0
-        self.spent = False  # steps were lacking: of whatever was not put, nothing is known
+        self.spent = False  # the budget was exceeded: results for unplaced pods are unknown
 
     def spend(self, steps: int) -> bool:
-        """Whether so many are left."""
+        """Whether so many steps are left."""
         if self.budget is not None and self.steps + steps > self.budget:
             self.spent = True
             return False
@@ -56,7 +56,7 @@ class StepBudget:
 
 
 class FirstFitCursor:
-    """Where it stands, and how many steps it took."""
+    """The position of a search, and its number of steps."""
 
     def __init__(self, fleet: Snapshot, search: Search, meter: StepBudget | None = None) -> None:
         self.meter = StepBudget(search.budget) if meter is None else meter
@@ -65,8 +65,8 @@ class FirstFitCursor:
         self._search = search
         self._fleet = fleet
         self._judging = fleet.part(FilterChain)
-        self._stands: int | None = None  # None: where all begin
-        if search.order is None:  # as the rows are now, whatever is brought meanwhile
+        self._stands: int | None = None  # None: the start of the order
+        if search.order is None:  # the current rows, without rows added later
             _ = self._order
 
     @cached_property
@@ -92,23 +92,25 @@ class FirstFitCursor:
 
     @property
     def pointer(self) -> str:
-        """The name of the node where it stands."""
+        """The node at the current position."""
         return self._fleet.rows.node(int(self._order[self._at])).name if len(self._order) else ""
 
     def stand_at(self, pointer: str) -> None:
-        """Go on from there: others have walked meanwhile."""
+        """Continues at another position, after other searches."""
         self._stands = self._place(pointer)
 
     def mark(self) -> int | None:
-        """Where it stands, to come `back` to."""
+        """The current position, for `back`."""
         return self._stands
 
     def back(self, mark: int | None) -> None:
         self._stands = mark
 
     def _place(self, pointer: str) -> int:
-        """Where in the order of the walk the node is. By names, a node that is gone is passed over; in an order of the
-        search's own, the walk begins anew."""
+        """The index of the node in the order.
+
+        If the node is gone: by name, the next node; in a custom order, the start.
+        """
         rows, many = self._fleet.rows, len(self._order)
         if not pointer or not many:
             return 0
@@ -120,7 +122,7 @@ class FirstFitCursor:
         return (many - rows.position(pointer) - (pointer in rows.row_of)) % many
 
     def put(self, pod_class: PodClass, count: int) -> list[tuple[int, int]]:
-        """Books as many pods of a class as find a place: rows, and how many on each."""
+        """Books as many pods of a class as fit; returns rows with their number of pods."""
         if pod_class.unmodelled or not len(self._order):
             return []
         if self._search.anew:
@@ -143,7 +145,7 @@ class FirstFitCursor:
         return put
 
     def put_on(self, pod_class: PodClass, row: int, count: int = 1) -> int:
-        """Books as many pods of a class on one row as fit there; where the walk stands does not change."""
+        """Books as many pods of a class on one row as fit; does not change the position."""
         predicates = self._judging.active_predicates(pod_class)
         if self._judging.goes_in_bulk(predicates):
             return self._put_on_in_bulk(pod_class, row, count, predicates)
@@ -190,7 +192,7 @@ class FirstFitCursor:
         return self.allowed is None or bool(self.allowed[row])
 
     def _next(self, pod_class: PodClass, predicates: ActivePredicates) -> int | None:
-        """The first place that takes such a pod, beginning with where it stands."""
+        """The first place from the current position that accepts such a pod."""
         if self._fits(pod_class, int(self._order[self._at]), predicates):
             return self._at
         refusals = 0
@@ -203,10 +205,11 @@ class FirstFitCursor:
         return self._look(pod_class, predicates) if refusals > _MOST_REFUSALS and not self.meter.spent else None
 
     def _roomy_places(self, pod_class: PodClass) -> Iterator[int]:
-        """Where there is room, after where it stands: among the next few, then among more, then among all others.
+        """Places with free resources after the current position: among the next few, then among more, then among all
+        others.
 
-        Where pods fill one node after the other there is room close by, so that most searches cost the same however
-        many nodes there are.
+        When nodes are filled in order, there is free room close by, so most searches cost the same for any number of
+        nodes.
         """
         begin, many = self._at + 1, len(self._order)
         last = self._at + many
@@ -219,7 +222,7 @@ class FirstFitCursor:
             begin = end
 
     def _roomy_among(self, pod_class: PodClass, among: Places) -> Mask:
-        """Which of the rows have room, as far as labels, taints and amounts say."""
+        """The rows with enough room, considering only labels, taints and resources."""
         mask = self._fleet.stock.roomy_among(pod_class.request, among)
         np.logical_and(mask, self._fleet.rows.alive[among], out=mask)
         np.logical_and(mask, self._judging.static_mask(pod_class)[among], out=mask)
@@ -228,7 +231,7 @@ class FirstFitCursor:
         return mask
 
     def _look(self, pod_class: PodClass, predicates: ActivePredicates) -> int | None:
-        """The same by asking all nodes at once: dear, but not dearer where many refuse."""
+        """Like `_next`, but evaluates all nodes at once: expensive, but cheaper if many nodes refuse."""
         if not self._spend((len(predicates) + 1) * self._sweep):
             return None
         mask = self._judging.mask(pod_class, predicates)

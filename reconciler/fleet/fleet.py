@@ -1,4 +1,4 @@
-"""Owner of the what-if cluster: what is where, by pool and by node, and what would be, of one Observed."""
+"""Owner of the cluster model for one Observed: indexes by pool and node, and the snapshot for what-if questions."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -19,37 +19,39 @@ if TYPE_CHECKING:
 
 
 class Fleet:
-    """Answers where things are; each index is made when it is first asked for, so that an idle plan costs nothing, and
-    kept for as long as what it is of is the same."""
+    """Lookup of cluster objects. Indexes are built at first use, so an idle plan costs nothing.
+
+    An index is kept as long as its objects are unchanged.
+    """
 
     def __init__(self, observed: Observed, snapshot: "Snapshot | None" = None) -> None:
         self.observed = observed
         self._nodeless: dict[str, list[NodeClaim]] = {}
         self._pods: PodsByNode | None = None
         self._are_pods_current = False
-        if snapshot is not None:  # which stands where the observed does
+        if snapshot is not None:  # the snapshot is of the same Observed
             self.__dict__["snapshot"] = snapshot
 
     @cached_property
     def snapshot(self) -> "Snapshot":
-        """Where pods would fit, and what if."""
+        """The snapshot for what-if questions."""
         from reconciler.fleet.snapshot.snapshot import Snapshot  # noqa: PLC0415  a tenth of a second, which most commands don't pay
 
         return Snapshot(self.observed)
 
     @cached_property
     def occupancy(self) -> Occupancy:
-        """Who is on each node, in sums."""
+        """Sums of pods and GPUs on each node."""
         return Occupancy(self.observed.pods, self.gpu_requests)
 
     def renew(self) -> None:
-        """Makes every index anew, once it is asked for: after an exception none is to be trusted."""
+        """Discards all indexes, which are rebuilt at next use: after an exception, none can be trusted."""
         observed = self.observed
         self.__dict__.clear()
         self.observed, self._nodeless, self._pods, self._are_pods_current = observed, {}, None, False
 
     def advance(self, observed: Observed) -> None:
-        """To the cluster as it was seen next: what was asked for before moves on by what changed."""
+        """Advances to the next Observed; existing indexes are updated incrementally."""
         before, self.observed = self.observed, observed
         change, made = change_between(before, observed), self.__dict__
         self._are_pods_current &= observed.pods is before.pods
@@ -73,7 +75,7 @@ class Fleet:
             self._pools.advance(change, self.occupancy, self.lent)
 
     def _reclaimed(self, change: SnapshotDiff) -> list[Pod]:
-        """Pods that stayed, and whose GpuClaims have another count than before."""
+        """Unchanged pods whose GpuClaims have a new count."""
         before: GpuRequests | None = self.__dict__.pop("gpu_requests", None)
         if before is None or not (differing := self.gpu_requests.differing(before)):
             return []
@@ -103,16 +105,16 @@ class Fleet:
 
     @property
     def nodes_taken_away(self) -> Sequence[Node]:
-        """Those that are being deleted, or that Karpenter disrupts."""
+        """Nodes that are being deleted or disrupted by Karpenter."""
         return self._nodes.taken_away()
 
     @property
     def nodes_frozen(self) -> Sequence[Node]:
-        """Those that say until when they are frozen, whether that is over or not."""
+        """Nodes with a freeze annotation, whether or not it has expired."""
         return self._nodes.frozen()
 
     def pods_on(self, node: str) -> Sequence[Pod]:
-        """The pods bound to a node, finished ones included, by namespace and name."""
+        """The pods bound to a node, including finished ones, by namespace and name."""
         if self._pods is None:
             self._pods = PodsByNode(self.observed.pods)
         elif not self._are_pods_current:
@@ -121,31 +123,31 @@ class Fleet:
         return self._pods.by_node.get(node, ())
 
     def pool(self, name: str) -> PoolTotals:
-        """The nodes of a pool that are not being deleted, counted."""
+        """Totals of a pool's nodes, except those that are being deleted."""
         return self._pools.of(name)
 
     @property
     def nodes_unsettled(self) -> Sequence[NodeFacts]:
-        """Those that are being deleted, or that bear a taint by which somebody takes them away; by name."""
+        """Nodes that are being deleted, or have a removal taint; by name."""
         return self._pools.unsettled
 
     @property
     def nodes_drained(self) -> Sequence[NodeFacts]:
-        """Those that bear a taint of the planner that drains, candidates included; by name."""
+        """Nodes with a taint of the drain planner, including candidates; by name."""
         return self._pools.drained
 
     @property
     def nodes_unfit(self) -> Sequence[NodeFacts]:
-        """Those to which nothing should be moved: not ready, or their driver is about to be upgraded; in no order."""
+        """Nodes that should receive no moved pods: unready, or before a driver upgrade; in no order."""
         return self._pools.unfit
 
     @property
     def zones(self) -> list[str]:
-        """Where there are nodes, in order; nothing where nodes do not say where they are."""
+        """The zones of all nodes, sorted; empty if nodes have no zone labels."""
         return sorted(zone for zone, nodes in self._pools.zones.items() if nodes)
 
     def nodeless_claims_of(self, pool: str) -> Sequence[NodeClaim]:
-        """The NodeClaims of a pool whose nodes are not there, by name."""
+        """The NodeClaims of a pool without a Node, by name."""
         node_claims = self._nodeless.get(pool)
         if node_claims is None:
             node_claims, there = [], self._nodes.by_name
@@ -160,27 +162,27 @@ class Fleet:
 
     @property
     def claims_leaving(self) -> Sequence[NodeClaim]:
-        """Those that are being deleted."""
+        """NodeClaims that are being deleted."""
         return self._claims.leaving()
 
     @cached_property
     def lent(self) -> Lent:
-        """GPUs that are lent to claims, by node: there is a Lease for each, which its borrower holds."""
+        """GPUs lent to claims, by node: one Lease per GPU, held by the borrower."""
         return lent_by(each for each in self.observed.leases if each.metadata.namespace == names.LEASES_NAMESPACE)
 
     @cached_property
     def gpu_requests(self) -> GpuRequests:
-        """How many GPUs each pod asks for."""
+        """The number of GPUs that each pod requests."""
         return read_gpu_requests(self.observed.policies)
 
     def drifted_claims_of(self, pool: str) -> Sequence[NodeClaim]:
-        """Those of a pool that say that they are drifted, by name."""
+        """Drifted NodeClaims of a pool, by name."""
         return self._claims.drifted.of(pool)
 
     def claims_initializing(self, pool: str) -> Sequence[NodeClaim]:
-        """Those of a pool that say that their nodes can't be used yet, by name."""
+        """NodeClaims of a pool whose nodes are not initialized yet, by name."""
         return self._claims.initializing.of(pool)
 
     def claims_on(self, pool: str) -> Mapping[str, NodeClaim]:
-        """Those of a pool by the names of their nodes."""
+        """NodeClaims of a pool by node name."""
         return self._claims.on_nodes(pool)

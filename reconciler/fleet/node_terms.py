@@ -9,13 +9,13 @@ from reconciler.fleet.rows import ABSENT, NEVER, Mask, NodeRows
 from reconciler.model.cluster.node import Node, NodeTaint
 from reconciler.model.cluster.pod import NodeExpression, NodeTerm, Toleration
 
-# --- Terms about nodes, as selectors of nodes have them: of a node's labels and name, for one node and for all rows.
+# --- Node selector terms on a node's labels and name, for one node and for all rows.
 #
-# A term without anything matches nothing, and so does one that the scheduler can't read: an unknown operator, no value
-# for In, a number that is none for Gt or Lt.
+# An empty term matches nothing, nor does a term that the scheduler cannot parse: an unknown operator, no value for In,
+# a non-integer for Gt or Lt.
 
 _WHOLE = re.compile(r"[+-]?[0-9]+")
-_LONGEST = 256  # characters of a number: Go reads leading zeros
+_LONGEST = 256  # characters of a number: Go accepts leading zeros
 
 
 def readable(term: NodeTerm) -> bool:
@@ -41,7 +41,7 @@ def term_mask(term: NodeTerm, rows: NodeRows) -> Mask:
     for each in term.match_expressions:
         if rows.has_label(each.key):
             mask &= _expression_mask(each, rows)
-        elif not _holds(each, None):  # no node has the label: all are alike
+        elif not _holds(each, None):  # no node has the label: all nodes are alike
             mask[:] = False
             return mask
     for each in term.match_fields:
@@ -64,7 +64,7 @@ def _expression_mask(expression: NodeExpression, rows: NodeRows) -> Mask:
         return among if expression.operator == "In" else ~among
     known = rows.values(expression.key)
     holds = np.array([_holds(expression, value) for value in known] + [_holds(expression, None)], bool)
-    mask: Mask = holds[column]  # absent is -1, the last
+    mask: Mask = holds[column]  # absent is -1, the last element
     return mask
 
 
@@ -92,24 +92,24 @@ def _holds(expression: NodeExpression, value: str | None) -> bool:
 
 
 def _number(text: str | None) -> int | None:
-    """Go's ParseInt: a whole number of 64 bits."""
+    """As Go's ParseInt: a 64-bit integer."""
     if text is None or len(text) > _LONGEST or not _WHOLE.fullmatch(text):
         return None
     found = int(text)
     return found if -(2**63) <= found < 2**63 else None
 
 
-# --- Which taints a pod tolerates, found without a walk over its tolerations: a pod may have many.
+# --- Tolerations indexed by key, effect and value: a pod may have many.
 
 
 class Tolerance:
-    """The tolerations of a pod, by what they say."""
+    """The tolerations of a pod, indexed."""
 
     __slots__ = ("_any_value", "_one_value")
 
     def __init__(self, tolerations: Iterable[Toleration]) -> None:
-        """Greater and less than (Gt, Lt) bear nothing: their feature gate is off by default in Kubernetes 1.36."""
-        self._any_value: set[tuple[str, str]] = set()  # key and effect; empty: whatever the taint has
+        """The operators Gt and Lt match nothing: their feature gate is off by default in Kubernetes 1.36."""
+        self._any_value: set[tuple[str, str]] = set()  # key and effect; an empty one matches all
         self._one_value: set[tuple[str, str, str]] = set()  # key, effect and value
         for each in tolerations:
             if each.operator in {"", "Equal"}:
@@ -118,7 +118,7 @@ class Tolerance:
                 self._any_value.add((each.key, each.effect))
 
     def bears(self, taint: NodeTaint) -> bool:
-        """Whether one of the tolerations bears the taint."""
+        """Whether a toleration matches the taint."""
         key, effect, value, any_value, one_value = (
             taint.key,
             taint.effect,

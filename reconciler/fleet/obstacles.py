@@ -1,4 +1,4 @@
-"""What keeps a pod off a node, or off all of them, by predicate: one class a case, with its facts and a template."""
+"""Obstacles that keep a pod off a node or off all nodes: one class per case, with facts and a message template."""
 
 from typing import Literal
 
@@ -9,22 +9,22 @@ from reconciler.model.plan.decision import Obstacle
 
 
 class FleetObstacle(msgspec.Struct, Obstacle, frozen=True, gc=False, tag=True):
-    """The base of each."""
+    """Base class of all obstacles."""
 
 
 class OtherObstacle(FleetObstacle, frozen=True):
-    """As an earlier version stored it, which had no more than words."""
+    """An obstacle stored by an earlier version, as plain text."""
 
     template = "{words}"
 
     words: str
 
 
-# The node
+# Node
 
 
 class NodeAbsent(FleetObstacle, frozen=True):
-    template = "there is no node {node}"
+    template = "the node {node} does not exist"
 
     node: str
 
@@ -34,13 +34,13 @@ class NodeCordoned(FleetObstacle, frozen=True):
 
 
 class OtherNodeNamed(FleetObstacle, frozen=True):
-    template = "it names the node {node}"
+    template = "the pod names the node {node}"
 
     node: str
 
 
 class TaintNotTolerated(FleetObstacle, frozen=True):
-    template = "it does not tolerate the taint {key}{value}:{effect}"
+    template = "the pod does not tolerate the taint {key}{value}:{effect}"
 
     key: str
     value: str
@@ -48,7 +48,7 @@ class TaintNotTolerated(FleetObstacle, frozen=True):
 
 
 class LabelDiffers(FleetObstacle, frozen=True):
-    template = "it selects nodes with {key}={value}, and this one has {there} there"
+    template = "the pod selects nodes with {key}={value}, the node has {there}"
 
     key: str
     value: str
@@ -56,18 +56,18 @@ class LabelDiffers(FleetObstacle, frozen=True):
 
 
 class SelectedLabelAbsent(FleetObstacle, frozen=True):
-    template = "it selects nodes with {key}={value}, and this one has no such label"
+    template = "the pod selects nodes with {key}={value}, the node has no such label"
 
     key: str
     value: str
 
 
 class AffinityUnmatched(FleetObstacle, frozen=True):
-    template = "no term of its required node affinity matches the node"
+    template = "no term of the pod's required node affinity matches the node"
 
 
 class Lack(msgspec.Struct, frozen=True, gc=False):
-    """Of one resource, in its unit: thousandths of CPUs, bytes, pieces."""
+    """A missing amount of a resource, in its unit: thousandths of CPUs, bytes, pieces."""
 
     resource: str
     asked: int
@@ -82,7 +82,7 @@ class ResourcesLacking(FleetObstacle, frozen=True):
 
 
 class HostPortsTaken(FleetObstacle, frozen=True):
-    template = "port {ports} of the host taken"
+    template = "host port {ports} is in use"
 
     ports: tuple[str, ...]  # 8080/TCP
 
@@ -91,13 +91,13 @@ class HostPortsTaken(FleetObstacle, frozen=True):
 
 
 class VolumeInUse(FleetObstacle, frozen=True):
-    template = "PersistentVolumeClaim {claim} is for one pod alone, and another uses it"
+    template = "PersistentVolumeClaim {claim} is ReadWriteOncePod, and another pod uses it"
 
     claim: str
 
 
 class VolumeLimitReached(FleetObstacle, frozen=True):
-    template = "the node bears {limit} volumes of {driver} and has {volumes}"
+    template = "the node is limited to {limit} volumes of {driver} and has {volumes}"
 
     limit: int
     driver: str
@@ -105,19 +105,19 @@ class VolumeLimitReached(FleetObstacle, frozen=True):
 
 
 class VolumeUnreachable(FleetObstacle, frozen=True):
-    template = "the node does not reach its PersistentVolume {volume}"
+    template = "the node cannot access PersistentVolume {volume}"
 
     volume: str
 
 
 class VolumeInOtherZone(FleetObstacle, frozen=True):
-    template = "its PersistentVolume {volume} is in another zone"
+    template = "PersistentVolume {volume} is in another zone"
 
     volume: str
 
 
 class NoVolumeToChoose(FleetObstacle, frozen=True):
-    template = "there is no volume for {claims} that the node reaches, and none can be made there"
+    template = "there is no accessible volume for {claims}, and none can be provisioned on the node"
 
     claims: tuple[str, ...]
 
@@ -147,44 +147,44 @@ class VolumeGone(FleetObstacle, frozen=True):
 
 
 class VolumeNotBound(FleetObstacle, frozen=True):
-    template = "PersistentVolumeClaim {claim} is not bound, and its class does not wait for a pod"
+    template = "PersistentVolumeClaim {claim} is not bound, and its storage class binds immediately"
 
     claim: str
 
 
 class VolumesUnread(FleetObstacle, frozen=True):
-    template = "it has volumes, and {unread}"
+    template = "the pod has volumes, and {unread}"
 
     unread: str
 
 
 class InlineDisk(FleetObstacle, frozen=True):
-    template = "volume {volume} is a disk that the pod names itself"
+    template = "volume {volume} is a disk named in the pod"
 
     volume: str
 
 
 class VolumeStoodInFor(FleetObstacle, frozen=True):
-    template = "PersistentVolume {volume} is of a kind that a driver stands in for"
+    template = "PersistentVolume {volume} is of an in-tree type replaced by a CSI driver"
 
     volume: str
 
 
 class StorageCapacityTracked(FleetObstacle, frozen=True):
-    template = "PersistentVolumeClaim {claim} needs room that driver {driver} counts on each node"
+    template = "PersistentVolumeClaim {claim} needs capacity that driver {driver} tracks per node"
 
     claim: str
     driver: str
 
 
 class DevicesUnread(FleetObstacle, frozen=True):
-    template = "it claims devices, and {unread}"
+    template = "the pod claims devices, and {unread}"
 
     unread: str
 
 
 class OwnDeviceClaimNotMade(FleetObstacle, frozen=True):
-    template = "its ResourceClaim {claim} is not made yet"
+    template = "the pod's ResourceClaim {claim} does not exist yet"
 
     claim: str
 
@@ -197,38 +197,38 @@ class DeviceClaimUnusable(FleetObstacle, frozen=True):
 
 
 class DevicesNotAllocated(FleetObstacle, frozen=True):
-    template = "ResourceClaim {claim} has no devices yet, and which it would be given is not foretold"
+    template = "ResourceClaim {claim} has no devices yet, and their allocation is not simulated"
 
     claim: str
 
 
 class DevicesNotReady(FleetObstacle, frozen=True):
-    template = "ResourceClaim {claim} has devices that are still to be made ready"
+    template = "ResourceClaim {claim} has devices that are not ready yet"
 
     claim: str
 
 
 class DevicesElsewhere(FleetObstacle, frozen=True):
-    template = "ResourceClaim {claim} was met on another node"
+    template = "ResourceClaim {claim} is allocated on another node"
 
     claim: str
 
 
 class HoldsDevices(FleetObstacle, frozen=True):
-    template = "it holds devices by ResourceClaim {claim}"
+    template = "the pod holds devices of ResourceClaim {claim}"
 
     claim: str
 
 
 class NotInPoolOfClaim(FleetObstacle, frozen=True):
-    template = "it is of GpuClaim/{claim}, and pool {pool} does not have what that asks for"
+    template = "pool {pool} does not have the GPUs of the pod's GpuClaim/{claim}"
 
     claim: str
     pool: str
 
 
 class GpusOfNodeLent(FleetObstacle, frozen=True):
-    template = "it is of GpuClaim/{claim}, and GPUs of the node are lent"
+    template = "the pod has GpuClaim/{claim}, and GPUs of the node are lent"
 
     claim: str
 
@@ -237,15 +237,13 @@ class GpusOfNodeLent(FleetObstacle, frozen=True):
 
 
 class SpreadLabelAbsent(FleetObstacle, frozen=True):
-    template = "it must be spread over {key}, and the node has no such label"
+    template = "the pod must be spread over {key}, and the node has no such label"
 
     key: str
 
 
 class SpreadUneven(FleetObstacle, frozen=True):
-    template = (
-        "{key}={value} has {pods} of {selector}, the domain with the fewest has {fewest}, and maxSkew is {max_skew}"
-    )
+    template = "{key}={value} has {pods} of {selector}, the domain with the fewest has {fewest}, maxSkew is {max_skew}"
 
     key: str
     value: str
@@ -257,7 +255,7 @@ class SpreadUneven(FleetObstacle, frozen=True):
 
 class SpreadDomainsTooFew(FleetObstacle, frozen=True):
     template = (
-        "{key}={value} has {pods} of {selector}, there are {domains} of at least {min_domains} domains, and maxSkew is "
+        "{key}={value} has {pods} of {selector}, there are {domains} of at least {min_domains} domains, maxSkew is "
         "{max_skew}"
     )
 
@@ -271,7 +269,7 @@ class SpreadDomainsTooFew(FleetObstacle, frozen=True):
 
 
 class SpreadUnevenBeside(FleetObstacle, frozen=True):
-    template = "{key}={value} would have {pods} of all pods, and maxSkew is {max_skew}"
+    template = "{key}={value} would have {pods} of all pods, maxSkew is {max_skew}"
 
     key: str
     value: str
@@ -281,34 +279,34 @@ class SpreadUnevenBeside(FleetObstacle, frozen=True):
 
 class TermsBeyondBound(FleetObstacle, frozen=True):
     template = (
-        "the terms about other pods in its namespace make more than {pairs} pairs to compare, and those of this pod "
-        "are beyond that"
+        "the inter-pod terms of the namespace exceed the limit of {pairs} comparisons, and the terms of this pod "
+        "are not evaluated"
     )
 
     pairs: int
 
 
 class NamespacesUnread(FleetObstacle, frozen=True):
-    template = "its terms ask for labels of namespaces, and those could not be read: {unread}"
+    template = "the pod's terms select namespaces by label, which cannot be read: {unread}"
 
     unread: str
 
 
 class AffinityLabelAbsent(FleetObstacle, frozen=True):
-    template = "its affinity asks for a node with the label {key}"
+    template = "the pod's affinity needs a node with the label {key}"
 
     key: str
 
 
 class AffinityUnmet(FleetObstacle, frozen=True):
-    template = "{domain} has no pod that its affinity asks for: {selector}"
+    template = "{domain} has no pod that matches the pod's affinity: {selector}"
 
     domain: str  # key=value
     selector: str
 
 
 class AntiAffinity(FleetObstacle, frozen=True):
-    template = "its anti-affinity forbids {domain}: {pods} {selector} there"
+    template = "the pod's anti-affinity forbids {domain}: {pods} {selector} there"
 
     domain: str
     pods: int
@@ -324,56 +322,56 @@ class RepelledByOthers(FleetObstacle, frozen=True):
 
 
 class WithNominated(FleetObstacle, frozen=True):
-    template = "with {pods} there, nominated for it: {obstacle}"
+    template = "with {pods} nominated for the node: {obstacle}"
 
     pods: tuple[str, ...]
     obstacle: Obstacle
 
 
-# What is not modelled
+# Not simulated
 
 
 class OwnUsersOnHostNetwork(FleetObstacle, frozen=True):
-    template = "it wants users of its own on the host's network, and which nodes can do that is not looked at"
+    template = "the pod has hostUsers: false with hostNetwork, whose node support is not checked"
 
 
 class RestartsAllContainers(FleetObstacle, frozen=True):
-    template = "it may restart all its containers, and which nodes can do that is not looked at"
+    template = "the pod may restart all its containers, whose node support is not checked"
 
 
 class DeviceClassAsResource(FleetObstacle, frozen=True):
-    template = "it asks for a class of devices as for a resource, and which nodes have such is not looked at"
+    template = "the pod requests a device class as a resource, whose node support is not checked"
 
 
 # New nodes
 
 
 class NothingOffered(FleetObstacle, frozen=True):
-    template = "nothing is on offer"
+    template = "there are no offers"
 
 
 class NotToBuy(FleetObstacle, frozen=True):
-    template = "no node of it may be bought"
+    template = "no node of the shape may be launched"
 
 
 class NowhereToBeHad(FleetObstacle, frozen=True):
-    template = "it is not to be had anywhere"
+    template = "the shape is not available anywhere"
 
 
 class NodesExhausted(FleetObstacle, frozen=True):
-    template = "no more nodes may be bought"
+    template = "no more nodes may be launched"
 
 
 class ShapesExhausted(FleetObstacle, frozen=True):
-    template = "no more nodes may be bought of the shapes that would do"
+    template = "no more nodes of the suitable shapes may be launched"
 
 
 class CompanionsUnplaced(FleetObstacle, frozen=True):
-    template = "pods that it must be spread with, or near to, found no node"
+    template = "pods needed for its spread or affinity have no node"
 
 
 class ShapesTooSmall(FleetObstacle, frozen=True):
-    template = "asks for {asked} {resource}, and {most} is the most there is"
+    template = "requests {asked} {resource}, and the maximum is {most}"
 
     asked: int
     resource: str
@@ -381,53 +379,53 @@ class ShapesTooSmall(FleetObstacle, frozen=True):
 
 
 class TermLabelAbsent(FleetObstacle, frozen=True):
-    template = "it asks for a node with the label {key}"
+    template = "the pod needs a node with the label {key}"
 
     key: str
 
 
 class TermNamespacesUnread(FleetObstacle, frozen=True):
-    template = "its terms ask for labels of namespaces: {unread}"
+    template = "the pod's terms select namespaces by label: {unread}"
 
     unread: str
 
 
 class ApartFromRunning(FleetObstacle, frozen=True):
-    template = "it must be kept apart from pods that run there: {selector}"
+    template = "anti-affinity with pods that run there: {selector}"
 
     selector: str
 
 
 class AffinityNowhereMet(FleetObstacle, frozen=True):
-    template = "its affinity asks for {selectors}, and none are where it could be"
+    template = "the pod's affinity needs {selectors}, and none are on suitable nodes"
 
     selectors: tuple[str, ...]
 
 
 class NoPlaceByTerms(FleetObstacle, frozen=True):
-    template = "its terms about other pods leave it no place"
+    template = "the pod's inter-pod terms exclude all nodes"
 
 
 class SpreadUnevenAnywhere(FleetObstacle, frozen=True):
-    template = "it must be spread over {key} with maxSkew {max_skew}, and of {selector} {domains}"
+    template = "the pod must be spread over {key} with maxSkew {max_skew}, and of {selector} {domains}"
 
     key: str
     max_skew: int
     selector: str
-    domains: tuple[tuple[str, int], ...]  # values, and how many pods each has
+    domains: tuple[tuple[str, int], ...]  # label values with pod counts
     min_domains: int
 
 
 class CompanionsAtOdds(FleetObstacle, frozen=True):
-    template = "it must share a host with pods that it must be kept apart from"
+    template = "the pod's affinity and anti-affinity select pods on the same host"
 
 
 class CompanionsTooLarge(FleetObstacle, frozen=True):
-    template = "no node has room for it beside the pods that it must share a host with"
+    template = "no node has room for the pod together with the pods of its host affinity"
 
 
 class NoNodePoolLeft(FleetObstacle, frozen=True):
-    template = "no NodePool is left for it, nor is there room on a node that stays ({rejections})"
+    template = "no NodePool and no remaining node fits ({rejections})"
 
     rejections: Rejections
 

@@ -1,4 +1,4 @@
-"""Occupancy of each node in sums, and the facts of a node that planners read in every cycle."""
+"""Sums of pods and GPUs on each node, and the node properties that planners read in every cycle."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -10,18 +10,18 @@ from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 
-# --- Owner of who is on each node, in sums: GPUs asked for, pods that count, and who waits; it follows what is seen.
+# --- Owner of the sums per node: requested GPUs and workload pods, and of pending pods; updated incrementally.
 #
-# A pod that is the same object as before is not looked at again: a cycle costs what has changed.
+# Unchanged pod objects are skipped, so a cycle costs what has changed.
 
 
 class Occupancy:
-    """By the names of nodes, whether these are there or not; finished pods are nowhere."""
+    """By node name, whether or not the node exists; finished pods are not counted."""
 
     def __init__(self, pods: Iterable[Pod], gpu_requests: GpuRequests) -> None:
         self._gpu_requests = gpu_requests
-        self.gpus: Counter[str] = Counter()  # that unfinished pods ask for. Neither is to be changed
-        self.counting: Counter[str] = Counter()  # pods that count
+        self.gpus: Counter[str] = Counter()  # requested by unfinished pods; callers must not modify either Counter
+        self.counting: Counter[str] = Counter()  # workload pods
         self._waiting: dict[int, Pod] = {}
         self._smart: dict[int, Pod] = {}
         self._pods: dict[int, Pod] = {}
@@ -30,33 +30,32 @@ class Occupancy:
 
     @property
     def waiting(self) -> list[Pod]:
-        """Pods that are bound to no node, by namespace and name."""
+        """Pods without a node, by namespace and name."""
         return sorted(self._waiting.values(), key=lambda each: (each.metadata.namespace, each.name))
 
     @property
     def smart(self) -> list[Pod]:
-        """Smart pods, finished ones too, by namespace and name."""
+        """Smart pods, including finished ones, by namespace and name."""
         return sorted(self._smart.values(), key=lambda each: (each.metadata.namespace, each.name))
 
     @property
     def notified_pods(self) -> list[Pod]:
-        """Unfinished pods on nodes that were told when they are evicted, by namespace and name."""
+        """Unfinished bound pods with an eviction notice (evict-at), by namespace and name."""
         return sorted(self._pods.values(), key=lambda each: (each.metadata.namespace, each.name))
 
     def take_touched(self) -> set[str]:
-        """Names of nodes on which something changed since this was last asked."""
+        """Names of nodes with changes since the last call."""
         touched, self._touched = self._touched, set()
         return touched
 
     def advance(self, gone: Iterable[Pod], came: Iterable[Pod], gpu_requests: GpuRequests) -> None:
-        """To the pods as they were seen next: those that are gone, and that came. Pods that ask for other amounts now
-        are among both."""
+        """Applies removed and added pods. Pods with new requests are in both."""
         self._go(gone)
         self._gpu_requests = gpu_requests
         self._come(came)
 
     def _come(self, pods: Iterable[Pod]) -> None:
-        asked_by: dict[int, int] = {}  # by the identity of the containers, which pods that are alike share
+        asked_by: dict[int, int] = {}  # by the identity of the containers, which equal pods share
         for pod in pods:
             if names.COMPONENT in pod.metadata.labels:
                 self._smart[id(pod)] = pod
@@ -100,13 +99,13 @@ class Occupancy:
                 self.counting[node] -= 1
 
 
-# --- What planners go by of each node in every cycle, read once for as long as the node is the same object.
+# --- Node properties that planners read in every cycle, computed once per node object.
 
 _DRAINED = frozenset({names.DRAINING, names.DRAIN_CANDIDATE})
 
 
 class NodeFacts(msgspec.Struct, frozen=True, gc=False):
-    """Of one node."""
+    """Properties of one node."""
 
     node: Node
     name: str
@@ -116,15 +115,15 @@ class NodeFacts(msgspec.Struct, frozen=True, gc=False):
     gpus: int
     is_ready: bool
     is_leaving: bool
-    is_being_removed: bool  # bears a taint by which somebody takes it away
-    provisioner: str  # that it is labelled with
-    is_drained: bool = False  # bears a taint of the planner that drains, the soft one of a candidate included
-    is_closed: bool = False  # bears the taint with which it came
-    is_unfit: bool = False  # not ready, or its driver is about to be upgraded: nothing should be moved there
+    is_being_removed: bool  # has a removal taint of any component
+    provisioner: str  # from the node's label
+    is_drained: bool = False  # has a taint of the drain planner, including the soft taint of a candidate
+    is_closed: bool = False  # has the startup taint
+    is_unfit: bool = False  # not ready, or before a driver upgrade: no pods should be moved there
 
 
 def facts_of(node: Node) -> NodeFacts:
-    """Read off the node."""
+    """Computed from the node."""
     metadata = node.metadata
     return NodeFacts(
         node=node,

@@ -1,4 +1,4 @@
-"""Classes of pods: pods of one class have the same needs, so a result for one of them holds for all."""
+"""Classes of pods with equal needs: a result for one pod of a class holds for all."""
 
 from collections.abc import Iterable
 from hashlib import blake2b
@@ -13,13 +13,13 @@ from reconciler.model import names
 from reconciler.model.cluster.pod import Affinity, NodeAffinity, NodeSelector, Pod, Port, Toleration
 from reconciler.model.plan.decision import Obstacle
 
-Request = tuple[tuple[int, int], ...]  # column of a resource, amount; in order of columns
+Request = tuple[tuple[int, int], ...]  # column of a resource, amount; ordered by column
 _DEVICE_CLASS = "deviceclass.resource.kubernetes.io/"
 Rank = tuple[int, int, int, int, bytes]
 
 
 class LabelClass:
-    """Pods of one namespace with the same labels, leaving or not: all that questions about other pods look at."""
+    """Pods of one namespace with the same labels and deletion state: all that inter-pod terms depend on."""
 
     __slots__ = ("labels", "leaving", "namespace", "number")
 
@@ -31,14 +31,14 @@ class LabelClass:
 
 
 class Needs:
-    """What of a pod's needs labels, taints and names of nodes alone can answer."""
+    """The needs that depend only on labels, taints and names of nodes."""
 
     __slots__ = ("node_name", "number", "selector", "terms", "tolerance", "tolerations")
 
     def __init__(self, number: int, pod: Pod, node_name: str) -> None:
         spec = pod.spec
         self.number = number
-        self.node_name = node_name  # the only node that the pod may be on; nothing where any may do
+        self.node_name = node_name  # the only allowed node; empty if any node is allowed
         self.selector: dict[str, str] = spec.node_selector
         self.terms: NodeSelector | None = spec.affinity.node_affinity.required if spec.affinity else None
         self.tolerations: tuple[Toleration, ...] = spec.tolerations
@@ -46,7 +46,7 @@ class Needs:
 
 
 class PodClassKey:
-    """What tells a class from all others, and what it shares with some."""
+    """The identity of a class, and parts that it shares with other classes."""
 
     __slots__ = ("label_class", "needs", "text")
 
@@ -57,11 +57,10 @@ class PodClassKey:
 
 
 class PodClass:
-    """Pods that need the same of a node and of other pods.
+    """Pods with equal needs on nodes and other pods.
 
-    `request` is what such a pod asks of a node to come to, `held` what it takes of the one where it is: they differ
-    while it is resized in place. `anew` is the class of the pod that takes its place elsewhere: neither leaving nor
-    resized.
+    `request` is what such a pod requests from a new node, `held` what it occupies on its node; they differ during an
+    in-place resize. `anew` is the class of a replacement pod: neither being deleted nor resized.
     """
 
     __slots__ = (
@@ -86,22 +85,22 @@ class PodClass:
     )
 
     def __init__(self, number: int, pod: Pod, kind: PodClassKey) -> None:
-        self.number = number  # in order of first sight
-        self.pod = pod  # one of them
+        self.number = number  # in order of first use
+        self.pod = pod  # one pod of the class
         self.needs = kind.needs
         self.label_class = kind.label_class
-        self.text = kind.text  # of equal texts there is one class: an order that does not depend on who came first
+        self.text = kind.text  # unique per class: gives an order that does not depend on the order of first use
         self.priority = pod.spec.priority
         self.leaving = pod.metadata.leaving
         self.goes_with_its_node = pod.stays_with_its_node
         self.needs_another_place = not (pod.stays_with_its_node or pod.runs_to_completion or pod.metadata.leaving)
         self.ports = _ports(pod)
-        self.gpu_claim = (pod.metadata.namespace, pod.metadata.annotations.claim)  # no name where it has none
-        self.is_plain = not self.ports and _is_plain(pod)  # says nothing of ports, volumes, claims and other pods
+        self.gpu_claim = (pod.metadata.namespace, pod.metadata.annotations.claim)  # empty name if there is none
+        self.is_plain = not self.ports and _is_plain(pod)  # without ports, volumes, claims and inter-pod terms
         self.unmodelled = _unmodelled(pod)
         self.request: Request = ()
         self.held: Request = ()
-        self._anew: PodClass | None = None  # not itself, which would keep it from being let go
+        self._anew: PodClass | None = None  # not the class itself: a cycle would prevent garbage collection
         self._rank: Rank | None = None
         self._key = ""
 
@@ -123,14 +122,14 @@ class PodClass:
 
     @property
     def key(self) -> str:
-        """By which it is known again later, and in another process."""
+        """A key that is stable across processes."""
         if not self._key:
             self._key = blake2b(self.text, digest_size=8).hexdigest()
         return self._key
 
     @property
     def rank(self) -> Rank:
-        """Those that are hardest to place first: important ones, then those that ask for devices, then large ones."""
+        """Sort key, hardest to place first: by priority, then pods with devices, then by size."""
         if self._rank is None:
             amounts = dict(self.request)
             devices = sum(amount for column, amount in self.request if column > 3)
@@ -139,7 +138,7 @@ class PodClass:
 
 
 def _ports(pod: Pod) -> tuple[Port, ...]:
-    """Ports of the host that it takes: those of containers and sidecars; what only runs before them takes none."""
+    """Host ports of containers and sidecars; ports of other init containers do not count."""
     containers = pod.spec.containers
     if pod.spec.init_containers:
         containers += tuple(each for each in pod.spec.init_containers if each.restart_policy == "Always")
@@ -157,7 +156,7 @@ def _is_plain(pod: Pod) -> bool:
 
 
 def _unmodelled(pod: Pod) -> Obstacle | None:
-    """What the pod asks for that nobody here can judge; such a pod is never said to fit."""
+    """A need of the pod that is not simulated; such a pod never fits."""
     spec = pod.spec
     if spec.host_network and spec.host_users is False:
         return OwnUsersOnHostNetwork()
@@ -171,13 +170,13 @@ def _unmodelled(pod: Pod) -> Obstacle | None:
     return None
 
 
-# --- Owner of the classes of pods, and of the columns of the resources that they ask for.
+# --- Owner of the pod classes and of resource columns.
 #
-# Most pods are told by a look at the last pod of the same owner, since what they have in common is the same object, or
-# equal. For the others everything that matters is written out, which tells each class for certain.
+# Most pods are classified by comparison with the last pod of the same owner: their common parts are the same objects,
+# or equal. For other pods, all relevant fields are encoded, which identifies the class exactly.
 #
-# A DaemonSet ties each of its pods to a node by the node's name. Where such a pod is it stays, so that is no part of
-# its class there, and all pods of the DaemonSet are of one.
+# A DaemonSet binds each pod to its node by name. A bound DaemonSet pod never moves, so the node name is not part of its
+# class, and all pods of the DaemonSet share a class.
 
 _FEW_OWNERS, _MOST_OWNERS = 1_000, 20_000
 _write = msgspec.json.Encoder(order="deterministic").encode
@@ -185,18 +184,18 @@ _change = msgspec.structs.replace
 
 
 class Classes:
-    """All classes that were seen."""
+    """All known classes."""
 
     def __init__(self, gpu_requests: GpuRequests) -> None:
-        self.asked_gpus = gpu_requests  # as GpuClaims are seen now; whoever replaces it books the pods of these anew
+        self.asked_gpus = gpu_requests  # of the observed GpuClaims; pods of changed claims must be rebooked
         self.columns: dict[str, int] = {CPU: 0, MEMORY: 1, STORAGE: 2, PODS: 3}
-        self.resources: list[str] = list(self.columns)  # their names, by column
+        self.resources: list[str] = list(self.columns)  # resource names by column
         self.all: list[PodClass] = []
-        self.written_bytes = 0  # that tell them all
-        self._most_owners = _FEW_OWNERS  # whose last pod is remembered, with what it is told by
+        self.written_bytes = 0  # total size of all keys
+        self._most_owners = _FEW_OWNERS  # number of owners whose last pod is remembered
         self.label_classes: list[LabelClass] = []
         self._last: dict[str | int, tuple[tuple[Any, ...], PodClass]] = {}
-        self._booked: dict[int, PodClass] = {}  # of pods that are booked, by the identity of the object
+        self._booked: dict[int, PodClass] = {}  # of booked pods, by object identity
         self._gpus: dict[PodClass, int] = {}
         self._classes: dict[bytes, PodClass] = {}
         self._needs: dict[bytes, Needs] = {}
@@ -205,12 +204,14 @@ class Classes:
         self._last_labels: tuple[Any, LabelClass] | None = None
 
     def expect(self, pods: int) -> None:
-        """So many there are. Jobs come by the thousand, most of one pod: to remember more owners than there can be pods
-        for would only take room."""
+        """Sets the expected number of pods.
+
+        Jobs come by the thousand, most with one pod: remembering more owners than pods can exist would waste memory.
+        """
         self._most_owners = min(max(pods, _FEW_OWNERS), _MOST_OWNERS)
 
     def of(self, pod: Pod) -> PodClass:
-        """The class of a pod, where it is booked or anywhere else if it waits."""
+        """The class of a pod: as booked if it is bound, else as pending."""
         booked = self._booked.get(id(pod))
         if booked is not None:
             return booked
@@ -226,7 +227,7 @@ class Classes:
         if affinity is not spec.affinity:
             pod = _change(pod, spec=_change(spec, affinity=affinity))
         pod_class = self._written(pod, "")
-        # One that is being resized, or has something of its own, may be of another class than one that looks the same.
+        # A pod that is being resized, or has individual needs, may differ in class from one with equal shared parts.
         if is_settled(pod) and not _has_its_own(pod):
             if len(self._last) >= self._most_owners:
                 self._last.clear()
@@ -238,31 +239,31 @@ class Classes:
         return tuple(map(self._booked.__getitem__, map(id, pods)))
 
     def book(self, pod: Pod) -> PodClass:
-        """The same, remembered until the pod is forgotten: as long, the caller holds the object."""
+        """Like `of`, cached until `forget`; the caller must keep the object alive."""
         pod_class = self._booked[id(pod)] = self.of(pod)
         return pod_class
 
     def forget(self, pod: Pod) -> None:
-        """It is booked no longer."""
+        """Removes a pod that is no longer booked from the cache."""
         self._booked.pop(id(pod), None)
 
     def gpus_of(self, pod_class: PodClass, pod: Pod) -> int:
-        """GPUs of its node that are in use while a pod of the class is there."""
+        """GPUs of its node that a pod of the class uses."""
         result = self._gpus.get(pod_class)
         if result is None:
             result = self._gpus[pod_class] = self.asked_gpus.of(pod)
         return result
 
     def class_as_placed(self, pod: Pod) -> PodClass:
-        """The class of a pod that is asked about wherever it is: with all that ties it to nodes."""
+        """The class of a pod as if pending, including everything that binds it to nodes."""
         return self._written(pod, "")
 
     def pinned(self, pod: Pod) -> PodClass:
-        """The class of a pod that may be on no other node than the one that it names."""
+        """The class of a pod that may only be on its named node."""
         return self._written(pod, pod.node)
 
     def column(self, resource: str) -> int:
-        """The column of a resource, given at first sight."""
+        """The column of a resource, assigned at first use."""
         result = self.columns.get(resource)
         if result is None:
             result = self.columns[resource] = len(self.columns)
@@ -334,7 +335,7 @@ class Classes:
 
 
 def _class_fields(pod: Pod, affinity: Affinity | None) -> tuple[Any, ...]:
-    """Pods of which all this is equal are of one class, but for those that have something of their own."""
+    """Pods with equal fields are of one class, except pods with individual needs."""
     metadata, spec, status = pod.metadata, pod.spec, pod.status
     return (
         spec.containers,
@@ -366,7 +367,7 @@ def _class_fields(pod: Pod, affinity: Affinity | None) -> tuple[Any, ...]:
 
 
 def _has_its_own(pod: Pod) -> bool:
-    """Whether something was made for this pod alone: a volume, or a claim for devices."""
+    """Whether the pod has a volume or device claim of its own."""
     spec = pod.spec
     if not spec.volumes and not spec.resource_claims:
         return False
@@ -376,12 +377,12 @@ def _has_its_own(pod: Pod) -> bool:
 
 
 def _with_claimed(amounts: dict[str, int], gpus: int) -> dict[str, int]:
-    """With the GPUs of its GpuClaim, where these are more than it asks for by itself."""
+    """The amounts with the GPUs of the pod's GpuClaim, if these are more than its requests."""
     return amounts | {names.NVIDIA_GPU: max(gpus, amounts.get(names.NVIDIA_GPU, 0))} if gpus else amounts
 
 
 def _among_pods(affinity: Affinity) -> Affinity:
-    """Without what ties it to nodes."""
+    """The affinity without node affinity."""
     return _change(affinity, node_affinity=NodeAffinity())
 
 

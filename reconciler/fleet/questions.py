@@ -1,6 +1,6 @@
-"""What can be asked of a fleet: whether a pod would fit on a node, and where these pods go.
+"""What-if queries: whether a pod fits on a node, where pods can be placed, and which nodes can be emptied.
 
-A pod that is somewhere already is asked about as the one that would take its place.
+A bound pod is evaluated as its replacement.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,17 +26,17 @@ _UNTOLD = Rejections()
 
 
 class Placement(msgspec.Struct):
-    """Where pods went, and which found no place."""
+    """Destinations of pods, and pods that fit nowhere."""
 
-    pointer: str = ""  # the node where the next search should begin
+    pointer: str = ""  # start node of the next search
     steps: int = 0
-    destinations: dict[str, str] = {}  # uid of a pod -> name of its node
-    unplaced: dict[str, Rejections] = {}  # uid of a pod -> what ruled out the nodes
-    not_evaluated: tuple[str, ...] = ()  # uids of pods of which nothing is known, since the budget was spent
+    destinations: dict[str, str] = {}  # uid of a pod -> node name
+    unplaced: dict[str, Rejections] = {}  # uid of a pod -> refusals by predicate
+    not_evaluated: tuple[str, ...] = ()  # uids of pods without a result, since the budget was exceeded
 
 
 def fits(fleet: Snapshot, pod: Pod, node_name: str) -> tuple[Obstacle, ...]:
-    """Every reason why the pod can't be on the node, in the order of predicates; nothing when it can."""
+    """All obstacles for the pod on the node, in the order of predicates; empty if it fits."""
     row = fleet.rows.row_of.get(node_name)
     if row is None or not fleet.rows.alive[row]:
         return (NodeAbsent(node_name),)
@@ -47,7 +47,7 @@ def fits(fleet: Snapshot, pod: Pod, node_name: str) -> tuple[Obstacle, ...]:
 
 
 def place(fleet: Snapshot, pods: Sequence[Pod], search: Search) -> Placement:
-    """Books each pod on the first node that takes it, in the order given; within a fork, if it is only to be tried."""
+    """Books each pod on the first node that accepts it, in the given order; use a fork for a trial."""
     walk = FirstFitCursor(fleet, search)
     placement = Placement()
     placing = _Placing(fleet, search, walk, placement)
@@ -58,17 +58,17 @@ def place(fleet: Snapshot, pods: Sequence[Pod], search: Search) -> Placement:
 
 
 class _Placing:
-    """One call of `place`."""
+    """State of one call of `place`."""
 
     def __init__(self, fleet: Snapshot, search: Search, walk: FirstFitCursor, placement: Placement) -> None:
         self._fleet = fleet
         self._search = search
         self._walk = walk
         self._placement = placement
-        self._full: dict[PodClass, Rejections] = {}  # classes for which no room comes to be by placing others
+        self._full: dict[PodClass, Rejections] = {}  # classes for which placing other pods frees no room
 
     def run(self, pod_class: PodClass, pods: list[Pod]) -> None:
-        """Pods of one class; more than one only if nothing sets them apart."""
+        """Places pods of one class; several only if they are interchangeable."""
         if pod_class in self._full:
             self._placement.unplaced |= {pod.metadata.uid: self._full[pod_class] for pod in pods}
             return
@@ -101,7 +101,7 @@ class _Placing:
 
 
 def _runs(fleet: Snapshot, pods: Sequence[Pod], search: Search) -> Iterator[tuple[PodClass, list[Pod]]]:
-    """Pods of one class that follow each other; one with a hint or a nomination by itself."""
+    """Consecutive pods of one class; a pod with a hint or nomination is separate."""
     run: list[Pod] = []
     of: PodClass | None = None
     for pod in pods:
@@ -119,19 +119,19 @@ def _runs(fleet: Snapshot, pods: Sequence[Pod], search: Search) -> Iterator[tupl
         yield of, run
 
 
-# --- Which nodes can go together: each in turn, if all that runs on it fits elsewhere with all that was moved before.
+# --- Nodes that can be removed together: one after another, if all pods fit elsewhere after the previous moves.
 #
-# What a node is emptied of may go to any node that is allowed and is not gone itself. A node that took something in is
-# not emptied any more: nothing moves twice. What goes with its node (DaemonSets, static pods), what is being deleted
-# already, and a pod for whose completion its node waits, need no other place.
+# Pods may move to any allowed node that is not removed itself. A node that received pods is not emptied: no pod moves
+# twice. Pods that need no destination: DaemonSet and static pods, pods that are being deleted, and pods whose
+# completion the node waits for.
 
-# Key of a class -> name of a node -> how many pods of the class went there the last time.
+# Class key -> node name -> number of pods of the class that went there last time.
 Hints = Mapping[str, Mapping[str, int]]
 _NOWHERE: Mapping[str, int] = {}
 
 
 class Move(msgspec.Struct, frozen=True, gc=False):
-    """Pods of one class, and the row that they go to."""
+    """Pods of one class, and their destination row."""
 
     pod_class: PodClass
     to: int
@@ -139,18 +139,18 @@ class Move(msgspec.Struct, frozen=True, gc=False):
 
 
 class ScaleDownOutcome(msgspec.Struct):
-    """What came of each row that was asked about."""
+    """The result for each row."""
 
     pointer: str = ""
     steps: int = 0
-    together: dict[int, tuple[Move, ...]] = {}  # rows that can go, in the order asked, and where their pods go
-    stuck: dict[int, PodClass] = {}  # rows that can't, and whose pods found no place
-    taking: tuple[int, ...] = ()  # rows that took in pods of others before it was their turn
-    not_evaluated: tuple[int, ...] = ()  # rows of which nothing is known, since the budget was spent
+    together: dict[int, tuple[Move, ...]] = {}  # removable rows, in order, with the moves of their pods
+    stuck: dict[int, PodClass] = {}  # rows whose pods fit nowhere else
+    taking: tuple[int, ...] = ()  # rows that received pods before their turn
+    not_evaluated: tuple[int, ...] = ()  # rows without a result, since the budget was exceeded
 
 
 def empty(fleet: Snapshot, order: Sequence[int], search: Search) -> ScaleDownOutcome:
-    """Leaves the fleet with those rows gone that can go: call it within a fork."""
+    """Empties rows in order; removable rows are gone from the fleet afterwards. Requires an open fork."""
     emptying = ScaleDownSimulation(fleet, search)
     meter = emptying.meter
     scale_down_outcome = ScaleDownOutcome()
@@ -173,10 +173,10 @@ def empty(fleet: Snapshot, order: Sequence[int], search: Search) -> ScaleDownOut
 
 
 class ScaleDownSimulation:
-    """One row after the other; whoever asks sees to it that no row is asked about that took something in.
+    """Empties one row after another; the caller must not pass a row that received pods.
 
-    Pods go to `preferred` rows first, those of nodes that stay anyway: what goes elsewhere keeps a node that could have
-    gone itself. Both masks may change between two rows.
+    Pods go to `preferred` rows first, which stay anyway: a pod elsewhere keeps a node that could have been removed.
+    Both masks may change between two rows.
     """
 
     def __init__(self, fleet: Snapshot, search: Search, preferred: Mask | None = None) -> None:
@@ -189,7 +189,7 @@ class ScaleDownSimulation:
         self._fleet = fleet
 
     def one(self, row: int, hints: Hints) -> tuple[Move, ...] | PodClass:
-        """The moves that empty a row, or whose pods found no place: then nothing has changed."""
+        """The moves that empty a row, or the class that fits nowhere; in that case nothing has changed."""
         fleet = self._fleet
         booked = fleet.booked_on(row)
         moving = [(each.anew, count) for each, count in booked.items() if each.needs_another_place]
@@ -210,7 +210,7 @@ class ScaleDownSimulation:
         return tuple(moves)
 
     def _put(self, pod_class: PodClass, count: int, moves: list[Move], opened: list[int]) -> int:
-        """How many are left of them. A further node that has to take some is a node that stays from then on."""
+        """The number of pods left over. A further node that receives pods stays from then on."""
         for to, put in self._first.put(pod_class, count) if self._first is not None else ():
             moves.append(Move(pod_class, to, put))
             count -= put
@@ -224,7 +224,7 @@ class ScaleDownSimulation:
         return count
 
     def _put_as_before(self, pod_class: PodClass, count: int, hints: Hints, moves: list[Move]) -> int:
-        """How many are left of them."""
+        """Tries the previous destinations; returns the number of pods left over."""
         for name, many in hints.get(pod_class.key, _NOWHERE).items():
             to = self._fleet.rows.row_of.get(name)
             if to is not None and (put := self.walk.put_on(pod_class, to, min(many, count))):
@@ -237,11 +237,11 @@ def _rank(moving: tuple[PodClass, int]) -> Rank:
     return moving[0].rank
 
 
-# --- Which pods stay where they are, whoever would move them: those of which nobody here can tell where they would fit.
+# --- Pods that are never moved, because the simulation cannot tell where they fit.
 
 
 def unmodelled(pod_class: PodClass, fleet: Snapshot) -> Obstacle | None:
-    """Why it can't be told where such a pod fits; None where it can. Until then it fits nowhere."""
+    """Why the placement of such a pod cannot be simulated; None if it can. Such a pod fits nowhere."""
     return (
         pod_class.unmodelled
         or fleet.part(StorageIndex).wanted(pod_class, fleet).unmodelled
@@ -250,7 +250,7 @@ def unmodelled(pod_class: PodClass, fleet: Snapshot) -> Obstacle | None:
 
 
 def why_it_stays(pod_class: PodClass, fleet: Snapshot) -> Obstacle | None:
-    """Why such a pod is not to be moved; None where it may be. Whoever gives devices back may find no others."""
+    """Why such a pod must not be moved; None if it may. A pod that releases devices may find no others."""
     claimed = fleet.part(ResourceClaimFilter).claimed(pod_class, fleet)
     held = HoldsDevices(claimed.met[0][0]) if claimed.met else None
     return unmodelled(pod_class, fleet) or held

@@ -1,7 +1,7 @@
-"""Owner of the nodes as rows of arrays, and of their labels and taints as numbers.
+"""Owner of the nodes as array rows, and of labels and taints as integers.
 
-All arrays are `capacity` long. A row whose node is gone is not alive, and is given to the next node that comes. With
-each `version` goes one content of what static predicates look at: it changes with it, and no value ever means another.
+All arrays have length `capacity`. The row of a removed node is not alive, and is reused for the next new node. A
+`version` identifies one state of labels and taints; it changes with them, and no version is used twice.
 """
 
 from bisect import bisect_left
@@ -19,21 +19,21 @@ Numbers = NDArray[np.int32]
 Places = NDArray[np.intp]
 Counts = NDArray[np.int64]
 ABSENT = -1
-NEVER = -2  # the number of a value that no node has
+NEVER = -2  # the number of a label value that no node has
 _FEWEST = 16
 
 _Taints = tuple[tuple[tuple[str, str, str], ...], bool]
 
 
 class NodeRows:
-    """The nodes, one a row."""
+    """The nodes, one per row."""
 
     def __init__(self, capacity: int = _FEWEST) -> None:
         self.capacity = max(capacity, _FEWEST)
         self.row_of: dict[str, int] = {}
         self.nodes: list[Node | None] = [None] * self.capacity
-        self.alive: Mask = np.zeros(self.capacity, bool)  # rows with a node on which something may be placed
-        self.standing: Mask = np.zeros(self.capacity, bool)  # and those that were only vacated
+        self.alive: Mask = np.zeros(self.capacity, bool)  # rows with a node that accepts pods
+        self.standing: Mask = np.zeros(self.capacity, bool)  # those, and vacated rows
         self.taint_group: Numbers = np.zeros(self.capacity, np.int32)
         self.taint_groups: list[tuple[tuple[NodeTaint, ...], bool]] = []  # taints, and whether the nodes are cordoned
         self.version = 0
@@ -43,25 +43,25 @@ class NodeRows:
         self._group_of: dict[_Taints, int] = {}
         self._columns: dict[str, Numbers] = {}
         self._values: dict[str, dict[str, int]] = {}
-        self._keys: Counter[str] = Counter()  # labels, and how many nodes have each
+        self._keys: Counter[str] = Counter()  # label keys with their number of nodes
         self._nobodys: Numbers = np.full(self.capacity, ABSENT, np.int32)
         self._sorted: list[str] = []
         self._order: Places | None = None
 
     @property
     def names(self) -> list[str]:
-        """The name of each row's node; nothing where there is none."""
+        """The node name of each row; empty if there is none."""
         return [node.name if node is not None else "" for node in self.nodes]
 
     @property
     def order(self) -> Places:
-        """All rows that have a node, by its name: an order that does not depend on who came first."""
+        """All rows with a node, by name: independent of insertion order."""
         if self._order is None:
             self._order = np.array([self.row_of[name] for name in self._sorted], np.intp)
         return self._order
 
     def position(self, name: str) -> int:
-        """Where in `order` the node is, or would be."""
+        """Index of the node in `order`, or its insertion point."""
         return bisect_left(self._sorted, name)
 
     def node(self, row: int) -> Node:
@@ -71,14 +71,14 @@ class NodeRows:
         return node
 
     def changed(self) -> None:
-        """Labels, taints or rows are no longer what they were."""
+        """Marks labels, taints or rows as changed."""
         self._last_version += 1
         self.version = self._last_version
 
     def add(self, node: Node) -> int:
-        """A row for a node that has none."""
+        """Assigns a row to a new node."""
         if node.name in self.row_of:
-            raise LookupError(f"there is a node {node.name} already")
+            raise LookupError(f"the node {node.name} already exists")
         if not self._unused:
             self._grow()
         row = self._unused.pop()
@@ -93,7 +93,7 @@ class NodeRows:
         return row
 
     def drop(self, row: int) -> None:
-        """The node is gone for good."""
+        """Removes the node permanently."""
         name = self.node(row).name
         self._keys.subtract(self.node(row).metadata.labels.keys())
         del self.row_of[name]
@@ -110,7 +110,7 @@ class NodeRows:
         self.changed()
 
     def replace(self, row: int, node: Node) -> None:
-        """The same node, as it is now."""
+        """Replaces the node by its new state."""
         if differ(self.node(row), node):
             self._describe(row, node)
             self.changed()
@@ -118,10 +118,10 @@ class NodeRows:
             self.nodes[row] = node
 
     def column(self, key: str) -> Numbers:
-        """The number of each row's value of a label; -1 where it is not set. Not to be changed."""
+        """Value numbers of a label for each row; -1 if absent. Must not be modified."""
         mask = self._columns.get(key)
         if mask is None:
-            if not self.has_label(key):  # of such labels pods may name as many as they like
+            if not self.has_label(key):  # pods may name any number of such labels
                 return self._nobodys
             mask = self._columns[key] = np.full(self.capacity, ABSENT, np.int32)
             for row, node in enumerate(self.nodes):
@@ -130,19 +130,19 @@ class NodeRows:
         return mask
 
     def has_label(self, key: str) -> bool:
-        """Whether a node has the label."""
+        """Whether any node has the label."""
         return self._keys[key] > 0
 
     def value_id(self, key: str, text: str) -> int:
-        """The number of a value of a label, once its column was asked for; NEVER where no node has had it."""
+        """The number of a label value, after `column` was called; NEVER if no node has had the value."""
         return self._values.get(key, {}).get(text, NEVER)
 
     def values(self, key: str) -> list[str]:
-        """The values of a label by their numbers, those of nodes that are gone included."""
+        """The values of a label by number, including those of removed nodes."""
         return list(self._values.get(key, ()))
 
     def _number(self, key: str, text: str) -> int:
-        """Given at first sight."""
+        """Assigns a number at first use."""
         values = self._values.setdefault(key, {})
         return values.setdefault(text, len(values))
 
@@ -174,14 +174,14 @@ class NodeRows:
 
 
 def grown(array: NDArray[Any], length: int, fill: int = 0) -> NDArray[Any]:
-    """The array with room for more at its end (of the last axis)."""
+    """The array, extended at the end of its last axis."""
     longer = np.full((*array.shape[:-1], length), fill, array.dtype)
     longer[..., : array.shape[-1]] = array
     return longer
 
 
 def differ(one: Node, other: Node) -> bool:
-    """Whether a predicate might tell two sightings of a node apart by labels or taints."""
+    """Whether labels or taints of two states of a node differ for any predicate."""
     return one.metadata.labels != other.metadata.labels or _taints(one) != _taints(other)
 
 

@@ -1,1 +1,1 @@
-"""The only folder that speaks to an API server."""
+"""The Kubernetes client: the only package that talks to an API server."""

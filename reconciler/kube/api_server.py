@@ -1,4 +1,4 @@
-"""The API server as a port: paths, faults, and the backoff after a failure; the real one is in client.py."""
+"""The API server as a port: request paths, errors, and backoff. The implementation is in client.py."""
 
 import random
 import re
@@ -19,7 +19,7 @@ APPLY_PATCH = "application/apply-patch+yaml"
 
 
 class Unreachable(Exception):
-    """There is no answer to be had: why, and what a person can do about it."""
+    """No response: the reason, and a remedy."""
 
     def __init__(self, sentence: str, remedy: str) -> None:
         super().__init__(sentence, remedy)
@@ -30,7 +30,7 @@ class Unreachable(Exception):
 
 
 class ApiResponse(msgspec.Struct, frozen=True):
-    """An answer, whatever it says."""
+    """A response of any status."""
 
     status: int
     body: bytes = b""
@@ -38,7 +38,7 @@ class ApiResponse(msgspec.Struct, frozen=True):
 
 
 class ApiRequest(msgspec.Struct, frozen=True):
-    """A write."""
+    """A write request."""
 
     method: str  # POST, PUT, PATCH, DELETE
     path: str
@@ -48,51 +48,50 @@ class ApiRequest(msgspec.Struct, frozen=True):
 
 
 class Stream(msgspec.Struct, frozen=True):
-    """A watch: lines as they come, or the answer that refuses it."""
+    """A watch: lines as they arrive, or the response that refused the watch."""
 
     answer: ApiResponse
     lines: Iterator[bytes]
 
 
 class ApiServer(Protocol):
-    """One identity's way to one API server; may be used from several threads. Raises Unreachable."""
+    """A client of one API server with one identity; thread-safe. Methods raise Unreachable."""
 
     def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> ApiResponse:
-        """One answer, whole."""
+        """Returns one complete response."""
         ...
 
     def stream(self, path: str, query: Mapping[str, str], silence_seconds: float) -> AbstractContextManager[Stream]:
-        """An answer line by line; Unreachable when nothing comes for that long."""
+        """Streams a response line by line; raises Unreachable if no line arrives within `silence_seconds`."""
         ...
 
     def apart(self) -> "ApiServer":
-        """The same identity with connections of its own, which can be closed without harm to others."""
+        """A client with the same identity and separate connections, which can be closed without affecting others."""
         ...
 
     def close(self) -> None:
-        """Ends what is under way, and refuses what is asked later."""
+        """Aborts running requests, and refuses later ones."""
         ...
 
 
 class Writer(Protocol):
-    """One identity's way to look at single objects and to write; may be used from several threads."""
+    """A client that reads single objects and writes, with one identity; thread-safe."""
 
     def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> ApiResponse:
-        """One answer, whole. Raises Unreachable."""
+        """Returns one complete response. Raises Unreachable."""
         ...
 
     def send(self, request: ApiRequest) -> ApiResponse:
-        """One write, sent once. Raises Unreachable, and then it may have taken effect all the same."""
+        """Sends one write, once. Raises Unreachable; the write may then have taken effect."""
         ...
 
 
-# --- Paths of the API server: the only place that puts them together.
+# --- Paths of the API server; no other code builds paths.
 #
-# Groups, resources and subresources are of a closed set; names and namespaces are held against what the API server
-# allows, and quoted. The client refuses every path that could not have been made here: a name that leads out of its
-# folder never becomes a request, wherever it came from.
+# Groups, resources and subresources come from a closed set; names and namespaces are validated and quoted. The client
+# refuses every path that this module cannot build, so no name, whatever its source, can lead outside its collection.
 
-# What is asked for or written, and never looked at as a kind.
+# Resources that are read or written, but not watched.
 _OTHERS = frozenset({("", "configmaps"), ("events.k8s.io", "events"), ("apps", "deployments")})
 RESOURCES = frozenset((each.group, each.plural) for each in RESOURCE_KINDS) | _OTHERS
 SUBRESOURCES = frozenset({"binding", "eviction", "resize", "status"})
@@ -104,66 +103,66 @@ _UP = re.compile(r"\.\.")
 
 
 class BadPath(BadName):
-    """No path of the API server that is ever asked for; the sentence says what is wrong with it."""
+    """A path that reconciler never requests; the message says why."""
 
 
 def folder(group: str, plural: str, namespace: str = "", version: str = "v1") -> str:
-    """Where objects of a resource are listed and made: those of one namespace, or all. Raises BadPath."""
+    """Path of a resource's collection, in one namespace or in all. Raises BadPath."""
     if (group, plural) not in RESOURCES:
-        raise BadPath(f"{shortened(plural)} of the group {shortened(group)} is no resource that is asked for")
+        raise BadPath(f"{shortened(plural)} of the group {shortened(group)} is not a resource that reconciler requests")
     if not _VERSION.fullmatch(version):
-        raise BadPath(f"{shortened(version)} is no version of an API")
+        raise BadPath(f"{shortened(version)} is not an API version")
     root = f"/apis/{group}/{version}" if group else f"/api/{version}"
     return f"{root}/namespaces/{_namespace(namespace)}/{plural}" if namespace else f"{root}/{plural}"
 
 
 def folder_in(namespace: str, group: str, plural: str) -> str:
-    """Where objects of a resource are made in one namespace. Raises BadPath, also where none is named."""
+    """Path of a resource's collection in one namespace. Raises BadPath, also for an empty namespace."""
     _namespace(namespace)
     return folder(group, plural, namespace)
 
 
 def below(folder_path: str, name: str, subresource: str = "") -> str:
-    """An object in a folder, or a subresource of it. Raises BadPath."""
+    """Path of an object in a collection, or of its subresource. Raises BadPath."""
     if not is_object_name(name):
-        raise BadPath(f"{shortened(name)} is no name of an object")
+        raise BadPath(f"{shortened(name)} is not a valid object name")
     if subresource and subresource not in SUBRESOURCES:
-        raise BadPath(f"{shortened(subresource)} is no subresource that is written")
+        raise BadPath(f"{shortened(subresource)} is not a subresource that reconciler writes")
     end = f"/{subresource}" if subresource else ""
     return f"{folder_path}/{quote(name, safe='')}{end}"
 
 
 def checked(path: str) -> str:
-    """The path, where it is one that could have been made here, or is asked by a fixed text. Raises BadPath."""
+    """The path, if it is a fixed path or one that this module can build. Raises BadPath otherwise."""
     if len(path) > _LONGEST_PATH or not _PATH.fullmatch(path) or _UP.search(path):
-        raise BadPath(f"{shortened(path)} is no path of an API server")
+        raise BadPath(f"{shortened(path)} is not a valid API server path")
     return path
 
 
 def _namespace(namespace: str) -> str:
     if not is_namespace(namespace):
-        raise BadPath(f"{shortened(namespace)} is no namespace")
+        raise BadPath(f"{shortened(namespace)} is not a valid namespace")
     return quote(namespace, safe="")
 
 
-# --- How long to wait after a failure: twice as long each time, never all at once. A Backoff owns the count in a row.
+# --- Exponential backoff with jitter. A Backoff owns the number of consecutive failures.
 #
-# A connection that opens and closes at once is no success: only what has lasted a while starts the count afresh, so
-# that nothing that fails quickly is asked for in a busy loop.
+# A connection that opens and closes immediately is not a success: only a connection that lasted a while resets the
+# count, so that quick failures never cause a busy loop.
 
-_MOST_DOUBLINGS = 30  # beyond any bound that could be wished for
+_MOST_DOUBLINGS = 30  # more than any configured bound
 
 
 class BackoffBounds(msgspec.Struct, frozen=True):
-    """The bounds of waiting."""
+    """The bounds of the delay."""
 
     first_seconds: float = 0.2
     most_seconds: float = 30.0
-    healthy_seconds: float = 10.0  # what lasted that long was no failure
+    healthy_seconds: float = 10.0  # an attempt that lasted this long was not a failure
 
 
 class Backoff:
-    """Waits between half of a bound and all of it; the bound doubles with each failure in a row."""
+    """A random delay between half of a bound and the bound; the bound doubles with each consecutive failure."""
 
     def __init__(self, waits: BackoffBounds, chance: random.Random) -> None:
         self._waits = waits
@@ -171,7 +170,7 @@ class Backoff:
         self._failures = 0
 
     def seconds_after(self, lasted_seconds: float) -> float:
-        """How long to wait now that something has failed, or ended, which had lasted that long."""
+        """The delay after an attempt that failed or ended after `lasted_seconds`."""
         if lasted_seconds >= self._waits.healthy_seconds:
             self._failures = 0
         doublings = min(self._failures, _MOST_DOUBLINGS)

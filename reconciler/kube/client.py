@@ -1,7 +1,8 @@
-"""One identity's connection to one API server, as kubectl would make it.
+"""A connection to one API server with one identity, configured like kubectl.
 
-The package `kubernetes` reads the kubeconfig, runs its plugins and keeps tokens fresh; its models and its watch are not
-used, since they are slow and lose their place. It takes a quarter of a second to import: import this module late.
+The package `kubernetes` reads the kubeconfig, runs its plugins and refreshes tokens. Its models and watches are not
+used: they are slow and lose their position. Importing the package takes a quarter of a second, so import this module
+late.
 """
 
 import http.client
@@ -41,22 +42,22 @@ from reconciler.model.parsers import natural
 __all__ = ["Client", "Timeouts", "Unreachable", "connect"]
 
 _DEFAULT_FILE = "~/.kube/config"
-_CONNECTIONS = 64  # one a watched kind, and some for what else is asked
-_RENEW_SECONDS = 10.0  # between two readings of the kubeconfig because of a 401
-_LOG_IN = "log in again, or look at the user of this context (kubectl config view)"
+_CONNECTIONS = 64  # one per watched kind, and some for other requests
+_RENEW_SECONDS = 10.0  # minimum time between two reloads of the kubeconfig after a 401
+_LOG_IN = "log in again, or check the user of this context (kubectl config view)"
 
 Load = Callable[[], Configuration]
 
 
 class Timeouts(msgspec.Struct, frozen=True):
-    """How long is waited for an API server."""
+    """Timeouts of requests to an API server."""
 
     connect_seconds: float = 5.0
     answer_seconds: float = 30.0
 
 
 class _HttpRequest(msgspec.Struct, frozen=True):
-    """One request, and how long may be silence."""
+    """One request, and the maximum silence."""
 
     method: str
     url: str
@@ -67,12 +68,12 @@ class _HttpRequest(msgspec.Struct, frozen=True):
 
 
 class Client:
-    """Owner of a pool of connections; may be used from several threads."""
+    """Owner of a connection pool; thread-safe."""
 
     def __init__(self, load: Load, timeouts: Timeouts | None = None) -> None:
         self._load = load
         self._timeouts = timeouts or Timeouts()
-        self._lock = threading.Lock()  # a token may be fetched by running a program, and once is enough
+        self._lock = threading.Lock()  # fetching a token may run a program, which should run only once
         self._configuration = load()
         self._pool = _pool(self._configuration)
         self._loaded = time.monotonic()
@@ -81,7 +82,7 @@ class Client:
 
     @classmethod
     def at(cls, url: str, authority: Path, token: str, timeouts: Timeouts | None = None) -> Self:
-        """With a token that is at hand, and no kubeconfig."""
+        """A client with an explicit token, without a kubeconfig."""
 
         def load() -> Configuration:
             configuration = Configuration(host=url, ssl_ca_cert=str(authority))
@@ -95,13 +96,13 @@ class Client:
         return str(self._configuration.host)
 
     def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> ApiResponse:
-        """One answer, whole. Raises Unreachable."""
+        """Returns one complete response. Raises Unreachable."""
         request = _HttpRequest("GET", _url(path, query or {}), accept, self._timeouts.answer_seconds)
         with self._stream(request) as response:
             return self._whole(response)
 
     def send(self, request: ApiRequest) -> ApiResponse:
-        """One write, sent once. Raises Unreachable, and then it may have taken effect all the same."""
+        """Sends one write, once. Raises Unreachable; the write may then have taken effect."""
         url = _url(request.path, request.query)
         http_request = _HttpRequest(
             request.method, url, JSON, self._timeouts.answer_seconds, request.body, request.content_type
@@ -111,7 +112,7 @@ class Client:
 
     @contextmanager
     def stream(self, path: str, query: Mapping[str, str], silence_seconds: float) -> Iterator[Stream]:
-        """An answer line by line. Raises Unreachable, also when nothing comes for that long."""
+        """Streams a response line by line. Raises Unreachable, also after too long a silence."""
         with self._stream(_HttpRequest("GET", _url(path, query), JSON, silence_seconds)) as response:
             if response.status != 200:
                 yield Stream(self._whole(response), iter(()))
@@ -119,16 +120,16 @@ class Client:
                 yield Stream(ApiResponse(200), self._lines(response))
 
     def apart(self) -> "Client":
-        """The same identity with connections of its own."""
+        """A client with the same identity and separate connections."""
         return Client(self._load, self._timeouts)
 
     def close(self) -> None:
-        """Ends what is being read on other threads, and refuses what is asked later."""
+        """Aborts reads on other threads, and refuses later requests."""
         with self._lock:
             self._is_closed = True
             reading = list(self._open)
         for response in reading:
-            with suppress(ValueError, RuntimeError, OSError):  # it came to its end meanwhile
+            with suppress(ValueError, RuntimeError, OSError):  # already closed
                 response.shutdown()
         self._pool.clear()
 
@@ -143,7 +144,7 @@ class Client:
                 self._refuse_if_closed()
                 self._open.add(response)
             if response.status == 401:
-                raise Unreachable(f"{self._title} does not know us (401 Unauthorized)", _LOG_IN)
+                raise Unreachable(f"{self._title} rejected the credentials (401 Unauthorized)", _LOG_IN)
             yield response
         finally:
             with self._lock:
@@ -152,13 +153,13 @@ class Client:
 
     @contextmanager
     def _plainly(self) -> Iterator[None]:
-        """Whatever the network does is told in a sentence."""
+        """Converts network errors to Unreachable."""
         try:
             yield
         except (HTTPError, OSError, http.client.HTTPException) as fault:
             raise self._unreachable(fault) from fault
         except ValueError as fault:
-            if not self._is_closed:  # a socket that another thread closes says it like this
+            if not self._is_closed:  # a socket that another thread closed fails like this
                 raise
             raise self._unreachable(fault) from fault
 
@@ -179,12 +180,12 @@ class Client:
     def _authorization(self) -> dict[str, str]:
         try:
             shown = self._configuration.get_api_key_with_prefix("BearerToken")
-        except Exception as fault:  # a plugin is a program of somebody else's
+        except Exception as fault:  # a plugin is an external program
             raise Unreachable(f"no credentials for {self._title}: {_error_text(fault)}", _LOG_IN) from fault
         return {"Authorization": shown} if shown else {}
 
     def _renew(self) -> bool:
-        """Reads the kubeconfig again: its token may have been replaced, or its plugin may give another."""
+        """Reloads the kubeconfig: its token may have been replaced, or its plugin may return a new one."""
         with self._lock:
             if time.monotonic() < self._loaded + _RENEW_SECONDS:
                 return False
@@ -197,12 +198,12 @@ class Client:
         with self._plainly():
             body = response.read()
         if response.status == 403 and b"system:anonymous" in body:
-            raise Unreachable(f"{self._title} takes us for nobody (system:anonymous)", _LOG_IN)
+            raise Unreachable(f"{self._title} treats the request as anonymous (system:anonymous)", _LOG_IN)
         wait = response.headers.get("Retry-After", "")
         return ApiResponse(response.status, body, float(natural(wait) or 0))
 
     def _lines(self, response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
-        """Whole lines as they come; at the end also what is left of one, for its reader to judge."""
+        """Complete lines as they arrive; finally an incomplete last line, for the caller to judge."""
         begun: list[bytes] = []
         with self._plainly():
             for piece in response.stream(2**16):
@@ -217,7 +218,7 @@ class Client:
 
     def _refuse_if_closed(self) -> None:
         if self._is_closed:
-            raise Unreachable(f"the connection to {self._title} has been closed", "start again")
+            raise Unreachable(f"the connection to {self._title} was closed", "restart the command")
 
     def _unreachable(self, fault: Exception) -> Unreachable:
         sentence, remedy = _why(fault)
@@ -229,8 +230,10 @@ class Client:
 
 
 def connect(context: str | None = None, timeouts: Timeouts | None = None) -> Client:
-    """The cluster of the kubeconfig, by its current context unless another is named; in a pod, its own cluster. Comes
-    before all threads. Raises Unreachable."""
+    """The cluster of the kubeconfig's current or named context; in a pod, the pod's own cluster.
+
+    Must be called before other threads start. Raises Unreachable.
+    """
     know_types()
     return Client(partial(_configuration, context), timeouts)
 
@@ -239,12 +242,12 @@ def _configuration(context: str | None) -> Configuration:
     named = os.environ.get("KUBECONFIG") or _DEFAULT_FILE
     configuration = Configuration()
     if any(Path(each).expanduser().exists() for each in named.split(os.pathsep) if each):
-        _load(partial(load_kube_config, named, context, configuration), f"the kubeconfig {named} can't be used")
+        _load(partial(load_kube_config, named, context, configuration), f"the kubeconfig {named} cannot be used")
     elif os.environ.get("KUBERNETES_SERVICE_HOST") and not context:
-        _load(partial(load_incluster_config, configuration), "the service account of this pod can't be used")
+        _load(partial(load_incluster_config, configuration), "the service account of this pod cannot be used")
     else:
-        sentence = f"there is no kubeconfig at {named}, and this is no pod"
-        raise Unreachable(sentence, "name one in KUBECONFIG, or give a file of the cluster with --cluster")
+        sentence = f"there is no kubeconfig at {named}, and this process does not run in a pod"
+        raise Unreachable(sentence, "set KUBECONFIG, or read a cluster file with --cluster")
     return configuration
 
 
@@ -252,52 +255,52 @@ def _load(read: Callable[[], None], failing: str) -> None:
     try:
         read()
     except Exception as fault:  # noqa: BLE001 - it is written by hand, and may be wrong in any way
-        remedy = "kubectl config get-contexts says what there is"
+        remedy = "kubectl config get-contexts lists the contexts"
         raise Unreachable(f"{failing}: {_error_text(fault)}", remedy) from None
 
 
 def _url(path: str, query: Mapping[str, str]) -> str:
-    """Raises BadPath: urllib3 would follow `..` in a path, and so reach what nobody meant."""
+    """Raises BadPath: urllib3 would resolve `..` in a path, and so request an unintended path."""
     return f"{checked(path)}?{urlencode(query)}" if query else checked(path)
 
 
 def _error_text(fault: Exception) -> str:
-    """Without what the package quotes of the file, which may be a token."""
+    """The error without quotes from the kubeconfig, which may contain a token."""
     return str(fault).partition("{")[0].rstrip(" /") or type(fault).__name__
 
 
 def _pool(configuration: Configuration) -> urllib3.PoolManager:
     configuration.connection_pool_maxsize = _CONNECTIONS
     configuration.socket_options = _socket_options()
-    if not configuration.verify_ssl:  # somebody wrote so into the kubeconfig: not to be told at each request
+    if not configuration.verify_ssl:  # set by the user in the kubeconfig: do not warn at each request
         urllib3.disable_warnings(InsecureRequestWarning)
     return RESTClientObject(configuration).pool_manager
 
 
 def _socket_options() -> list[tuple[int, int, int]]:
-    """TCP's own keepalive, so that what lies between keeps a quiet watch, and a dead one is found."""
+    """TCP keepalive, which keeps a quiet watch open through proxies and detects a dead connection."""
     options = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1), (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
-    wanted = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}  # not every system has each
+    wanted = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}  # not every system has all of them
     options += [(socket.IPPROTO_TCP, getattr(socket, name), n) for name, n in wanted.items() if hasattr(socket, name)]
     return options
 
 
-_CHECK_NETWORK = "check that it runs, and that this machine can reach it"
+_CHECK_NETWORK = "check that the API server runs and is reachable"
 
-# The first that fits says what is wrong.
+# The first match explains the error.
 _FAULTS: tuple[tuple[type[Exception], str, str], ...] = (
-    (NameResolutionError, "can't be found: its name is not known", "check the address of the context, and the network"),
-    (ReadTimeoutError, "has fallen silent", _CHECK_NETWORK),
-    (NewConnectionError, "can't be reached", _CHECK_NETWORK),
-    (ConnectTimeoutError, "does not take a connection in time", _CHECK_NETWORK),
-    (SSLError, "can't be trusted", "check the certificates of the context, and the clocks"),
-    (ProxyError, "can't be reached through the proxy", "check HTTPS_PROXY, NO_PROXY and the context's proxy-url"),
-    (Exception, "broke the connection off", _CHECK_NETWORK),
+    (NameResolutionError, "cannot be resolved", "check the address of the context, and the network"),
+    (ReadTimeoutError, "stopped responding", _CHECK_NETWORK),
+    (NewConnectionError, "cannot be reached", _CHECK_NETWORK),
+    (ConnectTimeoutError, "did not accept a connection in time", _CHECK_NETWORK),
+    (SSLError, "has an untrusted certificate", "check the certificates of the context, and the clocks"),
+    (ProxyError, "cannot be reached through the proxy", "check HTTPS_PROXY, NO_PROXY and the context's proxy-url"),
+    (Exception, "closed the connection", _CHECK_NETWORK),
 )
 
 
 def _why(fault: Exception) -> tuple[str, str]:
-    """The sentence, with what the system says where it says something, and the remedy."""
+    """The message, with the system's error text if there is one, and the remedy."""
     sentence, remedy = next((text, remedy) for kind, text, remedy in _FAULTS if isinstance(fault, kind))
     cause: BaseException | None = fault
     while cause is not None and not (isinstance(cause, OSError) and cause.strerror):
@@ -305,13 +308,13 @@ def _why(fault: Exception) -> tuple[str, str]:
     return (f"{sentence} ({cause.strerror})" if isinstance(cause, OSError) else sentence), remedy
 
 
-# --- What people call the cluster: the name of the kubeconfig's context.
+# --- The cluster's display name: the name of the kubeconfig's context.
 
 IN_POD = "of this pod"
 
 
 def context_name(context: str | None) -> str:
-    """The one that was named, or the current one; in a pod there is none."""
+    """The named or current context; in a pod, there is none."""
     if context:
         return context
     try:
@@ -321,17 +324,17 @@ def context_name(context: str | None) -> str:
     return str(current.get("name", IN_POD))
 
 
-# --- What structs consist of, found out before several threads read them.
+# --- Struct types are resolved before several threads decode them.
 #
-# msgspec finds out what a type consists of when that is read for the first time, and lets other threads go on
-# meanwhile: one that reads the same type then is given half of it, and the whole process dies. So who connects to a
-# cluster finds out about all types, in the one thread that there is by then. It takes ten milliseconds.
+# msgspec resolves a struct type at first use and releases the GIL meanwhile: another thread that uses the type then
+# gets an incomplete type, and the process crashes. Therefore all types are resolved before the first connection, while
+# there is one thread. This takes ten milliseconds.
 
 
 def know_types() -> None:
-    """Of all modules that have been imported."""
+    """Resolves the types of all imported modules."""
     for each in _structs(msgspec.Struct):
-        with suppress(TypeError, NameError):  # it was not made to be read
+        with suppress(TypeError, NameError):  # not a decodable type
             msgspec.json.Decoder(each)
     know_kinds()
     know_fields()

@@ -1,4 +1,4 @@
-"""The live cluster: a view of it with writes by the loop, once or kept up with, and what a person writes."""
+"""The live cluster: snapshots and writes of the loop, one-time snapshots, and writes of users."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -19,7 +19,7 @@ from reconciler.ports import Fence
 
 
 class LiveCluster:
-    """What is seen and what is written; whoever started the observer stops it."""
+    """Observed state and writes. Whoever started the observer must stop it."""
 
     def __init__(self, observer: Observer, applying: Executor) -> None:
         self._observer = observer
@@ -32,18 +32,18 @@ class LiveCluster:
         return observed
 
     def seen_at(self) -> Instant | None:
-        """How old the last observation is; from any thread."""
+        """Time of the last observation; thread-safe."""
         return self._seen_at
 
     def apply(self, decisions: Sequence[Decision], fence: Fence) -> Iterator[Outcome]:
         return self._applying.apply(decisions, fence)
 
 
-# --- A cluster as it was seen once, for a command that acts once.
+# --- A one-time snapshot, for a command that acts once.
 
 
 class LookedOnce:
-    """What was seen, and writes by one identity."""
+    """A snapshot, and writes with one identity."""
 
     def __init__(self, observed: Observed, applying: Executor) -> None:
         self._observed = observed
@@ -56,15 +56,15 @@ class LookedOnce:
         return self._applying.apply(decisions, fence)
 
 
-# --- What a person writes, with rights of their own: annotations that freeze, and approvals; one object at a time.
+# --- Writes of users with their own rights: freeze annotations and approvals, one object at a time.
 
 
 class NotWritten(Exception):
-    """The API server would not have it; the sentence says what a person can do."""
+    """The API server refused the write; the message contains the remedy."""
 
 
 class ObjectPath(msgspec.Struct, frozen=True):
-    """An object, and where the API server keeps it."""
+    """An object and its API path."""
 
     title: str
     path: str
@@ -84,7 +84,7 @@ _MANAGER = {"fieldManager": "reconciler-by-hand"}
 
 
 def places_of(kind: str, name: str) -> tuple[ObjectPath, ...]:
-    """Where a freeze of it may sit, first choice first. Raises BadPath."""
+    """Objects that may carry the freeze annotation, preferred first. Raises BadPath."""
     found = {
         "node": (("Node", "", "nodes"),),
         "pool": (("GpuPool", _OURS, "gpupools"), ("NodePool", "karpenter.sh", "nodepools")),
@@ -99,7 +99,7 @@ def places_of(kind: str, name: str) -> tuple[ObjectPath, ...]:
 def annotate(
     server: Writer, places: Sequence[ObjectPath], annotations: Mapping[str, str | None], *, everywhere: bool = False
 ) -> tuple[str, ...]:
-    """On the first place where there is such an object, or on all; their titles. Raises NotWritten, Unreachable."""
+    """Annotates the first existing object, or all of them; returns their titles. Raises NotWritten, Unreachable."""
     body = msgspec.json.encode({"metadata": {"annotations": annotations}})
     written = []
     for place in places:
@@ -117,12 +117,12 @@ def annotate(
 
 
 def is_without_controller(server: Writer, namespace: str) -> bool:
-    """Whether it is known that no controller leads or led from the namespace. Raises Unreachable."""
+    """Whether no controller leads or ever led from the namespace. Raises Unreachable."""
     return server.get(below(folder_in(namespace, "coordination.k8s.io", "leases"), names.LEADER_LEASE)).status == 404
 
 
 def approval_manifest(spec: ChangeApproval) -> dict[str, Any]:
-    """As it is made: the API server completes its name."""
+    """The manifest for creation; the API server generates the name."""
     return {
         "apiVersion": "gpu.scheduling/v1",
         "kind": "ChangeApproval",
@@ -132,20 +132,20 @@ def approval_manifest(spec: ChangeApproval) -> dict[str, Any]:
 
 
 def approve(server: Writer, spec: ChangeApproval) -> str:
-    """Makes an approval; its name. What was approved before stays as it is. Raises NotWritten, Unreachable."""
+    """Creates an approval and returns its name; earlier approvals stay. Raises NotWritten, Unreachable."""
     body = msgspec.json.encode(approval_manifest(spec))
     answer = server.send(ApiRequest("POST", _APPROVALS, body, JSON, _MANAGER))
     if answer.status == 404:
-        raise NotWritten(f"this cluster has no definition of ChangeApproval\n  remedy: {INSTALL}")
-    if answer.status == 422:  # a definition of an older version, which asks for a revision
-        raise NotWritten(f"the cluster's definition refuses it ({said(answer)})\n  remedy: update it: {INSTALL}")
+        raise NotWritten(f"this cluster has no CRD for ChangeApproval\n  remedy: {INSTALL}")
+    if answer.status == 422:  # an older CRD, which requires a revision
+        raise NotWritten(f"the cluster's CRD refuses the approval ({said(answer)})\n  remedy: update it: {INSTALL}")
     if answer.status != 201:
         raise _refused(answer, "make a ChangeApproval", "approver")
     return msgspec.json.decode(answer.body, type=_Made).metadata.name
 
 
 def _without_empty(value: object) -> object:
-    """Without what says nothing."""
+    """The value without empty parts."""
     if not isinstance(value, dict):
         return value
     return {
@@ -154,5 +154,5 @@ def _without_empty(value: object) -> object:
 
 
 def _refused(answer: ApiResponse, what: str, person: str) -> NotWritten:
-    hint = f"; `reconciler rbac --person {person}` prints the rights that it takes" if answer.status == 403 else ""
+    hint = f"; `reconciler rbac --person {person}` prints the required rights" if answer.status == 403 else ""
     return NotWritten(f"may not {what} ({said(answer)}){hint}")

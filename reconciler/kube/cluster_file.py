@@ -1,4 +1,4 @@
-"""A cluster from a file that a person has at hand: a dump, or what kubectl get -o json printed."""
+"""Reads a cluster from a file: a dump, or the output of kubectl get -o json."""
 
 import codecs
 import re
@@ -22,16 +22,16 @@ from reconciler.plan.files.valid_names import of_observed
 __all__ = ["ClusterFile", "ClusterFileError", "read_cluster"]
 
 
-# --- The bytes of a cluster file, in whatever way a shell wrote them, become JSON; faults are told with their line.
+# --- Converts a cluster file in any common encoding to JSON; errors have line numbers.
 
-REMEDY = "write it with reconciler dump, or with the command line that reconciler dump --kubectl prints"
+REMEDY = "write the file with reconciler dump, or with the command that reconciler dump --kubectl prints"
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _OFFSET = re.compile(r" \(byte (\d+)\)")
 
 
 class ClusterFileError(ValueError):
-    """A file that no cluster can be read from; lines count from 1, and 0 means the file as a whole."""
+    """A file that is not a cluster; lines count from 1, and line 0 means the whole file."""
 
     def __init__(self, file: str, sentence: str, remedy: str = REMEDY, line: int = 0) -> None:
         super().__init__(f"{file}:{line}: {sentence}" if line else f"{file}: {sentence}")
@@ -42,7 +42,7 @@ class ClusterFileError(ValueError):
 
 
 def as_json(name: str, content: bytes) -> bytes:
-    """The same as JSON, where it is YAML. Raises ClusterFileError."""
+    """The content as JSON; converts YAML. Raises ClusterFileError."""
     content = _utf8(name, content)
     start = content.lstrip()[:1]
     if not start:
@@ -51,39 +51,38 @@ def as_json(name: str, content: bytes) -> bytes:
 
 
 def end_of_document(fault: Exception) -> int:
-    """Where a JSON document ends after which another one follows, as of several calls of kubectl; else 0."""
+    """Offset of the end of a JSON document that another one follows, as after several calls of kubectl; else 0."""
     match = _OFFSET.search(str(fault)) if "trailing characters" in str(fault) else None
-    return int(match[1]) - 1 if match else 0  # the fault names the byte behind the one that is too many
+    return int(match[1]) - 1 if match else 0  # the error names the first surplus byte
 
 
 def not_json(name: str, content: bytes, fault: Exception, before: int = 0) -> ClusterFileError:
-    """What to tell of bytes that turned out not to be JSON, or not of the right shape; the document begins after
-    `before` bytes."""
+    """The error for bytes that are not JSON or have a wrong structure; the document begins after `before` bytes."""
     if isinstance(fault, RecursionError):
-        return ClusterFileError(name, "it is nested too deeply to be a cluster")
+        return ClusterFileError(name, "the content is nested too deeply")
     if isinstance(fault, UnicodeDecodeError):
-        return ClusterFileError(name, "it holds bytes that are not UTF-8", "save the file as UTF-8")
+        return ClusterFileError(name, "the file has bytes that are not UTF-8", "save the file as UTF-8")
     text = str(fault)
     if "truncated" in text:
         line = line_at(content, len(content.rstrip()))
-        remedy = "it was not written to its end: write it again, and see that there is room on the disk"
-        return ClusterFileError(name, "the JSON ends in the middle", remedy, line)
+        remedy = "the file is incomplete: write it again, and check the free disk space"
+        return ClusterFileError(name, "the JSON is truncated", remedy, line)
     match = _OFFSET.search(text)
     if not match:
-        return ClusterFileError(name, f"it is not a list of objects: {text}")
+        return ClusterFileError(name, f"the content is not a list of objects: {text}")
     line = line_at(content, before + int(match[1]))
     text = _OFFSET.sub("", text) if line else text
     return ClusterFileError(name, text, line=line)
 
 
 def line_at(content: bytes, offset: int) -> int:
-    """0 where all of it is one line, which helps nobody to find the place."""
+    """The line number; 0 if the whole file is one line."""
     content = content.rstrip()
     return content.count(b"\n", 0, offset) + 1 if b"\n" in content and offset >= 0 else 0
 
 
 def _utf8(name: str, content: bytes) -> bytes:
-    """Some shells write UTF-16 when output is sent to a file, and some editors put a mark before UTF-8."""
+    """Handles UTF-16, which some shells write to files, and the byte order mark of some editors."""
     if content.startswith(codecs.BOM_UTF8):
         return content.removeprefix(codecs.BOM_UTF8)
     if not content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -91,11 +90,11 @@ def _utf8(name: str, content: bytes) -> bytes:
     try:
         return content.decode("utf-16").encode()
     except UnicodeDecodeError as fault:
-        raise ClusterFileError(name, "it begins as UTF-16 and goes on otherwise", "save the file as UTF-8") from fault
+        raise ClusterFileError(name, "the file is not valid UTF-16", "save the file as UTF-8") from fault
 
 
 def _from_yaml(name: str, content: bytes) -> bytes:
-    """Aliases are refused: kubectl writes none, and a few lines of them can stand for more than memory holds."""
+    """Refuses aliases: kubectl writes none, and a few lines of them can expand beyond the memory."""
     try:
         tokens = yaml.scan(content, Loader=_LOADER)
         alias = next((each for each in tokens if isinstance(each, yaml.AliasToken)), None)
@@ -103,29 +102,29 @@ def _from_yaml(name: str, content: bytes) -> bytes:
         result = msgspec.json.encode(plain)
     except yaml.MarkedYAMLError as fault:
         line = fault.problem_mark.line + 1 if fault.problem_mark else 0
-        raise ClusterFileError(name, f"it is neither JSON nor YAML: {fault.problem}", line=line) from fault
+        raise ClusterFileError(name, f"the file is neither JSON nor YAML: {fault.problem}", line=line) from fault
     except (yaml.YAMLError, RecursionError, TypeError, ValueError) as fault:
-        raise ClusterFileError(name, "it is neither JSON nor YAML") from fault
+        raise ClusterFileError(name, "the file is neither JSON nor YAML") from fault
     if alias:
         line = alias.start_mark.line + 1
-        raise ClusterFileError(name, "it uses YAML aliases, which kubectl does not write", line=line)
+        raise ClusterFileError(name, "the file has YAML aliases, which kubectl does not write", line=line)
     return result
 
 
-NONE_OF_IT = "the file has none; if the cluster has none either, say so with --complete"
+NONE_OF_IT = "the file has none; use --complete if the cluster has none either"
 
 
 class ClusterFile(msgspec.Struct, frozen=True):
-    """What a file told."""
+    """The content of a file."""
 
     observed: Observed
-    inputs: Inputs | None = None  # of a dump: what was wished, and when
-    skipped: tuple[tuple[str, int], ...] = ()  # kinds that are not looked at, and how many there were of each
-    notes: tuple[str, ...] = ()  # what a reader of a plan made from it must know
+    inputs: Inputs | None = None  # of a dump: policies and time
+    skipped: tuple[tuple[str, int], ...] = ()  # kinds that reconciler does not use, and their object counts
+    notes: tuple[str, ...] = ()  # notes for readers of a plan made from the file
 
 
 class _Opening(msgspec.Struct, rename="camel"):
-    """Enough of a file to tell what it is."""
+    """The fields that identify the type of the file."""
 
     format: str = ""
     kind: str = ""
@@ -134,7 +133,7 @@ class _Opening(msgspec.Struct, rename="camel"):
 
 
 class _FileMetadata(msgspec.Struct):
-    """Of any shape: what has another than Kubernetes gives it is set aside."""
+    """Accepts any structure: objects that violate Kubernetes' schema are set aside later."""
 
     name: Any = ""
     namespace: Any = ""
@@ -147,7 +146,7 @@ class _FileMetadata(msgspec.Struct):
 
 
 class _Peek(msgspec.Struct, rename="camel"):
-    """Enough of an object to tell whether it is wanted."""
+    """The fields that show whether an object is used."""
 
     kind: str = ""
     api_version: str = ""
@@ -162,8 +161,11 @@ class _Peek(msgspec.Struct, rename="camel"):
 def read_cluster(
     name: str, content: bytes, complete: bool = False, namespace: str = names.OWN_NAMESPACE
 ) -> ClusterFile:
-    """`complete`: of what the file has nothing of, the cluster has nothing either. `namespace`: the controller's own; a
-    dump says it itself. Raises ClusterFileError."""
+    """Reads a cluster file.
+
+    `complete`: kinds that are absent from the file are absent from the cluster. `namespace`: of the controller; a dump
+    contains the namespace. Raises ClusterFileError.
+    """
     content = as_json(name, content)
     reading = _KubectlReader(name, content, namespace)
     for opening in _documents(name, content):
@@ -193,7 +195,7 @@ def _is_list(name: str, opening: _Opening) -> _Opening:
         opening.items = []
     if opening.items is None and not opening.format:
         found = f"one {opening.kind}, not a list" if opening.kind else "no list of objects"
-        raise ClusterFileError(name, f"it holds {found}")
+        raise ClusterFileError(name, f"the file contains {found}")
     return opening
 
 
@@ -206,7 +208,7 @@ def _dump(name: str, content: bytes) -> ClusterFile:
 
 
 class _KubectlReader:
-    """Owner of what was found so far in one file of kubectl."""
+    """Owner of the objects read so far from one kubectl file."""
 
     def __init__(self, name: str, content: bytes, namespace: str) -> None:
         self._name = name
@@ -228,7 +230,7 @@ class _KubectlReader:
         try:
             peek = msgspec.json.decode(raw, type=_Peek)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
-            raise self._refused(raw, f"an item of the list is no object of Kubernetes: {fault}") from fault
+            raise self._refused(raw, f"an item of the list is not a Kubernetes object: {fault}") from fault
         self._fill_in(peek)
         metadata = peek.metadata or _FileMetadata()
         if peek.kind == "Namespace" and not peek.group:
@@ -258,7 +260,7 @@ class _KubectlReader:
         return ClusterFile(observed, None, tuple(sorted(self._skipped.items())), tuple(self._notes(observed)))
 
     def _fill_in(self, peek: _Peek) -> None:
-        """What the API server prints by itself (kubectl get --raw) says kind and version once, at the list."""
+        """Output of the API server (kubectl get --raw) has kind and version only at the list."""
         if not peek.kind and self._opening.kind != "List":
             peek.kind = self._opening.kind.removesuffix("List")
             peek.api_version = self._opening.api_version
@@ -277,7 +279,7 @@ class _KubectlReader:
         found = understood(resource_kind, raw, peek.api_version)
         if isinstance(found, StandIn) and not found.metadata.name:
             raise self._refused(raw, refused_words(found))
-        # The later one counts: kubectl prints an object once for each name of its kind that it was given.
+        # The later one counts: kubectl prints an object once for each requested name of its kind.
         self._objects[resource_kind][metadata.place] = found
 
     def _refused(self, raw: msgspec.Raw, sentence: str) -> ClusterFileError:
@@ -290,7 +292,7 @@ class _KubectlReader:
                 unread_kinds.append(
                     Unread(
                         resource_kind.title,
-                        f"the file has it as {self._other_versions[resource_kind]}, not {resource_kind.version}",
+                        f"the file has version {self._other_versions[resource_kind]}, not {resource_kind.version}",
                     )
                 )
             elif resource_kind not in self._met and not complete:
@@ -298,14 +300,14 @@ class _KubectlReader:
         return tuple(sorted(unread_kinds))
 
     def _notes(self, observed: Observed) -> list[str]:
-        notes = ["when the cluster looked like this is not known: kubectl does not write it"]
-        # Each cluster runs something in kube-system: a file of another namespace alone was written from there.
+        notes = ["snapshot time unknown: kubectl output has no timestamp"]
+        # Each cluster runs pods in kube-system: only a file of that single namespace is suspicious.
         namespaces = {namespace for found in self._objects.values() for namespace, _ in found if namespace}
         if observed.pods and len(namespaces) == 1 and namespaces != {"kube-system"}:
-            notes.append(f"all pods are of namespace {namespaces.pop()}: was the file written without -A?")
+            notes.append(f"all pods are in namespace {namespaces.pop()}: was the file written without -A?")
         if self._skipped:
             text = ", ".join(f"{count} {kind}" for kind, count in sorted(self._skipped.items()))
-            notes.append(f"not looked at: {text}")
+            notes.append(f"ignored: {text}")
         return notes
 
 

@@ -1,4 +1,4 @@
-"""What the API server says, as bytes, becomes the structs of the model; only the fields that are used are read."""
+"""Decodes API responses into structs of the model; reads only the fields that are used."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -26,16 +26,16 @@ from reconciler.model.cluster.workload import Workload
 
 T = TypeVar("T")
 
-# What msgspec raises for bytes that are not JSON, not UTF-8, nested without end, or of another shape.
+# msgspec's exceptions for bytes that are not JSON, not UTF-8, nested too deeply, or of another structure.
 _FAULTS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, OverflowError)
 
 
 class Undecodable(ValueError):
-    """Not what was asked for; the sentence names the kind, and the object where it can."""
+    """Not the expected content; the message names the kind, and the object if possible."""
 
 
 class ListPage(msgspec.Struct, frozen=True):
-    """Part of a list."""
+    """A page of a list."""
 
     items: tuple[Any, ...]
     resource_version: str
@@ -46,9 +46,9 @@ class WatchEvent(msgspec.Struct, frozen=True):
     """A line of a watch."""
 
     type: str  # ADDED, MODIFIED, DELETED, BOOKMARK, ERROR
-    object: Any | None = None  # of the first three
+    object: Any | None = None  # for ADDED, MODIFIED and DELETED
     resource_version: str = ""
-    code: int = 0  # of an ERROR
+    code: int = 0  # for ERROR
     message: str = ""
 
 
@@ -70,7 +70,7 @@ class _WatchLine(msgspec.Struct):
 
 
 class _Mark(msgspec.Struct, rename="camel"):
-    """All that is wanted of a BOOKMARK or an ERROR."""
+    """The fields of a BOOKMARK or an ERROR that are used."""
 
     metadata: _ListMetadata | None = None
     code: int | None = None
@@ -78,7 +78,7 @@ class _Mark(msgspec.Struct, rename="camel"):
 
 
 class _NodeClassBody(msgspec.Struct):
-    """A NodeClass, before the images are taken out of its status."""
+    """A NodeClass before its images are extracted from the status."""
 
     metadata: Metadata
     spec: dict[str, Any] = {}
@@ -86,7 +86,7 @@ class _NodeClassBody(msgspec.Struct):
 
 
 def page(resource_kind: ResourceKind, raw: bytes) -> ListPage:
-    """A list of one kind; an object of it that cannot be understood is a StandIn. Raises Undecodable."""
+    """A list of one kind; an object that cannot be decoded is a StandIn. Raises Undecodable."""
     try:
         listed = _list_decoder(_wire_type(resource_kind)).decode(raw)
         items = _finished(resource_kind, listed)
@@ -110,8 +110,10 @@ def _finished(resource_kind: ResourceKind, listed: "_Listed[Any]") -> tuple[Any,
 
 
 def understood(resource_kind: ResourceKind, raw: bytes | msgspec.Raw, api_version: str = "") -> Any:
-    """One object, or the StandIn for an object that cannot be understood; `api_version` is of the list that it stood
-    in."""
+    """One object, or the StandIn for an object that cannot be decoded.
+
+    `api_version` is that of the surrounding list.
+    """
     try:
         return _whole_or_stand_in(resource_kind, raw, api_version)
     except RecursionError:
@@ -128,7 +130,7 @@ def _whole_or_stand_in(resource_kind: ResourceKind, raw: bytes | msgspec.Raw, ap
 
 
 def one(resource_kind: ResourceKind, raw: bytes | msgspec.Raw, api_version: str = "") -> Any:
-    """The same. Raises Undecodable for an object that cannot be understood."""
+    """Like `understood`, but raises Undecodable for an object that cannot be decoded."""
     result = understood(resource_kind, raw, api_version)
     if isinstance(result, StandIn):
         raise Undecodable(refused_words(result))
@@ -150,7 +152,7 @@ def event(resource_kind: ResourceKind, line: bytes) -> WatchEvent:
             version = mark.metadata.resource_version if mark.metadata else ""
             return WatchEvent(watch_line.type, None, version, mark.code or 0, mark.message or "")
     except _FAULTS as fault:
-        raise Undecodable(f"a watch of {resource_kind.title} said what is no event: {_short(fault)}") from fault
+        raise Undecodable(f"a watch of {resource_kind.title} sent an invalid event: {_short(fault)}") from fault
     found = understood(resource_kind, watch_line.object)
     if isinstance(found, StandIn) and not found.metadata.name:
         raise Undecodable(refused_words(found))
@@ -168,14 +170,14 @@ def _decoded(resource_kind: ResourceKind, raw: bytes | msgspec.Raw, api_version:
     try:
         wire = _decoder(_wire_type(resource_kind)).decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        # Go writes null for what is empty, and people write numbers as quantities: both are set right.
+        # Go writes null for empty values, and users write numbers as quantities: both are normalized.
         wire = msgspec.convert(loosened(msgspec.json.decode(raw)), _wire_type(resource_kind))
     finish = _finisher(resource_kind, api_version)
     return finish(wire) if finish else wire
 
 
 def _plain(raw: bytes | msgspec.Raw) -> dict[str, Any]:
-    """The JSON of an object that could not be decoded as such; nothing where it is none."""
+    """The JSON of an object that could not be decoded; empty if it is not an object."""
     for text in (bytes(raw), shallow(bytes(raw))):
         try:
             found = msgspec.json.decode(text)
@@ -190,8 +192,7 @@ _MARK = msgspec.json.Decoder(_Mark)
 
 
 def _raw_list(resource_kind: ResourceKind, raw: bytes) -> "_Listed[msgspec.Raw]":
-    """Each object by itself: one that is written unusually costs no other its speed, and a broken one no other its
-    place in the list."""
+    """Decodes each object separately, so that an unusual or broken object does not affect others."""
     try:
         return _RAW_LIST.decode(raw)
     except _FAULTS as fault:
@@ -207,7 +208,7 @@ _RAW_LIST = msgspec.json.Decoder(_Listed[msgspec.Raw])
 
 
 def _short(fault: Exception) -> str:
-    return "it is nested too deeply" if isinstance(fault, RecursionError) else str(fault).removesuffix(".")
+    return "nested too deeply" if isinstance(fault, RecursionError) else str(fault).removesuffix(".")
 
 
 @cache
@@ -229,18 +230,18 @@ def _list_decoder(wire_type: Any) -> "msgspec.json.Decoder[_Listed[Any]]":
 
 
 def know_kinds() -> None:
-    """Makes all decoders, before threads ask for them."""
+    """Creates all decoders before threads use them."""
     for each in (Any, *{_wire_type(resource_kind) for resource_kind in RESOURCE_KINDS}):
         _decoder(each)
         _list_decoder(each)
 
 
-# One for each kind, since each kind is read by a thread of its own.
+# One decoder per kind, since a separate thread reads each kind.
 _SHARING: defaultdict[ResourceKind, Interning] = defaultdict(Interning)
 
 
 class _Finish:
-    """Fills in what an object of a list does not say itself."""
+    """Fills in what list items omit."""
 
     def __init__(self, resource_kind: ResourceKind, api_version: str) -> None:
         self._resource_kind = resource_kind
@@ -266,7 +267,7 @@ class _Finish:
 
 
 def _finisher(resource_kind: ResourceKind, api_version: str) -> Callable[[Any], Any] | None:
-    """What is still to be done to an object once it is read; None for most kinds."""
+    """The final conversion of a decoded object; None for most kinds."""
     if resource_kind.type is Pod:
         return _SHARING[resource_kind].pod
     finish = _Finish(resource_kind, api_version)

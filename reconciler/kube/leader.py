@@ -1,7 +1,6 @@
-"""Leadership by a Lease of our namespace; a Leader is the owner of its thread and of the terms it holds.
+"""Leader election by a Lease in reconciler's namespace. A Leader owns its thread and its terms.
 
-A thread, since the Lease must be renewed while everything else waits for something. What is done when is decided in
-protocol/leadership.py.
+A thread, since the Lease must be renewed while everything else waits. The decisions are in protocol/leadership.py.
 """
 
 import threading
@@ -19,19 +18,19 @@ from reconciler.model.instant import Instant, timestamp
 from reconciler.protocol import leadership
 from reconciler.protocol.leadership import CandidateState, Claim, LeaseRecord, LeaseTiming, LeaseWrite, Monotonic
 
-# --- Owner of until when this process may write: a Fence, for as long as one term of leadership lasts.
+# --- Fence: until when this process may write, for one term of leadership.
 
 MonotonicClock = Callable[[], Monotonic]
 
 
 def monotonic_ms() -> Monotonic:
-    """Goes on while the process is stopped, and where the system can tell, while the machine sleeps."""
+    """A clock that continues while the process is stopped and, on most systems, while the machine sleeps."""
     clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
     return Monotonic(time.clock_gettime_ns(clock) // 1_000_000)
 
 
 class LeaderFence:
-    """May be asked from several threads. Once it has ended it stays so, whatever is heard later."""
+    """Thread-safe. Once the fence has ended, later renewals have no effect."""
 
     def __init__(self, until: Monotonic, clock: MonotonicClock = monotonic_ms) -> None:
         self._until = until
@@ -45,27 +44,27 @@ class LeaderFence:
             return not self._has_ended
 
     def extend(self, until: Monotonic) -> bool:
-        """Says whether it goes on: it may have run out before this was heard."""
+        """Extends the term; returns whether it is still valid, since it may have expired before."""
         with self._lock:
             self._has_ended |= self._clock() >= self._until
             self._until = max(self._until, until)
             return not self._has_ended
 
     def end(self) -> None:
-        """From now on nothing is sent."""
+        """Ends the term: nothing more is sent."""
         with self._lock:
             self._has_ended = True
 
 
 STOP_SECONDS = 2.0
-LEADERLESS_AFTER_LEASES = 2  # after a leader that died another leads within one
-_LONGEST_NAME = 100  # characters of a holder that are told
+LEADERLESS_AFTER_LEASES = 2  # after a leader dies, another one leads within one Lease duration
+_LONGEST_NAME = 100  # characters shown of a holder's name
 
 
 class Candidacy(msgspec.Struct, frozen=True):
-    """Who wants to lead, by which Lease, at which pace."""
+    """The candidate's identity, Lease and timing."""
 
-    me: str  # of this process alone: not even the one that is started after it is called so
+    me: str  # unique to this process: a restarted process has another identity
     namespace: str = names.OWN_NAMESPACE
     name: str = names.LEADER_LEASE
     pace: LeaseTiming = LeaseTiming()
@@ -80,8 +79,11 @@ class Candidacy(msgspec.Struct, frozen=True):
 
 
 class Leader:
-    """A candidate. `on_change` is called on its thread when it begins or ceases to lead, or hears of trouble; `seen_at`
-    whenever it writes the Lease, for people who ask when the leader saw the cluster last."""
+    """A candidate for leadership.
+
+    `on_change` is called on the Leader's thread when leadership or the error changes. `seen_at` is called at each write
+    of the Lease: the time of the leader's last snapshot, for users.
+    """
 
     def __init__(
         self,
@@ -98,8 +100,8 @@ class Leader:
         self._term: LeaderFence | None = None
         self._renewals_of_others = 0
         self._trouble = ""
-        self._led_at = monotonic_ms()  # when somebody was last known to lead
-        self._told = (False, "")  # whether it leads, and the trouble, as on_change was last called about
+        self._led_at = monotonic_ms()  # when there was last known to be a leader
+        self._told = (False, "")  # leadership and error at the last call of on_change
         self._moved = threading.Condition()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="leadership", daemon=True)
@@ -108,7 +110,7 @@ class Leader:
         self._thread.start()
 
     def term(self) -> LeaderFence | None:
-        """The one that is held; None while others lead, or nobody does."""
+        """The current term; None if another process leads, or none."""
         term = self._term
         return term if term is not None and term.holds() else None
 
@@ -122,37 +124,37 @@ class Leader:
 
     @property
     def holder(self) -> str:
-        """Who leads, as far as is known; nothing where nobody does."""
+        """The known leader; empty if there is none."""
         record = self._candidate_state.record
         return record.spec.holder_identity if record else ""
 
     @property
     def why_leaderless(self) -> str:
-        """That nobody leads, and for how long; nothing while somebody does, or has done so a moment ago."""
+        """That there is no leader, and for how long; empty while there is one, or was until a moment ago."""
         missing_ms, lease_ms = monotonic_ms() - self._led_at, self._candidacy.pace.lease_ms
         if missing_ms < LEADERLESS_AFTER_LEASES * lease_ms:
             return ""
-        text = f"nobody has led for {missing_ms // 1_000} s"
+        text = f"no leader for {missing_ms // 1_000} s"
         if self._trouble:
             return f"{text}: {self._trouble}"
         if not self.holder:
             return text
         lease = f"Lease/{self._candidacy.namespace}/{self._candidacy.name}"
-        return f"{text}: {ascii(self.holder[:_LONGEST_NAME])[1:-1]} holds {lease} and does not renew it"
+        return f"{text}: {ascii(self.holder[:_LONGEST_NAME])[1:-1]} holds {lease} but does not renew it"
 
     @property
     def trouble(self) -> str:
-        """Why the Lease could not be read or written the last time; nothing when it could."""
+        """Why the last read or write of the Lease failed; empty if it succeeded."""
         return self._trouble
 
     def wait_for_term(self, timeout_seconds: float) -> LeaderFence | None:
-        """Waits until it leads; gives up when another is seen to lead still, at trouble, or when time is up."""
+        """Waits for leadership; gives up if another leader is active, on an error, or at the timeout."""
         with self._moved:
             self._moved.wait_for(lambda: self.term() or self._renewals_of_others or self._trouble, timeout_seconds)
         return self.term()
 
     def resign(self) -> None:
-        """Nothing more is written in this term, and it is not renewed."""
+        """Ends the term: no more writes, no more renewals."""
         self._stop.set()
         if self._term is not None:
             self._term.end()
@@ -160,42 +162,43 @@ class Leader:
             self._thread.join(STOP_SECONDS)
 
     def release(self) -> None:
-        """Lets the next one lead at once: to be called when what was sent has been answered."""
+        """Releases the Lease, so that the next leader starts immediately. Call after all responses have arrived."""
         self.resign()
         given_up = None if self._thread.is_alive() else leadership.release(self._candidate_state)
         if given_up is not None:
             try:
                 self._write(given_up)
             except Unreachable as fault:
-                self._trouble = str(fault)  # it runs out by itself
+                self._trouble = str(fault)  # the Lease will expire
 
     def _run(self) -> None:
         while not self._stop.is_set():
             self.step()
             with self._moved:
                 self._moved.notify_all()
-            # A term can run out between two steps, while the process was stopped say: what counts is what was told.
+            # A term may expire between two steps, for example while the process is stopped; report relative to the last
+            # call.
             if (found := (self.term() is not None, self._trouble)) != self._told:
                 self._told = found
                 self._on_change()
             self._stop.wait(self._candidacy.pace.retry_ms / 1000)
 
     def step(self) -> None:
-        """Reads the Lease, and writes where that is due: what the thread does every `retry`."""
+        """Reads the Lease, and writes it if due. The thread calls this every `retry` interval."""
         try:
             self._trouble = self._read_and_write()
         except Unreachable as fault:
             self._trouble = str(fault)
         except Exception as fault:  # noqa: BLE001 - a thread that ends would leave nobody to lead, without a word
-            self._trouble = f"leadership broke off: {type(fault).__name__}: {fault}"
+            self._trouble = f"leader election failed: {type(fault).__name__}: {fault}"
         if not self._trouble and leadership.is_led(self._candidate_state, monotonic_ms(), self._candidacy.pace):
             self._led_at = monotonic_ms()
 
     def _read_and_write(self) -> str:
-        """Says what went wrong."""
+        """Returns an error message, or an empty string."""
         answer = self._server.get(self._candidacy.path)
         if answer.status not in {200, 404}:
-            return f"the Lease could not be read: {said(answer)}"
+            return f"cannot read the Lease: {said(answer)}"
         record = _record(answer.body) if answer.status == 200 else None
         self._see(record)
         claimed = leadership.claim(self._candidate_state, monotonic_ms(), self._candidacy.pace)
@@ -206,8 +209,8 @@ class Leader:
         if answer.status in {200, 201}:
             self._hold(LeaseWrite(_record(answer.body), sent_at, monotonic_ms()))
             return ""
-        # Another was faster: the next reading tells who.
-        return "" if answer.status == 409 else f"the Lease could not be written: {said(answer)}"
+        # Another candidate was faster: the next read shows which.
+        return "" if answer.status == 409 else f"cannot write the Lease: {said(answer)}"
 
     def _see(self, record: LeaseRecord | None) -> None:
         before = self._candidate_state.record
@@ -228,11 +231,11 @@ class Leader:
         elif not self._term.extend(until):
             self._candidate_state = msgspec.structs.replace(self._candidate_state, leads_until=None)
             self._term = None
-        if self._term is not None and self._stop.is_set():  # it was to end while the answer was on its way
+        if self._term is not None and self._stop.is_set():  # resigned while the request was in progress
             self._term.end()
 
     def _write(self, claimed: Claim) -> ApiResponse:
-        now = timestamp(Instant(wall_clock() // 1000 * 1000)).replace("Z", ".000000Z")  # as Kubernetes writes it
+        now = timestamp(Instant(wall_clock() // 1000 * 1000)).replace("Z", ".000000Z")  # in Kubernetes' format
         spec = claimed.spec
         spec = msgspec.structs.replace(spec, renew_time=now, acquire_time=spec.acquire_time or now)
         metadata: dict[str, Any] = {"name": self._candidacy.name, "namespace": self._candidacy.namespace}

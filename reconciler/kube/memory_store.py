@@ -1,11 +1,10 @@
-"""The memory in ConfigMaps of our namespace: a head, and further ones where it is too large for one.
+"""Stores the memory in ConfigMaps of reconciler's namespace: a head, and further parts if it is too large for one.
 
-Theory of operation. What is kept is one text, compressed. The head says how many parts there are, and holds the first;
-it is written last, by the resourceVersion that was read, so that whatever stands at any instant is the old memory or
-the new one. The other parts are named by what they hold and by the version of the head that they are to follow: no part
-of an older memory is ever taken for one, and a write that is repeated meets its own. Once a head has been replaced,
-parts that follow its version or an older one can be pointed at by nothing but the head that replaced it: all others of
-those are swept.
+Theory of operation. The memory is one compressed text. The head contains the number of parts and the first part. The
+head is written last, with the resourceVersion that was read, so at any time either the old or the new memory is stored.
+The names of the other parts contain the digest of their content and the version of the previous head: a part of an
+older memory is never used, and a repeated write finds its own parts. Once a head is replaced, parts that follow its
+version or an older one can only be referenced by its replacement; all others are deleted.
 """
 
 import zlib
@@ -23,9 +22,9 @@ from reconciler.ports import Stale, Unavailable, VersionedMemory
 
 HEAD = names.MEMORY_CONFIG_MAP
 PART_LABEL = f"{names.OURS}memory"
-PART_BYTES = 600_000  # of 1 MiB that a ConfigMap may hold, base64 and all that stands beside it counted
+PART_BYTES = 600_000  # of the 1 MiB of a ConfigMap, including base64 and other fields
 _FORMAT = "reconciler-memory/1"
-_ATTEMPTS = 3  # at reading parts that a writer takes away meanwhile
+_ATTEMPTS = 3  # at reading parts that a concurrent writer deletes
 _FORGET = f"to go on with an empty memory, delete the ConfigMap {HEAD}"
 
 
@@ -46,15 +45,15 @@ class _List(msgspec.Struct):
 
 
 class _Head(msgspec.Struct):
-    """What stands beside the first part."""
+    """The fields of the head besides the first part."""
 
     format: str = ""
-    digest: str = ""  # of the whole text, compressed
+    digest: str = ""  # of the whole compressed text
     parts: tuple[str, ...] = ()  # names of the other ConfigMaps, in order
 
 
 class ConfigMapMemory:
-    """A MemoryStore; keeps nothing between two calls."""
+    """A MemoryStore; stateless between calls."""
 
     def __init__(self, server: Writer, namespace: str = names.OWN_NAMESPACE, part_bytes: int = PART_BYTES) -> None:
         self._server = server
@@ -62,7 +61,7 @@ class ConfigMapMemory:
         self._part_bytes = part_bytes
 
     def load(self) -> VersionedMemory:
-        """What was saved last. Raises Unavailable."""
+        """The last saved memory. Raises Unavailable."""
         for _ in range(_ATTEMPTS):
             head = self._read(HEAD)
             if head is None:
@@ -74,7 +73,7 @@ class ConfigMapMemory:
         raise Unavailable(f"a part of the memory is missing from the namespace {self._namespace}: {_FORGET}")
 
     def save(self, memory: Memory, after: VersionedMemory) -> VersionedMemory:
-        """All of it or nothing. Raises Stale, Unavailable."""
+        """Saves all or nothing. Raises Stale, Unavailable."""
         text = zlib.compress(msgspec.json.encode(memory, order="sorted"))
         digest = sha256(text).hexdigest()
         first, *others = [text[start : start + self._part_bytes] for start in range(0, len(text), self._part_bytes)]
@@ -91,7 +90,7 @@ class ConfigMapMemory:
         part = self._configmap(name, content)
         part["metadata"] |= {"labels": {PART_LABEL: "part"}, "annotations": {PART_LABEL: follows}}
         answer = self._send(ApiRequest("POST", self._path(), msgspec.json.encode(part)))
-        if answer.status not in {200, 201, 409}:  # 409: written before, with the same content
+        if answer.status not in {200, 201, 409}:  # 409: already written with the same content
             raise _refused(name, answer)
 
     def _put_head(self, head: dict[str, Any], follows: str) -> str:
@@ -107,7 +106,7 @@ class ConfigMapMemory:
         return msgspec.json.decode(answer.body, type=_ConfigMap).metadata.resource_version
 
     def _sweep(self, replaced: str, kept: frozenset[str]) -> None:
-        """What is not swept now is swept after the next time."""
+        """Deletes unreferenced parts; parts missed now are deleted the next time."""
         try:
             answer = self._server.get(self._path(), {"labelSelector": PART_LABEL})
             if answer.status != 200:
@@ -123,18 +122,18 @@ class ConfigMapMemory:
         try:
             answer = self._server.get(self._path(name))
         except Unreachable as fault:
-            raise Unavailable(f"the memory could not be read: {fault}") from fault
+            raise Unavailable(f"cannot read the memory: {fault}") from fault
         if answer.status == 404:
             return None
         if answer.status != 200:
-            raise Unavailable(f"the ConfigMap {name} could not be read: {said(answer)}")
+            raise Unavailable(f"cannot read the ConfigMap {name}: {said(answer)}")
         return msgspec.json.decode(answer.body, type=_ConfigMap)
 
     def _send(self, request: ApiRequest) -> ApiResponse:
         try:
             return self._server.send(request)
         except Unreachable as fault:
-            raise Unavailable(f"the memory could not be written: {fault}") from fault
+            raise Unavailable(f"cannot write the memory: {fault}") from fault
 
     def _configmap(self, name: str, content: bytes) -> dict[str, Any]:
         metadata = {"name": name, "namespace": self._namespace}
@@ -152,7 +151,7 @@ def _head(config_map: _ConfigMap) -> _Head:
     except msgspec.MsgspecError:
         head = _Head()
     if head.format != _FORMAT:
-        raise Unavailable(f"the ConfigMap {HEAD} is no memory of this version of reconciler: {_FORGET}")
+        raise Unavailable(f"the ConfigMap {HEAD} has no valid memory for this version of reconciler: {_FORGET}")
     return head
 
 
@@ -162,15 +161,15 @@ def _whole(head: _Head, parts: list[_ConfigMap]) -> Memory:
         if sha256(text).hexdigest() == head.digest:
             return msgspec.json.decode(zlib.decompress(text), type=Memory)
     except (KeyError, ValueError, zlib.error, msgspec.MsgspecError) as fault:
-        raise Unavailable(f"the memory in the ConfigMap {HEAD} can't be read ({fault}): {_FORGET}") from fault
+        raise Unavailable(f"the memory in the ConfigMap {HEAD} cannot be read ({fault}): {_FORGET}") from fault
     raise Unavailable(f"the memory in the ConfigMap {HEAD} does not match its digest: {_FORGET}")
 
 
 def _lacks_namespace(answer: ApiResponse) -> bool:
-    """A namespace that is not there answers as an object that is gone does."""
+    """Whether the namespace does not exist. The response is a 404, as for a missing object."""
     return answer.status == 404 and b'"kind":"namespaces"' in answer.body.replace(b" ", b"")
 
 
 def _refused(name: str, answer: ApiResponse) -> Unavailable:
-    hint = "; `reconciler rbac --write` prints the rights that it takes" if answer.status == 403 else ""
-    return Unavailable(f"the ConfigMap {name} could not be written: {said(answer)}{hint}")
+    hint = "; `reconciler rbac --write` prints the required rights" if answer.status == 403 else ""
+    return Unavailable(f"cannot write the ConfigMap {name}: {said(answer)}{hint}")

@@ -1,6 +1,4 @@
-"""Objects that are written otherwise than usual, set right: nulls for what is empty, numbers for quantities, JSON that
-is nested deeper than any program can read it.
-"""
+"""Normalizes unusual objects: nulls for empty values, numbers for quantities, and too deeply nested JSON."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -31,11 +29,11 @@ _IN_PLACE = f'"{TOO_DEEP}"'.encode()
 
 # Fields that map a resource to an amount.
 _AMOUNTS = frozenset({"requests", "limits", "capacity", "allocatable", "overhead", "allocatedResources"})
-_COUNT = "count"  # no resource: how many volumes are allocatable to a driver, which is a number
+_COUNT = "count"  # not a resource, but a driver's number of allocatable volumes
 
 
 def without_nulls(value: object) -> object:
-    """To Go a null, an empty list and nothing are the same."""
+    """Removes nulls: Go treats null, an empty list and an absent field alike."""
     if isinstance(value, dict):
         return {key: without_nulls(each) for key, each in value.items() if each is not None}
     if isinstance(value, list):
@@ -44,7 +42,7 @@ def without_nulls(value: object) -> object:
 
 
 def loosened(value: object) -> object:
-    """Without nulls, and every amount as text."""
+    """The value without nulls, and with all amounts as strings."""
     return _amounts_as_text(without_nulls(value))
 
 
@@ -67,7 +65,7 @@ def _text(amount: object) -> object:
 
 
 def shallow(raw: bytes) -> bytes:
-    """The same JSON, with TOO_DEEP in place of whatever is nested too deeply to be read; without recursion."""
+    """The same JSON with TOO_DEEP in place of too deeply nested values. Not recursive."""
     parts: list[bytes] = []
     level, copied, cut_from = 0, 0, 0
     for token in _TOKEN.finditer(raw):
@@ -84,11 +82,11 @@ def shallow(raw: bytes) -> bytes:
     return b"".join((*parts, raw[copied:])) if parts else raw
 
 
-# --- What stands in the place of an object that says more than it may (reconciler/model/cluster/bounds.py).
+# --- Stand-ins for objects that exceed a limit (reconciler/model/cluster/bounds.py).
 #
-# Whatever is long is left out, and the stand-in claims what keeps others safe: a pod keeps its node busy, and waits for
-# nothing where it has none; a node counts in its pool, is cordoned and left alone; a PodDisruptionBudget allows nothing
-# in its namespace.
+# Long fields are dropped, and the stand-in has conservative values: a pod keeps its node busy, or, if unbound, requests
+# no node; a node counts in its pool, is cordoned and left alone; a PodDisruptionBudget allows no disruption in its
+# namespace.
 
 _change = msgspec.structs.replace
 _GATE = LocalObjectReference("gpu.scheduling/set-aside")
@@ -100,7 +98,7 @@ _ALL_OF_A_NODE = ResourceRequirements(requests={"cpu": "4Pi", "memory": "4Pi"})
 
 
 def bounded(found: Any) -> Any:
-    """The object, or what stands in its place."""
+    """The object, or its stand-in."""
     return found if why_refused(found) is None else _OVERSIZED_IN_PLACE[type(found)](found)
 
 
@@ -132,7 +130,7 @@ def _pod(pod: Pod) -> Pod:
 
 
 def _node(node: Node) -> Node:
-    annotations = _change(node.metadata.annotations, frozen_until=_FOREVER, frozen_reason="it says more than is read")
+    annotations = _change(node.metadata.annotations, frozen_until=_FOREVER, frozen_reason="node exceeds a size limit")
     metadata = _change(_metadata(node.metadata), annotations=annotations)
     allocatable = {each: node.status.allocatable[each] for each in _KEPT if each in node.status.allocatable}
     ready = tuple(each for each in node.status.conditions if each.type == "Ready")[:1]
@@ -154,13 +152,13 @@ def _budget(budget: PodDisruptionBudget) -> PodDisruptionBudget:
 
 
 def _volume(volume: PersistentVolume) -> PersistentVolume:
-    """To be reached from nowhere."""
+    """A volume that no node can access."""
     spec = _change(volume.spec, node_affinity=VolumeAffinity(NodeSelector()))
     return _change(volume, metadata=_metadata(volume.metadata), spec=spec)
 
 
 def _volume_claim(claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
-    """Being deleted: no pod that uses it finds a place."""
+    """A claim that is being deleted: no node is found for its pods."""
     metadata = _metadata(claim.metadata)
     metadata = _change(metadata, deletion_timestamp=metadata.deletion_timestamp or metadata.creation_timestamp or "0")
     return _change(claim, metadata=metadata, spec=_change(claim.spec, selector=None))

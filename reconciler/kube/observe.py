@@ -1,4 +1,4 @@
-"""The cluster as last seen: once, for a command, or kept up with by an Observer, the owner of threads and store."""
+"""Observes the cluster: once, for a command, or continuously with an Observer, the owner of threads and store."""
 
 import random
 import threading
@@ -33,7 +33,7 @@ from reconciler.model.cluster.observed import Observed
 STOP_SECONDS = 2.0
 _THREADS = 8
 _ATTEMPTS = 3
-_LONGEST_WAIT_SECONDS = 10.0  # of a command, whatever the API server asks for
+_LONGEST_WAIT_SECONDS = 10.0  # for a command, whatever Retry-After the API server sends
 _WORTH_ANOTHER_TRY = frozenset({ListEnding.FAILED, ListEnding.EXPIRED})
 
 T = TypeVar("T")
@@ -45,8 +45,10 @@ def observe_once(
     resource_kinds: Iterable[ResourceKind] = RESOURCE_KINDS,
     now: Clock = wall_clock,
 ) -> Observed:
-    """All kinds listed, nothing watched. A kind that can't be read is told as unread; Unreachable is raised only when
-    there is no API server to be asked, or it does not know us."""
+    """Lists all kinds, without watches. A kind that cannot be read is reported as unread.
+
+    Unreachable is raised only if there is no API server, or it rejects the credentials.
+    """
     kinds = tuple(resource_kinds)
     store = ObservedStore(kinds, now, namespace)
     discovery = Discovery(server, namespace)
@@ -54,7 +56,7 @@ def observe_once(
     try:
         _patiently(discovery.ask)
     except ListFailed as setback:
-        raise Unreachable(f"the cluster can't be read: {setback}", "see what its API server says of it") from setback
+        raise Unreachable(f"cannot read the cluster: {setback}", "check the API server") from setback
     with ThreadPoolExecutor(_THREADS) as threads:
         store.take(threads.map(partial(_read, server, discovery, now), kinds))
     return store.observed()
@@ -78,14 +80,14 @@ def _read(server: ApiServer, discovery: Discovery, clock: Clock, resource_kind: 
         outcome = setback.outcome
     except Unreachable as fault:
         outcome = ListResult(ListEnding.FAILED, str(fault))
-    is_gone = outcome.ending is ListEnding.MISSING and resource_kind.optional  # since we asked what is served
+    is_gone = outcome.ending is ListEnding.MISSING and resource_kind.optional  # after discovery of the served kinds
     if is_gone or outcome.ending is ListEnding.NOT_SERVED:
         return Absent(resource_kind, clock())
     return ReadFailure(resource_kind, outcome.why, is_refusal=True)
 
 
 def _patiently(read: Callable[[], T]) -> T:
-    """A few attempts where another may help."""
+    """Retries a few times if a retry may help."""
     backoff = Backoff(BackoffBounds(), random.Random())  # noqa: S311 - of no secret
     for _ in range(_ATTEMPTS - 1):
         wait_seconds = 0.0
@@ -102,15 +104,14 @@ def _patiently(read: Callable[[], T]) -> T:
 
 
 class ObservedScope(msgspec.Struct, frozen=True):
-    """What is looked at."""
+    """The scope of the observation."""
 
     namespace: str = names.OWN_NAMESPACE
     kinds: tuple[ResourceKind, ...] = RESOURCE_KINDS
 
 
 class Observer:
-    """Keeps up with a cluster. `on_change` is called on some thread when observe() may have something new to say, once
-    until it is asked."""
+    """Follows a cluster. Some thread calls `on_change` when observe() may return news, once until it is called."""
 
     def __init__(
         self,
@@ -124,7 +125,7 @@ class Observer:
         self._stop = threading.Event()
         self._handover = ChangeQueue(on_change)
         self._store = ObservedStore(scope.kinds, pace.clock, scope.namespace)
-        self._lock = threading.Lock()  # whoever takes changes over puts them into the store before another takes more
+        self._lock = threading.Lock()  # changes are taken from the queue and put into the store by one thread at a time
         discovery = Discovery(self._server, scope.namespace)
         means = Means(self._server, discovery, self._handover.tell, pace, self._stop)
         self._threads = [
@@ -139,7 +140,7 @@ class Observer:
             thread.start()
 
     def stop(self) -> None:
-        """Ends what goes on and waits for the threads; one that waits for a connection is left to run into its end."""
+        """Stops the watches and waits for the threads, except one in a connection attempt, which ends by itself."""
         self._stop.set()
         self._handover.close()
         self._server.close()
@@ -149,13 +150,13 @@ class Observer:
                 thread.join(max(0.0, deadline - time.monotonic()))
 
     def observe(self) -> Observed:
-        """What is known now; the same object while nothing changes. Never waits for the API server."""
+        """The current snapshot; the same object while nothing changes. Never waits for the API server."""
         with self._lock:
             self._store.take(self._handover.take())
             return self._store.observed()
 
     def wait_until_synced(self, timeout_seconds: float) -> bool:
-        """Waits until each kind is listed, or known to be absent or forbidden; says whether it came to that."""
+        """Waits until each kind is listed, or known to be absent or forbidden; returns whether it succeeded."""
         deadline = time.monotonic() + timeout_seconds
         while True:
             with self._lock:
@@ -169,7 +170,7 @@ class Observer:
 
 
 def _identify(means: Means) -> None:
-    """Asks which cluster it is until that is known."""
+    """Retries until the cluster's identity is known."""
     backoff = Backoff(means.pace.waits, means.pace.chance)
     while not means.stop.is_set():
         try:

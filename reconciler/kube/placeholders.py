@@ -1,8 +1,8 @@
-"""An object that is set aside, and what stands in its place: whatever of it could be read, and the worst of the rest.
+"""Stand-ins for objects that are set aside: their readable fields, and conservative values for the rest.
 
-Fields are read one by one, each as strictly as ever; what has another shape is left out. Then the stand-in claims what
-keeps others safe: see `_WORST`. Of kinds that are not there nothing counts less by their absence: a pod that wants a
-volume or a claim which is not there has no other place, and stays.
+Fields are decoded one by one, as strictly as ever; invalid ones are dropped. Then the stand-in takes the values that
+are safe for others: see `_WORST`. Other kinds need no stand-in, since their absence is conservative: a pod whose volume
+or claim is missing fits on no other node, and stays.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -29,8 +29,8 @@ Plain = Mapping[str, Any]
 
 _FAULTS = (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError, OverflowError)
 _ALL_OF_IT = str(MOST)
-_MOST_LEVELS = 12  # of structs in each other
-# Kinds of which a pool's decisions are made, by name.
+_MOST_LEVELS = 12  # nested structs
+# Kinds that determine decisions for a pool, by name.
 _OF_POOLS = frozenset({"NodePool", "GpuPool", "NodeProvisioner"})
 _COUNTED = frozenset({"Node", "NodeClaim"})
 _LABELS_OF_POOLS = (names.KARPENTER_POOL, names.POOL)
@@ -40,13 +40,13 @@ _OWNERS_OF_DAEMONS = frozenset({"DaemonSet", "Node"})
 class StandIn(msgspec.Struct, frozen=True):
     """An object that is set aside."""
 
-    metadata: Metadata  # its name and version, as far as they could be read
+    metadata: Metadata  # name and version, as far as readable
     set_aside: SetAside
-    object: Any | None = None  # in its place; None: there is none
+    object: Any | None = None  # the stand-in; None: there is none
 
 
 def stand_in(resource_kind: ResourceKind, plain: Plain, refusal: DecodeRefusal) -> StandIn:
-    """For an object that is refused; `plain`: its JSON."""
+    """The stand-in of a refused object; `plain`: its JSON."""
     metadata = salvaged(plain.get("metadata"), Metadata) or Metadata("")
     if why_no_object(resource_kind.kind, metadata.namespace, metadata.name):
         metadata = Metadata("")
@@ -66,7 +66,7 @@ def stand_in(resource_kind: ResourceKind, plain: Plain, refusal: DecodeRefusal) 
 
 
 def parted(found: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[SetAside, ...]]:
-    """Objects, with what stands in place of those that are set aside; and what is told of these."""
+    """Objects, with stand-ins for those that are set aside; and the list of the latter."""
     refused = tuple([each for each in found if isinstance(each, StandIn)])
     if not refused:
         return found, ()
@@ -75,12 +75,12 @@ def parted(found: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[SetAside, ...
 
 
 def each_once(set_asides: Iterable[SetAside]) -> tuple[SetAside, ...]:
-    """In order; one object may be seen as two kinds."""
+    """Sorted, without duplicates: one object may be observed as two kinds."""
     return tuple(sorted({(each.kind, each.namespace, each.name): each for each in set_asides}.values()))
 
 
 def salvaged(plain: Any, type: type[T], levels: int = _MOST_LEVELS) -> T | None:  # noqa: A002 - of a struct
-    """What of a struct can be read; None where a field is missing without which there is none."""
+    """The readable part of a struct; None if a required field is missing."""
     if not isinstance(plain, dict) or levels == 0:
         return None
     found = {}
@@ -120,7 +120,7 @@ def _fields(kind: Any) -> tuple[tuple[str, str, Any, bool], ...]:
 
 
 def know_fields() -> None:
-    """Finds out the fields of all structs that may be salvaged, before several threads do (known_types.py)."""
+    """Resolves the fields of all structs that may be salvaged, before several threads do."""
     left: list[Any] = [Metadata, UnstructuredMetadata, *(each.type for each in RESOURCE_KINDS)]
     known: set[Any] = set()
     while left:
@@ -142,7 +142,7 @@ def _in_its_place(resource_kind: ResourceKind, plain: Plain, refusal: DecodeRefu
 
 
 def _whole(resource_kind: ResourceKind, plain: Plain) -> Unstructured | None:
-    """Of what is kept whole, nothing but who it is: compared or read, it differs, and nothing is done about it."""
+    """Only the identity of an unstructured object: it differs in every comparison, and nothing is done about it."""
     metadata = salvaged(plain.get("metadata"), UnstructuredMetadata)
     if metadata is None:
         return None
@@ -154,7 +154,7 @@ def _whole(resource_kind: ResourceKind, plain: Plain) -> Unstructured | None:
 
 
 def _pod(pod: Pod, refusal: DecodeRefusal) -> Pod | None:
-    """On its node it counts, is never moved, and leaves no room for others. Without a node it asks for nothing."""
+    """On a node, the pod counts, is never moved, and leaves no room for others. Without a node, it requests nothing."""
     if not is_object_name(pod.spec.node_name):
         return None
     owners = tuple(each for each in pod.metadata.owner_references if each.kind not in _OWNERS_OF_DAEMONS)
@@ -163,7 +163,7 @@ def _pod(pod: Pod, refusal: DecodeRefusal) -> Pod | None:
     spec = msgspec.structs.replace(
         _all_it_asks(pod.spec), containers=tuple(map(_all_of_container, pod.spec.containers))
     )
-    if refusal.code not in {"Quantity", "TooLarge"}:  # else every amount was read
+    if refusal.code not in {"Quantity", "TooLarge"}:  # otherwise all amounts were read
         rest = Container(
             "unread", ResourceRequirements({"cpu": _ALL_OF_IT, "memory": _ALL_OF_IT, names.NVIDIA_GPU: _ALL_OF_IT})
         )
@@ -192,7 +192,7 @@ def _all_of_resources(resources: ResourceRequirements) -> ResourceRequirements:
 
 
 def _all_of(amounts: dict[str, str]) -> dict[str, str]:
-    """What can't be read is the most."""
+    """Unreadable amounts become the maximum."""
     return {name: text if is_quantity(text) else _ALL_OF_IT for name, text in amounts.items()}
 
 
@@ -201,7 +201,7 @@ def _readable(amounts: dict[str, str]) -> dict[str, str]:
 
 
 def _node(node: Node, _: DecodeRefusal) -> Node:
-    """It counts in its pool, nothing comes to it, and nobody takes it away."""
+    """The node counts in its pool, accepts no pods, and is never removed."""
     annotations = msgspec.structs.replace(node.metadata.annotations, scale_down_disabled="true")
     status = msgspec.structs.replace(
         node.status, capacity=_readable(node.status.capacity), allocatable=_readable(node.status.allocatable)
@@ -225,24 +225,24 @@ def _claim(claim: NodeClaim, _: DecodeRefusal) -> NodeClaim:
 
 
 def _budget(budget: PodDisruptionBudget, _: DecodeRefusal) -> PodDisruptionBudget:
-    """It holds for every pod of its namespace, and allows nothing."""
+    """Applies to every pod of its namespace, and allows no disruption."""
     return PodDisruptionBudget(budget.metadata, BudgetSpec(selector=LabelSelector()), BudgetStatus())
 
 
 def _workload(workload: Workload, _: DecodeRefusal) -> Workload:
-    """It is there, and nothing is known of the pods that it wants."""
+    """The workload exists, with unknown desired pods."""
     spec = msgspec.structs.replace(workload.spec, template=None)
     return msgspec.structs.replace(workload, spec=spec)
 
 
 def _lease(lease: Lease, _: DecodeRefusal) -> Lease:
-    """Somebody holds it."""
+    """The Lease is held."""
     holder = lease.spec.holder_identity or "(cannot be read)"
     return msgspec.structs.replace(lease, spec=msgspec.structs.replace(lease.spec, holder_identity=holder))
 
 
 def _namespace(namespace: Namespace, _: DecodeRefusal) -> Namespace:
-    """Ours is frozen: whether it was to be can't be read."""
+    """reconciler's own namespace is frozen: whether it has a freeze cannot be read."""
     if namespace.name != names.OWN_NAMESPACE:
         return namespace
     frozen = msgspec.structs.replace(namespace.metadata.annotations, frozen_until="(cannot be read)")
@@ -261,8 +261,11 @@ _WORST: Mapping[Any, Callable[[Any, DecodeRefusal], Any | None]] = {
 
 
 def _pool_of(resource_kind: ResourceKind, plain: Plain, metadata: Metadata) -> str:
-    """The pool whose NodePool or policy the object is. One without a name, and a node or a machine whose label can't be
-    read, may be part of any: the API server lets none of these in."""
+    """The pool of the NodePool or policy.
+
+    An object without a name, or a node or NodeClaim with an unreadable label, may belong to any pool; the API server
+    accepts none of these.
+    """
     if not metadata.name:
         return ANY_POOL
     if resource_kind.kind in _COUNTED:
@@ -276,7 +279,7 @@ def _pool_of(resource_kind: ResourceKind, plain: Plain, metadata: Metadata) -> s
 
 
 def _node_of(resource_kind: ResourceKind, plain: Plain, metadata: Metadata) -> str:
-    """The node that the object is, is on or is about."""
+    """The node that the object is, runs on or refers to."""
     if resource_kind.kind in {"Node", "CSINode", "GpuNodeStatus"}:
         return metadata.name
     part = plain.get("status" if resource_kind.kind == "NodeClaim" else "spec")

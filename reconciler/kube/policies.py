@@ -1,7 +1,7 @@
-"""Policies that are custom resources, as a Source: the owner of the last good bundle of them.
+"""Policies from custom resources, as a Source: the owner of their last valid bundle.
 
-The Observer lists and watches them with everything else; here it is only judged what they come to. That costs nothing
-while they stay the same, so that it can be asked for in each cycle, and needs no thread.
+The Observer lists and watches them with all other kinds; this module only validates them. Unchanged policies cost
+nothing, so they can be checked in each cycle without a thread.
 """
 
 from collections.abc import Callable
@@ -12,11 +12,14 @@ from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.problem import Problem
 from reconciler.policy.resolve import WHERE, bundle_of
 
-_NOTHING_YET = Problem(WHERE, 0, 0, "RC508", "no good policies have been read yet", "see what was refused", width=1)
+_NOTHING_YET = Problem(WHERE, 0, 0, "RC508", "no valid policies read yet", "check the refused policies", width=1)
 
 
 class ResourcePolicies:
-    """`observe` says what is seen now; `judge` whether a whole bundle is good; `receive` is called before that."""
+    """Policies from the cluster. `observe` returns the current snapshot; `judge` validates a complete bundle.
+
+    `receive` is called before `judge`.
+    """
 
     def __init__(
         self,
@@ -34,23 +37,23 @@ class ResourcePolicies:
         self._judged: Bundle | None = None
 
     def latest(self) -> Bundle:
-        """The last good bundle; before the first, one that is a problem and nothing else. Never blocks."""
+        """The last valid bundle; before the first, a bundle with only a problem. Never blocks."""
         self._look()
         return self._latest
 
     def start(self) -> None:
-        """There is no thread to start: whoever observes does the reading."""
+        """There is no thread to start: the observer reads the policies."""
 
     def stop(self) -> None:
-        """Nothing goes on."""
+        """Nothing to stop."""
 
     def wait_until_read(self, timeout_seconds: float) -> bool:
-        """They are read with the rest of the cluster: once that is, they are."""
+        """Policies are read when the whole cluster is."""
         return True
 
     @property
     def last_refused(self) -> Bundle | None:
-        """What stands in the cluster now, if it is not good."""
+        """The current bundle in the cluster, if it is invalid."""
         self._look()
         return self._refused
 
@@ -60,7 +63,7 @@ class ResourcePolicies:
             return
         self._policies, self._unread = observed.policies, observed.unread
         bundle = bundle_of(observed)
-        if bundle == self._judged:  # only a status was written: templates need not be rendered again
+        if bundle == self._judged:  # only a status has changed: templates need not be rendered again
             return
         self._judged = bundle
         if not bundle.problems:

@@ -1,1 +1,1 @@
-"""The nouns: frozen values that every other part shares."""
+"""Frozen values that all other packages share."""

@@ -1,4 +1,4 @@
-"""Desired: all policies of one environment, resolved into one wish."""
+"""Desired: all policies of one environment, resolved."""
 
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -14,17 +14,17 @@ Spec_co = TypeVar("Spec_co", covariant=True)
 
 
 class Declared(msgspec.Struct, Generic[Spec_co], frozen=True, dict=True, omit_defaults=True):
-    """One object of a kind, and where each of its values was written."""
+    """A policy object and the source position of each value."""
 
     kind: str
     name: str
     spec: Spec_co
-    origins: tuple[tuple[str, Origin], ...]  # by path, as in spec.taints[0].key; '' is the object itself
+    origins: tuple[tuple[str, Origin], ...]  # by path, such as spec.taints[0].key; '' is the object itself
     labels: tuple[tuple[str, str], ...] = ()  # of the policy object; no plan depends on them
     annotations: tuple[tuple[str, str], ...] = ()
 
     def origin(self, path: str = "") -> Origin:
-        """Where a value was written, or what stands around it, where a default serves."""
+        """Where a value was written; for a default, the position of the enclosing value."""
         known = self._by_path
         while path and path not in known:
             path = path[: max(path.rfind("."), path.rfind("["), 0)]
@@ -36,21 +36,21 @@ class Declared(msgspec.Struct, Generic[Spec_co], frozen=True, dict=True, omit_de
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """An object for the cluster, as a template yielded it."""
+    """A rendered object."""
 
     kind: str
     namespace: str
     name: str
     body: str  # canonical JSON
-    pool: str  # the GpuPool it is for; nothing where it is for all of them
+    pool: str  # the GpuPool; empty for shared objects
     origin: Origin
-    template: Origin  # names no file where it comes from no template
+    template: Origin  # names no file if there is no template
 
 
 class SmartPod(msgspec.Struct, frozen=True):
-    """What a smart pod of a pool looks like that asks for machines of one type, as its template yielded it.
+    """The rendered smart pod of a pool and instance type.
 
-    Name, resources, request and whatever follows from what it is for are filled in when one is made.
+    Name, resources, node affinity and derived fields are filled in when a smart pod is created.
     """
 
     pool: str
@@ -60,7 +60,7 @@ class SmartPod(msgspec.Struct, frozen=True):
 
 
 class Desired(msgspec.Struct, frozen=True):
-    """The wish; each tuple is sorted by name."""
+    """The resolved policies; each tuple is sorted by name."""
 
     revision: str
     environment: str
@@ -70,12 +70,12 @@ class Desired(msgspec.Struct, frozen=True):
     pressures: tuple[Declared[PressurePolicy], ...] = ()
     guards: tuple[Declared[ChangeGuard], ...] = ()
     manifests: tuple[Manifest, ...] = ()
-    smart_pods: tuple[SmartPod, ...] = ()  # by pool, and by instance type as the pool has them
-    is_claimed: bool = False  # the revision is an annotation of custom resources: whoever writes these may name any
+    smart_pods: tuple[SmartPod, ...] = ()  # by pool, in the order of the pool's instance types
+    is_claimed: bool = False  # an annotation of custom resources names the revision; authors may name any
 
     @property
     def declared(self) -> tuple[Declared[Any], ...]:
-        """Every policy, by kind and name."""
+        """All policies, by kind and name."""
         return (*self.pools, *self.provisioners, *self.drains, *self.pressures, *self.guards)
 
     def pool(self, name: str) -> Declared[GpuPool] | None:

@@ -1,68 +1,68 @@
-"""Metadata of the fields of a kind, and the status that every kind has."""
+"""Annotations of the fields of a kind, and the common status."""
 
 import re
 from typing import Annotated, Literal
 
 import msgspec
 
-# --- What a field of a kind says about itself: a sentence, bounds, what it refers to.
+# --- Annotations of a field: description, bounds, references.
 #
-# A kind is a struct whose fields are annotated with these. The reader, the JSON Schema, the CRD and the reference page
-# are all walks over the annotations, so none of them can say something that another does not know.
+# A kind is a struct whose fields have these annotations. The reader, the JSON Schema, the CRD and the reference page
+# are all generated from the annotations, so they cannot disagree.
 
 
 class Says(msgspec.Struct, frozen=True):
-    """One sentence: what the field is for."""
+    """The description of a field: one sentence."""
 
     sentence: str
 
 
 class Within(msgspec.Struct, frozen=True):
-    """Least and greatest value of a number, or length of a list, a map or a text."""
+    """Minimum and maximum of a number, or of the length of a list, map or string."""
 
     least: int | None = None
     most: int | None = None
 
 
 class Shaped(msgspec.Struct, frozen=True):
-    """A pattern for a text, and the words for it."""
+    """The pattern of a string, and its description."""
 
     pattern: str
     words: str
 
 
 class Refers(msgspec.Struct, frozen=True):
-    """The text is the name of an object of that kind; `*` may stand for all of them where `all_as_star`."""
+    """The string is the name of an object of the kind; `*` stands for all objects if `all_as_star`."""
 
     kind: str
     all_as_star: bool = False
 
 
 class KeyPattern(msgspec.Struct, frozen=True):
-    """What the keys of a map look like."""
+    """The pattern of the keys of a map."""
 
     pattern: str
     words: str
 
 
 class Unit(msgspec.Struct, frozen=True):
-    """What a number counts, for the reference."""
+    """The unit of a number, for the reference."""
 
     name: str
 
 
 class MergeKey(msgspec.Struct, frozen=True):
-    """Items of a list are told apart by these of their fields: two that agree in all are a mistake.
+    """The fields that identify an item of a list: two items with equal keys are an error.
 
-    Where the order of items says something, the list is one whole: two writers must not interleave theirs.
+    If the order of items matters, the list is atomic: two writers must not interleave their items.
     """
 
     names: tuple[str, ...]
     ordered: bool = False
 
 
-# A name of an object is a DNS subdomain (RFC 1123): only its whole length is limited, to 253. Namespaces and values of
-# labels have at most 63 characters: a name that becomes one of these says so with `Within`.
+# An object's name is a DNS subdomain (RFC 1123) of at most 253 characters. Namespaces and label values have at most 63
+# characters: a name that becomes one of these is limited with `Within`.
 _PART = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 LONGEST_NAME = 253
 LONGEST_LABEL_VALUE = 63
@@ -80,21 +80,21 @@ LABEL_VALUE = Shaped(
 
 
 def why_no_name(text: str, most: int = LONGEST_NAME) -> str:
-    """What a name must be that the text is not, in words; nothing when it is a name."""
+    """The violated requirement of a name; empty if the text is a valid name."""
     if not re.fullmatch(NAME.pattern, text):
         return NAME.words
     return f"at most {most} characters" if len(text) > most else ""
 
 
-# --- What every kind's status says: how far it was followed, and what stands in the way.
+# --- The status of every kind: the processed generation, and conditions.
 
 
 class Condition(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """One thing that holds of the object, or does not, in the form that Kubernetes gives conditions."""
+    """A status condition in the form of Kubernetes."""
 
     type: Annotated[
         str,
-        Says("What may hold: Ready, say."),
+        Says("Type of the condition, such as Ready."),
         Within(1, 316),
         Shaped(
             r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
@@ -102,13 +102,13 @@ class Condition(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
             "a condition's type, such as Ready",
         ),
     ]
-    status: Annotated[Literal["True", "False", "Unknown"], Says("Whether it holds.")]
+    status: Annotated[Literal["True", "False", "Unknown"], Says("Status of the condition.")]
     observed_generation: Annotated[
-        int | None, Says("The generation of the object that was judged."), Within(0, 2**53)
+        int | None, Says("Generation of the object that the condition refers to."), Within(0, 2**53)
     ] = None
     last_transition_time: Annotated[
         str,
-        Says("When it began to hold, or ceased to."),
+        Says("Last time the status of the condition changed."),
         Within(20, 35),
         Shaped(
             r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[-+][0-9]{2}:[0-9]{2})$",
@@ -117,32 +117,32 @@ class Condition(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     ]
     reason: Annotated[
         str,
-        Says("Why, in one word for programs."),
+        Says("Machine-readable reason."),
         Within(1, 1024),
-        Shaped(r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$", "one word in CamelCase"),
+        Shaped(r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$", "a word in CamelCase"),
     ]
-    message: Annotated[str, Says("Why, in a sentence for people."), Within(0, 32_768)]
+    message: Annotated[str, Says("Human-readable reason."), Within(0, 32_768)]
 
 
 class ObjectStatus(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """How far the object was followed, and what stands in the way."""
+    """The processed generation, and conditions."""
 
     observed_generation: Annotated[
-        int | None, Says("The generation of the object that was last read; -1 before any was."), Within(most=2**53)
+        int | None, Says("Generation of the object that was last read; -1 at first."), Within(most=2**53)
     ] = None
-    conditions: Annotated[list[Condition], Says("What holds of the object."), Within(most=16), MergeKey(("type",))] = (
+    conditions: Annotated[list[Condition], Says("Conditions of the object."), Within(most=16), MergeKey(("type",))] = (
         msgspec.field(default_factory=list)
     )
-    problems: Annotated[
-        list[Annotated[str, Within(0, 1024)]], Says("What is wrong with it, a sentence each."), Within(most=100)
-    ] = msgspec.field(default_factory=list)
+    problems: Annotated[list[Annotated[str, Within(0, 1024)]], Says("Problems of the object."), Within(most=100)] = (
+        msgspec.field(default_factory=list)
+    )
 
 
 class PolicyStatus(ObjectStatus, frozen=True, rename="camel", kw_only=True):
-    """How far the policy was followed, and what stands in the way."""
+    """The processed generation of the policy, and conditions."""
 
     bundle: Annotated[
         str | None,
-        Says("Digest of the bundle that this status speaks of; absent where the object is part of no bundle."),
+        Says("Digest of the bundle that this status refers to; absent for an object without a bundle."),
         Within(0, 128),
     ] = None

@@ -1,50 +1,50 @@
-"""Every label, annotation and taint that is ours or that we go by, once."""
+"""All labels, annotations and taints that reconciler sets or reads."""
 
 FIELD_MANAGER = "reconciler"
-# Namespaces. Each has one purpose, so that a right in one of them is worth nothing in the others.
-OWN_NAMESPACE = "gpu-system"  # the controller, its Lease and its ConfigMaps, unless `--namespace` says otherwise
-SMART_PODS_NAMESPACE = "gpu-smart-pods"  # smart pods, unless a GpuPool says otherwise; Pod Security: restricted
-AGENTS_NAMESPACE = "gpu-agents"  # the node agent, for the kubelet's socket: the only privileged namespace
+# Namespaces. Each has one purpose, so that rights in one namespace give nothing in the others.
+OWN_NAMESPACE = "gpu-system"  # the controller, its Lease and its ConfigMaps; `--namespace` overrides
+SMART_PODS_NAMESPACE = "gpu-smart-pods"  # smart pods; a GpuPool may override; Pod Security: restricted
+AGENTS_NAMESPACE = "gpu-agents"  # the node agent, which needs the kubelet's socket: the only privileged namespace
 LEASES_NAMESPACE = "gpu-leases"  # Leases of devices that are lent to claims; no pods
 
-LEADER_LEASE = "reconciler"  # in the controller's namespace: its holder leads
+LEADER_LEASE = "reconciler"  # in the controller's namespace; held by the leader
 SERVICE_ACCOUNT = "reconciler"  # of the controller, in its namespace
-MEMORY_CONFIG_MAP = "reconciler-memory"  # its parts are named after it
+MEMORY_CONFIG_MAP = "reconciler-memory"  # prefix of the names of its parts
 STATUS_CONFIG_MAP = "reconciler-status"
 
 OURS = "gpu.scheduling/"
-EVENT_SOURCE = f"{OURS}reconciler"  # reportingController of our Events
+EVENT_SOURCE = f"{OURS}reconciler"  # reportingController of reconciler's Events
 
 # Labels
-POOL = f"{OURS}pool"  # on nodes without Karpenter, and on what is rendered for a pool
+POOL = f"{OURS}pool"  # on nodes without Karpenter, and on objects rendered for a pool
 PROVISIONER = f"{OURS}provisioner"
-MANAGED = f"{OURS}managed"  # "true" on every object that we keep: the inventory
+MANAGED = f"{OURS}managed"  # "true" on every object that reconciler manages: the inventory
 GPU_TYPE = f"{OURS}gpu-type"
 COMPONENT = f"{OURS}component"  # "smart-scheduler" on smart pods
-GPU_MODEL = f"{OURS}gpu-model"  # what a smart pod asks for
-ARRIVED = f"{OURS}arrived"  # "true" on a node that we opened to pods: no smart pod goes there
-TRIGGER_TYPE = f"{OURS}trigger-type"  # why there is a smart pod
+GPU_MODEL = f"{OURS}gpu-model"  # the requested GPU model of a smart pod
+ARRIVED = f"{OURS}arrived"  # "true" on a node whose startup taint was removed: no smart pod is placed there
+TRIGGER_TYPE = f"{OURS}trigger-type"  # why a smart pod was created
 SMART_SCHEDULER = "smart-scheduler"
 GPU_SCALING = "gpu-scaling"
 
 # Annotations
-ENVIRONMENT = f"{OURS}environment"  # of the policies that yield the object: no other environment touches it
-BUNDLE_DIGEST = f"{OURS}bundle-digest"  # of all policies that were rendered as custom resources together
-BUNDLE_COUNT = f"{OURS}bundle-count"  # how many those are
-BUNDLE_REVISION = f"{OURS}bundle-revision"  # what they were rendered from
-BUNDLE_NEXT = f"{OURS}bundle-next"  # the object that follows in the same bundle, as KIND/NAME
-ADOPTED = f"{OURS}adopted"  # "true" on a NodePool that was someone else's: its template is not made to drift
+ENVIRONMENT = f"{OURS}environment"  # of the policies that render the object; other environments do not touch it
+BUNDLE_DIGEST = f"{OURS}bundle-digest"  # digest of all policies that were rendered together as custom resources
+BUNDLE_COUNT = f"{OURS}bundle-count"  # the number of these policies
+BUNDLE_REVISION = f"{OURS}bundle-revision"  # the revision they were rendered from
+BUNDLE_NEXT = f"{OURS}bundle-next"  # the next object of the same bundle, as KIND/NAME
+ADOPTED = f"{OURS}adopted"  # "true" on a NodePool that was taken over: its template is kept, to avoid drift
 FROZEN_UNTIL = f"{OURS}frozen-until"
 FROZEN_REASON = f"{OURS}frozen-reason"
-CLAIM = f"{OURS}claim"  # on a pod: the GpuClaim that it is for
-SEEN_AT = f"{OURS}seen-at"  # on the Lease of the leader, RFC 3339: when it saw the cluster last
-WAIT_FOR_CAPACITY = f"{OURS}wait-for-capacity"  # "true" on a pod that is to get the gate as it is made
-WAITS_FOR = f"{OURS}waits-for"  # on a pod that waits: the pool that capacity is asked for in, and how that stands
+CLAIM = f"{OURS}claim"  # on a pod: the name of its GpuClaim
+SEEN_AT = f"{OURS}seen-at"  # on the leader's Lease, RFC 3339: time of its last snapshot of the cluster
+WAIT_FOR_CAPACITY = f"{OURS}wait-for-capacity"  # "true" on a pod that is to get the scheduling gate at its creation
+WAITS_FOR = f"{OURS}waits-for"  # on a gated pod: the pool in which capacity is requested, and the state of the request
 
-# Annotations of pods that save their work before they are evicted
-CHECKPOINT = f"{OURS}checkpoint"  # by its user: the time it needs for that, as 120s
-EVICT_AT = f"{OURS}evict-at"  # ours, RFC 3339: it is asked to save its work, and evicted then at the latest
-CHECKPOINTED_AT = f"{OURS}checkpointed-at"  # by the pod itself, RFC 3339 or unix seconds: when it saved its work last
+# Annotations of pods that write a checkpoint before their eviction
+CHECKPOINT = f"{OURS}checkpoint"  # set by the user: the time that a checkpoint needs, such as 120s
+EVICT_AT = f"{OURS}evict-at"  # set by reconciler, RFC 3339: requests a checkpoint; the latest time of the eviction
+CHECKPOINTED_AT = f"{OURS}checkpointed-at"  # set by the pod, RFC 3339 or unix seconds: time of its last checkpoint
 
 # Annotations of smart pods
 CREATED_BY = f"{OURS}created-by"
@@ -52,11 +52,11 @@ PURPOSE = f"{OURS}purpose"
 CLEANUP_AFTER = f"{OURS}cleanup-after"
 ORIGINAL_REQUEST = f"{OURS}original-request"
 PHASE = f"{OURS}phase"
-RETRIES = f"{OURS}retries"  # how often another way to buy was tried before this one
-NODE_CLAIM = f"{OURS}node-claim"  # the machine that Karpenter bought for it, as last seen
-SINCE = f"{OURS}since"  # unix seconds: when it began to wait for a machine, if not at its creation
+RETRIES = f"{OURS}retries"  # how many other offerings were tried before
+NODE_CLAIM = f"{OURS}node-claim"  # the NodeClaim that Karpenter launched for the smart pod, as last seen
+SINCE = f"{OURS}since"  # unix seconds: when it began to wait for a node, if not at its creation
 
-# A scheduling gate: the pod waits until a node that fits is usable
+# A scheduling gate: the pod waits until a suitable node is usable
 CAPACITY_GATE = f"{OURS}capacity"
 
 # Taints
@@ -65,7 +65,7 @@ DRAIN_CANDIDATE = f"{OURS}drain-candidate"
 DRAINING = f"{OURS}draining"
 ARRIVING = f"{OURS}arriving"
 
-# A PriorityClass below all others: whoever needs the room of a smart pod gets it at once
+# A PriorityClass below all others: any pod may preempt a smart pod
 SMART_PODS_PRIORITY = "gpu-scheduling-smart-pods"
 
 NVIDIA_GPU = "nvidia.com/gpu"
@@ -76,12 +76,12 @@ ZONE = "topology.kubernetes.io/zone"
 HOSTNAME = "kubernetes.io/hostname"
 MIRROR_POD = "kubernetes.io/config.mirror"
 
-# Labels of volumes, the older ones too
+# Labels of volumes, including deprecated ones
 REGION = "topology.kubernetes.io/region"
 ZONE_BEFORE = "failure-domain.beta.kubernetes.io/zone"
 REGION_BEFORE = "failure-domain.beta.kubernetes.io/region"
 
-# Annotations of claims for volumes
+# Annotations of PersistentVolumeClaims
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
@@ -93,11 +93,11 @@ UNREGISTERED = "karpenter.sh/unregistered"
 DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
 POOL_HASH = "karpenter.sh/nodepool-hash"
 
-# By a taint with one of these somebody takes a node away
+# Taints with these keys show that a component is removing the node
 TAKING = (DELETION_TIME, DRAINING, DISRUPTED)
 POOL_HASH_VERSION = "karpenter.sh/nodepool-hash-version"
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
-SAFE_TO_EVICT_LOCAL_VOLUMES = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"  # names, by commas
-DAEMONSET_POD = "cluster-autoscaler.kubernetes.io/daemonset-pod"  # "true": as if a DaemonSet had made it
-ENABLE_DS_EVICTION = "cluster-autoscaler.kubernetes.io/enable-ds-eviction"  # "false": not asked to leave its node
+SAFE_TO_EVICT_LOCAL_VOLUMES = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"  # comma-separated
+DAEMONSET_POD = "cluster-autoscaler.kubernetes.io/daemonset-pod"  # "true": counts as a DaemonSet pod
+ENABLE_DS_EVICTION = "cluster-autoscaler.kubernetes.io/enable-ds-eviction"  # "false": is not evicted from its node
 SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"

@@ -1,6 +1,4 @@
-"""Bounded parsers of texts that others write into objects, names that objects may have, and schedules of
-disruption budgets.
-"""
+"""Bounded parsers for untrusted texts in objects, object names, and schedules of disruption budgets."""
 
 import re
 from datetime import UTC, datetime
@@ -12,35 +10,34 @@ from cronsim import CronSim, CronSimError
 
 from reconciler.model.fields import LONGEST_NAME, NAME, NAMESPACE
 
-# --- Bounded parsers of texts that others write into objects. Each is total: a value, or None for what is no such
-# value.
+# --- Bounded parsers for untrusted texts in objects. Each is total: returns a value, or None for an invalid text.
 #
-# Quantities are read in quantity.py, moments and unix seconds in instant.py, durations in plan/karpenter/budgets.py, by
-# the same rules: ASCII digits, a limit of length, and nothing raised for any text.
+# Quantities are parsed in quantity.py, instants and unix seconds in instant.py, durations in plan/karpenter/budgets.py,
+# by the same rules: ASCII digits, a length limit, and no exception for any text.
 
 T = TypeVar("T")
 
 _MOST_DIGITS = 18
-_LONGEST_JSON = 262_144  # characters: all annotations of an object together have no more
+_LONGEST_JSON = 262_144  # characters: the limit for all annotations of an object together
 
-# Whole numbers as Kubernetes has them: what is larger can be neither counted in numpy nor written as JSON.
+# 64-bit integers as in Kubernetes: larger ones fit neither numpy nor JSON.
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 def natural(text: str) -> int | None:
-    """ASCII digits without a sign: "0", "12"."""
+    """Parses ASCII digits without a sign: "0", "12"."""
     return int(text) if len(text) <= _MOST_DIGITS and text.isascii() and text.isdigit() else None
 
 
 def integer(text: str) -> int | None:
-    """The same with a sign: "-3", "+3"."""
+    """Parses an integer with an optional sign: "-3", "+3"."""
     found = natural(text[1:] if text[:1] in {"-", "+"} else text)
     return None if found is None else -found if text.startswith("-") else found
 
 
 def json_value(text: str, type: type[T]) -> T | None:  # noqa: A002 - as msgspec calls it
-    """JSON of the type, as an annotation has it."""
+    """Parses JSON of the type, from an annotation."""
     if len(text) > _LONGEST_JSON:
         return None
     try:
@@ -49,52 +46,54 @@ def json_value(text: str, type: type[T]) -> T | None:  # noqa: A002 - as msgspec
         return None
 
 
-# --- Which names and namespaces an object of the cluster may have: whatever else a file says never becomes part of a
-# path.
+# --- Valid names and namespaces of cluster objects. No other text of a file becomes part of a request path.
 #
-# Every kind that is read or written has the name of a DNS subdomain (RFC 1123); a namespace is a DNS label. CSIDriver
-# alone may have upper case letters in its name.
+# Every kind that is read or written has a DNS subdomain as name (RFC 1123); a namespace is a DNS label. Only CSIDriver
+# names may contain upper case letters.
 
 _NAME, _NAMESPACE = re.compile(NAME.pattern), re.compile(NAMESPACE.pattern)
 _IN_UPPER_CASE = frozenset({"CSIDriver"})
-_SHOWN = 60  # characters of a text in a sentence
+_SHOWN = 60  # characters of a text in a message
 
 
 class BadName(ValueError):
-    """No object of the cluster can have this name or be in this namespace; the sentence says which."""
+    """No object of the cluster can have this name or namespace; the message says which."""
 
 
 def is_object_name(text: str, kind: str = "") -> bool:
-    """Whether an object of the kind may be called so."""
+    """Whether the text is a valid name for an object of the kind."""
     folded = text.lower() if kind in _IN_UPPER_CASE and text.isascii() else text
     return len(text) <= LONGEST_NAME and _NAME.fullmatch(folded) is not None
 
 
 @lru_cache(maxsize=4096)
 def is_namespace(text: str) -> bool:
-    """Whether a namespace may be called so."""
+    """Whether the text is a valid namespace."""
     return len(text) <= LONGEST_NAME and _NAMESPACE.fullmatch(text) is not None
 
 
 def why_no_object(kind: str, namespace: str, name: str) -> str:
-    """Why there can be no such object, as a sentence; nothing where there can. Without a namespace it has none."""
+    """Why there can be no such object; empty if there can. Without a namespace, only the name is checked."""
     if not is_object_name(name, kind):
-        return f"{shortened(name)} is no name of a {kind}: expected {NAME.words}, at most {LONGEST_NAME} characters"
+        return (
+            f"{shortened(name)} is not a valid name of a {kind}: expected {NAME.words}, "
+            f"at most {LONGEST_NAME} characters"
+        )
     if namespace and not is_namespace(namespace):
-        return f"{shortened(namespace)} is no namespace of a {kind}: expected {NAMESPACE.words}"
+        return f"{shortened(namespace)} is not a valid namespace of a {kind}: expected {NAMESPACE.words}"
     return ""
 
 
 def shortened(text: str) -> str:
-    """In quotes, with what a terminal would obey written out."""
+    """The text in quotes, with control characters escaped."""
     sentence = ascii(text)
     return f'"{sentence[1:-1]}"' if len(sentence) <= _SHOWN else f'"{sentence[1:_SHOWN]}..."'
 
 
-# --- The schedule of a NodePool's budget, in the words of cronsim.
+# --- Schedules of NodePool budgets, converted for cronsim.
 #
-# Karpenter reads schedules by the rules of Go's robfig/cron, we by those of cronsim, and the two differ at the edges:
-# what only cronsim knows is refused here, and what it reads differently is written so that it means the same.
+# Karpenter parses schedules with Go's robfig/cron, reconciler with cronsim; the two differ in details. Syntax that only
+# cronsim accepts is refused, and syntax that cronsim reads differently is rewritten to the same meaning.
 
 _NAMED = {
     "@yearly": "0 0 1 1 *",
@@ -108,18 +107,18 @@ _NAMED = {
 _RANGES = ("0-59", "0-23", "1-31", "1-12", "0-6")
 _NUMBERS = re.compile(r"[0-9*,/-]+")
 _MONTHS = re.compile(r"[0-9A-Za-z*,/-]+")
-# Neither Sunday as 7 nor the last of a weekday (5L): Karpenter knows none of them.
+# Karpenter accepts neither Sunday as 7 nor the last of a weekday (5L).
 _WEEKDAYS = re.compile(r"([0-6A-KM-Za-km-z*,-]|/[0-9]+)+")
 _LONGEST = 256  # characters
 _FIELDS = (_NUMBERS, _NUMBERS, _NUMBERS, _MONTHS, _WEEKDAYS)
 
 
 class UnreadableSchedule(ValueError):
-    """A schedule that Karpenter can't read; it then disrupts nothing at all."""
+    """A schedule that Karpenter cannot parse; Karpenter then disrupts no node."""
 
 
 def is_readable(schedule: str) -> bool:
-    """Whether Karpenter can read it."""
+    """Whether Karpenter can parse the schedule."""
     try:
         return can_be_read(in_our_words(schedule))
     except UnreadableSchedule:
@@ -127,7 +126,7 @@ def is_readable(schedule: str) -> bool:
 
 
 def can_be_read(words: str) -> bool:
-    """Whether each field is right by itself: days are also compared with the months, and that is left out here."""
+    """Whether each field is valid by itself. Ignores combinations such as a day that no month has."""
     minute, hour, day, month, weekday = words.split()
     try:
         for apart in (f"{minute} {hour} {day} * {weekday}", f"{minute} {hour} * {month} {weekday}"):
@@ -145,7 +144,7 @@ def in_our_words(schedule: str) -> str:
 
 
 def _field(field: str, whole: str) -> str:
-    """A star in any term makes the field a star, for which cronsim looks at the first; one with a step is none."""
+    """A star in any term makes the field a star; cronsim checks only the first term. A star with a step does not."""
     return ",".join(sorted((_term(term, whole) for term in field.split(",")), key=lambda term: term != "*"))
 
 
@@ -155,7 +154,8 @@ def _term(term: str, whole: str) -> str:
         return term
     if start == "*":
         return "*" if step == "1" else f"{whole}/{step}"
-    # From a single value on, to the end of the range; but a range of a single value, whatever the step, is that value.
+    # A single value with a step starts a range up to the maximum; a range of a single value is that value, whatever the
+    # step.
     first, dash, last = start.partition("-")
     last = last if dash else whole.partition("-")[2]
     if first == last:

@@ -1,4 +1,4 @@
-"""A fault in a policy: its origin, what is wrong, what to do, and who last changed the line."""
+"""A problem in a policy: its position, message, remedy, and the last change of the line."""
 
 from typing import Literal
 
@@ -6,14 +6,14 @@ import msgspec
 
 
 class PolicyRef(msgspec.Struct, frozen=True, gc=False, order=True):
-    """The policy that a problem is of."""
+    """The policy that a problem belongs to."""
 
-    kind: str = ""  # nothing: none that is known
+    kind: str = ""  # empty: unknown
     name: str = ""
 
 
 class Problem(msgspec.Struct, frozen=True, gc=False, order=True):
-    """Lines and columns count from 1; a line of 0 means the file as a whole."""
+    """Lines and columns count from 1; line 0 means the whole file."""
 
     file: str
     line: int
@@ -21,19 +21,19 @@ class Problem(msgspec.Struct, frozen=True, gc=False, order=True):
     code: str
     sentence: str
     remedy: str = ""
-    width: int = 1  # of what the caret underlines
+    width: int = 1  # width of the underline
     excerpt: str = ""  # the source line
-    severity: Literal["error", "warning"] = "error"  # a policy with warnings alone is in force
-    subject: PolicyRef = PolicyRef()  # of a template: the policy for which the problem showed
-    field: str = ""  # that the sentence names, such as spec.minSize
-    is_absent: bool = False  # what was asked for is not there
+    severity: Literal["error", "warning"] = "error"  # a policy with only warnings is in force
+    subject: PolicyRef = PolicyRef()  # for a template: the policy for which the template was rendered
+    field: str = ""  # the field that the sentence names, such as spec.minSize
+    is_absent: bool = False  # the requested file or object does not exist
 
 
-# --- Where a value was written, so that every decision can be led back to a line.
+# --- Source positions, so that every decision can be traced to a line.
 
 
 class Origin(msgspec.Struct, frozen=True, gc=False, order=True):
-    """Where a value was written; a line of 0 means the file, or the object, as a whole."""
+    """Where a value was written; line 0 means the whole file or object."""
 
     file: str
     line: int
@@ -41,16 +41,19 @@ class Origin(msgspec.Struct, frozen=True, gc=False, order=True):
 
     @property
     def place(self) -> str:
-        """file:line, or the file where lines say nothing."""
+        """file:line, or only the file if there is no line."""
         return f"{self.file}:{self.line}" if self.line > 0 else self.file
 
 
-# --- Who last changed a line of a policy, as the repository tells.
+# --- The last change of a policy line, from the repository's history.
 
 
 class LastChange(msgspec.Struct, frozen=True):
-    """The commit that gave a line its content; or the oldest commit that is known to have the line, where it was looked
-    for no further: the clone is shallow, the history is very long, or the commits cannot be read."""
+    """The commit that last changed a line.
+
+    If the history is cut off, because the clone is shallow, the history is very long or commits cannot be read: the
+    oldest commit known to contain the line.
+    """
 
     origin: Origin
     commit: str = ""

@@ -1,6 +1,6 @@
-"""Quantities, durations, percents and money: exact integers behind the way people write them.
+"""Quantities, durations, percentages and money: exact integers with their text formats.
 
-Nothing here is ever a float: at a threshold a rounding would decide over a node.
+No floats are used: at a threshold, a rounding error would decide about a node.
 """
 
 import re
@@ -13,7 +13,7 @@ import msgspec
 _DECIMAL = {"": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
-# None can express anything finer than what is kept, so that nothing is rounded and no reader need refuse it.
+# Each unit's precision exceeds what the text format can express, so no value is rounded or refused.
 QUANTITY_PATTERN = r"^([0-9]{1,18}m|[0-9]{1,18}(\.[0-9]{1,3})?(k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?)$"
 DURATION_PATTERN = r"^([0-9]{1,9}(\.[0-9]{1,3})?[smh]|[0-9]{1,9}ms)+$"
 PERCENT_PATTERN = r"^(100|[0-9]{1,2}(\.[0-9]{1,2})?)%$"
@@ -30,18 +30,18 @@ _LONGEST_MILLISECONDS = 10 * 366 * 24 * 3_600_000
 
 
 class OutOfRange(ValueError):
-    """Written as the measure is, and more than it may be."""
+    """A well-formed value that is too large."""
 
 
 class Quantity(msgspec.Struct, frozen=True, gc=False):
-    """An amount as Kubernetes writes it (500m, 40Gi, 8), in thousandths; it remembers whether by powers of 1024."""
+    """A Kubernetes quantity (500m, 40Gi, 8) in thousandths; remembers whether its suffix was binary."""
 
     milli: int
     binary: bool = False
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Raises ValueError with a sentence."""
+        """Raises ValueError with a message."""
         if not _QUANTITY.fullmatch(text):
             raise ValueError("expected a quantity such as 8, 500m or 40Gi")
         suffix = text.lstrip("0123456789.")
@@ -69,13 +69,13 @@ class Quantity(msgspec.Struct, frozen=True, gc=False):
 
 
 class Duration(msgspec.Struct, frozen=True, gc=False, order=True):
-    """A length of time, written 90s, 30m or 1h30m."""
+    """A duration, written 90s, 30m or 1h30m."""
 
     milliseconds: int
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Raises ValueError with a sentence."""
+        """Raises ValueError with a message."""
         if not _DURATION.fullmatch(text):
             raise ValueError("expected a duration such as 90s, 30m or 1h30m")
         exact = sum(Decimal(number) * _UNIT_MILLISECONDS[unit] for number, unit in _DURATION_PART.findall(text))
@@ -92,13 +92,13 @@ class Duration(msgspec.Struct, frozen=True, gc=False, order=True):
 
 
 class Percent(msgspec.Struct, frozen=True, gc=False, order=True):
-    """A share of a whole, written 85% or 12.5%, in hundredths of a percent."""
+    """A percentage, written 85% or 12.5%, in hundredths of a percent."""
 
     basis_points: int
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Raises ValueError with a sentence."""
+        """Raises ValueError with a message."""
         if not _PERCENT.fullmatch(text):
             raise ValueError("expected a percentage from 0% to 100%, such as 85%")
         return cls(int(Decimal(text[:-1]) * 100))
@@ -115,7 +115,7 @@ class Money(msgspec.Struct, frozen=True, gc=False, order=True):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Raises ValueError with a sentence."""
+        """Raises ValueError with a message."""
         if not _MONEY.fullmatch(text):
             raise ValueError('expected dollars in quotes, such as "14.75"')
         return cls(int(Decimal(text) * 1_000_000))
@@ -125,14 +125,14 @@ class Money(msgspec.Struct, frozen=True, gc=False, order=True):
         return f"{whole}.{f'{rest:06d}'.rstrip('0').ljust(2, '0')}"
 
 
-# --- Amounts of resources as Kubernetes' resource.Quantity reads them: an optional sign, digits with an optional point,
-# and a suffix (n u m k M G T P E, Ki Mi Gi Ti Pi Ei) or an exponent (e3, E-2).
+# --- Resource amounts as parsed by Kubernetes' resource.Quantity: an optional sign, digits with an optional point, and
+# a suffix (n u m k M G T P E, Ki Mi Gi Ti Pi Ei) or an exponent (e3, E-2).
 #
-# Everybody who may make a pod may write any quantity, so reading one is bounded and total: a text with more characters
-# or a larger exponent than anybody needs has no amount, and neither has a text that Kubernetes refuses. Such a text
-# counts as the most where a pod asks for it and as nothing where a node offers it.
+# Anyone who can create a pod can write any quantity, so parsing is bounded and total: an overlong text or an extreme
+# exponent is invalid, like any text that Kubernetes refuses. An invalid request counts as the maximum, an invalid
+# capacity as nothing.
 
-# Far more than any node has of any resource: 4 PiB. The sums of all pods that one node can have still fit into 64 bits.
+# Far more than any node has of any resource: 4 PiB. Sums over all pods of a node still fit into 64 bits.
 MOST = 2**52
 LONGEST = 128  # characters
 LARGEST_EXPONENT = 64
@@ -141,13 +141,13 @@ _RESOURCE_QUANTITY = re.compile(
 )
 _TENS = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _TWOS = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
-_FINEST = 9  # digits after the point: an amount is rounded up, away from zero, to billionths
+_FINEST = 9  # decimal places: amounts are rounded up, away from zero, to billionths
 _LARGEST_OF_TWOS: int = (2**63 - 1) * 10**_FINEST
 
 
 @lru_cache(maxsize=50_000)
 def billionths(text: str) -> int | None:
-    """The amount in billionths; None for a text that is no quantity, or that is out of bounds."""
+    """The amount in billionths; None for a text that is not a quantity or is out of bounds."""
     if not text or len(text) > LONGEST:
         return None
     match = _RESOURCE_QUANTITY.fullmatch(text)
@@ -162,31 +162,33 @@ def billionths(text: str) -> int | None:
 
 
 def is_quantity(text: str) -> bool:
-    """Whether the text has an amount."""
+    """Whether the text is a valid quantity."""
     return billionths(text) is not None
 
 
 def requested_amount(text: str) -> int:
-    """Billionths that are asked for: a text without an amount asks for the most."""
+    """Requested billionths; an invalid text requests the maximum."""
     amount = billionths(text)
     return MOST * 10**_FINEST if amount is None else amount
 
 
 def amount_offered(text: str) -> int:
-    """Billionths that are there: a text without an amount offers nothing."""
+    """Offered billionths; an invalid text offers nothing."""
     return billionths(text) or 0
 
 
 def whole_number(text: str) -> int:
-    """How many there are of a resource that comes in whole numbers, such as GPUs, rounded up; 0 for what has no amount,
-    or one below zero."""
+    """The number of an integer resource such as GPUs, rounded up; 0 for an invalid or negative amount."""
     amount = billionths(text)
     return 0 if amount is None else max(0, min(MOST, -(-amount // 10**_FINEST)))
 
 
 def _is_zero(match: "re.Match[str]") -> bool:
-    """Whether Kubernetes reads a text without a digit as zero: a sign, a point or a suffix alone is zero, but for
-    suffixes and exponents for which Kubernetes leaves its fast path."""
+    """Whether Kubernetes reads a text without digits as zero.
+
+    A sign, a point or a suffix alone is zero, except for suffixes and exponents for which Kubernetes leaves its fast
+    path.
+    """
     suffix = match[4] or ""
     if suffix in _TWOS:
         return _fits_fast(suffix)

@@ -1,7 +1,7 @@
-"""A right: what may be done with which kinds, where, and why it is needed; and of what of an object.
+"""A right: allowed verbs on kinds and namespaces, why it is needed, and which parts of objects it covers.
 
-RBAC grants verbs on whole objects. What a right needs of an object stands in its limits, which the admission policy of
-the controller enforces.
+RBAC grants verbs on whole objects. The limits of a right restrict it to parts of objects; the admission policy of the
+controller enforces them.
 """
 
 import msgspec
@@ -10,37 +10,36 @@ from reconciler.model.manifest_rules.shape import Fields, Path
 
 
 class Changes(msgspec.Struct, frozen=True):
-    """The fields of an object that may change; all others stay as they are. A key that ends in / stands for all keys
-    that begin like it."""
+    """The fields of an object that may change; all others must stay unchanged. A key that ends in / is a prefix."""
 
     labels: tuple[str, ...] = ()
-    kept_labels: tuple[str, ...] = ()  # of these, those that may not change
+    kept_labels: tuple[str, ...] = ()  # labels among these that may not change
     annotations: tuple[str, ...] = ()
-    taints: str = ""  # beginning of the keys of taints that may come and go, none of which evicts
-    gates: str = ""  # beginning of the names of scheduling gates that may be taken off
+    taints: str = ""  # key prefix of taints that may be added or removed, none with effect NoExecute
+    gates: str = ""  # name prefix of scheduling gates that may be removed
 
 
 class RightLimits(msgspec.Struct, frozen=True):
-    """Which objects a right is for, and what of them; what is left out limits nothing."""
+    """The objects and fields that a right covers; an absent limit does not apply."""
 
-    sentence: str  # what may be done, for whoever is refused: "the controller may only ..."
-    names: tuple[str, ...] = ()  # one that ends in - stands for all names that begin like it
-    labels: tuple[tuple[str, str], ...] = ()  # all of them: before a write, and after it
-    adopts: bool = False  # an object without these labels may be given them
-    any_label: tuple[str, ...] = ()  # one of these keys, whatever the value, before a write
-    fields: tuple[tuple[Path, str], ...] = ()  # values, before a write and after it
-    made_as: Fields | None = None  # what an object that is made looks like
-    keeps_as: Fields | None = None  # what an object looks like that is made or changed
-    changes: Changes | None = None  # what may change of an object
+    sentence: str  # the allowed operation, for the error message: "the controller may only ..."
+    names: tuple[str, ...] = ()  # a name that ends in - is a prefix
+    labels: tuple[tuple[str, str], ...] = ()  # all labels required: before and after a write
+    adopts: bool = False  # may be added to an object without these labels
+    any_label: tuple[str, ...] = ()  # one of these keys is required before a write, with any value
+    fields: tuple[tuple[Path, str], ...] = ()  # required values before and after a write
+    made_as: Fields | None = None  # the required form of a created object
+    keeps_as: Fields | None = None  # the required form of a created or changed object
+    changes: Changes | None = None  # allowed changes of an object
 
 
 class Right(msgspec.Struct, frozen=True):
     """One rule of a role."""
 
-    group: str  # API group; nothing for Kubernetes' core
+    group: str  # API group; empty for the core group
     resources: tuple[str, ...]  # plurals
     verbs: tuple[str, ...]
     why: str
-    namespace: str = ""  # there only; else in the whole cluster
-    names: tuple[str, ...] = ()  # these objects only; else all
-    limits: RightLimits | None = None  # None: what RBAC says is all there is to say
+    namespace: str = ""  # only in this namespace; otherwise cluster-wide
+    names: tuple[str, ...] = ()  # only these objects; otherwise all
+    limits: RightLimits | None = None  # None: RBAC alone limits the right

@@ -1,1 +1,1 @@
-"""From text to one checked wish, pure."""
+"""Parses policy files into one checked Desired per environment. Pure."""

@@ -1,8 +1,8 @@
-"""What a pull request changes in the policies: base and head, compared object by object and field by field.
+"""Differences between the policies of two revisions (base and head), object by object and field by field.
 
-Values are compared by their words, and a field that is left out says what its default says. Items of a list are told
-one by one: known again by the fields that tell them apart, where the list names such, and else by all that they say.
-Where the order of a list says something, the list is told too, as a whole, when that order is another.
+Values are compared in their printed form; an omitted field has its default. List items are compared one by one. Items
+are matched by the list's merge keys, or by their whole value if the list has none. If the order of a list matters and
+has changed, the whole list is reported as well.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ _Objects = dict[tuple[str, str], Declared[Any]]
 
 
 class FieldPlace(msgspec.Struct, frozen=True):
-    """A field as it is told, and where base and head have it: an item may stand elsewhere in its list."""
+    """The title of a field and its paths in base and in head. The paths differ if an item moved within its list."""
 
     title: str = ""
     base: str = "spec"
@@ -32,7 +32,7 @@ class FieldPlace(msgspec.Struct, frozen=True):
         return FieldPlace(text, f"{self.base}.{name}", f"{self.head}.{name}")
 
     def item(self, label: str, before: int | None, after: int | None) -> "FieldPlace":
-        """An item of a list; without a label it is told as the list."""
+        """An item of a list. Without a label, the item has the title of the list."""
         text = f"{self.title}[{label}]" if label else self.title
         base = self.base if before is None else f"{self.base}[{before}]"
         head = self.head if after is None else f"{self.head}[{after}]"
@@ -40,7 +40,7 @@ class FieldPlace(msgspec.Struct, frozen=True):
 
 
 class FieldDifference(msgspec.Struct, frozen=True):
-    """What base and head say at a place, in words; None where it is not there."""
+    """The printed values of a field in base and in head; None where the field is absent."""
 
     at: FieldPlace
     before: str | None
@@ -48,7 +48,7 @@ class FieldDifference(msgspec.Struct, frozen=True):
 
 
 def changes(base: Desired, head: Desired) -> tuple[PolicyChange, ...]:
-    """All that differs between two revisions of one environment, by kind and name."""
+    """All differences between two revisions of one environment, by kind and name."""
     before, after = _objects(base), _objects(head)
     rewritten = rewritten_templates(base, head)
     policy_changes = []
@@ -90,7 +90,7 @@ def _field_changes(base: Declared[Any] | None, head: Declared[Any] | None) -> li
 
 
 def _differences(shape: Shape, before: Any, after: Any, at: FieldPlace) -> Iterator[FieldDifference]:
-    """None is what is not there."""
+    """None stands for an absent value."""
     if before == after:
         return
     match shape:
@@ -108,7 +108,7 @@ def _differences(shape: Shape, before: Any, after: Any, at: FieldPlace) -> Itera
 
 
 def _own(field: Field, holder: Any, other: Any) -> Any:
-    """What an object says in a field; one that is not there says nothing but what the default says."""
+    """The value of a field. If the object is absent: the default if the other object has the default too, else None."""
     if holder is not None:
         return getattr(holder, field.attribute)
     value = getattr(other, field.attribute)
@@ -140,7 +140,7 @@ _Label = tuple[str, int]
 
 
 def _labelled(shape: ListOf, items: Sequence[Any]) -> dict[_Label, int]:
-    """What each item is known by, and which of its like it is, to its number in the list."""
+    """Index of each item in the list, by its label and its occurrence number among items with the same label."""
     seen: Counter[str] = Counter()
     result = {}
     for number, item in enumerate(items):
@@ -158,7 +158,7 @@ def _label(shape: ListOf, item: Any) -> str:
 
 
 def _is_reordered(shape: ListOf, before: dict[_Label, int], after: dict[_Label, int]) -> bool:
-    """Whether what stays stands in another order; or, where order is preference, what is new stands before it."""
+    """Whether the kept items changed their order, or, in a list ordered by preference, a new item precedes one."""
     if shape.merge_key and not shape.ordered:
         return False
     stays = [label for label in before if label in after]
@@ -168,7 +168,7 @@ def _is_reordered(shape: ListOf, before: dict[_Label, int], after: dict[_Label, 
 
 
 def _words(shape: Shape, value: Any) -> str:
-    """A value as people write it, in one line; of an object, what its defaults don't say."""
+    """A value as written in YAML, in one line. Of an object, only fields that differ from their defaults."""
     match shape:
         case Object(type=kind) if kind is PoolTaint:
             return f"{value.key}={value.value}:{value.effect}" if value.value else f"{value.key}:{value.effect}"

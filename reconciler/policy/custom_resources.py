@@ -1,4 +1,4 @@
-"""Policies that are kept as custom resources: written as such, read again, and told of by their fields."""
+"""Writes policies as custom resources, and reports their problems by field."""
 
 from collections.abc import Sequence
 from hashlib import sha256
@@ -16,13 +16,13 @@ from reconciler.policy.tree import Mapping, Node, Path, written
 from reconciler.policy.tree import Sequence as Items
 from reconciler.policy.yaml import read
 
-# --- Problems of custom resources, told by object and field: the lines of the text that was read are nobody's.
+# --- Problems of custom resources are located by object and field, since users do not see the lines of the text read.
 
 Places = dict[tuple[int, int], str]
 
 
 def by_field(bundle: Bundle, problems: Sequence[Problem]) -> list[Problem]:
-    """The same problems; those of an object begin with the field, unless their sentence names it, or a part of it."""
+    """The same problems, each located by field: a sentence that does not name the field begins with the field."""
     wanted = {each.file for each in problems}
     fields = {text.path: _fields(text) for text in bundle.policies if text.path in wanted}
     return [_with_field(each, fields[each.file]) if each.file in fields else each for each in problems]
@@ -35,12 +35,12 @@ def _with_field(problem: Problem, fields: Places) -> Problem:
 
 
 def _is_within(field: str, other: str) -> bool:
-    """Whether it is the other field, or a part of it."""
+    """Whether `field` is `other` or a part of `other`."""
     return field == other or field.startswith((f"{other}.", f"{other}["))
 
 
 def _fields(text: Text) -> Places:
-    """Which field stands where."""
+    """The field at each line and column."""
     documents, _ = read(text.path, text.content)
     result: Places = {}
     for document in documents:
@@ -60,23 +60,23 @@ def _note(found: Places, node: Node, path: Path) -> None:
                 _note(found, entry.value, (*path, name))
 
 
-# --- The policies of one environment as custom resources, each saying which bundle it is part of and how large that is.
+# --- The policies of one environment as custom resources. Each names the digest and the size of its bundle.
 
 Document = dict[str, Any]
 
 
 class CustomResource(msgspec.Struct, frozen=True):
-    """The object, and what it was declared as."""
+    """A custom resource and the declaration it was made from."""
 
     document: Document
     declared: Declared[Any]
 
 
 def custom_resources(wish: Desired) -> tuple[CustomResource, ...]:
-    """By kind and name. Labels and annotations of the policies come along.
+    """Sorted by kind and name. Labels and annotations of the policies are kept.
 
-    The field `bundle` repeats the digest, because a change of an annotation is no new generation of an object: a status
-    of the bundle before would pass for a status of this bundle, at Flux for example.
+    The field `bundle` repeats the digest: a change of an annotation does not increase metadata.generation, so tools
+    such as Flux would take the status of the previous bundle for the status of this bundle.
     """
     digest = digest_of(wish)
     notes = {
@@ -103,13 +103,13 @@ def custom_resources(wish: Desired) -> tuple[CustomResource, ...]:
 
 
 def digest_of(wish: Desired) -> str:
-    """The revision is part of it: whatever is applied belongs to one commit or another."""
+    """Digest of a bundle. Includes the revision, so that each applied object belongs to exactly one commit."""
     content = (wish.revision, wish.environment, [_document(each) for each in wish.declared])
     return f"sha256:{sha256(msgspec.json.encode(content, order='sorted')).hexdigest()}"
 
 
 def _document(declared: Declared[Any]) -> Document:
-    """Only values that differ from the defaults, so that a new default of a later version keeps the digest."""
+    """Only values that differ from the defaults: a new default in a later version does not change the digest."""
     spec = plainly(_kind(declared).shape, declared.spec)
     return {"apiVersion": API_VERSION, "kind": declared.kind, "metadata": {"name": declared.name}, "spec": spec}
 
@@ -117,5 +117,5 @@ def _document(declared: Declared[Any]) -> Document:
 def _kind(declared: Declared[Any]) -> Kind:
     kind = kind_named(declared.kind)
     if kind is None:
-        raise AssertionError(f"{declared.kind} was declared, and there is no such kind")
+        raise AssertionError(f"{declared.kind} was declared, but no kind has this name")
     return kind

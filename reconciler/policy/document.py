@@ -1,4 +1,4 @@
-"""The head of a document: which kind of object it is about, and its name."""
+"""Reads apiVersion, kind and metadata of a document."""
 
 import itertools
 import re
@@ -13,20 +13,20 @@ from reconciler.policy.shape import API_VERSION, GROUP, Kind
 from reconciler.policy.tree import MOST_PROBLEMS, Mapping, Mark, Node, Scalar, describe_node, problem
 from reconciler.policy.words import choice, did_you_mean, meant
 
-# `bundle` is what `render --as-resources` writes: rendered objects are read like those that people write.
+# `render --as-resources` writes `bundle`. Rendered objects are read like handwritten ones.
 _HEAD = ("apiVersion", "kind", "metadata", "bundle", "spec", "status")
 _METADATA = ("name", "namespace", "labels", "annotations")
 _NAME = re.compile(NAME.pattern)
 
 
 class PolicyDocument(msgspec.Struct, frozen=True):
-    """An object as one file has it; the spec is not read yet."""
+    """An object of one file; its spec is not parsed yet."""
 
     kind: Kind
     name: str
     spec: Node | None
-    at: Mark  # where it begins
-    named_at: Mark  # where its name stands
+    at: Mark  # where the document begins
+    named_at: Mark  # where the name is
     labels: tuple[tuple[str, str], ...] = ()
     annotations: tuple[tuple[str, str], ...] = ()
 
@@ -39,7 +39,7 @@ _NAMED = "metadata.name"
 
 
 def read_head(node: Node, kinds: Sequence[Kind] = KINDS) -> tuple[PolicyDocument | None, list[Problem]]:
-    """The document, if its head can be read, as one of the kinds."""
+    """The document as an object of one of the kinds; None if its head cannot be read."""
     if not isinstance(node, Mapping):
         remedy = f"begin with apiVersion: {API_VERSION}"
         return None, [problem(node.at, "RC101", f"expected an object, got {describe_node(node)}", remedy)]
@@ -51,12 +51,12 @@ def read_head(node: Node, kinds: Sequence[Kind] = KINDS) -> tuple[PolicyDocument
         if len(problems) > MOST_PROBLEMS:
             break
         if key not in _HEAD:
-            remedy = "" if meant(key, known) else "take it out"
+            remedy = "" if meant(key, known) else "remove it"
             text = f'unknown key "{key}"{did_you_mean(key, known)}'
             problems.append(problem(entry.key.at, "RC107", text, remedy, key))
         elif key == "status":
-            text = "a status is written by the reconciler, not by people"
-            problems.append(problem(entry.key.at, "RC107", text, "take it out", key))
+            text = "the status is written by the reconciler and may not be set"
+            problems.append(problem(entry.key.at, "RC107", text, "remove it", key))
     if kind is None or not name:
         return None, problems
     labels, annotations = _texts(node, "labels"), _texts(node, "annotations")
@@ -73,12 +73,12 @@ def _kind(node: Mapping, kinds: Sequence[Kind]) -> tuple[Kind | None, list[Probl
     named = {kind.name: kind for kind in kinds}
     if not version.text.startswith(f"{GROUP}/"):
         text = f"{version.text} is not an API group of policies"
-        return None, [problem(version.at, "RC102", text, f"write {API_VERSION}; other objects belong elsewhere")]
+        return None, [problem(version.at, "RC102", text, f"write {API_VERSION}; this directory holds policies only")]
     kind = named.get(name.text)
     if kind is None:
         close = meant(name.text, named)
         text = f'there is no kind "{name.text}"' + (f'; did you mean "{close}"?' if close else "")
-        # What was meant is read all the same: the rest of its problems are told with this one.
+        # If the intended kind is clear, the rest of the document is read as well, to report all its problems together.
         remedy = "" if close else f"write {choice(tuple(named))}"
         return named.get(close), [problem(name.at, "RC102", text, remedy, "kind")]
     if version.text != API_VERSION:
@@ -101,7 +101,7 @@ def _name(node: Mapping, kind: Kind | None) -> tuple[str, Mark, list[Problem]]:
             text = f'unknown key "{key}"{did_you_mean(key, known)}'
             if key == "namespace" and kind:
                 text = f"a {kind.name} belongs to the cluster, not to a namespace"
-            problems.append(problem(entry.key.at, "RC107", text, "" if meant(key, known) else "take it out"))
+            problems.append(problem(entry.key.at, "RC107", text, "" if meant(key, known) else "remove it"))
     problems += [*_noted(metadata, "labels"), *_noted(metadata, "annotations")]
     name = metadata.get("name")
     if not isinstance(name, Scalar) or name.value is None:
@@ -117,7 +117,7 @@ def _name(node: Mapping, kind: Kind | None) -> tuple[str, Mark, list[Problem]]:
 
 
 def _noted(metadata: Mapping, field: str) -> Iterator[Problem]:
-    """Labels and annotations are maps of texts, and labels have a form."""
+    """Problems of labels and annotations: both map strings to strings, and labels have a restricted syntax."""
     noted, above = metadata.get(field), f"metadata.{field}"
     if noted is None or (isinstance(noted, Scalar) and noted.value is None):
         return
@@ -129,7 +129,7 @@ def _noted(metadata: Mapping, field: str) -> Iterator[Problem]:
         if not re.fullmatch(LABEL_KEY.pattern, key):
             yield problem(entry.key.at, "RC106", f'{above}: expected {LABEL_KEY.words}, got "{key}"', field=above)
         if not isinstance(value, Scalar) or not isinstance(value.value, str):
-            text = f"{at}: expected a text, got {describe_node(value)}"
+            text = f"{at}: expected a string, got {describe_node(value)}"
             yield problem(
                 value.at, "RC103", text, f'write "{value.text}" in quotes' if isinstance(value, Scalar) else "", at
             )
@@ -140,7 +140,7 @@ def _noted(metadata: Mapping, field: str) -> Iterator[Problem]:
 
 
 def _texts(node: Mapping, field: str) -> tuple[tuple[str, str], ...]:
-    """Labels or annotations, sorted; without those that `_noted` refuses for their type."""
+    """Labels or annotations, sorted. Leaves out entries that `_noted` refuses for their type."""
     metadata = node.get("metadata")
     noted = metadata.get(field) if isinstance(metadata, Mapping) else None
     entries = noted.entries.items() if isinstance(noted, Mapping) else ()
@@ -161,14 +161,14 @@ def _better_name(text: str) -> str:
 # --- Environments: base and overlays by folder, merged by kind and name.
 #
 # Maps merge, lists replace, null restores the default. A file below `overlays/NAME/` belongs to the environment NAME;
-# every other file belongs to base, and so to all of them.
+# every other file belongs to base and thus to all environments.
 
 BASE = "base"
 _OVERLAYS = "overlays"
 
 
 class Layered(msgspec.Struct, frozen=True):
-    """An object of one environment: its merged spec, and the documents it came from, base first."""
+    """An object of one environment: its merged spec and its source documents, base first."""
 
     document: PolicyDocument
     spec: Node | None
@@ -177,7 +177,7 @@ class Layered(msgspec.Struct, frozen=True):
 
     @property
     def labels(self) -> tuple[tuple[str, str], ...]:
-        """Of all layers; an overlay wins."""
+        """Labels of all layers; an overlay overrides base."""
         return tuple(sorted({key: value for layer in self.layers for key, value in layer.labels}.items()))
 
     @property
@@ -186,7 +186,7 @@ class Layered(msgspec.Struct, frozen=True):
 
 
 def environment_of(path: str) -> str:
-    """The environment a file belongs to."""
+    """The environment that a file belongs to."""
     parts = path.split("/")
     for folder, name in itertools.pairwise(parts[:-1]):
         if folder == _OVERLAYS:
@@ -195,14 +195,14 @@ def environment_of(path: str) -> str:
 
 
 def environments(paths: Iterable[str]) -> tuple[str, ...]:
-    """Base, and then each overlay by name."""
+    """Base, followed by each overlay, sorted by name."""
     return BASE, *sorted({environment_of(path) for path in paths} - {BASE})
 
 
 def layered(
     documents: Sequence[PolicyDocument], environment: str, *, by_field: bool = False
 ) -> tuple[list[Layered], list[Problem]]:
-    """The objects of one environment, in the order of their names; and objects that one layer has twice."""
+    """The objects of one environment, sorted by name, and problems for objects that one layer declares twice."""
     layers: dict[tuple[str, str], list[PolicyDocument]] = {}
     problems = []
     for wanted in dict.fromkeys((BASE, environment)):
@@ -213,9 +213,9 @@ def layered(
             key = document.kind.name, document.name
             if key in seen:
                 first = seen[key].at
-                text = f"{document.title} stands here again"
+                text = f"{document.title} is declared twice"
                 place = first.file if by_field else f"{first.file}:{first.line}"
-                remedy = f"it stands at {place}; take one of them out"
+                remedy = f"first declared at {place}; remove one of them"
                 problems.append(problem(document.named_at, "RC110", text, remedy))
                 continue
             seen[key] = document
@@ -233,7 +233,7 @@ def _merged(stack: list[PolicyDocument]) -> Layered:
 
 
 def merge(base: Node, over: Node) -> Node:
-    """What `over` says, and below it what `base` says."""
+    """Merges `over` on top of `base`."""
     if not isinstance(base, Mapping) or not isinstance(over, Mapping):
         return over
     entries = dict(base.entries)

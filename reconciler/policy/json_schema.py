@@ -1,7 +1,7 @@
-"""The JSON Schemas of the kinds, for editors and checks before a commit; draft-07, the newest that YAML editors read.
+"""JSON Schemas of the kinds, for editors and pre-commit checks; draft-07, the newest draft that YAML editors support.
 
-They say all that a schema can of a document by itself. What they can't say, the reader does: what holds between fields,
-which items of a list are the same, how fine or long a quantity or duration may be, and whether names lead anywhere.
+The schemas cover all that a schema can express about a single document. The reader checks the rest: rules between
+fields, equal items of a list, precision and range of quantities and durations, and references between objects.
 """
 
 import re
@@ -29,18 +29,18 @@ from reconciler.policy.shape import (
 )
 from reconciler.policy.words import expected
 
-# --- The JSON Schema keywords that draft-07 and API servers understand alike: of shapes without parts, and of bounds.
+# --- JSON Schema keywords with the same meaning in draft-07 and in API servers: for leaf shapes, and for bounds.
 
 Leaf = WholeNumber | Flag | Words | Choice | Measured
 Keywords = dict[str, Any]
 
-# A quantity may be written as a number; the digits are those of its pattern.
+# A quantity may be written as a number; the digits have the bounds of the pattern.
 LEAST_QUANTITY = 0
 QUANTITIES_BELOW = 10**18
 
 
 def leaf(shape: Leaf) -> Keywords:
-    """A shape without parts; a quantity as the text that it may be."""
+    """Keywords of a leaf shape. A quantity is described as a string."""
     match shape:
         case WholeNumber(within=within):
             return {"type": "integer", **limits(within, "minimum", "maximum")}
@@ -59,7 +59,7 @@ def leaf(shape: Leaf) -> Keywords:
 
 
 def form(shape: Words) -> Shaped | None:
-    """What a text must look like."""
+    """The pattern of a string and its description."""
     if shape.shaped or not shape.refers:
         return shape.shaped
     name = f"the name of a {shape.refers.kind}"
@@ -71,27 +71,27 @@ def form(shape: Words) -> Shaped | None:
 
 
 def either(words: tuple[str, ...], pattern: str) -> str:
-    """A pattern for some words, or what the other pattern takes."""
-    # Not re.escape: what it escapes beyond need, such as a hyphen, other readers of patterns refuse.
+    """A pattern that matches the given words, or whatever the other pattern matches."""
+    # Not re.escape: its escapes of characters such as hyphens are invalid in other regular expression dialects.
     literal = [re.sub(r"([.*+?^${}()|\[\]\\])", r"\\\1", word) for word in words]
     return f"^({'|'.join([*literal, pattern.removeprefix('^').removesuffix('$')])})$" if words else pattern
 
 
 def limits(within: Within, least: str, most: str) -> Keywords:
-    """Bounds under the names that they have for numbers, texts, lists or maps."""
+    """Bounds, under the keywords for numbers, strings, lists or maps."""
     named = {least: within.least, most: within.most}
     return {name: bound for name, bound in named.items() if bound is not None}
 
 
 def description(field: Field) -> str:
-    """The sentence, and in words the unit and what holds by default."""
+    """The field's description with its unit and default."""
     unit = f" Unit: {field.unit}." if field.unit else ""
     default = default_of(field)
     return f"{field.sentence}{unit}{'' if default in (None, {}, []) else f' Default: {in_words(default)}.'}"
 
 
 def in_words(default: Any) -> str:
-    """A default as it would stand in YAML on one line."""
+    """A default as YAML on one line."""
     match default:
         case bool():
             return str(default).lower()
@@ -112,22 +112,22 @@ _NAMESPACE_PATTERN = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
 
 
 def schema_of(kind: Kind) -> Keywords:
-    """A whole document of the kind."""
+    """Schema of a whole document of the kind."""
     return _headed(kind.name, _document(kind, _object(kind.shape)))
 
 
 def spec_schema_of(shape: Object) -> Keywords:
-    """The spec of a whole document."""
+    """Schema of the spec of a whole document."""
     return _object(shape)
 
 
 def overlay_schema_of(kind: Kind) -> Keywords:
-    """A document that is laid over another of the same kind and name: what it leaves out stays as it was."""
+    """Schema of an overlay of an object of the same kind and name. Omitted fields keep their values."""
     return _headed(f"{kind.name} overlay", _document(kind, _overlay_object(kind.shape)))
 
 
 def combined_schema_of(kinds: Iterable[Kind], overlay: bool = False) -> Keywords:
-    """A document of any of the kinds."""
+    """Schema of a document of any of the kinds."""
     definitions = {kind.name: _document(kind, (_overlay_object if overlay else _object)(kind.shape)) for kind in kinds}
     either = [{"$ref": f"#/definitions/{name}"} for name in definitions]
     return _headed("Policy overlay" if overlay else "Policy", {"oneOf": either, "definitions": definitions})
@@ -145,7 +145,7 @@ def _document(kind: Kind, spec: Keywords) -> Keywords:
         "required": [*required, "spec"] if "required" in spec else required,
         "additionalProperties": False,
         "properties": {
-            "apiVersion": {"description": "The version that the document is written in.", "const": API_VERSION},
+            "apiVersion": {"description": "API version of the document.", "const": API_VERSION},
             "kind": {"description": kind.shape.sentence, "const": kind.name},
             "metadata": _metadata(kind),
             "spec": {"description": kind.shape.sentence, **spec},
@@ -160,8 +160,8 @@ def _metadata(kind: Kind) -> Keywords:
     label = {"type": "string", **_form(LABEL_VALUE.pattern, LABEL_VALUE.words)}
     properties = {
         "name": {"description": f"Name of the {kind.name}.", **name},
-        "namespace": {"description": "Namespace it is in.", **namespace},
-        "labels": {"description": "Labels to select it by.", **noted, "additionalProperties": label},
+        "namespace": {"description": "Namespace of the object.", **namespace},
+        "labels": {"description": "Labels for selectors.", **noted, "additionalProperties": label},
         "annotations": {
             "description": "Notes for people and programs.",
             **noted,
@@ -171,7 +171,7 @@ def _metadata(kind: Kind) -> Keywords:
     if not kind.namespaced:
         del properties["namespace"]
     return {
-        "description": "What it is called.",
+        "description": "Identity of the object.",
         "type": "object",
         "required": ["name"],
         "additionalProperties": False,
@@ -212,7 +212,7 @@ def _property(field: Field) -> Keywords:
     node = _node(field.shape)
     return {
         "description": description(field),
-        # Nothing behind a key is what a field has when it is left out.
+        # A key with null means that the field has its default.
         **(node if field.required else _nullable(node)),
         **({} if default is None else {"default": default}),
     }
@@ -227,7 +227,7 @@ def _map(shape: MapOf, value: Keywords, sizes: Keywords) -> Keywords:
 
 
 def _overlay_node(shape: Shape) -> Keywords:
-    """Maps are merged, so each of their values may be null or left out; a list is replaced, so its items are whole."""
+    """Maps are merged, so each value may be null or omitted; lists are replaced, so their items are complete."""
     match shape:
         case Object():
             return _overlay_object(shape)
@@ -240,7 +240,7 @@ def _overlay_node(shape: Shape) -> Keywords:
 
 def _overlay_object(shape: Object) -> Keywords:
     properties = {
-        # No `default`: what is left out of an overlay is what stands below it.
+        # No `default`: a field that an overlay omits keeps the value of base.
         field.name: {"description": description(field), **_nullable(_overlay_node(field.shape))}
         for field in shape.fields
     }

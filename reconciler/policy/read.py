@@ -1,7 +1,7 @@
-"""A tree becomes the struct of its kind, or Problems: all of them, each where it stands.
+"""Parses a spec tree into the struct of its kind, and reports all problems with their positions.
 
-`spec_schema` checks what a schema can say; here values become those of the struct, and the rest is found on the way: a
-quantity or duration finer or longer than can be held, and items of a list that cannot be told apart.
+`spec_schema` checks what a schema can express. Building the struct finds the rest: quantities and durations that are
+too precise or too large, and items of a list with equal keys.
 """
 
 import re
@@ -48,12 +48,12 @@ if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
     from jsonschema.protocols import Validator
 
-# Stands for a value that could not be read; its problem has been told.
+# Stands for a value that could not be read; its problem is already reported.
 _INVALID = object()
 
 
 def read_spec(shape: Object, node: Node | None, at: Mark) -> tuple[Any | None, list[Problem]]:
-    """The struct of a spec. `at` is where to point when all of it is missing."""
+    """The struct of a spec. `at` is the position to report if the whole spec is missing."""
     whole = node if node is not None else Mapping({}, at)
     checked = check_spec(shape, whole, ("spec",))
     reader = _SpecReader(checked.problems, checked.unreadable)
@@ -62,7 +62,7 @@ def read_spec(shape: Object, node: Node | None, at: Mark) -> tuple[Any | None, l
 
 
 class _SpecReader:
-    """Owner of the problems found in one spec."""
+    """Owner of the problems of one spec."""
 
     def __init__(self, problems: list[Problem], unreadable: set[Path]) -> None:
         self.problems = problems
@@ -71,7 +71,7 @@ class _SpecReader:
 
     @property
     def _has_enough(self) -> bool:
-        """So many problems that no further one is looked for."""
+        """Whether the maximum number of problems is reached."""
         return len(self.problems) > MOST_PROBLEMS
 
     def value(self, shape: Shape, node: Node, path: Path) -> Any:
@@ -110,7 +110,7 @@ class _SpecReader:
             if text in seen:
                 at = written((*path, number))
                 sentence = f"{at} has the same {text} as item {seen[text] + 1}"
-                self.problems.append(problem(item.at, "RC108", sentence, "take one of them out", at))
+                self.problems.append(problem(item.at, "RC108", sentence, "remove one of them", at))
             seen.setdefault(text, number)
 
     def _leaf(self, shape: Shape, node: Scalar, path: Path) -> Any:
@@ -126,27 +126,27 @@ class _SpecReader:
             return _INVALID
 
 
-# --- Checks specs against the published schema of their kind with `jsonschema`; each error becomes a Problem at its
-# place.
+# --- Checks specs against the published schema of their kind with `jsonschema`; each error becomes a Problem with its
+# position.
 #
-# The schema is the one in `schemas/`, made in memory from the same shape, so that an installed package has it too.
-# Errors of `jsonschema` carry a path and a keyword: the path finds the value, its shape and its mark; the keyword
-# chooses the words. Two keywords ask for more here than in draft-07: a pattern is about the whole text, a line break at
-# the end included, and 1.0 is no integer.
+# The schema equals the one in `schemas/`, but is built in memory from the same shape, so that installed packages have
+# the schema too. Errors of `jsonschema` carry a path and a keyword: the path leads to the value, its shape and its
+# mark; the keyword selects the message. Two keywords are stricter than in draft-07: a pattern must match the whole
+# text, including a line break at the end, and 1.0 is not an integer.
 
 _ANNOTATIONS = frozenset({"$comment", "default", "description", "patternErrorMessage"})
 _UNITS: dict[type, str] = {Sequence: "item", Mapping: "entry", Scalar: "character"}
 
 
 class SpecCheck(msgspec.Struct, frozen=True):
-    """What is wrong with a spec, and the values that are not worth reading further."""
+    """Problems of a spec, and the values that cannot be read further."""
 
     problems: list[Problem]
     unreadable: set[Path]
 
 
 class _SchemaPlace(msgspec.Struct, frozen=True):
-    """A value in a spec: the field that it is in (if it is one of an object), its shape and its node."""
+    """A value in a spec: its object field (if any), its shape and its node."""
 
     path: Path
     shape: Shape
@@ -156,7 +156,7 @@ class _SchemaPlace(msgspec.Struct, frozen=True):
 
 
 def check_spec(shape: Object, node: Node, path: Path) -> SpecCheck:
-    """The problems that the schema finds in a spec, which stands at the path of its document."""
+    """The problems that the schema finds in a spec; `path` is the path of the spec in its document."""
     checked = SpecCheck([], set())
     errors = _validator(shape.type).iter_errors(plain(node))
     checked.problems.extend(
@@ -167,7 +167,7 @@ def check_spec(shape: Object, node: Node, path: Path) -> SpecCheck:
 
 @cache
 def _validator(kind: type[msgspec.Struct]) -> "Validator":
-    # A tenth of a second, which commands that read no policy do not pay.
+    # Imported here: the import takes a tenth of a second, which commands without policies need not spend.
     from jsonschema import Draft4Validator, Draft7Validator, validators  # noqa: PLC0415
 
     extend: Any = validators.extend
@@ -177,7 +177,7 @@ def _validator(kind: type[msgspec.Struct]) -> "Validator":
 
 
 def _without_annotations(schema: Keywords) -> Keywords:
-    """The keywords that check something: `jsonschema` looks at each keyword of each value."""
+    """Only the keywords that check something: `jsonschema` visits each keyword for each value."""
     kept = {name: value for name, value in schema.items() if name not in _ANNOTATIONS}
     for name in ("additionalProperties", "items", "propertyNames"):
         if isinstance(kept.get(name), dict):
@@ -200,8 +200,8 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 def _problems(errors: Iterable["ValidationError"], spec: _SchemaPlace, unreadable: set[Path]) -> Iterator[Problem]:
-    """The errors in our words. A value of the wrong type has no other problem, and a doubtful one has been told of."""
-    whole = set[tuple[Path, str]]()  # a map's errors of one keyword are told together
+    """The errors as Problems. A value of the wrong type has no other problem; a doubtful value gets no second one."""
+    whole = set[tuple[Path, str]]()  # errors of one keyword on one map become one problem
     for error in errors:
         place = _reached(spec, tuple(error.absolute_path))
         if isinstance(place.node, Scalar) and place.node.doubtful:
@@ -234,7 +234,7 @@ def _reached(place: _SchemaPlace, steps: Path) -> _SchemaPlace:
 
 def _type_problem(place: _SchemaPlace) -> Problem:
     if place.field and place.field.required and place.above and plain(place.node) is None:
-        return _lacks(place.path, place.field, place.above)  # nothing behind the key
+        return _lacks(place.path, place.field, place.above)  # the key has no value
     text = f"{written(place.path)}: expected {expected(place.shape)}, got {describe_node(place.node)}"
     return problem(place.node.at, "RC103", text, advice(place.shape, place.node, place.path), written(place.path))
 
@@ -252,7 +252,7 @@ def _lacks(path: Path, field: Field, within: Node) -> Problem:
 
 
 def _unknown(place: _SchemaPlace) -> Iterator[Problem]:
-    """Keys that are no field, or not among those that a map may have."""
+    """Keys that are not fields, or not among the keys that a map may have."""
     entries = place.node.entries if isinstance(place.node, Mapping) else {}
     match place.shape:
         case Object(fields=fields):
@@ -260,7 +260,7 @@ def _unknown(place: _SchemaPlace) -> Iterator[Problem]:
             for name, entry in entries.items():
                 if name not in names:
                     text = f'unknown key "{name}"{did_you_mean(name, names)}'
-                    yield problem(entry.key.at, "RC107", text, "" if meant(name, names) else "take it out")
+                    yield problem(entry.key.at, "RC107", text, "" if meant(name, names) else "remove it")
         case MapOf(key=Choice(values=values) as key):
             for name, entry in entries.items():
                 if name not in values:
@@ -269,7 +269,7 @@ def _unknown(place: _SchemaPlace) -> Iterator[Problem]:
 
 
 def _value_problems(error: "ValidationError", place: _SchemaPlace, unreadable: set[Path]) -> Iterator[Problem]:
-    """A value of the right type: out of bounds, of the wrong form, or with a key of the wrong form."""
+    """A value of the right type that is out of bounds or of the wrong form, or has a key of the wrong form."""
     node = place.node
     match place.shape:
         case MapOf(key=key) if "propertyNames" in error.relative_schema_path and isinstance(node, Mapping):
@@ -281,7 +281,7 @@ def _value_problems(error: "ValidationError", place: _SchemaPlace, unreadable: s
             count = len(node.entries) if isinstance(node, Mapping) else len(getattr(node, "items", ()))
             yield _out_of_bounds(bounded(shape), place, count)
         case Measured() as shape if isinstance(node, Scalar):
-            # One problem for all that is wrong: its form says how long and how large it may be.
+            # One problem for all errors of a value: the expected form includes length and bounds.
             if place.path not in unreadable:
                 yield measure_problem(shape, node, place.path)
             unreadable.add(place.path)
@@ -300,7 +300,7 @@ def _value_problems(error: "ValidationError", place: _SchemaPlace, unreadable: s
 
 
 def _out_of_bounds(within: Within, place: _SchemaPlace, count: int) -> Problem:
-    """Lists, maps and texts may be short or long."""
+    """Lists, maps and strings of a wrong length."""
     text = f"{written(place.path)}: expected {how_many(within, _UNITS[type(place.node)])}, got {count}"
     return problem(place.node.at, "RC105", text, field=written(place.path))
 
@@ -309,7 +309,13 @@ def _integer_problem(shape: WholeNumber, node: Scalar, path: Path) -> Problem:
     least, most = shape.within.least, shape.within.most
     is_too_small = least is not None and isinstance(node.value, int) and node.value < least
     text = f"{written(path)}: expected {expected(shape)}, got {node.text}"
-    return problem(node.at, "RC105", text, f"the nearest is {least if is_too_small else most}", written(path))
+    return problem(
+        node.at,
+        "RC105",
+        text,
+        f"the nearest allowed value is {least if is_too_small else most}",
+        written(path),
+    )
 
 
 def _form_problem(shape: Words, node: Scalar, path: Path) -> Problem:
@@ -321,7 +327,7 @@ def _form_problem(shape: Words, node: Scalar, path: Path) -> Problem:
 
 
 def measure_problem(shape: Measured, node: Scalar, path: Path) -> Problem:
-    """What keeps a value from being a quantity, a duration, a percentage or an amount of money."""
+    """The problem of a value that is not a valid quantity, duration, percentage or amount of money."""
     text = f"expected {expected(shape)}, got {describe_node(node)}"
     try:
         shape.measure.parse(node.text)
@@ -333,6 +339,6 @@ def measure_problem(shape: Measured, node: Scalar, path: Path) -> Problem:
 
 
 def _within_a_sentence(sentence: str) -> str:
-    """Without a capital at its beginning, unless that is of an acronym, and without the full stop."""
+    """Lower-cases the first letter, unless it belongs to an acronym, and removes the full stop."""
     first = sentence[0] if sentence[1:2].isupper() else sentence[0].lower()
     return f"{first}{sentence[1:-1]}"

@@ -1,4 +1,4 @@
-"""A Bundle becomes, for each environment, the wish it declares; and every Problem in it, all at once."""
+"""Resolves a Bundle into one Desired per environment, and reports every Problem at once."""
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -28,21 +28,23 @@ from reconciler.policy.yaml import hidden, read
 
 
 class Resolved(msgspec.Struct, frozen=True):
-    """What a bundle says: a wish for each environment that could be read whole, and all problems."""
+    """The result of resolving a bundle: a Desired for each readable environment, and all problems."""
 
     environments: tuple[str, ...]
-    wishes: tuple[Desired, ...]  # an environment with problems is among them with what could be read
+    wishes: tuple[Desired, ...]  # an environment with problems is included with its readable objects
     problems: tuple[Problem, ...]
     files: int
-    warnings: tuple[Problem, ...] = ()  # problems that keep nobody from using the policies
+    warnings: tuple[Problem, ...] = ()  # problems that do not prevent the use of the policies
 
     def wish(self, environment: str) -> Desired | None:
         return next((wish for wish in self.wishes if wish.environment == environment), None)
 
 
 def resolve(bundle: Bundle, only: str | None = None) -> Resolved:
-    """Everything that a bundle's policies say, or what they say of one environment: files of the others are not read
-    then. Templates are rendered later: see `policy.manifests.render`."""
+    """Resolves all environments, or only one; then files of other environments are not read.
+
+    Templates are rendered later: see `policy.manifests.render`.
+    """
     resolved, seal = _resolved(bundle, only), bundle.seal
     if seal is None:
         return resolved
@@ -56,7 +58,7 @@ def _resolved(bundle: Bundle, only: str | None) -> Resolved:
     names = (bundle.environment,) if bundle.environment else environments(text.path for text in bundle.policies)
     wanted = names if only is None or bundle.environment else tuple(each for each in names if each in {BASE, only})
     documents, problems = _documents(bundle, frozenset(wanted) | {BASE})
-    # An object in a document that nobody could read is not missing.
+    # An object is not missing if it may be in a document that could not be read.
     is_whole = not problems and not bundle.problems
     if only in wanted:
         wanted = (only,)
@@ -72,7 +74,7 @@ def _resolved(bundle: Bundle, only: str | None) -> Resolved:
         wishes.append(wish)
         problems += found + error
     problems += _hidden_in_templates(bundle)
-    # Base is part of every environment, and so are its problems: each is told once.
+    # Base is part of every environment; its problems are reported once.
     errors, warnings = by_severity(shown(bundle, _first([*bundle.problems, *problems])))
     return Resolved(names, tuple(wishes), errors, len(bundle.policies), warnings)
 
@@ -83,7 +85,7 @@ def _hidden_in_templates(bundle: Bundle) -> list[Problem]:
 
 
 def _too_many(documents: Sequence[PolicyDocument], names: Sequence[str]) -> Problem | None:
-    """Each environment has all objects of base: what is to be merged and checked grows with both."""
+    """Refuses too many objects: each environment contains all objects of base, so the work grows with both numbers."""
     in_base = sum(environment_of(each.at.file) == BASE for each in documents)
     count = len(names) * in_base + len(documents) - in_base
     if len(names) < 2 or count <= MOST_MERGED:
@@ -99,18 +101,18 @@ def _too_many(documents: Sequence[PolicyDocument], names: Sequence[str]) -> Prob
 
 
 def _first(problems: Sequence[Problem]) -> Sequence[Problem]:
-    """As many as anybody reads; that there may be more is told beside them."""
+    """At most the maximum number of problems; if there are more, a last problem says so."""
     if len(problems) <= MOST_PROBLEMS:
         return problems
     kept = sorted(set(problems))[:MOST_PROBLEMS]
     if len(kept) < MOST_PROBLEMS:
         return kept
-    text = f"there are more than {MOST_PROBLEMS:,} problems: the others were not looked for"
+    text = f"more than {MOST_PROBLEMS:,} problems: checking stopped"
     return [*kept, Problem(kept[-1].file, 0, 0, "RC504", text, "correct these first")]
 
 
 def by_severity(problems: Sequence[Problem]) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """Errors and warnings, each once and in the order of the files."""
+    """Errors and warnings, without duplicates, in the order of the files."""
     in_order = sorted(set(problems))
     errors = tuple(each for each in in_order if each.severity == "error")
     return errors, tuple(each for each in in_order if each.severity == "warning")
@@ -157,7 +159,7 @@ def _wish(
         noted = layers.labels, layers.annotations
         declared.append(Declared(document.kind.name, document.name, spec, origins, *noted))
     desired = _sorted_by_kind(declared, bundle.revision, environment)
-    # What could not be read is not missing: an object with problems of its own is no dangling reference.
+    # An object with problems still counts as declared, so that references to it are not reported as dangling.
     titles = frozenset((layers.document.kind.name, layers.document.name) for layers in objects)
     wish = RuleContext(desired, marks, titles, bundle.by_field, is_whole)
     for rule in CROSS_RULES:
@@ -177,8 +179,11 @@ def _marks(layers: Layered) -> Iterator[tuple[str, Mark]]:
 
 
 def _of_missing_base(layers: Layered, problems: list[Problem], names: Sequence[str], is_whole: bool) -> list[Problem]:
-    """The problems of a spec. One problem replaces all missing fields of an overlay whose base object does not exist;
-    no problem does where the base object may be in a document that could not be read."""
+    """The problems of a spec.
+
+    If the base object of an overlay does not exist, one problem replaces the problems of all missing fields. If the
+    base object may be in an unreadable document, no problem is reported.
+    """
     if layers.in_base or not any(each.code == "RC104" for each in problems):
         return problems
     rest = [each for each in problems if each.code != "RC104"]
@@ -187,7 +192,7 @@ def _of_missing_base(layers: Layered, problems: list[Problem], names: Sequence[s
     title = layers.document.title
     close = meant(title, names)
     text = f"this overlay changes {title}, which {BASE} does not have" + (f'; did you mean "{close}"?' if close else "")
-    remedy = "" if close else "write all of it, or correct its name"
+    remedy = "" if close else "write the complete object, or correct the name"
     return [problem(layers.document.named_at, "RC111", text, remedy), *rest]
 
 
@@ -207,7 +212,7 @@ def _sorted_by_kind(declared: Sequence[Declared[Any]], revision: str, environmen
 
 
 def shown(bundle: Bundle, problems: Sequence[Problem]) -> list[Problem]:
-    """The same, as a person finds them: with the source line of each, or by their fields."""
+    """The same problems as shown to users: with their source lines, or located by field."""
     if bundle.by_field:
         return by_field(bundle, problems)
     wanted = {each.file for each in problems}
@@ -224,15 +229,15 @@ def shown(bundle: Bundle, problems: Sequence[Problem]) -> list[Problem]:
     ]
 
 
-# --- Which environment is meant: the one that was named, the only one, or the one whose guard names the cluster.
+# --- Selects the environment: the named one, the only one, or the one whose ChangeGuard names the cluster.
 
 
 class NotChosen(ValueError):
-    """No environment, or several, could be meant; the sentence says what to do."""
+    """No environment matches, or several do; the message says how to choose."""
 
 
 def chosen(resolved: Resolved, name: str | None, cluster_uid: str = "", choose_with: str = "--environment") -> Desired:
-    """The wish of the environment; where several could be meant, none is taken for granted."""
+    """The Desired of the selected environment; raises NotChosen if the choice is ambiguous."""
     names = ", ".join(resolved.environments)
     if name is not None:
         wish = resolved.wish(name)
@@ -253,22 +258,21 @@ def _is_for(wish: Desired, cluster_uid: str) -> bool:
     return any(guard.spec.cluster_uid == cluster_uid for guard in wish.guards)
 
 
-# --- Which of the custom resources in a cluster count, and as what Bundle.
+# --- Selects the custom resources in a cluster that form the current Bundle.
 #
-# Whoever applies a bundle applies it one by one, and takes away what is no longer in it last of all. So what was
-# rendered together says so: each object bears the digest of the whole and how many there are. A bundle of which all are
-# there is whole; of one that is not, nothing is taken, and nothing of what others left behind while a whole one is
-# there. Objects without a digest were written by hand: they count as they are. Two whole bundles could mean anything,
-# and so mean nothing.
+# Deployment tools apply the objects of a bundle one by one and prune removed objects last. Therefore each rendered
+# object names the digest and the size of its bundle. A bundle is complete if all its objects exist. Incomplete bundles
+# are ignored; so are leftovers of other bundles while a complete bundle exists. Objects without a digest were written
+# by hand and always count. Two complete bundles are ambiguous and are refused.
 #
-# An object that is edited by hand keeps its annotations, and counts as it is too: but what then stands there is not
-# what its commit says, and has a revision of its own (see Seal). Whoever may write the objects may write the
-# annotations and compute the seal, too: the commit that objects name is told, and passes no guard by an approval of
-# that commit.
+# An object edited by hand keeps its annotations and still counts, but its content differs from its commit, so the
+# bundle gets a revision of its own (see Seal). Anyone with write access to the objects can also write the annotations
+# and compute the seal: the commit that objects name is therefore only displayed, and an approval of that commit does
+# not pass a guard.
 #
-# That there are no policies at all is an answer too: nothing is decided then. It takes nothing away either.
+# A cluster without policies is valid: nothing is planned, and nothing is removed.
 
-WHERE = "custom resources"  # what problems of all of them together are said to be in
+WHERE = "custom resources"  # the file name in problems of all custom resources together
 NOT_WHOLE, SEVERAL, UNREAD = "RC521", "RC522", "RC523"
 
 POLICY_KINDS = frozenset(kind.name for kind in KINDS if kind.is_policy)
@@ -280,12 +284,12 @@ _TITLES = tuple(
 
 
 def bundle_of(observed: Observed) -> Bundle:
-    """All that counts now; with a problem where that can't be said."""
+    """The current bundle; contains a problem if the bundle is ambiguous or unreadable."""
     if why := observed.why_unread(*_TITLES):
-        text = f"policies that are custom resources can't be read: {why}"
-        return _refused(Problem(WHERE, 0, 0, UNREAD, text, "grant what `reconciler rbac` prints, and look again"))
+        text = f"custom resources of policies cannot be read: {why}"
+        return _refused(Problem(WHERE, 0, 0, UNREAD, text, "grant the rights that `reconciler rbac` prints"))
     if refused := next((each for each in observed.set_aside if each.kind in POLICY_KINDS), None):
-        text = f"{refused.title} cannot be understood: {refused.refusal.why}"
+        text = f"{refused.title} cannot be decoded: {refused.refusal.why}"
         return _refused(Problem(WHERE, 0, 0, UNREAD, text, "correct the object, or delete it"))
     there = [each for each in observed.policies if each.kind in POLICY_KINDS and not each.metadata.deletion_timestamp]
     free, sets = by_bundle(there)
@@ -306,8 +310,8 @@ def _several(whole: Sequence[BundleObjects]) -> Problem | None:
     if len(whole) < 2:
         return None
     text = " and ".join(f"{len(each.objects)} of {each.title}" for each in whole)
-    remedy = "delete the objects of the older one, or have whatever applies them prune"
-    return Problem(WHERE, 0, 0, SEVERAL, f"several bundles are there whole: {text}", remedy)
+    remedy = "delete the objects of the older bundle, or enable pruning in the tool that applies them"
+    return Problem(WHERE, 0, 0, SEVERAL, f"several bundles are complete: {text}", remedy)
 
 
 def _lacking(sets: Sequence[BundleObjects]) -> Problem | None:
@@ -323,7 +327,7 @@ def _refused(problem: Problem) -> Bundle:
 
 
 def _text(each: Unstructured) -> Text:
-    """What a person would have written into a file; whatever else the API server keeps is not policy."""
+    """The object as a policy file; other fields that the API server stores are left out."""
     named = {"name": each.name} | ({"namespace": each.metadata.namespace} if each.metadata.namespace else {})
     document = {"apiVersion": each.api_version, "kind": each.kind, "metadata": named}
     if "spec" in each.rest:
@@ -333,7 +337,7 @@ def _text(each: Unstructured) -> Text:
 
 
 def _digest(texts: Sequence[Text]) -> str:
-    """Two bundles with the same policies bear the same revision, as with folders."""
+    """Bundles with the same policies have the same revision, as with folders."""
     digest = sha256()
     for text in texts:
         digest.update(f"{text.path} {len(text.content)}\n".encode() + text.content)

@@ -1,4 +1,4 @@
-"""Kinds taken apart: the structs of `model.kinds` as shapes that reader, schema, CRD and reference walk over."""
+"""The structs of `model.kinds` as shapes, for the reader, the JSON Schema, the CRDs and the reference."""
 
 import types
 import typing
@@ -53,7 +53,7 @@ class Flag(msgspec.Struct, frozen=True):
 
 
 class Words(msgspec.Struct, frozen=True):
-    """A text."""
+    """A string."""
 
     within: Within
     shaped: Shaped | None
@@ -74,7 +74,7 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 class ListOf(msgspec.Struct, frozen=True):
-    """A list of like items."""
+    """A list of items of one shape."""
 
     item: "Shape"
     within: Within
@@ -83,7 +83,7 @@ class ListOf(msgspec.Struct, frozen=True):
 
 
 class MapOf(msgspec.Struct, frozen=True):
-    """A map with keys of one form, or from a closed set, and like values."""
+    """A map with values of one shape; its keys match a form or come from a closed set."""
 
     key: KeyPattern | Choice
     value: "Shape"
@@ -93,8 +93,8 @@ class MapOf(msgspec.Struct, frozen=True):
 class Field(msgspec.Struct, frozen=True):
     """A named part of an object."""
 
-    name: str  # as people write it
-    attribute: str  # as the struct calls it
+    name: str  # the name in YAML
+    attribute: str  # the name in the struct
     shape: "Shape"
     sentence: str
     required: bool
@@ -103,7 +103,7 @@ class Field(msgspec.Struct, frozen=True):
 
 
 class Object(msgspec.Struct, frozen=True):
-    """Named parts, and the struct that they become."""
+    """Named fields, and the struct that holds them."""
 
     type: type[msgspec.Struct]
     sentence: str
@@ -122,7 +122,7 @@ Shape = WholeNumber | Flag | Words | Choice | Measured | ListOf | MapOf | Object
 def describe(kind: type[msgspec.Struct]) -> Object:
     """The shape of a struct."""
     hints = typing.get_type_hints(kind, include_extras=True)
-    sentence = (kind.__doc__ or kind.__name__).strip().splitlines()[0]  # python -OO leaves docstrings out
+    sentence = (kind.__doc__ or kind.__name__).strip().splitlines()[0]  # python -OO strips docstrings
     fields = tuple(_field(each, hints[each.name]) for each in msgspec.structs.fields(kind))
     return Object(kind, sentence, fields)
 
@@ -131,7 +131,7 @@ def _field(info: Any, hint: Any) -> Field:
     marks = _marks(hint)
     says = _mark(marks, Says)
     if not says:
-        raise TypeError(f"the field {info.name} says no sentence")
+        raise TypeError(f"the field {info.name} has no description")
     default = info.default_factory() if info.default_factory is not msgspec.NODEFAULT else info.default
     unit = _mark(marks, Unit)
     return Field(
@@ -146,7 +146,7 @@ def _field(info: Any, hint: Any) -> Field:
 
 
 def _shape(hint: Any, outer: tuple[Any, ...] = ()) -> Shape:
-    """The shape of a type; `outer` are the marks around it, which win over its own."""
+    """The shape of a type. `outer` are the annotations around the type, which override its own."""
     marks = outer + _marks(hint)
     if get_origin(hint) is typing.Annotated:
         return _shape(get_args(hint)[0], marks)
@@ -182,7 +182,7 @@ def _leaf(hint: Any, marks: tuple[Any, ...], within: Within) -> Shape:
 
 
 def _union(hint: Any, marks: tuple[Any, ...]) -> Shape:
-    """What may be absent is its own type; a measure may stand beside words (a duration, or Never)."""
+    """An optional type has the shape of the type itself; a measure may be combined with words (duration or Never)."""
     members = [_shape(each, marks) for each in get_args(hint) if each is not types.NoneType]
     if len(members) == 1:
         return members[0]
@@ -200,10 +200,10 @@ def _mark(marks: tuple[Any, ...], kind: type[T]) -> T | None:
     return next((mark for mark in marks if isinstance(mark, kind)), None)
 
 
-# --- How long and how many: the bound that a field declares, or else one for all; no list, map or text goes without.
+# --- Length bounds: the bound that a field declares, or a common default. Every list, map and string is bounded.
 #
-# An API server reckons what a rule may cost from the longest that an object can be, so that one bound left out may cost
-# a rule elsewhere its place.
+# The API server estimates the cost of CEL rules from the maximum size of an object, so one missing bound may exceed the
+# cost limit of a rule elsewhere.
 
 MOST_ITEMS = 100
 LONGEST_TEXT = 512
@@ -211,7 +211,7 @@ LONGEST_MEASURE = 64
 
 
 def bounded(shape: ListOf | MapOf | Words | Measured) -> Within:
-    """Least and most items, entries or characters; most is never absent."""
+    """Minimum and maximum number of items, entries or characters; the maximum is always set."""
     match shape:
         case ListOf():
             return _up_to(shape.within, MOST_ITEMS)
@@ -232,7 +232,7 @@ def _up_to(within: Within, most: int) -> Within:
     return within if within.most is not None else Within(within.least, most)
 
 
-# --- What a kind is to Kubernetes: names, scope, columns and rules around the fields of `model.kinds`.
+# --- A kind in Kubernetes: names, scope, columns and rules, in addition to the fields of `model.kinds`.
 
 GROUP = "gpu.scheduling"
 VERSION = "v1"
@@ -240,18 +240,18 @@ API_VERSION = f"{GROUP}/{VERSION}"
 
 
 class ValidationRule(msgspec.Struct, frozen=True):
-    """What must hold between the fields of one object; the API server checks the same in CEL."""
+    """A rule between fields of one object; the API server checks the same rule in CEL."""
 
     code: str
-    at: str  # the field that is to be changed, below spec
-    sentence: str  # may name fields in braces
+    at: str  # the field to change, below spec
+    sentence: str  # may contain field names in braces
     remedy: str
     cel: str
     holds: Callable[[Any], bool]
 
 
 class PrinterColumn(msgspec.Struct, frozen=True):
-    """What `kubectl get` shows."""
+    """A column of `kubectl get`."""
 
     title: str
     type: str
@@ -268,7 +268,7 @@ class Kind(msgspec.Struct, frozen=True):
     rules: tuple[ValidationRule, ...] = ()
     namespaced: bool = False
     longest_name: int = LONGEST_NAME
-    is_policy: bool = True  # written by a platform team; else by users or agents
+    is_policy: bool = True  # written by the platform team; otherwise by users or agents
     report: type[msgspec.Struct] | None = None  # further fields of its status
 
     @property
@@ -285,25 +285,25 @@ AGE = PrinterColumn("Age", "date", ".metadata.creationTimestamp")
 MESSAGE = PrinterColumn("Message", "string", ".status.conditions[?(@.type=='Ready')].message")
 
 
-# --- What holds where a field is left out, as people would write it.
+# --- Defaults of fields, as written in YAML.
 
 
 def default_of(field: Field) -> Any | None:
-    """Plain data; None where nothing holds instead. Of an object, only what its own defaults don't say already."""
+    """The default as plain data; None if there is none. Of an object, only values that its fields do not default."""
     return None if field.default is None else plainly(field.shape, field.default)
 
 
 def plainly(shape: Shape, value: Any) -> Any:
-    """A value of the structs as plain data, without fields that have their default."""
+    """A struct as plain data, without fields that have their default."""
     return _plain(shape, value, in_item=False, writes_item_defaults=False)
 
 
 def with_item_defaults(shape: Shape, value: Any) -> Any:
-    """The same, but objects inside of lists have all their fields.
+    """Like `plainly`, but objects inside lists have all their fields.
 
-    The API server fills in the defaults of list items too, but who applies a list owns all of each item, so that Argo
-    CD's default diff would compare an item without its defaults to the item with them, and differ for ever. Outside of
-    lists a field that nobody applies stays free for other writers, `suspend` for example.
+    The API server fills in the defaults of list items too, but the applier of a list owns each item completely: Argo
+    CD's default diff would compare an item without defaults to an item with defaults and report a difference forever.
+    Outside of lists, a field that is not applied stays free for other writers, for example `suspend`.
     """
     return _plain(shape, value, in_item=False, writes_item_defaults=True)
 

@@ -1,4 +1,4 @@
-"""A document as it was written: scalars, lists and maps, each knowing its file, line and column."""
+"""A parsed document: scalars, lists and maps, each with file, line and column."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +9,7 @@ from reconciler.model.problem import Problem
 
 
 class Mark(msgspec.Struct, frozen=True, gc=False):
-    """A place in a file; lines and columns count from 1."""
+    """A position in a file; lines and columns count from 1."""
 
     file: str
     line: int
@@ -18,12 +18,12 @@ class Mark(msgspec.Struct, frozen=True, gc=False):
 
 
 class Scalar(msgspec.Struct, frozen=True, gc=False):
-    """A text, number, truth value or null, and the text it was written as."""
+    """A string, number, boolean or null, and its source text."""
 
     value: str | int | float | bool | None
     text: str
     at: Mark
-    doubtful: bool = False  # a problem about it has been told: no second one
+    doubtful: bool = False  # a problem of this value is already reported; report no second one
 
 
 class MapEntry(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class MapEntry(msgspec.Struct, frozen=True):
 
 
 class Mapping(msgspec.Struct, frozen=True):
-    """Keys and values in the order they were written."""
+    """Keys and values in source order."""
 
     entries: dict[str, MapEntry]
     at: Mark
@@ -45,7 +45,7 @@ class Mapping(msgspec.Struct, frozen=True):
 
 
 class Sequence(msgspec.Struct, frozen=True):
-    """Items in order."""
+    """Items in source order."""
 
     items: tuple["Node", ...]
     at: Mark
@@ -56,17 +56,17 @@ Path = tuple[str | int, ...]
 
 
 def problem(at: Mark, code: str, sentence: str, remedy: str = "", field: str = "") -> Problem:
-    """A problem at a place; `field`: that the sentence names."""
+    """A problem at a position. `field`: the field that the sentence names."""
     return Problem(at.file, at.line, at.column, code, _short(sentence), _short(remedy), at.width, field=field)
 
 
 def _short(text: str) -> str:
-    """A key may be as long as a file."""
+    """Truncates a sentence: a key may be as long as a file."""
     return text if len(text) <= LONGEST_SENTENCE else f"{text[: LONGEST_SENTENCE - 1]}…"
 
 
 def plain(node: Node) -> Any:
-    """The values alone."""
+    """The values without positions."""
     match node:
         case Scalar(value=value):
             return value
@@ -77,7 +77,7 @@ def plain(node: Node) -> Any:
 
 
 def places(node: Node, path: Path = ()) -> Iterator[tuple[Path, Mark]]:
-    """Where each value stands; of a map's value, where its key stands."""
+    """The position of each value; for a value of a map, the position of its key."""
     match node:
         case Sequence(items=items):
             for number, item in enumerate(items):
@@ -90,7 +90,7 @@ def places(node: Node, path: Path = ()) -> Iterator[tuple[Path, Mark]]:
 
 
 def written(path: Path) -> str:
-    """A path as people write it: spec.taints[0].key."""
+    """A path in its written form: spec.taints[0].key."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
@@ -98,7 +98,7 @@ def written(path: Path) -> str:
 
 
 def describe_node(node: Node) -> str:
-    """A node in words, for 'expected …, got …'."""
+    """A node's value in words, for 'expected …, got …'."""
     match node:
         case Mapping():
             return "a map"
@@ -112,10 +112,10 @@ def describe_node(node: Node) -> str:
             return text
 
 
-# --- How much of a bundle is looked at: a file of a megabyte can have a hundred thousand problems, which nobody reads.
+# --- Limits on the checking of a bundle: a file of one megabyte can have a hundred thousand problems.
 
-MOST_PROBLEMS = 1_000  # then no further one is looked for
-MOST_MERGED = 20_000  # objects of all environments together that are merged and checked at once
-LONGEST_EXCERPT = 1_000  # characters of a source line that is shown
+MOST_PROBLEMS = 1_000  # checking stops at this number
+MOST_MERGED = 20_000  # maximum number of objects of all environments that are merged and checked
+LONGEST_EXCERPT = 1_000  # maximum number of characters shown of a source line
 LONGEST_SENTENCE = 500
-LONGEST_WORD = 64  # that a known word is suggested for
+LONGEST_WORD = 64  # maximum length of a word to which a known word is suggested

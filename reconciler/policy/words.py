@@ -1,4 +1,4 @@
-"""Words for people: titles of problem codes, what was expected, and what to write instead."""
+"""Texts of problems: titles of codes, expected values and suggested corrections."""
 
 import difflib
 import json
@@ -21,14 +21,14 @@ _MEASURES: dict[Measure, str] = {
 
 
 def expected(shape: Shape) -> str:
-    """What a field takes, for 'expected …'."""
+    """The values that a field accepts, for 'expected …'."""
     match shape:
         case WholeNumber(within=within):
             return "an integer" + bounds(within)
         case Flag():
             return "true or false"
         case Words():
-            return "a text"
+            return "a string"
         case Choice(values=values):
             return choice(values)
         case Measured(measure=measure, words=words):
@@ -40,7 +40,7 @@ def expected(shape: Shape) -> str:
 
 
 def bounds(within: Within) -> str:
-    """Least and greatest, with a blank in front."""
+    """Minimum and maximum, with a leading blank."""
     match within:
         case Within(least=None, most=None):
             return ""
@@ -71,7 +71,7 @@ def choice(values: tuple[str, ...]) -> str:
 
 
 def meant(error: str, known: Iterable[str]) -> str:
-    """The known word that looks most like it, if one does; case does not count, and a beginning is enough."""
+    """The known word most similar to the given one, if any. Ignores case; a prefix is enough."""
     if len(error) > LONGEST_WORD:
         return ""
     by_fold = {word.casefold(): word for word in sorted(known)}
@@ -83,19 +83,19 @@ def meant(error: str, known: Iterable[str]) -> str:
 
 
 def did_you_mean(error: str, known: Iterable[str]) -> str:
-    """The same as a half sentence, or nothing."""
+    """The suggestion as a clause, or an empty string."""
     found = meant(error, known)
     return f'; did you mean "{found}"?' if found else ""
 
 
 def number_word(text: str) -> int | None:
-    """two is 2."""
+    """two becomes 2."""
     return _NUMBERS.index(text.lower()) if text.lower() in _NUMBERS else None
 
 
-# --- What to write instead of a value that cannot be read, where the intended value is plain.
+# --- Suggested corrections for unreadable values with a clear intention.
 
-# Spellings of the units of a duration, and the seconds of each.
+# Spellings of duration units, and their seconds.
 _SECONDS = {
     seconds: re.compile(words)
     for seconds, words in (
@@ -108,11 +108,11 @@ _SECONDS = {
 }
 _DURATION_PART = re.compile(r"\s*([0-9]{1,6}(?:\.[0-9]{1,3})?)\s*([A-Za-z]+)\s*,?")
 _SHARE = re.compile(r"0?\.[0-9]{1,2}|1\.0{1,2}")
-_LONGEST = 80  # characters of a form that is shown
+_LONGEST = 80  # maximum length of a suggested value
 
 
 def advice(shape: Shape, node: Node, path: Path) -> str:
-    """The remedy for a value of the wrong type; nothing where nobody can tell what was meant."""
+    """The remedy for a value of the wrong type; empty if the intention is unclear."""
     match shape, node:
         case ((Object() | MapOf()), Sequence()):
             return _map_form(shape, node)
@@ -124,7 +124,7 @@ def advice(shape: Shape, node: Node, path: Path) -> str:
 
 
 def measure_advice(shape: Measured, text: str) -> str:
-    """Never for never, 15m for 15min, 40G for 40GB, 24h for 1d, 85% for 85."""
+    """Suggests Never for never, 15m for 15min, 40G for 40GB, 24h for 1d, 85% for 85."""
     if close := meant(text, shape.words):
         return f"write {close}"
     match shape.measure.__name__:
@@ -160,7 +160,7 @@ def _scalar_advice(shape: Shape, node: Scalar, path: Path) -> str:
 
 
 def _integer(node: Scalar, path: Path) -> str:
-    """two is 2; "8" is 8 without quotes; of a percentage "80%" is 80 and 0.85 is 85."""
+    """Suggests 2 for two and 8 without quotes for "8"; for a percentage, 80 for "80%" and 85 for 0.85."""
     if isinstance(node.value, str) and (number := number_word(node.text)) is not None:
         return str(number)
     if isinstance(node.value, str) and re.fullmatch(r"[0-9]{1,9}", node.text):
@@ -169,7 +169,7 @@ def _integer(node: Scalar, path: Path) -> str:
 
 
 def _percent(text: str) -> str:
-    """The number of a percentage that was written 80%, 80 or 0.8."""
+    """The number of a percentage written as 80%, 80 or 0.8."""
     text = text.strip()
     if _SHARE.fullmatch(text):
         return str(int(Decimal(text) * 100)) if Decimal(text) else ""
@@ -178,7 +178,7 @@ def _percent(text: str) -> str:
 
 
 def _duration(text: str) -> str:
-    """15m for 15min, 1h30m for "1 hour 30 minutes", 24h for 1d; nothing for what is no duration."""
+    """Suggests 15m for 15min, 1h30m for "1 hour 30 minutes", 24h for 1d; empty if the text is not a duration."""
     seconds, at = Decimal(0), 0
     for part in _DURATION_PART.finditer(text):
         unit = next((unit for unit, words in _SECONDS.items() if words.fullmatch(part[2].lower())), None)
@@ -190,7 +190,7 @@ def _duration(text: str) -> str:
 
 
 def _only_required(shape: Object, node: Scalar) -> str:
-    """{name: p5.48xlarge} for p5.48xlarge, where nothing else is needed."""
+    """Suggests {name: p5.48xlarge} for p5.48xlarge if no other field is required."""
     required = [field for field in shape.fields if field.required]
     is_plain = re.fullmatch(r"[A-Za-z][\w.-]*", node.text)
     if len(required) != 1 or not isinstance(required[0].shape, Words) or not is_plain:
@@ -199,13 +199,13 @@ def _only_required(shape: Object, node: Scalar) -> str:
 
 
 def _list_of(node: Scalar) -> str:
-    """One item, in quotes where YAML would take the bare word for something else."""
+    """A list of one item, in quotes if YAML would not read the plain word as a string."""
     is_plain = re.fullmatch(r"[A-Za-z][\w./-]*", node.text)
     return f"[{node.text}]" if is_plain else f"[{json.dumps(node.text, ensure_ascii=False)}]"
 
 
 def _map_form(shape: Object | MapOf, node: Sequence) -> str:
-    """The items as one map, where that is short and loses nothing; else the names that a map begins with."""
+    """The items as one map if the map is short and complete; otherwise the first keys of the map."""
     merged: dict[str, object] = {}
     for item in node.items:
         entries = plain(item) if isinstance(item, Mapping) else {}
@@ -226,7 +226,7 @@ def _list_form(value: object) -> str:
 
 
 def _flow(value: object) -> str:
-    """YAML in one line, which YAML reads back as the same value."""
+    """A value as YAML in one line."""
     match value:
         case dict():
             return f"{{{', '.join(f'{_flow(key)}: {_flow(each)}' for key, each in value.items())}}}"
@@ -237,85 +237,85 @@ def _flow(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-# --- The codes of problems, each with a title; docs/reference/problems.md shows an example of each.
+# --- The codes of problems with their titles; docs/reference/problems.md shows an example of each.
 
 CODES: tuple[tuple[str, str], ...] = (
     ("RC001", "The file is not YAML"),
-    ("RC002", "A key stands twice in a map"),
+    ("RC002", "A map has a key twice"),
     ("RC003", "The file is too large"),
     ("RC004", "The document is nested too deep"),
-    ("RC005", "An alias leads nowhere, into itself, or to too much"),
-    ("RC006", "A merge key"),
-    ("RC007", "A key that is no text"),
-    ("RC008", "A tag"),
-    ("RC009", "A word that readers of YAML take differently"),
-    ("RC010", "A number that is too large"),
-    ("RC011", "A character that can hide text from a reviewer"),
-    ("RC101", "The document is no policy object"),
-    ("RC102", "The kind or its version is not known"),
-    ("RC103", "A value of the wrong type"),
+    ("RC005", "An alias is undefined, recursive, or expands to too much"),
+    ("RC006", "A merge key is used"),
+    ("RC007", "A key is not a string"),
+    ("RC008", "A tag is used"),
+    ("RC009", "YAML parsers read a word differently"),
+    ("RC010", "A number is too large"),
+    ("RC011", "A character can hide text from a reviewer"),
+    ("RC101", "The document is not a policy object"),
+    ("RC102", "The kind or its version is unknown"),
+    ("RC103", "A value has the wrong type"),
     ("RC104", "A field is missing"),
-    ("RC105", "A value out of range"),
-    ("RC106", "A value of the wrong form"),
-    ("RC107", "A key that is not known"),
-    ("RC108", "An item stands twice in a list"),
+    ("RC105", "A value is out of range"),
+    ("RC106", "A value has the wrong form"),
+    ("RC107", "A key is unknown"),
+    ("RC108", "A list has an item twice"),
     ("RC109", "The object has no valid name"),
-    ("RC110", "An object stands twice"),
-    ("RC111", "An overlay changes what base does not have"),
+    ("RC110", "An object is declared twice"),
+    ("RC111", "An overlay changes an object that base does not have"),
     ("RC201", "minSize is above maxSize"),
-    ("RC202", "More empty nodes are kept than there may be nodes"),
-    ("RC203", "More nodes may drain than may leave"),
-    ("RC204", "computeUnit and resources differ"),
-    ("RC205", "A schedule that cron does not know"),
-    ("RC206", "A time zone that does not exist"),
-    ("RC207", "A budget with a schedule and no duration"),
-    ("RC208", "An amount that cannot be meant"),
-    ("RC301", "A name leads to no object"),
-    ("RC302", "Two provisioners of one pool"),
-    ("RC303", "Two provisioners of the same order for the same pods"),
-    ("RC304", "A drain threshold at or above the provisioner's target"),
-    ("RC305", "The pool's limits are below the provisioner's largest size"),
-    ("RC306", "A NodePool consolidates by itself although a policy covers it"),
-    ("RC307", "An instance type that does not carry the pool's GPUs"),
-    ("RC308", "Two drain policies of one pool"),
-    ("RC309", "Two pressure policies of one pool"),
-    ("RC310", "A policy that can never act"),
-    ("RC311", "More overlapping pools than Karpenter has weights"),
-    ("RC312", "An instance type that is probably misspelled"),
-    ("RC313", "An instance type whose cpu or memory nobody knows"),
-    ("RC314", "A drain of nodes with one GPU"),
-    ("RC315", "An order of capacity types that Karpenter does not keep"),
-    ("RC316", "A delay that is shorter than the least"),
-    ("RC317", "A pool without taints, whose order Karpenter does not keep"),
-    ("RC318", "A resource that no node has"),
-    ("RC319", "A resource name that is probably misspelled"),
-    ("RC401", "A template is not written right"),
-    ("RC402", "A template names a value that does not exist"),
-    ("RC403", "A template tries what it may not"),
-    ("RC404", "A template takes too much time, memory or room"),
-    ("RC405", "There is no such template"),
-    ("RC406", "A template fails while it is rendered"),
-    ("RC411", "A template yields what it may not"),
-    ("RC412", "A NodePool that Karpenter's schema refuses"),
-    ("RC413", "A NodePool that breaks one of Karpenter's rules"),
-    ("RC414", "Manifests that are misnamed or clash"),
-    ("RC415", "A template that yields no smart pod"),
-    ("RC416", "A smart pod that may do more than ask for a node"),
+    ("RC202", "minUnutilizedGPUNodes or warmNodes is above maxSize"),
+    ("RC203", "maxDrainParallelism is above maxScaleDownParallelism"),
+    ("RC204", "computeUnit and resources name different resources"),
+    ("RC205", "A cron schedule is invalid"),
+    ("RC206", "A time zone does not exist"),
+    ("RC207", "A budget sets only one of schedule and duration"),
+    ("RC208", "An amount is implausible"),
+    ("RC301", "A reference names no object"),
+    ("RC302", "Two NodeProvisioners scale one pool"),
+    ("RC303", "Two NodeProvisioners have the same order for the same pods"),
+    ("RC304", "A drain threshold is at or above the NodeProvisioner's utilization target"),
+    ("RC305", "The pool's limits are below the NodeProvisioner's maxSize"),
+    ("RC306", "A NodePool lets Karpenter consolidate although a policy removes its nodes"),
+    ("RC307", "An instance type does not have the pool's GPUs"),
+    ("RC308", "Two DrainPolicies name one pool"),
+    ("RC309", "Two PressurePolicies name one pool"),
+    ("RC310", "A policy has no effect"),
+    ("RC311", "More pools overlap than Karpenter has weights"),
+    ("RC312", "An instance type is probably misspelled"),
+    ("RC313", "The capacity of an instance type is unknown"),
+    ("RC314", "A DrainPolicy covers nodes with one GPU"),
+    ("RC315", "Karpenter does not keep the order of capacity types"),
+    ("RC316", "A delay is below the minimum"),
+    ("RC317", "Karpenter does not keep the order of a pool without taints"),
+    ("RC318", "A resource does not exist"),
+    ("RC319", "A resource name is probably misspelled"),
+    ("RC401", "A template has a syntax error"),
+    ("RC402", "A template uses an undefined value"),
+    ("RC403", "A template uses a forbidden operation"),
+    ("RC404", "A template exceeds a limit on time, memory or size"),
+    ("RC405", "A template does not exist"),
+    ("RC406", "A template fails to render"),
+    ("RC411", "A template renders an object that is not allowed"),
+    ("RC412", "A NodePool violates Karpenter's schema"),
+    ("RC413", "A NodePool violates a validation rule of Karpenter"),
+    ("RC414", "Manifests have wrong or conflicting names"),
+    ("RC415", "A template renders no valid smart pod"),
+    ("RC416", "A smart pod sets a field that is not allowed"),
     ("RC501", "A path cannot be read"),
-    ("RC502", "A link leads out of the policies"),
-    ("RC503", "A name of a policy is no regular file"),
-    ("RC504", "There is more than a bundle may hold"),
+    ("RC502", "A link leads outside the policy directory"),
+    ("RC503", "A policy path is not a regular file"),
+    ("RC504", "A bundle exceeds a size limit"),
     ("RC505", "A name cannot be shown"),
     ("RC506", "The files keep changing"),
-    ("RC507", "Two templates have one name"),
-    ("RC508", "No good revision has been read yet"),
-    ("RC509", "Reading broke off"),
-    ("RC511", "An address of a repository is refused"),
-    ("RC512", "A revision is refused, or is not there"),
-    ("RC513", "The repository does not hold the content itself"),
-    ("RC514", "Git was ended before it was done"),
+    ("RC507", "Two templates have the same name"),
+    ("RC508", "No valid revision has been read yet"),
+    ("RC509", "Reading was interrupted"),
+    ("RC511", "A repository address is refused"),
+    ("RC512", "A revision is refused or does not exist"),
+    ("RC513", "The repository does not contain the content itself"),
+    ("RC514", "Git was terminated before it finished"),
     ("RC515", "Git cannot read the repository"),
-    ("RC521", "A bundle of custom resources is not whole"),
-    ("RC522", "Several whole bundles of custom resources stand side by side"),
-    ("RC523", "Custom resources can't be read"),
+    ("RC521", "A bundle of custom resources is incomplete"),
+    ("RC522", "Several complete bundles of custom resources exist"),
+    ("RC523", "Custom resources cannot be read"),
 )

@@ -1,4 +1,4 @@
-"""YAML as policies may be written in it, and no more of it than two readers would understand alike."""
+"""Strict YAML: only the subset that all YAML parsers read in the same way."""
 
 import re
 from collections.abc import Iterator
@@ -10,18 +10,19 @@ import yaml
 from reconciler.model.problem import Problem
 from reconciler.policy.tree import MOST_PROBLEMS, MapEntry, Mapping, Mark, Node, Scalar, Sequence, problem
 
-# --- Characters by which a text looks different to a reviewer than to a parser, and which policies and templates may
-# not hold: line breaks that not every tool takes for one, other controls, and controls of the direction of text.
+# --- Characters that make a text look different to a reviewer than to a parser. Policies and templates may not contain
+# them: line breaks that not every tool recognizes, other control characters, and text direction controls.
 #
-# A comment that ends at such a line break hides what follows on the same displayed line: `# harmless<CR>mode: Enforce`.
+# A comment that ends at such a line break hides the text behind it on the same displayed line: `# harmless<CR>mode:
+# Enforce`.
 
 CODE = "RC011"
 
 _HIDING = re.compile(
-    "\r(?!\n)"  # a carriage return that does not belong to a line break
-    "|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"  # other controls; next line (NEL) among them
+    "\r(?!\n)"  # a carriage return that is not part of a line break
+    "|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"  # other control characters, including next line (NEL)
     "|[\u2028\u2029]"  # line and paragraph separator
-    "|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"  # direction of text
+    "|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"  # text direction controls
     "|[\U000e0000-\U000e007f]"  # tags: a hidden alphabet
 )
 _NAMES = {"\r": "carriage return", "\x0b": "vertical tab", "\x0c": "form feed", "\x85": "next line"}
@@ -37,14 +38,14 @@ def hidden(file: str, text: str) -> Problem | None:
     character = match.group()
     called = _NAMES.get(character) or name(character, "control character").lower()
     sentence = f"the character U+{ord(character):04X} ({called}) is not allowed: it can hide text from a reviewer"
-    remedy = "remove it; a value may write it as an escape in double quotes, and lines end in LF or CR LF"
+    remedy = "remove it; use an escape in double quotes in values, and LF or CR LF line endings"
     return Problem(file, line, column, CODE, sentence, remedy)
 
 
-# --- What an unquoted word means, where all readers of YAML agree on it; where they don't, it must be quoted.
+# --- The value of an unquoted word, if all YAML parsers agree on it; otherwise the word must be quoted.
 #
 # YAML 1.1, which most tools still read, takes `no` for false, `012` for ten and `12:30:45` for 45,045; YAML 1.2 does
-# not. A policy in Git is read by several tools, so each such word is refused with the way to write it.
+# not. Several tools read a policy in Git, so each such word is refused with a suggestion.
 
 MAX_DIGITS = 18
 
@@ -52,27 +53,27 @@ _TRUTH = {"true": True, "false": False}
 _OTHER_TRUTHS = dict.fromkeys(("y", "yes", "on", "true"), "true") | dict.fromkeys(("n", "no", "off", "false"), "false")
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)$")
 _DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]+$")
-# pattern of a whole word, what is wrong with it; first match wins
+# pattern of a whole word, problem; first match wins
 _AMBIGUOUS = tuple(
     (re.compile(pattern + "$", re.IGNORECASE), text)
     for pattern, text in (
-        (r"[-+]?\.(inf|nan)", "is no number that could be meant"),
-        (r"[-+]?0[0-9_]+", "is an octal number to some readers of YAML"),
-        (r"[-+]?0[xob][0-9a-f_]+", "is a number to some readers of YAML and a text to others"),
-        (r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?", "is a number in base 60 to some readers of YAML"),
-        (r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt ].*)?", "is a date to some readers of YAML and a text to others"),
-        (r"[-+]?([0-9][0-9_]*)?\.?[0-9_]*(e[-+]?[0-9]+)", "is a number to some readers of YAML and a text to others"),
-        (r"\+[0-9][0-9_.]*", "is a number to some readers of YAML and a text to others"),
-        (r"-?[0-9]+_[0-9_]*(\.[0-9_]*)?", "is a number to some readers of YAML and a text to others"),
-        (r"-?(\.[0-9][0-9_]*|[0-9]+\.)", "is a number to some readers of YAML and a text to others"),
-        (r"-?0[0-9]*\.[0-9]+", "is a number to some readers of YAML and a text to others"),
-        (r"=", "has a meaning of its own to some readers of YAML"),
+        (r"[-+]?\.(inf|nan)", "is not a finite number"),
+        (r"[-+]?0[0-9_]+", "is an octal number to some YAML parsers"),
+        (r"[-+]?0[xob][0-9a-f_]+", "is a number to some YAML parsers and a string to others"),
+        (r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?", "is a base 60 number to some YAML parsers"),
+        (r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt ].*)?", "is a date to some YAML parsers and a string to others"),
+        (r"[-+]?([0-9][0-9_]*)?\.?[0-9_]*(e[-+]?[0-9]+)", "is a number to some YAML parsers and a string to others"),
+        (r"\+[0-9][0-9_.]*", "is a number to some YAML parsers and a string to others"),
+        (r"-?[0-9]+_[0-9_]*(\.[0-9_]*)?", "is a number to some YAML parsers and a string to others"),
+        (r"-?(\.[0-9][0-9_]*|[0-9]+\.)", "is a number to some YAML parsers and a string to others"),
+        (r"-?0[0-9]*\.[0-9]+", "is a number to some YAML parsers and a string to others"),
+        (r"=", "has a special meaning to some YAML parsers"),
     )
 )
 
 
 class Ambiguous(ValueError):
-    """A word that can't be taken as it stands."""
+    """An unquoted word that YAML parsers read differently."""
 
     def __init__(self, code: str, sentence: str, remedy: str) -> None:
         super().__init__(sentence)
@@ -87,7 +88,9 @@ def resolve(text: str) -> str | int | float | bool | None:
         return _TRUTH[text]
     if _INTEGER.match(text):
         if len(text) > MAX_DIGITS:
-            raise Ambiguous("RC010", f"a number of {len(text)} digits is too large", f"at most {MAX_DIGITS}")
+            raise Ambiguous(
+                "RC010", f"a number of {len(text)} digits is too large", f"write at most {MAX_DIGITS} digits"
+            )
         return int(text)
     if _DECIMAL.match(text) and len(text) <= 2 * MAX_DIGITS:
         return float(text)
@@ -98,10 +101,10 @@ def resolve(text: str) -> str | int | float | bool | None:
 def _refuse(text: str) -> None:
     if text.lower() in _OTHER_TRUTHS:
         truth = _OTHER_TRUTHS[text.lower()]
-        sentence = f'"{text}" is {truth} to some readers of YAML and a text to others'
+        sentence = f'"{text}" is {truth} to some YAML parsers and a string to others'
         raise Ambiguous("RC009", sentence, f'write {truth}, or "{text}" in quotes')
     if text.lower() == "null":
-        raise Ambiguous("RC009", f'"{text}" is nothing to some readers of YAML', f'write null, or "{text}" in quotes')
+        raise Ambiguous("RC009", f'"{text}" is null to some YAML parsers', f'write null, or "{text}" in quotes')
     if len(text) > 64 or text[0] not in "+-.0123456789=":
         return
     for pattern, sentence in _AMBIGUOUS:
@@ -109,22 +112,22 @@ def _refuse(text: str) -> None:
             raise Ambiguous("RC009", f'"{text}" {sentence}', f'write "{text}" in quotes, or a plain number')
 
 
-# --- Reads YAML strictly: what two readers could understand differently is a Problem, and so is what could hurt.
+# --- Strict reader: ambiguous or dangerous YAML becomes a Problem.
 #
-# The parser's events are taken one by one into a tree of our own: nothing recurses, so depth costs no stack, and each
-# bound is checked before the next event is asked for. An alias stands for a copy: its size is counted again each time
-# it is used, which is what disarms a bomb.
+# The parser's events are assembled one by one into a tree. There is no recursion, so depth uses no stack, and each
+# limit is checked before the next event is read. An alias counts with the full size of its target each time it is used,
+# which defuses alias bombs.
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 32
 MAX_NODES = 100_000
 
-# libyaml's parser where PyYAML was built with it, which its wheels are: an order of magnitude faster.
+# libyaml's parser if PyYAML was built with it, as its wheels are: an order of magnitude faster.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Refused(Exception):
-    """The document can't be read further."""
+    """The document cannot be read further."""
 
     def __init__(self, found: Problem) -> None:
         super().__init__(found.sentence)
@@ -132,7 +135,7 @@ class _Refused(Exception):
 
 
 class _Open(msgspec.Struct):
-    """A list or map that is being read."""
+    """A list or map that is still open."""
 
     at: Mark
     is_map: bool
@@ -141,11 +144,11 @@ class _Open(msgspec.Struct):
     entries: dict[str, MapEntry]
     size: int = 1
     key: Scalar | None = None
-    skipped: bool = False  # the value that comes belongs to a key that was refused
+    skipped: bool = False  # the next value belongs to a refused key
 
 
 def read(file: str, content: bytes) -> tuple[list[Node], list[Problem]]:
-    """The documents of one file, and what is wrong with them. Empty documents are left out."""
+    """The documents of one file, and their problems. Empty documents are left out."""
     if len(content) > MAX_BYTES:
         sentence = f"the file has {len(content):,} bytes, more than {MAX_BYTES:,}"
         return [], [Problem(file, 0, 0, "RC003", sentence, "split it")]
@@ -166,7 +169,7 @@ def read(file: str, content: bytes) -> tuple[list[Node], list[Problem]]:
 
 
 class _YamlReader:
-    """Owner of what is known of one file while it is read."""
+    """Owner of the state of one file while it is read."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -207,9 +210,9 @@ class _YamlReader:
             at = error.problem_mark or error.context_mark
             sentence = ", ".join(part for part in (error.context, error.problem) if part)
             line, column = (at.line + 1, at.column + 1) if at else (0, 0)
-            # A star that is not in quotes is taken for an alias: poolNames: [*], or schedule: * 7 * * 1-5.
+            # An unquoted star is parsed as an alias: poolNames: [*], or schedule: * 7 * * 1-5.
             remedy = 'write "*" in quotes' if error.context == "while scanning an alias" else ""
-            raise _Refused(Problem(self.file, line, column, "RC001", f"this is not YAML: {sentence}", remedy)) from None
+            raise _Refused(Problem(self.file, line, column, "RC001", f"invalid YAML: {sentence}", remedy)) from None
 
     def _mark(self, event: yaml.Event, width: int = 1) -> Mark:
         at = event.start_mark
@@ -235,7 +238,7 @@ class _YamlReader:
         at = self._mark(event)
         self._refuse_tag(event.tag, at)
         if len(self._open) >= MAX_DEPTH:
-            raise _Refused(problem(at, "RC004", f"nested deeper than {MAX_DEPTH} levels", "a policy needs 8"))
+            raise _Refused(problem(at, "RC004", f"nested deeper than {MAX_DEPTH} levels", "policies need at most 8"))
         if event.anchor:
             self._anchors[event.anchor] = None
         self._open.append(_Open(at, isinstance(event, yaml.MappingStartEvent), event.anchor, [], {}))
@@ -250,10 +253,10 @@ class _YamlReader:
         name = event.anchor or ""
         at = self._mark(event, len(name) + 1)
         if name not in self._anchors:
-            raise _Refused(problem(at, "RC005", f'there is no anchor "{name}" above', "write the value out"))
+            raise _Refused(problem(at, "RC005", f'the anchor "{name}" is not defined above', "write the value out"))
         known = self._anchors[name]
         if known is None:
-            text = f'the alias "{name}" stands inside of what it names'
+            text = f'the alias "{name}" refers to a value that contains it'
             raise _Refused(problem(at, "RC005", text, "write the value out"))
         self._add(*known, at)
 
@@ -262,10 +265,10 @@ class _YamlReader:
             self._anchors[anchor] = node, size
 
     def _add(self, node: Node, size: int, at: Mark | None = None) -> None:
-        """Puts a finished node where it belongs. `size` is what it would be written out."""
+        """Adds a finished node to its parent. `size` is the node's expanded size."""
         self._nodes += size if at else 1
         if self._nodes > MAX_NODES:
-            text = f"written out, the file has more than {MAX_NODES:,} values"
+            text = f"with aliases expanded, the file has more than {MAX_NODES:,} values"
             raise _Refused(problem(at or node.at, "RC005", text, "write the value out, or split the file"))
         if not self._open:
             self._done = node
@@ -291,21 +294,21 @@ class _YamlReader:
 
     def _key_problem(self, parent: _Open, node: Node) -> Problem | None:
         if not isinstance(node, Scalar):
-            return problem(node.at, "RC007", "a key must be a text", "write a name")
+            return problem(node.at, "RC007", "a key must be a string", "write a name")
         if node.text == "<<":
             return problem(node.at, "RC006", "merge keys are not supported", "write the keys out")
         if not isinstance(node.value, str):
             return problem(
-                node.at, "RC007", f"the key {node.text or 'null'} is no text", f'write "{node.text}" in quotes'
+                node.at, "RC007", f"the key {node.text or 'null'} is not a string", f'write "{node.text}" in quotes'
             )
         if node.text in parent.entries:
             first = parent.entries[node.text].key.at.line
-            return problem(node.at, "RC002", f'the key "{node.text}" stands here again', f"it stands in line {first}")
+            return problem(node.at, "RC002", f'the key "{node.text}" is a duplicate', f"first used in line {first}")
         return None
 
     def _refuse_tag(self, tag: str | None, at: Mark) -> bool:
         if tag is not None and tag != "!":
             text = f"the tag {tag.replace('tag:yaml.org,2002:', '!!')} is not allowed: policies are plain data"
-            self.problems.append(problem(at, "RC008", text, "take it out"))
+            self.problems.append(problem(at, "RC008", text, "remove it"))
             return True
         return False

@@ -1,1 +1,1 @@
-"""An imagined cluster, on which the real loop runs."""
+"""Simulates a cluster on which the real control loop runs."""

@@ -1,4 +1,4 @@
-"""What an API server does with what is written: who may, what is filled in, and whose it is then."""
+"""The API server's behavior on writes: admission, defaults, and field ownership."""
 
 from collections.abc import Iterable, Sequence
 from random import Random
@@ -13,28 +13,28 @@ from reconciler.plan.manifests.compare import traits
 from reconciler.protocol.preconditions import Object, WriteResult, leaves, no_longer_whole
 from reconciler.simulate.objects import Key, ObjectStore, Write, begin_deletion, condition, key_of, with_condition
 
-# --- What the API server makes of a pod as it is made: its class becomes a priority, a gate says that it holds.
+# --- Pod admission: the PriorityClass sets the priority, and scheduling gates set a condition.
 #
-# A class that is not known is refused where we ask. Where others put a pod it stays as it is: a cluster that was seen
-# does not tell of its classes.
+# Unknown classes are refused for reconciler's pods. Pods of others are stored unchanged, since an observed cluster does
+# not contain PriorityClasses.
 
 _BY_DEFAULT = "PreemptLowerPriority"
 _HELD = "Scheduling is blocked due to non-empty scheduling gates"
 
 
 class _Granted(msgspec.Struct, frozen=True):
-    """What comes of a class."""
+    """Defaults from a PriorityClass."""
 
     priority: int = 0
     policy: str = _BY_DEFAULT
 
 
-# There on each cluster.
+# Built into each cluster.
 _SYSTEM = {"system-cluster-critical": _Granted(2_000_000_000), "system-node-critical": _Granted(2_000_001_000)}
 
 
 def admitted(pod: Object, objects: ObjectStore, now: Instant) -> Object:
-    """The pod as it is stored."""
+    """The pod as stored."""
     spec = pod.get("spec") or {}
     name = spec.get("priorityClassName", "")
     granted = _granted(name, objects) if name else None if "priority" in spec else _default(objects)
@@ -49,7 +49,7 @@ def admitted(pod: Object, objects: ObjectStore, now: Instant) -> Object:
 
 
 def refusal(pod: Object, objects: ObjectStore) -> str:
-    """Why it is not let in; nothing where it is."""
+    """Why the pod is refused; empty if it is admitted."""
     spec = pod.get("spec") or {}
     name = spec.get("priorityClassName", "")
     granted = _granted(name, objects) if name else _default(objects) or _Granted()
@@ -70,7 +70,7 @@ def _granted(name: str, objects: ObjectStore) -> _Granted | None:
 
 
 def _default(objects: ObjectStore) -> _Granted | None:
-    """Of pods that name no class; None where there is nothing said."""
+    """For pods without a class; None if there is no default class."""
     found = (each for each in objects.of("PriorityClass") if each.get("globalDefault"))
     return next(map(_read, found), None)
 
@@ -79,11 +79,11 @@ def _read(body: Object) -> _Granted:
     return _Granted(int(body.get("value") or 0), body.get("preemptionPolicy") or _BY_DEFAULT)
 
 
-# --- What the eviction API does: it weighs PodDisruptionBudgets, as the API server's own code does, rule by rule.
+# --- The eviction API: checks PodDisruptionBudgets, rule by rule as in the API server's code.
 
 SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 
-# What the API server notes on a pod that it evicts.
+# The condition that the API server sets on an evicted pod.
 DISRUPTED = {
     "type": "DisruptionTarget",
     "status": "True",
@@ -91,18 +91,18 @@ DISRUPTED = {
     "message": "Eviction API: evicting",
 }
 
-# Of these nothing is lost when they go.
+# Pods that may always be evicted.
 _WEIGHTLESS = frozenset({"Succeeded", "Failed", "Pending"})
 
 
 def evicted(act: Evict, pod: Object, budgets: Iterable[Object], now: Instant) -> WriteResult | tuple[Write, ...]:
-    """Why not, or what is written: the budget that it costs, and the pod that goes."""
+    """The refusal, or the writes: the updated budget and the deleted pod."""
     gone = begin_deletion(_with_disruption_condition(pod, now), now, act.grace_seconds)
     if (pod.get("status") or {}).get("phase", "Pending") in _WEIGHTLESS:
         return (gone,)
     own = [each for each in budgets if _selects(each, pod)]
     if len(own) > 1:
-        return WriteResult("refused", f"the API server says 500: {SEVERAL}")
+        return WriteResult("refused", f"the API server responded 500: {SEVERAL}")
     if not own or _may_go_unhealthy(own[0], pod):
         return (gone,)
     budget = own[0]
@@ -153,28 +153,28 @@ def _may_go_unhealthy(budget: Object, pod: Object) -> bool:
     return always or (wanted > 0 and status.get("currentHealthy", 0) >= wanted)
 
 
-# --- Evictions that fail whatever budgets say: an API server in trouble answers 429 or 500, or not at all.
+# --- Failing evictions: a simulated API server responds with 429 or 500, or not at all.
 #
-# Of those that are not answered some take effect. Owner of whether it is so now.
+# Some unanswered evictions take effect. Owner of whether failures are active.
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """What is told of one, and whether it takes effect all the same."""
+    """A failed response, and whether the eviction takes effect anyway."""
 
     result: WriteResult
     takes_effect: bool = False
 
 
 _WAYS = (
-    Failure(WriteResult("retry", "the API server says 429: too many requests")),
-    Failure(WriteResult("retry", "the API server says 500: an error on the server")),
+    Failure(WriteResult("retry", "the API server responded 429: too many requests")),
+    Failure(WriteResult("retry", "the API server responded 500: an error on the server")),
     Failure(WriteResult("unknown", "no answer came")),
     Failure(WriteResult("unknown", "no answer came"), takes_effect=True),
 )
 
 
 class Failing:
-    """Of a world; it fails while somebody has begun and not ended it."""
+    """Failures of one world; active while more failures began than ended."""
 
     def __init__(self) -> None:
         self._going_on = 0
@@ -192,21 +192,21 @@ class Failing:
         return self._going_on > 0
 
     def of(self, decision: Decision) -> Failure | None:
-        """One in three is answered as usual."""
+        """One in three requests succeeds as usual."""
         if not self.goes_on or not isinstance(decision.act, Evict) or self._chance.random() < 1 / 3:
             return None
         return self._chance.choice(_WAYS)
 
 
-# --- Who set which field, kept as the API server keeps it: managedFields, an entry for each manager and way of writing.
+# --- Field ownership as in the API server: managedFields, one entry per manager and operation.
 #
-# A field belongs to whoever set it last; by server-side apply several may set the same to the same. Lists count as one
-# value each: Kubernetes takes some of them apart by keys, and for what is rendered here that makes no difference.
+# A field belongs to its last writer; with server-side apply, several managers may own a field of equal value. Lists are
+# atomic here: Kubernetes merges some by keys, but for rendered manifests there is no difference.
 
 Tree = dict[str, Any]
 Entries = list[Object]
 
-# Of metadata, only these have owners.
+# In metadata, only these have owners.
 _OWNED_METADATA = ("labels", "annotations")
 
 
@@ -216,18 +216,18 @@ def fields_of(body: Object) -> Tree:
 
 
 def changed_fields(before: Object, after: Object) -> Tree:
-    """Those that differ."""
+    """The differing fields."""
     return _differing(_owned(before), _owned(after), (), traits(after["kind"]).atomic_maps)
 
 
 def applied(entries: Entries, mine: Object, changed: Tree) -> Entries:
-    """After a server-side apply: the entry `mine` takes the place of what that manager applied before."""
+    """After a server-side apply: `mine` replaces the manager's previous apply entry."""
     others = [each for each in entries if not _same_writer(each, mine)]
     return [*_without(others, changed), mine]
 
 
 def updated(entries: Entries, manager: str, changed: Tree) -> Entries:
-    """After a write of another kind: what it changed is that manager's, and no longer anybody else's."""
+    """After any other write: the changed fields belong to that manager only."""
     if not changed:
         return entries
     mine = entry(manager, "Update", changed)
@@ -237,7 +237,7 @@ def updated(entries: Entries, manager: str, changed: Tree) -> Entries:
 
 
 def entry(manager: str, operation: str, fields: Tree, subresource: str = "") -> Object:
-    """One line of managedFields."""
+    """One entry of managedFields."""
     managed: Object = {"manager": manager, "operation": operation, "fieldsV1": fields}
     return managed | ({"subresource": subresource} if subresource else {})
 
@@ -289,13 +289,13 @@ def _union(one: Tree, other: Tree) -> Tree:
     return {key: _union(one.get(key, {}), other.get(key, {})) for key in sorted({*one, *other})}
 
 
-# --- Pods that are asked to leave together: what comes of it, one after the other, as on a real cluster.
+# --- Pods that are evicted together: the result, one pod after another, as on a real cluster.
 
 _BUDGETS = "PodDisruptionBudget"
 
 
 class Partly(msgspec.Struct, frozen=True):
-    """Some of it was done, and then it ended so."""
+    """Some writes were done before the final result."""
 
     writes: tuple[Write, ...]
     settled: WriteResult
@@ -304,7 +304,7 @@ class Partly(msgspec.Struct, frozen=True):
 def left_together(
     act: Evict, subject: Object, objects: ObjectStore, now: Instant
 ) -> WriteResult | Partly | tuple[Write, ...]:
-    """All are asked by a dry run; then the others, and the subject last."""
+    """Dry runs for all; then the others are evicted, and the subject last."""
     asked: list[tuple[Evict, Object]] = []
     for each in act.others:
         found = objects.get(each.ref)
@@ -321,7 +321,7 @@ def left_together(
 def _in_earnest(
     asked: Sequence[tuple[Evict, Object]], objects: ObjectStore, now: Instant
 ) -> Partly | tuple[Write, ...]:
-    """What one costs of a budget the next one lacks."""
+    """Each eviction uses up the budget for the next one."""
     budgets: dict[Key, Object] = {key_of(each): each for each in objects.of(_BUDGETS)}
     writes: list[Write] = []
     refused: list[WriteResult] = []

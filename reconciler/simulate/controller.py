@@ -1,4 +1,4 @@
-"""The real loop on an imagined cluster."""
+"""The real control loop on a simulated cluster."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -21,29 +21,29 @@ from reconciler.simulate.world import World
 __all__ = ["ControllerSettings", "SimulatedController"]
 
 
-# --- The real loop's step, by events of the engine; a Controller is the owner of the process that it would be.
+# --- The control loop's step, driven by engine events; a Controller owns the state of its simulated process.
 #
-# It is woken by what changed, once it could see that, or when its last plan says; and has at most one cycle in each
-# `cycle_every_ms`. An API server that answers late is one whose cluster was seen so much longer ago when writes land.
+# The controller is woken by observed changes, or at its plan's wake time, with at most one cycle per `cycle_every_ms`.
+# A slow API server is simulated by an older snapshot at the time of the writes.
 
-_SETTLES_MS = 100  # what changes together is looked at together
+_SETTLES_MS = 100  # changes within this time are handled together
 _WRITERS = 16
 _SOON_MS = 10_000
 
 
 class ControllerSettings(msgspec.Struct, frozen=True):
-    """How it runs."""
+    """Timing of the controller."""
 
     cycle_every_ms: int = 1_000
     watch_delay_ms: int = 200
     answer_delay_ms: int = 20
-    restart_ms: int = 2_000  # until a new process looks for the first time
+    restart_ms: int = 2_000  # until a new process starts its first cycle
     brain: Callable[[], PlanService] = InProcess
     memory: Memory = Memory()
 
 
 class SimulatedController:
-    """A Cluster, a Clock and a Fence to its own cycles."""
+    """A Cluster, a Clock and a Fence for its own cycles."""
 
     def __init__(
         self, policies: Policies, publishers: tuple[Publisher, ...] = (), setting: ControllerSettings | None = None
@@ -54,13 +54,13 @@ class SimulatedController:
         self._policies = policies
         self._publishers = publishers
         self._memory = Remembered(self._setting.memory)
-        self._cycle: Cycle | None = None  # None: there is no process
+        self._cycle: Cycle | None = None  # None: no process is running
         self._view: LateView | None = None
-        self._due: Instant | None = None  # when the next cycle is to begin
+        self._due: Instant | None = None  # start of the next cycle
         self._free_at = Instant(0)
-        self._dies_after: int | None = None  # writes
+        self._dies_after: int | None = None  # remaining writes before a crash
         self._presence = Presence()
-        self._is_away = False  # until somebody starts it, not by itself
+        self._is_away = False  # stopped until an explicit restart
 
     def start(self, stage: Stage) -> None:
         self._stage = stage
@@ -70,11 +70,11 @@ class SimulatedController:
         self.resume()
 
     def wake(self) -> None:
-        """Policies changed."""
+        """Policies have changed."""
         self._look_at(Instant(self._stage.now + _SETTLES_MS))
 
     def crash(self, after_writes: int = 0) -> None:
-        """The process is killed, now or after so many more writes, and started again; what is stored stays."""
+        """Kills the process, now or after so many more writes, and restarts it; stored state survives."""
         if after_writes:
             self._dies_after = after_writes
         elif self._cycle is not None:
@@ -82,12 +82,12 @@ class SimulatedController:
             self._stage.engine.after(self._setting.restart_ms, "the controller starts again", self._start_again)
 
     def stop(self) -> None:
-        """There is no controller, until it resumes; whatever else would start it."""
+        """Stops the controller until `resume`; other restarts are ignored."""
         self._is_away = True
         self._end()
 
     def resume(self) -> None:
-        """A new process, which knows what is stored and what it sees."""
+        """Starts a new process with stored and observed state."""
         self._is_away = False
         self._begin()
 
@@ -98,7 +98,7 @@ class SimulatedController:
     def _end(self) -> None:
         self._cycle, self._view, self._due, self._dies_after = None, None, None, None
         self._note_presence()
-        let_go(self._stage.world.observe())  # a process takes with it what it held
+        let_go(self._stage.world.observe())  # releases the memory of the dead process
 
     def _begin(self) -> None:
         if self._cycle is not None:
@@ -111,43 +111,43 @@ class SimulatedController:
         self._look_at(self._stage.now)
 
     def delay(self, watch_ms: int, answer_ms: int) -> None:
-        """So late watches deliver from now on, and so late the API server answers."""
+        """Sets the delays of watches and of the API server."""
         self.watch_delay_ms, self.answer_delay_ms = watch_ms, answer_ms
         self._note_presence()
 
     def presence_ms(self) -> int:
-        """How long it has been there so far, and seen soon what happened."""
+        """Total time in which the controller ran with fresh observations."""
         return self._presence.so_far_ms(self._stage.now)
 
     def remembered(self) -> Memory:
-        """As it is stored."""
+        """The stored memory."""
         return self._memory.load().memory
 
     def _note_presence(self) -> None:
         sees_soon = self.watch_delay_ms + self.answer_delay_ms <= _SOON_MS
         self._presence.note(self._cycle is not None and sees_soon, self._stage.now)
 
-    # The ports
+    # Ports
 
     def observe(self) -> Observed:
         if self._view is None:
-            raise TypeError("a process that is not there observes nothing")
+            raise TypeError("no process is running")
         return self._view.observe(self.watch_delay_ms + self.answer_delay_ms)
 
     def apply(self, decisions: Sequence[Decision], fence: Fence) -> Iterator[Outcome]:
         return self._stage.world.apply(decisions, fence)
 
     def holds(self) -> bool:
-        """Whoever there is leads."""
+        """The only process is the leader."""
         return self._cycle is not None
 
     def now(self) -> Instant:
         return self._stage.now
 
     def wait(self, until: Instant | None) -> None:
-        raise TypeError("a step never waits")
+        raise TypeError("waiting is not supported")
 
-    # When to look
+    # Scheduling of cycles
 
     def _noted(self, written: ObjectWrite) -> None:
         if self._view is None:
@@ -156,11 +156,11 @@ class SimulatedController:
         self._look_at(self._delivered(self._stage.now))
 
     def _delivered(self, at: Instant) -> Instant:
-        """When to look at what changes then."""
+        """When a change of that time is observed."""
         return Instant(at + self.watch_delay_ms + self.answer_delay_ms + _SETTLES_MS)
 
     def _look_at(self, when: Instant) -> None:
-        """A cycle then, or as soon after it as there may be one; an earlier one that is due stays."""
+        """Schedules a cycle at that time or the earliest allowed one; an earlier scheduled cycle stays."""
         when = max(when, self._free_at, self._stage.now)
         if self._cycle is None or (self._due is not None and self._due <= when):
             return
@@ -184,7 +184,7 @@ class SimulatedController:
             self._look_at(self._delivered(on_its_way))
 
     def _cycled(self, cycle: Cycle) -> CycleResult | None:
-        """Nothing, if it was killed; and then nothing holds any more what it held."""
+        """None if the process was killed; its memory is then released."""
         try:
             return cycle.once(self)
         except _Killed:
@@ -198,16 +198,16 @@ class SimulatedController:
 
 
 class _Killed(BaseException):
-    """The process is gone."""
+    """The process was killed."""
 
 
-# --- Owner of an imagined cluster as its controller sees it: as it was some time ago, since watches deliver late.
+# --- Owner of the controller's delayed view of the cluster, which simulates watch latency.
 
-_KEPT = 1_000  # changes, until those that are old enough are put together
+_KEPT = 1_000  # changes before old ones are merged
 
 
 class LateView:
-    """Of each object only its last change is read, and that when somebody looks."""
+    """Each object is read only in its latest visible state, and only when observed."""
 
     def __init__(self, world: World, cluster_uid: str) -> None:
         self._world = world
@@ -219,18 +219,18 @@ class LateView:
             self._due.update((key_of(body), body) for body in world.of(kind))
 
     def note(self, written: ObjectWrite) -> None:
-        """A write; told of each."""
+        """Records a write."""
         self._late.append((self._world.now, written.key, written.after))
         if len(self._late) > _KEPT:
             self._put_together()
 
     @property
     def next_from(self) -> Instant | None:
-        """Since when the oldest change stands that was not shown yet."""
+        """Time of the oldest change that is not visible yet."""
         return self._late[0][0] if self._late else None
 
     def observe(self, delay_ms: int) -> Observed:
-        """As it was so long ago; never older than what was shown before."""
+        """The state of `delay_ms` ago; never older than shown before."""
         self._delay_ms = delay_ms
         self._put_together()
         due, self._due = self._due, {}
@@ -244,11 +244,11 @@ class LateView:
             self._due[key] = body
 
 
-# --- Owner of what the controller of an imagined cluster remembers; it outlives its crashes.
+# --- Owner of the controller's memory, which survives crashes.
 
 
 class Remembered:
-    """A MemoryStore in which each version is a number."""
+    """A MemoryStore with numbered versions."""
 
     def __init__(self, memory: Memory) -> None:
         self._stored = VersionedMemory(memory, "0")
@@ -263,22 +263,22 @@ class Remembered:
         return self._stored
 
 
-# --- Owner of how long there has been a controller that sees soon what happens: only so long it can be late.
+# --- Owner of the total time with a running, up-to-date controller: only in this time can reactions be late.
 
 
 class Presence:
-    """Told when it begins and ends."""
+    """Notified when that state begins and ends."""
 
     def __init__(self) -> None:
-        self._since: Instant | None = None  # None: there is none now
+        self._since: Instant | None = None  # None: not now
         self._before_ms = 0
 
     def note(self, is_there: bool, now: Instant) -> None:
-        """As it is from now on."""
+        """Sets the current state."""
         if self._since is not None:
             self._before_ms += now - self._since
         self._since = now if is_there else None
 
     def so_far_ms(self, now: Instant) -> int:
-        """All together."""
+        """The total."""
         return self._before_ms + (0 if self._since is None else now - self._since)

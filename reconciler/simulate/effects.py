@@ -1,7 +1,7 @@
-"""What each verb does to an imagined cluster: the writes that it comes to, or how it ends without.
+"""The effect of each verb on a simulated cluster: its writes, or a result without writes.
 
-The same questions are asked of the object first as on a real cluster (protocol/); what follows them here is what the
-API server would do.
+The preconditions are checked by the same code as on a real cluster (protocol/); this module does what the API server
+would do.
 """
 
 from typing import Any
@@ -42,14 +42,14 @@ _APART = frozenset({"apiVersion", "kind", "metadata"})
 
 
 class EffectContext(msgspec.Struct, frozen=True):
-    """Where and when something is done."""
+    """Cluster and time of a write."""
 
     objects: ObjectStore
     now: Instant
 
 
 def effect_of(decision: Decision, place: EffectContext) -> Effect:
-    """In the order in which it is written."""
+    """The writes, in order."""
     act, subject = decision.act, decision.subject
     found = place.objects.get(subject)
     if unapplied := why_unapplied(decision):
@@ -63,7 +63,7 @@ def effect_of(decision: Decision, place: EffectContext) -> Effect:
 
 
 def _not_so(decision: Decision, found: Object, place: EffectContext) -> WriteResult | None:
-    """How it ends where something that was presumed is not so."""
+    """The result if a precondition does not hold."""
     if settled := presumed(decision, found):
         return settled
     act, subject = decision.act, decision.subject
@@ -99,12 +99,12 @@ def _evicted(act: Evict, found: Object, place: EffectContext) -> Effect:
 
 
 def _made(manifest: Object, place: EffectContext) -> Effect:
-    """What was not there before."""
+    """A new object."""
     made = _owned_by_us(manifest)
     if manifest["kind"] != "Pod":
         return (Write(made),)
     if why := refusal(manifest, place.objects):
-        return WriteResult("refused", f"the API server says 403: {why}")
+        return WriteResult("refused", f"the API server responded 403: {why}")
     return (Write(admitted({**made, "status": {"phase": "Pending"}}, place.objects, place.now)),)
 
 
@@ -116,11 +116,11 @@ def _applied(act: Apply, found: Object) -> Effect:
     if comparison.foreign and not act.force:
         return WriteResult("refused", conflict((each.manager, each.path) for each in comparison.foreign))
     if fixed := fixed_fields(found["kind"], comparison.paths):
-        return WriteResult("refused", f"the API server says 422: {fixed} can't be changed")
+        return WriteResult("refused", f"the API server responded 422: {fixed} is immutable")
     wished = comparison.merged
     texts = {key: wished["metadata"][key] for key in ("labels", "annotations")}
     after: Object = {**found, "metadata": {**found["metadata"], **texts}}
-    if found["kind"] != "Pod":  # of a Pod's spec nothing may change, and what was compared is not all of it
+    if found["kind"] != "Pod":  # a Pod's spec is immutable, and the comparison does not cover all of it
         after = {key: after[key] for key in _APART} | {key: wished[key] for key in wished if key not in _APART}
     entries = found["metadata"].get("managedFields") or []
     ours = api_server.entry(names.FIELD_MANAGER, "Apply", api_server.fields_of(manifest))
@@ -138,27 +138,27 @@ def _edited(act: Editing, found: Object) -> Effect:
     if edit is None:
         return DONE
     if isinstance(act, Resize) and (why := _why_no_resize(found)):
-        return WriteResult("refused", f"the API server says 422: {why}")
+        return WriteResult("refused", f"the API server responded 422: {why}")
     return (Write(edited_by(found, edit.patch, names.FIELD_MANAGER)),)
 
 
 def edited_by(found: Object, patch: Object, manager: str) -> Object:
-    """What comes of a merge patch, and whose the fields are then, where that is kept at all."""
+    """The result of a merge patch, with updated field ownership if it is tracked."""
     after: Object = merged(found, patch)
     entries = found["metadata"].get("managedFields")
-    if not manager or entries is None or patch.keys() == {"status"}:  # whose that is, is not kept of what others write
+    if not manager or entries is None or patch.keys() == {"status"}:  # ownership of status is not tracked
         return after
     fields = api_server.updated(entries, manager, api_server.changed_fields(found, after))
     return {**after, "metadata": {**after["metadata"], "managedFields": fields}}
 
 
 def _why_no_resize(pod: Object) -> str:
-    """A running container whose status tells no resources can't be resized."""
+    """A running container without reported resources cannot be resized."""
     statuses = (pod.get("status") or {}).get("containerStatuses") or ()
     running = [
         each["name"] for each in statuses if "running" in (each.get("state") or {}) and not each.get("resources")
     ]
-    return f"the resources of container {running[0]}, which runs, are not known" if running else ""
+    return f"the resources of the running container {running[0]} are unknown" if running else ""
 
 
 def _status_effect(act: Status, found: Object) -> Effect:
@@ -181,7 +181,7 @@ def _bound(act: Bind, pod: Object, place: EffectContext) -> Effect:
         return settled
     node = place.objects.get(Ref("Node", "", act.node))
     if node is None:
-        return WriteResult("stale", f"Node/{act.node} is not there any more")
+        return WriteResult("stale", f"Node/{act.node} no longer exists")
     leases: list[Write] = []
     for name in sorted(act.leases):
         ref = Ref("Lease", names.LEASES_NAMESPACE, name)

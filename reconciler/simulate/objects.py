@@ -1,6 +1,6 @@
-"""Owner of the objects of an imagined cluster, as JSON has them, and of their versions.
+"""Owner of the objects of a simulated cluster, as JSON, and of their versions.
 
-An object that is stored is never changed: a write puts another in its place. So whoever holds one holds it as it was.
+Stored objects are immutable: a write replaces the object, so references to the previous state stay valid.
 """
 
 from collections.abc import Iterable
@@ -13,23 +13,23 @@ from reconciler.model.plan.decision import Ref
 from reconciler.protocol.preconditions import Object
 
 Key = tuple[str, str, str]  # kind, namespace, name
-GRACE_SECONDS = 30  # that a pod has to end where it says nothing of it
+GRACE_SECONDS = 30  # a pod's default grace period
 
 
 class Write(msgspec.Struct, frozen=True):
-    """An object as it will stand; or that it goes."""
+    """The new state of an object, or its removal."""
 
     body: Object
     is_gone: bool = False
 
 
 class ObjectWrite(msgspec.Struct, frozen=True):
-    """One write, once it stands."""
+    """A completed write."""
 
     key: Key
-    before: Object | None  # None: it was made
-    after: Object | None  # None: it is gone
-    by: str = ""  # the field manager who wrote, where one is named
+    before: Object | None  # None: created
+    after: Object | None  # None: deleted
+    by: str = ""  # field manager, if named
 
 
 def key_of(body: Object) -> Key:
@@ -38,7 +38,7 @@ def key_of(body: Object) -> Key:
 
 
 class ObjectStore:
-    """By kind, namespace and name, in the order in which they were made."""
+    """By kind, namespace and name, in creation order."""
 
     def __init__(self) -> None:
         self._by_kind: dict[str, dict[tuple[str, str], Object]] = {}
@@ -47,7 +47,7 @@ class ObjectStore:
         self._changed: dict[Key, None] = {}
 
     def get(self, ref: Ref) -> Object | None:
-        """By its name; the uid of the ref is not minded."""
+        """By name; ignores the uid of the ref."""
         return self._by_kind.get(ref.kind, {}).get((ref.namespace, ref.name))
 
     def at(self, key: Key) -> Object | None:
@@ -60,7 +60,7 @@ class ObjectStore:
         return self._by_kind.get(kind, {}).values()
 
     def write(self, write: Write, now: Instant) -> Object:
-        """Gives it the next version; what is new gets a uid and the hour too."""
+        """Assigns the next version, and to a new object a uid and creation time."""
         key = key_of(write.body)
         kept = self._by_kind.setdefault(key[0], {})
         self._changed[key] = None
@@ -81,15 +81,17 @@ class ObjectStore:
         return body
 
     def take_changed(self) -> tuple[Key, ...]:
-        """What was written since this was last asked."""
+        """The keys written since the last call."""
         changed = tuple(self._changed)
         self._changed.clear()
         return changed
 
 
 def begin_deletion(found: Object, now: Instant, grace_seconds: int = 0) -> Write:
-    """What the API server does when something is deleted: finalizers and running pods are waited for. What is going
-    already can only be given less time."""
+    """Deletion as in the API server: waits for finalizers and running pods.
+
+    For an object that is being deleted, the grace period can only be shortened.
+    """
     metadata = found["metadata"]
     grace = grace_seconds if _takes_time(found) else 0
     before = metadata.get("deletionGracePeriodSeconds", 0)
@@ -104,24 +106,24 @@ def begin_deletion(found: Object, now: Instant, grace_seconds: int = 0) -> Write
 
 
 def _takes_time(body: Object) -> bool:
-    """Whether it is a pod that may be running somewhere."""
+    """Whether the object is a pod that may be running."""
     ended = (body.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
     return body["kind"] == "Pod" and bool((body.get("spec") or {}).get("nodeName")) and not ended
 
 
-# --- What the parts of an imagined cluster tell each other on its objects, and no real cluster knows.
+# --- Private annotations and labels of the simulation.
 
-RUN_SECONDS = f"{names.OURS}simulated-run-seconds"  # annotation of a pod: how long after its start it succeeds
-SAVE_SECONDS = f"{names.OURS}simulated-save-seconds"  # annotation of a pod: how long it takes to save its work
-WORKLOAD = f"{names.OURS}simulated-workload"  # label of a pod: which workload of the scenario it is of
-GPU_MILLI = f"{names.OURS}simulated-gpu-milli"  # annotation of a pod: how much of its one GPU it uses, if not all
+RUN_SECONDS = f"{names.OURS}simulated-run-seconds"  # annotation of a pod: run time until success
+SAVE_SECONDS = f"{names.OURS}simulated-save-seconds"  # annotation of a pod: time that a checkpoint takes
+WORKLOAD = f"{names.OURS}simulated-workload"  # label of a pod: its workload in the scenario
+GPU_MILLI = f"{names.OURS}simulated-gpu-milli"  # annotation of a pod: used share of its GPU, if not all
 
 
-# --- Conditions, in which objects tell how they are: at most one of a type, with when it last turned.
+# --- Conditions: at most one per type, with the time of the last transition.
 
 
 def condition(type: str, status: str, now: Instant, reason: str = "") -> Object:  # noqa: A002
-    """One of them."""
+    """A condition."""
     result = {"type": type, "status": status, "lastTransitionTime": timestamp(now)}
     if reason:
         result["reason"] = reason
@@ -129,13 +131,13 @@ def condition(type: str, status: str, now: Instant, reason: str = "") -> Object:
 
 
 def with_condition(body: Object, new: Object) -> list[Object]:
-    """All that an object tells, one of them anew."""
+    """All conditions, with the new one replacing that of the same type."""
     conditions: list[Object] = (body.get("status") or {}).get("conditions") or []
     return [*(each for each in conditions if each["type"] != new["type"]), new]
 
 
 def says(body: Object, type: str) -> str:  # noqa: A002 - what Kubernetes calls it
-    """True, False or Unknown; nothing where nothing is told."""
+    """True, False or Unknown; empty if the condition is absent."""
     for each in (body.get("status") or {}).get("conditions") or ():
         if each["type"] == type:
             return str(each["status"])

@@ -1,7 +1,6 @@
-"""Owner of an imagined cluster as it was last seen: what changed since is read anew, the rest stays the same object.
+"""Owner of the decoded state of a simulated cluster: changed objects are decoded, the others keep their identity.
 
-An object that is stored is never changed, so whatever was read of it, or of a part that it shares with the one before
-it, holds for as long as it is the same.
+Stored objects are immutable, so a decoded object, or a decoded part that two versions share, stays valid.
 """
 
 from collections import defaultdict
@@ -22,7 +21,7 @@ from reconciler.model.instant import Instant
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.objects import Key
 
-OBSERVED_STEP_MS = 30_000  # how old an unchanged view may become before it is confirmed; as on a real cluster
+OBSERVED_STEP_MS = 30_000  # maximum age of an unchanged Observed, as on a real cluster
 
 _BY_KIND: defaultdict[str, list[ResourceKind]] = defaultdict(list)
 for _each in RESOURCE_KINDS:
@@ -30,7 +29,7 @@ for _each in RESOURCE_KINDS:
 _BY_TITLE = sorted(RESOURCE_KINDS, key=lambda each: each.title)
 
 
-Known = Callable[[ResourceKind, Key, Object], Any]  # an object as another has read it; None where it has not
+Known = Callable[[ResourceKind, Key, Object], Any]  # an object as another observer decoded it; None if it has not
 
 _IN_PARTS = ("metadata", "spec", "status")
 _PARTS: dict[type[Any], tuple[tuple[str, Any], ...]] = {
@@ -41,19 +40,22 @@ _PARTS: dict[type[Any], tuple[tuple[str, Any], ...]] = {
 
 
 class SimulatedObserver:
-    """Told of each change; shows an Observed, the same one while nothing changes."""
+    """Returns an Observed, the same one while nothing changes."""
 
     def __init__(
         self, cluster_uid: str, elsewhere: Known | None = None, own_namespace: str = names.OWN_NAMESPACE
     ) -> None:
         self._elsewhere = elsewhere
         self._found: dict[ResourceKind, dict[tuple[str, str], Any]] = {each: {} for each in RESOURCE_KINDS}
-        self._bodies: dict[Key, Object] = {}  # of which those were read
+        self._bodies: dict[Key, Object] = {}  # the sources of decoded objects
         self._observed = Observed(cluster_uid=cluster_uid, own_namespace=own_namespace)
-        self._fields: set[str] = set()  # that are to be shown anew
+        self._fields: set[str] = set()  # fields to rebuild
 
     def observed(self, changed: Iterable[tuple[Key, Object | None]], now: Instant, is_quiet: bool = False) -> Observed:
-        """`changed`: each object as it stands now, or that it is gone. `is_quiet`: all of that is known to be old."""
+        """`changed`: the current state of each object, or None if deleted.
+
+        `is_quiet`: all changes are known to be old.
+        """
         for key, body in changed:
             self.take(key, body)
         fields = self._fields
@@ -65,7 +67,7 @@ class SimulatedObserver:
         return self._observed
 
     def take(self, key: Key, body: Object | None) -> None:
-        """One object as it stands now; it costs the same however many there are."""
+        """Applies one object, in constant time."""
         before = self._bodies.pop(key, None)
         for resource_kind in _BY_KIND[key[0]]:
             found, name = self._found[resource_kind], key[1:]
@@ -79,11 +81,11 @@ class SimulatedObserver:
             self._bodies[key] = body
 
     def known(self, resource_kind: ResourceKind, key: Key, body: Object) -> Any:
-        """The object as it was read, if that was the last of its name."""
+        """The decoded object, if it is of the same version."""
         return self._found[resource_kind].get(key[1:]) if self._bodies.get(key) is body else None
 
     def get(self, key: Key) -> Any | None:
-        """An object as it was last taken; of a kind that is looked at."""
+        """The object as last applied; only of watched kinds."""
         return self._found[_BY_KIND[key[0]][0]].get(key[1:])
 
     def _shown(self, field: str) -> tuple[Any, ...]:
@@ -92,7 +94,7 @@ class SimulatedObserver:
 
 
 def whole(body: Object) -> Unstructured:
-    """An object kept whole."""
+    """An object that is kept unstructured."""
     rest = {key: value for key, value in body.items() if key not in {"apiVersion", "kind", "metadata"}}
     return Unstructured(body["apiVersion"], body["kind"], msgspec.convert(body["metadata"], UnstructuredMetadata), rest)
 
@@ -108,7 +110,7 @@ def _is_looked_at(resource_kind: ResourceKind, body: Object, own_namespace: str)
 
 
 def _read(resource_kind: ResourceKind, body: Object, before: tuple[Object | None, Any]) -> Any:
-    """`before`: an object of the same name, and as it was read."""
+    """`before`: the previous version of the object, and its decoded form."""
     if resource_kind.type in _PARTS:
         return _in_parts(resource_kind.type, body, before)
     if resource_kind.type is Unstructured:
@@ -120,7 +122,7 @@ def _read(resource_kind: ResourceKind, body: Object, before: tuple[Object | None
 
 
 def _in_parts(kind: type[Any], body: Object, before: tuple[Object | None, Any]) -> Any:
-    """Most writes are of one part: the others are read already."""
+    """Most writes change one part: the other decoded parts are reused."""
     body_before, read_before = before
     parts = {}
     for name, of in _PARTS[kind]:

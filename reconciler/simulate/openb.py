@@ -1,4 +1,4 @@
-"""The public "openb" trace of a GPU cluster: its two lists, read and written."""
+"""Reads and writes the public "openb" trace of a GPU cluster: its node list and pod list."""
 
 import csv
 import re
@@ -18,7 +18,7 @@ from reconciler.simulate.objects import GPU_MILLI, RUN_SECONDS, ObjectWrite
 from reconciler.simulate.stage import Stage
 from reconciler.simulate.workloads import Job
 
-# --- The columns of the openb lists, in their order, and what holds the rows of a list with all that is wrong in them.
+# --- The columns of the openb lists, in order, and the rows of a list with all problems.
 
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 POD_COLUMNS = (
@@ -35,13 +35,13 @@ POD_COLUMNS = (
     "scheduled_time",
 )
 WHOLE_GPU_MILLI = 1_000
-MOST_PROBLEMS = 20  # of one file: whoever gave another file by mistake need not read of each of its lines
+MOST_PROBLEMS = 20  # per file: a wrong file would otherwise produce a problem for each line
 
-_MOST = 10**12  # of any number: more is no number of these
+_MOST = 10**12  # maximum of any number
 
 
 class Cells:
-    """One row; owner of whether anything was wrong with it."""
+    """One row, and whether it has errors."""
 
     def __init__(self, rows: "TraceRows", line: int, cells: dict[str, str]) -> None:
         self.line = line
@@ -53,7 +53,7 @@ class Cells:
         return self._cells[name].strip()
 
     def number(self, name: str) -> int:
-        """What is empty is 0."""
+        """An empty cell is 0."""
         written = self.text(name)
         try:
             result = int(float(written or 0))
@@ -66,7 +66,7 @@ class Cells:
         return result
 
     def refuse(self, text: str, remedy: str) -> None:
-        """The row is of no use."""
+        """Reports an error; the row is skipped."""
         self.is_sound = False
         self._rows.refuse(self.line, "RC103", text, remedy)
 
@@ -81,7 +81,7 @@ class TraceRows:
         self._left_out = 0
 
     def __iter__(self) -> Iterator[Cells]:
-        """In their order; those that have not a value for each column are told and left out."""
+        """The rows in order; rows with a wrong number of values are reported and skipped."""
         reader = csv.reader(self._text.content.decode(errors="replace").splitlines())
         heading = [each.strip() for each in next(reader, [])]
         if missing := [name for name in self._columns if name not in heading]:
@@ -95,8 +95,8 @@ class TraceRows:
                 text = f"expected {len(heading)} values, got {len(cells)}"
                 self.refuse(reader.line_num, "RC105", text, "write one value a column")
         if self._left_out:
-            text = f"{self._left_out} more such problems in this file"
-            self.problems.append(Problem(self._text.path, 0, 0, "RC103", text, "correct the first ones, and try again"))
+            text = f"{self._left_out} more problems in this file"
+            self.problems.append(Problem(self._text.path, 0, 0, "RC103", text, "correct the first ones, and run again"))
 
     def refuse(self, line: int, code: str, text: str, remedy: str) -> None:
         if len(self.problems) < MOST_PROBLEMS:
@@ -105,24 +105,24 @@ class TraceRows:
             self._left_out += 1
 
 
-# --- Names of an openb trace as Kubernetes wants them.
+# --- Names of an openb trace in Kubernetes' syntax.
 
 _UNFIT = re.compile(r"[^a-z0-9-]+")
 
 
 def named(text: str) -> str:
-    """As the name of an object."""
+    """The name of an object."""
     return _UNFIT.sub("-", text.lower()).strip("-") or "unnamed"
 
 
 def model_of(text: str) -> str:
-    """As a label: V100M32 is v100m32."""
+    """A label value: V100M32 becomes v100m32."""
     return text.strip().lower()
 
 
 # --- Reads the node list of an openb trace: sn, cpu_milli, memory_mib, gpu, model.
 
-_PODS = "250"  # on one node; the list does not say, and large machines of it hold more than kubelets' usual 110
+_PODS = "250"  # per node; the list has no limit, and its large machines run more than the kubelet's default of 110
 
 
 class OpenbNode(msgspec.Struct, frozen=True):
@@ -130,24 +130,24 @@ class OpenbNode(msgspec.Struct, frozen=True):
 
     name: str
     capacity: tuple[tuple[str, str], ...]
-    model: str  # of its GPUs
+    model: str  # model of its GPUs
 
 
 class OpenbNodes(msgspec.Struct, frozen=True):
-    """What a node list says; nothing of it counts where it has problems."""
+    """The content of a node list; unusable if there are problems."""
 
     nodes: tuple[OpenbNode, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
 def read_nodes(text: Text) -> OpenbNodes:
-    """A node a line."""
+    """One node per line."""
     rows = TraceRows(text, NODE_COLUMNS)
     openb_nodes: dict[str, OpenbNode] = {}
     for row in rows:
         node = _node(row)
         if node.name in openb_nodes:
-            row.refuse(f"sn: there is a {node.name} already", "give each node a name of its own")
+            row.refuse(f"sn: duplicate name {node.name}", "give each node a unique name")
         openb_nodes[node.name] = node
     return OpenbNodes(tuple(openb_nodes.values()), tuple(rows.problems))
 
@@ -160,17 +160,17 @@ def _node(row: Cells) -> OpenbNode:
     return OpenbNode(named(row.text("sn")), tuple(sorted(capacity)), model_of(row.text("model")))
 
 
-# --- Reads the pod list of an openb trace, whose times are seconds.
+# --- Reads the pod list of an openb trace, with times in seconds.
 #
-# A pod that asks for part of one GPU (gpu_milli below 1000) is given a whole one here: Kubernetes counts GPUs, and
-# knows no parts of them. One that never got a node in its time (scheduled_time is empty) counts as running from its
-# creation to its deletion; one without an end runs until the simulation is over. Of qos, only who goes first is taken.
+# A pod that uses part of one GPU (gpu_milli below 1000) gets a whole one: Kubernetes counts whole GPUs. A pod that was
+# never scheduled (empty scheduled_time) runs from its creation to its deletion; one without an end runs until the end
+# of the simulation. qos only determines the priority.
 
 _PRIORITIES = {"LS": 1_000, "Guaranteed": 1_000, "Burstable": 500, "BE": 0, "": 0}
 
 
 class OpenbPods(msgspec.Struct, frozen=True):
-    """Jobs by the milliseconds after which they come, in order; and what a reader must know of them."""
+    """Jobs by arrival time in milliseconds, in order; and notes for the reader."""
 
     jobs: tuple[tuple[int, Job], ...] = ()
     notices: tuple[str, ...] = ()
@@ -178,7 +178,7 @@ class OpenbPods(msgspec.Struct, frozen=True):
 
 
 class _TraceRow(msgspec.Struct, frozen=True):
-    """A line: when its pod came, when it got its node, and when it went, where it did."""
+    """A line: creation, scheduling and deletion times."""
 
     job: Job
     created: int
@@ -187,13 +187,13 @@ class _TraceRow(msgspec.Struct, frozen=True):
 
 
 def read_pods(text: Text, from_ms: int = 0) -> OpenbPods:
-    """What ran at `from_ms` of the trace comes at once, and runs as long as it still did."""
+    """Pods that run at `from_ms` of the trace arrive at once, and run for their remaining time."""
     rows = TraceRows(text, POD_COLUMNS)
     trace_rows, taken = [], set[str]()
     for row in rows:
         trace_rows.append(_read_row(row))
         if (name := trace_rows[-1].job.name) in taken:
-            row.refuse(f"name: there is a {name} already", "give each pod a name of its own")
+            row.refuse(f"name: duplicate name {name}", "give each pod a unique name")
         taken.add(name)
     if rows.problems:
         return OpenbPods(problems=tuple(rows.problems))
@@ -217,17 +217,17 @@ def _read_row(row: Cells) -> _TraceRow:
     created, ended = row.number("creation_time"), row.number("deletion_time") if row.text("deletion_time") else None
     began = row.number("scheduled_time") if row.text("scheduled_time") else created
     if row.is_sound and ended is not None and ended < max(began, created):
-        row.refuse("deletion_time is before the pod came", "leave it empty where the pod runs on")
+        row.refuse("deletion_time is before the pod's creation", "leave deletion_time empty for a running pod")
     return _TraceRow(_job(row), created, max(began, created), ended)
 
 
 def _job(row: Cells) -> Job:
     cpu, memory, gpus, milli = (row.number(name) for name in ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli"))
     if milli > WHOLE_GPU_MILLI or (gpus > 1 and 0 < milli < WHOLE_GPU_MILLI):
-        row.refuse(f"gpu_milli: {milli} of {counted(gpus, 'GPU')}", "write 1000, or less where it is part of one GPU")
+        row.refuse(f"gpu_milli: {milli} of {counted(gpus, 'GPU')}", "write 1000, or less for a part of one GPU")
     qos = row.text("qos")
     if qos not in _PRIORITIES:
-        row.refuse(f'qos: there is no "{qos}"', "write LS, BE, Burstable or Guaranteed")
+        row.refuse(f'qos: unknown value "{qos}"', "write LS, BE, Burstable or Guaranteed")
     return Job(
         name=named(row.text("name")),
         seconds=0,
@@ -242,12 +242,12 @@ def _job(row: Cells) -> Job:
 def _notices(jobs: list[Job]) -> Iterator[str]:
     of = f"of {counted(len(jobs), 'pod')} of the trace"
     if shared := sum(each.gpu_milli < WHOLE_GPU_MILLI for each in jobs):
-        yield f"{shared} {of} ask for part of a GPU: each is given a whole one"
+        yield f"{shared} {of} request part of a GPU and get a whole one"
     if endless := sum(not each.seconds for each in jobs):
-        yield f"{endless} {of} have no end: they run until the simulation is over"
+        yield f"{endless} {of} have no end and run until the end of the simulation"
 
 
-# --- What comes in an imagined cluster, written as the two lists of an openb trace: owner of the pods seen so far.
+# --- Writes the pods of a simulation as the two lists of an openb trace. Owner of the pods recorded so far.
 
 _MIB = 2**20
 _QOS = ((1_000, "LS"), (500, "Burstable"))
@@ -255,7 +255,7 @@ _FIRST_PRIORITY = "BE"
 
 
 class _PodRow(msgspec.Struct):
-    """A pod: when it comes, and when it goes, where it does."""
+    """Start and end of a pod."""
 
     name: str
     template: Object
@@ -264,13 +264,13 @@ class _PodRow(msgspec.Struct):
 
 
 class TraceWriter:
-    """Told of each job and replica set as it is put; what is never scheduled gets its node at once."""
+    """Records each created Job and ReplicaSet; pods are listed as scheduled at once."""
 
     def __init__(self, stage: Stage) -> None:
         self._start: Instant = stage.now
         self._stage = stage
         self._lines: list[_PodRow] = []
-        self._replicas: dict[str, list[_PodRow]] = {}  # that are there, the newest last
+        self._replicas: dict[str, list[_PodRow]] = {}  # current replicas, newest last
         stage.world.subscribe(self._note)
 
     def pods(self) -> str:
@@ -340,7 +340,7 @@ def _pod(line: _PodRow) -> tuple[object, ...]:
 
 
 def _models(spec: Object) -> Iterator[str]:
-    """GPUs that will do, where not all."""
+    """Allowed GPU models, if not all."""
     if model := (spec.get("nodeSelector") or {}).get(names.GPU_TYPE):
         yield model.upper()
     wanted = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(

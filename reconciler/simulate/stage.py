@@ -1,8 +1,6 @@
-"""Where actors meet: an engine, a world, and what has changed. Owner of who is told of which kinds, and of the one
-what-if that all of them share.
+"""The shared environment of actors: engine, world, change notifications, and the common what-if snapshot.
 
-Whoever asks to be told is told of all that is there already, and from then on of each change, once an instant however
-many there were.
+A subscriber is first notified of all existing objects, then of each change, at most once per instant.
 """
 
 import gc
@@ -22,52 +20,51 @@ from reconciler.model.instant import Instant
 from reconciler.simulate.objects import Key, ObjectWrite, key_of
 from reconciler.simulate.world import World
 
-# --- Owner of simulated time: the events to come, in order of their hour and then of when they were asked for; one
-# seed.
+# --- Owner of simulated time: scheduled events, ordered by time, then by scheduling order; and of random numbers.
 #
-# Chance is drawn from streams by name, so that what one actor draws does not change what happens to another: with the
-# same seed two sets of policies meet the same arrivals and faults.
+# Random numbers come from named streams, so that one actor's draws do not affect another's: with the same seed, two
+# sets of policies meet the same arrivals and faults.
 
 Do = Callable[[], object]
 
 
 class Engine:
-    """Runs one event after the other; nothing takes time but waiting for the next."""
+    """Runs one event after another; time advances only between events."""
 
     def __init__(self, seed: int, start: Instant) -> None:
         self.seed = seed
         self.now = start
-        self.done = 0  # events so far
+        self.done = 0  # number of executed events
         self.listeners: list[Callable[[str], None]] = []  # called after each event with its name
-        self.clocks: list[Callable[[Instant], None]] = []  # called when the hour moves on, before what happens then
+        self.clocks: list[Callable[[Instant], None]] = []  # called when time advances, before the next event
         self._to_come: list[tuple[Instant, int, str, Do]] = []
         self._requested = 0
         self._streams: dict[str, random.Random] = {}
 
     @property
     def chance(self) -> random.Random:
-        """The stream of whoever has none of its own."""
+        """The default stream."""
         return self.stream("")
 
     def stream(self, name: str) -> random.Random:
-        """Chance for one purpose: the same for the same seed and name, whatever else is drawn."""
+        """A random stream for one purpose: depends only on seed and name."""
         result = self._streams.get(name)
         if result is None:
-            # A text is hashed by random itself, never by a hash that differs from one process to another.
+            # random hashes the text itself; hash() differs between processes.
             result = self._streams[name] = random.Random(f"{self.seed}/{name}")  # noqa: S311 - chance, not a secret
         return result
 
     def at(self, when: Instant, what: str, do: Do) -> None:
-        """What is to happen at that hour; at once, if it has passed."""
+        """Schedules an event; a time in the past means now."""
         self._requested += 1
         heappush(self._to_come, (max(when, self.now), self._requested, what, do))
 
     def after(self, delay_ms: int, what: str, do: Do) -> None:
-        """What is to happen so much later."""
+        """Schedules an event after a delay."""
         self.at(Instant(self.now + delay_ms), what, do)
 
     def run(self, until: Instant) -> None:
-        """All events up to that hour, those at it included; then it is that hour."""
+        """Runs all events up to and including that time, and advances to it."""
         to_come = self._to_come
         while to_come and to_come[0][0] <= until:
             when, _, what, do = heappop(to_come)
@@ -90,13 +87,13 @@ Tell = Callable[[Sequence[Key]], object]
 
 
 class Stage:
-    """The world and its time; what an actor is given."""
+    """The world and its time; the environment of an actor."""
 
     def __init__(self, engine: Engine, world: World) -> None:
         self.engine = engine
         self.world = world
-        self.dead_nodes: set[str] = set()  # names of nodes whose machine is gone
-        self.silent_nodes: set[str] = set()  # names of nodes whose kubelet is gone, those of dead machines included
+        self.dead_nodes: set[str] = set()  # nodes whose machine is gone
+        self.silent_nodes: set[str] = set()  # nodes whose kubelet is gone, including those of dead machines
         self._wakings: dict[str, list[_Waking]] = {}
         self._following = Following(world)
         self._fleet: Fleet | None = None
@@ -109,7 +106,7 @@ class Stage:
         return self.engine.now
 
     def on_change(self, name: str, kinds: Sequence[str], tell: Tell, delay_ms: int = 0) -> None:
-        """Calls `tell` with the keys (kind, namespace, name) of what changed, in the order in which it first did."""
+        """Calls `tell` with the keys (kind, namespace, name) of changed objects, in order of their first change."""
         waking = _Waking(self.engine, name, tell, delay_ms)
         for kind in kinds:
             self._wakings.setdefault(kind, []).append(waking)
@@ -117,11 +114,11 @@ class Stage:
                 waking.note(key_of(body))
 
     def snapshot(self) -> Snapshot:
-        """The nodes and what is booked on them, as the world stands now; what it costs grows with what changed."""
+        """The current snapshot for what-if questions; the cost grows with the changes."""
         return self._following.snapshot()
 
     def fleet(self) -> Fleet:
-        """The same with indexes, which are made anew for each change: for whoever asks seldom."""
+        """Like `snapshot`, with indexes that are rebuilt after each change: for rare queries."""
         observed, snapshot = self.world.observe(), self.snapshot()
         if self._fleet is None or self._fleet.observed is not observed or self._fleet.snapshot is not snapshot:
             self._fleet = Fleet(observed, snapshot)
@@ -137,7 +134,7 @@ class Stage:
 
 
 class _Waking:
-    """Owner of what one of them has not been told yet."""
+    """Owner of one subscriber's pending notifications."""
 
     def __init__(self, engine: Engine, name: str, tell: Tell, delay_ms: int) -> None:
         self._engine = engine
@@ -157,20 +154,19 @@ class _Waking:
         self._tell(keys)
 
 
-# --- When Python looks for garbage while a play runs: seldom by itself, since nearly all that is written is kept a
-# while.
+# --- Garbage collection during a play: rarely automatic, since most written objects are kept for a while.
 #
-# Every thousand writes leave some ten thousand dicts, which Python would walk again and again to find that they are in
-# use. What is no longer in use goes by itself; only circles wait. There are few, but a what-if is one, and holds a
-# whole cluster: left to itself Python would not look for them in a week. So we say when.
+# A thousand writes leave some ten thousand dicts, which Python's collector would scan again and again although they are
+# in use. Most unused objects are freed by reference counting; only cycles remain. These are few, but a snapshot is one,
+# and holds a whole cluster, so it is collected explicitly.
 
 LARGE = 300  # nodes and pods
-_NEW_OBJECTS = 50_000  # until those are looked through
+_NEW_OBJECTS = 50_000  # threshold of the collector's youngest generation
 
 
 @contextmanager
 def seldom() -> Iterator[None]:
-    """As it was before, afterwards."""
+    """Restores the previous settings afterwards."""
     before = gc.get_threshold()
     gc.set_threshold(_NEW_OBJECTS, *before[1:])
     try:
@@ -180,20 +176,23 @@ def seldom() -> Iterator[None]:
 
 
 def let_go(observed: Observed) -> None:
-    """A what-if of so much is given up, and goes now, if it is large. With some hundred nodes that takes a tenth of a
-    second, and longer where a process holds much else; small ones may wait for Python's own rounds."""
+    """Collects a discarded snapshot now if it is large.
+
+    With some hundred nodes, this takes a tenth of a second, and longer in a large process; small ones wait for
+    Python's own collections.
+    """
     if len(observed.nodes) + len(observed.pods) >= LARGE:
         gc.collect()
 
 
-# --- Owner of the one what-if of a simulated cluster, and of which nodes and pods it has not been told of yet.
+# --- Owner of the common snapshot of a simulated cluster, and of its pending node and pod changes.
 #
-# Pods come and go with nearly every event, so it is told of them one by one; whatever else predicates look at (volumes,
-# claims, namespaces) changes seldom, and is read as a whole.
+# Pods change with nearly every event, so they are applied one by one; everything else that predicates depend on
+# (volumes, claims, namespaces) changes rarely, and is read as a whole.
 
 T = TypeVar("T")
 
-# No predicate looks at these.
+# No predicate depends on these.
 _IGNORED_KINDS = frozenset(
     {
         "ConfigMap",
@@ -215,14 +214,14 @@ class Following:
     def __init__(self, world: World) -> None:
         self._world = world
         self._snapshot: Snapshot | None = None
-        self._nodes: dict[Key, Node] = {}  # as the what-if has them
+        self._nodes: dict[Key, Node] = {}  # as applied to the snapshot
         self._pods: dict[Key, Pod] = {}
         self._changed: dict[Key, None] = {}
-        self._rest: Observed | None = None  # all but nodes and pods; None: it changed
+        self._rest: Observed | None = None  # all except nodes and pods; None: changed
         world.subscribe(self._note)
 
     def snapshot(self) -> Snapshot:
-        """As the world stands now."""
+        """The current state."""
         if self._rest is None:
             self._rest = self._world.observe()
         if self._snapshot is None:
@@ -232,10 +231,10 @@ class Following:
         return self._snapshot
 
     def move_on(self) -> None:
-        """Another hour, in which nobody has asked yet: whoever asks twice within one is not to get another what-if."""
+        """Marks that time has advanced: two queries at the same instant return the same snapshot."""
         if self._snapshot is not None and self._snapshot.is_crowded:
             observed, self._snapshot = self._snapshot.observed, None
-            let_go(observed)  # or, while somebody still has it, the next time: never more than one
+            let_go(observed)  # if still referenced, next time: at most one is pending
 
     def _afresh(self) -> Snapshot:
         self._changed.clear()
@@ -265,7 +264,7 @@ class Following:
 
 
 def _is_of_device(written: ObjectWrite) -> bool:
-    """Leases of GPUs are owned by their nodes; those of leaders, which are renewed all the time, by nobody."""
+    """Whether a Lease is of a GPU: owned by a node. Leader Leases, which are renewed all the time, have no owner."""
     body = written.after or written.before or {}
     return bool(body["metadata"].get("ownerReferences"))
 
@@ -280,12 +279,12 @@ def _note_down(books: tuple[dict[Key, T], list[T], list[T]], key: Key, after: T 
         known[key] = after
 
 
-# --- What an actor is: one who writes to the imagined cluster when something changed, or when it is time.
+# --- Actors: write to the simulated cluster after changes or at scheduled times.
 
 
 class Actor(Protocol):
-    """Deterministic: it goes by the stage and the engine's chance alone, and walks nothing in the order of a hash."""
+    """Deterministic: depends only on the stage and its random streams, and iterates nothing in hash order."""
 
     def start(self, stage: Stage) -> None:
-        """Called once, when the world stands; from then on it acts by events of the engine."""
+        """Called once, when the world is complete; from then on the actor acts by engine events."""
         ...

@@ -1,4 +1,4 @@
-"""What runs on an imagined cluster: how pods come and go."""
+"""Workloads of a simulated cluster: arrivals and departures of pods."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -25,27 +25,27 @@ from reconciler.simulate.scenario.cluster import (
 )
 from reconciler.simulate.stage import Stage
 
-# --- The objects of a workload, as somebody would have applied them.
+# --- The objects of a workload, as a user would apply them.
 
-_KEPT_SECONDS = 60  # a job that is done
+_KEPT_SECONDS = 60  # ttlSecondsAfterFinished
 _WHOLE_GPU_MILLI = 1_000
 
 
 class Job(msgspec.Struct, frozen=True):
-    """Pods that come together, run for a time and are done."""
+    """Pods that start together, run for a time and complete."""
 
     name: str
-    seconds: int  # 0: it runs until it is deleted
+    seconds: int  # 0: runs until deleted
     pods: int = 1
-    gpus: int | None = None  # of one pod, where that is not the workload's
-    gpu_milli: int = 1_000  # of one GPU: how much of it is used; it is given whole
+    gpus: int | None = None  # per pod, if different from the workload
+    gpu_milli: int = 1_000  # used share of one GPU; a whole one is allocated
     requests: Mapping[str, str] | None = None
-    models: tuple[str, ...] = ()  # GPUs that will do; none named: all
+    models: tuple[str, ...] = ()  # allowed GPU models; empty: all
     priority: int | None = None
 
 
 def job_of(workload: ScenarioWorkload, job: Job) -> Object:
-    """A batch/v1 Job; its pods run at once."""
+    """A batch/v1 Job; all its pods run at once."""
     spec: Object = {
         "parallelism": job.pods,
         "completions": job.pods,
@@ -64,7 +64,7 @@ def replicas_of(workload: ScenarioWorkload, replicas: int) -> Object:
 
 
 def budget_of(workload: ScenarioWorkload) -> Object:
-    """A PodDisruptionBudget of all its pods."""
+    """A PodDisruptionBudget for all its pods."""
     spec = {"maxUnavailable": workload.max_unavailable, "selector": {"matchLabels": {WORKLOAD: workload.name}}}
     metadata = _metadata(workload, workload.name)
     return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata, "spec": spec}
@@ -123,25 +123,25 @@ def _one_of(models: tuple[str, ...]) -> dict[str, Any]:
     return {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
 
 
-# --- Workloads as an actor: puts each job, replica set and budget into the world when its time has come.
+# --- Workloads as an actor: creates each Job, ReplicaSet and budget at its time.
 #
-# Each workload draws its own chance, and asks only for its next arrival: what is to come takes no room.
+# Each workload has its own random stream, and schedules only its next arrival, so future arrivals use no memory.
 
 
 def always_runs(workload: ScenarioWorkload) -> bool:
-    """Whether it is there from the beginning to stay, as far as it is known then."""
+    """Whether the workload runs permanently from the start."""
     return bool(workload.constant or workload.inference) and not workload.begins.milliseconds
 
 
 class Arrivals:
-    """An Actor: owner of how many jobs of one workload have come. `traced` are those of its trace, by their time."""
+    """An Actor: owner of the number of arrivals of one workload. `traced`: the jobs of its trace, by time."""
 
     def __init__(
         self, workload: ScenarioWorkload, traced: tuple[tuple[int, Job], ...] = (), warm_up_ms: int = 0
     ) -> None:
         self._workload = workload
         self._traced = traced
-        self._warm_up_ms = warm_up_ms  # how long the story is still to begin when it starts
+        self._warm_up_ms = warm_up_ms  # time from the actor's start to the start of the scenario
         self._come = 0
 
     def start(self, stage: Stage) -> None:
@@ -167,7 +167,7 @@ class Arrivals:
     def _is_over(self, when: Instant) -> bool:
         return self._ends is not None and when >= self._ends
 
-    # What always runs.
+    # Permanent workloads.
 
     def _appear(self) -> None:
         workload = self._workload
@@ -196,7 +196,7 @@ class Arrivals:
         ref = Ref("ReplicaSet", workload.namespace, workload.name)
         self._stage.world.edit(ref, {"spec": {"replicas": replicas}}, "autoscaler")
 
-    # What comes, runs and is done.
+    # Jobs.
 
     def _burst(self, bursts: Bursts | None) -> None:
         if bursts is None or self._is_over(self._stage.now):
@@ -220,7 +220,7 @@ class Arrivals:
                 return 24 * diurnal.per_hour
             case ScenarioWorkload(gangs=GangWorkload(per_day=per_day)):
                 return per_day
-        raise ValueError(f"workload {self._workload.name} says no way in which it comes")
+        raise ValueError(f"workload {self._workload.name} has no arrival pattern")
 
     def _arrive(self) -> None:
         workload, now = self._workload, self._stage.now
@@ -239,7 +239,7 @@ class Arrivals:
             self._put(Job(self._next_name(), drawn.seconds, drawn.pods, drawn.gpus, drawn.gpu_milli))
 
     def _next_traced(self, begins: Instant) -> None:
-        """One after the other, in the order of their times."""
+        """Schedules the next job of the trace, in order of time."""
         if self._come == len(self._traced):
             return
         after_ms, job = self._traced[self._come]
@@ -260,10 +260,10 @@ class Arrivals:
         self._stage.world.put(job_of(self._workload, job))
 
 
-# --- A mix of jobs as production has it: mostly one GPU or less for minutes, now and then many nodes for a day.
+# --- A production-like job mix: mostly one GPU or less for minutes, sometimes many nodes for a day.
 #
-# The shares are of the order that has been published of large shared GPU clusters: three of four jobs ask for one GPU
-# at most, yet most of the GPU time goes to those that ask for whole nodes. Run times have a heavy tail: see `widely`.
+# The shares are of the order published for large shared GPU clusters: three of four jobs request at most one GPU, yet
+# most GPU time is used by jobs that request whole nodes. Run times have a heavy tail: see `widely`.
 
 _TENTH_MILLI = 100
 
@@ -271,13 +271,13 @@ _TENTH_MILLI = 100
 class Drawn(msgspec.Struct, frozen=True):
     """A job of the mix."""
 
-    gpus: int  # of one pod
+    gpus: int  # per pod
     gpu_milli: int
     pods: int
     seconds: int
 
 
-# Mean run times, by the share.
+# Mean run times, by share.
 _SECONDS = {
     "cpu_only": 900,
     "part_of_gpu": 1_500,
@@ -286,12 +286,12 @@ _SECONDS = {
     "four_gpus": 7_200,
 }
 _GPUS = {"cpu_only": 0, "part_of_gpu": 1, "one_gpu": 1, "two_gpus": 2, "four_gpus": 4, "eight_gpus": 8}
-# Of those with eight GPUs: how many in a thousand have so many pods, and run so long.
+# For jobs with eight GPUs: per mille, number of pods, and run time.
 _GANGS = ((700, 1, 10_800), (210, 2, 18_000), (65, 4, 36_000), (25, 8, 64_800))
 
 
 def draw(chance: Random, shares: Shares, most_gpus: int) -> Drawn:
-    """The next job; a pod never asks for more than `most_gpus`."""
+    """The next job; a pod requests at most `most_gpus`."""
     names = [name for name in shares.__struct_fields__ if getattr(shares, name)]
     (name,) = chance.choices(names, [getattr(shares, each) for each in names])
     pods, average = 1, _SECONDS.get(name, 0)
@@ -302,45 +302,44 @@ def draw(chance: Random, shares: Shares, most_gpus: int) -> Drawn:
 
 
 def mix_gap_ms(chance: Random, mix: Mix) -> int:
-    """Until the next that would come if all hours were as busy as the busiest."""
+    """Time to the next arrival at the rate of the busiest hour."""
     least = mix.quietest_percent.basis_points / 10_000
     return gap_ms(chance, mix.per_day * 2 / (1 + least))
 
 
 def comes_in_mix(chance: Random, mix: Mix, now_ms: int) -> bool:
-    """Whether one that would come in the busiest hour comes at this one."""
+    """Whether an arrival of the busiest hour's rate is accepted at this hour."""
     return chance.random() < share(now_ms % DAY_MS, mix.busiest_hour, mix.quietest_percent.basis_points / 10_000)
 
 
-# --- When jobs come and how long they run: draws of chance, and the hour of the day.
+# --- Random arrivals and run times, and the time of day.
 #
-# By day more comes than by night: the share of the busiest hour follows a cosine, which is 1 at that hour and the least
-# share half a day away from it.
+# The arrival rate relative to the busiest hour follows a cosine: 1 at that hour, and the minimum half a day later.
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 
-_LONGEST_TIMES = 50  # the average
+_LONGEST_TIMES = 50  # multiple of the average
 
 
 def gap_ms(chance: Random, per_day: float) -> int:
-    """Until the next of so many a day, each of which comes whenever it likes."""
+    """Time to the next arrival of a Poisson process."""
     return max(1, round(chance.expovariate(per_day / DAY_MS)))
 
 
 def share(now_ms: int, busiest_hour: int, least: float) -> float:
-    """Of what there is in the busiest hour."""
+    """The rate relative to the busiest hour."""
     hours = now_ms % DAY_MS / HOUR_MS
     return least + (1 - least) * (1 + math.cos(2 * math.pi * (hours - busiest_hour) / 24)) / 2
 
 
 def comes_now(chance: Random, diurnal: Diurnal, now: Instant) -> bool:
-    """Whether one that would come in the busiest hour comes at this one."""
+    """Whether an arrival of the busiest hour's rate is accepted now."""
     return chance.random() < share(now, diurnal.busiest_hour, diurnal.quietest_percent.basis_points / 10_000)
 
 
 def run_seconds(chance: Random, workload: ScenarioWorkload) -> int:
-    """How long the next job runs."""
+    """The run time of the next job."""
     average = (workload.runs_for.milliseconds if workload.runs_for else 0) / 1_000
     match workload.varies:
         case "No":
@@ -352,7 +351,7 @@ def run_seconds(chance: Random, workload: ScenarioWorkload) -> int:
 
 
 def widely(chance: Random, average: float) -> int:
-    """Log-normal, as run times in production are: most are short, a few very long."""
+    """Log-normal, as run times in production: most are short, a few very long."""
     sigma = 1.2
     drawn = chance.lognormvariate(math.log(max(1.0, average)) - sigma**2 / 2, sigma)
     return max(1, round(min(drawn, average * _LONGEST_TIMES)))

@@ -1,7 +1,7 @@
-"""Owner of an imagined cluster: its objects, and the hour. The verbs and refusals are those of a real API server.
+"""Owner of a simulated cluster: its objects and time. Verbs and refusals are those of a real API server.
 
-Nothing happens by itself: no kubelet, no Karpenter, no scheduler; whoever imagines those writes with put, edit and
-remove. To look again costs what has changed, and a tuple of each kind that did.
+Nothing happens by itself: there is no kubelet, Karpenter or scheduler; actors write with put, edit and remove. An
+observation costs what has changed, plus a tuple per changed kind.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,8 +29,11 @@ Listener = Callable[[ObjectWrite], None]
 
 
 class World:
-    """Deterministic, without threads. `now` is told, and never moves by itself; `on_write` is called with each object
-    that a decision wrote, once it stands: what it raises ends the apply right there, as a crash would."""
+    """Deterministic and single-threaded.
+
+    `now` is set by the caller. `on_write` is called with each object that a decision wrote; an exception in
+    `on_write` ends the apply there, like a crash.
+    """
 
     def __init__(
         self, now: Instant = _BEGINNING, cluster_uid: str = "world", own_namespace: str = names.OWN_NAMESPACE
@@ -39,17 +42,19 @@ class World:
         self.on_write: Callable[[Ref], None] = _nothing
         self.failing = Failing()
         self._objects = ObjectStore()
-        self.own_namespace = own_namespace  # the controller's
+        self.own_namespace = own_namespace  # the controller's namespace
         self._simulated_observer = SimulatedObserver(cluster_uid, own_namespace=own_namespace)
         self._subscribers: list[tuple[Listener, tuple[str, ...]]] = []
-        self._listeners: dict[str, tuple[Listener, ...]] = {}  # by kind, in the order in which they subscribed
+        self._listeners: dict[str, tuple[Listener, ...]] = {}  # by kind, in subscription order
         for name in ("default", "kube-system", own_namespace, names.SMART_PODS_NAMESPACE, names.LEASES_NAMESPACE):
             labels = {"kubernetes.io/metadata.name": name}
             self.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
 
     def put(self, manifest: Object, manager: str = "") -> Ref:
-        """Makes an object, or puts another in its place, as somebody else would; the Ref has its uid. With a manager
-        it is kept who set which field."""
+        """Creates or replaces an object, as another client; the Ref has its uid.
+
+        With a manager, field ownership is tracked.
+        """
         body: Object = msgspec.json.decode(msgspec.json.encode(manifest))
         kind, namespace, name = key_of(body)
         before = self._objects.get(Ref(kind, namespace, name))
@@ -66,10 +71,10 @@ class World:
         return Ref(kind, namespace, name, stored["metadata"]["uid"])
 
     def edit(self, ref: Ref, patch: Object, manager: str = "") -> None:
-        """A JSON merge patch by somebody else; without its last finalizer, what is being deleted goes."""
+        """A JSON merge patch by another client; an object that is being deleted goes with its last finalizer."""
         found = self._objects.get(ref)
         if found is None:
-            raise KeyError(f"there is no {ref.title} to edit")
+            raise KeyError(f"{ref.title} does not exist")
         after = edited_by(found, patch, manager)
         if after == found:
             return
@@ -78,35 +83,39 @@ class World:
         self._write(Write(after, is_gone=bool(metadata.get("deletionTimestamp")) and not waits), manager)
 
     def get(self, ref: Ref) -> Object | None:
-        """The object as it stands, never to be changed; the uid of the ref is not minded."""
+        """The current object, which must not be modified; ignores the uid of the ref."""
         return self._objects.get(ref)
 
     def at(self, key: Key) -> Object | None:
-        """The same by its key."""
+        """The current object, by key."""
         return self._objects.at(key)
 
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of which there is or was something, in order."""
+        """All kinds with current or former objects, in order."""
         return self._objects.kinds()
 
     def of(self, kind: str) -> Iterable[Object]:
-        """All objects of a kind, in the order in which they were made."""
+        """All objects of a kind, in creation order."""
         return self._objects.of(kind)
 
     def subscribe(self, listener: Listener, *kinds: str) -> None:
-        """Tells of each write of these kinds (of all, if none is named) from now on, whoever writes, at once: to keep
-        figures by, never to write."""
+        """Calls the listener with each write of these kinds, or of all if none is named.
+
+        The call is synchronous, for any writer. A listener may update metrics, but must not write.
+        """
         self._subscribers.append((listener, kinds))
         self._listeners.clear()
 
     def remove(self, ref: Ref, manager: str = "") -> None:
-        """Gone at once, finalizers or not."""
+        """Removes the object at once, ignoring finalizers."""
         if (found := self._objects.get(ref)) is not None:
             self._write(Write(found, is_gone=True), manager)
 
     def delete(self, ref: Ref, manager: str = "", grace_seconds: int | None = None) -> None:
-        """Deleted by somebody else: finalizers and pods on nodes are waited for. What is going already goes on so,
-        unless it is given less time now."""
+        """Deletion by another client: waits for finalizers and running pods.
+
+        For an object that is being deleted, the grace period can only be shortened.
+        """
         found = self._objects.get(ref)
         if found is None or (found["metadata"].get("deletionTimestamp") and grace_seconds is None):
             return
@@ -117,7 +126,7 @@ class World:
             self._write(write, manager)
 
     def evict(self, ref: Ref, manager: str = "", grace_seconds: int | None = None) -> WriteResult:
-        """Asked to leave by somebody else, by the eviction API; says how it ended."""
+        """Eviction by another client through the eviction API; returns the result."""
         found = self._objects.get(ref)
         if found is None or found["metadata"].get("deletionTimestamp"):
             return DONE
@@ -136,16 +145,16 @@ class World:
         return self._simulated_observer.observed((), self.now)
 
     def read_object(self, key: Key) -> Any | None:
-        """One object as it is read: the same that `observe` shows."""
+        """The decoded object, as in `observe`."""
         self._look()
         return self._simulated_observer.get(key)
 
     def known(self, resource_kind: ResourceKind, key: Key, body: Object) -> Any:
-        """An object as it was read, if it is the one that was last looked at."""
+        """The decoded object, if it is of the last observed version."""
         return self._simulated_observer.known(resource_kind, key, body)
 
     def apply(self, decisions: Sequence[Decision], fence: Fence) -> Iterator[Outcome]:
-        """One by one, in their order. Nothing is done before it is walked."""
+        """Executes decisions in order, during iteration only."""
         turns = WriteOrder(decisions)
         while ready := turns.ready():
             for decision in ready:
@@ -189,4 +198,4 @@ class World:
 
 
 def _nothing(written: Ref) -> None:
-    """Nobody wants to know."""
+    """The default listener, which does nothing."""

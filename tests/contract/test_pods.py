@@ -188,7 +188,7 @@ def test_a_gated_pod_is_not_bound_and_nothing_is_lent_to_it(ground: Ground, name
 def test_nothing_is_bound_to_a_node_that_is_not_there(ground: Ground, name: str) -> None:
     pod = ground.put(objects.waiting(name))
     outcome = one(ground.apply([decision(pod, bind(name, f"{name}-0"))]))
-    assert (outcome.result, outcome.detail) == ("stale", f"Node/{name}-node is not there any more")
+    assert (outcome.result, outcome.detail) == ("stale", f"Node/{name}-node no longer exists")
 
 
 def test_the_last_gate_is_lifted_too(ground: Ground, name: str) -> None:

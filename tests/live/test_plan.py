@@ -154,7 +154,7 @@ def test_karpenter_leaves_a_node_whose_pod_would_fit_nowhere_and_replaces_the_ot
     assert homeless == [
         {
             "owner": "default/tolerates-other",
-            "why": "it does not tolerate the taint dedicated=training:NoSchedule",
+            "why": "the pod does not tolerate the taint dedicated=training:NoSchedule",
             "pods": 1,
         }
     ]

@@ -1,10 +1,10 @@
-"""Which nodes to buy for pods that have no place.
+"""Bin packing: which nodes to launch for pods that fit on no existing node.
 
-`pack.py` is the door; `offers.py` is what it takes and `packed.py` what it gives. It goes round by round (`pack.py`):
+`pack.py` is the entry point, `offers.py` its input, `result.py` its output. Packing proceeds in rounds (`pack.py`):
 
-- `waiting.py` puts equal pods together, `market.py` and `looks.py` what is on offer, `standing.py` asks the fleet as it
-  is which pods may be on which offers;
-- `places/` settles which zone, or the like, each pod goes to that other pods tie to one;
-- `nodes/` buys nodes and fills them;
-- `outcome.py` and `result.py` say what came of it, `inputs.py` counts the work.
+- `inputs.py` groups equal pods, queries the fleet for the allowed offers of each, and counts steps;
+- `offers.py` lists the offers and groups equal ones into virtual nodes;
+- `domains/` assigns pods with inter-pod terms to topology domains, such as zones;
+- `nodes/` launches nodes and fills them;
+- `result.py` builds the result.
 """

@@ -1,4 +1,4 @@
-"""Inputs of packing: pending pods in groups of equal needs, nodes that exist already, and the limit on steps."""
+"""Inputs of packing: pending pods in groups of equal needs, existing nodes, and the limit on steps."""
 
 from collections.abc import Iterable
 from itertools import chain
@@ -27,19 +27,19 @@ NO_TERMS = PodAffinityTerms()
 
 
 class PendingPods:
-    """The pods of one class, by namespace and name."""
+    """The pods of one class, sorted by namespace and name."""
 
     __slots__ = ("number", "pod_class", "pods", "terms")
 
     def __init__(self, number: int, pod_class: PodClass, pods: list[Pod]) -> None:
-        self.number = number  # dense; the same whatever the order in which the pods were given
+        self.number = number  # dense; independent of the order of the input
         self.pod_class = pod_class
         self.pods = pods
-        self.terms = NO_TERMS  # one object for all that ask the same about other pods
+        self.terms = NO_TERMS  # the same object for all classes with equal terms
 
 
 def by_class(fleet: Snapshot, pods: Iterable[Pod]) -> list[PendingPods]:
-    """The pods in classes, in the order of the first pod of each."""
+    """The pods grouped by class, in the order of the first pod of each class."""
     of = fleet.classes.of
     found: dict[PodClass, list[Pod]] = {}
     for pod in sorted(pods, key=in_order):
@@ -66,7 +66,7 @@ def by_class(fleet: Snapshot, pods: Iterable[Pod]) -> list[PendingPods]:
 
 
 def requests(waiting: list[PendingPods], columns: list[int]) -> Counts:
-    """What each asks for, of the resources in `columns`."""
+    """The requests of each class, for the resources in `columns`."""
     place = np.zeros(max(columns, default=0) + 1, np.intp)
     place[columns] = range(len(columns))
     requested = [each.pod_class.request for each in waiting]
@@ -78,23 +78,23 @@ def requests(waiting: list[PendingPods], columns: list[int]) -> Counts:
 
 
 def requested_columns(waiting: list[PendingPods]) -> list[int]:
-    """The columns of the resources that anybody asks for."""
+    """The columns of all requested resources."""
     kinds = {tuple([column for column, _ in each.pod_class.request]) for each in waiting}
     return sorted({column for kind in kinds for column in kind})
 
 
-# --- Owner of the steps that packing took, and of whether there are any left.
+# --- Owner of the number of steps taken, and of the limit.
 
 
 class Steps:
-    """A look at up to a thousand offers, nodes or kinds of pod is one."""
+    """Checking up to a thousand offers, nodes or classes at once is one step."""
 
     def __init__(self, most: int | None) -> None:
         self.done = 0
         self._most = most
 
     def take(self, looked_at: int = 1) -> None:
-        """One look at so many things."""
+        """Counts one check of so many items."""
         self.done += 1 + looked_at // 1000
 
     @property
@@ -102,28 +102,29 @@ class Steps:
         return self._most is not None and self.done >= self._most
 
 
-# --- What stands already: where, of all looks, the fleet as it is would let pods be, and whom they would meet there.
+# --- Existing nodes and pods: which virtual nodes the current fleet allows for a pod, and which pods are in the
+# domains.
 
-# What is judged here instead, among the new pods and against those that are there.
+# These predicates are evaluated here instead, between pending pods and against existing pods.
 _JUDGED_HERE = (ResourceFilter, Ports, InterPod, SpreadFilter)
 
 
 class AffinityCounts(NamedTuple):
-    """The pods that a pod must be near, of those that are there."""
+    """Existing pods that match an affinity."""
 
     total: int
-    here: dict[str, list[int]]  # label of nodes -> for each look how many are in its domain
+    here: dict[str, list[int]]  # label key -> for each virtual node, the number of pods in its domain
 
 
 class Domains(NamedTuple):
-    """The domains that a rule spreads over, and the pods that are there."""
+    """The domains of a spread rule, and the existing pods."""
 
-    eligible: Mask  # which looks are of them
-    counts: dict[str, int]  # value of the label -> pods
+    eligible: Mask  # which virtual nodes are in an eligible domain
+    counts: dict[str, int]  # label value -> pods
 
 
 class ExistingNodes:
-    """The answers of a fleet about its looks; `rows` are those of imagined nodes, so it is asked within a fork."""
+    """Predicates of the fleet for virtual nodes; `rows` are their rows, so a fork must be open."""
 
     def __init__(self, fleet: Snapshot, looks: list[Node], steps: Steps) -> None:
         self.fleet = fleet
@@ -138,7 +139,7 @@ class ExistingNodes:
         ]
 
     def allowed(self, waiting: list[PendingPods]) -> list[Mask]:
-        """For each class the looks that nothing which stands already forbids; one object for all equal masks."""
+        """For each class, the virtual nodes that existing pods and nodes allow; equal masks are one object."""
         known: dict[object, Mask] = {}
         distinct: dict[bytes, Mask] = {}
         result = []
@@ -154,19 +155,19 @@ class ExistingNodes:
         return result
 
     def alike(self, each: PendingPods) -> object:
-        """Equal for classes that look the same to all that stands already."""
+        """A key that is equal for classes with the same results."""
         pod_class = each.pod_class
         has_its_own = _is_bound(pod_class) or bool(pod_class.unmodelled)
         key = pod_class.needs.number, pod_class.label_class.number, id(each.terms)
         return (*key, each.number) if has_its_own else key
 
     def leave_out(self, looks: Mask) -> None:
-        """Nodes of these looks are never bought."""
+        """Excludes virtual nodes from launching."""
         self._left_out = np.zeros(self.fleet.rows.capacity, bool)
         self._left_out[self.rows[looks]] = True
 
     def near(self, matchers: tuple[Matcher, ...], keys: tuple[str, ...]) -> AffinityCounts:
-        """How many pods all the matchers mean, in the domains of each look."""
+        """The number of existing pods that match all matchers, in the domains of each virtual node."""
         here, total = {}, 0
         for key in keys:
             count = self._counting.fresh(self._counting.count(matchers, key), self.fleet)
@@ -191,7 +192,7 @@ class ExistingNodes:
         return Domains(eligible[self.rows], found)
 
     def why(self, each: PendingPods, look: int) -> Obstacle | None:
-        """Why what stands already forbids the look; None where it does not."""
+        """Why existing pods or nodes exclude the virtual node; None if they do not."""
         pod_class, row = each.pod_class, int(self.rows[look])
         if obstacle := unmodelled(pod_class, self.fleet):
             return obstacle
@@ -212,7 +213,7 @@ class ExistingNodes:
         return None if met is None else ApartFromRunning(met.title)
 
     def _unrelated(self, each: PendingPods, mask: Mask) -> Mask:
-        """Without the looks where it would meet pods that it must be kept apart from, or that lack a label."""
+        """Removes virtual nodes with anti-affinity to existing pods, and those without a needed label."""
         if self._counting.is_idle:
             return mask
         if each.terms.asks_namespaces and self._counting.namespaces.unread:
@@ -226,7 +227,7 @@ class ExistingNodes:
         return result
 
     def _bound(self, pod_class: PodClass, mask: Mask) -> Mask:
-        """Without the looks that its volumes and devices forbid; others have nothing of the kind."""
+        """Removes virtual nodes that volumes and devices exclude; most classes have none."""
         if not _is_bound(pod_class):
             return np.zeros(len(mask), bool) if pod_class.unmodelled else mask
         if unmodelled(pod_class, self.fleet):
@@ -239,7 +240,7 @@ class ExistingNodes:
         return mask
 
     def _enemies(self, each: PendingPods) -> list[DomainCount]:
-        """The pods that it must be kept apart from, by its wish or by theirs."""
+        """The pods with anti-affinity to the class, or selected by its anti-affinity."""
         own = [self._counting.count((term.matcher,), term.key) for term in each.terms.apart]
         return own + list(self._counting.repelling(each.pod_class))
 
@@ -249,5 +250,5 @@ def _is_bound(pod_class: PodClass) -> bool:
 
 
 def _needed_keys(each: PendingPods) -> tuple[str, ...]:
-    """Labels that a node must have for the terms of a pod to be judged."""
+    """Labels that a node needs for the evaluation of a pod's terms."""
     return tuple(dict.fromkeys([term.key for term in each.terms.near] + [rule.key for rule in each.terms.spread]))

@@ -1,6 +1,4 @@
-"""Offers: node shapes in the zones where they can be bought, cheapest first, and virtual nodes that stand for
-equal offers.
-"""
+"""Offers: node shapes in the zones where they are available, cheapest first, and virtual nodes for equal offers."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -20,45 +18,45 @@ from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus, NodeTaint
 from reconciler.model.cluster.pod import Amounts
 
-# --- A shape: a kind of node that could be bought, what its nodes would be like, where, and at what price.
+# --- A shape: a kind of node that could be launched, with properties, zones and prices.
 
 
 class Offering(msgspec.Struct, frozen=True, gc=False):
-    """Where a shape can be bought, and for how much."""
+    """A zone and capacity type in which a shape is available, and its price."""
 
-    zone: str  # empty where the cloud has none
-    capacity_type: str  # spot, on-demand, reserved; empty where there is but one
+    zone: str  # empty if the cloud has no zones
+    capacity_type: str  # spot, on-demand, reserved; empty if there is only one
     micro_dollars_per_hour: int
     available: bool = True
 
 
 class Shape(msgspec.Struct, frozen=True, gc=False):
-    """A kind of node. Labels are those that all its nodes have; zone and capacity type follow from the offering."""
+    """A kind of node. `labels` are common to all its nodes; zone and capacity type come from the offering."""
 
     name: str
     labels: dict[str, str]
     taints: tuple[NodeTaint, ...]
-    allocatable: Amounts  # what pods may ask for, once the DaemonSets have taken theirs
+    allocatable: Amounts  # available to pods, after DaemonSets
     offerings: tuple[Offering, ...]
-    most_nodes: int | None = None  # that may be bought; None: as many as are wanted
+    most_nodes: int | None = None  # launch limit; None: unlimited
 
 
 class BinpackLimits(msgspec.Struct, frozen=True, gc=False):
-    """How far packing may go."""
+    """Limits of packing."""
 
-    nodes: int | None = None  # that may be bought, of all shapes together
-    steps: int | None = None  # of work; each look at up to a thousand kinds of pod or offerings is one
+    nodes: int | None = None  # maximum number of new nodes of all shapes
+    steps: int | None = None  # maximum work; checking up to a thousand classes or offers at once is one step
 
 
 _AS_MANY_AS_WANTED = 2**62
-# Micro-dollars an hour. The largest price that decides: 2,048 nodes at this price fit into 64 bits together with the
-# parts that the searches count in. Dearer offers come after cheaper ones, and count as equally dear in sums.
+# Micro-dollars per hour. The highest price that is compared exactly: 2,048 nodes at this price fit into 64 bits,
+# together with the fractions that the searches count in. More expensive offers are ordered last, and capped in sums.
 _DEAREST = 2**37
 Indices = NDArray[np.intp]
 
 
 class OfferMarket:
-    """Offers by number, by price; `look` says as which kind of node pods see one (see looks.py)."""
+    """Offers, numbered by price; `look` is the virtual node of each offer."""
 
     def __init__(self, shapes: Sequence[Shape], classes: Classes, nodes: int | None) -> None:
         self.shapes = sorted(shapes, key=lambda each: each.name)
@@ -79,24 +77,24 @@ class OfferMarket:
             {classes.column(name): amount for name, amount in counted(shape.allocatable).items()}
             for shape in self.shapes
         ]
-        self.room: Counts = np.zeros((0, len(listed)), np.int64)  # of each resource asked for, in each offer
+        self.room: Counts = np.zeros((0, len(listed)), np.int64)  # of each requested resource, in each offer
         self.left = [_AS_MANY_AS_WANTED if each.most_nodes is None else each.most_nodes for each in self.shapes]
         self._is_open = [True] * len(self.shapes)
         self.nodes_left = _AS_MANY_AS_WANTED if nodes is None else nodes
         self.open: Mask = np.ones(len(listed), bool)
-        self.version = 0  # another whenever other offers are open
+        self.version = 0  # changes when other offers become available
 
     def measure(self, columns: list[int]) -> None:
-        """Says how much there is of the resources in `columns`."""
+        """Loads the amounts of the resources in `columns`."""
         by_shape = np.array([[has.get(column, 0) for has in self.amounts] for column in columns], np.int64)
         self.room = by_shape.reshape(len(columns), len(self.shapes))[:, self.shape]
 
     def buyable(self, offer: int) -> int:
-        """How many nodes of an offer can still be bought."""
+        """How many nodes of an offer can still be launched."""
         return min(self.left[int(self.shape[offer])], self.nodes_left)
 
     def take(self, offer: int, count: int) -> None:
-        """So many were bought; given back where the count is below 0."""
+        """Launches nodes of an offer; a negative count undoes launches."""
         shape = int(self.shape[offer])
         self.left[shape] -= count
         self.nodes_left -= count
@@ -106,7 +104,7 @@ class OfferMarket:
             self.version += 1
 
     def holding(self, used: Counts) -> Mask:
-        """Offers with room for so much."""
+        """Offers with enough room."""
         mask = self.open.copy()
         for amount, room in zip(used.tolist(), self.room, strict=True):
             if amount:
@@ -117,16 +115,16 @@ class OfferMarket:
 def _check_distinct(shapes: Sequence[Shape]) -> None:
     for one, other in pairwise(shapes):
         if one.name == other.name:
-            raise ValueError(f"two shapes are named {one.name}: give each a name of its own")
+            raise ValueError(f"two shapes are named {one.name}: shape names must be unique")
 
 
-# --- Offers as pods see them: all that have the same labels and taints, as far as any pod asks, look the same.
+# --- Virtual nodes: offers with the same labels and taints, as far as any pod depends on them, share one virtual node.
 
 _VirtualNodeKey = tuple[tuple[tuple[str, str], ...], tuple[NodeTaint, ...]]
 
 
 def look_at(market: OfferMarket, fleet: Snapshot, waiting: list[PendingPods]) -> list[Node]:
-    """An imagined node for each look; the market is told which offer has which."""
+    """A virtual node for each group of equal offers; records each offer's virtual node in the market."""
     requested = _selected_label_keys(fleet, waiting)
     numbers: dict[_VirtualNodeKey, int] = {}
     seen = [numbers.setdefault(_virtual_node_key(shape, requested), len(numbers)) for shape in market.shapes]
@@ -147,13 +145,13 @@ def look_at(market: OfferMarket, fleet: Snapshot, waiting: list[PendingPods]) ->
 
 
 def _virtual_node_key(shape: Shape, requested: set[str] | None) -> _VirtualNodeKey:
-    """What pods see of a shape, wherever it is bought."""
+    """The properties of a shape that pods can distinguish, in any zone."""
     labels = ((key, value) for key, value in shape.labels.items() if requested is None or key in requested)
     return tuple(sorted(labels)), shape.taints
 
 
 def labels_of(shape: Shape, zone: str, capacity_type: str) -> dict[str, str]:
-    """The labels of such a node, but for its name."""
+    """The labels of such a node, except its name."""
     result = dict(shape.labels)
     if zone:
         result[names.ZONE] = zone
@@ -163,20 +161,20 @@ def labels_of(shape: Shape, zone: str, capacity_type: str) -> dict[str, str]:
 
 
 def new_node(name: str, labels: dict[str, str], shape: Shape) -> Node:
-    """A node as it would come up; no node of a cluster has a name with a slash."""
+    """A node as it would be launched. Its name has a slash, so that no node of a cluster has it."""
     allocatable = NodeStatus(allocatable=shape.allocatable)
     return Node(Metadata(name, labels=labels | {names.HOSTNAME: name}), NodeSpec(taints=shape.taints), allocatable)
 
 
 def _selected_label_keys(fleet: Snapshot, waiting: list[PendingPods]) -> set[str] | None:
-    """Labels of nodes that somebody asks about; None where that can be any."""
+    """Label keys that pods depend on; None if any key may matter."""
     counting = fleet.part(Counting)
     result: set[str] = set()
     for needs in {each.pod_class.needs.number: each.pod_class.needs for each in waiting}.values():
         result |= needs.selector.keys()
         for term in needs.terms.node_selector_terms if needs.terms is not None else ():
             result |= {each.key for each in term.match_expressions}
-    # Where a volume or a device is, it says itself: by any label.
+    # Volumes and devices may restrict nodes by any label.
     if any(each.pod_class.pod.spec.volumes or each.pod_class.pod.spec.resource_claims for each in waiting):
         return None
     for terms in {id(each.terms): each.terms for each in waiting}.values():
@@ -188,7 +186,7 @@ def _selected_label_keys(fleet: Snapshot, waiting: list[PendingPods]) -> set[str
 
 
 def _leave_out_dearer(market: OfferMarket) -> None:
-    """Of one shape and one look only the cheapest offer is ever wanted."""
+    """Of one shape and one virtual node, only the cheapest offer is needed."""
     _, first = np.unique(market.look * len(market.shapes) + market.shape, return_index=True)
     keep = np.sort(first)
     market.offerings = [market.offerings[offer] for offer in keep.tolist()]

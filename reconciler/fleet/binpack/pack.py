@@ -1,10 +1,10 @@
-"""Packs pods onto new nodes: fewest dollars, then fewest nodes, and every filter of the scheduler is kept.
+"""Packs pods onto new nodes: minimal cost, then minimal number of nodes, respecting all filters of the scheduler.
 
-What other pods have to do with it is settled in two steps. First, pods that a term ties to zones, or to other labels
-that offers differ in, are shared out among places one by one (places/sharing.py); then nodes are bought and filled
-(nodes/buying.py), where only rules of hosts are left to mind (places/company.py). Pods that found no place are tried
-again beside what was bought: offers that ran out count no more then, nor do domains that nobody who is left could be
-in. The same pods and shapes give the same nodes, in whatever order they are named.
+Inter-pod terms are handled in two steps. First, pods with terms on zones, or on other labels that differ between
+offers, are assigned to places one by one (domains/assignment.py). Then nodes are launched and filled
+(nodes/node_by_node.py), where only host rules remain (domains/pod_terms.py). Pods without a place are retried beside
+the new nodes: exhausted offers no longer count then, nor do domains that no remaining pod could be in. The result does
+not depend on the order of pods and shapes.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,7 +31,7 @@ NO_LIMITS = BinpackLimits()
 
 
 def pack(fleet: Snapshot, pods: Iterable[Pod], shapes: Sequence[Shape], limits: BinpackLimits = NO_LIMITS) -> Packed:
-    """New nodes for the pods, beside the nodes and pods that are there. Nothing stays booked."""
+    """New nodes for the pods, beside existing nodes and pods. The fleet is left unchanged."""
     with fleet.fork():
         steps = Steps(limits.steps)
         market = OfferMarket(shapes, fleet.classes, limits.nodes)
@@ -45,14 +45,15 @@ def pack(fleet: Snapshot, pods: Iterable[Pod], shapes: Sequence[Shape], limits: 
             if not left or not packing_round.nodes or steps.are_spent:
                 break
             bill.book()
-        # Not before: a node bought later could be in a domain that has none of them, and they would be too many here.
+        # Not before: a node launched later could be in a domain without such pods, and then this domain would have too
+        # many.
         while left and (joined := bill.join(left)):
             left = [pod for pod in left if id(pod) not in joined]
         return bill.packed(packing_round, left)
 
 
 class _Bill:
-    """Owner of what all rounds bought together."""
+    """Owner of the results of all rounds."""
 
     def __init__(self, fleet: Snapshot, market: OfferMarket, steps: Steps) -> None:
         self._fleet = fleet
@@ -60,18 +61,18 @@ class _Bill:
         self._steps = steps
         self._nodes: list[NewNode] = []
         self._pods: list[list[Pod]] = []
-        self._number_of: dict[int, int] = {}  # row -> node, of those that are booked
+        self._number_of: dict[int, int] = {}  # row -> node, for booked nodes
         self._order: list[tuple[int, int]] = []
 
     def take(self, packing_round: PackingRound) -> None:
-        """What one round bought."""
+        """Adds the nodes of one round."""
         first = len(self._nodes)
         self._order += [(first + number, index) for number, index in packing_round.order]
         self._nodes += packing_round.nodes
         self._pods += [list(node.pods) for node in packing_round.nodes]
 
     def book(self) -> None:
-        """From here on what was bought is there."""
+        """Books the new nodes in the fleet."""
         fleet = self._fleet
         shapes = {shape.name: shape for shape in self._market.shapes}
         for number in range(len(self._number_of), len(self._nodes)):
@@ -84,7 +85,7 @@ class _Bill:
                 fleet.add(fleet.classes.of(pod).anew, row)
 
     def join(self, pods: Sequence[Pod]) -> set[int]:
-        """Puts pods onto nodes that were bought for others and are booked; the ids of those that are."""
+        """Places pods onto booked new nodes; returns the ids of placed pods."""
         fleet, judging = self._fleet, self._fleet.part(FilterChain)
         is_bought: Mask = np.zeros(fleet.rows.capacity, bool)
         is_bought[list(self._number_of)] = True
@@ -108,12 +109,12 @@ class _Bill:
         return joined
 
     def packed(self, last: PackingRound, left: Sequence[Pod]) -> Packed:
-        """All of it; what the last round says of the pods that are left holds of them."""
+        """The complete result; the last round's obstacles apply to the remaining pods."""
         nodes = [
             node if len(node.pods) == len(pods) else msgspec.structs.replace(node, pods=tuple(pods))
             for node, pods in zip(self._nodes, self._pods, strict=True)
         ]
-        # With more steps some of these might have found a place in the end, if the shapes themselves allow it.
+        # With more steps, these pods might have found a node, if the shapes themselves allow it.
         is_cut_short = self._steps.are_spent
         ids = set(map(id, left))
         rest = [each for each in last.unplaced if id(each.pod) in ids]
@@ -126,11 +127,11 @@ class _Bill:
         )
 
 
-# --- One round of packing: all that is asked of pods, shapes and fleet, in order.
+# --- One round of packing: evaluates pods, shapes and fleet, in order.
 
 
 class Round:
-    """Owner of what is found out on the way; within a fork of the fleet, since it imagines nodes."""
+    """Owner of the intermediate results; requires an open fork, since it adds virtual nodes."""
 
     def __init__(self, fleet: Snapshot, pods: Iterable[Pod], market: OfferMarket, steps: Steps) -> None:
         self._fleet = fleet
@@ -149,7 +150,7 @@ class Round:
         self._places.divide(self._waiting, self._existing_nodes)
 
     def pack(self) -> PackingRound:
-        """Settles which place each pod goes to that is tied to places, and buys."""
+        """Assigns places to the pods that depend on them, and launches nodes."""
         waiting, market = self._waiting, self._market
         neighbours = Neighbours(waiting, self._company, self._places)
         neighbours.ask(self._existing_nodes)
@@ -168,7 +169,7 @@ class Round:
         return outcome.result(nodes.all, market, refusals)
 
     def _useless(self, looks: int) -> Mask:
-        """The looks that nobody who waits could be on: no node of them is bought, so that they make no domains."""
+        """Virtual nodes that no pending pod allows: they are never launched and create no domains."""
         market = self._market
         room = np.full((looks, len(market.room)), -1, np.int64)
         offers = np.flatnonzero(market.open)
@@ -184,7 +185,7 @@ class Round:
         return result
 
     def _gathered(self, sharing: Sharing, outcome: PackingResultBuilder) -> Gathered:
-        """The pods in lots, once everybody is in the place that suits."""
+        """The pods in groups, after the assignment of places."""
         waiting, market, requested, allowed = self._waiting, self._market, self._requested, self._allowed
         hosting = Hosting(market, self._places.of_look, self._places.count)
         possible = hosting.possible(requested, allowed).tolist()

@@ -1,4 +1,4 @@
-"""Result of packing: nodes to buy with their pods, and why other pods have no node."""
+"""Result of packing: new nodes with their pods, and why other pods have no node."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -28,7 +28,7 @@ from reconciler.model.plan.decision import Obstacle, order_of
 
 
 class NewNode(msgspec.Struct, frozen=True, gc=False):
-    """A node to buy, and the pods that it is for."""
+    """A new node, and its pods."""
 
     shape: str
     zone: str
@@ -38,31 +38,31 @@ class NewNode(msgspec.Struct, frozen=True, gc=False):
 
 
 class ShapeRefusal(msgspec.Struct, frozen=True, gc=False):
-    """Why a pod can't be on new nodes of some shapes, whoever else is there."""
+    """Why a pod cannot be on new nodes of some shapes, regardless of other pods."""
 
     why: Obstacle
     shapes: tuple[str, ...]
 
 
 class Unplaced(msgspec.Struct, frozen=True, gc=False):
-    """A pod that goes nowhere: why, and what rules out shapes of themselves."""
+    """A pod without a node: the obstacle, and shapes that are excluded by themselves."""
 
     pod: Pod
     why: Obstacle
     refusals: tuple[ShapeRefusal, ...]
-    is_ruled_out: bool  # by these alone: they name every shape
+    is_ruled_out: bool  # these refusals cover every shape
 
 
 class Packed(msgspec.Struct, frozen=True, gc=False):
-    """Nodes in no order that means anything, yet always the same; pods without a place by namespace and name.
+    """Nodes in a stable, arbitrary order; pods without a node by namespace and name.
 
-    `order` names every placed pod once (node, pod of that node): bound in this order, onto nodes that are all there
-    from the start, each pod passes every filter of the scheduler when its turn comes.
+    `order` names every placed pod once (node, pod of that node): bound in this order, with all nodes present from the
+    start, each pod passes every filter of the scheduler at its turn.
     """
 
     nodes: tuple[NewNode, ...]
     unplaced: tuple[Unplaced, ...]
-    not_evaluated: tuple[Pod, ...]  # of which nothing is known, since the steps were spent
+    not_evaluated: tuple[Pod, ...]  # unknown, since the step limit was reached
     order: tuple[tuple[int, int], ...]
     steps: int
 
@@ -71,11 +71,11 @@ class Packed(msgspec.Struct, frozen=True, gc=False):
         return sum(each.micro_dollars_per_hour for each in self.nodes)
 
 
-# --- Why a pod goes nowhere: what rules out which shapes, and the one thing that says most.
+# --- Why a pod has no node: excluded shapes, and the most informative obstacle.
 
 
 class ShapeRefusals:
-    """Asked class by class, within the fork of `standing`; `allowed` are the looks that each class may be on."""
+    """Evaluated per class, within the fork of `standing`; `allowed` has the virtual nodes of each class."""
 
     def __init__(
         self, market: OfferMarket, existing_nodes: ExistingNodes, allowed: list[Mask], resources: list[str]
@@ -84,7 +84,7 @@ class ShapeRefusals:
         self._existing_nodes = existing_nodes
         self._allowed = allowed
         self._resources = resources
-        self._amounts: dict[int, Counts] = {}  # by resource, what each shape has
+        self._amounts: dict[int, Counts] = {}  # resource -> amount of each shape
         self._said: dict[tuple[object, int], Obstacle] = {}
         self._names: dict[bytes, tuple[str, ...]] = {}
         is_barred = np.array([each.most_nodes == 0 for each in market.shapes], bool)
@@ -96,7 +96,7 @@ class ShapeRefusals:
         ]
 
     def of(self, each: PendingPods) -> tuple[ShapeRefusal, ...]:
-        """What rules out shapes for such a pod; each shape that is ruled out is named once."""
+        """The refusals of such a pod; each excluded shape is named once."""
         found = list(self._not_for_sale)
         left = ~np.logical_or(*[shapes for _, shapes in found])
         for column, amount in each.pod_class.request:
@@ -108,7 +108,9 @@ class ShapeRefusals:
         return tuple(ShapeRefusal(why, self._named(shapes)) for why, shapes in found if shapes.any())
 
     def main(self, each: PendingPods, refusals: tuple[ShapeRefusal, ...]) -> Obstacle | None:
-        """What says most, where every shape is ruled out: what none has enough of, or what rules out the most."""
+        """The most informative obstacle if every shape is excluded: a resource that none has, or the most frequent
+        obstacle.
+        """
         if not self.are_of_all(refusals):
             return None
         if not refusals:
@@ -120,11 +122,11 @@ class ShapeRefusals:
         return max(refusals, key=lambda refusal: (len(refusal.shapes), order_of(refusal.why))).why
 
     def are_of_all(self, refusals: tuple[ShapeRefusal, ...]) -> bool:
-        """Whether no shape is left."""
+        """Whether all shapes are excluded."""
         return sum(len(refusal.shapes) for refusal in refusals) == len(self._market.shapes)
 
     def _ruled_out(self, each: PendingPods, shapes: Mask) -> list[tuple[Obstacle, Mask]]:
-        """What labels, taints and pods that stand already say, of shapes none of whose looks the pod may be on."""
+        """Obstacles from labels, taints and existing pods, for shapes without any allowed virtual node."""
         market, allowed = self._market, self._allowed[each.number]
         open_to: Mask = np.zeros(len(market.shapes), bool)
         open_to[market.shape[allowed[market.look]]] = True
@@ -162,11 +164,11 @@ class ShapeRefusals:
         return self._names[key]
 
 
-# --- Says what packing found: which pod is on which node, in what order they can be bound, and why others are not.
+# --- Builds the result: each pod's node, a valid binding order, and obstacles of other pods.
 
 
 class PackingRound(NamedTuple):
-    """What one round comes to; `order` as of Packed."""
+    """The result of one round; `order` as in Packed."""
 
     nodes: list[NewNode]
     unplaced: list[Unplaced]
@@ -174,17 +176,17 @@ class PackingRound(NamedTuple):
 
 
 class PackingResultBuilder:
-    """Owner of where each pod is, by what tells pods apart for as long as packing lasts."""
+    """Owner of the pods' nodes; pods are identified by object identity while packing."""
 
     def __init__(self, waiting: list[PendingPods], sharing: Sharing) -> None:
         self._waiting = waiting
         self._sharing = sharing
         self._node_of: dict[int, int] = {}  # id of a pod -> number of its node
         self._pods: list[list[Pod]] = []
-        self._why: dict[int, Obstacle] = {}  # id of a pod that is on none -> why
+        self._why: dict[int, Obstacle] = {}  # id of a pod without a node -> obstacle
 
     def place(self, nodes: list[BinpackNode], lots: Lots) -> None:
-        """Hands the pods of the lots out to the nodes."""
+        """Distributes the pods of the groups to the nodes."""
         handed = [0] * len(lots)
         for number, node in enumerate(nodes):
             pods: list[Pod] = []
@@ -197,9 +199,9 @@ class PackingResultBuilder:
             self._node_of.update(dict.fromkeys(map(id, pods), number))
 
     def hold_back(self) -> dict[int, Counter[int]]:
-        """Takes pods off that could not be bound since others, that were to be there first, are not.
+        """Removes pods that could not be bound because pods that they depend on have no node.
 
-        By node, how many of which class.
+        Returns counts by class, for each node.
         """
         tied = list(self._tied())
         nodes = [self._node_of.get(id(pod)) for _, pod in tied]
@@ -216,11 +218,11 @@ class PackingResultBuilder:
         return result
 
     def refuse(self, pods: Iterable[Pod], why: Obstacle) -> None:
-        """Says why pods are on no node."""
+        """Records the obstacle of pods without a node."""
         self._why.update(dict.fromkeys(map(id, pods), why))
 
     def result(self, bought: list[BinpackNode], market: OfferMarket, refusals: ShapeRefusals) -> PackingRound:
-        """All of it, as if there had been steps for all."""
+        """The complete result, as if the step limit had not been reached."""
         number_of: dict[int, int] = {}
         nodes: list[NewNode] = []
         for number, pods in enumerate(self._pods):
@@ -231,7 +233,7 @@ class PackingResultBuilder:
         return PackingRound(nodes, list(self._unplaced(refusals, why_else)), list(self._order(number_of)))
 
     def _order(self, number_of: dict[int, int]) -> Iterator[tuple[int, int]]:
-        """Pods that are tied to places come first, since all others may be anywhere whoever is there."""
+        """Pods assigned to places come first, since the others may be anywhere whatever other pods exist."""
         at = {id(pod): index for pods in self._pods for index, pod in enumerate(pods)}
         first = [pod for _, pod in self._tied() if id(pod) in self._node_of]
         yield from ((number_of[self._node_of[id(pod)]], at[id(pod)]) for pod in first)
@@ -250,7 +252,7 @@ class PackingResultBuilder:
             yield Unplaced(pod, why, refused, refusals.are_of_all(refused))
 
     def _tied(self) -> Iterator[tuple[int, Pod]]:
-        """Pods that are tied to places, each with its class, in the order in which they are to be bound."""
+        """Pods assigned to places, with their classes, in binding order."""
         done: dict[int, int] = {}
         for at, _ in self._sharing.order:
             number = done.get(at, 0)

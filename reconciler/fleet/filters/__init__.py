@@ -1,4 +1,4 @@
-"""What can be in a pod's way, in the order in which they are asked."""
+"""Scheduling predicates, in the order of their evaluation."""
 
 from reconciler.fleet.filters.claims import GpuClaims, ResourceClaimFilter
 from reconciler.fleet.filters.node import NodeName, Ports, ResourceFilter, Selection, TaintFilter, Unschedulable

@@ -1,4 +1,4 @@
-"""Owner of the predicates of one what-if, and of what they found that holds until labels or taints of nodes change."""
+"""Owner of the predicates of one snapshot, and of cached results of static predicates."""
 
 import numpy as np
 
@@ -20,12 +20,12 @@ _MOST_MASKS = 2_000
 
 ActivePredicates = tuple[Predicate, ...]
 
-# Those that have nothing against a pod which says nothing of ports, volumes, claims and other pods: most are like that.
+# Predicates that pass every pod without ports, volumes, claims and inter-pod terms; most pods have none of these.
 _NEVER_PLAIN = (Ports, OnePodOnly, VolumeLimits, VolumePlaces, SpreadFilter, ResourceClaimFilter, GpuClaims)
 
 
 class FilterChain:
-    """All predicates together; `fleet.part(Judging)` is the one of a what-if."""
+    """All predicates together; `fleet.part(FilterChain)` returns the instance of a snapshot."""
 
     def __init__(self, fleet: Snapshot) -> None:
         self.fleet = fleet
@@ -38,17 +38,17 @@ class FilterChain:
         self._version = -1
 
     def active_predicates(self, pod_class: PodClass) -> ActivePredicates:
-        """The predicates that could refuse such a pod for what is booked now."""
+        """The predicates that could refuse such a pod, given the current bookings."""
         fleet = self.fleet
         predicates = self._of_plain if pod_class.is_plain else self._dynamic
         return tuple([each for each in predicates if each.concerns(pod_class, fleet)])
 
     def goes_in_bulk(self, predicates: ActivePredicates) -> bool:
-        """Whether pods of a class are in each other's way only by what they take."""
+        """Whether pods of a class only compete for resources, so that several can be booked at once."""
         return predicates == self._only_resources
 
     def mask(self, pod_class: PodClass, predicates: ActivePredicates | None = None) -> Mask:
-        """Where such a pod fits; a new array."""
+        """The rows where such a pod fits; a new array."""
         result: Mask = self.static_mask(pod_class) & self.fleet.rows.alive
         if pod_class.unmodelled:
             result[:] = False
@@ -60,7 +60,7 @@ class FilterChain:
         return result
 
     def static_mask(self, pod_class: PodClass) -> Mask:
-        """What labels, taints and names of nodes say. Not to be changed."""
+        """The rows that labels, taints and names of nodes allow. Must not be modified."""
         if self._version != self.fleet.rows.version or len(self._masks) > _MOST_MASKS:
             self._version = self.fleet.rows.version
             self._masks.clear()
@@ -83,11 +83,11 @@ class FilterChain:
         )
 
     def may_be_on(self, pod_class: PodClass, row: int) -> bool:
-        """Whether such a pod could fit on one row, whatever else is there."""
+        """Whether such a pod could fit on one row if the row were empty."""
         return bool(not pod_class.unmodelled and self.fleet.rows.alive[row] and self.static_mask(pod_class)[row])
 
     def reasons(self, pod_class: PodClass, row: int) -> tuple[Obstacle, ...]:
-        """Every reason why not, in the order of predicates."""
+        """All obstacles, in the order of predicates."""
         fleet = self.fleet
         obstacles = [
             each.why(pod_class, row, fleet) for each in self.predicates if not each.fits(pod_class, row, fleet)
@@ -95,7 +95,7 @@ class FilterChain:
         return (pod_class.unmodelled, *obstacles) if pod_class.unmodelled else tuple(obstacles)
 
     def first_reason(self, pod_class: PodClass, row: int) -> Obstacle | None:
-        """The first of the reasons; None where such a pod fits."""
+        """The first obstacle; None if such a pod fits."""
         if pod_class.unmodelled:
             return pod_class.unmodelled
         fleet = self.fleet
@@ -103,7 +103,7 @@ class FilterChain:
         return refusing.why(pod_class, row, fleet) if refusing is not None else None
 
     def counted(self, pod_class: PodClass, allowed: Mask | None) -> Rejections:
-        """How many of the nodes that are allowed each predicate rules out, and how many none does, by their kind."""
+        """Of the allowed nodes, how many each predicate refuses, and how many none refuses, by kind of node."""
         among: Mask = self.fleet.rows.alive if allowed is None else self.fleet.rows.alive & allowed
         count, free = self.fleet.part(NodeKinds).counted, among
         found = {UNMODELLED: count(among)} if pod_class.unmodelled and among.any() else {}

@@ -1,4 +1,4 @@
-"""Predicates on claims: ResourceClaims of dynamic resource allocation, and GpuClaims."""
+"""Predicates for claims: ResourceClaims of dynamic resource allocation, and GpuClaims."""
 
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
@@ -28,27 +28,26 @@ from reconciler.model.cluster.pod import NodeSelector, Pod, PodClaim
 from reconciler.model.cluster.volumes import ResourceClaim
 from reconciler.model.plan.decision import Obstacle
 
-# --- Devices claimed by dynamic resource allocation: a pod can be where its claims were met.
+# --- Dynamic resource allocation: a pod may run where its claims are allocated.
 #
-# Which devices a claim would be given is not foretold: a pod with a claim that was not met yet fits nowhere, and says
-# so.
+# Allocation of devices is not simulated: a pod with an unallocated claim fits nowhere, with an obstacle that says so.
 
 TITLE = "resourceclaims.resource.k8s.io"
 
 
 class Claimed(msgspec.Struct, frozen=True):
-    """What the claims of a pod come to."""
+    """The requirements of a pod's claims."""
 
     nowhere: Obstacle | None = None
     unmodelled: Obstacle | None = None
-    met: tuple[tuple[str, NodeSelector | None], ...] = ()  # names of claims, and the nodes where they were met
+    met: tuple[tuple[str, NodeSelector | None], ...] = ()  # names of allocated claims, and their nodes
 
 
 _NONE = Claimed()
 
 
 class ResourceClaimFilter:
-    """The claims by name, as last seen, and what they come to for each class of pods."""
+    """The observed claims by name, and the requirements of each class."""
 
     name: ClassVar[str] = "resource claims"
     static: ClassVar[bool] = False
@@ -88,7 +87,7 @@ class ResourceClaimFilter:
         return claimed.nowhere or claimed.unmodelled or DevicesElsewhere(elsewhere)
 
     def claimed(self, pod_class: PodClass, fleet: Snapshot) -> Claimed:
-        """What its claims come to, as they are seen now."""
+        """The requirements of the class' claims, as currently observed."""
         if not pod_class.pod.spec.resource_claims:
             return _NONE
         self._renew(fleet)
@@ -129,7 +128,7 @@ class ResourceClaimFilter:
         return Claimed(next(iter(nowhere), None), next(iter(unmodelled), None), tuple(met))
 
     def _elsewhere(self, claimed: Claimed, row: int, fleet: Snapshot) -> str:
-        """A claim that was met on other nodes than this one; nothing where there is none."""
+        """A claim that is allocated on other nodes; empty if there is none."""
         node = fleet.rows.node(row)
         for name, selector in claimed.met:
             if selector is not None:
@@ -140,7 +139,7 @@ class ResourceClaimFilter:
 
 
 def _name(pod: Pod, pod_claim: PodClaim) -> str | None:
-    """The claim's name; None where it is not made yet, nothing where none will be."""
+    """The claim's name; None if it does not exist yet, empty if none will be created."""
     if pod_claim.resource_claim_name:
         return pod_claim.resource_claim_name
     statuses = (each for each in pod.status.resource_claim_statuses if each.name == pod_claim.name)
@@ -165,16 +164,17 @@ def _why_unmodelled(claim: ResourceClaim, title: str) -> Obstacle | None:
     return None
 
 
-# --- GpuClaims: a pod of one belongs into a pool that has what the claim asks for.
+# --- GpuClaims: a pod with a claim needs a pool with the requested GPUs.
 #
-# Which pools those are is declared, and not seen: whoever knows it says so for as long as it asks (`judged`). The
-# scheduler knows nothing of it, so that outside of that nothing is ruled out. Nor is a claim that nobody speaks of.
+# The suitable pools follow from policies, not from the cluster, so the caller passes them (`judged`). kube-scheduler
+# knows nothing of GpuClaims, so without this information nothing is refused, nor is a claim that the caller does not
+# name.
 
 Pools = Mapping[tuple[str, str], frozenset[str]]
 
 
 class GpuClaims:
-    """The pools by claim, while they are told."""
+    """The suitable pools by claim, while set."""
 
     name: ClassVar[str] = "GpuClaim"
     static: ClassVar[bool] = False
@@ -186,8 +186,11 @@ class GpuClaims:
 
     @contextmanager
     def judged(self, pools: Pools, lent: AbstractSet[str]) -> Iterator[None]:
-        """`pools`: by namespace and name of a claim, those that have what it asks for; `lent`: nodes some of whose GPUs
-        are lent, of which nobody can tell how many are left."""
+        """Evaluates GpuClaims within the `with` block.
+
+        `pools`: suitable pools, by namespace and name of the claim. `lent`: nodes with lent GPUs, whose free GPUs
+        are unknown.
+        """
         self._pools, self._lent = pools, lent
         try:
             yield
@@ -219,7 +222,7 @@ class GpuClaims:
         return NotInPoolOfClaim(claim, node.pool or "none")
 
     def _in_one_of(self, pools: frozenset[str], rows: NodeRows) -> Mask:
-        """As Node.pool reads it: Karpenter's label, or else ours."""
+        """As in Node.pool: Karpenter's label, or else reconciler's."""
         first, second = rows.column(names.KARPENTER_POOL), rows.column(names.POOL)
         silent = (first == ABSENT) | (first == rows.value_id(names.KARPENTER_POOL, ""))
         mask: Mask = np.isin(first, [rows.value_id(names.KARPENTER_POOL, each) for each in sorted(pools)])

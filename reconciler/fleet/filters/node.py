@@ -1,4 +1,4 @@
-"""Predicates on the node itself: cordon, name, taints, node affinity, free resources, and host ports."""
+"""Predicates for a single node: cordon, name, taints, node affinity, resources, and host ports."""
 
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
@@ -28,13 +28,13 @@ _CORDONED = NodeTaint("node.kubernetes.io/unschedulable", "NoSchedule")
 
 
 class Unschedulable:
-    """Nodes that are cordoned."""
+    """Cordoned nodes."""
 
     name: ClassVar[str] = "unschedulable"
     static: ClassVar[bool] = True
 
     def __init__(self, fleet: Snapshot) -> None:
-        self._open: Mask = np.zeros(0, bool)  # by group of taints; none of these ever changes
+        self._open: Mask = np.zeros(0, bool)  # by group of taints; entries never change
 
     def concerns(self, pod_class: PodClass, fleet: Snapshot) -> bool:
         return not pod_class.needs.tolerance.bears(_CORDONED)
@@ -57,7 +57,7 @@ class Unschedulable:
         return NodeCordoned()
 
 
-# --- A pod that names its node is on no other.
+# --- A pod that names its node fits on no other.
 
 
 class NodeName:
@@ -90,20 +90,20 @@ class NodeName:
         return OtherNodeNamed(pod_class.needs.node_name)
 
 
-# --- Taints that a pod does not tolerate: NoSchedule and NoExecute keep it away, PreferNoSchedule does not.
+# --- Taints that a pod does not tolerate: NoSchedule and NoExecute exclude the pod, PreferNoSchedule does not.
 
 _HARD = frozenset({"NoSchedule", "NoExecute"})
 
 
 class TaintFilter:
-    """The taints of the nodes."""
+    """Taints of nodes."""
 
     name: ClassVar[str] = "taints"
     static: ClassVar[bool] = True
 
     def __init__(self, fleet: Snapshot) -> None:
         self._groups_of: dict[tuple[str, str, str], tuple[NodeTaint, list[int]]] = {}  # groups of nodes with a taint
-        self._known = 0  # groups that were looked at
+        self._known = 0  # number of processed groups
 
     def concerns(self, pod_class: PodClass, fleet: Snapshot) -> bool:
         return True
@@ -126,11 +126,11 @@ class TaintFilter:
     def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> Obstacle:
         taint = unborne(fleet.rows.node(row).spec.taints, pod_class.needs.tolerance)
         if taint is None:
-            raise LookupError("it tolerates every taint")
+            raise LookupError("the pod tolerates every taint")
         return TaintNotTolerated(taint.key, taint.value, taint.effect)
 
     def _learn(self, groups: Sequence[tuple[tuple[NodeTaint, ...], bool]]) -> None:
-        """Groups that are new; none is forgotten."""
+        """Processes new groups; known groups are kept."""
         for number in range(self._known, len(groups)):
             for taint in groups[number][0]:
                 if taint.effect in _HARD:
@@ -140,7 +140,7 @@ class TaintFilter:
 
 
 def unborne(taints: Iterable[NodeTaint], tolerance: Tolerance) -> NodeTaint | None:
-    """The first taint that keeps a pod away."""
+    """The first taint that excludes the pod."""
     for taint in taints:
         if taint.effect in _HARD and not tolerance.bears(taint):
             return taint
@@ -148,16 +148,16 @@ def unborne(taints: Iterable[NodeTaint], tolerance: Tolerance) -> NodeTaint | No
 
 
 def untolerated(taints: Iterable[NodeTaint], tolerations: Iterable[Toleration]) -> NodeTaint | None:
-    """The first taint that keeps a pod away."""
+    """The first taint that excludes the pod."""
     return unborne(taints, Tolerance(tolerations))
 
 
 def tolerated(taint: NodeTaint, tolerations: Iterable[Toleration]) -> bool:
-    """Whether one of the tolerations bears the taint."""
+    """Whether a toleration matches the taint."""
     return Tolerance(tolerations).bears(taint)
 
 
-# --- Which nodes a pod selects: its nodeSelector, and one of the terms of its required node affinity.
+# --- The nodes that a pod selects: its nodeSelector, and any term of its required node affinity.
 
 
 class Selection:
@@ -188,7 +188,7 @@ class Selection:
 
 
 def selected(needs: Needs, rows: NodeRows) -> Mask:
-    """Where nodeSelector and required node affinity let a pod be."""
+    """The rows that nodeSelector and required node affinity allow."""
     mask: Mask = np.ones(rows.capacity, bool)
     for key, value in needs.selector.items():
         if not rows.has_label(key):
@@ -205,7 +205,7 @@ def selected(needs: Needs, rows: NodeRows) -> Mask:
 
 
 def selects(needs: Needs, node: Node) -> bool:
-    """The same for one node."""
+    """Like `selected`, for one node."""
     labels = node.metadata.labels
     if any(labels.get(key) != value for key, value in needs.selector.items()):
         return False
@@ -214,11 +214,11 @@ def selects(needs: Needs, node: Node) -> bool:
     return any(readable(term) and term_holds(term, node) for term in needs.terms.node_selector_terms)
 
 
-# --- Whether what is left of a node is enough: of every resource that a pod asks for, and one place among its pods.
+# --- Free resources of a node: enough of each requested resource, and of the pod count.
 
 
 class ResourceFilter:
-    """What is allocatable, less what is booked."""
+    """Allocatable minus booked resources."""
 
     name: ClassVar[str] = "resources"
     static: ClassVar[bool] = False
@@ -245,22 +245,22 @@ class ResourceFilter:
         return ResourcesLacking(tuple(lacks))
 
 
-# --- Ports of the host that are taken: two pods of a node can't have the same port, protocol and address.
+# --- Host ports: two pods on a node cannot have the same port, protocol and address.
 #
-# A port without an address, or with 0.0.0.0, is taken on every address.
+# A port without an address, or with 0.0.0.0, conflicts with every address.
 
 _Slot = tuple[str, int]
 _EVERY = "0.0.0.0"  # noqa: S104 - an address compared, not bound to
 
 
 class Ports:
-    """Which ports are taken on each row, and by how many pods; known once somebody asks for a port."""
+    """Used ports of each row with their number of pods; computed at the first query."""
 
     name: ClassVar[str] = "ports"
     static: ClassVar[bool] = False
 
     def __init__(self, fleet: Snapshot) -> None:
-        # (protocol, port) -> row -> address -> how many
+        # (protocol, port) -> row -> address -> number of pods
         self._taken: dict[_Slot, dict[int, dict[str, int]]] | None = None
 
     def concerns(self, pod_class: PodClass, fleet: Snapshot) -> bool:

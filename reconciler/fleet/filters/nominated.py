@@ -1,8 +1,8 @@
-"""Pods that are to come: a pod for which others were preempted has a claim to the node that it was nominated for.
+"""Nominated pods: a pod that preempted others reserves its nominated node.
 
-A pod must fit a node both without those that are nominated for it and with those of its own priority or a higher one.
-The other predicates say whether it fits without them; here those that look at pods are asked again, with them booked.
-Volumes of one pod are left out, since the scheduler does not count those of pods that are to come.
+A pod must fit a node both without the nominated pods and with those of equal or higher priority. The other
+predicates check the former; here, predicates that depend on pods are evaluated again with the nominated pods booked.
+Limits on volumes are not, since the scheduler does not count volumes of nominated pods.
 """
 
 from collections import defaultdict
@@ -34,7 +34,7 @@ class _Nomination(msgspec.Struct, frozen=True):
 
 
 class Nominated:
-    """The nominations by node, as last seen, less those that the what-if has used up."""
+    """The observed nominations by node, without those used up in the snapshot."""
 
     name: ClassVar[str] = "nominated pods"
     static: ClassVar[bool] = False
@@ -49,7 +49,7 @@ class Nominated:
 
     @contextmanager
     def asking(self, pod: Pod) -> Iterator[None]:
-        """While it is asked about this one pod: its own nomination is not in its way."""
+        """Ignores the pod's own nomination within the `with` block."""
         before, self._asking = self._asking, pod.metadata.uid
         try:
             yield
@@ -57,7 +57,7 @@ class Nominated:
             self._asking = before
 
     def use_up(self, pod: Pod, fleet: Snapshot) -> None:
-        """The pod is booked somewhere: what it was nominated for is free again, until that is taken back."""
+        """Records that the pod is booked: its nomination reserves nothing until the booking is undone."""
         uid = pod.metadata.uid
         if pod.status.nominated_node_name and uid not in self._used_up:
             self._used_up.add(uid)
@@ -85,12 +85,12 @@ class Nominated:
         self._renew(fleet)
         obstacle = self._obstacle(pod_class, row, fleet)
         if obstacle is None:
-            raise LookupError("it fits")
+            raise LookupError("the pod fits")
         titles = [each.title for each in self._rivals(pod_class, fleet.rows.node(row).name)]
         return WithNominated(tuple(titles), obstacle)
 
     def _obstacle(self, pod_class: PodClass, row: int, fleet: Snapshot) -> Obstacle | None:
-        """What would be in the way with the others there; nothing where nothing would."""
+        """The obstacle with the nominated pods booked; None if there is none."""
         rivals = self._rivals(pod_class, fleet.rows.node(row).name)
         if not rivals:
             return None
@@ -99,7 +99,7 @@ class Nominated:
             return uneven
         peers = self._peers
         if not self._interpod.concerns(pod_class, fleet):
-            # The scheduler leaves a filter out altogether that has nothing to look at before the others are there.
+            # The scheduler skips a filter that has nothing to check before the nominated pods are added.
             peers = tuple([each for each in peers if each is not self._interpod])
         with fleet.fork():
             for each in rivals:
@@ -123,7 +123,7 @@ class Nominated:
         self._used_up.clear()
         nominations = defaultdict(list)
         for pod in fleet.nominated:
-            # One that is held back by a gate has not been looked at.
+            # A gated pod has not been evaluated by the scheduler.
             if not pod.spec.scheduling_gates:
                 nomination = _Nomination(pod.metadata.uid, pod.title, fleet.classes.of(pod))
                 nominations[pod.status.nominated_node_name].append(nomination)

@@ -1,4 +1,4 @@
-"""Predicates on other pods: inter-pod affinity and anti-affinity, and topology spread constraints."""
+"""Predicates for other pods: inter-pod affinity and anti-affinity, and topology spread constraints."""
 
 from typing import ClassVar
 
@@ -29,18 +29,18 @@ from reconciler.model import names
 from reconciler.model.cluster.node import NodeTaint
 from reconciler.model.plan.decision import Obstacle
 
-# --- Pods that must be near others, or away from them: required pod affinity and anti-affinity, in both directions.
+# --- Required pod affinity and anti-affinity, in both directions.
 #
-# Near means in the same domain: on nodes with the same value of a label. A pod must be near one that meets all its
-# affinity terms at once, in the domain of each term, on a node that has each label; only the first of pods that are
-# near their own kind may go anywhere. It must not be in a domain with a pod that one of its anti-affinity terms means,
-# nor in one with a pod whose anti-affinity means it. Pods that are being deleted count until they are gone.
+# Terms refer to domains: nodes with the same value of a label. For affinity, the domain of each term must have a pod
+# that matches all affinity terms at once, on a node with all the labels; only the first of pods that match their own
+# terms may go anywhere. For anti-affinity, no domain may have a pod that matches one of the terms, nor a pod whose
+# anti-affinity matches the new pod. Pods that are being deleted count until they are gone.
 
 _Counts = tuple[DomainCount, ...]
 
 
 class _Own:
-    """The counts that a class' own terms ask for."""
+    """The pod counts for a class' own terms."""
 
     __slots__ = ("apart", "first_of_its_kind", "near", "unread")
 
@@ -48,7 +48,7 @@ class _Own:
         self.near = near
         self.apart = apart
         self.first_of_its_kind = False
-        self.unread = ""  # why its terms can't be judged
+        self.unread = ""  # why the terms cannot be evaluated
 
 
 _NOTHING = _Own((), ())
@@ -57,7 +57,7 @@ _BEYOND.unread = "beyond"
 
 
 class InterPod:
-    """The pods that are booked, by the domains of their nodes."""
+    """Booked pods by domain."""
 
     name: ClassVar[str] = "interpod"
     static: ClassVar[bool] = False
@@ -108,7 +108,7 @@ class InterPod:
         for each in self._repelling(pod_class):
             if self._met((each,), row, fleet):
                 return RepelledByOthers(_domain(each, row, fleet), each.at(row), each.title)
-        raise LookupError("it fits")
+        raise LookupError("the pod fits")
 
     def _own_terms(self, pod_class: PodClass, fleet: Snapshot) -> _Own:
         counting = self._counting
@@ -141,7 +141,7 @@ class InterPod:
         return () if self._counting.is_idle else self._counting.repelling(pod_class)
 
     def _met(self, counts: _Counts, row: int, fleet: Snapshot) -> bool:
-        """Whether one of the counts has a pod in the domain of the row."""
+        """Whether one of the counts is positive in the domain of the row."""
         return any(self._counting.fresh(each, fleet).total and each.at(row) for each in counts)
 
     def _near_mask(self, near: _Counts, first_of_its_kind: bool, fleet: Snapshot) -> Mask:
@@ -171,18 +171,17 @@ def _domain(count: DomainCount, row: int, fleet: Snapshot) -> str:
     return f"{count.key}={fleet.rows.node(row).metadata.labels.get(count.key, '')}"
 
 
-# --- Pods that must be spread evenly: topology spread constraints that may not be left unmet (DoNotSchedule).
+# --- Topology spread constraints with whenUnsatisfiable: DoNotSchedule.
 #
-# A node will do if its domain would then have at most `maxSkew` pods more than the domain that has the fewest, and if
-# it has the label that tells the domain. Domains are those of eligible nodes (see topology/spread_count.py); with fewer
-# of them than `minDomains` the fewest counts as none. Pods of the same namespace count, those that are being deleted
-# don't.
+# A node passes if its domain would then have at most `maxSkew` pods more than the domain with the fewest, and if the
+# node has the topology label. Domains are those of eligible nodes (see topology/spread_count.py); with fewer domains
+# than `minDomains`, the minimum counts as 0. Pods of the same namespace count, except those that are being deleted.
 
-_OF_A_DRAIN = NodeTaint(names.DRAINING, "NoSchedule")  # that a vacated node bears
+_OF_A_DRAIN = NodeTaint(names.DRAINING, "NoSchedule")  # the taint of a vacated node
 
 
 class _Bound:
-    """A rule of a class, and the count that it asks for; classes with the same eligible nodes share it."""
+    """A rule of a class and its counts; classes with the same eligible nodes share counts."""
 
     __slots__ = ("asker", "count", "pod_class", "rule")
 
@@ -194,7 +193,7 @@ class _Bound:
 
 
 class SpreadFilter:
-    """The pods that are booked, by the domains of their nodes."""
+    """Booked pods by domain."""
 
     name: ClassVar[str] = "spread"
     static: ClassVar[bool] = False
@@ -236,12 +235,12 @@ class SpreadFilter:
                         rule.key, value, here, selector, count.domains, rule.min_domains, rule.max_skew
                     )
                 return SpreadUneven(rule.key, value, here, selector, count.least(rule.min_domains), rule.max_skew)
-        raise LookupError("it fits")
+        raise LookupError("the pod fits")
 
     def uneven_beside(self, newcomers: int, pod_class: PodClass, row: int, fleet: Snapshot) -> Obstacle | None:
-        """Why it can't join pods of its namespace that are to come to a node, where a rule means all pods of it.
+        """The obstacle beside nominated pods of the namespace, for a rule with an empty selector.
 
-        For such a rule the scheduler counts nobody, and yet it counts those that are to come.
+        For such a rule the scheduler counts no existing pods, but it does count nominated ones.
         """
         for each in self._constraints(pod_class, fleet):
             rule, count = each.rule, self._fresh(each, fleet)
@@ -291,7 +290,7 @@ class SpreadFilter:
         return count
 
     def _eligible(self, bound: _Bound, fleet: Snapshot) -> tuple[DomainColumn, Mask]:
-        """Nodes whose domains and pods count, whether or not they are gone for now."""
+        """Nodes whose domains and pods count, including nodes that are vacated."""
         result: Mask = np.ones(fleet.rows.capacity, bool)
         for key in bound.asker.keys:
             result &= self._counting.column(key, fleet).with_key
@@ -307,5 +306,5 @@ class SpreadFilter:
 
 
 def _most(rule: SpreadRule, count: SpreadCount) -> int:
-    """How many pods the domain of a node may have for one more of the class to go there."""
+    """Maximum number of pods in a node's domain that allows one more pod of the class."""
     return rule.max_skew + count.least(rule.min_domains) - rule.own

@@ -1,4 +1,4 @@
-"""What a predicate is: one reason why a pod can't be on a node."""
+"""The interface of predicates: each is one reason why a pod cannot be on a node."""
 
 from typing import ClassVar, Protocol
 
@@ -9,24 +9,24 @@ from reconciler.model.plan.decision import Obstacle
 
 
 class Predicate(Protocol):
-    """Made from a what-if (`fleet.part(ThePredicate)`), once; keeps what figures it needs by listening.
+    """Created once per snapshot (`fleet.part(ThePredicate)`); keeps counters up to date as a listener.
 
     `mask` and `fits` agree on every row that is alive.
     """
 
     name: ClassVar[str]
-    static: ClassVar[bool]  # labels, taints and names of nodes alone decide: asked once for all pods of the same Needs
+    static: ClassVar[bool]  # depends only on labels, taints and node names: evaluated once per Needs
 
     def __init__(self, fleet: Snapshot) -> None: ...
 
     def concerns(self, pod_class: PodClass, fleet: Snapshot) -> bool:
-        """Whether it could refuse such a pod anywhere, as things are booked now; quick."""
+        """Whether the predicate could refuse such a pod anywhere, given the current bookings; fast."""
 
     def mask(self, pod_class: PodClass, fleet: Snapshot) -> Mask | None:
-        """Where it has nothing against such a pod; None: nowhere anything. Not to be changed by who asks."""
+        """The rows that the predicate allows; None: all rows. Callers must not modify the mask."""
 
     def fits(self, pod_class: PodClass, row: int, fleet: Snapshot) -> bool:
-        """The same for one row; quick."""
+        """Like `mask`, for one row; fast."""
 
     def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> Obstacle:
-        """The facts, where it does not fit."""
+        """The obstacle for a row that does not fit."""

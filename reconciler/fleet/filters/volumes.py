@@ -1,4 +1,4 @@
-"""Predicates on volumes: where they can be used, how many a node bears, and claims for a single pod."""
+"""Predicates for volumes: where they are accessible, volume limits of nodes, and ReadWriteOncePod claims."""
 
 from collections import defaultdict
 from typing import ClassVar
@@ -36,7 +36,7 @@ from reconciler.model.plan.decision import Obstacle
 
 
 class VolumePlaces:
-    """What is stored, and what of it is promised; it is asked anew each time, which is quick."""
+    """Observed volumes and reservations; read at each query, which is fast."""
 
     name: ClassVar[str] = "volumes"
     static: ClassVar[bool] = False
@@ -93,7 +93,7 @@ def _bound(want: StorageRequirements, fleet: Snapshot) -> Mask | None:
 
 
 def _chosen(want: StorageRequirements, fleet: Snapshot) -> Mask:
-    """Where all unbound claims get something. Row by row only where one might be in another's way."""
+    """The rows where all unbound claims get a volume. Checked row by row only if claims may compete."""
     stock, rows = fleet.part(Promises).stock(fleet), fleet.rows
     groups = _alike(want, stock)
     if groups is not None:
@@ -110,7 +110,7 @@ def _chosen(want: StorageRequirements, fleet: Snapshot) -> Mask:
 
 
 def _alike(want: StorageRequirements, stock: Stock) -> list[list[PersistentVolumeClaim]] | None:
-    """The claims in groups that choose among the same volumes; None where groups overlap or something is promised."""
+    """The claims grouped by candidate volumes; None if groups overlap or a volume is reserved."""
     groups: dict[int, list[PersistentVolumeClaim]] = defaultdict(list)
     classes: dict[str, int] = {}
     for claim in want.unbound:
@@ -123,7 +123,7 @@ def _alike(want: StorageRequirements, stock: Stock) -> list[list[PersistentVolum
 
 
 def _where_all(claims: list[PersistentVolumeClaim], rows: NodeRows, stock: Stock) -> Mask:
-    """Where each of some claims that are alike gets a volume of its own, that there is or that is made."""
+    """The rows where each of some equal claims gets its own volume, existing or provisioned."""
     claim = claims[0]
     own = stock.stored.kept_for(claim)
     there: Mask = stock.stored.offer(claim).counts(rows, stock.taken.keys()) >= len(claims)
@@ -137,11 +137,11 @@ def _where_all(claims: list[PersistentVolumeClaim], rows: NodeRows, stock: Stock
     return np.ones_like(there) if made is None else there | made
 
 
-# --- Whether a node bears a pod's volumes beside those that it has.
+# --- Volume limits: whether a node has room for a pod's volumes.
 
 
 class VolumeLimits:
-    """How many volumes a driver bears, less how many it has."""
+    """Volume limits of drivers minus attached volumes."""
 
     name: ClassVar[str] = "volume limits"
     static: ClassVar[bool] = False
@@ -161,7 +161,7 @@ class VolumeLimits:
             mask = bearable if mask is None else mask & bearable
             there.update(row for each in held for row in self._holding.rows_of(each))
         if mask is not None:
-            # Where one of them is already, it is not one more.
+            # A volume that is already on the node does not count again.
             for row in there:
                 mask[row] = self._over(pod_class, row, fleet) is None
         return mask
@@ -172,12 +172,12 @@ class VolumeLimits:
     def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> Obstacle:
         driver = self._over(pod_class, row, fleet)
         if driver is None:
-            raise LookupError("the node bears its volumes")
+            raise LookupError("the node has room for the volumes")
         limit, count = self._holding.limits[driver][row], self._holding.counts[driver][row]
         return VolumeLimitReached(int(limit), driver, int(count))
 
     def _over(self, pod_class: PodClass, row: int, fleet: Snapshot) -> str | None:
-        """A driver that would have too many."""
+        """A driver whose limit would be exceeded."""
         for driver, held in sorted(self._by_driver(pod_class, fleet).items()):
             more = sum(row not in self._holding.rows_of(each) for each in held)
             if more and self._holding.counts[driver][row] + more > self._holding.limits[driver][row]:
@@ -185,7 +185,7 @@ class VolumeLimits:
         return None
 
     def _by_driver(self, pod_class: PodClass, fleet: Snapshot) -> dict[str, list[Held]]:
-        """What such a pod wants of drivers that have a limit somewhere."""
+        """The class' volumes of drivers that have a limit on any node."""
         result: dict[str, list[Held]] = {}
         held = self._stored.wanted(pod_class, fleet).held
         if held:
@@ -197,11 +197,11 @@ class VolumeLimits:
         return result
 
 
-# --- Claims that one pod alone may use (ReadWriteOncePod): while a pod on some node does, no other can be anywhere.
+# --- ReadWriteOncePod claims: while one pod uses the claim, no other pod can run anywhere.
 
 
 class OnePodOnly:
-    """How many pods use each claim, counted once somebody asks."""
+    """Number of pods that use each claim; computed at the first query."""
 
     name: ClassVar[str] = "volumes of one pod"
     static: ClassVar[bool] = False
@@ -224,7 +224,7 @@ class OnePodOnly:
     def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> Obstacle:
         taken = self._taken(pod_class, fleet)
         if taken is None:
-            raise LookupError("no other pod uses its volumes")
+            raise LookupError("no other pod uses the volumes")
         return VolumeInUse("/".join(taken))
 
     def added(self, pod_class: PodClass, row: int, count: int, fleet: Snapshot) -> None:

@@ -1,1 +1,1 @@
-"""The books of a what-if: what there is, what is taken of it and by whom, and how it is taken back."""
+"""The what-if snapshot: nodes, bookings, and their rollback."""

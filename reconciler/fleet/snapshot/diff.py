@@ -1,4 +1,4 @@
-"""Which objects came and which are gone from one sighting of a kind to the next: the same object is unchanged."""
+"""Differences between two observations of a kind: added and removed objects, by object identity."""
 
 from collections.abc import Iterator
 from itertools import compress, count, islice, starmap
@@ -13,14 +13,14 @@ from reconciler.model.cluster.pod import Pod
 
 T = TypeVar("T")
 
-# Where there are more places with a difference than these, the rest is compared as sets.
+# With more differing places than this, the rest is compared as sets.
 _FEWEST_PLACES = 16
 _OBJECTS_A_PLACE = 64
-_MOST_IN_A_ROW = 8  # that came or are gone side by side
+_MOST_IN_A_ROW = 8  # added or removed side by side
 
 
 class SnapshotDiff(msgspec.Struct, frozen=True):
-    """Nodes and pods, in order; one that was replaced is gone, and came."""
+    """Changed nodes and pods, in order; a replaced object is both removed and added."""
 
     gone_pods: list[Pod]
     came_pods: list[Pod]
@@ -29,17 +29,17 @@ class SnapshotDiff(msgspec.Struct, frozen=True):
 
 
 def change_between(before: Observed, after: Observed) -> SnapshotDiff:
-    """What makes the one of the other."""
+    """The difference of two Observed."""
     return SnapshotDiff(*changes(before.pods, after.pods), *changes(before.nodes, after.nodes))
 
 
 def changes(before: tuple[T, ...], after: tuple[T, ...]) -> tuple[list[T], list[T]]:
-    """What is gone, and what came, in order; an object that was replaced is both. Quick where most stayed."""
+    """Removed and added objects, in order; a replaced object is both. Fast if most are unchanged."""
     if before is after:
         return [], []
     gone: list[T] = []
     came: list[T] = []
-    # Each object is looked at once, side by side: on so many of them it is memory that takes the time.
+    # One pass over both tuples side by side: for this many objects, memory access dominates.
     were, are = iter(before), iter(after)
     here, there = 0, 0
     for _ in range(_FEWEST_PLACES + len(before) // _OBJECTS_A_PLACE):
@@ -65,7 +65,7 @@ def changes(before: tuple[T, ...], after: tuple[T, ...]) -> tuple[list[T], list[
 
 
 def _in_a_row(objects: tuple[T, ...], at: int, goes_on: T) -> int:
-    """How many of them stand before the one with which both go on; 0 where that is not near."""
+    """The number of objects before the next common one; 0 if there is none nearby."""
     for many, each in enumerate(objects[at + 1 : at + 1 + _MOST_IN_A_ROW], 1):
         if each is goes_on:
             return many
@@ -77,7 +77,7 @@ def _skip(objects: Iterator[T], many: int) -> None:
 
 
 def _apart(before: list[T], after: list[T]) -> tuple[list[T], list[T]]:
-    """Those that are among the first alone, and among the others alone: one that has only moved is neither."""
+    """Objects only in the first list, and only in the second; a moved object is in neither."""
     were, are = list(map(id, before)), list(map(id, after))
     gone, came = set(were).difference(are), set(are).difference(were)
     return list(compress(before, map(gone.__contains__, were))), list(compress(after, map(came.__contains__, are)))

@@ -1,4 +1,4 @@
-"""Indexes of nodes, NodeClaims and pods: by name, by pool and by node; without numpy, which is slow to import."""
+"""Indexes of nodes, NodeClaims and pods by name, pool and node; without numpy, which is slow to import."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -13,17 +13,17 @@ from reconciler.model.cluster.pod import Pod
 
 
 class NodeIndex:
-    """As of the sighting to which it was last advanced."""
+    """Nodes of the last observation."""
 
     def __init__(self, nodes: tuple[Node, ...]) -> None:
-        self.by_name: dict[str, Node] = {}  # not to be changed
+        self.by_name: dict[str, Node] = {}  # callers must not modify it
         self._by_pool = PerPoolIndex[Node](_pool_of)
         self._taken_away = PerPoolIndex[Node](_pool_of, _is_taken_away)
         self._frozen = PerPoolIndex[Node](_pool_of, _is_frozen)
         self.advance((), nodes)
 
     def advance(self, gone: Sequence[Node], came: Sequence[Node]) -> None:
-        """To the nodes as they were seen next: those that are gone, and that came."""
+        """Applies removed and added nodes."""
         for each in gone:
             self.by_name.pop(each.name, None)
         for each in came:
@@ -32,15 +32,15 @@ class NodeIndex:
             shelf.move(gone, came)
 
     def of(self, pool: str) -> Sequence[Node]:
-        """By name."""
+        """Nodes of a pool, by name."""
         return self._by_pool.of(pool)
 
     def taken_away(self) -> Sequence[Node]:
-        """Those that are being deleted, or that Karpenter disrupts."""
+        """Nodes that are being deleted or disrupted by Karpenter."""
         return self._taken_away.all()
 
     def frozen(self) -> Sequence[Node]:
-        """Those that say until when they are frozen, whether that is over or not."""
+        """Nodes with a freeze annotation, whether or not it has expired."""
         return self._frozen.all()
 
 
@@ -56,7 +56,7 @@ def _is_frozen(node: Node) -> bool:
     return bool(node.metadata.annotations.frozen_until)
 
 
-# --- Owner of the NodeClaims by pool and by what they say; it moves on from one sighting to the next by what changed.
+# --- Owner of the NodeClaims by pool and condition; updated incrementally.
 
 
 class NodeClaimIndex:
@@ -107,11 +107,11 @@ class NodeClaimIndex:
         self._move(claims, [_on_node(each, owned[each.name]) for each in claims])
 
     def leaving(self) -> Sequence[NodeClaim]:
-        """Those that are being deleted."""
+        """NodeClaims that are being deleted."""
         return self._leaving.all()
 
     def on_nodes(self, pool: str) -> Mapping[str, NodeClaim]:
-        """Those of one pool by the names of their nodes; of several of one node the last by name."""
+        """NodeClaims of one pool by node name; of several for one node, the last by name."""
         node_claims = self._on_nodes.get(pool)
         if node_claims is None:
             node_claims = self._on_nodes[pool] = {each.status.node_name: each for each in self.by_pool.of(pool)}
@@ -131,7 +131,7 @@ def _is_drifted(claim: NodeClaim) -> bool:
 
 
 def _is_initializing(claim: NodeClaim) -> bool:
-    """Whether it says that its node can't be used yet."""
+    """Whether the NodeClaim's node is not initialized yet."""
     condition = claim.condition("Initialized")
     return condition is not None and condition.status != "True"
 
@@ -140,11 +140,11 @@ def _is_leaving(claim: NodeClaim) -> bool:
     return claim.metadata.leaving
 
 
-# --- Owner of which pods are on which node; it moves on from one sighting to the next by what changed.
+# --- Owner of the pods on each node; updated incrementally.
 
 
 class PodsByNode:
-    """Finished ones included, on each node by namespace and name."""
+    """Pods by node, including finished ones; sorted by namespace and name."""
 
     def __init__(self, pods: tuple[Pod, ...]) -> None:
         self._pods: tuple[Pod, ...] = ()
@@ -152,7 +152,7 @@ class PodsByNode:
         self.advance(pods)
 
     def advance(self, pods: tuple[Pod, ...]) -> None:
-        """To the pods as they were seen next; lists that were handed out stay as they are."""
+        """Advances to the next observation. Returned lists are never mutated."""
         gone, came = changes(self._pods, pods) if self._pods else ([], list(pods))
         self._pods = pods
         left = {id(each) for each in gone}

@@ -1,4 +1,4 @@
-"""Owner of the journal: what undoes each change of a what-if, newest last, for as long as a fork is open."""
+"""Owner of the journal: the inverse of each change while a fork is open, newest last."""
 
 from collections.abc import Callable, Iterable
 from types import TracebackType
@@ -9,19 +9,19 @@ import numpy as np
 from reconciler.fleet.pod_classes import Classes, PodClass
 from reconciler.fleet.rows import NodeRows
 
-Undo = tuple[Callable[..., None], *tuple[object, ...]]  # what to call, and with what
+Undo = tuple[Callable[..., None], *tuple[object, ...]]  # function and arguments
 
 
 class Journal:
-    """The inverses of what was changed since the outermost fork began."""
+    """The inverses of all changes since the outermost fork began."""
 
     def __init__(self) -> None:
         self.is_open = False
         self._undos: list[Undo] = []
-        self._began: list[int] = []  # of each open fork: how many inverses there were
+        self._began: list[int] = []  # for each open fork: the length of the journal at its start
 
     def note(self, *undo: *Undo) -> None:
-        """Without a fork that is open nothing is ever taken back."""
+        """Records an inverse. Without an open fork, changes are permanent and not recorded."""
         if self.is_open:
             self._undos.append(undo)
 
@@ -30,14 +30,14 @@ class Journal:
         self.is_open = True
 
     def keep(self) -> None:
-        """The innermost fork's changes become those of the one around it, or for good."""
+        """Commits the innermost fork: its changes belong to the enclosing fork, or become permanent."""
         self._began.pop()
         if not self._began:
             self._undos.clear()
             self.is_open = False
 
     def revert(self) -> None:
-        """Takes the innermost fork's changes back, newest first; nothing of that is noted down."""
+        """Rolls back the innermost fork, newest change first; the rollback itself is not recorded."""
         began = self._began.pop()
         undos = self._undos[began:]
         del self._undos[began:]
@@ -50,7 +50,7 @@ class Journal:
 
 
 class Fork:
-    """What if: taken back at the end of its `with`, unless it was committed."""
+    """A what-if scope: rolled back at the end of the `with` block unless committed."""
 
     __slots__ = ("_journal", "_kept")
 
@@ -59,7 +59,7 @@ class Fork:
         self._kept = False
 
     def commit(self) -> None:
-        """Keeps what was changed, for the fork around it if there is one."""
+        """Keeps the changes, for the enclosing fork if there is one."""
         self._kept = True
 
     def __enter__(self) -> Self:
@@ -75,21 +75,20 @@ class Fork:
             self._journal.revert()
 
 
-# --- Owner of how much a what-if may remember of pods and nodes that are gone, in bytes.
+# --- Owner of the memory limit for classes and taints of removed pods and nodes, in bytes.
 #
-# Classes of pods and sets of taints are kept for as long as the what-if lives, so that a number always means the same.
-# Where each pod or node brings its own, nearly all of them are soon nobody's: a smart pod names the nodes that it is
-# not for, thousands where there are thousands, and a mark for deletion has the hour of its node. So they are weighed,
-# not counted.
+# Pod classes and taint sets are kept for the lifetime of the snapshot, so that a number always has the same meaning. If
+# each pod or node has its own, most of them soon become unused: a smart pod names the nodes that it must avoid,
+# possibly thousands, and a deletion taint contains a time. Therefore their size is measured, not their number.
 
-_LEAST_BYTES, _LEAST_BYTES_A_ROW = 262_144, 1_024  # that nobody minds
-_TIMES = 3  # as much as what is there needs
-_TAINTS_BYTES = 512  # that a set of taints takes, about
-_PLACE_BYTES = 4  # a row, of the column of a label that only one class asks about
+_LEAST_BYTES, _LEAST_BYTES_A_ROW = 262_144, 1_024  # minimum limit
+_TIMES = 3  # multiple of the size that is in use
+_TAINTS_BYTES = 512  # approximate size of a taint set
+_PLACE_BYTES = 4  # per row, for the column of a label that only one class uses
 
 
 class Crowding:
-    """Asked often; it looks what is there only when as much has come as may."""
+    """Cheap to query: usage is only measured after enough growth."""
 
     def __init__(self, classes: Classes, rows: NodeRows) -> None:
         self._classes = classes
@@ -97,7 +96,7 @@ class Crowding:
         self._most = self._least()
 
     def is_over(self, in_use: Callable[[], Iterable[PodClass]]) -> bool:
-        """Whether most of what is remembered is of nobody; `in_use`: the classes of pods that are there."""
+        """Whether most of the memory is unused; `in_use`: the classes of existing pods."""
         classes = self._classes
         taken = self._bytes(classes.written_bytes, len(classes.all), len(self._rows.taint_groups))
         if taken <= self._most:

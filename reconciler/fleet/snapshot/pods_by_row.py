@@ -1,4 +1,4 @@
-"""Owner of which pods were seen on which node, and which on none yet; a pod that has finished is nowhere."""
+"""Owner of the observed pods by row, and of pending pods; finished pods are not included."""
 
 from collections import defaultdict
 
@@ -8,41 +8,41 @@ FINISHED = frozenset({"Succeeded", "Failed"})
 
 
 class PodsByRow:
-    """Pods by row; those bound to a node that is not there, by its name."""
+    """Pods by row; pods bound to a missing node by the node's name."""
 
     def __init__(self, capacity: int) -> None:
-        self.on: list[list[Pod]] = [[] for _ in range(capacity)]  # to be changed from elsewhere only at the very first
+        self.on: list[list[Pod]] = [[] for _ in range(capacity)]  # other code may only modify it during construction
         self.told: list[tuple[Pod, ...] | None] = [
             None
-        ] * capacity  # of each row in order, once it was asked for; not to be changed
-        self._waiting: dict[int, Pod] = {}  # not bound to a node, by the identity of the object
-        self._nominated: dict[int, Pod] = {}  # those of them for which a node was nominated
+        ] * capacity  # sorted pods of each row, cached; must not be modified
+        self._waiting: dict[int, Pod] = {}  # pending pods, by object identity
+        self._nominated: dict[int, Pod] = {}  # pending pods with a nominated node
         self._strays: defaultdict[str, list[Pod]] = defaultdict(list)
 
     def of_row(self, row: int) -> tuple[Pod, ...]:
-        """By namespace and name; the same object for as long as nothing changes there."""
+        """Sorted by namespace and name; the same object until the row changes."""
         pods = self.told[row]
         if pods is None:
             pods = self.told[row] = tuple(sorted(self.on[row], key=_name))
         return pods
 
     def put_on(self, pod: Pod, row: int) -> None:
-        """It is bound to the node of that row."""
+        """Binds a pod to the node of the row."""
         self.on[row].append(pod)
         self.told[row] = None
 
     @property
     def waiting(self) -> list[Pod]:
-        """Pods that are not bound to a node, by namespace and name."""
+        """Pending pods, by namespace and name."""
         return sorted(self._waiting.values(), key=_name)
 
     @property
     def nominated(self) -> list[Pod]:
-        """Those of them for which a node was nominated, by namespace and name."""
+        """Pending pods with a nominated node, by namespace and name."""
         return sorted(self._nominated.values(), key=_name)
 
     def be_nowhere(self, pod: Pod) -> None:
-        """It is not bound to a node, or to one that is not there."""
+        """Adds a pod that is pending, or bound to a missing node."""
         if pod.node:
             self._strays[pod.node].append(pod)
         else:
@@ -51,7 +51,7 @@ class PodsByRow:
                 self._nominated[id(pod)] = pod
 
     def take_off(self, pod: Pod, row: int | None) -> None:
-        """The pod is gone, or is another object now."""
+        """Removes a deleted or replaced pod."""
         if not pod.node:
             del self._waiting[id(pod)]
             self._nominated.pop(id(pod), None)
@@ -64,24 +64,24 @@ class PodsByRow:
             del self._strays[pod.node]
 
     def leave(self, name: str, row: int) -> None:
-        """The node went, and its pods are bound to it still."""
+        """Removes the node; its pods stay bound to the missing node."""
         if self.on[row]:
             self._strays[name] += self.on[row]
             self.on[row] = []
             self.told[row] = None
 
     def back(self, name: str) -> list[Pod]:
-        """The node is there: the pods that are bound to it, no longer astray."""
+        """Adds the node; returns the pods that were bound to the missing node."""
         return self._strays.pop(name, [])
 
     def grow(self, capacity: int) -> None:
-        """More rows."""
+        """Adds rows."""
         more = capacity - len(self.on)
         self.on += [[] for _ in range(more)]
         self.told += [None] * more
 
     def fingerprint(self) -> object:
-        """Who is astray, and who waits; who is where is told row by row."""
+        """Pods on missing nodes and pending pods; bound pods have a fingerprint per row."""
         strays = {name: sorted(map(_written, pods)) for name, pods in self._strays.items() if pods}
         return sorted(strays.items()), sorted(map(_written, self._waiting.values()))
 

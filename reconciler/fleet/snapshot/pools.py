@@ -1,6 +1,4 @@
-"""Owner of all pools in sums; they move on from sighting to sighting by the nodes that changed, and what is on
-them.
-"""
+"""Totals of all pools, updated incrementally from changed nodes and bookings."""
 
 from bisect import bisect_left, insort
 from collections import Counter
@@ -14,15 +12,15 @@ from reconciler.fleet.snapshot.diff import SnapshotDiff
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 
-# --- Owner of the nodes of one instance type in a pool that are alive, and of what they have in common.
+# --- Owner of the live nodes of one instance type in a pool, and of their common labels.
 
 
 class SharedLabels:
-    """Alive is a node that is ready and has GPUs."""
+    """A node is live if it is ready and has GPUs."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, NodeFacts] = {}
-        self._labels: Counter[tuple[str, str]] = Counter()  # and how many nodes have each
+        self._labels: Counter[tuple[str, str]] = Counter()  # with the number of nodes
         self._shared: dict[str, str] | None = None
         self._largest: Node | None = None
 
@@ -43,7 +41,7 @@ class SharedLabels:
         self._shared = self._largest = None
 
     def replace(self, before: NodeFacts, after: NodeFacts) -> None:
-        """The same node, seen anew; mostly it looks as before."""
+        """Replaces a node by its new state; mostly nothing changes."""
         if before.node.metadata.labels != after.node.metadata.labels:
             self.take(before)
             self.put(after)
@@ -61,26 +59,26 @@ class SharedLabels:
 
     @property
     def largest(self) -> Node:
-        """Of those that have the most GPUs the last by name. There must be one."""
+        """The last node by name among those with the most GPUs. There must be one."""
         if self._largest is None:
             self._largest = max(self._nodes.values(), key=lambda each: (each.gpus, each.name)).node
         return self._largest
 
 
-# --- Owner of one pool in sums: its nodes that are not being deleted, how they are used, and which of them are empty.
+# --- Owner of the totals of one pool: nodes that are not being deleted, their utilization, and empty nodes.
 
 
 class NodeUsage(msgspec.Struct, frozen=True, gc=False):
-    """A node, and what is on it."""
+    """A node and its utilization."""
 
     facts: NodeFacts
-    requested: int  # GPUs that unfinished pods ask for
-    counting: int  # pods that count
-    lent: int  # GPUs that are lent to claims
+    requested: int  # GPUs requested by unfinished pods
+    counting: int  # workload pods
+    lent: int  # GPUs lent to claims
 
     @property
     def gpus_used(self) -> int:
-        """The larger of what is asked for and what is lent; at most what the node has."""
+        """The maximum of requested and lent GPUs, limited by the node's GPUs."""
         return min(self.facts.gpus, max(self.requested, self.lent))
 
     @property
@@ -89,18 +87,18 @@ class NodeUsage(msgspec.Struct, frozen=True, gc=False):
 
 
 class PoolTotals:
-    """Sums and lists are to be read, and never to be changed."""
+    """Callers must not modify the totals and lists."""
 
     def __init__(self) -> None:
         self.unready = 0
-        self.busy = 0  # nodes with a pod that counts
+        self.busy = 0  # nodes with a workload pod
         self.gpus_used = 0
         self.gpus_total = 0
-        self.sorts: Counter[int] = Counter()  # nodes by their GPUs
-        self.staying: Counter[tuple[str, str]] = Counter()  # nodes that nobody takes away, by what they are
-        self.labelled: Counter[str] = Counter()  # nodes by the provisioner that they are labelled with
+        self.sorts: Counter[int] = Counter()  # nodes by their number of GPUs
+        self.staying: Counter[tuple[str, str]] = Counter()  # nodes that are not being removed, by kind
+        self.labelled: Counter[str] = Counter()  # nodes by provisioner label
         self._facts: dict[str, NodeFacts] = {}
-        self._names: list[str] = []  # in order
+        self._names: list[str] = []  # sorted
         self._nodes: list[NodeFacts] | None = None
         self._leaving: dict[str, NodeFacts] = {}
         self._empty: dict[str, NodeFacts] = {}
@@ -116,25 +114,25 @@ class PoolTotals:
 
     @property
     def leaving_nodes(self) -> Sequence[NodeFacts]:
-        """Those that bear a taint by which somebody takes them away, by name."""
+        """Nodes with a removal taint, by name."""
         return [self._leaving[name] for name in sorted(self._leaving)]
 
     @property
     def empty(self) -> Sequence[NodeFacts]:
-        """Those on which nothing counts and of which nothing is lent, by name."""
+        """Nodes without workload pods and lent GPUs, by name."""
         return [self._empty[name] for name in sorted(self._empty)]
 
     @property
     def closed(self) -> Sequence[NodeFacts]:
-        """Those that bear the taint with which they came, by name."""
+        """Nodes with the startup taint, by name."""
         return [self._closed[name] for name in sorted(self._closed)]
 
     def alike(self, instance_type: str) -> SharedLabels | None:
-        """Those of an instance type that are alive; None where there are none."""
+        """Live nodes of an instance type; None if there are none."""
         return self._alike.get(instance_type) or None
 
     def move(self, before: NodeUsage | None, after: NodeUsage | None) -> None:
-        """A node came, went, or is used otherwise; both are of the same name."""
+        """Applies an added, removed or changed node; both arguments have the same name."""
         if before is not None:
             self._count(before, -1)
         if after is not None:
@@ -179,7 +177,7 @@ class PoolTotals:
             among.pop(name, None)
 
     def _compare(self, before: NodeFacts | None, after: NodeFacts | None) -> None:
-        """Those that are alive, by what they have in common."""
+        """Updates the live nodes and their common labels."""
         before = before if before is not None and _is_alive(before) else None
         after = after if after is not None and _is_alive(after) else None
         if before is not None and after is not None and before.instance_type == after.instance_type:
@@ -201,16 +199,16 @@ _NO_NODES = PoolTotals()
 
 
 class PoolIndex:
-    """A cycle costs what has changed."""
+    """Totals by pool; an update costs what has changed."""
 
     def __init__(self) -> None:
-        self.zones: Counter[str] = Counter()  # nodes by the zone in which they say that they are
+        self.zones: Counter[str] = Counter()  # nodes by zone label
         self._pools: dict[str, PoolTotals] = {}
-        self._facts: dict[str, NodeFacts] = {}  # of all nodes, those that are being deleted among them
+        self._facts: dict[str, NodeFacts] = {}  # of all nodes, including those that are being deleted
         self._unsettled: dict[str, NodeFacts] = {}
         self._drained: dict[str, NodeFacts] = {}
         self._unfit: dict[str, NodeFacts] = {}
-        self._usages: dict[str, NodeUsage] = {}  # as they were counted
+        self._usages: dict[str, NodeUsage] = {}  # as included in the totals
         self._lent: Lent = {}
 
     def of(self, pool: str) -> PoolTotals:
@@ -218,28 +216,28 @@ class PoolIndex:
 
     @property
     def unsettled(self) -> Sequence[NodeFacts]:
-        """Nodes that are being deleted, or that bear a taint by which somebody takes them away; by name."""
+        """Nodes that are being deleted or have a removal taint; by name."""
         return [self._unsettled[name] for name in sorted(self._unsettled)]
 
     @property
     def drained(self) -> Sequence[NodeFacts]:
-        """Those that bear a taint of the planner that drains, candidates included; by name."""
+        """Nodes with a taint of the drain planner, including candidates; by name."""
         return [self._drained[name] for name in sorted(self._drained)]
 
     @property
     def unfit(self) -> Sequence[NodeFacts]:
-        """Those to which nothing should be moved; in no particular order."""
+        """Nodes that should receive no moved pods; in no particular order."""
         return list(self._unfit.values())
 
     def advance(self, change: SnapshotDiff, occupancy: Occupancy, lent: Lent) -> None:
-        """To the nodes as they were seen next; the others stand there already."""
+        """Applies changed nodes; the occupancy must be up to date."""
         touched = {*occupancy.take_touched(), *self._read(change), *_differing(self._lent, lent)}
         self._lent = lent
         for name in sorted(touched):
             self._count(name, occupancy)
 
     def _read(self, change: SnapshotDiff) -> Iterable[str]:
-        """The names of those that are not what they were."""
+        """The names of changed nodes."""
         for node in change.gone_nodes:
             self._facts.pop(node.name, None)
             self._unsettled.pop(node.name, None)
@@ -278,12 +276,11 @@ def _differing(before: Lent, after: Lent) -> set[str]:
     return set() if before is after else {name for name, _ in before.items() ^ after.items()}
 
 
-# --- Owner of those objects of a kind that belong on it, by pool and in order of names: what came is put there, what is
-# gone taken off, and lists that were handed out stay as they are.
+# --- Per-pool index of objects, sorted by name. Returned lists are never mutated.
 
 
 class HasName(Protocol):
-    """Of no namespace, so that its name tells it from all others of its kind."""
+    """A cluster-scoped object: its name is unique within its kind."""
 
     @property
     def name(self) -> str: ...
@@ -297,7 +294,7 @@ def _all(_: object) -> bool:
 
 
 class PerPoolIndex(Generic[T]):
-    """A pool that nobody changed keeps the very list that was handed out."""
+    """The list of an unchanged pool keeps its identity."""
 
     def __init__(self, pool_of: Callable[[T], str], belongs: Callable[[T], bool] = _all) -> None:
         self._pool_of = pool_of
@@ -306,7 +303,7 @@ class PerPoolIndex(Generic[T]):
         self._lists: dict[str, list[T]] = {}
 
     def move(self, gone: Iterable[T], came: Iterable[T]) -> None:
-        """One that was replaced is gone, and came."""
+        """Applies removed and added objects; a replaced object is both."""
         for each in gone:
             if self._belongs(each):
                 pool = self._pool_of(each)
@@ -319,7 +316,7 @@ class PerPoolIndex(Generic[T]):
                 self._lists.pop(pool, None)
 
     def of(self, pool: str) -> Sequence[T]:
-        """Those of one pool, by name."""
+        """Objects of one pool, by name."""
         result = self._lists.get(pool)
         if result is None:
             there = self._pools.get(pool, {})
@@ -327,5 +324,5 @@ class PerPoolIndex(Generic[T]):
         return result
 
     def all(self) -> Sequence[T]:
-        """Those of all pools, pool by pool."""
+        """Objects of all pools, pool by pool."""
         return [each for pool in sorted(self._pools) for each in self.of(pool)]

@@ -1,8 +1,8 @@
-"""Owner of the amounts: what each node has of each resource, and what is left of it.
+"""Owner of the amounts: allocatable and free resources of each node.
 
-A column a resource, a row a node; kept a resource at a time, so that asking all nodes about one is one sweep. Only
-resources that nodes had when the what-if was made are kept so (`dense`). Pods may name resources that no node has, each
-its own: of these only what nodes have and pods take is kept, and a pod with such a name costs no sweep of memory.
+One column per resource, one row per node; stored by resource, so that a query over all nodes is one sweep. Only
+resources that nodes had at the creation of the snapshot are stored so (`dense`). Pods may name any number of
+resources that no node has: for these, only existing amounts are stored sparsely, and such a pod causes no sweep.
 """
 
 import numpy as np
@@ -12,13 +12,13 @@ from reconciler.fleet.pod_classes import Classes, PodClass, Request
 from reconciler.fleet.rows import Counts, Mask, NodeRows, Places, grown
 from reconciler.model import names
 
-_MOST_RARE_ROWS = 64  # nodes that have a resource which is not dense: with more of them it should be
+_MOST_RARE_ROWS = 64  # nodes with a resource that is not dense; with more of them, the resource should be dense
 
 _Amounts = dict[int, int]  # by column
 
 
 class Left:
-    """What was left of a row, and what was taken of it."""
+    """Free and taken amounts of a row."""
 
     __slots__ = ("dense", "taken")
 
@@ -28,46 +28,46 @@ class Left:
 
 
 class NodeResources:
-    """Exact whole numbers, as the scheduler counts them."""
+    """Exact integers in the units of kube-scheduler."""
 
     def __init__(self, classes: Classes, capacity: int) -> None:
         self._columns = classes.columns
-        self._dense = len(self._columns)  # the first so many columns
+        self._dense = len(self._columns)  # number of dense columns
         self._free: Counts = np.zeros((self._dense, capacity), np.int64)
         self._allocatable: Counts = np.zeros_like(self._free)
-        # Of the other columns.
-        self._rare: dict[int, dict[int, int]] = {}  # column -> row -> what the node has
-        self._rare_of: dict[int, _Amounts] = {}  # the same by row
-        self._taken_of: dict[int, _Amounts] = {}  # row -> column -> what is taken
+        # Sparse columns.
+        self._rare: dict[int, dict[int, int]] = {}  # column -> row -> allocatable
+        self._rare_of: dict[int, _Amounts] = {}  # row -> column -> allocatable
+        self._taken_of: dict[int, _Amounts] = {}  # row -> column -> taken
 
     @property
     def free(self) -> Counts:
-        """What is left of the dense columns; less than 0 where more is booked than there is."""
+        """Free amounts of the dense columns; negative if overbooked."""
         return self._free.T
 
     @property
     def allocatable(self) -> Counts:
-        """What pods may have, of the dense columns."""
+        """Allocatable amounts of the dense columns."""
         return self._allocatable.T
 
     @property
     def is_sparse(self) -> bool:
-        """Whether many nodes have a resource that none had when the what-if was made."""
+        """Whether many nodes have a resource that is not dense."""
         return any(len(rows) > _MOST_RARE_ROWS for rows in self._rare.values())
 
     def free_at(self, row: int, column: int) -> int:
-        """What is left of one resource on one row."""
+        """Free amount of one resource on one row."""
         if column < self._dense:
             return int(self._free[column, row])
         taken = self._taken_of.get(row)
         return self._has(row, column) - (taken.get(column, 0) if taken else 0)
 
     def allocatable_at(self, row: int, column: int) -> int:
-        """What pods may have of one resource on one row."""
+        """Allocatable amount of one resource on one row."""
         return int(self._allocatable[column, row]) if column < self._dense else self._has(row, column)
 
     def free_of(self, column: int) -> Counts:
-        """What is left of one resource on each row; not to be changed."""
+        """Free amount of one resource on each row; must not be modified."""
         if column < self._dense:
             mask: Counts = self._free[column]
             return mask
@@ -79,12 +79,12 @@ class NodeResources:
         return mask
 
     def allocatable_of(self, column: int) -> Counts:
-        """What pods may have of one resource on each row."""
+        """Allocatable amount of one resource on each row."""
         mask: Counts = self._allocatable[column]
         return mask
 
     def roomy(self, request: Request) -> Mask:
-        """Where what is left is enough; a new array."""
+        """The rows with enough free resources; a new array."""
         (first, least), *others = request
         mask: Mask = self._enough(first, least)
         for column, amount in others:
@@ -92,7 +92,7 @@ class NodeResources:
         return mask
 
     def roomy_among(self, request: Request, rows: Places) -> Mask:
-        """Which of the rows have enough left; a new array."""
+        """Which of the rows have enough free resources; a new array."""
         (first, least), *others = request
         mask: Mask = self._enough(first, least, rows)
         for column, amount in others:
@@ -100,14 +100,14 @@ class NodeResources:
         return mask
 
     def room(self, request: Request, row: int) -> int:
-        """How many times what is left of a row is enough."""
+        """How many times the request fits on a row."""
         item, dense = self._free.item, self._dense
-        if request[-1][0] < dense:  # columns are in order
+        if request[-1][0] < dense:  # columns are sorted
             return max(0, min([item(column, row) // amount for column, amount in request]))
         return max(0, min([self.free_at(row, column) // amount for column, amount in request]))
 
     def take(self, held: Request, row: int, count: int) -> None:
-        """Less than nothing may be left."""
+        """Takes resources; free amounts may become negative."""
         free, dense = self._free, self._dense
         for column, amount in held:
             if column < dense:
@@ -120,7 +120,7 @@ class NodeResources:
         self.take(held, row, -count)
 
     def give_all(self, row: int) -> Left:
-        """Nothing of the row is taken any more; what was left of it, to `leave` so again."""
+        """Frees all resources of the row; returns the previous amounts, for `leave`."""
         before = Left(self._free[:, row].copy(), self._taken_of.pop(row, {}))
         self._free[:, row] = self._allocatable[:, row]
         return before
@@ -132,7 +132,7 @@ class NodeResources:
             self._taken_of[row] = left.taken
 
     def take_all(self, classes: list[PodClass], numbers: list[int], rows: list[int]) -> None:
-        """One pod of a class on a row, for each pair of the number of a class and a row."""
+        """Books one pod of a class on a row, for each pair of class number and row."""
         held: Counts = np.zeros((self._dense, len(classes)), np.int64)
         rare: dict[int, list[tuple[int, int]]] = {}
         for each in classes:
@@ -150,7 +150,7 @@ class NodeResources:
                 self._take_rare(row, column, amount)
 
     def settle(self, row: int, has: Request) -> None:
-        """What the node of a row has now; what is taken stays taken."""
+        """Sets the allocatable amounts of a row; bookings stay."""
         self._free[:, row] -= self._allocatable[:, row]
         self._allocatable[:, row] = 0
         self._forget_rare(row)
@@ -163,7 +163,7 @@ class NodeResources:
                 self._rare_of.setdefault(row, {})[column] = amount
 
     def settle_all(self, rows: Places, has: list[Request]) -> None:
-        """What the nodes of many rows have, of which nothing is taken yet; the columns that there are become dense."""
+        """Sets the allocatable amounts of many rows without bookings; existing columns become dense."""
         self._dense = len(self._columns)
         self._free = np.zeros((self._dense, self._free.shape[1]), np.int64)
         self._allocatable = np.zeros_like(self._free)
@@ -173,18 +173,18 @@ class NodeResources:
         self._free[:] = self._allocatable
 
     def clear(self, row: int) -> None:
-        """There is no node any more."""
+        """Removes the node."""
         self._allocatable[:, row] = self._free[:, row] = 0
         self._forget_rare(row)
         self._taken_of.pop(row, None)
 
     def grow(self, capacity: int) -> None:
-        """More rows."""
+        """Adds rows."""
         self._free = grown(self._free, capacity)
         self._allocatable = grown(self._allocatable, capacity)
 
     def fingerprint(self, row: int) -> object:
-        """What the row has and has left, of the resources that it has or that are taken."""
+        """Allocatable and free amounts of the row, for its resources."""
         amounts = [
             (name, self.allocatable_at(row, column), self.free_at(row, column))
             for name, column in sorted(self._columns.items())
@@ -221,15 +221,15 @@ class NodeResources:
                 del self._rare[column]
 
 
-# --- Owner of what of each row is withheld because it is lent: GPUs with a Lease that no pod seen there asks for.
+# --- Owner of the GPUs withheld on each row: lent GPUs whose Lease no observed pod there requests.
 #
-# Whoever holds a Lease need not be a pod that requests GPUs, so that the sum of what pods ask for says too little. As
-# far as they do ask, the Leases are theirs. What is withheld is found out from one sighting to the next, and stays the
-# same within a fork: nothing that is lent is moved, and a pod that comes needs GPUs of its own.
+# A Lease holder need not be a pod that requests GPUs, so the sum of requests may be too low. As far as pods request
+# GPUs, Leases count as theirs. The withheld amount is computed per observation and constant within a fork: lent GPUs do
+# not move, and a new pod needs other GPUs.
 
 
 class LentGpus:
-    """Withholds amounts of a stock."""
+    """Withholds amounts in a NodeResources."""
 
     def __init__(self, classes: Classes, rows: NodeRows, stock: NodeResources) -> None:
         self._classes, self._rows, self._stock = classes, rows, stock
@@ -237,11 +237,11 @@ class LentGpus:
         self._withheld: dict[int, int] = {}
 
     def lend(self, lent: Lent) -> None:
-        """What is lent now, by the names of nodes; `settle` is to follow."""
+        """Sets the lent GPUs by node name; `settle` must follow."""
         self._lent = lent
 
     def settle(self) -> None:
-        """Withholds what is lent, by what is booked now. Not within a fork."""
+        """Withholds lent GPUs according to current bookings. Not allowed within a fork."""
         if not self._lent and not self._withheld:
             return
         column, row_of = self._classes.column(names.NVIDIA_GPU), self._rows.row_of
@@ -257,5 +257,5 @@ class LentGpus:
                 self._stock.take(((column, after - before),), row, 1)
 
     def forget(self, row: int) -> None:
-        """There is no node any more."""
+        """Removes the node."""
         self._withheld.pop(row, None)

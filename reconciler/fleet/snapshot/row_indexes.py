@@ -1,4 +1,4 @@
-"""Indexes of the rows of a snapshot: the kinds of nodes, and what was found of a row."""
+"""Indexes of snapshot rows: kinds of nodes, and cached results per row."""
 
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -12,15 +12,15 @@ from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 
-# --- Owner of the kind of each row, its node's pool and instance type, as numbers: nodes of a mask are counted by kind.
+# --- Owner of each row's kind, which is the pool and instance type of its node, to count the nodes of a mask by kind.
 #
-# A kind is told in words, as `a100 p4d.24xlarge`: whoever reads of twelve nodes wants to know which twelve.
+# A kind is text such as `a100 p4d.24xlarge`, so that messages can show which nodes were counted.
 
 _LABELS = (names.KARPENTER_POOL, names.POOL, names.INSTANCE_TYPE)
 
 
 class NodeKinds:
-    """`snapshot.part(NodeKinds)` is the one of a what-if."""
+    """`snapshot.part(NodeKinds)` returns the instance of a snapshot."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._rows = snapshot.rows
@@ -29,7 +29,7 @@ class NodeKinds:
         self._of_row: Counts = np.zeros(0, np.int64)
 
     def counted(self, mask: Mask) -> dict[str, int]:
-        """Rows of a mask, all of which have nodes."""
+        """Counts by kind of the rows of a mask, all of which have nodes."""
         if self._version != self._rows.version:
             self._read()
             self._version = self._rows.version
@@ -52,17 +52,17 @@ class NodeKinds:
 
 
 def kind_of(node: Node) -> str:
-    """Its pool and its instance type."""
+    """Pool and instance type of the node."""
     return f"{node.pool or 'no pool'} {node.instance_type}".rstrip()
 
 
-# --- Owner of something that was found of rows, for as long as the node and the pods seen on it are the same objects.
+# --- Owner of a cached value per row, valid while the node and its observed pods are the same objects.
 
 T = TypeVar("T")
 
 
 class PerRow(ABC, Generic[T]):
-    """Found when first asked for; `snapshot.part(...)` of a class of these is the one of a what-if."""
+    """Computed at first use; `snapshot.part(...)` of a subclass returns the instance of a snapshot."""
 
     def __init__(self, fleet: Snapshot) -> None:
         self.fleet = fleet
@@ -71,10 +71,10 @@ class PerRow(ABC, Generic[T]):
 
     @abstractmethod
     def find(self, row: int) -> T:
-        """To go by nothing but the node, the pods seen there, and their classes."""
+        """Must depend only on the node, its observed pods, and their classes."""
 
     def of(self, row: int) -> T:
-        """The same object as before, if nothing was seen to change."""
+        """The cached value; the same object while the row is unchanged."""
         known = self._known.get(row)
         if known is None or known[0] is not self._nodes[row] or known[1] is not self._told[row]:
             pods = self.fleet.pods_of_row(row)

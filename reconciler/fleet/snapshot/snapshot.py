@@ -1,7 +1,7 @@
-"""Owner of the what-if: the nodes as rows, what is booked on each, and the journal that takes it all back.
+"""Owner of the what-if state: nodes as rows, bookings on each row, and the journal for rollback.
 
-Everything that changes within a fork is noted down with its inverse. Leaving the fork without commit replays the
-inverses, newest first, through the same doors: whoever listens (counters of predicates) is taken back with the rest.
+Each change within a fork is recorded with its inverse. Leaving the fork without commit replays the inverses, newest
+first, through the same methods, so listeners (counters of predicates) are rolled back as well.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,26 +20,26 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 
-# --- Who is told of what is booked on a what-if.
+# --- Listeners for changes of bookings.
 
 
 class Listener(Protocol):
-    """Keeps figures of its own about what is booked where; told after each change, takings-back included."""
+    """Keeps its own counters of bookings; called after each change, including rollbacks."""
 
     def added(self, pod_class: PodClass, row: int, count: int, fleet: "Snapshot") -> None: ...
     def removed(self, pod_class: PodClass, row: int, count: int, fleet: "Snapshot") -> None: ...
     def came(self, row: int, fleet: "Snapshot") -> None:
-        """A node is there now; nothing is booked on it yet."""
+        """A node was added; nothing is booked on it yet."""
 
     def went(self, row: int, fleet: "Snapshot") -> None:
-        """A node is no longer there; nothing is booked on it any more. Its labels can still be read."""
+        """A node was removed; nothing is booked on it any more. Its labels can still be read."""
 
     def fingerprint(self, fleet: "Snapshot") -> object:
-        """All figures: the same for the same bookings, however they came about; empty where there are none."""
+        """All counters: equal for equal bookings in any history; empty if there are none."""
 
 
 def says_anything(figures: object) -> bool:
-    """Whether there is anything in what may be lists within lists."""
+    """Whether nested lists contain any value."""
     return any(map(says_anything, figures)) if isinstance(figures, list | tuple) else bool(figures)
 
 
@@ -47,10 +47,10 @@ T = TypeVar("T")
 
 
 class Snapshot:
-    """The nodes and what is booked on them, and the doors through which alone that changes."""
+    """Nodes and bookings; only its methods change them."""
 
     def __init__(self, observed: Observed) -> None:
-        self.sightings = 0  # another number, other pods
+        self.sightings = 0  # changes when observed pods change
         self._build(observed)
 
     def _build(self, observed: Observed) -> None:
@@ -59,13 +59,13 @@ class Snapshot:
         self.classes.expect(len(observed.pods))
         self.rows = NodeRows(len(observed.nodes))
         self.stock = NodeResources(self.classes, self.rows.capacity)
-        self.bound = PodsByRow(self.rows.capacity)  # for others to read
+        self.bound = PodsByRow(self.rows.capacity)  # read-only for other code
         self._booked: list[dict[PodClass, int]] = [{} for _ in range(self.rows.capacity)]
         self._classes_of_row: dict[int, tuple[tuple[Pod, ...], tuple[PodClass, ...]]] = {}
         self._journal = Journal()
         self._parts: dict[Callable[[Snapshot], Any], Any] = {}
         self._listeners: list[Listener] = []
-        self.on_vacated: list[Callable[[int, int], None]] = []  # of a row: -1 as it is vacated, 1 as it is no longer
+        self.on_vacated: list[Callable[[int, int], None]] = []  # row; -1: vacated, 1: restored
         self.sightings += 1
         self.rows.on_growth.append(self._grow)
         nodes = sorted(observed.nodes, key=lambda each: each.name)
@@ -78,14 +78,16 @@ class Snapshot:
         self._lending.settle()
         self._crowding = Crowding(self.classes, self.rows)
 
-    # What is where
+    # Lookup
 
     def booked_on(self, row: int) -> dict[PodClass, int]:
-        """How many pods of each class are booked on a row. Not to be changed."""
+        """The number of booked pods by class on a row. Must not be modified."""
         return self._booked[row]
 
     def pods_of_row(self, row: int) -> tuple[Pod, ...]:
-        """The pods seen on the node, in order, wherever they are now; the same object until something changes there."""
+        """The observed pods of the node, sorted, wherever they are booked; the same object until the node's pods
+        change.
+        """
         return self.bound.of_row(row)
 
     def classes_of_row(self, row: int) -> tuple[PodClass, ...]:
@@ -98,59 +100,62 @@ class Snapshot:
 
     @property
     def waiting(self) -> list[Pod]:
-        """The pods seen that have no node yet, by namespace and name."""
+        """The observed pending pods, by namespace and name."""
         return self.bound.waiting
 
     @property
     def nominated(self) -> list[Pod]:
-        """Those of them for which a node was nominated, by namespace and name."""
+        """Pending pods with a nominated node, by namespace and name."""
         return self.bound.nominated
 
     @property
     def is_crowded(self) -> bool:
-        """Whether most of what it remembers is of pods and nodes that are gone: the next is better built anew."""
+        """Whether most of the memory is for removed pods and nodes, so that a new snapshot is better."""
         return self.stock.is_sparse or self._crowding.is_over(self._classes_in_use)
 
     def part(self, make: Callable[["Snapshot"], T]) -> T:
-        """The one `make` of this what-if, made when first asked for; not to be kept across `advance`."""
+        """The snapshot's instance of `make`, created at first use; must not be kept across `advance`."""
         result: T | None = self._parts.get(make)
         if result is None:
             result = self._parts[make] = make(self)
         return result
 
     def listen(self, listener: Listener) -> None:
-        """Tells of each change from now on."""
+        """Registers a listener."""
         self._listeners.append(listener)
 
-    # What if
+    # What-if changes
 
     def fork(self) -> Fork:
-        """With this, all changes are taken back at its end, unless it was committed; forks nest."""
+        """All changes in the `with` block are rolled back unless committed; forks nest."""
         return Fork(self._journal)
 
     def on_revert(self, undo: Callable[[], None]) -> None:
-        """Called when a change that was just made elsewhere has to be taken back."""
+        """Registers the inverse of a change that was made elsewhere."""
         self._journal.note(undo)
 
     def add(self, pod_class: PodClass, row: int, count: int = 1) -> None:
-        """Books pods on a row, whether they fit or not."""
+        """Books pods on a row, whether or not they fit."""
         self._journal.note(self._unbook, pod_class, row, count)
         self._book(pod_class, row, count)
 
     def remove(self, pod_class: PodClass, row: int, count: int = 1) -> None:
-        """Takes pods off a row."""
+        """Removes booked pods from a row."""
         if count > self._booked[row].get(pod_class, 0):
             raise LookupError(f"row {row} has fewer than {count} pods of class {pod_class.number}")
         self._journal.note(self._book, pod_class, row, count)
         self._unbook(pod_class, row, count)
 
     def take_away(self, row: int) -> None:
-        """What if the node were gone, and all that is booked on it."""
+        """Removes a node with all its bookings."""
         self.vacate(row, stands=False)
 
     def vacate(self, row: int, stands: bool = True) -> None:
-        """What if it were drained: all that is booked on it is gone, and nothing can come. While it stands it counts as
-        a domain, but for pods that honor taints and do not tolerate the one of a drain."""
+        """Drains a node: removes all its bookings and closes it to new pods.
+
+        While `stands`, the node counts as a domain, except for pods that honor taints and do not tolerate the drain
+        taint.
+        """
         booked, self._booked[row] = self._booked[row], {}
         left = self.stock.give_all(row)
         self._journal.note(self._give_back, row, booked, left)
@@ -164,7 +169,7 @@ class Snapshot:
             self._fall(row)
 
     def bring(self, node: Node) -> int:
-        """What if there were one more node; its row."""
+        """Adds a node; returns its row."""
         before, capacity = self.rows.version, self.rows.capacity
         row = self.rows.add(node)
         self._journal.note(self._send_off, row, before, capacity)
@@ -174,7 +179,7 @@ class Snapshot:
         return row
 
     def fingerprint(self) -> bytes:
-        """Everything that a fork may change, in one order: equal if the what-ifs are and were asked alike."""
+        """A digest of everything that a fork may change: equal for equal snapshots after equal queries."""
         rows = [
             (
                 (name, bool(self.rows.alive[row]), bool(self.rows.standing[row]), self.stock.fingerprint(row)),
@@ -187,15 +192,15 @@ class Snapshot:
         fingerprints = [each for each in heard if says_anything(each[1])]
         return msgspec.json.encode((rows, self.bound.fingerprint(), fingerprints), order="deterministic")
 
-    # From one sighting to the next
+    # Advance to the next observation
 
     def advance(self, observed: Observed, change: SnapshotDiff | None = None) -> None:
-        """To the cluster as it was seen next; what it costs grows with what changed. Not within a fork.
+        """Advances to the next observation; the cost grows with the changes. Not allowed within a fork.
 
-        Whoever knows the change tells it; then nodes and pods are not read from `observed`, and nothing is built anew.
+        If `change` is given, nodes and pods are not read from `observed`, and nothing is rebuilt.
         """
         if self._journal.is_open:
-            raise RuntimeError("a fleet can't advance within a fork")
+            raise RuntimeError("a fleet cannot advance within a fork")
         before, self.observed = self.observed, observed
         self.classes.expect(len(observed.pods))
         changed = change or change_between(before, observed)
@@ -221,7 +226,7 @@ class Snapshot:
             self._build(observed)
 
     def _book_first(self, pods: Iterable[Pod]) -> None:
-        """As `_book_observed`, with the amounts of all pods at once and nobody listening yet."""
+        """Like `_book_observed`, with the amounts of all pods at once and without listeners."""
         row_of, book, on = self.rows.row_of.get, self.classes.book, self.bound.on
         rows: list[int] = []
         numbers: list[int] = []
@@ -252,7 +257,7 @@ class Snapshot:
                 self._book(self.classes.book(pod), row, 1)
 
     def _apply_gpu_requests(self, gpu_requests: GpuRequests) -> list[Pod]:
-        """Takes those off whose GpuClaims have another count than before; they are to be booked anew."""
+        """Unbooks and returns the pods whose GpuClaims have a new count; they must be rebooked."""
         differing = gpu_requests.differing(self.classes.asked_gpus)
         result = [pod for pods in self.bound.on for pod in pods if claim_of(pod) in differing] if differing else []
         for pod in result:
@@ -270,7 +275,7 @@ class Snapshot:
         self.classes.forget(pod)
 
     def _renew(self, node: Node) -> None:
-        """A node that came, or that is another object now."""
+        """Adds a new node, or replaces a changed one."""
         row = self.rows.row_of.get(node.name)
         if row is not None and not differ(self.rows.node(row), node):
             before = self.rows.node(row)
@@ -293,7 +298,7 @@ class Snapshot:
             self._unbook(pod_class, row, count)
         self._leave(row)
 
-    # The doors
+    # The only methods that change state
 
     def _book(self, pod_class: PodClass, row: int, count: int) -> None:
         booked = self._booked[row]

@@ -1,1 +1,1 @@
-"""Volumes as the scheduler sees them: which there are, what pods want of them, and where that can be had."""
+"""Volumes as in the scheduler: existing volumes, requirements of pods, and where they can be satisfied."""

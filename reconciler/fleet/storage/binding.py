@@ -1,7 +1,7 @@
-"""Which volumes a pod's unbound claims would get on a node: the smallest that will do, or ones made there.
+"""Binding of unbound claims on a node: the smallest suitable volume, or a provisioned one.
 
-As the scheduler does it: a volume that is kept for a claim comes first; then, from the smallest claim to the largest,
-the smallest volume that the node reaches; what is still without one is made, where its class makes any.
+As in the scheduler: a volume that is reserved for a claim comes first. Then, from the smallest claim to the largest,
+the smallest volume that the node can access. Remaining claims are provisioned, if their storage class does so.
 """
 
 from collections.abc import Mapping
@@ -17,27 +17,27 @@ from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.volumes import STORAGE, PersistentVolume, PersistentVolumeClaim
 from reconciler.model.quantity import requested_amount
 
-TO_BE_MADE = ""  # in place of a volume's name
+TO_BE_MADE = ""  # instead of a volume name
 
 
 class VolumeReservation(msgspec.Struct, frozen=True, gc=False):
-    """What a claim got that is not bound yet, and where."""
+    """The volume that an unbound claim got in the simulation, and its node."""
 
     node: str
     volume: str
-    pods: int  # that use it
+    pods: int  # number of pods that use the claim
 
 
 class Stock(msgspec.Struct, frozen=True):
-    """All that there is to choose from: what was seen, less what is promised."""
+    """The available volumes: observed ones, without reserved ones."""
 
     stored: StorageIndex
     promises: Mapping[Key, VolumeReservation]
-    taken: Mapping[str, Key]  # volumes that are promised
+    taken: Mapping[str, Key]  # reserved volumes
 
 
 def chosen(want: StorageRequirements, node: Node, stock: Stock) -> dict[Key, str] | None:
-    """A volume's name for each claim that nothing was promised yet; None where the node will not do."""
+    """A volume name for each claim without a reservation; None if the node is unsuitable."""
     to_be_made, to_be_found = [], []
     for claim in want.unbound:
         promise = stock.promises.get(key_of(claim))
@@ -64,7 +64,7 @@ def chosen(want: StorageRequirements, node: Node, stock: Stock) -> dict[Key, str
 
 
 def only_node(want: StorageRequirements, stock: Stock) -> str:
-    """The one node that might do, where a claim is being made or was to be made; nothing where any might."""
+    """The only possible node for a claim that is being provisioned; empty if any node is possible."""
     for claim in want.unbound:
         promise = stock.promises.get(key_of(claim))
         if promise is not None and promise.volume == TO_BE_MADE:
@@ -90,7 +90,7 @@ def _smallest(
 
 
 def _is_kept(promise: VolumeReservation, node: Node, stock: Stock) -> bool:
-    """Whether another pod can use on the node what was promised. One that is being made is where it is made."""
+    """Whether another pod can use the reservation on the node. A provisioned volume is on its node."""
     if promise.volume == TO_BE_MADE:
         return promise.node == node.name
     volume = stock.stored.volume(promise.volume)
@@ -102,13 +102,14 @@ def _size(claim: PersistentVolumeClaim) -> int:
     return result
 
 
-# --- Owner of what unbound claims got in the what-if: a volume for each, or one that is made on the pod's node.
+# --- Owner of the reservations of unbound claims: an existing volume each, or one provisioned on the pod's node.
 #
-# A claim of a pod that was seen on its node is left as it was seen: whoever put the pod there did not wait for it.
+# Claims of pods that were observed on their node are left as observed: the pod was bound without waiting for the
+# claim.
 
 
 class Promises:
-    """A part of a what-if: `fleet.part(Promises)`. `version` changes with what is promised."""
+    """A part of a snapshot: `fleet.part(Promises)`. `version` changes with the reservations."""
 
     def __init__(self, fleet: Snapshot) -> None:
         self.version = 0
@@ -116,13 +117,13 @@ class Promises:
         self._observed: Observed | None = None
         self._made: dict[Key, VolumeReservation] = {}
         self._taken: dict[str, Key] = {}
-        self._seen: set[tuple[Key, int]] = set()  # claims, and the rows where a pod was seen that uses them
-        # What a claim had on a node before it was taken off: taking that back must give it the same again.
+        self._seen: set[tuple[Key, int]] = set()  # claims, and the rows with an observed pod that uses them
+        # A claim's reservation on a node before its removal: a rollback must restore the same one.
         self._before: dict[tuple[Key, str], str] = {}
         fleet.listen(self)
 
     def stock(self, fleet: Snapshot) -> Stock:
-        """What is left to choose from."""
+        """The available volumes."""
         self._stored.renew(fleet)
         if self._observed is not fleet.observed:
             self._begin(fleet)
@@ -182,7 +183,7 @@ class Promises:
             del self._taken[made.volume]
 
     def _begin(self, fleet: Snapshot) -> None:
-        """From what was seen, and what is booked beside it."""
+        """Initializes from the observed state and existing bookings."""
         self._observed = fleet.observed
         self._made, self._taken, self._seen, self._before = {}, {}, set(), {}
         self.version += 1

@@ -1,7 +1,7 @@
-"""Owner of how many volumes each driver has on each row, and how many it bears there; counted once somebody asks.
+"""Owner of the number of volumes per driver on each row, and of their limits; computed at the first query.
 
-A volume counts once however many pods of the node use it. What is attached though no pod that was seen there uses it
-counts until it is seen to be gone; what a pod uses that the what-if takes away goes with it.
+A volume counts once, however many pods of the node use it. An attached volume without an observed pod counts until
+it is detached; a volume of a pod that the simulation removes is removed with the pod.
 """
 
 from collections import defaultdict
@@ -20,24 +20,24 @@ NO_LIMIT = 2**31
 
 
 class Holding:
-    """A part of a what-if: `fleet.part(Holding)`. Only drivers that have a limit anywhere are counted."""
+    """A part of a snapshot: `fleet.part(Holding)`. Only drivers with a limit on any node are counted."""
 
     def __init__(self, fleet: Snapshot) -> None:
-        self.limits: dict[str, Counts] = {}  # by driver, of each row
+        self.limits: dict[str, Counts] = {}  # driver -> limit by row
         self.counts: dict[str, Counts] = {}
         self._stored = fleet.part(StorageIndex)
-        self._version = -1  # of what is stored
+        self._version = -1  # of the stored objects
         self._nodes: tuple[CsiNode, ...] | None = None
         self._attachments: tuple[VolumeAttachment, ...] | None = None
         self._sighting = -1
         self._node: dict[str, CsiNode] = {}
-        self._uses: dict[Held, dict[int, int]] = {}  # pods that use a volume, by row
-        self._besides: dict[str, set[Held]] = {}  # by node, what is attached and no pod uses that was seen there
+        self._uses: dict[Held, dict[int, int]] = {}  # volume -> row -> number of pods that use it
+        self._besides: dict[str, set[Held]] = {}  # node -> attached volumes that no observed pod there uses
         fleet.rows.on_growth.append(self._grow)
         fleet.listen(self)
 
     def renew(self, fleet: Snapshot) -> None:
-        """Counts afresh where something was seen anew."""
+        """Recounts if the observed state has changed."""
         if self._is_current(fleet):
             return
         observed, rows = fleet.observed, fleet.rows

@@ -1,4 +1,4 @@
-"""Owner of the claims, volumes and classes as last seen, by name, and of what each class of pods wants of them."""
+"""Owner of observed claims, volumes and storage classes, by name, and of the requirements of each pod class."""
 
 from collections import defaultdict
 from collections.abc import Container, Iterator, KeysView, Sequence
@@ -15,14 +15,14 @@ from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.volumes import STORAGE, PersistentVolume, PersistentVolumeClaim, StorageClass
 from reconciler.model.quantity import amount_offered, requested_amount
 
-# --- Owner of the unclaimed volumes that would do for claims that are alike, and of how many of them each row reaches.
+# --- Owner of the unclaimed volumes that suit equal claims, and of their number accessible from each row.
 #
-# Nearly every volume names one label and the values that will do, so that the few that a node reaches are found by the
-# node's labels; the others are tried one by one.
+# Nearly every volume requires one label with certain values, so the few volumes that a node can access are found by the
+# node's labels; all others are checked one by one.
 
 
 class VolumeOffer:
-    """Volumes, the smallest first."""
+    """Volumes, smallest first."""
 
     def __init__(self, volumes: Sequence[PersistentVolume]) -> None:
         self.volumes = volumes
@@ -31,7 +31,7 @@ class VolumeOffer:
         self._others: list[int] = []
         self._version = -1, -1  # of the rows, and their capacity
         self._counts: Counts = np.zeros(0, np.int64)
-        self._left_out: set[str] = set()  # volumes that are not counted, since they are taken
+        self._left_out: set[str] = set()  # volumes that are taken and not counted
         for number, volume in enumerate(volumes):
             plain = plain_term(volume)
             if plain is None:
@@ -42,7 +42,7 @@ class VolumeOffer:
                     by_value[value].append(number)
 
     def smallest(self, node: Node, taken: Container[str]) -> PersistentVolume | None:
-        """The smallest that the node reaches and that is not taken."""
+        """The smallest volume that the node can access and that is not taken."""
         found = len(self.volumes)
         for numbers in self._near(node):
             for number in numbers:
@@ -53,7 +53,7 @@ class VolumeOffer:
         return self.volumes[found] if found < len(self.volumes) else None
 
     def counts(self, rows: NodeRows, taken: KeysView[str]) -> Counts:
-        """How many that are not taken each row reaches. Not to be changed."""
+        """The number of volumes, without taken ones, that each row can access. Must not be modified."""
         if self._version != (rows.version, rows.capacity):
             self._version = rows.version, rows.capacity
             self._counts, self._left_out = self._counted(rows), set()
@@ -74,9 +74,9 @@ class VolumeOffer:
     def _counted(self, rows: NodeRows) -> Counts:
         result: Counts = np.zeros(rows.capacity, np.int64)
         for key, by_value in self._by_label.items():
-            column = rows.column(key)  # first: it gives numbers to the values that nodes have
+            column = rows.column(key)  # called first: assigns numbers to the values that nodes have
             many = [len(by_value.get(value, ())) for value in rows.values(key)]
-            of_value = np.array([*many, 0], np.int64)  # absent is -1, the last
+            of_value = np.array([*many, 0], np.int64)  # absent is -1, the last element
             result += of_value[column]
         for number in self._others:
             mask = reached(self.volumes[number], rows)
@@ -85,7 +85,7 @@ class VolumeOffer:
 
 
 class Alike(msgspec.Struct, frozen=True):
-    """What of a claim decides which volumes would do."""
+    """The properties of a claim that determine suitable volumes."""
 
     storage_class: str
     size: int
@@ -95,7 +95,7 @@ class Alike(msgspec.Struct, frozen=True):
     selector: bytes
 
 
-# Without one of these, nothing can be said of a pod that claims a volume.
+# Without one of these, pods with volume claims cannot be evaluated.
 _TITLES = (
     "persistentvolumeclaims",
     "persistentvolumes",
@@ -108,7 +108,7 @@ _AVAILABLE = "Available"
 
 
 class StorageIndex:
-    """A part of a what-if: `fleet.part(Stored)`. `version` is another when any of it is."""
+    """A part of a snapshot: `fleet.part(StorageIndex)`. `version` changes with any object."""
 
     def __init__(self, fleet: Snapshot) -> None:
         self.version = 0
@@ -119,13 +119,13 @@ class StorageIndex:
         self._volumes: dict[str, PersistentVolume] = {}
         self._classes: dict[str, StorageClass] = {}
         self._tracking: frozenset[str] = frozenset()
-        self._unclaimed: dict[str, list[PersistentVolume]] = {}  # by class, the smallest first
+        self._unclaimed: dict[str, list[PersistentVolume]] = {}  # by storage class, smallest first
         self._kept_for: dict[Key, list[PersistentVolume]] = {}
         self._offers: dict[Alike, VolumeOffer] = {}
         self._wanted: dict[PodClass, StorageRequirements] = {}
 
     def wanted(self, pod_class: PodClass, fleet: Snapshot) -> StorageRequirements:
-        """What such a pod wants; the one NOTHING where it wants no volume."""
+        """The requirements of the class; the constant NOTHING if it has no volumes."""
         if not pod_class.pod.spec.volumes:
             return NOTHING
         self.renew(fleet)
@@ -135,7 +135,7 @@ class StorageIndex:
         return storage_requirements
 
     def renew(self, fleet: Snapshot) -> None:
-        """Looks whether any of it was seen anew."""
+        """Updates after changes of the observed objects."""
         observed = fleet.observed
         if observed is self._observed:
             return
@@ -157,11 +157,11 @@ class StorageIndex:
         return self._classes.get(name)
 
     def tracks_room(self, driver: str) -> bool:
-        """Whether a driver says how much room it has on each node."""
+        """Whether a driver publishes its free capacity per node."""
         return driver in self._tracking
 
     def offer(self, claim: PersistentVolumeClaim) -> VolumeOffer:
-        """The volumes that are kept for nobody and would do for a claim; one offer for all claims that are alike."""
+        """Unreserved volumes that suit a claim; shared by all equal claims."""
         spec = claim.spec
         alike = Alike(
             claim.storage_class,
@@ -178,7 +178,7 @@ class StorageIndex:
         return volume_offer
 
     def kept_for(self, claim: PersistentVolumeClaim) -> PersistentVolume | None:
-        """A volume that is kept for a claim though the claim knows of none: then no other comes into question."""
+        """A volume reserved for a claim that does not refer to it: no other volume is considered then."""
         about = claim.metadata
         for each in self._kept_for.get((about.namespace, about.name), ()):
             if each.storage_class == claim.storage_class and _is_for(each, about.uid) and _suits(claim, each):
@@ -208,7 +208,7 @@ def _order(volume: PersistentVolume) -> tuple[int, str]:
 
 
 def _is_for(volume: PersistentVolume, uid: str) -> bool:
-    """A volume may be kept for whatever claim has the name, or for one of these."""
+    """A volume may be reserved for any claim with the name, or for the claim with a uid."""
     reference = volume.spec.claim_ref
     return reference is not None and reference.uid in {"", uid}
 

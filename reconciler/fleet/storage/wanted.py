@@ -1,6 +1,4 @@
-"""What the volumes of a pod come to: some that are somewhere, claims for others, or a reason why it can be
-nowhere.
-"""
+"""Volume requirements of a pod: bound volumes, unbound claims, or a reason why the pod fits nowhere."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -33,9 +31,9 @@ from reconciler.model.cluster.volumes import (
 from reconciler.model.plan.decision import Obstacle
 
 Key = tuple[str, str]  # namespace and name of a claim
-Held = tuple[str, str]  # driver, and the driver's name of a volume
+Held = tuple[str, str]  # driver, and the driver's volume handle
 
-# Drivers that stand in for kinds and provisioners from before there were drivers.
+# CSI drivers that replace in-tree volume types and provisioners.
 _STAND_INS = {
     "kubernetes.io/aws-ebs": "ebs.csi.aws.com",
     "kubernetes.io/azure-disk": "disk.csi.azure.com",
@@ -46,22 +44,22 @@ _STAND_INS = {
 
 
 class StorageRequirements(msgspec.Struct, frozen=True):
-    """What a pod wants to keep things on."""
+    """The volume requirements of a pod."""
 
-    nowhere: Obstacle | None = None  # why no node will do
-    unmodelled: Obstacle | None = None  # why nobody here can tell
+    nowhere: Obstacle | None = None  # why no node is suitable
+    unmodelled: Obstacle | None = None  # why the requirements cannot be simulated
     bound: tuple[PersistentVolume, ...] = ()
-    labelled: tuple[PersistentVolume, ...] = ()  # those of which the labels count too: not those made for the pod alone
+    labelled: tuple[PersistentVolume, ...] = ()  # volumes whose labels matter: not those created for this pod alone
     unbound: tuple[PersistentVolumeClaim, ...] = ()
-    alone: tuple[Key, ...] = ()  # claims that only one pod may use
-    held: tuple[Held, ...] = ()  # what the node will have to hold
+    alone: tuple[Key, ...] = ()  # ReadWriteOncePod claims
+    held: tuple[Held, ...] = ()  # volumes that count against the node's limits
 
 
 NOTHING = StorageRequirements()
 
 
 class StorageLookup(Protocol):
-    """Where claims, volumes and classes are found by name."""
+    """Lookup of claims, volumes and storage classes by name."""
 
     unread: str
 
@@ -72,7 +70,7 @@ class StorageLookup(Protocol):
 
 
 def claims_of(pod: Pod) -> list[Key]:
-    """The claims that a pod names; not those made for it alone."""
+    """The claims that a pod names, without ephemeral ones."""
     named = (each.persistent_volume_claim for each in pod.spec.volumes)
     return sorted({(pod.metadata.namespace, each.claim_name) for each in named if each is not None})
 
@@ -82,7 +80,7 @@ def key_of(claim: PersistentVolumeClaim) -> Key:
 
 
 def wanted(pod: Pod, store: StorageLookup) -> StorageRequirements:
-    """The one NOTHING where no volume of the pod can be in its way."""
+    """The constant NOTHING if no volume restricts the pod."""
     volumes = pod.spec.volumes
     if store.unread and any(each.persistent_volume_claim or each.ephemeral for each in volumes):
         return StorageRequirements(unmodelled=VolumesUnread(store.unread))
@@ -94,7 +92,7 @@ def wanted(pod: Pod, store: StorageLookup) -> StorageRequirements:
 
 
 class _StorageReader:
-    """Owner of what was found so far of one pod; the first reason of each kind stays."""
+    """Owner of the requirements found so far for one pod; the first reason of each kind is kept."""
 
     def __init__(self, pod: Pod, store: StorageLookup) -> None:
         self._pod = pod
@@ -161,7 +159,7 @@ class _StorageReader:
             self._unmodelled.append(StorageCapacityTracked(_name(claim), provisioner))
 
     def _hold(self, claim: PersistentVolumeClaim, volume: PersistentVolume | None) -> None:
-        """What a driver will count as one volume more on the node; one that is not made yet has no name."""
+        """Adds a volume that counts against the driver's limit; a volume to be provisioned has no name yet."""
         if volume is None:
             storage_class = self._store.storage_class(claim.storage_class)
             provisioner = storage_class.provisioner if storage_class is not None else ""
@@ -191,7 +189,7 @@ def _name(claim: PersistentVolumeClaim) -> str:
 
 
 def _driver_of(volume: PersistentVolume) -> str:
-    """The driver that stands in for its kind; nothing where none does."""
+    """The driver that replaces the in-tree type; empty if there is none."""
     spec = volume.spec
     kinds = {
         "kubernetes.io/aws-ebs": spec.aws_elastic_block_store,
@@ -203,25 +201,24 @@ def _driver_of(volume: PersistentVolume) -> str:
     return next((_STAND_INS[kind] for kind, source in kinds.items() if source is not None), "")
 
 
-# --- Where a volume can be used: the nodes that reach it, by their labels, and the zones that its own labels name.
+# --- Where a volume is accessible: its node affinity, and its zone and region labels.
 #
-# The scheduler shows a volume's affinity a node without a name, so that what a term says of names of nodes is passed
-# over. Labels of volumes are from before there were affinities; a node without any label of a zone or region has
-# nothing against them.
+# The scheduler evaluates a volume's affinity on a node without a name, so terms on node names are ignored. Zone labels
+# of volumes predate volume affinity; a node without any zone or region label satisfies them.
 
 _NOW = {names.ZONE_BEFORE: names.ZONE, names.REGION_BEFORE: names.REGION}
 _PLACES = (names.ZONE_BEFORE, names.REGION_BEFORE, names.ZONE, names.REGION)
-_BETWEEN = "__"  # several zones of one volume
+_BETWEEN = "__"  # separates several zones of one volume
 
 
 def reaches(node: Node, volume: PersistentVolume) -> bool:
-    """Whether a node can have a volume, as far as the volume's affinity goes."""
+    """Whether a node satisfies a volume's affinity."""
     terms = _terms(volume)
     return terms is None or any(term_holds(each, node) for each in terms)
 
 
 def reached(volume: PersistentVolume, rows: NodeRows) -> Mask | None:
-    """The same for all rows; None: everywhere."""
+    """Like `reaches`, for all rows; None: everywhere."""
     terms = _terms(volume)
     if terms is None:
         return None
@@ -232,7 +229,7 @@ def reached(volume: PersistentVolume, rows: NodeRows) -> Mask | None:
 
 
 def plain_term(volume: PersistentVolume) -> tuple[str, tuple[str, ...]] | None:
-    """The one label that a volume asks for, and the values that will do; None where it asks for more or less."""
+    """The single label that a volume requires, with its values; None for any other affinity."""
     terms = _terms(volume)
     if terms is None or len(terms) != 1 or len(terms[0].match_expressions) != 1:
         return None
@@ -241,7 +238,7 @@ def plain_term(volume: PersistentVolume) -> tuple[str, tuple[str, ...]] | None:
 
 
 def agrees(node: Node, volume: PersistentVolume) -> bool:
-    """Whether a node is in the zones and regions that a volume's labels name."""
+    """Whether a node is in the zones and regions of a volume's labels."""
     labels = node.metadata.labels
     if not any(key in labels for key in _PLACES):
         return True
@@ -249,7 +246,7 @@ def agrees(node: Node, volume: PersistentVolume) -> bool:
 
 
 def agreed(volume: PersistentVolume, rows: NodeRows) -> Mask | None:
-    """The same for all rows; None: everywhere."""
+    """Like `agrees`, for all rows; None: everywhere."""
     asked = list(_zones(volume))
     if not asked:
         return None
@@ -266,7 +263,7 @@ def agreed(volume: PersistentVolume, rows: NodeRows) -> Mask | None:
 
 
 def allows(storage_class: StorageClass, node: Node) -> bool:
-    """Whether a volume of a class may be made for a node."""
+    """Whether a storage class may provision a volume for a node."""
     labels = node.metadata.labels
     terms = storage_class.allowed_topologies
     requested = [term.match_label_expressions for term in terms if term.match_label_expressions]
@@ -274,7 +271,7 @@ def allows(storage_class: StorageClass, node: Node) -> bool:
 
 
 def allowed(storage_class: StorageClass, rows: NodeRows) -> Mask | None:
-    """The same for all rows; None: everywhere."""
+    """Like `allows`, for all rows; None: everywhere."""
     if not storage_class.allowed_topologies:
         return None
     mask: Mask = np.zeros(rows.capacity, bool)
@@ -296,7 +293,7 @@ def _terms(volume: PersistentVolume) -> list[NodeTerm] | None:
 
 
 def _zones(volume: PersistentVolume) -> Iterator[tuple[str, frozenset[str]]]:
-    """What its labels ask of the labels of a node; one that can't be read asks nothing."""
+    """Zone and region requirements from the volume's labels; unreadable labels require nothing."""
     labels = volume.metadata.labels
     for key in _PLACES:
         if key in labels:

@@ -1,1 +1,1 @@
-"""Where pods are relative to one another: whom a term means, and how many of them each domain has."""
+"""Inter-pod terms and topology domains: which pods a term selects, and their number in each domain."""

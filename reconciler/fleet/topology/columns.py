@@ -1,6 +1,4 @@
-"""Domains of nodes: the columns of their labels, classes of pods by row, and the nodes that are eligible for
-spreading.
-"""
+"""Topology domains of nodes, pod classes by row, and the nodes that are eligible for spreading."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -14,10 +12,10 @@ from reconciler.fleet.topology.terms import Matcher, telling
 
 
 class DomainColumn(NamedTuple):
-    """Domains by row. Rows without the label are in one of their own, numbered `size`, after all others."""
+    """Domain numbers by row. Rows without the label have the extra domain `size`."""
 
     ids: NDArray[np.intp]
-    of_row: list[int]  # the same, for whoever asks about one row
+    of_row: list[int]  # as a list, for queries of single rows
     size: int
 
     def has_key(self, row: int) -> bool:
@@ -34,12 +32,12 @@ NOWHERE = DomainColumn(np.zeros(0, np.intp), [], 0)
 
 
 class Columns:
-    """Columns as they are at one version of the rows; the rows' own arrays change in place."""
+    """Columns for one version of the rows; the rows' own arrays change in place."""
 
     def __init__(self) -> None:
         self._version = -1
         self._found: dict[str, DomainColumn] = {}
-        self._nobodys: DomainColumn | None = None  # the same for every label that no node has
+        self._nobodys: DomainColumn | None = None  # shared by all labels that no node has
 
     def of(self, key: str, rows: NodeRows) -> DomainColumn:
         if self._version != rows.version:
@@ -62,7 +60,7 @@ def _column(numbers: Numbers) -> DomainColumn:
     return DomainColumn(ids, ids.tolist(), size)
 
 
-# --- Owner of how many pods of each class are on which row, found by what they are labelled.
+# --- Owner of the number of pods of each class on each row, indexed by labels.
 
 
 class PodLocations:
@@ -74,14 +72,14 @@ class PodLocations:
         self._by_label: dict[tuple[str, str], list[PodClass]] = {}
 
     def learn(self, pod_class: PodClass) -> None:
-        """A class that is new; they come in the order of their numbers."""
+        """Adds a new class; classes arrive in the order of their numbers."""
         self._places.append({})
         self.classes.append(pod_class)
         for label in pod_class.labels.items():
             self._by_label.setdefault(label, []).append(pod_class)
 
     def book(self, number: int, row: int, count: int) -> None:
-        """More pods on a row; fewer if the count is below 0."""
+        """Adds pods on a row; a negative count removes pods."""
         places = self._places[number]
         now = places.get(row, 0) + count
         if now:
@@ -90,11 +88,11 @@ class PodLocations:
             del places[row]
 
     def of(self, pod_class: PodClass) -> dict[int, int]:
-        """How many there are on each row that has some. Not to be changed."""
+        """The number of pods on each row with any. Must not be modified."""
         return self._places[pod_class.number]
 
     def candidates(self, matchers: tuple[Matcher, ...]) -> Iterator[PodClass]:
-        """The classes that a term might mean: few, where it names the values of a label."""
+        """The classes that a term may select: few, if the term requires certain label values."""
         requirement = telling(matchers)
         if requirement is None:
             yield from self.classes
@@ -103,26 +101,26 @@ class PodLocations:
             yield from self._by_label.get((requirement.key, value), ())
 
 
-# --- Owner of the nodes that count where pods are spread: which are eligible, and how many of them each domain has.
+# --- Owner of the nodes that count for topology spread: eligible nodes, and their number in each domain.
 #
-# They are found once for each version of the rows and shared by all rules of one label that the same nodes are eligible
-# for. As nodes come and go each is counted once for all of these rules, and none of them has to look for what changed.
+# Eligible nodes are computed once per version of the rows, and shared by all rules of one label with the same eligible
+# nodes. An added or removed node is counted once for all these rules.
 #
-# A node that is vacated is drained: it stands, and bears a taint. It counts for most rules, but not for those that
-# honor taints, of pods that do not tolerate this one.
+# A vacated node is drained: it still exists, with a taint. It counts for most rules, but not for rules that honor
+# taints of pods that do not tolerate the drain taint.
 
 
 class Asker(NamedTuple):
-    """All that decides which nodes are eligible for a rule."""
+    """All that determines the eligible nodes of a rule."""
 
-    key: str  # the label that tells the domain
-    keys: tuple[str, ...]  # of all rules of the class: an eligible node has them all
-    honored: bytes  # what counts of the pod's node affinity and tolerations
+    key: str  # the topology key
+    keys: tuple[str, ...]  # of all rules of the class: an eligible node has all of them
+    honored: bytes  # the relevant node affinity and tolerations of the pod
     leaves_out_vacated: bool = False
 
 
 class EligibleNodes:
-    """The nodes, whether or not they are gone for now; all of them have the label that tells the domain."""
+    """The nodes, including removed ones; all have the topology label."""
 
     __slots__ = ("_nodes", "column", "counted", "domains", "is_kept", "leaves_out_vacated")
 
@@ -131,13 +129,13 @@ class EligibleNodes:
     ) -> None:
         self.column = column
         self.leaves_out_vacated = leaves_out_vacated
-        self.counted = counted  # a byte a row
-        self.is_kept = True  # nodes that come and go are told to it
-        self.domains = sum(map(bool, nodes))  # that have a node that is not gone
-        self._nodes = nodes  # those that are not gone, by domain
+        self.counted = counted  # one byte per row
+        self.is_kept = True  # updated as nodes are added and removed
+        self.domains = sum(map(bool, nodes))  # number of domains with a node that is not removed
+        self._nodes = nodes  # nodes that are not removed, by domain
 
     def flip(self, row: int, change: int) -> None:
-        """One of the nodes came (1) or went (-1)."""
+        """A node was added (1) or removed (-1)."""
         domain = self.column.of_row[row]
         before = self._nodes[domain]
         self._nodes[domain] = before + change
@@ -154,7 +152,7 @@ NOBODY = EligibleNodes(NOWHERE, b"", [])
 
 
 class Eligibles:
-    """The eligible nodes of all rules that asked, as they are at one version of the rows."""
+    """The eligible nodes of all rules, for one version of the rows."""
 
     def __init__(self) -> None:
         self._version = -1
@@ -163,7 +161,7 @@ class Eligibles:
         self._by_row: dict[int, list[EligibleNodes]] = {}
 
     def of(self, asker: Asker, rows: NodeRows, find: Callable[[], tuple[DomainColumn, Mask]]) -> EligibleNodes:
-        """The eligible nodes; `find` finds them where they are not known."""
+        """The eligible nodes; calls `find` if they are unknown."""
         if self._version != rows.version:
             self._version = rows.version
             self._forget()
@@ -173,19 +171,19 @@ class Eligibles:
         return eligible_nodes
 
     def flip(self, row: int, change: int) -> None:
-        """A node came (1) or went (-1)."""
+        """A node was added (1) or removed (-1)."""
         for each in self._by_row.get(row, ()):
             if not each.leaves_out_vacated:
                 each.flip(row, change)
 
     def flip_vacated(self, row: int, change: int) -> None:
-        """A node was vacated (-1), or is no longer (1)."""
+        """A node was vacated (-1), or restored (1)."""
         for each in self._by_row.get(row, ()):
             if each.leaves_out_vacated:
                 each.flip(row, change)
 
     def are_true(self, rows: NodeRows) -> bool:
-        """Whether counting afresh would find the same."""
+        """Whether a recount would give the same result."""
         return self._version != rows.version or all(each.is_true(rows) for each in self._shared.values())
 
     def _share(self, asker: Asker, column: DomainColumn, mask: Mask, rows: NodeRows) -> EligibleNodes:
@@ -207,6 +205,6 @@ class Eligibles:
 
 
 def _nodes(column: DomainColumn, living: Mask) -> list[int]:
-    """How many of the rows each domain has."""
+    """The number of rows in each domain."""
     result: list[int] = np.bincount(column.ids[living], minlength=column.size).tolist()
     return result

@@ -1,10 +1,9 @@
-"""Owner of how evenly pods are spread over the domains that one kind of pod may be in.
+"""Owner of the pod counts per domain for one spread rule.
 
-A domain counts if one of its nodes is eligible and not gone: the node has all labels that the pod's rules name, and the
-pod could run there as far as the rule honors its node affinity and the taints. Only pods on eligible nodes count; a
-node that is gone has none. So only domains with pods need to be counted: if there are more that count than those, the
-least that a domain has is none. Beside the counts stands how many domains have each count, so that the least of them
-is known without looking at all.
+A domain counts if one of its nodes is eligible and not removed: the node has all labels that the pod's rules name,
+and the pod could run there as far as the rule honors node affinity and taints. Only pods on eligible nodes count; a
+removed node has none. Therefore only domains with pods are stored: if there are further domains, the minimum is 0. A
+histogram of the counts gives the minimum without a scan.
 """
 
 from collections import Counter
@@ -15,11 +14,11 @@ from reconciler.fleet.rows import Counts, Mask
 from reconciler.fleet.topology.columns import NOBODY, EligibleNodes
 from reconciler.fleet.topology.term_counts import PodTally, change
 
-_FULL = 2**62  # what rows without the label have, so that nothing more ever fits there
+_FULL = 2**62  # for rows without the label, where nothing may be added
 
 
 class SpreadCount:
-    """A tally's pods by domain, of eligible nodes alone."""
+    """Pods of a tally by domain, on eligible nodes only."""
 
     __slots__ = ("_counts", "_eligible", "_shares", "tally", "version")
 
@@ -27,20 +26,20 @@ class SpreadCount:
         self.tally = tally
         self.version = -1
         self._eligible = NOBODY
-        self._counts: dict[int, int] = {}  # of domains that have some
-        self._shares: dict[int, int] = {}  # how many domains have how many pods, of those that have some
+        self._counts: dict[int, int] = {}  # of domains with any pod
+        self._shares: dict[int, int] = {}  # pods -> number of domains, for domains with any pod
 
     @property
     def domains(self) -> int:
-        """How many count."""
+        """Number of domains that count."""
         return self._eligible.domains
 
     def is_fresh(self, version: int) -> bool:
-        """Whether it was made for the rows as they are."""
+        """Whether the counts are for the current version of the rows."""
         return self.version == version and self._eligible.is_kept
 
     def renew(self, eligible: EligibleNodes, version: int) -> None:
-        """Counts afresh."""
+        """Recounts."""
         self.version = version
         self._eligible = eligible
         self._counts = self.tally.by_domain(eligible.column, eligible.counted)
@@ -56,7 +55,7 @@ class SpreadCount:
                 change(self._shares, now, 1)
 
     def least(self, min_domains: int) -> int:
-        """How many the domain with the fewest has; none at all while there are fewer domains than there must be."""
+        """The minimum over domains; 0 while there are fewer domains than `min_domains`."""
         domains = self._eligible.domains
         return min(self._shares) if domains >= min_domains and 0 < domains <= len(self._counts) else 0
 
@@ -71,7 +70,7 @@ class SpreadCount:
         return bool(self._eligible.counted[row])
 
     def at_most(self, most: int) -> Mask:
-        """The rows whose domain has no more than that; not those that are in none. A new array."""
+        """The rows whose domain has at most `most` pods, without rows in no domain. A new array."""
         column = self._eligible.column
         counts: Counts = np.zeros(column.size + 1, np.int64)
         counts[list(self._counts)] = list(self._counts.values())

@@ -1,9 +1,8 @@
-"""Owner of the tallies: how many pods there are that some term means, or that have some term.
+"""Owner of the tallies: the number of pods that a term selects, or that have a term.
 
-Until the first class with a term is seen nothing is kept, so that a fleet where nobody asks about other pods pays
-nothing. From then on each class knows the tallies that its pods are part of; most have none. A tally is made when it
-is first asked for, from where the classes are that it means. Tallies are never taken back: what a fork leaves behind
-are true counts of what is booked.
+Nothing is counted before the first class with a term appears, so a cluster without inter-pod terms costs nothing.
+From then on, each class knows the tallies that include its pods; most have none. A tally is created at its first
+query. Tallies are never rolled back: after a fork, they are correct counts of the bookings.
 """
 
 from collections import defaultdict
@@ -30,22 +29,22 @@ from reconciler.fleet.topology.terms import (
     terms_of,
 )
 
-# --- Owner of how many pods alike to some term there are, by domain; what it keeps grows with those pods alone.
+# --- Owner of the pods that match a term, by domain; memory grows only with those pods.
 
 
 class DomainView(Protocol):
-    """A tally's pods, counted by domain. It is made again where the rows have another version than it was made for."""
+    """Counts of a tally by domain. Recreated for a new version of the rows."""
 
     version: int
 
     def add(self, row: int, count: int) -> None: ...
 
     def is_true(self) -> bool:
-        """Whether counting afresh would find the same."""
+        """Whether a recount would give the same result."""
 
 
 class PodTally:
-    """Pods by row, class by class; its views are kept up with them while the rows stay what they are."""
+    """Pods by row, class by class; updates its views while the rows are unchanged."""
 
     __slots__ = ("_places", "views")
 
@@ -54,17 +53,17 @@ class PodTally:
         self.views: list[DomainView] = []
 
     def include(self, places: dict[int, int]) -> None:
-        """The pods of one more class, by row: where they are now, and wherever they will be."""
+        """Adds a class with its current rows, and follows its pods from now on."""
         self._places.append(places)
 
     def tell(self, row: int, count: int, version: int) -> None:
-        """Pods that came, or went if the count is below 0."""
+        """Adds pods on a row; a negative count removes pods."""
         for view in self.views:
             if view.version == version:
                 view.add(row, count)
 
     def by_row(self) -> dict[int, int]:
-        """How many there are on each row that has some."""
+        """The number of pods on each row with any."""
         result: dict[int, int] = {}
         for places in self._places:
             for row, count in places.items():
@@ -72,7 +71,7 @@ class PodTally:
         return result
 
     def by_domain(self, column: DomainColumn, counted: bytes | None = None) -> dict[int, int]:
-        """How many there are in each domain that has some, of rows that are `counted` (a byte each; None: all)."""
+        """The number of pods in each domain with any, on rows that are `counted` (one byte each; None: all)."""
         result: dict[int, int] = {}
         domains, nowhere = column.of_row, column.size
         for places in self._places:
@@ -84,21 +83,21 @@ class PodTally:
 
 
 class DomainCount:
-    """A tally's pods by the values of one label of nodes; those on nodes without the label are in no domain."""
+    """Pods of a tally by the values of one node label; nodes without the label are in no domain."""
 
     __slots__ = ("_counts", "column", "key", "tally", "title", "total", "version")
 
     def __init__(self, tally: PodTally, key: str, title: str) -> None:
         self.tally = tally
         self.key = key
-        self.title = title  # whom it counts, for people
+        self.title = title  # the counted pods, for display
         self.version = -1
         self.total = 0
         self.column = NOWHERE
-        self._counts: dict[int, int] = {}  # of domains that have some
+        self._counts: dict[int, int] = {}  # of domains with any pod
 
     def renew(self, column: DomainColumn, version: int) -> None:
-        """Counts afresh."""
+        """Recounts."""
         self.version = version
         self.column = column
         self._counts = self.tally.by_domain(column)
@@ -111,14 +110,14 @@ class DomainCount:
             self.total += count
 
     def at(self, row: int) -> int:
-        """How many there are in the domain of a row; none where it is in no domain."""
+        """The number of pods in the row's domain; 0 if it is in no domain."""
         return self._counts.get(self.column.of_row[row], 0)
 
     def has_key(self, row: int) -> bool:
         return self.column.has_key(row)
 
     def somewhere(self) -> Mask:
-        """The rows whose domain has some; a new array."""
+        """The rows whose domain has any pod; a new array."""
         mask: Mask = np.zeros(self.column.size + 1, bool)
         mask[list(self._counts)] = True
         return mask.take(self.column.ids)
@@ -129,7 +128,7 @@ class DomainCount:
 
 
 def change(counts: dict[int, int], of: int, count: int) -> int:
-    """Counts more of one thing, or fewer if the count is below 0; how many there are now. None is not kept."""
+    """Adds to a count and returns the new value; a count of 0 is removed."""
     now = counts.get(of, 0) + count
     if now:
         counts[of] = now
@@ -138,28 +137,28 @@ def change(counts: dict[int, int], of: int, count: int) -> int:
     return now
 
 
-_Key = tuple[tuple[Matcher, ...], bool]  # whom a tally counts, and whether those that are being deleted are left out
+_Key = tuple[tuple[Matcher, ...], bool]  # matchers of a tally, and whether pods that are being deleted are excluded
 
 
 class Counting:
-    """The tallies of one what-if; whoever asks calls `catch_up` first."""
+    """The tallies of one snapshot; callers must call `catch_up` first."""
 
     def __init__(self, fleet: Snapshot) -> None:
-        self.epoch = 0  # with another one everything was forgotten: who keeps a tally has to ask for it again
+        self.epoch = 0  # changes when all tallies are discarded: cached tallies must be requested again
         self.eligibles = Eligibles()
         self.namespaces = Namespaces.of(fleet.observed)
-        self._beyond: frozenset[Compared] = frozenset()  # what is not compared (terms.py)
-        self._bounded = -1  # the sighting of pods that it is of
-        self._own: list[PodAffinityTerms | None] = []  # by class, what its pods say
-        self._compared = 0  # how many terms these have
-        self._within = 0  # so many classes are known to be within the bound, all together
+        self._beyond: frozenset[Compared] = frozenset()  # terms that are not evaluated (terms.py)
+        self._bounded = -1  # the observation that the limit was computed for
+        self._own: list[PodAffinityTerms | None] = []  # terms by class
+        self._compared = 0  # number of these terms
+        self._within = 0  # number of classes known to be within the limit together
         self._observed = fleet.observed
         self._forget()
         fleet.listen(self)
         fleet.on_vacated.append(self.eligibles.flip_vacated)
 
     def catch_up(self, fleet: Snapshot) -> None:
-        """Learns of the classes and namespaces that are new."""
+        """Processes new classes and namespaces."""
         if fleet.observed is not self._observed:
             self._observed = fleet.observed
             self._take_note_of(Namespaces.of(fleet.observed))
@@ -174,11 +173,11 @@ class Counting:
                 self._warm_up(fleet)
 
     def is_beyond(self, pod_class: PodClass) -> bool:
-        """Whether a class has terms that are not compared: there are too many in its namespace."""
+        """Whether a class has terms that are not evaluated, because its namespace has too many."""
         return bool(self._beyond) and pod_class.number in self._classes_beyond
 
     def _bound(self, fleet: Snapshot) -> None:
-        """Finds what is not compared, among the terms of the pods that were seen."""
+        """Determines the terms that are not evaluated, among the observed pods."""
         classes = fleet.classes
         for pod in fleet.waiting:
             classes.of(pod)
@@ -190,7 +189,7 @@ class Counting:
         if self._compared * len(classes.label_classes) > MOST_PAIRS and len(classes.all) > self._within:
             found = self._beyond_of(classes.all)
             self._within = 0 if found else len(classes.all)
-        if found:  # what is remembered of pods that are gone must not count
+        if found:  # cached terms of removed pods must not count
             rows = fleet.rows.row_of
             there = (pod for pod in fleet.observed.pods if not pod.is_finished and (not pod.node or pod.node in rows))
             found = self._beyond_of({classes.of(pod) for pod in there})
@@ -204,15 +203,15 @@ class Counting:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nobody asks about other pods."""
+        """Whether no pod has inter-pod terms."""
         return not self._warm
 
     def terms(self, pod_class: PodClass) -> PodAffinityTerms | None:
-        """What pods of a class ask about others; None where they ask nothing."""
+        """The inter-pod terms of a class; None if it has none."""
         return self._terms[pod_class.number]
 
     def tally(self, matchers: tuple[Matcher, ...], staying: bool = False) -> PodTally:
-        """The pods that all the matchers mean; with `staying`, without those that are being deleted."""
+        """The pods that match all matchers; with `staying`, without pods that are being deleted."""
         key = (matchers, staying)
         pod_tally = self._tallies.get(key)
         if pod_tally is None:
@@ -224,7 +223,7 @@ class Counting:
         return pod_tally
 
     def count(self, matchers: tuple[Matcher, ...], key: str) -> DomainCount:
-        """How many of them there are in each domain."""
+        """The number of matching pods in each domain."""
         domain_count = self._counts.get((matchers, key))
         if domain_count is None:
             domain_count = DomainCount(self.tally(matchers), key, " and ".join(map(str, matchers)))
@@ -233,7 +232,7 @@ class Counting:
         return domain_count
 
     def repelling(self, pod_class: PodClass) -> tuple[DomainCount, ...]:
-        """For each anti-affinity term that means pods like this one, how many pods with that term each domain has."""
+        """For each anti-affinity term that selects such pods: the number of pods with the term in each domain."""
         of = pod_class.label_class
         known, domain_counts = self._repelling.get(of.number, (-1, ()))
         if known != len(self._holders):
@@ -246,7 +245,7 @@ class Counting:
         return domain_counts
 
     def fresh(self, count: DomainCount, fleet: Snapshot) -> DomainCount:
-        """The same count, made for the rows as they are."""
+        """The same count, for the current version of the rows."""
         if count.version != fleet.rows.version:
             count.renew(self.column(count.key, fleet), fleet.rows.version)
         return count
@@ -255,7 +254,7 @@ class Counting:
         """The domain of each row."""
         return self._columns.of(key, fleet.rows)
 
-    # What the what-if tells
+    # Listener methods
 
     def added(self, pod_class: PodClass, row: int, count: int, fleet: Snapshot) -> None:
         if not self._warm:
@@ -277,7 +276,7 @@ class Counting:
         self.eligibles.flip(row, -1)
 
     def fingerprint(self, fleet: Snapshot) -> object:
-        """What is counted otherwise than it would be afresh: nothing, however the bookings came about."""
+        """Counts that differ from a recount: always empty, for any history."""
         meant = [(str(key), tally, self._numbers_meant(key)) for key, tally in self._tallies.items()]
         held = [(str(term), count.tally, self._numbers_holding(term)) for term, count in self._holders.items()]
         booked = defaultdict[int, dict[int, int]](dict)
@@ -294,7 +293,7 @@ class Counting:
                 errors.append(name)
         return sorted(errors)
 
-    # Learning
+    # Processing of new classes
 
     def _forget(self) -> None:
         self.epoch += 1
@@ -332,7 +331,7 @@ class Counting:
             self._enter(pod_class)
 
     def _warm_up(self, fleet: Snapshot) -> None:
-        """Somebody asks about other pods, so from now on it is kept where they are."""
+        """Starts to track where pods are, at the first class with terms."""
         self._warm = True
         classes = fleet.classes.all[: len(self._terms)]
         for pod_class in classes:
@@ -344,7 +343,7 @@ class Counting:
             self._enter(pod_class)
 
     def _enter(self, pod_class: PodClass) -> None:
-        """Puts a class into the tallies that it is part of, those of its own anti-affinity included."""
+        """Adds a class to the tallies that include it, and to those of its own anti-affinity."""
         for key in self._meaning.candidates(pod_class.labels):
             if self._means(key, pod_class):
                 self._feed(self._tallies[key], pod_class)

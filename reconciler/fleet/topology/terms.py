@@ -1,6 +1,4 @@
-"""Terms of pods about other pods: matchers in one canonical form, labels of namespaces, and an index of the terms
-that may match a pod.
-"""
+"""Inter-pod terms: matchers in canonical form, namespace labels, and an index of the terms that may match a pod."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -14,11 +12,11 @@ from reconciler.model.cluster.metadata import LabelSelector
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod, PodTerm, TopologySpreadConstraint
 
-# --- The labels of namespaces, which terms may ask about.
+# --- Namespace labels, which terms may select.
 
 
 class Namespaces:
-    """Labels by namespace; `unread` says why there are none where they could not be read."""
+    """Labels by namespace; `unread` says why they could not be read."""
 
     __slots__ = ("_labels", "unread")
 
@@ -40,13 +38,13 @@ class Namespaces:
     __hash__ = None  # type: ignore[assignment]
 
 
-# --- Whom a term means, in one canonical form: selectors that say the same in other words are equal and counted once.
+# --- Matchers in canonical form: equivalent selectors are equal, and counted once.
 
 Labels = dict[str, str]
 
 
 class LabelRequirement(NamedTuple):
-    """A label compared with In, NotIn, Exists or DoesNotExist."""
+    """A label requirement with In, NotIn, Exists or DoesNotExist."""
 
     key: str
     operator: str
@@ -74,12 +72,12 @@ class LabelRequirement(NamedTuple):
         return f"{self.key} {self.operator}"
 
 
-# Of a selector: None where it is absent and means nobody, none at all where it is empty and means everybody.
+# For a selector: None if it is absent and selects nothing, empty if it is empty and selects everything.
 Requirements = tuple[LabelRequirement, ...] | None
 
 
 def canonical(selector: LabelSelector | None) -> Requirements:
-    """What a selector requires; labels that must be equal are written as In."""
+    """The requirements of a selector; matchLabels become In."""
     if selector is None:
         return None
     equal = {LabelRequirement(key, "In", (value,)) for key, value in selector.match_labels.items()}
@@ -95,27 +93,27 @@ def all_hold(requirements: Requirements, labels: Labels) -> bool:
 
 
 class Matcher(NamedTuple):
-    """Pods of some namespaces with some labels."""
+    """Pods with some labels in some namespaces."""
 
     namespaces: tuple[str, ...]
-    of_namespaces: Requirements  # of the labels of namespaces that are meant besides those named
+    of_namespaces: Requirements  # namespace labels that select further namespaces besides the named ones
     of_labels: Requirements
 
     def means(self, namespace: str, labels: Labels, namespaces: Namespaces) -> bool:
-        """Whether the term of a pod that looks for a node means a pod like this one.
+        """Whether the term of a pending pod selects a pod like this one.
 
-        A selector of namespaces is unrolled into those that are there, unless it is empty: then all are meant. All are
-        meant too by one that would mean a namespace without labels (DoesNotExist and NotIn alone): having unrolled it,
-        the scheduler of 1.36 asks it again, and then of no labels at all.
+        A namespace selector is expanded to existing namespaces, unless it is empty: then all are selected. All are
+        also selected by a selector that matches a namespace without labels (DoesNotExist and NotIn alone): after the
+        expansion, the scheduler of 1.36 evaluates the selector again, with no labels at all.
         """
         if not all_hold(self.of_labels, labels):
             return False
         return all_hold(self.of_namespaces, {}) or self._names(namespace, namespaces.labels_of(namespace))
 
     def repels(self, namespace: str, labels: Labels, namespaces: Namespaces) -> bool:
-        """Whether the term of a pod that has its node means one like this that looks for one.
+        """Whether the term of a bound pod selects a pending pod like this one.
 
-        A namespace that is not there counts as one without labels; where none could be read, all might be meant.
+        A missing namespace counts as one without labels; if namespaces could not be read, all are selected.
         """
         if self.of_namespaces and namespaces.unread:
             return all_hold(self.of_labels, labels)
@@ -123,7 +121,7 @@ class Matcher(NamedTuple):
 
     @property
     def asks_namespaces(self) -> bool:
-        """Whether the labels of namespaces decide whom it means."""
+        """Whether the result depends on namespace labels."""
         return bool(self.of_namespaces)
 
     def _names(self, namespace: str, found: Labels | None) -> bool:
@@ -142,49 +140,49 @@ class Matcher(NamedTuple):
 
 
 class Term(msgspec.Struct, frozen=True, gc=False):
-    """Pods, and the label of nodes that says how near is meant."""
+    """A pod matcher and a topology key."""
 
     matcher: Matcher
     key: str
 
 
 class SpreadRule(msgspec.Struct, frozen=True, gc=False):
-    """How evenly pods must be spread over the values of a label of nodes."""
+    """A topology spread rule."""
 
-    matcher: Matcher  # whom it counts
+    matcher: Matcher  # the counted pods
     key: str
     max_skew: int
     min_domains: int
-    honors_affinity: bool  # whether nodes that the pod can't run on by its selector are left out
+    honors_affinity: bool  # whether nodes that the pod's node affinity excludes are left out
     honors_taints: bool
-    own: int  # 1 where the pod itself is one of those that are spread
+    own: int  # 1 if the pod itself matches the selector
 
     @property
     def means_all(self) -> bool:
-        """Whether its selector is empty: it means every pod, and counts nobody but the pod itself."""
+        """Whether the selector is empty: it matches every pod, but the scheduler counts only the pod itself."""
         return self.matcher.of_labels is None and self.own == 1
 
 
 class PodAffinityTerms(msgspec.Struct, frozen=True, gc=False):
-    """All that a pod asks about other pods."""
+    """All inter-pod terms of a pod."""
 
     near: tuple[Term, ...] = ()
     apart: tuple[Term, ...] = ()
     spread: tuple[SpreadRule, ...] = ()
 
     def first_of_its_kind(self, pod: Pod, namespaces: Namespaces) -> bool:
-        """Whether it is itself one of those that it must be near: then the first of them may go anywhere."""
+        """Whether the pod matches its own affinity: then the first such pod may go anywhere."""
         own = pod.metadata
         return all(each.matcher.means(own.namespace, own.labels, namespaces) for each in self.near)
 
     @property
     def asks_namespaces(self) -> bool:
-        """Whether the labels of namespaces decide whom it means."""
+        """Whether the result depends on namespace labels."""
         return any(each.matcher.asks_namespaces for each in self.near + self.apart)
 
 
 def terms_of(pod: Pod) -> PodAffinityTerms | None:
-    """What a pod asks; None for one that asks nothing."""
+    """The terms of a pod; None if it has none."""
     spec = pod.spec
     rules = tuple(_rule(each, pod) for each in spec.topology_spread_constraints if _filters(each))
     if spec.affinity is None:
@@ -195,7 +193,7 @@ def terms_of(pod: Pod) -> PodAffinityTerms | None:
 
 
 def _filters(spread: TopologySpreadConstraint) -> bool:
-    """One that may be left unmet keeps no node away, and those that a cluster has by default all may."""
+    """Whether the constraint excludes nodes: ScheduleAnyway does not, nor do the cluster's default constraints."""
     return spread.when_unsatisfiable == "DoNotSchedule"
 
 
@@ -205,7 +203,7 @@ def _term(term: PodTerm, pod: Pod) -> Term:
         namespaces = (pod.metadata.namespace,)
     labels = canonical(term.label_selector)
     if not pod.metadata.uid:
-        # The API server writes these keys into the selector when it makes the pod; the scheduler does not look at them.
+        # The API server merges these keys into the selector when the pod is created; the scheduler ignores them.
         labels = _with_own(labels, term.match_label_keys, "In", pod.metadata.labels)
         labels = _with_own(labels, term.mismatch_label_keys, "NotIn", pod.metadata.labels)
     return Term(Matcher(namespaces, canonical(term.namespace_selector), labels), term.topology_key)
@@ -214,7 +212,7 @@ def _term(term: PodTerm, pod: Pod) -> Term:
 def _rule(spread: TopologySpreadConstraint, pod: Pod) -> SpreadRule:
     labels = _with_own(canonical(spread.label_selector), spread.match_label_keys, "In", pod.metadata.labels)
     return SpreadRule(
-        # An empty selector means every pod, and yet the scheduler counts nobody for it but the pod itself.
+        # An empty selector matches every pod, but the scheduler counts only the pod itself.
         matcher=Matcher((pod.metadata.namespace,), None, labels or None),
         key=spread.topology_key,
         max_skew=spread.max_skew,
@@ -226,26 +224,26 @@ def _rule(spread: TopologySpreadConstraint, pod: Pod) -> SpreadRule:
 
 
 def _with_own(labels: Requirements, keys: tuple[str, ...], operator: str, own: dict[str, str]) -> Requirements:
-    """A selector that also asks for the pod's own values; a selector that means nobody stays so."""
+    """The selector with the pod's own label values added; a selector that matches nothing stays so."""
     if labels is None or not keys:
         return labels
     added = {LabelRequirement(key, operator, (own[key],)) for key in keys if key in own}
     return tuple(sorted({*labels, *added}))
 
 
-# --- Owner of what finds the few terms that may mean a pod without trying all of them, by a label that they must have.
+# --- Owner of an index that finds the few terms that may select a pod, by a required label.
 
 T = TypeVar("T")
 
 
 def telling(matchers: Iterable[Matcher]) -> LabelRequirement | None:
-    """A requirement that only few pods meet: one that names the values of a label."""
+    """The most selective requirement: one that names label values."""
     found = (each for matcher in matchers for each in matcher.of_labels or () if each.operator == "In")
     return min(found, key=lambda each: len(each.values), default=None)
 
 
 class Index(Generic[T]):
-    """Things by a label and value that they need, and those that need none."""
+    """Entries indexed by a required label and value, and entries without one."""
 
     def __init__(self) -> None:
         self._by_label: dict[tuple[str, str], list[T]] = {}
@@ -260,28 +258,28 @@ class Index(Generic[T]):
             self._by_label.setdefault((requirement.key, value), []).append(thing)
 
     def candidates(self, labels: dict[str, str]) -> Iterator[T]:
-        """Each at most once, in the order that they came in for one set of labels."""
+        """Each entry at most once, in a stable order for one set of labels."""
         yield from self._others
         for label in labels.items():
             yield from self._by_label.get(label, ())
 
 
-# --- How many pairs of a term and a set of labels the terms of one namespace make, and which pods are beyond the bound.
+# --- Limit on the number of pairs of a term and a label set per namespace, and the terms beyond the limit.
 #
-# What terms about other pods cost grows with the pairs that have to be compared: a term that names the value of a label
-# is compared with pods that have that value, any other term with all pods. Real namespaces make a few thousand pairs.
-# One whose pods each have terms of their own that mean all pods makes millions, and would take the time of everybody.
-# So only the first classes of such a namespace are judged by their terms, in an order that depends on nothing but what
-# the pods say. The others are never said to fit, and are taken to be apart from every pod that one of their terms could
-# mean.
+# The cost of inter-pod terms grows with the number of comparisons: a term that names a label value is compared with
+# pods that have the value, any other term with all pods. Real namespaces have a few thousand pairs. A namespace in
+# which each pod has its own terms that select all pods has millions, and would take the time of all tenants. So only
+# the terms of the first classes of such a namespace are evaluated, in an order that depends only on the pods' content.
+# Pods of all other classes never fit, and are treated as if they had anti-affinity to every pod that one of their terms
+# could select.
 
-MOST_PAIRS = 250_000  # of a term and a set of labels, by the pods of one namespace
+MOST_PAIRS = 250_000  # pairs of a term and a label set, per namespace
 
-Compared = tuple[str, Matcher]  # a matcher, and the namespace of the pods whose terms it is of
+Compared = tuple[str, Matcher]  # a matcher, and the namespace of the pods with the term
 
 
 class Breadth:
-    """Of some classes of pods, and the labels of the same."""
+    """Counts for some pod classes and their labels."""
 
     def __init__(self, classes: Collection[PodClass]) -> None:
         sets = {each.label_class.number: each.label_class for each in classes}
@@ -291,7 +289,7 @@ class Breadth:
         self._all = len(sets)
 
     def beyond(self, asking: Mapping[PodClass, PodAffinityTerms]) -> frozenset[Compared]:
-        """What is not compared, since it is beyond the bound of its namespace."""
+        """The matchers that are not evaluated, beyond the limit of their namespace."""
         spent: Counter[str] = Counter()
         known: set[Compared] = set()
         refused: set[Compared] = set()
@@ -310,24 +308,24 @@ class Breadth:
         requirement = telling((matcher,))
         if requirement is None:
             return self._all
-        # Never more than there are sets: one set has one value of a label, and values are there once.
+        # Never more than the number of label sets: each set has one value per label, and values are distinct.
         return max(1, sum(self._with_label[requirement.key, value] for value in sorted(set(requirement.values))))
 
 
 def compared(pod_class: PodClass, terms: PodAffinityTerms) -> AbstractSet[Compared]:
-    """Whom the terms of a class mean."""
+    """The matchers of a class' terms."""
     matchers = [each.matcher for each in terms.near + terms.apart] + [each.matcher for each in terms.spread]
     return {(pod_class.namespace, each) for each in matchers}
 
 
 def broadened(terms: PodAffinityTerms) -> PodAffinityTerms:
-    """Apart from every pod that one of the terms could mean; nothing else."""
+    """Anti-affinity to every pod that one of the terms could select; nothing else."""
     apart = {Term(_broad(each.matcher), each.key) for each in terms.apart}
     return PodAffinityTerms(apart=tuple(sorted(apart, key=lambda each: (each.key, each.matcher.namespaces))))
 
 
 def _broad(matcher: Matcher) -> Matcher:
-    """Everybody in the one namespace that is named; else everybody."""
+    """All pods of the named namespace if there is exactly one, otherwise all pods."""
     if len(matcher.namespaces) == 1 and matcher.of_namespaces is None:
         return Matcher(matcher.namespaces, None, ())
     return Matcher((), (), ())

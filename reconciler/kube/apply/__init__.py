@@ -1,1 +1,1 @@
-"""How decisions become writes: one function a verb, each with what the API server must confirm."""
+"""Executes decisions as writes: one function per verb, each with preconditions that the API server checks."""

@@ -1,9 +1,8 @@
-"""What was done and why, as Events on its subject and on what that belongs to, in plain words: best effort, never more
-than a bucket allows.
+"""Records executed decisions as Events on the subject and related objects; best effort, rate-limited.
 
-An Event is found by `kubectl describe` by name, kind and uid of its object; so an object that was just made is told of
-with the uid that the API server gave it. The same Event again within some minutes is counted in a series of the first,
-as Kubernetes' own recorder does. What is done to many nodes of a pool at once is one Event on the pool.
+`kubectl describe` finds an Event by name, kind and uid of its object, so the Event of a new object has the uid that the
+API server returned. A repeated Event within some minutes increments the series of the first one, as in Kubernetes' own
+recorder. The same action on many nodes of a pool is one Event on the pool.
 """
 
 import socket
@@ -25,17 +24,17 @@ from reconciler.protocol.write_order import verb_of
 from reconciler.report.decision_text import note_of
 
 _LONGEST_NOTE_BYTES = 1024
-_LONGEST_NAME = 230  # with a time behind it that is still a name
-_CLUSTER_WIDE = "default"  # where Kubernetes wants Events of what has no namespace
+_LONGEST_NAME = 230  # leaves room for a timestamp suffix
+_CLUSTER_WIDE = "default"  # namespace for Events of cluster-scoped objects
 _OUR_BOOKKEEPING = frozenset({"ConfigMap", "Lease"})
 _OF_MANY_NODES = frozenset({"NodePool", "GpuPool"})
-_NAMED = 3  # nodes that an Event on a pool names
+_NAMED = 3  # nodes named by an Event of a pool
 _SERIES_SECONDS = 360.0  # as long as client-go keeps a series open
 _MOST_SERIES = 4_096
 
 
 class EventNote(msgspec.Struct, frozen=True):
-    """One Event: equal ones are a series."""
+    """One Event; equal ones form a series."""
 
     regarding: Ref
     reason: str
@@ -44,7 +43,7 @@ class EventNote(msgspec.Struct, frozen=True):
 
 
 class _Series(msgspec.Struct):
-    """An Event that was sent, and how often it happened."""
+    """An Event that was sent, and its count."""
 
     path: str
     began: float
@@ -52,13 +51,15 @@ class _Series(msgspec.Struct):
 
 
 def is_reported(decision: Decision) -> bool:
-    """Statuses and what we keep for ourselves speak for themselves."""
+    """Statuses and internal bookkeeping have no Events."""
     return not isinstance(decision.act, Status) and decision.subject.kind not in _OUR_BOOKKEEPING
 
 
 def event_notes(decision: Decision, uid: str = "") -> Iterator[EventNote]:
-    """Of its subject, of those that leave with it as of subjects of their own, and of a node on its NodeClaim.
-    `uid`: of a subject that the write made."""
+    """Events of the subject, of the pods evicted with it, and, for a node, of its NodeClaim.
+
+    `uid`: of a subject that the write created.
+    """
     note = note_of(decision.reason)
     single = [each for each in decision.about if each.kind not in _OF_MANY_NODES]
     for ref in (*decision.refs, *single):
@@ -67,7 +68,7 @@ def event_notes(decision: Decision, uid: str = "") -> Iterator[EventNote]:
 
 
 def pool_event_notes(decisions: Iterable[Decision]) -> Iterator[EventNote]:
-    """What was done to nodes, on their pools: one for all nodes to which the same was done for the same reason."""
+    """Events on pools for actions on their nodes: one for all nodes with the same action and reason."""
     alike: dict[tuple[Ref, str, str], list[Decision]] = {}
     for decision in decisions:
         for ref in decision.about:
@@ -83,27 +84,27 @@ def pool_event_notes(decisions: Iterable[Decision]) -> Iterator[EventNote]:
 
 
 class Events:
-    """Owner of the series that are open. Drops what is too much, and whatever the API server does not want."""
+    """Owner of the open series. Drops Events beyond the rate limit, and Events that the API server refuses."""
 
     def __init__(
         self, server: Writer, per_second: float, burst: int, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._server, self._clock = server, clock
-        # Many nodes at once must leave room for the one Event that sums them up.
+        # Events of many nodes must leave tokens for the pool's summary Event.
         self._bucket, self._of_pools = Bucket(per_second, burst), Bucket(per_second, burst)
         self._instance = socket.gethostname()
         self._lock = threading.Lock()
         self._series: OrderedDict[EventNote, _Series] = OrderedDict()
 
     def tell(self, note: EventNote) -> None:
-        """Never raises, and never waits for its turn."""
+        """Sends the Event or drops it. Never raises or waits."""
         bucket = self._of_pools if note.regarding.kind in _OF_MANY_NODES else self._bucket
         if not bucket.try_take():
             return
         with suppress(Unreachable, BadPath):
             request = self._again(note) or self._first(note)
             answer = self._server.send(request)
-            if request.method == "PATCH" and answer.status == 404:  # it expired, or somebody deleted it
+            if request.method == "PATCH" and answer.status == 404:  # the Event expired or was deleted
                 with self._lock:
                     self._series.pop(note, None)
 

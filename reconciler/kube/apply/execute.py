@@ -1,7 +1,7 @@
-"""One decision on its way: looked at, sent, and looked at again until it is settled or patience ends.
+"""Executes a decision: reads the object, writes, and reads again until the outcome is known or the time limit ends.
 
-Each try begins with a look at the object, so that nothing is written twice: what a broken connection left open is found
-out by looking. Where it never is, the outcome is `unknown`.
+Each attempt begins by reading the object, so nothing is written twice: a read settles what a broken connection left
+open. If it cannot be settled, the outcome is `unknown`.
 """
 
 import random
@@ -49,14 +49,14 @@ from reconciler.protocol.write_order import WriteOrder, verb_of
 __all__ = ["Executor", "WriteLimits"]
 
 
-# --- Carries out decisions on a real cluster. Owner of the threads that write, while a plan is carried out.
+# --- Executes decisions on a real cluster. Owner of the writer threads while a plan is executed.
 #
-# Threads, because a write takes the API server some milliseconds and a plan may have thousands. One that fails stops no
-# other but those that come after it.
+# Threads, because a write takes the API server some milliseconds and a plan may have thousands of writes. A failed
+# write stops only the writes that depend on it.
 
 
 class Executor:
-    """One identity that writes to one cluster; `namespace` is where what is lent is noted."""
+    """Writes with one identity to one cluster; `namespace` holds the Leases of lent devices."""
 
     def __init__(
         self, server: Writer, namespace: str = names.LEASES_NAMESPACE, limits: WriteLimits | None = None
@@ -67,8 +67,10 @@ class Executor:
         self._events = Events(server, limits.events_per_second, limits.burst_of_events)
 
     def apply(self, decisions: Sequence[Decision], fence: Fence) -> Iterator[Outcome]:
-        """All that are neither holds nor `would`; one outcome each, as they come. Nothing is sent before it is walked,
-        and what has not begun when walking stops never begins."""
+        """Executes all decisions except holds and `would`; yields one outcome each, as they complete.
+
+        Nothing is sent before iteration starts, and decisions not started when iteration stops are never started.
+        """
         turns = WriteOrder(decisions)
         pen = FencedWriter(self._server, self._bucket, fence, self._limits)
         threads = ThreadPoolExecutor(self._limits.threads, thread_name_prefix="apply")
@@ -91,15 +93,15 @@ class Executor:
         yield from turns.left()
 
     def tell(self, note: EventNote) -> None:
-        """An Event that no write goes with. Never raises, and never waits for its turn."""
+        """Sends an Event without a write. Never raises or waits."""
         self._events.tell(note)
 
     def _carried_out(self, decision: Decision, pen: FencedWriter, written: list[Decision]) -> Outcome:
-        """What was written is added to `written`."""
+        """Executes one decision; appends written objects to `written`."""
         try:
             carried = WriteExecution(decision, pen, self._namespace).carry_out()
         except Exception as fault:  # noqa: BLE001 - what one object brings out must not stop the others
-            text = f"it broke off, by a fault of reconciler or of what answers: {type(fault).__name__}: {fault}"
+            text = f"aborted by a bug of reconciler or an invalid response: {type(fault).__name__}: {fault}"
             return Outcome(decision.subject, verb_of(decision), "unknown", text)
         if carried.wrote and is_reported(decision) and pen.may_write:
             written.append(decision)
@@ -109,11 +111,11 @@ class Executor:
         return Outcome(decision.subject, verb_of(decision), settled.result, settled.detail)
 
 
-# --- Leases that go with a Binding. Owner of which were taken for one pod, so that they can be given back.
+# --- Leases that accompany a Binding. Owner of the list of Leases acquired for one pod, for their release.
 
 
 class LeaseBinding:
-    """Taken in sorted order, so that two who want the same never hold half each for long."""
+    """Leases are acquired in sorted order, so that two pods with the same wish do not each hold half of them."""
 
     def __init__(self, act: Bind, namespace: str, pen: FencedWriter) -> None:
         self._act, self._namespace, self._pen = act, namespace, pen
@@ -121,11 +123,11 @@ class LeaseBinding:
         self._taken: list[Ref] = []
 
     def take(self, pod: Object) -> WriteResult | None:
-        """Why it can't be had; None where all are held by the pod. Raises Unreachable, NotSeen and FenceFell."""
+        """Why the Leases cannot be acquired; None if the pod holds all. Raises Unreachable, NotSeen and FenceFell."""
         self._holder = pod["metadata"]["uid"]
         node = self._pen.look(Ref("Node", "", self._act.node))
         if node is None:
-            return WriteResult("stale", f"Node/{self._act.node} is not there any more")
+            return WriteResult("stale", f"Node/{self._act.node} no longer exists")
         for name in sorted(self._act.leases):
             ref = Ref("Lease", self._namespace, name)
             if why := self._take(ref, lease(name, self._namespace, pod, node)):
@@ -133,7 +135,7 @@ class LeaseBinding:
         return None
 
     def give_back(self) -> None:
-        """Those that were taken here. Raises Unreachable, NotSeen and FenceFell."""
+        """Releases the Leases acquired here. Raises Unreachable, NotSeen and FenceFell."""
         while self._taken:
             ref = self._taken.pop()
             found = self._pen.look(ref)
@@ -148,7 +150,7 @@ class LeaseBinding:
     def _take(self, ref: Ref, manifest: Object) -> WriteResult | None:
         found = self._pen.look(ref)
         if found is None:
-            # An answer that is lost on the way leaves it taken: so it is noted first.
+            # Recorded before the request: if the response is lost, the Lease may be held.
             self._taken.append(ref)
             body = msgspec.json.encode(manifest)
             answer = self._pen.send(ApiRequest("POST", folder_of(kind_of(ref), ref.namespace), body))
@@ -161,24 +163,25 @@ class LeaseBinding:
         return None if holder == self._holder else WriteResult("stale", lent_to_another(ref.title, holder))
 
 
-# --- Pods that leave together or not at all: all are asked by dry runs first, and in earnest only if all of them may
-# go.
+# --- Pods that are evicted together or not at all: dry runs for all pods come first, and real evictions only if all
+# succeed.
 #
-# There are no transactions: once the first was asked in earnest the others are asked whatever comes of it, since what
-# is left of a gang is of no use to anybody. The pod that the decision is about goes last: while it is there, not all
-# have been asked.
+# There are no transactions: once the first pod is evicted, the others are evicted whatever happens, since an incomplete
+# gang is useless. The subject of the decision is evicted last: while it exists, not all evictions were sent.
 
 
 class GroupEviction:
-    """Owner of whether any of them was asked in earnest."""
+    """Owner of the state: whether a real eviction was sent."""
 
     def __init__(self, act: Evict, pen: FencedWriter) -> None:
         self._others, self._pen = act.others, pen
         self._has_begun = False
 
     def requests(self) -> WriteResult | tuple[ApiRequest, ...]:
-        """How the others are asked that are there; or how it ends where one left before any was asked. Raises
-        Unreachable, NotSeen and FenceFell."""
+        """Eviction requests of the other existing pods; or the final result if one pod left before any eviction.
+
+        Raises Unreachable, NotSeen and FenceFell.
+        """
         api_requests = []
         for each in self._others:
             there = self._pen.look(each.ref)
@@ -190,7 +193,7 @@ class GroupEviction:
         return tuple(api_requests)
 
     def answers(self, requests: tuple[ApiRequest, ...]) -> Iterator[ApiResponse]:
-        """What is said to dry runs of all. Raises Unreachable and FenceFell."""
+        """Responses of the dry runs. Raises Unreachable and FenceFell."""
         for each in () if self._has_begun else requests:
             yield self._pen.send(_dry(each))
         self._has_begun = True
@@ -207,7 +210,7 @@ _WAITS = BackoffBounds(first_seconds=0.2, most_seconds=5.0)
 
 
 class Again(msgspec.Struct, frozen=True):
-    """It may be tried again, after a while; otherwise that is how it ends."""
+    """A result that may be retried after a delay; final if there is no retry."""
 
     otherwise: WriteResult
     wait_seconds: float = 0.0
@@ -215,15 +218,15 @@ class Again(msgspec.Struct, frozen=True):
 
 
 class Carried(msgspec.Struct, frozen=True):
-    """How it ended, and whether something was written for it."""
+    """The final result, and whether a write was sent."""
 
     settled: WriteResult
     wrote: bool = False
-    uid: str = ""  # of the object, as the API server answered a write
+    uid: str = ""  # uid of the object in the response to a write
 
 
 class WriteExecution:
-    """Owner of what is known of one decision that is being carried out."""
+    """Owner of the state of one decision in execution."""
 
     def __init__(self, decision: Decision, pen: FencedWriter, namespace: str) -> None:
         self._decision, self._pen = decision, pen
@@ -234,10 +237,10 @@ class WriteExecution:
         self._is_to_be_empty = self._presumes.empty
         self._wrote = False
         self._uid = ""
-        self._in_doubt = False  # something was sent, and what became of it was not told
+        self._in_doubt = False  # a request was sent and its effect is unknown
 
     def carry_out(self) -> Carried:
-        """Never raises for what the API server says or leaves unsaid."""
+        """Never raises for a response or a missing response."""
         try:
             settled = self._tried()
         except FenceFell:
@@ -250,7 +253,7 @@ class WriteExecution:
         backoff = Backoff(_WAITS, random.Random())  # noqa: S311 - of no secret
         otherwise = WriteResult("retry")
         limits = self._pen.limits
-        was_quiet = True  # a second conflict in a row tells of somebody busy: not to be raced
+        was_quiet = True  # a second consecutive conflict means that another writer is busy: do not race
         ends = limits.clock() + limits.patience_seconds
         for left in reversed(range(limits.attempts)):
             step = self._step()
@@ -287,9 +290,10 @@ class WriteExecution:
         return self._lend(self._lending, found, coming)
 
     def _occupied(self, found: Object | None) -> WriteResult | Again | None:
-        """How it ends where a node was to be empty, and is not by the most recent list of its pods. `found`: the node.
+        """The result if a node must be empty, but the latest list of its pods is not. `found`: the node.
 
-        The turn to write is taken before: between the list and the write nothing is waited for."""
+        The write token is acquired before, so that there is no wait between the list and the write.
+        """
         subject = self._decision.subject
         if not self._is_to_be_empty or found is None:
             return None
@@ -305,7 +309,7 @@ class WriteExecution:
             return Again(WriteResult("retry", str(fault)))
 
     def _lend(self, lending: LeaseBinding, pod: Object, binding: ApiRequest) -> WriteResult | Again:
-        """What is lent is taken first; where the Binding definitely failed, it is given back."""
+        """Acquires the Leases first; releases them if the Binding definitely failed."""
         try:
             step = lending.take(pod) or self._sent(binding)
             if isinstance(step, WriteResult) and step.result != "done" and not self._in_doubt:
@@ -317,7 +321,7 @@ class WriteExecution:
         return step
 
     def _sent_together(self, company: GroupEviction, last: ApiRequest) -> WriteResult | Again:
-        """Nothing in earnest unless all may go; then all of them, whatever comes of one."""
+        """Evicts nothing unless all dry runs succeed; then evicts all pods, whatever happens to one."""
         try:
             others = company.requests()
             if isinstance(others, WriteResult):
@@ -338,7 +342,7 @@ class WriteExecution:
             answer = self._pen.send(request, has_turn=self._is_to_be_empty)
         except Unreachable as fault:
             self._in_doubt = True
-            return Again(WriteResult("unknown", f"it was sent, and no answer came: {fault}"))
+            return Again(WriteResult("unknown", f"sent, but no response: {fault}"))
         meaning = meaning_of(answer)
         self._in_doubt |= meaning is Meaning.DOUBTFUL
         self._wrote |= meaning is Meaning.DONE
@@ -356,7 +360,7 @@ def _followed(meaning: Meaning, answer: ApiResponse) -> WriteResult | Again:
         case Meaning.BLOCKED:
             return WriteResult("retry", error_text(answer))
         case Meaning.MOVED:
-            # What is still not found when it was seen a moment ago is not served at all.
+            # An object that was just seen is now missing: the API does not serve the kind.
             result = WriteResult("refused" if answer.status == 404 else "stale", error_text(answer))
             return Again(result, is_at_once=True)
     return Again(WriteResult("retry", error_text(answer)), answer.retry_after_seconds)

@@ -1,6 +1,6 @@
-"""The one way by which anything is written while a plan is carried out: fenced, paced, and patient.
+"""The only way to write while a plan is executed: fenced, rate-limited and retried.
 
-The fence is asked just before each request is sent, retries included, and while something is waited for.
+The fence is checked just before each request, including retries, and while waiting.
 """
 
 import threading
@@ -23,17 +23,17 @@ from reconciler.model.plan.decision import Ref
 from reconciler.ports import Fence
 from reconciler.protocol.patches import conflict
 
-# --- What an answer to a write means, and what can be done about it: a table, the first line that fits.
+# --- The meaning of a response to a write: a table; the first matching line applies.
 
 
 class Meaning(Enum):
-    """What follows from an answer."""
+    """What follows from a response."""
 
     DONE = auto()
-    MOVED = auto()  # the object is no longer what was seen: look again, at once
-    LATER = auto()  # the API server asks for patience: look again after a while
-    DOUBTFUL = auto()  # the same, and it may have taken effect
-    BLOCKED = auto()  # not now, and waiting a moment won't help
+    MOVED = auto()  # the object has changed: read again immediately
+    LATER = auto()  # the API server asks for a delay: read again after a while
+    DOUBTFUL = auto()  # as LATER, but the write may have taken effect
+    BLOCKED = auto()  # refused for now; a short wait does not help
     REFUSED = auto()
 
 
@@ -49,7 +49,7 @@ class _Details(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ApiStatus(msgspec.Struct, frozen=True):
-    """Kubernetes' own Status, as far as it is gone by."""
+    """The used fields of Kubernetes' Status."""
 
     reason: str = ""
     message: str = ""
@@ -65,7 +65,7 @@ class _ResponseRule(msgspec.Struct, frozen=True):
     meaning: Meaning
 
 
-# A 500 is a fault of the server; these two say of themselves that they pass.
+# A 500 is a server error; these two messages announce themselves as temporary.
 _PASSING = ("etcdserver: ", "please try again")
 _OF_A_BUDGET = "DisruptionBudget"
 _OF_A_FIELD = "FieldManagerConflict"
@@ -75,7 +75,7 @@ _TABLE = (
     _ResponseRule(lambda status, api_status: status == 429 and _has(api_status, _OF_A_BUDGET), Meaning.BLOCKED),
     _ResponseRule(lambda status, _: status == 429, Meaning.LATER),
     _ResponseRule(lambda status, api_status: status == 409 and _has(api_status, _OF_A_FIELD), Meaning.REFUSED),
-    # 404: the object went away; the next look tells whether it was that, or a kind or subresource that is not served.
+    # 404: the object is gone, or the kind or subresource is not served; the next read tells which.
     _ResponseRule(lambda status, _: status in {404, 409, 410}, Meaning.MOVED),
     _ResponseRule(lambda status, _: status == 504, Meaning.DOUBTFUL),
     _ResponseRule(lambda status, _: status == 503, Meaning.LATER),
@@ -85,13 +85,13 @@ _TABLE = (
 
 
 def meaning_of(answer: ApiResponse) -> Meaning:
-    """Total: every answer means something."""
+    """Total: every response has a meaning."""
     refusal = refusal_of(answer)
     return next(line.meaning for line in _TABLE if line.fits(answer.status, refusal))
 
 
 def refusal_of(answer: ApiResponse) -> ApiStatus:
-    """What came with an answer; nothing where that is no Status."""
+    """The Status of a response; empty if the response has none."""
     try:
         return msgspec.json.decode(answer.body, type=ApiStatus)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -107,7 +107,7 @@ class _WrittenObject(msgspec.Struct, frozen=True):
 
 
 def uid_in(answer: ApiResponse) -> str:
-    """Of the object that was written; nothing where the answer is no object."""
+    """The uid of the written object; empty if the response is not an object."""
     try:
         return msgspec.json.decode(answer.body, type=_WrittenObject).metadata.uid
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -115,16 +115,16 @@ def uid_in(answer: ApiResponse) -> str:
 
 
 def error_text(answer: ApiResponse) -> str:
-    """For people: whose field, or which budget; else what the API server says."""
+    """A message for users: the conflicting field manager, the budget, or the API server's message."""
     refusal = refusal_of(answer)
     if fields := [(each.message, each.field) for each in refusal.causes if each.reason == _OF_A_FIELD]:
         return conflict((_owner(message), field.removeprefix(".")) for message, field in fields)
     budgets = [each.message for each in refusal.causes if each.reason == _OF_A_BUDGET and each.message]
-    return budgets[0] if budgets else f"the API server says {said(answer)}"
+    return budgets[0] if budgets else f"the API server responded {said(answer)}"
 
 
 def _owner(message: str) -> str:
-    """Of: conflict with "kubectl-edit" using v1 at ..."""
+    """Extracts the field manager from: conflict with "kubectl-edit" using v1 at ..."""
     return message.partition('"')[2].partition('"')[0] or message
 
 
@@ -137,11 +137,11 @@ def _passes(refusal: ApiStatus) -> bool:
     return is_asked_again or refusal.reason == "ServerTimeout" or any(each in refusal.message for each in _PASSING)
 
 
-# --- Owner of a token bucket: how many writes may be sent now, and how long the next one waits.
+# --- Owner of a token bucket: the rate of writes.
 
 
 class Bucket:
-    """Refilled at a steady rate up to a burst; may be used from several threads."""
+    """Refilled at a steady rate up to a burst; thread-safe."""
 
     def __init__(self, per_second: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._per_second, self._burst, self._clock = per_second, burst, clock
@@ -150,7 +150,7 @@ class Bucket:
         self._filled_at = clock()
 
     def reserve(self) -> float:
-        """Takes a token, of the future where there is none; how many seconds to wait for it."""
+        """Takes a token, or reserves a future one; returns the seconds to wait."""
         with self._lock:
             self._fill()
             self._tokens -= 1.0
@@ -174,11 +174,11 @@ class Bucket:
 _PODS = next(each for each in RESOURCE_KINDS if each.field == "pods")
 _PODS_PATH = folder("", "pods")
 _PAGE = 500
-_SLICE_SECONDS = 0.1  # a fence that falls is noticed within that while something is waited for
+_SLICE_SECONDS = 0.1  # while waiting, a fallen fence is noticed within this time
 
 
 class WriteLimits(msgspec.Struct, frozen=True):
-    """How much is written at once, and how patiently."""
+    """Concurrency, rate and retry limits of writes."""
 
     threads: int = 16
     writes_per_second: float = 20.0
@@ -187,18 +187,18 @@ class WriteLimits(msgspec.Struct, frozen=True):
     burst_of_events: int = 60
     attempts: int = 5
     longest_wait_seconds: float = 10.0
-    patience_seconds: float = 20.0  # with one write: no try begins later, since the next plan waits for all of them
+    patience_seconds: float = 20.0  # per write: no retry starts later, since the next plan waits for all writes
     pause: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
-    wall_clock: Callable[[], float] = time.time  # against which times on objects are held
+    wall_clock: Callable[[], float] = time.time  # compared with timestamps of objects
 
 
 class FenceFell(Exception):
-    """Somebody else may be writing by now."""
+    """This process may no longer write: another leader may be active."""
 
 
 class NotSeen(Exception):
-    """To look at an object was answered with something else than the object, or than that it is not there."""
+    """The response to reading an object was neither the object nor 404."""
 
     def __init__(self, answer: ApiResponse) -> None:
         super().__init__(str(answer.status))
@@ -206,7 +206,7 @@ class NotSeen(Exception):
 
 
 class FencedWriter:
-    """Holds no state of its own; the bucket is shared by all that write."""
+    """Stateless, except for the bucket that all writers share."""
 
     def __init__(self, server: Writer, bucket: Bucket, fence: Fence, limits: WriteLimits) -> None:
         self._server, self._bucket, self._fence = server, bucket, fence
@@ -217,7 +217,7 @@ class FencedWriter:
         return self._fence.holds()
 
     def look(self, ref: Ref) -> dict[str, Any] | None:
-        """The object as it stands, most recently. Raises BadPath, Unreachable, NotSeen and FenceFell."""
+        """The current object. Raises BadPath, Unreachable, NotSeen and FenceFell."""
         self._mind_fence()
         answer = self._server.get(path_of(ref))
         if answer.status == 404:
@@ -228,10 +228,9 @@ class FencedWriter:
         return result
 
     def pods_on(self, node: str) -> list[Pod]:
-        """The pods of a node, most recently: read page by page, and from nobody's cache. Raises as `look`, and
-        Undecodable."""
-        if not is_object_name(node):  # a comma in it would be another selector
-            raise BadPath(f"{shortened(node)} is no name of a Node")
+        """The current pods of a node, read page by page and not from a cache. Raises as `look`, and Undecodable."""
+        if not is_object_name(node):  # a comma would change the selector
+            raise BadPath(f"{shortened(node)} is not a valid name of a Node")
         pods: list[Pod] = []
         query = {"fieldSelector": f"spec.nodeName={node}", "limit": str(_PAGE)}
         while True:
@@ -246,11 +245,11 @@ class FencedWriter:
             query = {**query, "continue": listed.continue_token}
 
     def await_token(self) -> None:
-        """Waits until another write may be sent. Raises FenceFell."""
+        """Waits for a write token. Raises FenceFell."""
         self.wait(self._bucket.reserve())
 
     def send(self, request: ApiRequest, has_turn: bool = False) -> ApiResponse:
-        """Raises Unreachable, where it may have taken effect all the same, and FenceFell, where nothing was sent."""
+        """Raises Unreachable, if the write may have taken effect, and FenceFell, if nothing was sent."""
         if not has_turn:
             self.await_token()
         self._mind_fence()
@@ -270,7 +269,7 @@ class FencedWriter:
 
 
 def _counting(result: Pod | StandIn) -> Pod:
-    """A pod that is set aside counts as what stands in its place. Raises Undecodable."""
+    """The stand-in of a pod that is set aside. Raises Undecodable."""
     if not isinstance(result, StandIn):
         return result
     if not isinstance(result.object, Pod):

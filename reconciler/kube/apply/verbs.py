@@ -1,7 +1,7 @@
-"""What is sent for each verb, given the object as it stands: what the API server takes only where it still stands so.
+"""The write request of each verb, given the current object, with preconditions for the API server.
 
-Whatever is so already is done, and nothing is sent. The version that was seen goes with each write: where another
-wrote in between, the API server says so, and one looks again.
+If the object already has the desired state, nothing is sent. Each write has the resourceVersion that was read: if
+another writer was faster, the API server reports a conflict, and the object is read again.
 """
 
 from collections.abc import Iterable
@@ -35,7 +35,7 @@ _BY_FORCE = {**_OURS, "force": "true"}
 
 
 class WriteTarget(msgspec.Struct, frozen=True):
-    """The subject, and how it stands."""
+    """The subject and its current state."""
 
     ref: Ref
     live: Object
@@ -49,12 +49,12 @@ class WriteTarget(msgspec.Struct, frozen=True):
         return str(self.live["metadata"]["resourceVersion"])
 
     def versioned(self, body: Object) -> Object:
-        """With the version that was seen: the API server refuses it for any other, and so for any other uid."""
+        """The body with the resourceVersion that was read, so that the API server refuses any other version or uid."""
         return {**body, "metadata": {**body.get("metadata", {}), "resourceVersion": self.version}}
 
 
 def next_write(decision: Decision, found: Object | None) -> Next:
-    """What is to be sent, or how it ends without. Raises BadPath and Undecodable."""
+    """The next write, or the final result without a write. Raises BadPath and Undecodable."""
     act, subject = decision.act, decision.subject
     if unapplied := why_unapplied(decision):
         return unapplied
@@ -84,7 +84,7 @@ def _coming(act: Act | Hold, target: WriteTarget) -> Next:
 
 
 def _kept(act: Apply, target: WriteTarget) -> Next:
-    """Server-side apply onto an object that is there."""
+    """Server-side apply to an existing object."""
     manifest: Object = msgspec.json.decode(act.manifest)
     live = one(kind_of(target.ref), _json(target.live))
     return _applied(act, target.ref, target.versioned(manifest)) if compare(live, manifest).changes else DONE
@@ -95,18 +95,18 @@ def _applied(act: Apply, ref: Ref, manifest: Object) -> ApiRequest:
 
 
 def _deleted(act: Delete, target: WriteTarget) -> Next:
-    """What was meant, and nothing that has its name."""
+    """Deletes the object with the expected uid, not another of the same name."""
     options = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": _preconditions(act, target)}
     return ApiRequest("DELETE", path_of(target.ref), _json(options))
 
 
 def _evicted(act: Evict, target: WriteTarget) -> Next:
-    """The pod alone; others that leave with it are seen to before."""
+    """Evicts the subject; pods evicted with it are handled before."""
     return eviction(target.ref, act.grace_seconds, _preconditions(act, target))
 
 
 def eviction(pod: Ref, grace_seconds: int, preconditions: dict[str, str]) -> ApiRequest:
-    """Asks a pod to leave; PodDisruptionBudgets are minded by the API server."""
+    """An eviction request; the API server respects PodDisruptionBudgets."""
     body = {
         "apiVersion": "policy/v1",
         "kind": "Eviction",
@@ -117,7 +117,7 @@ def eviction(pod: Ref, grace_seconds: int, preconditions: dict[str, str]) -> Api
 
 
 def _edited(act: Editing, target: WriteTarget) -> Next:
-    """Taints, labels, annotations, gates and sizes: a merge patch under the version that was seen."""
+    """Taints, labels, annotations, gates and sizes: a merge patch with the resourceVersion that was read."""
     edit = edit_of(act, target.live)
     if edit is None:
         return DONE
@@ -126,7 +126,7 @@ def _edited(act: Editing, target: WriteTarget) -> Next:
 
 
 def _write_status(act: Status, target: WriteTarget) -> Next:
-    """The status of one of our objects, where nobody else has a say."""
+    """The status of one of reconciler's objects, which has no other writer."""
     status = msgspec.json.decode(act.body)
     if is_published(target.live, status):
         return DONE
@@ -136,7 +136,7 @@ def _write_status(act: Status, target: WriteTarget) -> Next:
 
 
 def _bound(act: Bind, target: WriteTarget) -> Next:
-    """The Binding; what is lent with it is seen to before."""
+    """The Binding; its Leases are handled before."""
     if settled := unbindable(act, target.ref.title, target.live):
         return settled
     named = {**_named(target.ref), "uid": target.uid, "annotations": dict(act.annotations)}
@@ -150,7 +150,7 @@ def _named(ref: Ref) -> dict[str, str]:
 
 
 def _preconditions(act: Act, target: WriteTarget) -> dict[str, str]:
-    """The version too only where one is presumed: pods and nodes change all the time without becoming others."""
+    """Includes the resourceVersion only if the decision presumes one: pods and nodes change all the time."""
     presumes = act.presumes
     version = {"resourceVersion": target.version} if presumes.resource_version or presumes.fields else {}
     return {"uid": target.uid, **version}
@@ -160,12 +160,11 @@ def _json(body: Any) -> bytes:
     return msgspec.json.encode(body, order="sorted")
 
 
-# --- Where the API server keeps each kind that is written: all of them are served as v1.
+# --- API paths of all written kinds; all of them are served as v1.
 #
-# What is written comes from plans, and plans from files too: each part of a path is checked here, whoever checked it
-# before.
+# Writes come from plans, which may come from files, so each part of a path is checked here again.
 
-# What is written, and never looked at as a kind.
+# Kinds that are written, but not watched.
 _UNSEEN = (ResourceKind("ConfigMap", "", "configmaps", "", Unstructured),)
 
 
@@ -178,33 +177,33 @@ def _by_kind(kinds: Iterable[ResourceKind]) -> dict[str, ResourceKind]:
     return resource_kinds
 
 
-# Each as it is compared: whole.
+# Kinds that are compared whole.
 WRITTEN = _by_kind((*RESOURCE_KINDS, *_UNSEEN))
 
 
 class UnknownKind(BadPath):
-    """Nobody taught us to write it."""
+    """A kind that reconciler does not write."""
 
 
 def kind_of(ref: Ref) -> ResourceKind:
-    """Raises UnknownKind."""
+    """The kind of a reference. Raises UnknownKind."""
     if ref.kind not in WRITTEN:
-        raise UnknownKind(f"{ref.title} is of a kind that is not written: give it a line in SEEN")
+        raise UnknownKind(f"{ref.title} has an unsupported kind: add the kind to SEEN")
     return WRITTEN[ref.kind]
 
 
 def api_version(resource_kind: ResourceKind) -> str:
-    """policy/v1, or v1 for Kubernetes' core."""
+    """policy/v1, or v1 for the core group."""
     return f"{resource_kind.group}/v1" if resource_kind.group else "v1"
 
 
 def path_of(ref: Ref, subresource: str = "") -> str:
-    """Raises BadPath, of which UnknownKind is one."""
+    """Path of an object or its subresource. Raises BadPath, including UnknownKind."""
     return below(folder_of(kind_of(ref), ref.namespace), ref.name, subresource)
 
 
 def folder_of(resource_kind: ResourceKind, namespace: str = "") -> str:
-    """Where objects of the kind are made. Raises BadPath."""
+    """Collection path of a kind. Raises BadPath."""
     return (
         folder_in(namespace, resource_kind.group, resource_kind.plural)
         if resource_kind.namespaced

@@ -1,1 +1,1 @@
-"""How the cluster is seen: kinds found, listed, watched, and kept as one Observed."""
+"""Observes the cluster: discovery, lists, watches, and the store of observed objects."""

@@ -1,4 +1,4 @@
-"""Results of lists and changes of watches, on their way from the reflectors to the store."""
+"""Results of lists and watches, passed from the reflectors to the store."""
 
 import threading
 import time
@@ -18,7 +18,7 @@ Clock = Callable[[], Instant]
 
 
 def wall_clock() -> Instant:
-    """Now."""
+    """The current time."""
     return Instant(time.time_ns() // 1_000_000)
 
 
@@ -28,11 +28,11 @@ class Listed(msgspec.Struct, frozen=True):
     resource_kind: ResourceKind
     items: tuple[Any, ...]
     version: str
-    at: Instant  # before it was asked for: what is in it is at least as new
+    at: Instant  # time before the request: the list is at least as new
 
 
 class ObjectEvent(msgspec.Struct, frozen=True):
-    """An event of a watch that is no error."""
+    """An event of a watch, except errors."""
 
     resource_kind: ResourceKind
     event: WatchEvent
@@ -40,7 +40,7 @@ class ObjectEvent(msgspec.Struct, frozen=True):
 
 
 class WatchOpened(msgspec.Struct, frozen=True):
-    """The API server lets the kind be watched."""
+    """The API server accepted the watch."""
 
     resource_kind: ResourceKind
 
@@ -50,11 +50,11 @@ class Absent(msgspec.Struct, frozen=True):
 
     resource_kind: ResourceKind
     at: Instant
-    again: bool = False  # it was so before
+    again: bool = False  # was absent before
 
 
 class ReadFailure(msgspec.Struct, frozen=True):
-    """The kind can't be read now. What was seen of it holds for a while, unless the API server refuses to tell more."""
+    """The kind cannot be read now. Its objects stay valid for a while, unless the API server denies access."""
 
     resource_kind: ResourceKind
     why: str
@@ -62,7 +62,7 @@ class ReadFailure(msgspec.Struct, frozen=True):
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """Which cluster it is, or why that can't be read."""
+    """The cluster's identity, or why it cannot be read."""
 
     uid: str = ""
     why: str = ""
@@ -72,7 +72,7 @@ Change = Listed | ObjectEvent | WatchOpened | Absent | ReadFailure | Identity
 
 
 def is_news(change: Change) -> bool:
-    """Whether it may change what is known, not only how lately it was confirmed."""
+    """Whether the change may alter the snapshot, not only its confirmation time."""
     match change:
         case ObjectEvent(event=event):
             return event.type != "BOOKMARK"
@@ -83,17 +83,16 @@ def is_news(change: Change) -> bool:
     return True
 
 
-# --- Owner of the changes on their way from the watchers' threads to whoever owns the store.
+# --- Owner of the changes on their way from the reflectors' threads to the owner of the store.
 #
-# What comes between two takings is one batch. Its owner is told once that there is something to take, not once an
-# event; and while nobody takes, watchers wait here, which stops their reading: the API server then keeps what it has to
-# say.
+# All changes between two takes are one batch. The owner is notified once per batch, not per event. While the queue is
+# full, reflectors wait here and stop reading, so the API server buffers further events.
 
 MOST_CHANGES = 5_000
 
 
 class ChangeQueue:
-    """`on_news` is called on a watcher's thread, and should do no more than wake somebody."""
+    """`on_news` is called on a reflector's thread, and should only wake another thread."""
 
     def __init__(self, on_news: Callable[[], None], most_changes: int = MOST_CHANGES) -> None:
         self._on_news = on_news
@@ -104,7 +103,7 @@ class ChangeQueue:
         self._moved = threading.Condition()
 
     def tell(self, change: Change) -> None:
-        """Waits while there is no room. What is told after closing is lost."""
+        """Adds a change; waits while the queue is full. Changes after close are dropped."""
         with self._moved:
             self._moved.wait_for(lambda: self._is_closed or len(self._changes) < self._most_changes)
             if self._is_closed:
@@ -117,7 +116,7 @@ class ChangeQueue:
             self._on_news()
 
     def take(self) -> list[Change]:
-        """All that has come, in the order in which it came. Never blocks."""
+        """All queued changes in order. Never blocks."""
         with self._moved:
             taken, self._changes = self._changes, []
             self._is_told = False
@@ -125,61 +124,61 @@ class ChangeQueue:
         return taken
 
     def wait(self, timeout_seconds: float) -> None:
-        """Returns when there is something to take, at the latest after that long."""
+        """Returns when there is a change, or at the timeout."""
         with self._moved:
             self._moved.wait_for(lambda: self._is_closed or bool(self._changes), timeout_seconds)
 
     def close(self) -> None:
-        """Nobody takes any more: nobody need wait."""
+        """No more takes: producers need not wait."""
         with self._moved:
             self._is_closed = True
             self._moved.notify_all()
 
 
-# --- resourceVersions of one cluster, compared: they count its writes, whatever the kind.
+# --- Comparison of resourceVersions of one cluster: they count its writes, across kinds.
 
 
 def is_newer(version: str, than: str) -> bool:
-    """Whether it came later. What can't be compared is taken for news."""
+    """Whether `version` is newer. Versions that cannot be compared count as newer."""
     came, before = natural(version), natural(than)
     return came is None or before is None or came > before
 
 
 def is_older(version: str, than: str) -> bool:
-    """Whether it was true before."""
+    """Whether `version` is older."""
     came, before = natural(version), natural(than)
     return came is not None and before is not None and came < before
 
 
-# --- What comes of asking for a kind: a closed set, so that what follows from each can be a table.
+# --- Results of reading a kind: a closed set, so that the next steps can be a table.
 
 
 class ListEnding(Enum):
-    """How it went."""
+    """The result of a step."""
 
-    SERVED = auto()  # there is such a kind, at a path
-    NOT_SERVED = auto()  # there is none, which is an answer
-    UNSUITED = auto()  # there is none, or not as we read it, which is no answer
+    SERVED = auto()  # the kind exists, at a path
+    NOT_SERVED = auto()  # the kind does not exist, which is a valid answer
+    UNSUITED = auto()  # the kind is missing or has no supported version, which is an error
     LISTED = auto()
-    ENDED = auto()  # a watch came to its end, as each does
-    BROKEN = auto()  # a watch said what is no event, or told of an error
-    EXPIRED = auto()  # what was asked for is too old: 410
-    MISSING = auto()  # nothing at this path any more: 404
+    ENDED = auto()  # a watch ended normally
+    BROKEN = auto()  # a watch sent an invalid event or an error
+    EXPIRED = auto()  # the requested version is too old: 410
+    MISSING = auto()  # the path no longer exists: 404
     FORBIDDEN = auto()
-    OLDER = auto()  # a list that is older than what was seen
-    FAILED = auto()  # no answer, or one that helps nobody
+    OLDER = auto()  # a list older than the observed state
+    FAILED = auto()  # no response, or an unusable one
 
 
 class ListResult(msgspec.Struct, frozen=True):
-    """How it went, and why."""
+    """The result and its reason."""
 
     ending: ListEnding
     why: str = ""
-    retry_after_seconds: float = 0.0  # asked for by the API server
+    retry_after_seconds: float = 0.0  # requested by the API server
 
 
 class ListFailed(Exception):
-    """Something else came of it than was hoped for."""
+    """The step did not succeed."""
 
     def __init__(self, outcome: ListResult) -> None:
         super().__init__(outcome.why)
@@ -194,19 +193,19 @@ _BY_STATUS = {403: ListEnding.FORBIDDEN, 404: ListEnding.MISSING, 410: ListEndin
 
 
 def setback_of(answer: ApiResponse, resource_kind: ResourceKind, verb: str) -> ListFailed:
-    """What an answer other than 200 means for a kind that was to be listed or watched."""
+    """The meaning of a response other than 200 to a list or watch."""
     ending = _BY_STATUS.get(answer.status, ListEnding.FAILED)
     if ending is ListEnding.FORBIDDEN:
-        # The kind is told beside it; without it here, the kinds that the role lacks are told in one sentence.
-        where = " in our namespace" if resource_kind.namespace_for("ours") else ""
+        # The kind is shown separately; without it here, all kinds that the role lacks share one message.
+        where = " in the namespace of reconciler" if resource_kind.namespace_for("ours") else ""
         why = f"may not {verb} them{where}: the role needs list and watch, and `reconciler rbac` prints one with both"
     else:
-        why = f"to {verb} {resource_kind.resource} was answered with {said(answer)}"
+        why = f"the {verb} of {resource_kind.resource} failed: {said(answer)}"
     return ListFailed(ListResult(ending, why, answer.retry_after_seconds))
 
 
 def said(answer: ApiResponse) -> str:
-    """The status, and the sentence that came with it."""
+    """The status code and message of a response."""
     try:
         message = msgspec.json.decode(answer.body, type=_Status).message
     except (msgspec.MsgspecError, UnicodeDecodeError):

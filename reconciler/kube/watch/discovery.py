@@ -1,4 +1,4 @@
-"""What the API server serves, and which cluster it is. A Discovery owns the last answer, which all watchers share."""
+"""Discovers the served kinds and the cluster's identity. A Discovery owns the last result, shared by all reflectors."""
 
 import threading
 import time
@@ -13,36 +13,34 @@ from reconciler.model.cluster.kinds import ResourceKind
 
 _LIST = "APIGroupDiscoveryList"
 _ACCEPT = ",".join(f"application/json;g=apidiscovery.k8s.io;v={version};as={_LIST}" for version in ("v2", "v2beta1"))
-_TOO_OLD = "does not say at once what it serves: Kubernetes 1.26 or newer is needed"
+_TOO_OLD = "has no aggregated discovery: Kubernetes 1.26 or newer is required"
 _KUBE_SYSTEM = below(folder("", "namespaces"), "kube-system")
 
 
 class Served(msgspec.Struct, frozen=True):
-    """Versions by group and plural, the preferred one first; and groups of which the API server can't tell now."""
+    """Versions by group and plural, preferred first; and groups that are temporarily unknown."""
 
     versions: Mapping[tuple[str, str], tuple[str, ...]]
     unknown_groups: frozenset[str] = frozenset()
 
     def path(self, resource_kind: ResourceKind, namespace: str) -> str:
-        """Where a kind is listed and watched. Raises Setback."""
+        """The path to list and watch a kind. Raises ListFailed."""
         names = self.versions.get((resource_kind.group, resource_kind.plural), ())
         version = resource_kind.version or next(iter(names), "")
         if not names:
             raise ListFailed(self._why_not(resource_kind))
         if version not in names:
-            why = f"is served as {', '.join(names)} and not as {version}, the only version that is read"
+            why = f"is served as {', '.join(names)} and not as {version}, the only supported version"
             raise ListFailed(ListResult(ListEnding.UNSUITED, why))
         return folder(resource_kind.group, resource_kind.plural, resource_kind.namespace_for(namespace), version)
 
     def _why_not(self, resource_kind: ResourceKind) -> ListResult:
         if resource_kind.group in self.unknown_groups:
-            return ListResult(
-                ListEnding.FAILED, f"the API server can't tell now what it serves in {resource_kind.group}"
-            )
+            return ListResult(ListEnding.FAILED, f"the API server cannot discover the group {resource_kind.group}")
         if resource_kind.optional:
             return ListResult(ListEnding.NOT_SERVED, f"the cluster serves no {resource_kind.resource}")
         return ListResult(
-            ListEnding.UNSUITED, f"the cluster serves no {resource_kind.resource}, which every cluster should"
+            ListEnding.UNSUITED, f"the cluster serves no {resource_kind.resource}, which every cluster must serve"
         )
 
 
@@ -71,7 +69,7 @@ class _Groups(msgspec.Struct, frozen=True):
 
 
 def served(answers: Mapping[str, ApiResponse]) -> Served:
-    """Reads the answers by the path that was asked. Raises Setback."""
+    """Parses the responses by request path. Raises ListFailed."""
     versions: dict[tuple[str, str], tuple[str, ...]] = {}
     unknown: set[str] = set()
     for path, answer in answers.items():
@@ -89,22 +87,22 @@ def _groups(path: str, answer: ApiResponse) -> _Groups:
     if answer.status == 406:
         raise ListFailed(ListResult(ListEnding.FAILED, f"the API server {_TOO_OLD}"))
     if answer.status == 403:
-        why = f"may not read {path}: bind the identity to the role system:discovery, as every cluster does by itself"
+        why = f"may not read {path}: bind the identity to the role system:discovery, as clusters do by default"
         raise ListFailed(ListResult(ListEnding.FORBIDDEN, why))
     if answer.status != 200:
-        why = f"to read {path} was answered with {said(answer)}"
+        why = f"reading {path} failed: {said(answer)}"
         raise ListFailed(ListResult(ListEnding.FAILED, why, answer.retry_after_seconds))
     try:
         groups = msgspec.json.decode(answer.body, type=_Groups)
     except (msgspec.MsgspecError, UnicodeDecodeError) as fault:
-        raise ListFailed(ListResult(ListEnding.FAILED, f"{path} is not what an API server says: {fault}")) from fault
+        raise ListFailed(ListResult(ListEnding.FAILED, f"{path} has no valid response: {fault}")) from fault
     if groups.kind != _LIST:
         raise ListFailed(ListResult(ListEnding.FAILED, f"the API server {_TOO_OLD}"))
     return groups
 
 
 class Discovery:
-    """Asks once for all who want to know at the same time, also where the asking fails."""
+    """One request serves all concurrent callers, including its failure."""
 
     def __init__(self, server: ApiServer, namespace: str) -> None:
         self._server = server
@@ -114,16 +112,16 @@ class Discovery:
         self._found: Served | ListFailed | Unreachable = Served({})
 
     def path(self, resource_kind: ResourceKind, age_seconds: float) -> str:
-        """Where the kind is, by an answer of at most that age. Raises Setback and Unreachable."""
+        """The kind's path, from a result of at most that age. Raises ListFailed and Unreachable."""
         called = time.monotonic()
         with self._lock:
-            # A failure is shared only with those who waited for it.
+            # A failure is shared only with callers that waited for it.
             if self._asked < (called - age_seconds if isinstance(self._found, Served) else called):
                 self._ask()
             return self._served().path(resource_kind, self._namespace)
 
     def ask(self) -> None:
-        """Asks now. Raises Setback and Unreachable."""
+        """Sends the request. Raises ListFailed and Unreachable."""
         with self._lock:
             self._ask()
             self._served()
@@ -147,7 +145,10 @@ class _Named(msgspec.Struct, frozen=True):
 
 
 def identity(server: ApiServer) -> Identity:
-    """Which cluster it is: the uid of a namespace that lives as long as the cluster. Raises Unreachable and Setback."""
+    """The cluster's identity: the uid of kube-system, which lives as long as the cluster.
+
+    Raises Unreachable and Setback.
+    """
     answer = server.get(_KUBE_SYSTEM)
     if answer.status == 403:
         return Identity(
@@ -159,5 +160,5 @@ def identity(server: ApiServer) -> Identity:
         named = _Named({})
     if uid := named.metadata.get("uid"):
         return Identity(str(uid))
-    why = f"to get the namespace kube-system was answered with {said(answer)}"
+    why = f"reading the namespace kube-system failed: {said(answer)}"
     raise ListFailed(ListResult(ListEnding.FAILED, why, answer.retry_after_seconds))

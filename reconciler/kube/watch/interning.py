@@ -1,8 +1,8 @@
-"""Owner of the values that pods have in common, so that a hundred thousand of them fit.
+"""Shares equal values between pods, so that a hundred thousand pods fit into memory.
 
-The pods of a workload differ in name, node and times; all else is said again by each. So what a pod says just as the
-last pod of its owner did is pointed at what that one has. Only pods that were decoded a moment ago, and that nobody
-else has seen yet, are changed. Nothing is lost when a table is emptied: the next pods share with fewer others.
+The pods of a workload differ only in name, node and times. Each new pod is pointed at the equal values of the last pod
+of its owner. Only pods that were just decoded, and are not yet shared with other code, are modified. Tables may be
+emptied at any time: later pods then share less.
 """
 
 from copy import copy
@@ -14,7 +14,7 @@ from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.pod import Pod, PodSpec, PodStatus, Volume
 from reconciler.model.cluster.workload import Workload
 
-_MOST = 5_000  # owners; each keeps one pod of its own from being forgotten, though it be long gone
+_MOST = 5_000  # owners; each keeps one pod in memory, even a deleted one
 
 
 class Interning:
@@ -29,7 +29,7 @@ class Interning:
         if spec.volumes:
             force_setattr(spec, "volumes", _telling(spec.volumes))
         owners = metadata.owner_references
-        # Pods that nobody owns may still be alike within their namespace.
+        # Pods without an owner may still be alike within their namespace.
         owner = owners[0].uid if owners else metadata.namespace
         kin = self._pods.get(owner)
         if kin is None:
@@ -47,7 +47,7 @@ class Interning:
         return pod
 
     def workload(self, workload: Workload) -> None:
-        """Old ReplicaSets are kept by the thousand, and each has a template."""
+        """Old ReplicaSets are kept by the thousand, each with a template."""
         owners, template = workload.metadata.owner_references, workload.spec.template
         if not owners or template is None or not template.spec.containers:
             return
@@ -60,7 +60,7 @@ class Interning:
 
 
 def _share_metadata(metadata: Metadata, kin: Metadata) -> None:
-    # Pods of one owner may be in several namespaces: the owner may be a Node, or another object without a namespace.
+    # Pods of one owner may be in several namespaces: the owner may be a Node, or another cluster-scoped object.
     force_setattr(metadata, "namespace", intern(metadata.namespace))
     if metadata.labels and metadata.labels == kin.labels:
         force_setattr(metadata, "labels", kin.labels)
@@ -71,7 +71,7 @@ def _share_metadata(metadata: Metadata, kin: Metadata) -> None:
 
 
 def _shared_spec(spec: PodSpec, kin: PodSpec) -> PodSpec:
-    """What a pod may have for itself is set aside while the rest is compared: node, affinity to it, volumes."""
+    """Individual fields are excluded from the comparison: node, affinity to the node, volumes."""
     node, affinity, volumes = spec.node_name, spec.affinity, spec.volumes
     force_setattr(spec, "node_name", kin.node_name)
     force_setattr(spec, "affinity", kin.affinity)
@@ -87,7 +87,7 @@ def _shared_spec(spec: PodSpec, kin: PodSpec) -> PodSpec:
 
 
 def _share_words(status: PodStatus) -> None:
-    """Most conditions of a pod changed in the same second as the one before."""
+    """Most conditions of a pod changed in the same second as the previous one."""
     force_setattr(status, "phase", intern(status.phase))
     time = status.start_time
     for each in status.conditions:
@@ -100,5 +100,5 @@ def _share_words(status: PodStatus) -> None:
 
 
 def _telling(volumes: tuple[Volume, ...]) -> tuple[Volume, ...]:
-    """Those that tie a pod to a place."""
+    """Volumes that restrict placement."""
     return tuple([each for each in volumes if each.ties])

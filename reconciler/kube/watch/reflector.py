@@ -1,7 +1,7 @@
-"""One kind followed for ever, on a thread of its own; a Watcher owns how far it has come.
+"""Follows one kind on its own thread. A Reflector owns its position in the watch.
 
-The thread is there because a watch waits: its lines are read, decoded and told as they come, and whoever owns the store
-never waits for a socket.
+The thread is needed because a watch blocks: lines are read, decoded and passed on as they arrive, and the owner of the
+store never waits for a socket.
 """
 
 import random
@@ -34,15 +34,14 @@ from reconciler.kube.watch.changes import (
 from reconciler.kube.watch.discovery import Discovery
 from reconciler.model.cluster.kinds import ResourceKind
 
-# --- What to do next about a kind that is followed: a table, from what came of the last step.
+# --- The next step of a reflector: a table, by phase and result of the last step.
 #
-# A kind is looked for (is it served, and where?), listed, and watched from the version of its list. A watch that ends,
-# however it ends, is taken up again where it was; only what has expired, or has not been confirmed for long, is listed
-# again.
+# A kind is discovered, listed, and watched from the version of its list. A watch that ends for any reason is resumed at
+# its position; only an expired version, or a kind without confirmation for long, is listed again.
 
 
 class ReflectorPhase(Enum):
-    """What is tried."""
+    """The current step."""
 
     LOOK = auto()
     LIST = auto()
@@ -50,24 +49,24 @@ class ReflectorPhase(Enum):
 
 
 class Wait(Enum):
-    """How long before the next step."""
+    """The delay before the next step."""
 
     NONE = auto()
     BACKOFF = auto()
-    INTERVAL = auto()  # until a kind that is absent may have come
+    INTERVAL = auto()  # until an absent kind may have been installed
 
 
 class Tell(Enum):
-    """What the store is told of the last step; a list and events it was told on the way."""
+    """What the store is told about the last step; lists and events are passed on separately."""
 
     NOTHING = auto()
     ABSENT = auto()
-    TROUBLE = auto()  # what was seen holds until it is stale
-    REFUSAL = auto()  # it can't be relied on from now
+    TROUBLE = auto()  # observed objects stay valid until they are stale
+    REFUSAL = auto()  # observed objects are invalid from now on
 
 
 class Next(msgspec.Struct, frozen=True):
-    """What follows; without a phase, the same is tried again."""
+    """The next step; without a phase, the step is repeated."""
 
     phase: ReflectorPhase | None
     wait: Wait
@@ -90,10 +89,10 @@ NEXT = {
 
 
 def next_step(phase: ReflectorPhase, ending: ListEnding, is_overdue: bool) -> Next:
-    """`is_overdue`: nothing has confirmed what is known of the kind for so long that it should be listed again."""
+    """`is_overdue`: the kind has had no confirmation for so long that it should be listed again."""
     following = NEXT[ending]
     after = following.phase or phase
-    # A server need not send bookmarks, and a kind of which nothing changes has no events: its lists confirm it.
+    # A server need not send bookmarks, and a kind without changes has no events: lists confirm such kinds.
     if after is ReflectorPhase.WATCH and is_overdue and ending is not ListEnding.LISTED:
         after = ReflectorPhase.LIST
     return msgspec.structs.replace(following, phase=after)
@@ -103,19 +102,19 @@ _UNTROUBLED = frozenset({ListEnding.LISTED, ListEnding.ENDED})
 
 
 class ReflectorTiming(msgspec.Struct, frozen=True):
-    """How long things take. API servers send a bookmark a minute, and a kind not confirmed for 5 minutes is unread."""
+    """Timing. API servers send a bookmark per minute; a kind without confirmation for 5 minutes counts as unread."""
 
-    watch_seconds: float = 240.0  # up to half as much again, so that not all watches end at once
-    silence_seconds: float = 90.0  # without a line, after which the connection is taken for dead
-    overdue_seconds: float = 150.0  # without a confirmation, after which the next thing is a list
-    absent_seconds: float = 30.0  # before a kind that is not served is looked for again
+    watch_seconds: float = 240.0  # up to 50 % longer, so that not all watches end at once
+    silence_seconds: float = 90.0  # without a line, the connection counts as dead
+    overdue_seconds: float = 150.0  # without a confirmation, the next step is a list
+    absent_seconds: float = 30.0  # interval of discovery for a kind that is not served
     waits: BackoffBounds = BackoffBounds()
     chance: random.Random = msgspec.field(default_factory=random.Random)
     clock: Clock = wall_clock
 
 
 class Means(msgspec.Struct, frozen=True):
-    """What all watchers share."""
+    """Shared by all reflectors."""
 
     server: ApiServer
     discovery: Discovery
@@ -125,7 +124,7 @@ class Means(msgspec.Struct, frozen=True):
 
 
 class Reflector:
-    """Follows a kind until it is told to stop."""
+    """Follows a kind until stopped."""
 
     def __init__(self, resource_kind: ResourceKind, means: Means) -> None:
         self._resource_kind = resource_kind
@@ -133,7 +132,7 @@ class Reflector:
         self._backoff = Backoff(means.pace.waits, means.pace.chance)
         self._phase = ReflectorPhase.LOOK
         self._path = ""
-        self._version = ""  # the newest that was seen
+        self._version = ""  # newest observed version
         self._confirmed = time.monotonic()
         self._last = ListEnding.SERVED
 
@@ -150,7 +149,7 @@ class Reflector:
             self._say(following.tell, outcome)
             self._phase, self._last = following.phase or self._phase, outcome.ending
             wait_seconds = self._wait_seconds(following, ended - began if duration else 0)
-            # A server, or what stands before it, may ask for more than anybody can wait.
+            # A server or proxy may request a longer delay than is acceptable.
             stop.wait(max(wait_seconds, min(outcome.retry_after_seconds, self._means.pace.waits.most_seconds)))
 
     def _step(self) -> ListResult:
@@ -167,10 +166,10 @@ class Reflector:
         except Unreachable as fault:
             return ListResult(ListEnding.FAILED, str(fault))
         except Exception as error:  # noqa: BLE001 - a thread that ends would freeze the kind without a word
-            return ListResult(ListEnding.FAILED, f"reading it broke off: {type(error).__name__}: {error}")
+            return ListResult(ListEnding.FAILED, f"reading failed: {type(error).__name__}: {error}")
 
     def _look(self) -> ListResult:
-        # What was missing a moment ago needs an answer that is newer; else one that another watcher got will do.
+        # A kind that was just missing needs a newer discovery result; otherwise a shared one suffices.
         age_seconds = 0.0 if self._last is ListEnding.MISSING else self._means.pace.absent_seconds / 2
         self._path = self._means.discovery.path(self._resource_kind, age_seconds)
         return ListResult(ListEnding.SERVED)
@@ -205,9 +204,7 @@ class Reflector:
             raise ListFailed(ListResult(ListEnding.BROKEN, str(fault))) from fault
         if watch_event.type == "ERROR":
             ending = ListEnding.EXPIRED if watch_event.code == 410 else ListEnding.BROKEN
-            raise ListFailed(
-                ListResult(ending, f"the watch of it told of an error, {watch_event.code}: {watch_event.message}")
-            )
+            raise ListFailed(ListResult(ending, f"the watch reported error {watch_event.code}: {watch_event.message}"))
         return watch_event
 
     def _heed(self, watch_event: WatchEvent) -> None:
@@ -235,27 +232,27 @@ class Reflector:
                 return pace.absent_seconds * (0.9 + pace.chance.random() / 10)
 
 
-# --- One kind listed: page by page, all of one moment, and never older than what was seen before.
+# --- Lists one kind: page by page, from one snapshot, and never older than the observed state.
 
 PAGE = 500
-_ATTEMPTS = 3  # while pages expire under our hands
+_ATTEMPTS = 3  # at lists whose pages expire while being read
 _GONE = "pages of the list expire faster than they can be read"
 
 
 class ListRequest(msgspec.Struct, frozen=True):
-    """What is listed, and the newest version that was seen of it."""
+    """The kind to list, and its newest observed version."""
 
     resource_kind: ResourceKind
     path: str
     known_version: str = ""
 
     def query(self, **more: str) -> dict[str, str]:
-        """What makes a list, or a watch, one of this kind and nothing else."""
+        """Query parameters that restrict a list or watch to this kind."""
         return {**({"labelSelector": self.resource_kind.selector} if self.resource_kind.selector else {}), **more}
 
 
 def list_all(server: ApiServer, request: ListRequest, clock: Clock) -> Listed:
-    """All objects as of one moment. Raises Setback and Unreachable."""
+    """All objects of one snapshot. Raises ListFailed and Unreachable."""
     for _ in range(_ATTEMPTS):
         at = clock()
         first = _page(server, request, "")
@@ -268,7 +265,7 @@ def list_all(server: ApiServer, request: ListRequest, clock: Clock) -> Listed:
 
 
 def _with_the_rest(server: ApiServer, request: ListRequest, first: ListPage) -> tuple[Any, ...] | None:
-    """The items of all pages; None when a later page is of another moment, or of none any more."""
+    """The items of all pages; None if a later page expired or is of another snapshot."""
     pages = [first.items]
     last = first
     while last.continue_token:
@@ -297,6 +294,6 @@ def _page(server: ApiServer, request: ListRequest, token: str) -> ListPage:
 
 def _older(version: str, seen_version: str) -> str:
     return (
-        f"the API server lists it as it was at version {version}, and version {seen_version} was seen already: "
-        "if etcd was restored from a backup, start the reconciler again"
+        f"the API server lists version {version}, older than the observed version {seen_version}: "
+        "if etcd was restored from a backup, restart reconciler"
     )

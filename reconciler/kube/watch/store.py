@@ -1,8 +1,8 @@
-"""Owner of the observed objects: changes go in, an immutable Observed comes out, the same one while nothing changes.
+"""Owner of the observed objects: applies changes and returns an immutable Observed, the same one while nothing changes.
 
-An event of a watch comes in order: one that is no newer than what was seen of its kind has been told before, and is
-passed over. Whether a kind counts as read follows from its last confirmation (a list, an event, a bookmark, or that it
-is not served) and from the clock, never from a connection that happens to stand.
+Events of a watch are ordered: an event no newer than the observed version of its kind is a duplicate and ignored.
+Whether a kind counts as read depends on its last confirmation (a list, an event, a bookmark, or that it is not served)
+and on the clock, never on the state of a connection.
 """
 
 from collections.abc import Iterable
@@ -32,22 +32,22 @@ from reconciler.model.cluster.refusal import SetAside
 from reconciler.model.instant import Instant, timestamp
 
 STALE_MS = 300_000
-# While nothing else changes, seen_at moves on in steps of this, or each bookmark would make another Observed.
+# Without other changes, seen_at advances in these steps; otherwise each bookmark would create a new Observed.
 OBSERVED_STEP_MS = 30_000
 NOT_YET = "has not been read yet"
-# A cluster is told by one of these: where it can't be, they count as unread.
+# The cluster's identity needs one of these; without an identity, they count as unread.
 CLUSTER = "namespaces"
 
 Key = tuple[str, str]  # namespace and name
 
 
 class _KindSnapshot(msgspec.Struct):
-    """What is seen of one kind."""
+    """The observed objects of one kind."""
 
-    objects: dict[Key, Any] = {}  # those that are set aside as a StandIn
+    objects: dict[Key, Any] = {}  # objects that are set aside are StandIns
     shown: tuple[Any, ...] = ()
-    set_aside: tuple[SetAside, ...] = ()  # of what is shown
-    is_shown: bool = True  # whether `shown` is what `objects` are
+    set_aside: tuple[SetAside, ...] = ()  # of `shown`
+    is_shown: bool = True  # whether `shown` is up to date with `objects`
     version: str = ""
     confirmed_at: Instant | None = None
     is_absent: bool = False
@@ -59,7 +59,7 @@ class _KindSnapshot(msgspec.Struct):
         self.trouble, self.is_refused = "", False
 
     def show(self) -> None:
-        """Those that are set aside by what stands in their place."""
+        """Rebuilds `shown`, with stand-ins for objects that are set aside."""
         self.shown, self.set_aside = parted(tuple(self.objects.values()))
         self.is_shown = True
 
@@ -67,14 +67,14 @@ class _KindSnapshot(msgspec.Struct):
         return self.confirmed_at is not None and now - self.confirmed_at > STALE_MS
 
     def why_unread(self, now: Instant) -> str:
-        """Why what is seen may not be relied on; nothing when it may."""
+        """Why the objects are unreliable; empty if they are reliable."""
         if self.is_refused:
             return self.trouble
         if self.confirmed_at is None:
             return self.trouble or NOT_YET
         if not self.is_stale(now):
             return ""
-        since = f"nothing has been heard of it since {timestamp(self.confirmed_at)}"
+        since = f"no confirmation since {timestamp(self.confirmed_at)}"
         return f"{since}: {self.trouble}" if self.trouble else since
 
 
@@ -96,7 +96,7 @@ class ObservedStore:
         self._observed = Observed(own_namespace=own_namespace)
 
     def take(self, changes: Iterable[Change]) -> None:
-        """Changes of one kind in the order in which they were told."""
+        """Applies changes; changes of one kind are in order."""
         for change in changes:
             if isinstance(change, Identity):
                 self._identity = change
@@ -105,12 +105,12 @@ class ObservedStore:
 
     @property
     def is_settled(self) -> bool:
-        """Whether of each kind something final is known: its objects, that it is not served, or that we may not."""
+        """Whether each kind has a final state: listed, not served, or forbidden."""
         known = self._identity.uid or self._identity.why
         return bool(known) and all(each.confirmed_at or each.is_refused for each in self._sights.values())
 
     def observed(self) -> Observed:
-        """What is known now."""
+        """The current snapshot."""
         now, before = self._clock(), self._observed
         entries = {"cluster_uid": self._identity.uid, "unread": self._unread(now)}
         entries |= {"quiet": self._quiet(now), "absent": self._absent(now)}
@@ -130,7 +130,7 @@ class ObservedStore:
         return tuple(Unread(kind, why) for kind, why in sorted(found.items()) if why)
 
     def _quiet(self, now: Instant) -> tuple[Quiet, ...]:
-        """What is not served can't have changed; what is unread is told as that."""
+        """Kinds that are silent. A kind that is not served cannot change; an unread kind is reported as unread."""
         quiets = []
         for each, kind_snapshot in self._sights.items():
             since = kind_snapshot.confirmed_at
@@ -161,7 +161,7 @@ class ObservedStore:
         return each_once(each for kind_snapshot in self._sights.values() for each in kind_snapshot.set_aside)
 
     def _objects(self) -> dict[str, tuple[Any, ...]]:
-        """The fields of which something changed."""
+        """The changed fields."""
         changed = {}
         for field, sights in self._by_field.items():
             if all(each.is_shown for each in sights):
@@ -207,7 +207,7 @@ def _heed(kind_snapshot: _KindSnapshot, event: WatchEvent) -> None:
 
 
 def _replace(kind_snapshot: _KindSnapshot, items: tuple[Any, ...]) -> None:
-    """What has not changed stays the same object, and the kind the same tuple."""
+    """Replaces the objects of a kind. Unchanged objects, and an unchanged tuple, keep their identity."""
     held = kind_snapshot.objects
     found = {}
     for item in items:

@@ -1,1 +1,1 @@
-"""What is seen of a cluster: Kubernetes' own shapes, of which only the fields that are used are named."""
+"""The observed cluster state: Kubernetes objects, with only the fields that reconciler uses."""

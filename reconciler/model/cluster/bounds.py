@@ -1,8 +1,8 @@
-"""How much one object of the cluster may say, and why an object that says more is refused.
+"""Size limits of cluster objects; larger objects are refused with a reason.
 
-Whoever may create a pod decides how much it says: the API server takes whatever fits into a megabyte and a half, such
-as 16,000 tolerations. The time of a plan is everybody's, so that each object may say only so much. The bounds are ten
-times and more of what real workloads say. A check costs a few lengths for an object that is within them.
+Anyone who may create a pod controls its size: the API server accepts up to a megabyte and a half, for example 16,000
+tolerations. All tenants share the time of a plan, so each object has limits, at ten times or more the size of real
+workloads. For an object within its limits, a check costs a few length comparisons.
 """
 
 from collections import defaultdict
@@ -25,27 +25,27 @@ MOST_CONDITIONS = 128
 MOST_TOLERATIONS = 256
 MOST_NODE_LABELS = 64  # in a nodeSelector
 MOST_NODE_TERMS = 128
-MOST_POD_TERMS = 64  # of affinity and anti-affinity together
+MOST_POD_TERMS = 64  # affinity and anti-affinity together
 MOST_SPREADS = 32
-MOST_EXPRESSIONS = 1_024  # in all terms of one kind together
-MOST_VALUES = 8_192  # in all of these
+MOST_EXPRESSIONS = 1_024  # all terms of one kind together
+MOST_VALUES = 8_192  # all expressions together
 MOST_GATES = 32
 MOST_CONTAINERS = 256
 MOST_PORTS = 1_024
-MOST_RESOURCES = 128  # names, over all containers
+MOST_RESOURCES = 128  # names over all containers
 MOST_VOLUMES = 256
 MOST_CLAIMS = 64
 
 MOST_TAINTS = 256
 MOST_NODE_RESOURCES = 256
 
-MOST_GPU_CLAIMS = 2_000  # of one namespace
+MOST_GPU_CLAIMS = 2_000  # per namespace
 
 _FEW = 16
 
 
 class Excess(msgspec.Struct, frozen=True, gc=False):
-    """What there is too much of."""
+    """A field of an object that exceeds its limit."""
 
     field: str  # spec.tolerations
     count: int
@@ -53,15 +53,15 @@ class Excess(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def detail(self) -> str:
-        return f"has {self.count}, and at most {self.most} are looked at"
+        return f"has {self.count}, more than the limit of {self.most}"
 
 
-Counted = tuple[str, int, int]  # field, how many there are, how many there may be
+Counted = tuple[str, int, int]  # field, count, limit
 Check = Callable[[Any], Iterable[Counted]]
 
 
 def why_refused(found: Any) -> Excess | None:
-    """What the object has too much of; None where it is within all bounds."""
+    """The field of the object that exceeds its limit; None if the object is within all limits."""
     check = CHECKS.get(type(found))
     if check is None:
         return None
@@ -72,7 +72,7 @@ def why_refused(found: Any) -> Excess | None:
 
 
 def gpu_claims(policies: Iterable[Unstructured]) -> tuple[Unstructured, ...]:
-    """The GpuClaims that are looked at: of a namespace with too many of them the oldest."""
+    """The GpuClaims that are evaluated: of a namespace with too many claims, the oldest."""
     claims = tuple(each for each in policies if each.kind == "GpuClaim")
     if len(claims) <= MOST_GPU_CLAIMS:
         return claims
@@ -83,7 +83,7 @@ def gpu_claims(policies: Iterable[Unstructured]) -> tuple[Unstructured, ...]:
 
 
 def _is_small(pod: Pod) -> bool:
-    """Nearly every pod is, and this is asked of every pod: a look at its lengths. Not small: look again, in detail."""
+    """Fast check on lengths, for the common case; every pod is checked. False: a detailed check is needed."""
     metadata, spec, status = pod.metadata, pod.spec, pod.status
     if spec.affinity is not None or spec.topology_spread_constraints or spec.scheduling_gates or spec.resource_claims:
         return False
@@ -138,7 +138,7 @@ def _of_spec(spec: PodSpec, path: str) -> list[Counted]:
 
 
 def _resources(containers: Iterable[Container]) -> int:
-    """Names, each once where all containers ask for the same few."""
+    """Number of resource names. Containers with equal names are counted once."""
     found: set[str] = set()
     for each in containers:
         found.update(each.resources.requests)
@@ -169,7 +169,7 @@ def _of_node_selector(selector: NodeSelector, path: str) -> Iterator[Counted]:
 
 
 def _of_selectors(selectors: Iterable[LabelSelector | None], path: str, more: int = 0) -> Iterator[Counted]:
-    """`more`: names beside the selectors that are looked up as values are."""
+    """`more`: further names that are looked up like values."""
     expressions, values = 0, more
     for each in selectors:
         if each is not None:

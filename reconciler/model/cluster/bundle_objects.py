@@ -1,7 +1,7 @@
-"""The custom resources of a cluster by the bundle that each was rendered with, and which bundles are whole.
+"""The custom resources of a cluster, grouped by the bundle they were rendered with; and which bundles are complete.
 
-Each rendered object has the digest of its bundle, the number of objects in the bundle, and the title of the object that
-follows it in the bundle. Objects that are there therefore name objects that are missing.
+Each rendered object has the digest of its bundle, the number of objects in the bundle, and the title of the next object
+in the bundle. Existing objects therefore name missing ones.
 """
 
 from collections import defaultdict
@@ -15,14 +15,14 @@ from reconciler.model.parsers import natural
 
 
 class BundleObjects(msgspec.Struct, frozen=True):
-    """The objects that one bundle has in the cluster, sorted by kind and name."""
+    """The objects of one bundle in the cluster, sorted by kind and name."""
 
     digest: str
     objects: tuple[Unstructured, ...]
 
     @property
     def counts(self) -> frozenset[str]:
-        """How many objects the bundle has; several counts where an annotation was edited."""
+        """The bundle's object count; several values if an annotation was edited."""
         return frozenset(each.metadata.annotations.get(names.BUNDLE_COUNT, "") for each in self.objects)
 
     @property
@@ -34,7 +34,7 @@ class BundleObjects(msgspec.Struct, frozen=True):
         return self.noted(names.BUNDLE_REVISION)
 
     def noted(self, annotation: str) -> str:
-        """The value of the annotation; the first in order where the objects differ."""
+        """The value of the annotation; the first in sort order if the objects differ."""
         return min(each.metadata.annotations.get(annotation, "") for each in self.objects)
 
     @property
@@ -43,8 +43,8 @@ class BundleObjects(msgspec.Struct, frozen=True):
 
     @property
     def progress(self) -> str:
-        """3 of 4 objects of bundle 1a2b3c4d (revision 9f8e7d6) are there (missing: GpuPool/l4)."""
-        text = f"{len(self.objects)} of {' or '.join(sorted(self.counts))} objects of {self.title} are there"
+        """3 of 4 objects of bundle 1a2b3c4d (revision 9f8e7d6) exist (missing: GpuPool/l4)."""
+        text = f"{len(self.objects)} of {' or '.join(sorted(self.counts))} objects of {self.title} exist"
         named = self.missing
         if not named:
             return text
@@ -54,7 +54,7 @@ class BundleObjects(msgspec.Struct, frozen=True):
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Titles of missing objects, as far as the objects that are there name them; a few at most."""
+        """Titles of missing objects, if named by existing objects; a few at most."""
         there = {f"{each.kind}/{each.name}" for each in self.objects}
         named = {each.metadata.annotations.get(names.BUNDLE_NEXT, "") for each in self.objects} - {""}
         return tuple(sorted(named - there)[:_MOST_NAMED])
@@ -70,17 +70,17 @@ _LONGEST_COUNT = 10  # digits
 
 
 def bundle_title(digest: str, revision: str) -> str:
-    """bundle 1a2b3c4d (revision 9f8e7d6): short forms, for people."""
+    """bundle 1a2b3c4d (revision 9f8e7d6): short forms, for display."""
     return f"bundle {digest.removeprefix('sha256:')[:8]}" + (f" (revision {revision[:12]})" if revision else "")
 
 
 def bundle_digest(resource: Unstructured) -> str | None:
-    """The bundle that an object was rendered with; None for an object that somebody wrote by hand."""
+    """Digest of the bundle that an object was rendered with; None for a handwritten object."""
     return resource.metadata.annotations.get(names.BUNDLE_DIGEST)
 
 
 def by_bundle(resources: Iterable[Unstructured]) -> tuple[tuple[Unstructured, ...], tuple[BundleObjects, ...]]:
-    """The objects of no bundle, and the bundles sorted by digest."""
+    """Objects without a bundle, and the bundles sorted by digest."""
     free: list[Unstructured] = []
     together: defaultdict[str, list[Unstructured]] = defaultdict(list)
     for each in sorted(resources, key=lambda one: (one.kind, one.name)):

@@ -1,4 +1,4 @@
-"""The kinds of object that are looked at: how the API server calls each, and where it stands in an Observed."""
+"""The watched kinds: their names in the API and their fields in Observed."""
 
 from typing import Any
 
@@ -20,34 +20,34 @@ from reconciler.model.cluster.workload import PodDisruptionBudget, Workload
 
 
 class ResourceKind(msgspec.Struct, frozen=True):
-    """A kind that is looked at."""
+    """A watched kind."""
 
     kind: str
     group: str
     plural: str
-    field: str  # of Observed
+    field: str  # attribute of Observed
     type: type[Any]
     namespaced: bool = True
-    optional: bool = False  # not every cluster serves it: that it is not served is an answer
+    optional: bool = False  # not every cluster serves this kind; a missing API is not an error
     selector: str = ""  # only objects with this label
-    own_namespace: bool = False  # only those in the namespace of the reconciler
-    namespace: str = ""  # only those in this one
-    version: str = ""  # a fixed version; else the one that the server prefers
+    own_namespace: bool = False  # only objects in the namespace of the reconciler
+    namespace: str = ""  # only objects in this namespace
+    version: str = ""  # a fixed version; otherwise the server's preferred version
 
     @property
     def resource(self) -> str:
-        """poddisruptionbudgets.policy, as rights and kubectl name it."""
+        """poddisruptionbudgets.policy, the form in rights and kubectl."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
     def title(self) -> str:
-        """How a person is told of it."""
+        """The name shown to users."""
         if self.own_namespace:
             return f"{self.resource} of the controller"
         return f"{self.resource} labelled {self.selector}" if self.selector else self.resource
 
     def namespace_for(self, own: str) -> str:
-        """The one namespace that is looked at, where the reconciler is in `own`; nothing: all of them."""
+        """The watched namespace, given the reconciler's namespace `own`; empty for all namespaces."""
         return own if self.own_namespace else self.namespace
 
 
@@ -115,10 +115,11 @@ RESOURCE_KINDS: tuple[ResourceKind, ...] = (
     _ours("ChangeApproval", "changeapprovals"),
     _ours("GpuNodeStatus", "gpunodestatuses"),
     _ours("GpuClaim", "gpuclaims", namespaced=True),
-    # Node heartbeats are Leases too, 500 a second at 5,000 nodes: so Leases are looked at in our namespaces only.
+    # Node heartbeats are Leases too, 500 a second at 5,000 nodes, so Leases are only watched in reconciler's
+    # namespaces.
     ResourceKind("Lease", "coordination.k8s.io", "leases", "leases", Lease, namespace=names.LEASES_NAMESPACE),
     ResourceKind("Lease", "coordination.k8s.io", "leases", "leases", Lease, own_namespace=True),
-    # What templates may yield besides NodePools, where we made it: kept whole, to be compared.
+    # Kinds besides NodePools that templates may render. Objects created by reconciler are kept whole for comparison.
     ResourceKind("PodDisruptionBudget", "policy", "poddisruptionbudgets", "kept", Unstructured, selector=_KEPT),
     ResourceKind("Pod", "", "pods", "kept", Unstructured, selector=_KEPT),
     ResourceKind(

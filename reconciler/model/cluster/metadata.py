@@ -1,4 +1,4 @@
-"""Metadata of every object of the cluster, and objects of little else: Namespaces and Leases."""
+"""Object metadata, and kinds with little more than metadata: Namespaces and Leases."""
 
 import msgspec
 
@@ -7,7 +7,7 @@ from reconciler.model.parsers import Int32, Int64
 
 
 class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """Who made an object."""
+    """A reference to the owner of an object."""
 
     kind: str
     name: str
@@ -17,7 +17,7 @@ class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel", omit
 
 
 class Annotations(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """The annotations that are gone by. All others are left behind as they are read: they may hold anything."""
+    """The annotations that reconciler reads. All others are dropped when decoding: they may hold anything."""
 
     frozen_until: str = msgspec.field(name=names.FROZEN_UNTIL, default="")
     frozen_reason: str = msgspec.field(name=names.FROZEN_REASON, default="")
@@ -48,7 +48,7 @@ class Annotations(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """Name, version, and who it belongs to."""
+    """Name, version and owners of an object."""
 
     name: str
     namespace: str = ""
@@ -68,14 +68,14 @@ class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defau
 
     @property
     def controller(self) -> OwnerReference | None:
-        for owner in self.owner_references:  # asked for so often that a generator would cost more than the look
+        for owner in self.owner_references:  # a loop, not a generator, for speed: this is a hot path
             if owner.controller:
                 return owner
         return None
 
 
 class Condition(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """One thing that holds of an object, or does not."""
+    """A status condition."""
 
     type: str
     status: str
@@ -84,7 +84,7 @@ class Condition(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defa
 
 
 class LabelExpression(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A label compared: In, NotIn, Exists, DoesNotExist."""
+    """A label requirement with the operator In, NotIn, Exists or DoesNotExist."""
 
     key: str
     operator: str
@@ -92,13 +92,13 @@ class LabelExpression(msgspec.Struct, frozen=True, gc=False, omit_defaults=True)
 
 
 class LabelSelector(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """Which objects are meant, by their labels."""
+    """Selects objects by their labels."""
 
     match_labels: dict[str, str] = {}
     match_expressions: tuple[LabelExpression, ...] = ()
 
     def matches(self, labels: dict[str, str]) -> bool:
-        """Whether all of it holds; an empty selector matches everything."""
+        """Whether all requirements hold; an empty selector matches everything."""
         return all(labels.get(key) == value for key, value in self.match_labels.items()) and all(
             _holds(each, labels) for each in self.match_expressions
         )
@@ -118,11 +118,11 @@ def _holds(expression: LabelExpression, labels: dict[str, str]) -> bool:
     return False
 
 
-# --- Namespaces: other pods may be meant by the labels of theirs.
+# --- Namespaces: affinity terms of pods may select namespaces by label.
 
 
 class Namespace(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A namespace; of it, its name and labels."""
+    """A namespace with its name and labels."""
 
     metadata: Metadata
 
@@ -131,11 +131,11 @@ class Namespace(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return self.metadata.name
 
 
-# --- Leases of our namespace: GPUs lent to claims, and leadership.
+# --- Leases in reconciler's namespaces: GPUs lent to claims, and leadership.
 
 
 class LeaseSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """Who holds it, and since when."""
+    """The holder, and the time of acquisition and renewal."""
 
     holder_identity: str = ""
     lease_duration_seconds: Int32 = 0
@@ -145,7 +145,7 @@ class LeaseSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defa
 
 
 class Lease(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """Something lent to one holder at a time."""
+    """A Lease: a resource with one holder at a time."""
 
     metadata: Metadata
     spec: LeaseSpec = LeaseSpec()

@@ -1,4 +1,4 @@
-"""Nodes with the volumes they hold, NodeClaims, and the classes of their machines."""
+"""Nodes and their attached volumes, NodeClaims, and node classes."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ _UPGRADE_DONE = "upgrade-done"
 
 
 class NodeTaint(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """Keeps pods away that do not tolerate it."""
+    """A taint: repels pods that do not tolerate it."""
 
     key: str
     effect: str
@@ -22,7 +22,7 @@ class NodeTaint(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defa
 
 
 class NodeSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """What is wanted of a node."""
+    """The spec of a node."""
 
     unschedulable: bool = False
     taints: tuple[NodeTaint, ...] = ()
@@ -30,7 +30,7 @@ class NodeSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class NodeStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """What a node has and how it is."""
+    """Capacity, conditions and addresses of a node."""
 
     capacity: dict[str, str] = {}
     allocatable: dict[str, str] = {}
@@ -38,7 +38,7 @@ class NodeStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_def
 
 
 class Node(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A machine of the cluster."""
+    """A node of the cluster."""
 
     metadata: Metadata
     spec: NodeSpec = NodeSpec()
@@ -50,7 +50,7 @@ class Node(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def pool(self) -> str:
-        """The pool it belongs to; nothing when it is nobody's."""
+        """The node's pool; empty for a node of no pool."""
         labels = self.metadata.labels
         return labels.get(names.KARPENTER_POOL) or labels.get(names.POOL, "")
 
@@ -64,84 +64,84 @@ class Node(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def gpus(self) -> int:
-        """GPUs that pods may ask for."""
+        """Allocatable GPUs."""
         return whole_number(self.status.allocatable.get(names.NVIDIA_GPU, "0"))
 
     @property
     def is_ready(self) -> bool:
-        for each in self.status.conditions:  # asked for so often that a generator would cost more than the look
+        for each in self.status.conditions:  # a loop, not a generator, for speed: this is a hot path
             if each.type == "Ready":
                 return each.status == "True"
         return False
 
     @property
     def driver_upgrade(self) -> str:
-        """The state of an upgrade of its GPU driver that is not over; else nothing."""
+        """The state of a GPU driver upgrade in progress; otherwise empty."""
         state = self.metadata.labels.get(names.UPGRADE_STATE, "")
         return "" if state == _UPGRADE_DONE else state
 
     @property
     def is_being_removed(self) -> bool:
-        """Whether somebody takes it away, we included."""
+        """Whether any component, including reconciler, is removing the node."""
         return self.metadata.leaving or any(each.key in names.TAKING for each in self.spec.taints)
 
     def taint(self, key: str) -> NodeTaint | None:
-        for each in self.spec.taints:  # as above
+        for each in self.spec.taints:  # a loop for speed, as above
             if each.key == key:
                 return each
         return None
 
 
-# --- What volumes a node can hold: the drivers on it, how many they bear, and what they hold already.
+# --- Volume limits of nodes: CSI drivers, their limits, and attached volumes.
 
 
 class DriverAllocatable(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """How many volumes a driver bears on a node; nothing where there is no limit."""
+    """A driver's volume limit on a node; empty if unlimited."""
 
     count: Int32 | None = None
 
 
 class NodeDriver(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A driver on a node."""
+    """A CSI driver on a node."""
 
     name: str = ""
     allocatable: DriverAllocatable = DriverAllocatable()
 
 
 class NodeDrivers(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """All drivers of a node."""
+    """All CSI drivers of a node."""
 
     drivers: tuple[NodeDriver, ...] = ()
 
 
 class CsiNode(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """What drivers say of a node; it has the node's name."""
+    """The driver information of a node; has the node's name."""
 
     metadata: Metadata
     spec: NodeDrivers = NodeDrivers()
 
 
 class DriverSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """How a driver is to be treated."""
+    """Properties of a driver."""
 
     storage_capacity: bool = False
 
 
 class CsiDriver(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A driver, by the name that storage classes know it by."""
+    """A CSI driver, with the name that storage classes use."""
 
     metadata: Metadata
     spec: DriverSpec = DriverSpec()
 
 
 class AttachmentSource(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """What is attached."""
+    """The attached volume."""
 
     persistent_volume_name: str = ""
 
 
 class AttachmentSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """By whom, what, and to which node."""
+    """The attacher, the volume and the node."""
 
     attacher: str = ""
     node_name: str = ""
@@ -149,17 +149,17 @@ class AttachmentSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit
 
 
 class VolumeAttachment(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A volume on a node, or on its way there or away."""
+    """A volume that is attached to a node, or is being attached or detached."""
 
     metadata: Metadata
     spec: AttachmentSpec = AttachmentSpec()
 
 
-# --- What Karpenter keeps: NodeClaims, and the classes of their machines.
+# --- Karpenter's objects: NodeClaims and node classes.
 
 
 class ClassRef(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """The class of a machine."""
+    """Reference to a node class."""
 
     group: str = ""
     kind: str = ""
@@ -167,13 +167,13 @@ class ClassRef(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class NodeClaimRequirement(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A demand on the labels of a machine; only of which label is gone by."""
+    """A requirement on a node label; only the label's key is used."""
 
     key: str = ""
 
 
 class ClaimSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """What was asked for."""
+    """The spec of a NodeClaim."""
 
     node_class_ref: ClassRef = ClassRef()
     expire_after: str = ""
@@ -182,7 +182,7 @@ class ClaimSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defa
 
 
 class NodeClaimStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """What came of it."""
+    """The status of a NodeClaim."""
 
     node_name: str = ""
     provider_id: str = msgspec.field(name="providerID", default="")
@@ -193,7 +193,7 @@ class NodeClaimStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omi
 
 
 class NodeClaim(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A machine that Karpenter bought or is buying."""
+    """A machine that Karpenter launched or is launching."""
 
     metadata: Metadata
     spec: ClaimSpec = ClaimSpec()
@@ -208,14 +208,14 @@ class NodeClaim(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     def says(self, type: str) -> bool:  # noqa: A002
         """Whether a condition is True."""
-        for each in self.status.conditions:  # asked of every claim in every cycle
+        for each in self.status.conditions:  # hot path: evaluated for every NodeClaim in every cycle
             if each.type == type:
                 return each.status == "True"
         return False
 
 
 class NodeClass(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """How a cloud makes machines; of its status, the images that it found."""
+    """A cloud's node configuration; of its status, the resolved images."""
 
     metadata: Metadata
     kind: str = ""

@@ -1,4 +1,4 @@
-"""Observed: the cluster as last seen, always a little old; immutable, and honest about what could not be read."""
+"""Observed: a slightly stale, immutable snapshot of the cluster, which also lists the kinds that could not be read."""
 
 from collections.abc import Set as AbstractSet
 from typing import Any
@@ -21,34 +21,34 @@ from reconciler.model.cluster.volumes import (
 from reconciler.model.cluster.workload import PodDisruptionBudget, Workload
 from reconciler.model.instant import Instant
 
-# A watch that stands is told something of each kind once a minute, if only that nothing has changed.
+# A healthy watch receives a message for each kind at least once a minute, if only a bookmark.
 QUIET_MS = 90_000
 
 
 class Unread(msgspec.Struct, frozen=True, gc=False, order=True):
-    """A kind that could not be read: none seen of it does not mean that there is none."""
+    """A kind that could not be read: an empty list of its objects does not mean that there are none."""
 
-    kind: str  # the title of a Seen: nodepools.karpenter.sh
+    kind: str  # the title of a ResourceKind: nodepools.karpenter.sh
     why: str
 
 
 class Quiet(msgspec.Struct, frozen=True, gc=False, order=True):
-    """A kind of which nothing has been heard for a while: what is seen of it counts, and may have changed."""
+    """A kind whose watch has been silent for a while: its objects are used, but may be stale."""
 
-    kind: str  # the title of a Seen
+    kind: str  # the title of a ResourceKind
     since: Instant
 
 
 class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Objects by kind, in no particular order: whoever's outcome could show the order sorts what it walks."""
+    """Objects by kind, in no particular order. Callers whose result depends on the order must sort."""
 
     cluster_uid: str = ""  # uid of the namespace kube-system
-    own_namespace: str = names.OWN_NAMESPACE  # where the controller's Lease is, and the freeze of everything
-    seen_at: Instant = Instant(0)  # of the kind that was seen longest ago
+    own_namespace: str = names.OWN_NAMESPACE  # namespace of the controller's Lease and of the global freeze
+    seen_at: Instant = Instant(0)  # time of the least recently updated kind
     unread: tuple[Unread, ...] = ()
     quiet: tuple[Quiet, ...] = ()
-    absent: tuple[str, ...] = ()  # titles of kinds that the cluster does not serve: of these there are none
-    set_aside: tuple[SetAside, ...] = ()  # objects that cannot be understood; below are what stands in their place
+    absent: tuple[str, ...] = ()  # titles of kinds that the cluster does not serve: there are no such objects
+    set_aside: tuple[SetAside, ...] = ()  # objects that could not be decoded; the fields below hold stand-ins
     nodes: tuple[Node, ...] = ()
     pods: tuple[Pod, ...] = ()
     budgets: tuple[PodDisruptionBudget, ...] = ()
@@ -70,27 +70,27 @@ class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
     kept: tuple[Unstructured, ...] = ()
 
     def unread_among(self, *titles: str) -> Unread | None:
-        """The first of the kinds that could not be read; None when all could."""
+        """The first of the kinds that could not be read; None if all could."""
         return next((each for each in self.unread if each.kind in titles), None)
 
     def why_unread(self, *titles: str) -> str:
-        """Why one of the kinds could not be read; nothing when all could."""
+        """Why one of the kinds could not be read; empty if all could."""
         unread = self.unread_among(*titles)
         return f"{unread.kind}: {unread.why}" if unread is not None else ""
 
     def quiet_among(self, *titles: str) -> Quiet | None:
-        """The first of the kinds of which what is seen is old; None when none of them is."""
+        """The first of the kinds whose data is stale; None if none is."""
         return next((each for each in self.quiet if each.kind in titles), None)
 
 
-# --- What is different between two Observed of one cluster, so that only that need be handed on or kept.
+# --- Differences between two Observed of one cluster, so that only changes are transferred or stored.
 #
-# Objects are told apart by identity: what a store saw no change of is the same object in both. So the cost of a
-# difference is a walk over the kinds of which anything changed, and its size that of the changes.
+# Objects are compared by identity: an unchanged object is the same Python object in both. A difference costs a walk
+# over the kinds with changes, and its size is that of the changes.
 
-Key = tuple[str, str, str, str]  # apiVersion and kind where an object has them, namespace, name
+Key = tuple[str, str, str, str]  # apiVersion and kind (if the object has them), namespace, name
 
-# All else of an Observed is told whole.
+# All other fields of an Observed are transferred whole.
 OBJECTS = tuple(
     field.name
     for field in msgspec.structs.fields(Observed)
@@ -99,14 +99,14 @@ OBJECTS = tuple(
 
 
 class ObservedDelta(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Puts come in place of what has their key; in `put`, what is no object is as it is afterwards."""
+    """`put` replaces objects with the same key; values in `put` that are not objects replace the field."""
 
     put: Observed
     gone: dict[str, tuple[Key, ...]] = {}  # by field
 
 
 def difference(before: Observed, after: Observed) -> ObservedDelta:
-    """What makes `after` of `before`."""
+    """The delta that transforms `before` into `after`."""
     put: dict[str, tuple[Any, ...]] = {}
     gone: dict[str, tuple[Key, ...]] = {}
     for field in OBJECTS:
@@ -123,7 +123,7 @@ def difference(before: Observed, after: Observed) -> ObservedDelta:
 
 
 class Replica:
-    """Owner of a copy of an Observed that follows by differences; what did not change stays the same object."""
+    """Owner of a copy of an Observed that is updated by deltas. Unchanged objects keep their identity."""
 
     def __init__(self) -> None:
         self._observed = Observed()
@@ -134,7 +134,7 @@ class Replica:
         return self._observed
 
     def take(self, change: ObservedDelta) -> Observed:
-        """The copy as it is after the change."""
+        """Applies the delta and returns the new copy."""
         if change == ObservedDelta(self._observed_without_objects()):
             return self._observed
         objects: dict[str, tuple[Any, ...]] = {}
@@ -156,16 +156,16 @@ class Replica:
 
 
 def key_of(each: Any) -> Key:
-    """No two objects of one field share it."""
+    """A key that is unique among the objects of a field."""
     metadata = each.metadata
     return getattr(each, "api_version", ""), getattr(each, "kind", ""), metadata.namespace, metadata.name
 
 
-# --- Pods of which each new node has one like it: those of DaemonSets, and static pods.
+# --- Pods that each new node gets: pods of DaemonSets, and static pods.
 #
-# A pod may also say by an annotation, or by an owner reference, that it counts as one of a DaemonSet. That says
-# something of its own node alone. Whoever may make pods could else have all new nodes taken for too small, and so keep
-# the pods of others waiting.
+# A pod may also declare by an annotation or an owner reference that it counts as a DaemonSet pod. The declaration holds
+# for the pod's own node only. Otherwise anyone who can create pods could make all new nodes appear too small, and keep
+# the pods of others pending.
 
 DaemonSets = AbstractSet[tuple[str, str]]  # namespace and name
 
@@ -173,7 +173,7 @@ _TITLE = "daemonsets.apps"
 
 
 def daemon_sets(observed: Observed) -> DaemonSets | None:
-    """Those that are observed; None where they could not be read."""
+    """The observed DaemonSets; None if they could not be read."""
     if observed.why_unread(_TITLE):
         return None
     metadatas = (each.metadata for each in observed.workloads if each.kind == "DaemonSet")
@@ -181,7 +181,7 @@ def daemon_sets(observed: Observed) -> DaemonSets | None:
 
 
 def comes_with_each_node(pod: Pod, known: DaemonSets | None) -> bool:
-    """Whether each new node has such a pod. Where DaemonSets could not be read the pod is believed."""
+    """Whether each new node gets such a pod. If DaemonSets could not be read, the pod's own declaration is trusted."""
     owner = pod.metadata.controller
     if owner is None or pod.is_finished:
         return False

@@ -1,6 +1,4 @@
-"""A Pod: what it needs, where it may run, and how it is. Nothing of what it does: no image, command or
-environment.
-"""
+"""A Pod: its requests, placement constraints and status. Images, commands and environment are not read."""
 
 import msgspec
 
@@ -11,34 +9,34 @@ from reconciler.model.instant import Instant, later, moment
 from reconciler.model.parsers import Int32, Int64
 from reconciler.model.quantity import MOST, is_quantity, whole_number
 
-# --- A volume of a pod, and whether that ties it to a place.
+# --- Volumes of pods, and whether they restrict placement.
 
 
 class ClaimSource(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """A volume's claim."""
+    """The claim of a volume."""
 
     claim_name: str = ""
 
 
 class Present(msgspec.Struct, frozen=True, gc=False):
-    """That it is there is all that is read of it."""
+    """A field of which only the presence is read."""
 
 
 class EmptyDir(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A folder that is made for the pod and goes with it: on the disk of its node, or in memory."""
+    """A directory with the lifetime of the pod, on the node's disk or in memory."""
 
     medium: str = ""
 
 
 class Volume(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """A volume: what ties a pod to a place is looked at, what is in it is not."""
+    """A volume: only what restricts placement is read, not its content."""
 
     name: str = ""
     persistent_volume_claim: ClaimSource | None = None
     ephemeral: Present | None = None
     empty_dir: EmptyDir | None = None
     host_path: Present | None = None
-    # Kinds from before there were drivers.
+    # In-tree volume types, from before CSI drivers.
     aws_elastic_block_store: Present | None = None
     azure_disk: Present | None = None
     cinder: Present | None = None
@@ -49,12 +47,12 @@ class Volume(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_default
 
     @property
     def is_local(self) -> bool:
-        """Whether it is on the disk of its node; what is in memory, such as /dev/shm, is as the process' own."""
+        """Whether the volume is on the node's disk. In-memory volumes such as /dev/shm count as process memory."""
         return self.host_path is not None or (self.empty_dir is not None and self.empty_dir.medium != "Memory")
 
     @property
     def is_inline(self) -> bool:
-        """Whether it is a disk that the pod names itself, and that no other pod may have at the same time."""
+        """Whether the pod names a disk directly that no other pod may use at the same time."""
         return (
             self.aws_elastic_block_store is not None
             or self.azure_disk is not None
@@ -67,7 +65,7 @@ class Volume(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_default
 
     @property
     def ties(self) -> bool:
-        """Whether it ties a pod to a place; a ConfigMap, a Secret or a token does not."""
+        """Whether the volume restricts placement; a ConfigMap, a Secret or a token does not."""
         return (
             self.empty_dir is not None
             or self.persistent_volume_claim is not None
@@ -81,7 +79,7 @@ Amounts = dict[str, str]  # as written: "500m", "8Gi"
 
 
 class Toleration(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """A taint that the pod bears."""
+    """A taint that the pod tolerates."""
 
     key: str = ""
     operator: str = "Equal"
@@ -91,14 +89,14 @@ class Toleration(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_def
 
 
 class ResourceRequirements(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """What is asked for."""
+    """Requests and limits."""
 
     requests: Amounts = {}
     limits: Amounts = {}
 
 
 class Port(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """A port; only one of the host's is in another pod's way."""
+    """A port; only host ports can conflict between pods."""
 
     host_port: Int32 = 0
     protocol: str = "TCP"
@@ -106,13 +104,13 @@ class Port(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=
 
 
 class RestartRule(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """What happens when a container ends in some way."""
+    """The action on a certain exit of a container."""
 
     action: str = ""
 
 
 class Container(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """What one container asks for; an init container that restarts is a sidecar."""
+    """A container's requests; a restartable init container is a sidecar."""
 
     name: str = ""
     resources: ResourceRequirements = ResourceRequirements()
@@ -122,7 +120,7 @@ class Container(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defa
 
 
 class NodeExpression(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A label or field of a node compared: In, NotIn, Exists, DoesNotExist, Gt, Lt."""
+    """A requirement on a node label or field: In, NotIn, Exists, DoesNotExist, Gt, Lt."""
 
     key: str
     operator: str
@@ -130,26 +128,26 @@ class NodeExpression(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class NodeTerm(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """All of it must hold; a term without anything matches nothing."""
+    """All requirements must hold; an empty term matches nothing."""
 
     match_expressions: tuple[NodeExpression, ...] = ()
     match_fields: tuple[NodeExpression, ...] = ()
 
 
 class NodeSelector(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """One term must hold."""
+    """At least one term must match."""
 
     node_selector_terms: tuple[NodeTerm, ...] = ()
 
 
 class NodeAffinity(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """Where it must run; what it would only prefer is not looked at."""
+    """Required node affinity; preferences are not read."""
 
     required: NodeSelector | None = msgspec.field(name="requiredDuringSchedulingIgnoredDuringExecution", default=None)
 
 
 class PodTerm(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """Other pods, and how near is meant."""
+    """A pod affinity term: a pod selector and a topology key."""
 
     topology_key: str = ""
     label_selector: LabelSelector | None = None
@@ -166,7 +164,7 @@ class PodTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Affinity(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """Nodes it must run on, pods it must be near to or away from."""
+    """Node affinity, pod affinity and pod anti-affinity."""
 
     node_affinity: NodeAffinity = NodeAffinity()
     pod_affinity: PodTerms = PodTerms()
@@ -174,7 +172,7 @@ class Affinity(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defau
 
 
 class TopologySpreadConstraint(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """How evenly it must be spread."""
+    """A topology spread constraint."""
 
     max_skew: Int32
     topology_key: str
@@ -187,13 +185,13 @@ class TopologySpreadConstraint(msgspec.Struct, frozen=True, gc=False, rename="ca
 
 
 class LocalObjectReference(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """Something known by its name."""
+    """A reference by name."""
 
     name: str = ""
 
 
 class PodClaim(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """A claim for devices, by name or made from a template."""
+    """A ResourceClaim of a pod, by name or from a template."""
 
     name: str = ""
     resource_claim_name: str = ""
@@ -201,7 +199,7 @@ class PodClaim(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defau
 
 
 class PodSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """What the pod asks of a node."""
+    """The spec of a pod."""
 
     node_name: str = ""
     scheduler_name: str = ""
@@ -227,7 +225,7 @@ class PodSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaul
 
 
 class ContainerStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """How a container is, and what it was really given."""
+    """State of a container, and its actual resources."""
 
     name: str = ""
     ready: bool = False
@@ -236,14 +234,14 @@ class ContainerStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omi
 
 
 class PodResourceClaimStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The claim that was made from a template."""
+    """The ResourceClaim created from a template."""
 
     name: str = ""
     resource_claim_name: str = ""
 
 
 class PodStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """How the pod is."""
+    """The status of a pod."""
 
     phase: str = ""
     reason: str = ""
@@ -278,7 +276,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def made_by(self) -> str:
-        """Namespace and name of what made it; of itself where nothing did."""
+        """Namespace and name of the pod's controller, or of the pod itself if it has none."""
         controller = self.metadata.controller
         return f"{self.metadata.namespace}/{controller.name if controller else self.name}"
 
@@ -288,41 +286,43 @@ class Pod(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def is_daemon_or_mirror(self) -> bool:
-        """Whether a DaemonSet made it, or the kubelet did. This is all that Kubernetes and Karpenter look at."""
+        """Whether a DaemonSet or the kubelet created the pod. Kubernetes and Karpenter consider only this."""
         owner = self.metadata.controller
         return bool(self.metadata.annotations.mirror_pod) or (owner is not None and owner.kind in {"DaemonSet", "Node"})
 
     @property
     def stays_with_its_node(self) -> bool:
-        """Whether it comes and goes with its node, and never moves: DaemonSet and mirror pods, and pods whose
-        annotation says that they count as DaemonSet pods."""
+        """Whether the pod comes and goes with its node and never moves.
+
+        True for DaemonSet and mirror pods, and for pods that are annotated to count as DaemonSet pods.
+        """
         return self.metadata.annotations.daemonset_pod == "true" or self.is_daemon_or_mirror
 
     @property
     def is_daemon(self) -> bool:
-        """The same without mirror pods, which nobody can evict."""
+        """Like `stays_with_its_node`, but without mirror pods, which cannot be evicted."""
         owner = self.metadata.controller
         is_mirror = bool(self.metadata.annotations.mirror_pod) or (owner is not None and owner.kind == "Node")
         return self.stays_with_its_node and not is_mirror
 
     @property
     def is_reschedulable(self) -> bool:
-        """Whether Karpenter looks for another place for it. Karpenter ignores Cluster Autoscaler's annotations."""
+        """Whether Karpenter reschedules the pod. Karpenter ignores Cluster Autoscaler's annotations."""
         return not self.is_finished and not self.is_daemon_or_mirror
 
     @property
     def runs_to_completion(self) -> bool:
-        """Whether nobody may evict it, and its node waits until it has completed instead."""
+        """Whether the pod must not be evicted, so that its node waits until the pod completes."""
         return self.metadata.annotations.safe_to_evict == "on-completion"
 
     @property
     def counts(self) -> bool:
-        """Whether its node is busy because of it."""
+        """Whether the pod makes its node busy."""
         return not self.is_finished and not self.stays_with_its_node
 
     @property
     def gpus(self) -> int:
-        """GPUs that it asks for: containers together, or its largest init container; sidecars count with the rest."""
+        """Requested GPUs: sum over containers, or largest init container; sidecars count with the containers."""
         wanted = sum(_gpus(each) for each in self.spec.containers)
         beside = 0
         largest = 0
@@ -343,38 +343,38 @@ def _gpus(container: Container) -> int:
     return whole_number(found) if is_quantity(found) else MOST
 
 
-# --- How long a pod that was deleted is waited for, and pods that stay Terminating because nobody on their node can end
-# them: the kubelet is gone.
+# --- How long a deleted pod is waited for, and pods stuck in Terminating because the kubelet of their node is gone.
 #
-# The owner of a pod chooses its grace period, which may be years. So a grace period is believed up to a longest one, as
-# Cluster Autoscaler does with --max-graceful-termination-sec: for a drained node that is maxGracefulTerminationSeconds
-# of its DrainPolicy, elsewhere the longest that a DrainPolicy can name. A longer one is cut.
+# The owner of a pod chooses its grace period, which may be years. Grace periods are capped, as Cluster Autoscaler does
+# with --max-graceful-termination-sec: on a drained node at maxGracefulTerminationSeconds of its DrainPolicy, elsewhere
+# at the maximum that a DrainPolicy can set.
 #
-# A pod is stuck a minute after its grace period, counted from when it was to have ended, if its node has not been ready
-# for as long as the grace period and that minute. Karpenter waits for a stuck pod no longer either. A time that cannot
-# be read tells nothing: the pod counts as not stuck.
+# A pod is stuck a minute after the end of its grace period if its node has not been ready for the length of the grace
+# period plus a minute. Karpenter does not wait for a stuck pod either. If a time cannot be read, the pod counts as not
+# stuck.
 
-LONGEST_GRACE_SECONDS = 86_400  # that a DrainPolicy can name
+LONGEST_GRACE_SECONDS = 86_400  # the maximum that a DrainPolicy can set
 _USUAL_GRACE_SECONDS = 30
 _AFTER_GRACE_MS = 60_000
 
 
 def leaves_by(pod: Pod, longest_grace_seconds: int) -> Instant | None:
-    """When a pod that was deleted is to have ended, by the grace period that is believed; None for a pod that is not
-    being deleted. The deletionTimestamp lies a whole grace period after the deletion."""
+    """When a deleted pod must have ended, by its capped grace period; None for a pod that is not being deleted.
+
+    The deletionTimestamp is the time of deletion plus the whole grace period.
+    """
     ends = moment(pod.metadata.deletion_timestamp)
     if ends is None:
         return None
     given = pod.metadata.deletion_grace_period_seconds
     given_ms = 1_000 * max(0, _requested_seconds(pod) if given is None else given)
-    # A pod is not deleted before it is made, whatever the two times say.
+    # A pod cannot be deleted before its creation, whatever the two timestamps say.
     deleted = max(ends - given_ms, moment(pod.metadata.creation_timestamp) or 0)
     return Instant(min(ends, deleted + min(given_ms, 1_000 * longest_grace_seconds)))
 
 
 def stuck_at(pod: Pod, node: Node, longest_grace_seconds: int) -> Instant | None:
-    """From when on the pod is stuck if nothing changes; None for a pod that is not being deleted or whose node is
-    ready."""
+    """When the pod will be stuck if nothing changes; None if the pod is not being deleted or its node is ready."""
     ends = leaves_by(pod, longest_grace_seconds)
     unready = unready_since(node)
     if ends is None or unready is None:
@@ -384,13 +384,13 @@ def stuck_at(pod: Pod, node: Node, longest_grace_seconds: int) -> Instant | None
 
 
 def is_stuck(pod: Pod, node: Node, now: Instant, longest_grace_seconds: int) -> bool:
-    """Whether nobody will end the pod."""
+    """Whether no component will end the pod."""
     at = stuck_at(pod, node, longest_grace_seconds)
     return at is not None and at <= now
 
 
 def unready_since(node: Node) -> Instant | None:
-    """None for a node that is ready, or that does not say since when it is not."""
+    """Since when the node has not been ready; None if it is ready or the time is unknown."""
     for each in node.status.conditions:
         if each.type == "Ready":
             return None if each.status == "True" else moment(each.last_transition_time)
@@ -398,7 +398,7 @@ def unready_since(node: Node) -> Instant | None:
 
 
 def is_silent(node: Node) -> bool:
-    """Whether its kubelet has stopped to report, which the node controller notes as Unknown."""
+    """Whether the kubelet stopped reporting, which the node controller marks as Unknown."""
     return any(each.type == "Ready" and each.status == "Unknown" for each in node.status.conditions)
 
 

@@ -1,6 +1,7 @@
-"""Why an object that was decoded cannot be understood: amounts that are no quantities, JSON without bounds.
+"""Checks decoded objects: invalid quantities, oversized fields and unbounded JSON.
 
-Each check is a line in CHECKS by the type of the object. A check is pure, and bounded by the size of the object.
+Each check is an entry in CHECKS, by the type of the object. A check is pure, and its cost is bounded by the size of the
+object.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,7 +18,7 @@ from reconciler.model.cluster.workload import Workload
 from reconciler.model.parsers import Int64, is_object_name, why_no_object
 from reconciler.model.quantity import billionths
 
-# --- The shape of what is read of a NodePool's spec, which is kept whole: one of another shape is set aside.
+# --- The schema of a NodePool's spec, which is otherwise kept unstructured; a spec with another schema is set aside.
 
 
 class _NodePoolMetadata(msgspec.Struct):
@@ -73,7 +74,7 @@ class _Disruption(msgspec.Struct, rename="camel"):
 
 
 class NodePoolShape(msgspec.Struct):
-    """Null is what is not written."""
+    """The fields that are read of a NodePool's spec. Null means absent."""
 
     template: _Template | None = None
     disruption: _Disruption | None = None
@@ -83,7 +84,7 @@ class NodePoolShape(msgspec.Struct):
 
 
 def why_misshapen(spec: Any) -> str:
-    """Where the spec of a NodePool has another shape, in the words of msgspec; nothing where it has this one."""
+    """Where the spec of a NodePool violates the schema, in the words of msgspec; empty if it does not."""
     try:
         msgspec.convert(spec, NodePoolShape | None)
     except msgspec.ValidationError as fault:
@@ -91,15 +92,14 @@ def why_misshapen(spec: Any) -> str:
     return ""
 
 
-# --- Objects that cannot be understood: each is set aside with a reason, and all others are planned.
+# --- Objects that cannot be decoded: each is set aside with a reason, and planning continues with all others.
 #
-# Where an object that is set aside counts, a stand-in takes its place that keeps what could be read and claims the
-# rest: a pod keeps its node busy and full, a node counts in its pool and is cordoned, a PodDisruptionBudget allows
-# nothing in its namespace.
+# If an object affects planning, a conservative stand-in replaces it and keeps the readable fields: a pod keeps its node
+# busy and full, a node counts in its pool and is cordoned, a PodDisruptionBudget allows no disruption in its namespace.
 
-# Malformed: a field has another type or shape than Kubernetes gives it. Quantity: an amount is no quantity of
-# Kubernetes, or out of bounds. Depth and Number: JSON that is nested too deeply, or a number beyond 64 bits. TooLarge:
-# more terms, tolerations or labels than are looked at (bounds.py).
+# Malformed: a field has another type or structure than in Kubernetes. Quantity: an amount is not a Kubernetes quantity,
+# or is out of bounds. Depth and Number: JSON that is nested too deeply, or a number beyond 64 bits. TooLarge: more
+# terms, tolerations or labels than the limits in bounds.py.
 Code = Literal["Malformed", "Quantity", "Depth", "Number", "TooLarge"]
 
 
@@ -107,7 +107,7 @@ ANY_POOL = "*"
 
 
 class DecodeRefusal(msgspec.Struct, frozen=True, gc=False):
-    """Why an object cannot be understood."""
+    """Why an object cannot be decoded."""
 
     code: Code
     field: str = ""  # spec.containers[0].resources.requests.cpu
@@ -120,17 +120,17 @@ class DecodeRefusal(msgspec.Struct, frozen=True, gc=False):
 
 
 class SetAside(msgspec.Struct, frozen=True, gc=False, order=True, omit_defaults=True):
-    """An object that cannot be understood."""
+    """An object that cannot be decoded."""
 
     kind: str
     namespace: str
-    name: str  # nothing where that could not be read either
+    name: str  # empty if the name is unreadable as well
     uid: str = ""
     code: Code = "Malformed"
     field: str = ""
     detail: str = ""
-    node: str = ""  # the node that the object is, is on or is about
-    pool: str = ""  # the pool whose NodePool or policy the object is; ANY_POOL: it may be part of any
+    node: str = ""  # the node that the object is, runs on or refers to
+    pool: str = ""  # the pool of the NodePool or policy; ANY_POOL: the object may belong to any pool
 
     @property
     def title(self) -> str:
@@ -138,21 +138,21 @@ class SetAside(msgspec.Struct, frozen=True, gc=False, order=True, omit_defaults=
 
     @property
     def refusal(self) -> DecodeRefusal:
-        """Why."""
+        """The reason."""
         return DecodeRefusal(self.code, self.field, self.detail)
 
 
-TOO_DEEP = "gpu.scheduling/nested-too-deeply"  # stands in JSON for what is nested deeper than MOST_LEVELS
-MOST_LEVELS = 64  # of the JSON of an object that is kept whole
+TOO_DEEP = "gpu.scheduling/nested-too-deeply"  # replaces JSON that is nested deeper than MOST_LEVELS
+MOST_LEVELS = 64  # of an object that is kept whole
 _LEAST_NUMBER, _MOST_NUMBER = -(2**63), 2**63 - 1
-_LONGEST_TEXT = 40  # characters of what was written
+_LONGEST_TEXT = 40  # characters shown of a value
 
 Amounts = Mapping[str, str]
 Check = Callable[[Any], DecodeRefusal | None]
 
 
 def why_refused(found: Any, kind: str) -> DecodeRefusal | None:
-    """Why an object of the kind cannot be understood; None where it can."""
+    """Why an object of the kind cannot be decoded; None if it can."""
     misnamed = _why_misnamed(found, kind)
     if misnamed is not None:
         return misnamed
@@ -164,14 +164,14 @@ def why_refused(found: Any, kind: str) -> DecodeRefusal | None:
 
 
 def _why_misnamed(found: Any, kind: str) -> DecodeRefusal | None:
-    """A name that the API server gives to no object must not become part of a plan."""
+    """A name that the API server would not accept must not become part of a plan."""
     metadata = found.metadata
     if why := why_no_object(kind, metadata.namespace, metadata.name):
         return DecodeRefusal("Malformed", "metadata", why)
     node = _named_node(found)
     if node and not is_object_name(node):
         field = "spec.nodeName" if isinstance(found, Pod) else "status.nodeName"
-        return DecodeRefusal("Malformed", field, f"{printable_text(node)} is no name of a Node")
+        return DecodeRefusal("Malformed", field, f"{printable_text(node)} is not a valid name of a Node")
     return None
 
 
@@ -182,13 +182,13 @@ def _named_node(found: Any) -> str:
 
 
 def printable_text(text: str) -> str:
-    """What was written, in ASCII, and not more than a line of it."""
+    """The text in ASCII, cut to at most a line."""
     short = text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}... ({len(text)} characters)"
     return ascii(short)
 
 
 def unreadable(amounts: Amounts) -> str | None:
-    """The first resource whose amount can't be read."""
+    """The first resource whose amount cannot be read."""
     for name, text in amounts.items():
         if billionths(text) is None:
             return name
@@ -216,7 +216,7 @@ def _of_pod(pod: Pod) -> DecodeRefusal | None:
 
 
 def _are_plain(containers: tuple[Container, ...]) -> bool:
-    """Whether all amounts can be read: asked of every pod, so without a word on where."""
+    """Whether all amounts can be read. A fast check for every pod, which does not locate errors."""
     for each in containers:
         if unreadable(each.resources.requests) is not None or unreadable(each.resources.limits) is not None:
             return False
@@ -292,7 +292,7 @@ def _of_class(node_class: NodeClass) -> DecodeRefusal | None:
 
 
 def why_unbounded(value: Any, field: str) -> DecodeRefusal | None:
-    """Why JSON that is kept as it is cannot be: its depth, or a number that nobody can write again. No recursion."""
+    """Why JSON cannot be kept: its depth, or a number that cannot be encoded again. Not recursive."""
     left: list[tuple[Any, str, int]] = [(value, field, 1)]
     while left:
         found, place, level = left.pop()

@@ -1,4 +1,4 @@
-"""Objects kept whole because they are compared field by field: NodePools, what we rendered, our custom resources."""
+"""Objects that are kept whole for comparison field by field: NodePools, rendered manifests, custom resources."""
 
 from functools import cache
 from typing import Any, get_args, get_origin
@@ -12,7 +12,7 @@ from reconciler.model.parsers import Int64
 
 
 class ManagedFields(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """Which fields one writer set."""
+    """The fields that one field manager owns."""
 
     manager: str = ""
     operation: str = ""
@@ -21,7 +21,7 @@ class ManagedFields(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_
 
 
 class UnstructuredMetadata(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """Metadata with all annotations, and who set what."""
+    """Metadata with all annotations and the field managers."""
 
     name: str
     namespace: str = ""
@@ -37,7 +37,7 @@ class UnstructuredMetadata(msgspec.Struct, frozen=True, gc=False, rename="camel"
 
 
 class Unstructured(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """One object; `rest` is what stands beside apiVersion, kind and metadata: spec, status, a PriorityClass' value."""
+    """An object; `rest` has all except apiVersion, kind and metadata: spec, status, a PriorityClass' value."""
 
     api_version: str
     kind: str
@@ -50,12 +50,12 @@ class Unstructured(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_d
 
     @property
     def is_ours(self) -> bool:
-        """Whether it is in the inventory."""
+        """Whether the object is in reconciler's inventory."""
         return self.metadata.labels.get(names.MANAGED) == "true"
 
     @property
     def status(self) -> dict[str, Any]:
-        """As it stands; of its conditions those that are some."""
+        """The status as it is, but only with well-formed conditions."""
         found = self.rest.get("status")
         if not isinstance(found, dict):
             return {}
@@ -73,33 +73,33 @@ def _is_condition(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(value.get(key, ""), str) for key in ("type", "status", "reason"))
 
 
-# --- What is not read even of an object that is kept whole, because people put secrets there.
+# --- Fields that are never read, even of an object that is kept whole, because they may contain secrets.
 #
-# What is never read can't leak: into a dump, a log or a report. The other side of it: whoever compares a manifest with
-# an object that was read must leave the same things out of the manifest first.
+# Data that is never read cannot leak into a dump, a log or a report. In return, the same fields must be removed from a
+# manifest before the manifest is compared with an observed object.
 
-# Annotations of these are gone by. Of all others, only those that we set: they stand in the policies anyway.
+# Annotations that reconciler uses. Of all others, only those that reconciler set are kept: the policies contain them.
 DOMAINS = frozenset({"gpu.scheduling", "karpenter.sh", "karpenter.k8s.aws"})
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-# What is kept of the spec of a node class: all else, tags, context and selectors of a cloud among it, may say anything.
+# The kept fields of a node class' spec. All others, such as tags, context and selectors of a cloud, may hold anything.
 _OF_A_CLASS = frozenset({"amiFamily", "detailedMonitoring", "instanceStorePolicy", "kubelet", "role"})
 
 
 def without_secrets(kind: str, rest: dict[str, Any]) -> dict[str, Any]:
-    """What stands beside apiVersion, kind and metadata; of a Pod those fields alone that are read of every other."""
+    """All except apiVersion, kind and metadata; of a Pod, only the fields that are read of every pod."""
     if kind != "Pod":
         return rest
     return {key: _known(value, _PARTS[key]) if key in _PARTS else value for key, value in rest.items() if key in _HEAD}
 
 
 def class_without_secrets(spec: dict[str, Any]) -> dict[str, Any]:
-    """What describes the machines; not the script that they run when they start, nor what else a cloud is told."""
+    """The fields that describe the machines, without user data and other cloud settings."""
     return {key: value for key, value in spec.items() if key in _OF_A_CLASS}
 
 
 def metadata_without_secrets(metadata: UnstructuredMetadata) -> UnstructuredMetadata:
-    """With those annotations alone that are gone by, or that we set."""
+    """Metadata with only the annotations that reconciler uses or set."""
     annotations = metadata.annotations
     requested = {key for key in annotations if key.partition("/")[0] in DOMAINS}
     if len(requested) < len(annotations):
@@ -112,7 +112,7 @@ def metadata_without_secrets(metadata: UnstructuredMetadata) -> UnstructuredMeta
 
 
 def _ours(metadata: UnstructuredMetadata) -> set[str]:
-    """Annotations that the API server says we set."""
+    """Annotations that reconciler owns according to the API server."""
     result: set[str] = set()
     for writer in metadata.managed_fields:
         fields = writer.fields.get("f:metadata")
@@ -127,7 +127,7 @@ _HEAD = frozenset({"apiVersion", "kind", "metadata", *_PARTS})
 
 
 def _known(value: Any, kind: Any) -> Any:
-    """The value without fields that the type does not have. What is of another shape is left out whole."""
+    """The value without fields unknown to the type. A value of another structure is dropped."""
     fields = _fields(kind)
     if fields is not None:
         found = value if isinstance(value, dict) else {}
@@ -140,7 +140,7 @@ def _known(value: Any, kind: Any) -> Any:
 
 @cache
 def _fields(kind: Any) -> dict[str, Any] | None:
-    """Of a struct, by the names that they have in Kubernetes; None where it is no struct."""
+    """The fields of a struct by their Kubernetes names; None if the type is not a struct."""
     for each in (kind, *get_args(kind)):
         if isinstance(each, type) and issubclass(each, msgspec.Struct):
             return {field.encode_name: field.type for field in msgspec.structs.fields(each)}
@@ -151,5 +151,5 @@ def _fields(kind: Any) -> dict[str, Any] | None:
 
 @cache
 def _items(kind: Any) -> Any:
-    """What a tuple holds; None where it is no tuple."""
+    """The item type of a tuple; None if the type is not a tuple."""
     return get_args(kind)[0] if get_origin(kind) is tuple else None

@@ -1,4 +1,4 @@
-"""Volumes and devices that pods claim: what there is, and how more of it is made."""
+"""Volumes and devices that pods claim: existing ones, and how they are provisioned."""
 
 import msgspec
 
@@ -15,7 +15,7 @@ _FILESYSTEM = "Filesystem"
 
 
 class VolumeClaimSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """What a pod wants to keep things on."""
+    """The spec of a PersistentVolumeClaim."""
 
     storage_class_name: str = ""
     volume_name: str = ""
@@ -27,13 +27,13 @@ class VolumeClaimSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omi
 
 
 class VolumeClaimStatus(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """What came of it."""
+    """The status of a PersistentVolumeClaim."""
 
     phase: str = ""
 
 
 class PersistentVolumeClaim(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A claim for a volume."""
+    """A PersistentVolumeClaim."""
 
     metadata: Metadata
     spec: VolumeClaimSpec = VolumeClaimSpec()
@@ -45,17 +45,17 @@ class PersistentVolumeClaim(msgspec.Struct, frozen=True, gc=False, omit_defaults
 
     @property
     def storage_class(self) -> str:
-        """The annotation from before there was a field still counts first."""
+        """The storage class; the annotation that predates the field still takes precedence."""
         return self.metadata.annotations.storage_class or self.spec.storage_class_name
 
     @property
     def is_bound(self) -> bool:
-        """Whether both sides know of each other."""
+        """Whether claim and volume refer to each other."""
         return bool(self.spec.volume_name and self.metadata.annotations.bind_completed)
 
 
 class ClaimReference(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """The claim that a volume is kept for."""
+    """The claim that a volume is bound to."""
 
     namespace: str = ""
     name: str = ""
@@ -63,20 +63,20 @@ class ClaimReference(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class VolumeAffinity(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """The nodes that can reach a volume."""
+    """The nodes that can access a volume."""
 
     required: NodeSelector | None = None
 
 
 class CsiSource(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """Who makes a volume available, and under which name."""
+    """The driver of a volume and the volume's handle."""
 
     driver: str = ""
     volume_handle: str = ""
 
 
 class PersistentVolumeSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """What a volume is."""
+    """The spec of a PersistentVolume."""
 
     storage_class_name: str = ""
     volume_mode: str = _FILESYSTEM
@@ -86,7 +86,7 @@ class PersistentVolumeSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"
     claim_ref: ClaimReference | None = None
     node_affinity: VolumeAffinity | None = None
     csi: CsiSource | None = None
-    # Kinds from before there were drivers: a driver stands in for them, and then they are elsewhere than they say.
+    # In-tree volume types that a CSI driver replaces; such volumes are elsewhere than their spec says.
     aws_elastic_block_store: Present | None = None
     azure_disk: Present | None = None
     cinder: Present | None = None
@@ -95,13 +95,13 @@ class PersistentVolumeSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"
 
 
 class PersistentVolumeStatus(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """How a volume is."""
+    """The status of a PersistentVolume."""
 
     phase: str = ""
 
 
 class PersistentVolume(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A volume."""
+    """A PersistentVolume."""
 
     metadata: Metadata
     spec: PersistentVolumeSpec = PersistentVolumeSpec()
@@ -113,7 +113,7 @@ class PersistentVolume(msgspec.Struct, frozen=True, gc=False, omit_defaults=True
 
     @property
     def is_stood_in_for(self) -> bool:
-        """Whether a driver stands in for the kind that it says it is."""
+        """Whether a CSI driver replaces the volume's in-tree type."""
         spec = self.spec
         return any(
             each is not None
@@ -128,20 +128,20 @@ class PersistentVolume(msgspec.Struct, frozen=True, gc=False, omit_defaults=True
 
 
 class TopologyExpression(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A label of a node, and the values that will do."""
+    """A node label and its allowed values."""
 
     key: str
     values: tuple[str, ...] = ()
 
 
 class TopologyTerm(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """All of it must hold; a term without anything matches nothing."""
+    """All requirements must hold; an empty term matches nothing."""
 
     match_label_expressions: tuple[TopologyExpression, ...] = ()
 
 
 class StorageClass(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """How volumes are made, when, and where."""
+    """How, when and where volumes are provisioned."""
 
     metadata: Metadata
     provisioner: str = ""
@@ -150,20 +150,20 @@ class StorageClass(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_d
 
     @property
     def waits(self) -> bool:
-        """Whether a volume is chosen or made only once a pod that wants it has a node."""
+        """Whether a volume is bound only once a node is chosen for a pod (WaitForFirstConsumer)."""
         return self.volume_binding_mode == FIRST_CONSUMER
 
     @property
     def provisions(self) -> bool:
-        """Whether volumes are made, and not only chosen among those that there are."""
+        """Whether volumes are provisioned dynamically."""
         return self.provisioner not in {"", NO_PROVISIONER}
 
 
-# --- Devices as Kubernetes itself knows them (dynamic resource allocation).
+# --- Devices of Kubernetes' dynamic resource allocation (DRA).
 
 
 class AllocatedDevice(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """A device that a claim was given."""
+    """A device that is allocated to a claim."""
 
     driver: str = ""
     pool: str = ""
@@ -178,7 +178,7 @@ class Allocated(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Allocation(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """How a claim was met, and on which nodes; on any where none are named."""
+    """The allocation of a claim, and its nodes; any node if none is named."""
 
     devices: Allocated = Allocated()
     node_selector: NodeSelector | None = None
@@ -193,7 +193,7 @@ class Reserved(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class ResourceClaimStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """What came of a claim."""
+    """The status of a ResourceClaim."""
 
     allocation: Allocation | None = None
     reserved_for: tuple[Reserved, ...] = ()
@@ -207,13 +207,13 @@ class ResourceClaim(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class SliceDevice(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A device on offer."""
+    """An available device."""
 
     name: str = ""
 
 
 class SlicePool(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The pool of devices that a slice is part of."""
+    """The pool of devices that a slice belongs to."""
 
     name: str = ""
     generation: Int64 = 0
@@ -221,7 +221,7 @@ class SlicePool(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defa
 
 
 class SliceSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """What a slice offers, and where."""
+    """The devices of a slice, and their nodes."""
 
     driver: str = ""
     node_name: str = ""
@@ -230,7 +230,7 @@ class SliceSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defa
 
 
 class ResourceSlice(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """Devices on offer."""
+    """Available devices."""
 
     metadata: Metadata
     spec: SliceSpec = SliceSpec()

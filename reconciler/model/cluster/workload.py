@@ -1,4 +1,4 @@
-"""What makes pods, and what limits how many of them may be away."""
+"""Workload controllers, and PodDisruptionBudgets."""
 
 import msgspec
 
@@ -8,13 +8,13 @@ from reconciler.model.parsers import Int32, Int64
 
 
 class PodTemplate(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """The pods that it makes."""
+    """The template of a workload's pods."""
 
     spec: PodSpec = PodSpec()
 
 
 class WorkloadSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """How many pods are wanted; absent means one, and for a Job as many as run at once."""
+    """Desired number of pods; absent means one, and for a Job the parallelism."""
 
     replicas: Int32 | None = None
     parallelism: Int32 | None = None
@@ -23,7 +23,7 @@ class WorkloadSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_d
 
 
 class WorkloadStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """How many there are."""
+    """Actual number of pods."""
 
     replicas: Int32 = 0
     ready_replicas: Int32 = 0
@@ -41,7 +41,7 @@ class Workload(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class BudgetSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """How many pods must stay."""
+    """The required number of available pods."""
 
     min_available: Int32 | str | None = None
     max_unavailable: Int32 | str | None = None
@@ -50,7 +50,7 @@ class BudgetSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_def
 
 
 class BudgetStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """How many may go now; before a controller has looked at it there is no status, and every eviction is refused."""
+    """Allowed disruptions. Before the disruption controller sets the status, every eviction is refused."""
 
     disruptions_allowed: Int32 = 0
     current_healthy: Int32 = 0
@@ -61,7 +61,7 @@ class BudgetStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_d
 
 
 class PodDisruptionBudget(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """How many pods of a workload may be away at once."""
+    """A PodDisruptionBudget."""
 
     metadata: Metadata
     spec: BudgetSpec = BudgetSpec()

@@ -1,1 +1,1 @@
-"""What manifests may hold, whoever wrote them: asked of what templates yield, of plans, and before a write is sent."""
+"""Allowed content of manifests. Checked for rendered manifests, for plans, and before each write."""

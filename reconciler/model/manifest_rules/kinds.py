@@ -1,8 +1,8 @@
-"""The kinds of manifest that are applied, and what each may hold: a closed set.
+"""The kinds of manifest that may be applied, and their allowed fields: a closed set.
 
-Nothing of it grants rights, runs with them, or removes others' objects. Templates yield NodePools and PriorityClasses;
-a Pod is only yielded by the template of smart pods, and made by the planner of smart pods. The statuses of policies
-are the one ConfigMap.
+No manifest grants rights, runs with rights, or removes objects of others. Templates render NodePools and
+PriorityClasses. Pods are rendered only by the template of smart pods, and created by the planner of smart pods. The
+only ConfigMap holds the statuses of policies.
 """
 
 from collections.abc import Iterator
@@ -28,15 +28,16 @@ from reconciler.model.manifest_rules.shape import (
     faults,
 )
 
-# --- What a smart pod may say: the restricted Pod Security Standard, field by field, and no service account token.
+# --- Allowed fields of a smart pod: the restricted Pod Security Standard, field by field, without a service account
+# token.
 #
-# It asks Karpenter for a node and runs nothing. So beside what the default template writes there is only what a
-# platform team adds for scheduling, for its registry, and for people who look at the pod.
+# A smart pod makes Karpenter launch a node and runs nothing. Besides the fields of the default template, only fields
+# for scheduling, for the image registry and for display are allowed.
 
 _NO, _YES = OneOf((False,)), OneOf((True,))
 _SOMEBODY = Number(least=1)  # 0 is root
 
-# What a runtime is told by annotation, where the field of the same meaning is not allowed.
+# Annotations that configure the container runtime where the equivalent field is not allowed.
 _RUNTIME_ANNOTATIONS = (
     "container.apparmor.security.beta.kubernetes.io/",
     "seccomp.security.alpha.kubernetes.io/",
@@ -100,7 +101,7 @@ SPEC = Fields(
         ManifestField("priorityClassName", RestrictedText(refused=("system-",))),
         ManifestField("restartPolicy", OneOf(("Never", "OnFailure", "Always"))),
         ManifestField("schedulerName", RestrictedText()),
-        # The namespace's own, which nobody grants anything.
+        # The namespace's default service account, which has no rights.
         ManifestField("serviceAccountName", OneOf(("default",))),
         ManifestField("terminationGracePeriodSeconds", Number(least=0)),
         ManifestField("tolerations", AnyList()),
@@ -131,10 +132,10 @@ METADATA = Fields(
     )
 )
 
-# By these a smart pod is known.
+# The labels that identify smart pods.
 LABELS = ((names.COMPONENT, names.SMART_SCHEDULER), (names.MANAGED, "true"))
 
-# Namespaces that no smart pod may be made in: each has pods, rights or a Pod Security level of its own.
+# Namespaces where smart pods are not allowed: each has its own pods, rights or Pod Security level.
 RESERVED_NAMESPACES = (
     names.OWN_NAMESPACE,
     names.AGENTS_NAMESPACE,
@@ -147,7 +148,7 @@ RESERVED_NAMESPACES = (
 
 _OBJECT = ("apiVersion", "kind", "metadata", "spec")
 
-# The class of a pod that names none has 0: no workload may be displaced on the word of a template.
+# A pod without a PriorityClass has priority 0: a template must not be able to preempt workloads.
 MOST_PRIORITY = 0
 
 PRIORITY_CLASS = Fields(
@@ -197,10 +198,10 @@ class ManifestKind(msgspec.Struct, frozen=True):
     api_version: str
     fields: tuple[str, ...] = _OBJECT
     namespaced: bool = True
-    shape: Shape = Map()  # beside what the schema of the kind says
+    shape: Shape = Map()  # in addition to the schema of the kind
 
 
-# Yielded by the template of a NodePool.
+# Rendered by the template of a NodePool.
 YIELDED: dict[str, ManifestKind] = {
     "NodePool": ManifestKind("karpenter.sh/v1", namespaced=False),
     "PriorityClass": ManifestKind(
@@ -210,9 +211,9 @@ YIELDED: dict[str, ManifestKind] = {
         shape=PRIORITY_CLASS,
     ),
 }
-# Yielded by the template of smart pods.
+# Rendered by the template of smart pods.
 SMART_PODS: dict[str, ManifestKind] = {"Pod": ManifestKind("v1", shape=SMART_POD)}
-# Yielded by none.
+# Rendered by no template.
 _OWN: dict[str, ManifestKind] = {
     "ConfigMap": ManifestKind("v1", ("apiVersion", "kind", "metadata", "data"), shape=STATUSES)
 }
@@ -221,18 +222,18 @@ APPLIED: dict[str, ManifestKind] = YIELDED | SMART_PODS | _OWN
 
 
 def manifest_faults(manifest: Any) -> list[ManifestFault]:
-    """Why a manifest may not be applied, whoever yields it; nothing where it may."""
+    """Why a manifest may not be applied, whatever its source; empty if it may."""
     kind = manifest.get("kind") if isinstance(manifest, dict) else None
     known = APPLIED.get(kind) if isinstance(kind, str) else None
     if known is None:
-        text = f'is "{kind}", which is not applied' if kind else "is missing"
+        text = f'is "{kind}", which may not be applied' if kind else "is missing"
         return [ManifestFault(("kind",), text, f"write {' or '.join(APPLIED)}")]
     found = []
     if manifest.get("apiVersion") != known.api_version:
         text = f"of a {kind} is {known.api_version}"
         found.append(ManifestFault(("apiVersion",), text, f"write {known.api_version}"))
     extra = [name for name in manifest if name not in known.fields]
-    found += [ManifestFault((name,), f"is no field of a {kind}", "take it out") for name in extra]
+    found += [ManifestFault((name,), f"is not a field of {kind}", "remove it") for name in extra]
     return found or [*faults(known.shape, manifest), *(_unlabelled(manifest) if kind in SMART_PODS else ())]
 
 
@@ -244,17 +245,17 @@ def _unlabelled(pod: dict[str, Any]) -> Iterator[ManifestFault]:
             yield ManifestFault(("metadata", "labels", key), f"must be {value}", f'write {key}: "{value}"')
     namespace = metadata.get("namespace") if isinstance(metadata, dict) else None
     if namespace in RESERVED_NAMESPACES:
-        text = f"is {namespace}, which is not for smart pods"
-        yield ManifestFault(("metadata", "namespace"), text, "leave spec.smartPods.namespace of the GpuPool out")
+        text = f"is {namespace}, which is reserved"
+        yield ManifestFault(("metadata", "namespace"), text, "remove spec.smartPods.namespace from the GpuPool")
 
 
 def why_not_applied(text: str) -> str:
-    """A sentence; nothing where the manifest may be applied."""
+    """A sentence; empty if the manifest may be applied."""
     try:
         manifest = msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError) as fault:
-        return f"the manifest can't be read: {fault}"
+        return f"the manifest cannot be read: {fault}"
     found = manifest_faults(manifest)
     if not found and not isinstance(manifest.get("metadata"), dict):
-        found = [ManifestFault(("metadata",), "must be a map", "name the object")]
+        found = [ManifestFault(("metadata",), "must be a map", "set metadata.name")]
     return ", ".join(f"{'.'.join(str(step) for step in each.path)} {each.sentence}" for each in found[:3])

@@ -1,7 +1,7 @@
-"""Allow lists of fields: a shape says which fields an object may have, and which values.
+"""Allow lists: a shape defines the fields that an object may have, and their values.
 
-A field that no shape names is refused, so a field of a later Kubernetes is refused until somebody adds it. The same
-shapes are walked here, for problems, and in policy/published/admission/, which writes them as CEL.
+A field that no shape names is refused. A field of a later Kubernetes version is therefore refused until it is added.
+The shapes are checked here and compiled to CEL in policy/published/admission/.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ Scalar = str | int | bool
 
 
 class ManifestFault(msgspec.Struct, frozen=True):
-    """A value that may not be there."""
+    """A value that is not allowed."""
 
     path: Path
     sentence: str
@@ -30,7 +30,7 @@ class AnyList(msgspec.Struct, frozen=True):
 
 
 class RestrictedText(msgspec.Struct, frozen=True):
-    """A text that does not begin like these."""
+    """A string without any of the forbidden prefixes."""
 
     refused: tuple[str, ...] = ()
 
@@ -43,7 +43,7 @@ class Number(msgspec.Struct, frozen=True):
 
 
 class Flag(msgspec.Struct, frozen=True):
-    """True or false."""
+    """true or false."""
 
 
 class OneOf(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ class OneOf(msgspec.Struct, frozen=True):
 
 
 class TextMap(msgspec.Struct, frozen=True):
-    """A map of texts with any keys but those that begin like these."""
+    """A map of strings; keys must not have the forbidden prefixes."""
 
     refused: tuple[str, ...] = ()
 
@@ -65,7 +65,7 @@ class ListOf(msgspec.Struct, frozen=True):
 
 
 class Including(msgspec.Struct, frozen=True):
-    """A list in which this text stands."""
+    """A list that contains this string."""
 
     value: str
 
@@ -76,7 +76,7 @@ class ManifestField(msgspec.Struct, frozen=True):
     name: str
     shape: "Shape"
     required: bool = False
-    by_server: bool = False  # only the API server and its plug-ins write the field
+    by_server: bool = False  # only the API server and its plugins write the field
 
 
 class Fields(msgspec.Struct, frozen=True):
@@ -94,14 +94,14 @@ _TYPES: dict[type, tuple[type, str]] = {
     AnyList: (list, "a list"),
     ListOf: (list, "a list"),
     Including: (list, "a list"),
-    RestrictedText: (str, "a text"),
+    RestrictedText: (str, "a string"),
     Number: (int, "an integer"),
     Flag: (bool, "true or false"),
 }
 
 
 def faults(shape: Shape, value: Any, path: Path = ()) -> Iterator[ManifestFault]:
-    """What is not as the shape says, from the outside in."""
+    """The violations of the shape, outermost first."""
     if not isinstance(shape, OneOf) and not _is_of_type(shape, value):
         words = _TYPES[type(shape)][1]
         yield ManifestFault(path, f"must be {words}", f"write {words}")
@@ -117,14 +117,14 @@ def faults(shape: Shape, value: Any, path: Path = ()) -> Iterator[ManifestFault]
         case TextMap(refused=beginnings):
             for key in value:
                 if str(key).startswith(beginnings):
-                    yield ManifestFault((*path, key), "may not be set", "take it out")
+                    yield ManifestFault((*path, key), "may not be set", "remove it")
         case _:
             yield from _of_value(shape, value, path)
 
 
 def _is_of_type(shape: Shape, value: Any) -> bool:
     wanted, _ = _TYPES[type(shape)]
-    # To Python, true is a number.
+    # In Python, bool is a subclass of int.
     return isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
 
 
@@ -133,24 +133,24 @@ def _of_value(shape: Shape, value: Any, path: Path) -> Iterator[ManifestFault]:
         case OneOf(values=values):
             if not any(type(value) is type(each) and value == each for each in values):
                 words = " or ".join(_written(each) for each in values)
-                yield ManifestFault(path, f"is {_written(value)}, and must be {words}", f"write {words}")
+                yield ManifestFault(path, f"is {_written(value)}, must be {words}", f"write {words}")
         case RestrictedText(refused=beginnings):
             if beginnings and value.startswith(beginnings):
-                yield ManifestFault(path, f"is {_written(value)}, which is not for it", "name another one")
+                yield ManifestFault(path, f"is {_written(value)}, which is not allowed", "use another one")
         case Number(least=least, most=most):
             if (least is not None and value < least) or (most is not None and value > most):
                 words = f"at least {least}" if most is None else f"at most {most}"
-                yield ManifestFault(path, f"is {value}, and must be {words}", f"write a number that is {words}")
+                yield ManifestFault(path, f"is {value}, must be {words}", f"write a number that is {words}")
         case Including(value=wanted):
             if wanted not in value:
-                yield ManifestFault(path, f"lacks {wanted}", f"write [{wanted}]")
+                yield ManifestFault(path, f"does not contain {wanted}", f"write [{wanted}]")
 
 
 def _of_fields(shape: Fields, value: dict[str, Any], path: Path) -> Iterator[ManifestFault]:
     known = {each.name: each for each in shape.entries if not each.by_server}
     for name, inner in value.items():
         if name not in known:
-            yield ManifestFault((*path, name), "is no field that it may have", "take it out")
+            yield ManifestFault((*path, name), "is not an allowed field", "remove it")
         else:
             yield from faults(known[name].shape, inner, (*path, name))
     for name, entry in known.items():
@@ -159,7 +159,7 @@ def _of_fields(shape: Fields, value: dict[str, Any], path: Path) -> Iterator[Man
 
 
 def _example(entry: ManifestField) -> str:
-    """The field as it is to be written."""
+    """The field in its required form."""
     match entry.shape:
         case OneOf(values=values):
             return f"{entry.name}: {_written(values[0])}"

@@ -1,1 +1,1 @@
-"""What a plan is made of: what goes in, what is decided and why, and what follows."""
+"""The data of a plan: inputs, decisions with their reasons, and consequences."""

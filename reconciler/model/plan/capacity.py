@@ -1,4 +1,4 @@
-"""Capacity that a pool is to get or lacks: purchases, limits, shortages and shortfalls."""
+"""Capacity of a pool: purchases, limits, shortages and shortfalls."""
 
 from typing import Literal
 
@@ -6,37 +6,37 @@ import msgspec
 
 from reconciler.model.instant import Instant
 
-# --- What allows no more nodes of a pool.
+# --- Limits on further nodes of a pool.
 
 LimitSource = Literal[
-    "limits",  # of the GpuPool, on one resource
+    "limits",  # of the GpuPool, for one resource
     "maxSize",  # of the NodeProvisioner
     "instanceTypes",  # the GpuPool declares none
 ]
 
 
 class CapacityLimit(msgspec.Struct, frozen=True, gc=False, order=True):
-    """As the policy has it."""
+    """A limit of a policy."""
 
     source: LimitSource
-    policy: str  # its name
-    resource: str = ""  # of limits
-    amount: str = ""  # nothing where no instance type is declared
+    policy: str  # name of the policy
+    resource: str = ""  # the limited resource, for `limits`
+    amount: str = ""  # empty if no instance type is declared
 
 
-# What the node is for.
+# Purpose of the node.
 Why = Literal["demand", "minSize", "warmNodes"]
-# How far the purchase is, in the order in which nodes come.
+# Stage of the purchase, in chronological order from the node's view.
 Stage = Literal[
-    "machine",  # a NodeClaim is there, its node is not
-    "asked",  # a smart pod that is there asks for it
-    "request",  # a smart pod that this plan makes asks for it
-    "karpenter",  # Karpenter is left to buy it, for pods that it sees
-    "attempt",  # asked for at the next attempt to buy
-    "node_pool",  # asked for once the NodePool is there
-    "refill",  # asked for once nodes that Karpenter removes are gone; told in reports alone
-    "schedule",  # asked for when a schedule begins, and given back after that; told in reports alone
-    "limit",  # wanted, and not asked for: a limit allows no more nodes
+    "machine",  # the NodeClaim exists, its node does not
+    "asked",  # an existing smart pod requests the node
+    "request",  # a smart pod that this plan creates requests the node
+    "karpenter",  # Karpenter launches the node itself, for pods that it sees
+    "attempt",  # will be requested at the next launch attempt
+    "node_pool",  # will be requested once the NodePool exists
+    "refill",  # will be requested once nodes that Karpenter removes are gone; only in reports
+    "schedule",  # will be requested when a schedule begins, and removed after the schedule ends; only in reports
+    "limit",  # needed, but not requested because of a limit
 ]
 
 
@@ -45,22 +45,22 @@ class Purchase(msgspec.Struct, frozen=True, gc=False, order=True):
 
     pool: str
     stage: Stage
-    why: Why | None  # None: a machine that is on its way
-    instance_type: str  # nothing where that is not known
+    why: Why | None  # None: the machine is already being launched
+    instance_type: str  # empty if unknown
     capacity_type: str
     gpus: int
-    name: str = ""  # of the NodeClaim, or of the smart pod
-    at: Instant | None = None  # when it is asked for; None where that is not known
-    pods: int = 0  # that it is for
-    is_paid_for: bool = False  # the machine runs already
-    limit: CapacityLimit | None = None  # what allows no more nodes
+    name: str = ""  # of the NodeClaim or smart pod
+    at: Instant | None = None  # time of the request; None if unknown
+    pods: int = 0  # number of pods that the node is for
+    is_paid_for: bool = False  # the machine is already running
+    limit: CapacityLimit | None = None  # the limit that prevents the purchase
 
 
-# --- A Shortage: a way to buy machines for a pool by which none came; remembered for a while, for all who would ask so.
+# --- Shortage: an offering of a pool that yielded no machine; remembered for a while for all requests of the offering.
 
 
 class Shortage(msgspec.Struct, frozen=True, gc=False, order=True):
-    """What is empty was left open."""
+    """An unavailable offering. Empty fields are wildcards."""
 
     pool: str
     instance_type: str
@@ -68,15 +68,15 @@ class Shortage(msgspec.Struct, frozen=True, gc=False, order=True):
     zone: str
     since: Instant
     until: Instant
-    asked: str  # digest of what the pool said of its machines then: said otherwise, it is tried anew
+    asked: str  # digest of the pool's offerings at that time; if the pool changes them, the offering is retried
     why: str  # the code of a reason
 
 
-# --- Lacking: since when a pool lacks nodes for pods that Karpenter sees, and could buy.
+# --- Shortfall: how long a pool has lacked nodes for pods that Karpenter sees and could launch nodes for.
 
 
 class PoolShortfall(msgspec.Struct, frozen=True, gc=False, order=True):
-    """Forgotten as soon as nothing is lacking."""
+    """Removed as soon as the pool lacks nothing."""
 
     pool: str
     since: Instant

@@ -1,4 +1,4 @@
-"""What becomes of nodes: Karpenter, scaling and drains take them away, or replace them; purchases bring others."""
+"""Consequences for nodes: removals and replacements by Karpenter, scaling and drains, and purchases."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -10,48 +10,48 @@ from reconciler.model.instant import Instant
 from reconciler.model.plan.capacity import CapacityLimit, Stage, Why
 from reconciler.model.plan.decision import Obstacle, order_of
 
-# Because of a decision of this plan; or, as things stand, without any.
+# Caused by a decision of this plan; or happening anyway.
 Cause = Literal["change", "standing"]
-# What becomes of the nodes, in the order in which it is told.
+# The fate of the nodes, in the order of reports.
 Fate = Literal[
-    "scaled",  # empty, and more than the pool needs: marked, and deleted at its time; told in reports alone
-    "drained",  # little used: its pods are evicted, then it is deleted; told in reports alone
+    "scaled",  # empty surplus node: tainted, and deleted when its delay ends; only in reports
+    "drained",  # underutilized node: its pods are evicted, then it is deleted; only in reports
     "removed",  # drifted while empty: deleted, not replaced
     "replaced",  # drifted and busy: a replacement is launched, the pods are evicted
-    "blocked",  # drifted and busy, and pods, budgets or limits hold it up with no end known
+    "blocked",  # drifted and busy, and blocked by pods, budgets or limits with no known end
     "deleted",  # its NodePool is deleted: garbage-collected outside all budgets
-    "undrifted",  # drifted now, and no longer after the change
-    "exchanged",  # replaced with the change and without it, by another machine with it; told in reports alone
-    "bought",  # not there yet: bought, asked for, or to be asked for; told in reports alone
-    "scheduled",  # asked for when a schedule begins, for as long as that holds; in no total; told in reports alone
-    "limited",  # wanted, and not asked for while a limit allows no more nodes; in no total; told in reports alone
+    "undrifted",  # drifted now, but no longer after the change
+    "exchanged",  # replaced with and without the change, but by another machine type with the change; only in reports
+    "bought",  # does not exist yet: launched, requested or to be requested; only in reports
+    "scheduled",  # requested while a schedule is active; in no total; only in reports
+    "limited",  # needed, but not requested because of a limit; in no total; only in reports
 ]
 
-# Nodes of these fates are gone in the end.
+# Nodes with these fates are removed in the end.
 LEAVES: frozenset[Fate] = frozenset({"scaled", "drained", "removed", "deleted"})
 
 
-# What sort of thing holds a node up.
+# The kinds of objects that block a node.
 HindranceKind = Literal["annotation", "pod_budget", "node_budget", "limits", "no_place"]
 
 
 class Hindrance(msgspec.Struct, frozen=True, gc=False, order=True):
-    """What holds a node up."""
+    """An object or annotation that blocks the disruption of a node."""
 
     title: str  # karpenter.sh/do-not-disrupt, PodDisruptionBudget/ml/train
     kind: HindranceKind
 
 
 class Homeless(msgspec.Struct, frozen=True, gc=False):
-    """Pods of one owner that would fit nowhere."""
+    """Pods of one owner that would fit on no node."""
 
-    owner: str  # namespace/name of what made them; of the pod itself where nothing did
-    why: tuple[Obstacle, ...]  # at least one
+    owner: str  # namespace/name of the controller, or of the pod itself if it has none
+    why: tuple[Obstacle, ...]  # at least one obstacle
     pods: int
 
 
 class Share(msgspec.Struct, frozen=True, gc=False):
-    """What one node has in the sums of its consequence."""
+    """The contribution of one node to the sums of its consequence."""
 
     gpus: int
     gpus_in_use: int
@@ -60,55 +60,55 @@ class Share(msgspec.Struct, frozen=True, gc=False):
     unpriced: int
     held_by: tuple[Hindrance, ...]
     homeless: tuple[Homeless, ...] = ()
-    at: Instant | None = None  # when it is deleted, if scaled; when its pods are evicted, if drained; or asked for
-    serves: int = 0  # pods that it is bought for
-    is_paid_for: bool = False  # of a purchase: its machine runs already
+    at: Instant | None = None  # time of deletion (scaled), eviction (drained) or request (bought)
+    serves: int = 0  # pods that the node is bought for
+    is_paid_for: bool = False  # of a purchase: the machine is already running
 
 
 class MachineOrder(msgspec.Struct, frozen=True, gc=False, order=True):
-    """Which machines come: for nodes that are bought, and how far that is, or for nodes that are replaced."""
+    """The type of new machines: for purchases, with their stage, or for replacements."""
 
-    instance_type: str  # nothing where that is not known
+    instance_type: str  # empty if unknown
     capacity_type: str
-    stage: Stage | None = None  # None: they replace others
+    stage: Stage | None = None  # None for replacements
     why: Why | None = None
-    limit: CapacityLimit | None = None  # what allows no more nodes
+    limit: CapacityLimit | None = None  # the limit that prevents the purchase
 
     @property
     def words(self) -> str:
         """p4d.24xlarge (reserved)."""
         kind = f" ({self.capacity_type})" if self.capacity_type else ""
-        return f"{self.instance_type}{kind}" if self.instance_type else "machines of a sort that is not known"
+        return f"{self.instance_type}{kind}" if self.instance_type else "machines of unknown type"
 
 
 class Consequence(msgspec.Struct, frozen=True, gc=False):
-    """Nodes that share a fate."""
+    """A group of nodes with the same fate."""
 
     pool: str
     node_pool: str
     cause: Cause
     fate: Fate
-    nodes: tuple[str, ...]  # names, sorted; of nodes that come, a name for each that is no node's
-    gpus: int  # allocatable on those nodes
+    nodes: tuple[str, ...]  # names, sorted; future nodes have synthetic names that no node has
+    gpus: int  # allocatable on these nodes
     gpus_in_use: int
-    pods: int  # that must move: DaemonSet and mirror pods don't count
-    micro_dollars_per_hour: int  # what changes in the bill; negative is saved
-    wave: int = 0  # nodes at once, by the budgets; 0 where no budget limits it
-    seconds: int | None = None  # roughly how long, by the budgets; None where no end is known
-    held_by: tuple[tuple[Hindrance, int], ...] = ()  # what holds nodes up, and how many
-    unpriced: int = 0  # nodes without a declared price, or followed by some without: not in the money above
-    homeless: tuple[Homeless, ...] = ()  # of the pods that must move, those that would fit nowhere
-    shares: tuple[Share, ...] = ()  # what each node has in the sums, in the order of `nodes`
-    order: MachineOrder | None = None  # which machines come; None: none does, or replacements of the same sort
-    serves: int = 0  # pods that nodes are bought for
+    pods: int  # pods that must move, without DaemonSet and mirror pods
+    micro_dollars_per_hour: int  # change of the cost; negative is a saving
+    wave: int = 0  # nodes disrupted at once, by the budgets; 0 if no budget limits them
+    seconds: int | None = None  # estimated duration, by the budgets; None if unbounded
+    held_by: tuple[tuple[Hindrance, int], ...] = ()  # what blocks nodes, and the number of nodes
+    unpriced: int = 0  # nodes without a price, or with unpriced replacements: not in the cost above
+    homeless: tuple[Homeless, ...] = ()  # of the pods that must move, those that fit nowhere
+    shares: tuple[Share, ...] = ()  # each node's contribution, in the order of `nodes`
+    order: MachineOrder | None = None  # type of new machines; None: no new machines, or replacements of the same type
+    serves: int = 0  # pods that the nodes are bought for
 
     @property
     def first_at(self) -> Instant | None:
-        """When the first of the nodes is scaled down, drained or asked for; None where that is not known."""
+        """The earliest time at which a node is scaled down, drained or requested; None if unknown."""
         return min((each.at for each in self.shares if each.at is not None), default=None)
 
     def only(self, nodes: Iterable[str]) -> "Consequence | None":
-        """What is left of it for these nodes; nothing where it has none of them. Pace and duration stay."""
+        """The consequence reduced to these nodes; None if it has none of them. Pace and duration are kept."""
         wanted = set(nodes)
         if wanted.isdisjoint(self.nodes):
             return None
@@ -119,7 +119,7 @@ class Consequence(msgspec.Struct, frozen=True, gc=False):
 
 
 def summed(like: Consequence, shared: Iterable[tuple[str, Share]]) -> Consequence:
-    """The same fate, for these nodes."""
+    """The same fate for these nodes."""
     ordered = sorted(shared, key=lambda each: each[0])
     shares = tuple(share for _, share in ordered)
     held = Counter(holder for share in shares for holder in share.held_by)
@@ -144,6 +144,6 @@ def summed(like: Consequence, shared: Iterable[tuple[str, Share]]) -> Consequenc
 
 
 def homeless_order(one: tuple[tuple[str, tuple[Obstacle, ...]], int]) -> tuple[Any, ...]:
-    """Of an owner, why, and how many pods."""
+    """Sort key: owner, obstacles, number of pods."""
     (owner, why), pods = one
     return owner, tuple(map(order_of, why)), pods

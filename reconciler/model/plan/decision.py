@@ -1,6 +1,4 @@
-"""A Decision: a subject, an Action or a Hold, and the Reason with its typed facts; the outcome of an action, and a
-planner's Trouble.
-"""
+"""A Decision: a subject, an Action or a Hold, and a Reason with typed facts. Also Outcome and PlannerFailure."""
 
 from typing import Any, ClassVar, Literal
 
@@ -12,11 +10,11 @@ from reconciler.model.cluster.pod import LONGEST_GRACE_SECONDS, Pod
 from reconciler.model.instant import Instant
 from reconciler.model.problem import Origin
 
-# --- What the shell can do, one variant a verb, each with what it presumes; and a Hold, which is not doing it.
+# --- Actions, one class per verb, each with its preconditions; and Hold, the decision not to act.
 
 
 class Ref(msgspec.Struct, frozen=True, gc=False, order=True):
-    """An object of the cluster."""
+    """A reference to an object of the cluster."""
 
     kind: str
     namespace: str
@@ -30,14 +28,14 @@ class Ref(msgspec.Struct, frozen=True, gc=False, order=True):
 
 
 class Preconditions(msgspec.Struct, frozen=True, gc=False):
-    """What must still be so when the write arrives; the uid is in the subject."""
+    """What must still hold when the write is sent; the uid is in the subject."""
 
     absent: bool = False
     resource_version: str = ""
     fields: tuple[tuple[str, str], ...] = ()
-    untainted: tuple[str, ...] = ()  # of a Node: keys of taints, none of which is on it
-    empty: bool = False  # of a Node: no pod that counts is bound to it, by a list that is as recent as can be
-    # Of pods that stay Terminating on a node that is to be empty and is not ready: a longer grace is not believed.
+    untainted: tuple[str, ...] = ()  # of a Node: keys of taints that must be absent
+    empty: bool = False  # of a Node: no workload pod is bound to it, by a list as recent as possible
+    # For pods stuck in Terminating on an unready node that must be empty: longer grace periods are capped.
     longest_grace_seconds: int = LONGEST_GRACE_SECONDS
 
 
@@ -51,54 +49,54 @@ class Apply(Act, frozen=True, gc=False):
     """Server-side apply of a manifest."""
 
     manifest: str  # canonical JSON
-    force: bool = False  # take fields from the manager that set them: only for what is or was adopted
+    force: bool = False  # take over fields of other field managers: only for adopted objects
 
 
 class Delete(Act, frozen=True, gc=False):
-    """Delete the subject."""
+    """Deletes the subject."""
 
 
 class Taint(Act, frozen=True, gc=False):
-    """Put a taint on a node, or take it off."""
+    """Adds a taint to a node, or removes it."""
 
     key: str
-    value: str | None  # None takes it off
+    value: str | None  # None removes the taint
     effect: str
-    instead_of: str = ""  # the effect of a taint of the same key that goes in the same write
-    labels: tuple[tuple[str, str], ...] = ()  # that the node gets in the same write
+    instead_of: str = ""  # effect of a taint with the same key that is removed in the same write
+    labels: tuple[tuple[str, str], ...] = ()  # labels set on the node in the same write
 
 
 class Leaver(msgspec.Struct, frozen=True, gc=False, order=True):
-    """A pod that leaves with another."""
+    """A pod that is evicted together with another."""
 
     ref: Ref
     grace_seconds: int
-    destination: str = ""  # as of Evict
+    destination: str = ""  # as in Evict
 
 
 class Evict(Act, frozen=True, gc=False):
-    """Ask a pod to leave, by the eviction API; together with others, or none of them."""
+    """Evicts a pod through the eviction API, together with others or not at all."""
 
     grace_seconds: int
-    others: tuple[Leaver, ...] = ()  # asked in the same go, if dry runs say that all may leave
-    destination: str = ""  # the node that was found to have room for the pod
-    gang: str = ""  # namespace and name of the gang with which the pod leaves
+    others: tuple[Leaver, ...] = ()  # evicted together, if dry runs succeed for all
+    destination: str = ""  # the node where the pod was found to fit
+    gang: str = ""  # namespace and name of the gang with which the pod is evicted
 
     @property
     def api_request(self) -> "Evict":
-        """What the API server is asked for, wherever the pods would go."""
+        """The action as sent to the API server, without destinations."""
         others = tuple([replace(each, destination="") for each in self.others])
         return replace(self, destination="", gang="", others=others)
 
 
 class Resize(Act, frozen=True, gc=False):
-    """Resize the first container of a pod in place: what it requests, and its limits where they are the same."""
+    """Resizes the first container of a pod in place: its requests, and its limits if they equal the requests."""
 
-    resources: tuple[tuple[str, int], ...]  # in thousandths, as Quantity.milli: cpu 500 is 500m
+    resources: tuple[tuple[str, int], ...]  # in thousandths, as in Quantity.milli: cpu 500 is 500m
 
 
 class Bind(Act, frozen=True, gc=False):
-    """Bind a pod to a node, its leases with it."""
+    """Binds a pod to a node, together with its leases."""
 
     node: str
     leases: tuple[str, ...]
@@ -106,32 +104,32 @@ class Bind(Act, frozen=True, gc=False):
 
 
 class Annotate(Act, frozen=True, gc=False):
-    """Set annotations, or take them off: all in one write, since a plan has one action a subject."""
+    """Sets or removes annotations, in a single write, since a plan has one action per subject."""
 
-    annotations: tuple[tuple[str, str | None], ...]  # None takes it off
+    annotations: tuple[tuple[str, str | None], ...]  # None removes the annotation
 
 
 class Label(Act, frozen=True, gc=False):
-    """Set labels, or take them off: all in one write, since a plan has one action a subject."""
+    """Sets or removes labels, in a single write, since a plan has one action per subject."""
 
-    labels: tuple[tuple[str, str | None], ...]  # None takes it off
+    labels: tuple[tuple[str, str | None], ...]  # None removes the label
 
 
 class Ungate(Act, frozen=True, gc=False):
-    """Lift a scheduling gate of a pod."""
+    """Removes a scheduling gate from a pod."""
 
     gate: str
-    node: str = ""  # that was found to have room for the pod
+    node: str = ""  # the node where the pod was found to fit
 
 
 class Status(Act, frozen=True, gc=False):
-    """Write the status of one of our objects."""
+    """Writes the status of one of reconciler's objects."""
 
     body: str
 
 
 class Hold(msgspec.Struct, frozen=True, gc=False, tag_field="verb", tag="hold"):
-    """Not yet, and when to look again."""
+    """No action for now, and when to evaluate again."""
 
     until: Instant | None = None
 
@@ -139,42 +137,42 @@ class Hold(msgspec.Struct, frozen=True, gc=False, tag_field="verb", tag="hold"):
 Action = Apply | Delete | Taint | Evict | Resize | Bind | Annotate | Label | Ungate | Status
 
 
-# --- Why something is done, or is not: the typed facts of one code, and the line of policy that asked for it.
+# --- Reasons: the typed facts of a code, and the policy line that caused the decision.
 #
-# Each planner declares its codes as classes of facts, with the template of their sentence (plan/*/reasons.py). A
-# sentence is made where a person reads it (report/sentences.py), and is never read back.
+# Each planner declares its codes as classes of facts with a message template (plan/*/reasons.py). Messages are
+# formatted only for display (report/sentences.py) and never parsed.
 
 HoldClass = Literal["blocked", "waiting"]
 
 
 class Facts:
-    """What any reason tells. A decoder is told by plan/reason_catalog.py which class a code has."""
+    """Base class of all facts. Decoders find the class of a code in plan/reason_catalog.py."""
 
     __slots__ = ()
 
-    # Of the sentence: {field}, {field:time}, {field:minutes} for seconds, {field:noun} for a number and what it counts;
-    # and what is said where there is none: {field:time|for ever}.
+    # Message template. Placeholders: {field}, {field:time}, {field:minutes} for seconds, {field:noun} for a number with
+    # its noun, and {field:time|for ever} with a text for an absent value.
     template: ClassVar[str] = ""
-    while_held: ClassVar[str] = ""  # of what a guard holds: without times that only come once a person lets it go
+    while_held: ClassVar[str] = ""  # template for a guarded decision: without times that are only known after approval
     hold: ClassVar[HoldClass] = "waiting"  # the class of a hold with these facts
-    by_person: ClassVar[bool] = False  # a hold that is waiting lasts until a person acts
+    by_person: ClassVar[bool] = False  # a waiting hold that lasts until a person acts
 
     @property
     def code(self) -> str:
-        """The name of the class: part of every published format."""
+        """The name of the class; part of every published format."""
         return type(self).__name__
 
     def fields(self) -> dict[str, Any]:
-        """By name, as they are."""
+        """Values by field name."""
         return {name: getattr(self, name) for name in self.__struct_fields__}  # type: ignore[attr-defined]
 
 
 class CodeFacts(msgspec.Struct, Facts, frozen=True, gc=False, tag_field="code", tag=True, omit_defaults=True):
-    """The base of each code: its fields are the facts, its name is the code."""
+    """Base of each code: the fields are the facts, the class name is the code."""
 
 
 class Reason(msgspec.Struct, frozen=True, gc=False):
-    """The facts of one code, and where they come from."""
+    """The facts of one code, and the policy lines that caused the decision."""
 
     facts: Facts
     origin: Origin | None = None
@@ -185,57 +183,57 @@ class Reason(msgspec.Struct, frozen=True, gc=False):
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False):
-    """Holds are decisions too: they answer "why not?"."""
+    """A decision about a subject. Holds are decisions too: they explain why nothing is done."""
 
     planner: str
     subject: Ref
     act: Action | Hold
     reason: Reason
-    pool: str = ""  # the GpuPool it is for; its mode and freeze hold for the decision
-    would: bool = False  # the pool only observes: told, and never carried out
+    pool: str = ""  # the GpuPool; its mode and freeze apply to the decision
+    would: bool = False  # the pool is in Observe mode: reported, never executed
     after: tuple[Ref, ...] = ()
-    about: tuple[Ref, ...] = ()  # on which an action is told as well: of a node, its NodeClaim and its pool
+    about: tuple[Ref, ...] = ()  # further objects that the action is reported for: of a node, its NodeClaim and pool
 
     @property
     def refs(self) -> tuple[Ref, ...]:
-        """Its subject, and those that leave with it."""
+        """The subject, and all pods that are evicted with it."""
         others = self.act.others if isinstance(self.act, Evict) else ()
         return (self.subject, *(each.ref for each in others))
 
 
-# --- What came of one action: whether it took effect, and if not, whether to try again.
+# --- The outcome of an action: whether it took effect, and whether to retry.
 
 Result = Literal[
-    "done",  # it took effect, or had before
-    "stale",  # what it presumes is no longer so: the next plan looks again
-    "refused",  # the API server will not have it, now or later, as things stand
-    "retry",  # not now: a budget, a rate limit, an API server in trouble
-    "unknown",  # it was sent, and no answer came: it may have taken effect
+    "done",  # took effect now or before
+    "stale",  # a precondition no longer holds: the next plan evaluates again
+    "refused",  # the API server rejects the write permanently, given the current state
+    "retry",  # temporarily refused: a budget, a rate limit, API server trouble
+    "unknown",  # sent without a response: may have taken effect
 ]
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
-    """Of one decision."""
+    """The outcome of one decision."""
 
     subject: Ref
-    verb: str  # the tag of its action
+    verb: str  # the tag of the action
     result: Result
-    detail: str = ""  # a sentence, where it is not done
+    detail: str = ""  # a sentence if the action was not done
 
 
-# --- A planner that raised while a plan was made: a fault of ours, contained to a pool or to the planner.
+# --- PlannerFailure: an exception of a planner, a bug of reconciler. Its effect is limited to a pool or to the planner.
 
 
 class PlannerFailure(msgspec.Struct, frozen=True, gc=False, order=True):
     """One exception."""
 
     planner: str
-    pool: str  # the pool that was planned for; nothing where that is not known, and the planner stands still
-    error: str  # type and text
-    trace: tuple[str, ...] = ()  # places in our code, outermost first: plan/scaling/planner.py:42
+    pool: str  # the planned pool; empty if unknown: then the planner stops
+    error: str  # type and message
+    trace: tuple[str, ...] = ()  # code locations, outermost first: plan/scaling/planner.py:42
 
 
-# --- References to nodes and pods that were observed.
+# --- References to observed nodes and pods.
 
 
 def node_ref(node: Node) -> Ref:
@@ -246,18 +244,18 @@ def pod_ref(pod: Pod) -> Ref:
     return Ref("Pod", pod.metadata.namespace, pod.name, pod.metadata.uid)
 
 
-# --- What keeps a pod off a node: typed facts of one case, which reconciler/fleet/obstacles.py declares.
+# --- Obstacles that keep a pod off a node: typed facts, declared in reconciler/fleet/obstacles.py.
 
 
 class Obstacle:
-    """Any of them. Which class a stored one has, plan/reason_catalog.py tells a decoder."""
+    """Base class of all obstacles. Decoders find the class in plan/reason_catalog.py."""
 
     __slots__ = ()
 
-    template: ClassVar[str] = ""  # of its words; plan/capacity/words.py fills it in
+    template: ClassVar[str] = ""  # message template; filled in by plan/capacity/words.py
 
 
 def order_of(obstacle: Obstacle) -> tuple[Any, ...]:
-    """By case and facts: the same whichever was found first."""
+    """Sort key by class and facts, independent of the order of discovery."""
     template = obstacle.template
     return "" if template.startswith("{") else template, template, repr(obstacle)

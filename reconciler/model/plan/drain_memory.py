@@ -1,5 +1,4 @@
-"""What is remembered of drains, and can't be read off nodes: which were tainted together, who was evicted lately,
-which nodes were given back, and which pools got a node again."""
+"""State of drains that nodes cannot carry: batches tainted together, recent evictions, returned nodes and backoff."""
 
 import msgspec
 
@@ -7,31 +6,31 @@ from reconciler.model.instant import Instant
 
 
 class Batch(msgspec.Struct, frozen=True, gc=False):
-    """Nodes that are tainted together: all of them, or none."""
+    """Nodes that are tainted together: all or none."""
 
     at: Instant
     nodes: tuple[tuple[str, str], ...]  # name and uid
-    torn_at: Instant | None = None  # not all could be tainted: since then the taints come off again
+    torn_at: Instant | None = None  # not all nodes could be tainted: since then, the taints are being removed
 
 
 class Evicted(msgspec.Struct, frozen=True, gc=False, order=True):
-    """A pod that was asked to leave, and what it asks of a node."""
+    """An evicted pod, and its requests."""
 
-    at: Instant  # when it was asked last
+    at: Instant  # time of the last eviction request
     title: str
     uid: str
     node: str
-    pool: str  # of the node
-    first: Instant  # when it was asked first
-    pod: str  # JSON, without most of its status; nothing once nobody keeps room for it
-    owner: str = ""  # namespace and uid of what made it
-    home: str = ""  # the node that was found to have room for it
-    gang: str = ""  # with which it was to leave
-    is_late: bool = False  # it was made after its node had begun to be emptied
+    pool: str  # pool of the node
+    first: Instant  # time of the first eviction request
+    pod: str  # JSON without most of the status; empty once no room is reserved for the pod
+    owner: str = ""  # namespace and uid of the controller
+    home: str = ""  # the node where the pod was found to fit
+    gang: str = ""  # the gang with which the pod was evicted
+    is_late: bool = False  # created after the drain of its node had begun
 
 
 class Emptied(msgspec.Struct, frozen=True, gc=False, order=True):
-    """A drained node on which nothing counts any more, and since when that is known."""
+    """A drained node without workload pods, and since when that is known."""
 
     node: str
     uid: str
@@ -39,59 +38,59 @@ class Emptied(msgspec.Struct, frozen=True, gc=False, order=True):
 
 
 class Setback(msgspec.Struct, frozen=True, gc=False, order=True):
-    """A node that was to go and was given back."""
+    """A node whose drain was cancelled."""
 
     node: str
     uid: str
     at: Instant
-    code: str  # of the reason
-    times: int = 1  # in a row
+    code: str  # code of the reason
+    times: int = 1  # consecutive times
 
 
 class Moved(msgspec.Struct, frozen=True, gc=False, order=True):
-    """Pods of one owner that were moved off nodes of a pool: since when, and when the last time."""
+    """Pods of one owner that were moved off nodes of a pool: first and last time."""
 
     pool: str
     owner: str  # namespace and uid
     since: Instant
     at: Instant
-    wanted: int | None = None  # how many pods the owner was to have meanwhile, at the least, where that is known
+    wanted: int | None = None  # minimum replicas of the owner in the meantime, if known
 
 
 class Load(msgspec.Struct, frozen=True, gc=False, order=True):
-    """How the nodes of a pool are used."""
+    """Utilization of the nodes of a pool."""
 
     busy_nodes: int
-    pods: int  # that count
+    pods: int  # workload pods
     gpus: int  # in use
-    spare_nodes: int  # free nodes that the pool keeps on purpose
-    at_once: int = 0  # the most nodes with pods that could begin to be emptied together
+    spare_nodes: int  # free nodes that the pool keeps as spares
+    at_once: int = 0  # maximum number of nodes with pods that may be drained at once
 
 
 class Begun(msgspec.Struct, frozen=True, gc=False, order=True):
-    """A pool of which drains are under way, and how it was used when the first of them began."""
+    """A pool with drains in progress, and its utilization when the first drain began."""
 
     pool: str
     load: Load
 
 
 class InVain(msgspec.Struct, frozen=True, gc=False, order=True):
-    """A pool for whose moved pods a node came, and when that was seen."""
+    """A pool that got a new node for moved pods, and when this was observed."""
 
     pool: str
     at: Instant
-    times: int = 1  # in a row
-    load: Load | None = None  # when the drains began; None where that is not known
+    times: int = 1  # consecutive times
+    load: Load | None = None  # when the drains began; None if unknown
 
 
 class DrainMemory(msgspec.Struct, frozen=True):
-    """All of it; each tuple is sorted."""
+    """The drain planner's memory; each tuple is sorted."""
 
-    batch: Batch | None = None  # until all its taints were seen, or none any more
+    batch: Batch | None = None  # until all its taints were observed, or none remains
     evicted: tuple[Evicted, ...] = ()
     emptied: tuple[Emptied, ...] = ()
     setbacks: tuple[Setback, ...] = ()
     moved: tuple[Moved, ...] = ()
     in_vain: tuple[InVain, ...] = ()
     begun: tuple[Begun, ...] = ()
-    begin_at: str = ""  # the node with which to begin, since there was no time for it the last time
+    begin_at: str = ""  # the node to begin with, because the last cycle ran out of time before it

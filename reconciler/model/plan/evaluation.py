@@ -1,4 +1,4 @@
-"""Results of evaluations: the size of a pool, how a pool is used, and whether a node is a candidate for a drain."""
+"""Results of evaluations: size and utilization of a pool, and drain eligibility of nodes."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Reason
 from reconciler.model.plan.memory import FailedPlacement
 
-# --- What a node was found to be when it was looked at for a drain: a candidate, or not, and why.
+# --- Drain eligibility: whether a node is a candidate, and why.
 
 
 class DrainEligibility(msgspec.Struct, frozen=True, gc=False):
@@ -19,71 +19,71 @@ class DrainEligibility(msgspec.Struct, frozen=True, gc=False):
     policy: str  # name of the DrainPolicy
     reason: Reason
     is_candidate: bool = False
-    since: Instant | None = None  # of a candidate: since when it is known to be one
-    tried: FailedPlacement | None = None  # of one that is none: when it was last found that its pods have no places
+    since: Instant | None = None  # of a candidate: since when
+    tried: FailedPlacement | None = None  # of a non-candidate: the last failed placement of its pods
 
 
-# --- How a pool is used.
+# --- Utilization of a pool.
 
 
 class Use(msgspec.Struct, frozen=True, gc=False):
-    """A pool as it is used: its nodes that are not being deleted, tainted ones included."""
+    """Utilization of a pool: its nodes that are not being deleted, including tainted ones."""
 
     nodes: int
-    busy_nodes: int  # nodes with a pod that counts
+    busy_nodes: int  # nodes with a workload pod
     gpus_used: int
     gpus_total: int
     gpus_per_node: int
-    # Where its nodes differ in GPUs: those of each empty node, in the order in which they go. None: all are alike.
+    # If nodes differ in GPUs: the GPUs of each empty node, in order of removal. None: all nodes have the same number.
     spare: tuple[int, ...] | None = None
-    drained_nodes: int = 0  # busy ones that are being emptied: places were found for what runs there
-    free_nodes: int | None = None  # empty, or held by a smart pod only; None: all that are not busy
-    closed_nodes: int = 0  # empty ones that others have cordoned: they stay, take no pods, and are no spare nodes
+    drained_nodes: int = 0  # busy nodes that are being drained: their pods have destinations
+    free_nodes: int | None = None  # empty, or with smart pods only; None: all nodes that are not busy
+    closed_nodes: int = 0  # empty nodes cordoned by others: kept, accept no pods, and are not spares
 
     @property
     def needed_nodes(self) -> int:
-        """Nodes in use by pods or claims. What is drained goes to such nodes: none is needed in its stead."""
+        """Nodes in use by pods or claims, without drained nodes: their pods move to the counted nodes."""
         in_use = self.busy_nodes if self.free_nodes is None else self.nodes - self.free_nodes
         return max(0, in_use - self.drained_nodes)
 
     def nodes_with_spare(self, spare: int) -> int:
-        """How many nodes the pool has where so many of them are free for pods."""
+        """Number of nodes with `spare` free ones."""
         return self.needed_nodes + (spare + self.closed_nodes if spare else 0)
 
 
-# What keeps it from doing otherwise: from buying what pods need, or from marking and deleting empty nodes.
+# Limits on launching nodes for pods, and on tainting and deleting empty nodes.
 LimitKind = Literal["ScaleUpLimited", "ScaleDownHeld"]
 
 
 class Limit(msgspec.Struct, frozen=True, gc=False):
-    """Something that keeps it from what it would do otherwise."""
+    """A constraint that prevents a scaling decision."""
 
     kind: LimitKind
     reason: Reason
 
 
 class Marked(msgspec.Struct, frozen=True, gc=False):
-    """A node that is to go: it bears our taint, or would if its pool did not only observe."""
+    """A surplus node: tainted by reconciler, or only reported if the pool is in Observe mode."""
 
     node: str
-    at: Instant  # when it is deleted if it is empty then
-    is_hard: bool = False  # pods are no longer placed on it
+    at: Instant  # time of deletion if the node is empty then
+    is_hard: bool = False  # NoSchedule: pods are no longer placed on the node
 
 
 class SizeEvaluation(msgspec.Struct, frozen=True, gc=False):
-    """One NodeProvisioner, before anything is done for it."""
+    """Evaluation of one NodeProvisioner, before any action."""
 
     provisioner: str
     pool: str
-    use: Use  # nodes that are not being deleted, busy ones, GPUs
-    target: int  # how many nodes it shall have
-    reason: Reason  # why so many
-    surplus: int = 0  # how many nodes scaling is to take away, marked ones included: none that goes without it
-    leaving: int = 0  # of its nodes, those on their way out: marked, being drained, or disrupted by Karpenter
-    leaving_otherwise: int = 0  # of these, those that are not ours to keep: being drained, or disrupted by Karpenter
-    arriving: int = 0  # machines that were bought and whose nodes have not come yet
-    pods: int = 0  # that find no place, and are to be served here
-    missing: int = 0  # nodes that nobody has bought yet
+    use: Use  # nodes that are not being deleted, busy nodes, GPUs
+    target: int  # target number of nodes
+    reason: Reason  # why this target
+    surplus: int = 0  # nodes that scaling is to remove, including tainted ones; without nodes that leave anyway
+    leaving: int = 0  # nodes that are leaving: tainted, drained, or disrupted by Karpenter
+    leaving_otherwise: int = 0  # of these, nodes that scaling cannot keep: drained, or disrupted by Karpenter
+    arriving: int = 0  # machines launched whose nodes have not registered yet
+    pods: int = 0  # pending pods to be served here
+    missing: int = 0  # nodes that are not requested yet
     marked: tuple[Marked, ...] = ()  # by name
     limits: tuple[Limit, ...] = ()
 
@@ -93,5 +93,5 @@ class SizeEvaluation(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def tainted(self) -> int:
-        """Nodes that are marked."""
+        """Number of tainted nodes."""
         return len(self.marked)

@@ -1,4 +1,4 @@
-"""What a guard counted in a plan, what it allows, and whether it let the plan pass."""
+"""A guard's counts for a plan, its limits and its verdict."""
 
 from typing import Literal
 
@@ -7,23 +7,23 @@ import msgspec
 from reconciler.model.instant import Instant
 from reconciler.model.problem import Origin
 
-# The names of the limits in a ChangeGuard, without their `max_`; in the order in which they are told.
+# The names of the limits in a ChangeGuard, without `max_`, in the order of reports.
 Measure = Literal["removed_nodes", "removed_percent", "disrupted_gpus", "deleted_node_pools"]
 Period = Literal["plan", "hour"]
 
 
 class GuardCount(msgspec.Struct, frozen=True, gc=False):
-    """One limit, and what there is of what it limits: in this plan, or in the hour that ends with it."""
+    """One limit and its count: in this plan, or in the hour that ends with this plan."""
 
     measure: Measure
     period: Period
     counted: int
     allowed: int
     origin: Origin
-    pool: str = ""  # of a percentage: the pool that has the highest
-    before: int = 0  # of an hour: what there was without this plan
-    parts: tuple[tuple[str, int], ...] = ()  # what it is made of, in words, and how much of it
-    expected: int = 0  # what drains will take later, within the limit; told in reports alone
+    pool: str = ""  # for a percentage: the pool with the highest
+    before: int = 0  # for the hour: the count without this plan
+    parts: tuple[tuple[str, int], ...] = ()  # the parts of the count, with labels
+    expected: int = 0  # what drains will use later, within the limit; only in reports
 
     @property
     def exceeded(self) -> bool:
@@ -31,7 +31,7 @@ class GuardCount(msgspec.Struct, frozen=True, gc=False):
 
 
 class Needed(msgspec.Struct, frozen=True, gc=False):
-    """The ceilings that an approval of this plan would need; None where the guard's own limit will do."""
+    """The ceilings that an approval of this plan needs; None if the guard's own limit suffices."""
 
     removed_nodes: int | None = None
     removed_percent: int | None = None
@@ -40,58 +40,58 @@ class Needed(msgspec.Struct, frozen=True, gc=False):
 
 
 class GuardVerdict(msgspec.Struct, frozen=True, gc=False):
-    """One guard's judgment."""
+    """The verdict of one guard."""
 
     guard: str
     origin: Origin
     counts: tuple[GuardCount, ...]
-    held: int = 0  # decisions that it holds
-    would: bool = False  # of pools that only observe: told, and nothing is held
-    until: Instant | None = None  # when there is room again, where only the hour is full
-    approvals: tuple[str, ...] = ()  # names of the ChangeApprovals that let something pass
+    held: int = 0  # number of decisions held
+    would: bool = False  # of pools in Observe mode: reported, nothing is held
+    until: Instant | None = None  # when capacity is available again, if only the hourly limit is exceeded
+    approvals: tuple[str, ...] = ()  # names of the ChangeApprovals that let decisions pass
     needed: Needed = Needed()
-    needed_objects: tuple[str, ...] = ()  # titles of the policies that an approval would have to name
-    needed_losses: tuple[str, ...] = ()  # titles of the objects whose loss it would have to agree to
-    alone: tuple[str, ...] = ()  # titles of what would pass by itself, where something else does not
-    by_the_hour: tuple[str, ...] = ()  # limits of perPlan that would let all of it go bit by bit below perHour
-    too_large: int = 0  # nodes to be drained later that exceed a limit each by itself; told in reports alone
+    needed_objects: tuple[str, ...] = ()  # titles of the policies that an approval must name
+    needed_losses: tuple[str, ...] = ()  # titles of the objects whose loss an approval must accept
+    alone: tuple[str, ...] = ()  # titles of objects that would pass alone, if others do not
+    by_the_hour: tuple[str, ...] = ()  # limits of perPlan under which all would pass in parts, within perHour
+    too_large: int = 0  # nodes to be drained later that each exceed a limit alone; only in reports
 
     @property
     def blocks(self) -> bool:
-        """Whether something is not done because of it."""
+        """Whether any decision is held."""
         return self.held > 0
 
     @property
     def exceeded(self) -> tuple[GuardCount, ...]:
-        """What there is more of than is allowed, approved or not."""
+        """The exceeded limits, approved or not."""
         return tuple(each for each in self.counts if each.exceeded)
 
 
-# --- A Mark: what was taken away or disrupted, and when that began; guards count each once, over restarts.
+# --- Disruption records: what was removed or disrupted, and when. Guards count each once, across restarts.
 
 MarkedKind = Literal["Node", "Pod", "NodePool"]
 
 
 class DisruptionRecord(msgspec.Struct, frozen=True, gc=False, order=True):
-    """One node, pod or NodePool; of a node that left by another's doing, too, since it left all the same."""
+    """One node, pod or NodePool. Also recorded for a node that others removed."""
 
-    at: Instant  # when it was marked, or when it was first seen leaving
+    at: Instant  # when it was tainted, or first seen leaving
     kind: MarkedKind
     name: str
-    uid: str = ""  # nothing for a NodeClaim whose Node had not appeared
-    claim: str = ""  # uid of a node's NodeClaim
-    pool: str = ""  # the GpuPool, or else the NodePool, that it was of
-    goes: bool = False  # for good: it is not replaced
-    gpus: int = 0  # in use on it then
+    uid: str = ""  # empty for a NodeClaim without a Node
+    claim: str = ""  # uid of the node's NodeClaim
+    pool: str = ""  # the GpuPool, or else the NodePool
+    goes: bool = False  # permanently: not replaced
+    gpus: int = 0  # in use at that time
     approvals: tuple[str, ...] = ()  # names of the ChangeApprovals that let it pass
-    own: bool = True  # False: we did not cause it
+    own: bool = True  # False: caused by others
 
 
-# --- An Imagined taint: what a node of a pool in mode Observe would bear, were the pool acted on.
+# --- Observed taints: taints that nodes of a pool in Observe mode would have in Enforce mode.
 
 
 class ObservedTaint(msgspec.Struct, frozen=True, gc=False, order=True):
-    """By the uid of the node: another node of its name starts afresh."""
+    """Identified by the uid of the node: a new node of the same name starts afresh."""
 
     node: str
     uid: str

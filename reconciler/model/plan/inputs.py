@@ -1,4 +1,4 @@
-"""Inputs: all that a plan follows from; exactly what `dump` writes and `replay` reads."""
+"""Inputs: all data that determines a plan; the format of `dump` and `replay`."""
 
 from functools import cached_property
 
@@ -23,13 +23,15 @@ class Inputs(msgspec.Struct, frozen=True, dict=True):
     now: Instant
     memory: Memory = Memory()
     hints: Hints = Hints()
-    budget: int = 1_000_000  # predicate evaluations that the planners may spend
-    prune: tuple[str, ...] = ()  # titles of objects that a person agreed to lose: NodePool/old
+    budget: int = 1_000_000  # maximum number of predicate evaluations by the planners
+    prune: tuple[str, ...] = ()  # titles of objects whose deletion a person accepted: NodePool/old
 
     @cached_property
     def unowned_node_pools(self) -> frozenset[str]:
-        """Names of NodePools that are there, and that these policies neither made nor adopted: somebody else's, or kept
-        by another environment."""
+        """Names of existing NodePools that these policies neither created nor adopted.
+
+        Such a NodePool belongs to others, or to another environment.
+        """
         return frozenset(each.name for each in self.observed.node_pools if not self._is_owned(each))
 
     def _is_owned(self, node_pool: Unstructured) -> bool:
@@ -37,19 +39,19 @@ class Inputs(msgspec.Struct, frozen=True, dict=True):
         return node_pool.is_ours and keeper == self.desired.environment
 
 
-# --- Inputs after inputs: each told by what is different from those before, so that it costs no more than what changed.
+# --- Sequences of inputs: each is encoded as a delta to its predecessor, so that the size follows the changes.
 
 
 class Successor(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What makes the next inputs of those before; the first are told by what differs from nothing."""
+    """The delta from the previous inputs to the next; the first is a delta from nothing."""
 
-    inputs: Inputs  # whole, but for what is observed and perhaps the policies
+    inputs: Inputs  # complete, except for observed objects and possibly policies
     gone: dict[str, tuple[Key, ...]] = {}
     same_policies: bool = False
 
 
 def successor(before: Inputs | None, after: Inputs) -> Successor:
-    """Policies and objects count as the same only if they are the very same objects."""
+    """Policies and objects count as unchanged only if they are identical Python objects."""
     change = difference(before.observed if before else Observed(), after.observed)
     same = before is not None and before.desired is after.desired
     desired = Desired(after.desired.revision, after.desired.environment) if same else after.desired
@@ -57,34 +59,37 @@ def successor(before: Inputs | None, after: Inputs) -> Successor:
 
 
 class Succession:
-    """Owner of the inputs as they are after what was told so far."""
+    """Owner of the current inputs, rebuilt from deltas."""
 
     def __init__(self) -> None:
         self._replica = Replica()
         self._desired: Desired | None = None
 
     def take(self, delta: Successor) -> Inputs:
-        """The next inputs; what did not change stays the same object. Raises ValueError where the first is missing."""
+        """Applies a delta and returns the next inputs; unchanged objects keep their identity.
+
+        Raises ValueError if the first inputs are missing.
+        """
         desired = self._desired if delta.same_policies else delta.inputs.desired
         if desired is None:
-            raise ValueError("the inputs before these are missing")
+            raise ValueError("the previous inputs are missing")
         self._desired = desired
         observed = self._replica.take(ObservedDelta(delta.inputs.observed, delta.gone))
         return msgspec.structs.replace(delta.inputs, desired=desired, observed=observed)
 
 
-# --- What came of one cycle: what it went by, what was planned and done, and why more was not.
+# --- The result of a cycle: its inputs, plan, outcomes and errors.
 
 
 class CycleResult(msgspec.Struct, frozen=True):
-    """Told to whoever publishes; a cycle that came to nothing says so."""
+    """Passed to all publishers; also created for a cycle without a plan."""
 
     at: Instant
     inputs: Inputs | None = None  # None: there was nothing to plan from
     plan: Plan | None = None
-    outcomes: tuple[Outcome, ...] = ()  # of what was sent, in the order in which answers came
+    outcomes: tuple[Outcome, ...] = ()  # of the sent writes, in order of their responses
     trouble: str = ""  # a sentence: why nothing was done
-    problems: tuple[Problem, ...] = ()  # of policies that were refused; those before them stay in force
-    wake_at: Instant | None = None  # when to look again, though nothing changes
-    unpublished: tuple[str, ...] = ()  # whoever could not tell of it, by a fault of ours
-    spent_ms: tuple[tuple[str, int], ...] = ()  # what it did, in order, and how long each took
+    problems: tuple[Problem, ...] = ()  # of refused policies; the previous policies stay in force
+    wake_at: Instant | None = None  # when to plan again without any change
+    unpublished: tuple[str, ...] = ()  # publishers that failed, through a bug of reconciler
+    spent_ms: tuple[tuple[str, int], ...] = ()  # steps in order, with the duration of each

@@ -1,4 +1,4 @@
-"""What must outlive a restart and that the cluster cannot carry itself; and hints, which may be lost at any time."""
+"""State that must survive restarts and that the cluster cannot carry; and hints, which may be lost at any time."""
 
 from typing import Any, TypeVar
 
@@ -14,17 +14,17 @@ Section = TypeVar("Section", bound=msgspec.Struct)
 
 
 class Memory(msgspec.Struct, frozen=True):
-    """Written before actions go out."""
+    """Saved before actions are executed."""
 
-    marks: tuple[DisruptionRecord, ...] = ()  # of the last hour, and of what is leaving still; sorted
-    imagined: tuple[ObservedTaint, ...] = ()  # taints of nodes of pools in mode Observe; sorted
-    lacking: tuple[PoolShortfall, ...] = ()  # for how long Karpenter has been left to buy by itself; sorted
-    shortages: tuple[Shortage, ...] = ()  # what could not be bought lately; sorted
+    marks: tuple[DisruptionRecord, ...] = ()  # of the last hour, and of nodes still leaving; sorted
+    imagined: tuple[ObservedTaint, ...] = ()  # taints of nodes of pools in Observe mode; sorted
+    lacking: tuple[PoolShortfall, ...] = ()  # how long Karpenter has been left to launch nodes itself; sorted
+    shortages: tuple[Shortage, ...] = ()  # recently unavailable offerings; sorted
     drained: DrainMemory = DrainMemory()
-    sections: dict[str, dict[str, Any]] = {}  # by feature, what no other feature reads, as plain JSON
+    sections: dict[str, dict[str, Any]] = {}  # private state of each feature, as plain JSON
 
     def section(self, feature: str, kind: type[Section]) -> Section:
-        """As it was remembered last; the defaults of the struct where nothing was, or what nobody can read."""
+        """The remembered section; the defaults of the struct if there is none or it cannot be read."""
         written = self.sections.get(feature)
         if written is None:
             return kind()
@@ -34,7 +34,7 @@ class Memory(msgspec.Struct, frozen=True):
             return kind()
 
     def with_section(self, feature: str, section: msgspec.Struct) -> "Memory":
-        """A section that is as by default is left out."""
+        """A section that equals its defaults is left out."""
         others = {name: written for name, written in self.sections.items() if name != feature}
         if section != type(section)():
             others[feature] = msgspec.to_builtins(section, order="sorted")
@@ -42,18 +42,18 @@ class Memory(msgspec.Struct, frozen=True):
 
 
 class FailedPlacement(msgspec.Struct, frozen=True, gc=False):
-    """A node for whose pods no places were found."""
+    """A node whose pods fit nowhere else."""
 
     uid: str
-    since: Instant  # when that was found first, of times in a row
-    at: Instant  # and last
-    reason: Reason  # of the last time
+    since: Instant  # first of the consecutive failures
+    at: Instant  # last failure
+    reason: Reason  # of the last failure
 
 
 class Hints(msgspec.Struct, frozen=True):
-    """May change destinations and what is told, never safety, timers or batches in flight."""
+    """May affect destinations and reports, but never safety, timers or batches in progress."""
 
-    # Name of the node that pods leave, or nothing -> key of their class -> name of a node, and how many of them find a
-    # place there. Pods of a class are as good as each other.
+    # Name of the node that pods leave, or empty -> key of the pod class -> name of a destination node, and how many
+    # pods fit there. Pods of a class are interchangeable.
     destinations: dict[str, dict[str, dict[str, int]]] = {}
-    tried: dict[str, FailedPlacement] = {}  # name of a node -> what came of it
+    tried: dict[str, FailedPlacement] = {}  # node name -> failed placement

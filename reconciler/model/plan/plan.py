@@ -1,4 +1,4 @@
-"""A Plan: decisions, what they make Karpenter do, what to remember, and when to look again."""
+"""A Plan: decisions, their effects through Karpenter, memory, and the next planning time."""
 
 import msgspec
 
@@ -12,16 +12,16 @@ from reconciler.model.plan.memory import Hints, Memory
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """Its effects are carried out in this order: check, save memory, apply, publish."""
+    """Its effects are executed in this order: check, save memory, apply, publish."""
 
     digest: str
     decisions: tuple[Decision, ...]
-    consequences: tuple[Consequence, ...]  # what a guard holds included: it comes once that is approved
+    consequences: tuple[Consequence, ...]  # including those of held decisions, which happen after approval
     memory: Memory
     hints: Hints
     wake_at: Instant | None
-    guarded: tuple[GuardVerdict, ...] = ()  # what each guard says to it, where it counted anything or is full
+    guarded: tuple[GuardVerdict, ...] = ()  # the verdict of each guard that counted anything or is full
     sizes: tuple[SizeEvaluation, ...] = ()  # each NodeProvisioner that is not suspended, by order and name
-    troubles: tuple[PlannerFailure, ...] = ()  # planners that raised, and for which pools
+    troubles: tuple[PlannerFailure, ...] = ()  # failed planners and their pools
     weighed: tuple[DrainEligibility, ...] = ()  # each node of a pool that a DrainPolicy names, by name
-    purchases: tuple[Purchase, ...] = ()  # nodes that pools are to get, by pool
+    purchases: tuple[Purchase, ...] = ()  # nodes that pools will get, by pool

@@ -1,5 +1,5 @@
-"""The kinds: what a policy, a claim and a node's report can say. Each struct is the only source of its fields.
+"""The kinds: GpuPool, NodeProvisioner and other custom resources. Each struct is the only definition of its fields.
 
-They stand in `model` because the policies' text becomes them and the planners read them, and these two may not know one
-another.
+The kinds are in `model` because the policy reader produces them and the planners use them, and these two packages may
+not import each other.
 """

@@ -1,1 +1,1 @@
-"""From a pool to its manifests: the values that a template gets, and whether what it yields can be applied."""
+"""Manifests of a pool: the values that its template receives, and validation of what the template renders."""

@@ -1,7 +1,7 @@
-"""Rules and patterns of a schema, in the Common Expression Language that the API server speaks.
+"""Evaluates the rules of a schema, written in the Common Expression Language (CEL) of the API server.
 
-Patterns go through it too: its regular expressions are Go's in what matters, and take linear time whatever the text is,
-which Python's do not.
+Patterns are evaluated by CEL as well: its regular expressions match Go's in all that matters here and take linear time
+on any text; Python's do not.
 """
 
 import functools
@@ -15,12 +15,13 @@ import msgspec
 if TYPE_CHECKING:
     import cel
 
-# What the library and we know; a rule with anything else can't be judged here. Operators are no identifiers.
+# Functions and variables that the CEL library and reconciler know. A rule that uses any other identifier cannot be
+# evaluated here. Operators are not identifiers.
 _FUNCTIONS = frozenset(
     {"bool", "contains", "double", "duration", "endsWith", "find", "int", "matches", "size", "startsWith", "string"}
     | {"timestamp", "uint"}
 )
-# Longer ones are matched each time, lest what is kept grows without bound.
+# Results for longer texts are not cached, so that the cache stays bounded.
 _KEPT_LENGTH = 200
 _LOOKED_AT = 500
 _MATCH = "text.matches(pattern)"
@@ -34,9 +35,9 @@ class CelRule(msgspec.Struct, frozen=True):
 
 
 def compiled(validations: Sequence[dict[str, Any]]) -> tuple[tuple[CelRule, ...], tuple[str, ...]]:
-    """The rules among them, and the messages of those that can't be judged here.
+    """The compiled rules, and the messages of the rules that cannot be evaluated here.
 
-    Rules over `oldSelf` are neither: they are about a change, and there is no change yet.
+    Rules over `oldSelf` are in neither list: they constrain updates.
     """
     rules, unknown = [], []
     for validation in validations:
@@ -57,14 +58,14 @@ def compiled(validations: Sequence[dict[str, Any]]) -> tuple[tuple[CelRule, ...]
 
 
 class Breach(msgspec.Struct, frozen=True):
-    """A rule that a value breaks, and the key or number of the first item that breaks it by itself, if one does."""
+    """A violated rule, and the key or index of the first item that violates the rule by itself, if any."""
 
     message: str
     item: tuple[str | int, ...] = ()
 
 
 def broken(rules: Sequence[CelRule], value: Any) -> list[Breach]:
-    """The rules that the value breaks."""
+    """The rules that the value violates."""
     context = _context(value)
     breaches = []
     for rule in rules:
@@ -75,22 +76,25 @@ def broken(rules: Sequence[CelRule], value: Any) -> list[Breach]:
 
 
 def _violation_text(rule: CelRule, context: "cel.Context") -> str:
-    """What is wrong, if anything is."""
+    """The message of the violated rule; empty if the rule holds."""
     try:
         holds = rule.program.execute(context)
     except Exception as error:  # noqa: BLE001  each kind of failure is another class; to the API server all are one
-        return f"{rule.message} (it can't be evaluated: {error})"
+        return f"{rule.message} (the rule cannot be evaluated: {error})"
     return "" if holds is True else rule.message
 
 
 def _breaks(rule: CelRule, alone: Any) -> bool:
-    """Of a map, an entry alone may lack what the rule asks for; that says nothing about it."""
+    """Whether an item alone violates the rule.
+
+    A map entry alone may lack fields that the rule reads; that is no violation.
+    """
     text = _violation_text(rule, _context(alone))
     return text == rule.message or (bool(text) and isinstance(alone, list))
 
 
 def _one_by_one(value: Any) -> Iterator[tuple[str | int, Any]]:
-    """A list or map with only one of its items, for each; of very many the first will do."""
+    """A list or map reduced to each single item. Of a very large collection, only the first items."""
     if isinstance(value, list):
         yield from ((number, [item]) for number, item in enumerate(value[:_LOOKED_AT]))
     elif isinstance(value, dict):
@@ -98,7 +102,7 @@ def _one_by_one(value: Any) -> Iterator[tuple[str | int, Any]]:
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether the pattern is found in the text; a pattern that is none matches all."""
+    """Whether the pattern occurs in the text. An invalid pattern matches every text."""
     return _matches(pattern, text) if len(text) <= _KEPT_LENGTH else _matches.__wrapped__(pattern, text)
 
 
@@ -124,6 +128,6 @@ def _program(text: str) -> "cel.Program":
 
 
 def _find(text: str, pattern: str) -> str:
-    """The API server's own function: the first part of the text that matches, or nothing."""
+    """The API server's `find` function: the first match in the text, or an empty string."""
     match = re.search(pattern, text)
     return match[0] if match else ""

@@ -1,6 +1,6 @@
-"""Whether what a template yielded can be applied: its kind, its name, and for a NodePool all that Karpenter asks.
+"""Checks whether rendered manifests can be applied: kind, name, and for a NodePool the schema of Karpenter.
 
-Every problem points to the line of the template that the faulty line of the text came from.
+Each problem points to the template line that produced the faulty line.
 """
 
 import re
@@ -29,7 +29,7 @@ Kinds = Mapping[str, ManifestKind]
 
 
 class Yielded(msgspec.Struct, frozen=True):
-    """One document of a rendered text: its data, and the line of the text at which the value of a path stands."""
+    """One document of a rendered text: its data, and the line of each path's value."""
 
     data: Any
     line_of: Callable[[Path], int]
@@ -38,7 +38,7 @@ class Yielded(msgspec.Struct, frozen=True):
 def manifests_of(
     rendering: Rendering, schema: Structural | None, kinds: Kinds = YIELDED
 ) -> tuple[list[Yielded], list[Problem]]:
-    """The documents of a rendering that has a text, and all that is wrong with it."""
+    """The documents of a successful rendering, and all their problems."""
     nodes, problems = read("", rendering.text.encode())
     documents = [_yielded(node) for node in nodes]
     return documents, [relocated(rendering, each) for each in problems] + check(rendering, documents, schema, kinds)
@@ -47,19 +47,19 @@ def manifests_of(
 def check(
     rendering: Rendering, documents: Sequence[Yielded], schema: Structural | None, kinds: Kinds = YIELDED
 ) -> list[Problem]:
-    """What is wrong with the documents of a rendering; without a schema, NodePools are not held against one."""
+    """Problems of rendered documents. Without a schema, NodePools are not checked against Karpenter's."""
     problems = []
     for document in documents:
         violations = list(_violations(document.data, kinds))
         if not violations and schema and document.data["kind"] == "NodePool":
-            # The API server looks after metadata by itself; a schema does not.
+            # The API server validates metadata itself; a CRD schema does not contain it.
             violations = schema.violations({name: each for name, each in document.data.items() if name != "metadata"})
         problems += [problem_at(rendering, document, each) for each in violations]
     return problems
 
 
 def problem_at(rendering: Rendering, document: Yielded, violation: Violation) -> Problem:
-    """A violation, at the line of the template that it came from."""
+    """The problem for a violation, located at the template line that produced the value."""
     file, line = origin(rendering, document.line_of(violation.path))
     at = f"{written(violation.path)} " if violation.path else ""
     sentence = f"{_title(document.data)}: {at}{violation.sentence}"
@@ -67,13 +67,13 @@ def problem_at(rendering: Rendering, document: Yielded, violation: Violation) ->
 
 
 def origin(rendering: Rendering, line: int) -> tuple[str, int]:
-    """The template and the line of it that a line of the text came from."""
+    """The template and template line that produced a line of the text."""
     lines = rendering.lines
     return lines[min(max(line, 1), len(lines)) - 1] if lines else ("", 0)
 
 
 def relocated(rendering: Rendering, problem: Problem) -> Problem:
-    """A problem with the rendered text, at the line of the template."""
+    """A problem of the rendered text, located at the template line."""
     file, line = origin(rendering, problem.line)
     return msgspec.structs.replace(problem, file=file, line=line, column=1 if line else 0, width=1)
 
@@ -99,12 +99,12 @@ def _title(manifest: Any) -> str:
 
 
 def _violations(manifest: Any, kinds: Kinds) -> Iterator[Violation]:
-    """What is wrong with the outermost fields and the metadata; where nothing is, what the kind may not say."""
+    """Problems of the outermost fields and metadata; if there are none, fields that the kind may not set."""
     found = False
     for each in _of_any_kind(manifest, kinds):
         found = True
         yield each
-    if not found and manifest["kind"] not in SMART_PODS:  # these are held against more, all of it at once
+    if not found and manifest["kind"] not in SMART_PODS:  # `smart_pods` checks these kinds more strictly, all at once
         for fault in faults(kinds[manifest["kind"]].shape, manifest):
             yield Violation(fault.path, MANIFEST, fault.sentence, fault.remedy)
 
@@ -116,11 +116,11 @@ def _of_any_kind(manifest: Any, kinds: Kinds) -> Iterator[Violation]:
     kind = manifest.get("kind")
     yields = kinds.get(kind) if isinstance(kind, str) else None
     if yields is None:
-        text = f'is "{kind}", which templates may not yield' if kind else "is missing"
+        text = f'is "{kind}", which templates may not render' if kind else "is missing"
         remedy = f"write {choice(tuple(kinds))}"
         if isinstance(kind, str) and kind in SMART_PODS:
-            text = f'is "{kind}", which only the template of smart pods yields'
-            remedy = "take it out: smart pods have a template of their own, spec.smartPods.template of the GpuPool"
+            text = f'is "{kind}", which only the template of smart pods may render'
+            remedy = "remove it; smart pods are rendered from spec.smartPods.template of the GpuPool"
         yield Violation(("kind",), MANIFEST, text, remedy)
         return
     if manifest.get("apiVersion") != yields.api_version:
@@ -129,8 +129,8 @@ def _of_any_kind(manifest: Any, kinds: Kinds) -> Iterator[Violation]:
         )
     for name in manifest:
         if name not in yields.fields:
-            remedy = "" if meant(name, yields.fields) else "take it out"
-            text = f"is no field of a {kind}{did_you_mean(name, yields.fields)}"
+            remedy = "" if meant(name, yields.fields) else "remove it"
+            text = f"is not a field of {kind}{did_you_mean(name, yields.fields)}"
             yield Violation((name,), MANIFEST, text, remedy)
     if "spec" in yields.fields and not isinstance(manifest.get("spec"), dict):
         yield Violation(("spec",), MANIFEST, "must be a map", f"give the {kind} a spec")
@@ -144,15 +144,15 @@ def _metadata_violations(metadata: Any, kind: str, namespaced: bool) -> Iterator
     name = metadata.get("name")
     if why := why_no_name(name) if isinstance(name, str) else NAME.words:
         text = f"must be {why}" if name else "is missing"
-        yield Violation(("metadata", "name"), MANIFEST, text, "name it after the pool: {{ pool.name }}")
+        yield Violation(("metadata", "name"), MANIFEST, text, "write name: {{ pool.name }}")
     for key, value in metadata.items():
         path: Path = ("metadata", key)
         if key not in _METADATA:
-            yield Violation(path, MANIFEST, f"may not be set{did_you_mean(key, _METADATA)}", "take it out")
+            yield Violation(path, MANIFEST, f"may not be set{did_you_mean(key, _METADATA)}", "remove it")
         elif key == "namespace" and not namespaced:
-            yield Violation(path, MANIFEST, f"is not for a {kind}, which has none", "take it out")
+            yield Violation(path, MANIFEST, f"may not be set: {kind} is cluster-scoped", "remove it")
         elif key == "namespace" and not (isinstance(value, str) and _NAMESPACE.fullmatch(value)):
-            yield Violation(path, MANIFEST, f"must be {NAMESPACE.words}", "write a namespace, or take it out")
+            yield Violation(path, MANIFEST, f"must be {NAMESPACE.words}", "write a namespace, or remove it")
         elif key in {"labels", "annotations"}:
             yield from _text_violations(value, path)
 
@@ -165,6 +165,6 @@ def _text_violations(texts: Any, path: Path) -> Iterator[Violation]:
         if not _KEY.fullmatch(key):
             yield Violation((*path, key), MANIFEST, f"must be {LABEL_KEY.words}")
         if not isinstance(value, str):
-            yield Violation((*path, key), MANIFEST, "must be a text", "put it in quotes")
+            yield Violation((*path, key), MANIFEST, "must be a string", "put it in quotes")
         elif path[-1] == "labels" and not _VALUE.fullmatch(value):
             yield Violation((*path, key), MANIFEST, f"must be {LABEL_VALUE.words}")

@@ -1,9 +1,9 @@
-"""The validator of `jsonschema` with the keywords of Kubernetes added, for schemas of custom resources.
+"""The validator of `jsonschema`, extended with Kubernetes keywords, for schemas of custom resources.
 
-A structural schema of Kubernetes is close to JSON Schema draft 4 (`exclusiveMinimum` is true or false, 1.0 is no
-integer). `as_json_schema` writes out what Kubernetes adds in silence: null is refused unless `nullable` is set, and a
-field that is not listed is refused, as the API server would drop the field without a word. The keywords below replace
-or extend those of `jsonschema`: patterns and comparisons of items take linear time, whatever the document is.
+A structural schema of Kubernetes is close to JSON Schema draft 4 (`exclusiveMinimum` is true or false, 1.0 is not an
+integer). `as_json_schema` makes implicit Kubernetes rules explicit: null is refused unless `nullable` is set, and
+unlisted fields are refused, because the API server would prune them silently. The keywords below replace or extend
+those of `jsonschema`: matching patterns and comparing items takes linear time on any document.
 """
 
 import copy
@@ -28,7 +28,7 @@ BITS = {"int32": 32, "int64": 64}
 ANY_BUT_NULL = ["array", "boolean", "number", "object", "string"]
 INT_OR_STRING = ["integer", "string"]
 
-# A reference is not among them: nothing is fetched.
+# `$ref` is not supported: nothing is fetched.
 _KEPT = frozenset({
     "allOf", "anyOf", "enum", "exclusiveMaximum", "exclusiveMinimum", "format", "items", "maxItems", "maxLength",
     "maxProperties", "maximum", "minItems", "minLength", "minProperties", "minimum", "multipleOf", "not", "oneOf",
@@ -38,7 +38,7 @@ _KEPT = frozenset({
 
 def validator_of(schema: Schema) -> "Validator":
     """A validator of values against a structural schema."""
-    # A tenth of a second, which commands that check nothing do not pay.
+    # Imported here: the import takes a tenth of a second, which commands without validation need not spend.
     from jsonschema import Draft4Validator, validators  # noqa: PLC0415
 
     extend: Any = validators.extend
@@ -48,8 +48,10 @@ def validator_of(schema: Schema) -> "Validator":
 
 
 def as_json_schema(schema: Schema, inside: bool = False) -> dict[str, Any]:
-    """The same schema with what Kubernetes means beyond the words; `inside` a combination (allOf, anyOf, oneOf, not)
-    a schema only narrows what is around the combination."""
+    """The schema with implicit Kubernetes rules made explicit.
+
+    `inside` a combination (allOf, anyOf, oneOf, not), a schema only narrows the schema around the combination.
+    """
     written = {name: value for name, value in schema.items() if name in _KEPT}
     for name in ("allOf", "anyOf", "oneOf"):
         if name in schema:
@@ -71,7 +73,7 @@ def as_json_schema(schema: Schema, inside: bool = False) -> dict[str, Any]:
         written["format"] = "int64"
     types = [schema["type"]] if "type" in schema else ANY_BUT_NULL
     types = INT_OR_STRING if schema.get("x-kubernetes-int-or-string") else types
-    # The type comes first: where it is wrong, nothing else is worth saying.
+    # The type is checked first: a value of the wrong type gets no other error.
     return {"type": [*types, "null"] if schema.get("nullable") else types, **_without_type(written)}
 
 
@@ -83,7 +85,7 @@ Check = Callable[[Any, Any, Schema], bool]
 
 
 def _keyword(is_kept: Check) -> Callable[..., Iterable["ValidationError"]]:
-    """A function as `jsonschema` calls them, of one that says whether a value keeps to a keyword."""
+    """Wraps a predicate on values as a keyword function of `jsonschema`."""
 
     def check(_validator: "Validator", wanted: Any, value: Any, schema: Schema) -> Iterable["ValidationError"]:
         return () if is_kept(wanted, value, schema) else (_error(),)
@@ -103,7 +105,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _fits(format_name: str, value: Any, _schema: Schema) -> bool:
-    """Whether an integer fits into its bits; the API server stores none that is larger than 64."""
+    """Whether an integer fits into the format's bits. The API server stores integers of at most 64 bits."""
     if not isinstance(value, int):
         return True
     bits = BITS.get(format_name, 64)
@@ -138,7 +140,7 @@ _KEYWORDS: dict[str, Check] = {
 
 
 def compared(kind: str, items: list[Any], schema: Schema) -> list[Any]:
-    """What must differ from item to item: of a map, the keys; else the whole item."""
+    """The parts of items that must be unique: the keys of a map list, else the whole items."""
     if kind != "map":
         return items
     keys = schema.get("x-kubernetes-list-map-keys", ())
@@ -146,7 +148,7 @@ def compared(kind: str, items: list[Any], schema: Schema) -> list[Any]:
 
 
 def first_repeated(items: Iterable[Any]) -> tuple[Any] | None:
-    """The first item that is there twice."""
+    """The first item that occurs twice."""
     seen = set()
     for item in items:
         text = json.dumps(item, sort_keys=True)
@@ -156,20 +158,20 @@ def first_repeated(items: Iterable[Any]) -> tuple[Any] | None:
     return None
 
 
-# --- Checks plain data against a structural schema, the way the API server does with custom resources.
+# --- Checks plain data against a structural schema, as the API server does for custom resources.
 #
-# Theory of operation. First defaults are filled in, as there. Then `jsonschema` checks the value with the keywords of
-# Kubernetes (`kubernetes_schema`), and each of the validator's errors becomes a sentence with a remedy. Last, the rules
-# in CEL are asked of those values in which nothing is wrong, the innermost first.
+# Theory of operation. First, defaults are filled in. Then `jsonschema` checks the value with the keywords of Kubernetes
+# (`kubernetes_schema`), and each error becomes a sentence with a remedy. Last, CEL rules are evaluated on values
+# without errors, innermost values first.
 
 SCHEMA, RULE = "RC412", "RC413"
 
-_LONGEST = 40  # characters of a value in a sentence
+_LONGEST = 40  # maximum length of a value shown in a message
 MOST_VIOLATIONS = 50
 
 
 class Violation(msgspec.Struct, frozen=True):
-    """One value that is refused."""
+    """A value that the schema refuses."""
 
     path: Path
     code: str
@@ -178,31 +180,31 @@ class Violation(msgspec.Struct, frozen=True):
 
 
 class _Each(msgspec.Struct, frozen=True):
-    """A step to every item of a list, or to every entry of a map but some."""
+    """A step to every item of a list, or to every entry of a map except the listed ones."""
 
     but: frozenset[str] = frozenset()
 
 
 class _Ruled(msgspec.Struct, frozen=True):
-    """The rules of one part of the schema, and the steps from the outermost value to the values they are about."""
+    """The rules of one part of the schema, and the steps from the root to the values that the rules apply to."""
 
     steps: tuple[str | _Each, ...]
     rules: tuple[CelRule, ...]
 
 
 class Structural:
-    """A schema with its rules, compiled once."""
+    """A schema and its rules, compiled once."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._validator: Validator | None = None
         self._ruled: list[_Ruled] = []
-        self.unjudged: tuple[str, ...] = ()  # messages of rules that only the API server can judge
+        self.unjudged: tuple[str, ...] = ()  # messages of rules that only the API server can evaluate
         self._compile(schema, ())
         self._ruled.sort(key=lambda ruled: -len(ruled.steps))
 
     def violations(self, value: Any) -> list[Violation]:
-        """What the API server would refuse, and what it would drop; the first of them, if there are very many."""
+        """Violations that the API server would refuse, and fields that it would prune; at most a fixed number."""
         value = filled(self._schema, value)
         self._validator = self._validator or validator_of(self._schema)
         violations = list(islice(_violations(self._validator.iter_errors(value)), MOST_VIOLATIONS))
@@ -224,21 +226,21 @@ class Structural:
                 self._compile(inner, (*steps, step))
 
     def _breaches(self, value: Any, violations: Iterable[Violation]) -> Iterator[Violation]:
-        """The rules that are broken by values in which nothing else is wrong."""
+        """Violated rules, for values without other violations."""
         error = {each.path[:length] for each in violations for length in range(len(each.path) + 1)}
         for ruled in self._ruled:
             for path, inner in _reached(value, ruled.steps, ()):
                 if path in error:
                     continue
                 for breach in broken(ruled.rules, inner):
-                    text = f"breaks a rule of Karpenter's: {breach.message}"
+                    text = f"violates a rule of Karpenter: {breach.message}"
                     text = f"is {_shown(inner)}, which {text}" if isinstance(inner, str | int | float) else text
                     yield Violation(path + breach.item, RULE, text)
                     error.update(path[:length] for length in range(len(path) + 1))
 
 
 def _reached(value: Any, steps: tuple[str | _Each, ...], path: Path) -> Iterator[tuple[Path, Any]]:
-    """The values at the end of the steps, null not among them."""
+    """The values at the end of the steps, except null."""
     if not steps:
         yield from () if value is None else [(path, value)]
         return
@@ -255,7 +257,7 @@ def _reached(value: Any, steps: tuple[str | _Each, ...], path: Path) -> Iterator
 
 
 def filled(schema: Schema, value: Any) -> Any:
-    """A copy with the schema's defaults where a field is absent."""
+    """A copy of the value with the schema's defaults in place of absent fields."""
     if isinstance(value, list) and "items" in schema:
         return [filled(schema["items"], each) for each in value]
     if not isinstance(value, dict):
@@ -272,7 +274,7 @@ def filled(schema: Schema, value: Any) -> Any:
 
 
 def _violations(errors: Iterable["ValidationError"]) -> Iterator[Violation]:
-    """The errors of the validator in our words, each once."""
+    """The validator's errors as violations, without duplicates."""
     violations = set[Violation]()
     mistyped = set[Path]()
     for error in errors:
@@ -280,7 +282,7 @@ def _violations(errors: Iterable["ValidationError"]) -> Iterator[Violation]:
         if error.validator == "type":
             mistyped.add(path)
         elif error.instance is None or path in mistyped:
-            continue  # the type comes first: nothing else is worth saying, and a null that is allowed is allowed
+            continue  # the type error hides all others, and an allowed null is no error
         for violation in _words_of(error, path):
             if violation not in violations:
                 violations.add(violation)
@@ -300,7 +302,7 @@ def _words_of(error: "ValidationError", path: Path) -> Iterator[Violation]:
         case "required":
             for name in wanted:
                 if name not in value:
-                    yield Violation(path, SCHEMA, f'lacks "{name}"', "add it")
+                    yield Violation(path, SCHEMA, f'has no "{name}"', "add it")
         case "additionalProperties":
             fields: Schema = schema.get("properties", {})
             for name in value:
@@ -312,17 +314,17 @@ def _words_of(error: "ValidationError", path: Path) -> Iterator[Violation]:
 
 def _type_violation(path: Path, value: Any, types: list[str]) -> Violation:
     if value is None:
-        return Violation(path, SCHEMA, "is null", "leave the field out, or give it a value")
+        return Violation(path, SCHEMA, "is null", "remove the field, or set a value")
     wanted = " or ".join(_TYPES[each] for each in types if each != "null")
     is_number = isinstance(value, int | float)
     remedy = f'write "{_shown(value)}", with quotes' if wanted == _TYPES["string"] and is_number else ""
-    return Violation(path, SCHEMA, f"must be {wanted}, and is {_shown(value)}", remedy)
+    return Violation(path, SCHEMA, f"must be {wanted}, got {_shown(value)}", remedy)
 
 
 _TYPES = {
     "object": "a map",
     "array": "a list",
-    "string": "a text",
+    "string": "a string",
     "integer": "an integer",
     "number": "a number",
     "boolean": "true or false",
@@ -331,8 +333,8 @@ _TYPES = {
 
 def _unknown(path: Path, name: str, fields: Schema) -> Violation:
     hint = did_you_mean(name, fields)
-    remedy = "" if meant(name, fields) else "take it out: the API server would drop it"
-    return Violation((*path, name), SCHEMA, f"is a field that Karpenter does not know{hint}", remedy)
+    remedy = "" if meant(name, fields) else "remove it; the API server would drop it"
+    return Violation((*path, name), SCHEMA, f"is an unknown field{hint}", remedy)
 
 
 Sentence = Callable[[Any, Any, Schema], str]
@@ -358,12 +360,12 @@ def _twice(kind: str, value: list[Any], schema: Schema) -> str:
 _SENTENCES: dict[str, Sentence] = {
     "anyOf": _combined("anyOf"),
     "oneOf": _combined("oneOf"),
-    "not": lambda value, *_: f"is {_shown(value)}, which the schema excludes",
+    "not": lambda value, *_: f"is {_shown(value)}, which the schema does not allow",
     "format": lambda value, name, _: f"is {_shown(value)}, which needs more than {BITS.get(name, 64)} bits",
     "pattern": lambda value, pattern, _: f"is {_shown(value)}, which does not match {pattern}",
-    "multipleOf": lambda value, of, _: f"is {value}, which is no multiple of {of}",
-    "minimum": lambda value, least, _: f"is {value}, less than it may be ({least})",
-    "maximum": lambda value, most, _: f"is {value}, more than it may be ({most})",
+    "multipleOf": lambda value, of, _: f"is {value}, which is not a multiple of {of}",
+    "minimum": lambda value, least, _: f"is {value}, less than the minimum {least}",
+    "maximum": lambda value, most, _: f"is {value}, more than the maximum {most}",
     "minLength": _fewer("characters"),
     "maxLength": _more("characters"),
     "minItems": _fewer("items"),

@@ -1,4 +1,4 @@
-"""What a template is told about a pool: plain data in the words of the policy, defaults filled in."""
+"""Values that a template receives for a pool: plain data under the policy's field names, with defaults filled in."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +12,7 @@ from reconciler.policy.shape import ListOf, MapOf, Measured, Object, Shape, desc
 
 
 class OfProvisioner(msgspec.Struct, frozen=True):
-    """Values that a pool without a value of its own takes from its NodeProvisioner; None where there is none."""
+    """Values that a pool takes from its NodeProvisioner unless it sets its own; None without a NodeProvisioner."""
 
     most_nodes: int | None = None
     weight: int | None = None
@@ -22,10 +22,10 @@ UNSCALED = OfProvisioner()
 
 
 def values_of(name: str, spec: GpuPool, covered: bool, scaled: OfProvisioner = UNSCALED) -> dict[str, Any]:
-    """The values of one rendering; `covered` is whether a NodeProvisioner or DrainPolicy looks after the pool.
+    """The values of one rendering. `covered`: a NodeProvisioner or DrainPolicy removes nodes of the pool.
 
-    Of a pool that is scaled Karpenter is to buy no more than `most_nodes` either, unless the pool has a limit of its
-    own: one above that is what leaves room for the nodes which replace drifted ones.
+    For a scaled pool, `most_nodes` becomes Karpenter's limit unless the pool sets its own limit. A pool limit above
+    `most_nodes` leaves room for the replacements of drifted nodes.
     """
     pool = {"name": name, **_plain(describe(GpuPool), spec)}
     if scaled.most_nodes is not None and "nodes" not in spec.limits:
@@ -36,8 +36,11 @@ def values_of(name: str, spec: GpuPool, covered: bool, scaled: OfProvisioner = U
 
 
 def _requirements(spec: GpuPool) -> list[dict[str, Any]]:
-    """All demands of the NodePool. `Exists` of a label that each node has demands nothing: it only leaves the label to
-    the other requirements, or to Karpenter."""
+    """All requirements of the NodePool.
+
+    `Exists` of a label that every node has requires nothing: it leaves the label to the other requirements, or to
+    Karpenter.
+    """
     derived = (
         Requirement(key=names.INSTANCE_TYPE, operator="In", values=[each.name for each in spec.instance_types]),
         Requirement(key=names.CAPACITY_TYPE, operator="In", values=list(spec.capacity_types)),
@@ -49,19 +52,19 @@ def _requirements(spec: GpuPool) -> list[dict[str, Any]]:
 
 
 def demands_nothing(requirement: Requirement) -> bool:
-    """Whether each node meets it."""
+    """Whether every node meets the requirement."""
     is_open = requirement.operator == "Exists" and requirement.min_values is None
     return is_open and requirement.key in {names.INSTANCE_TYPE, names.CAPACITY_TYPE}
 
 
 def values_of_pod(name: str, spec: GpuPool, instance: InstanceType) -> dict[str, Any]:
-    """The values of one rendering of a smart pod, for machines of one type."""
+    """The values of one rendering of a smart pod, for one instance type."""
     pool = {"name": name, **_plain(describe(GpuPool), spec)}
     return {"pool": pool, "instance": _plain(describe(InstanceType), instance)}
 
 
 def _plain(shape: Shape, value: Any) -> Any:
-    """Each field under the name that people write, absent ones as None, measures as people write them."""
+    """Each field under its policy name, absent fields as None, quantities and durations in their written form."""
     if value is None:
         return None
     match shape:
@@ -79,24 +82,24 @@ def _plain(shape: Shape, value: Any) -> Any:
 
 # --- Weights of NodePools: Karpenter tries overlapping NodePools in the order of their NodeProvisioners.
 #
-# Theory of operation. Karpenter buys for a pod from the NodePool of the highest weight that fits. The planner asks
-# pools by the `order` of their NodeProvisioners. So that both choose the same pool, each group of overlapping pools is
-# ranked by order and name: the last pool has weight 1, and each pool before it has 1 more.
+# Theory of operation. Karpenter launches nodes for a pod from the matching NodePool with the highest weight. The
+# planner tries pools in the `order` of their NodeProvisioners. So that both choose the same pool, each group of
+# overlapping pools is ranked by order and name: the last pool has weight 1, and each pool before it has 1 more.
 #
 # Two pools overlap if each pod that tolerates the taints of one tolerates the taints of the other. Labels and
-# requirements do not separate pools, since a pod that selects nothing fits both.
+# requirements do not separate pools, since a pod without selectors fits both.
 #
-# A pool has no derived weight if its policy has a weight, if no NodeProvisioner names it, or if it has no taints: with
-# a weight above 0 a pool without taints would come before the NodePools of pods that need no GPU.
+# A pool has no derived weight if its policy sets a weight, if no NodeProvisioner names it, or if it has no taints: with
+# a weight above 0, a pool without taints would come before the NodePools of pods that need no GPU.
 
-MOST = 100  # Karpenter's largest weight
+MOST = 100  # Karpenter's maximum weight
 
 _Ranked = tuple[int, str, Declared[GpuPool]]  # order and name of the NodeProvisioner, and its pool
 _Taints = frozenset[tuple[str, str, str]]
 
 
 def weights_of(desired: Desired) -> dict[str, int]:
-    """The derived weights, by pool. Pools of a group that is too large have none; see `overlapping`."""
+    """The derived weights, by pool. Pools of a group larger than the number of weights have none; see `overlapping`."""
     return {
         pool.name: len(group) - rank
         for group in overlapping(desired)
@@ -106,7 +109,7 @@ def weights_of(desired: Desired) -> dict[str, int]:
 
 
 def overlapping(desired: Desired) -> list[list[Declared[GpuPool]]]:
-    """Groups of at least two pools that overlap, directly or through another pool of the group; each in order."""
+    """Groups of at least two pools that overlap directly or through another pool of the group; each in order."""
     groups: list[list[_Ranked]] = []
     for each in _ranked(desired):
         mine = _hard_taints(each[2])

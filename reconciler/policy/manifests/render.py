@@ -1,4 +1,4 @@
-"""From a wish to its manifests: what to ask of the templates, and what to make of their answers."""
+"""Renders the manifests of a Desired: builds the render requests and checks the rendered documents."""
 
 import itertools
 from collections import defaultdict
@@ -22,14 +22,14 @@ _OWN_INITIATIVE = frozenset({"Empty", "Underutilized"})
 
 
 class RenderOrder(msgspec.Struct, frozen=True):
-    """A pool, and what is asked of its template."""
+    """A pool and the render request for its template."""
 
     pool: Declared[GpuPool]
     request: RenderRequest
 
 
 def orders(wish: Desired) -> tuple[RenderOrder, ...]:
-    """What to render for a wish, one order a pool."""
+    """The render orders of a Desired, one per pool."""
     weights = weights_of(wish)
     return tuple(
         RenderOrder(pool, RenderRequest(pool.spec.template, _values(wish, pool, weights.get(pool.name))))
@@ -40,7 +40,7 @@ def orders(wish: Desired) -> tuple[RenderOrder, ...]:
 def manifests(
     wish: Desired, answers: Sequence[tuple[RenderOrder, Rendering]], schema: Structural | None
 ) -> tuple[tuple[Manifest, ...], list[Problem]]:
-    """The manifests of a wish, sorted, and all that is wrong with them; without a schema, all but what it asks."""
+    """The manifests of a Desired, sorted, and all problems. Without `schema`, NodePools are not checked against it."""
     found: list[Manifest] = list(shared_manifests(wish))
     problems: list[Problem] = []
     for order, rendering in answers:
@@ -59,18 +59,18 @@ def manifests(
 
 def _values(wish: Desired, pool: Declared[GpuPool], weight: int | None) -> dict[str, Any]:
     provisioner = _provisioner(wish, pool)
-    most_nodes = provisioner.spec.max_size if provisioner else None  # also of one that is suspended
+    most_nodes = provisioner.spec.max_size if provisioner else None  # also of a suspended NodeProvisioner
     return values_of(pool.name, pool.spec, _covering(wish, pool) is not None, OfProvisioner(most_nodes, weight))
 
 
 def _provisioner(wish: Desired, pool: Declared[GpuPool]) -> Declared[NodeProvisioner] | None:
-    """The one that scales the pool; where there is none but one that is suspended, that."""
+    """The NodeProvisioner that scales the pool; if none is active, a suspended one."""
     scaling = (each for each in wish.provisioners if each.spec.pool_name == pool.name)
     return min(scaling, key=lambda each: (each.spec.suspend, each.name), default=None)
 
 
 def _covering(wish: Desired, pool: Declared[GpuPool]) -> Declared[object] | None:
-    """The policy that decides which of the pool's nodes go, if there is one: Karpenter must then leave them alone."""
+    """The policy that removes nodes of the pool, if any. Karpenter must then not disrupt these nodes."""
     if (provisioner := _provisioner(wish, pool)) and not provisioner.spec.suspend:
         return provisioner
     for drain in wish.drains:
@@ -94,10 +94,10 @@ def _manifest(wish: Desired, order: RenderOrder, rendering: Rendering, document:
 
 
 def misnamed(order: RenderOrder, yielded: Sequence[Manifest]) -> Iterator[Problem]:
-    """A node belongs to the pool that its NodePool is named after: another name, and its nodes would be nobody's."""
+    """A NodePool must have the name of its pool: nodes of any other NodePool would belong to no pool."""
     named = [each for each in yielded if each.kind == "NodePool"]
     for each in named[1:] if named and named[0].name == order.pool.name else named:
-        text = f"NodePool/{each.name}: a pool has one NodePool, which bears its name"
+        text = f"NodePool/{each.name}: a pool has exactly one NodePool, with the pool's name"
         remedy = "write name: {{ pool.name }}, and declare a GpuPool for each NodePool"
         yield Problem(each.template.file, each.template.line, 1, CLASHES, text, remedy)
 
@@ -111,17 +111,17 @@ def fights(
             continue
         place = order.pool.origin("spec.disruption.consolidateAfter")
         text = (
-            f"NodePool/{each.name} consolidates by itself, and {covering.kind}/{covering.name} decides which of its "
-            f"nodes go: the two would fight"
+            f"NodePool/{each.name} lets Karpenter consolidate, in conflict with {covering.kind}/{covering.name}, which "
+            f"removes nodes of the pool"
         )
-        remedy = f"leave disruption out, or take the pool out of {covering.kind}/{covering.name}"
-        if not any(path.startswith("spec.disruption") for path, _ in order.pool.origins):  # its template's doing
+        remedy = f"remove disruption, or remove the pool from {covering.kind}/{covering.name}"
+        if not any(path.startswith("spec.disruption") for path, _ in order.pool.origins):  # set by the template
             place, remedy = each.template, "write consolidateAfter: Never, or the budgets of the default template"
         yield Problem(place.file, place.line, 1, CONSOLIDATES, text, remedy)
 
 
 def consolidates(spec: dict[str, dict[str, object]]) -> bool:
-    """Whether Karpenter may take away empty or little used nodes of its own accord."""
+    """Whether Karpenter may consolidate empty or underutilized nodes on its own."""
     disruption = spec.get("disruption", {})
     if disruption.get("consolidateAfter") == "Never":
         return False
@@ -134,42 +134,42 @@ def consolidates(spec: dict[str, dict[str, object]]) -> bool:
 
 
 def clashes(ordered: Sequence[Manifest]) -> Iterator[Problem]:
-    """The same object from two pools, or as one for all of them: whichever is applied last would win."""
+    """The same object rendered for two pools, or for one pool and for all pools: the last one applied would win."""
     for one, other in itertools.pairwise(ordered):
         if (one.kind, one.namespace, one.name) == (other.kind, other.namespace, other.name):
-            title, place, remedy = f"{other.kind}/{other.name}", other.template, "put the pool's name into its name"
-            text = f"{title} is yielded for GpuPool/{one.pool} and GpuPool/{other.pool}"
+            title, place, remedy = f"{other.kind}/{other.name}", other.template, "include the pool's name in the name"
+            text = f"{title} is rendered for GpuPool/{one.pool} and GpuPool/{other.pool}"
             if not one.pool:
-                text = f"{title} is yielded for GpuPool/{other.pool}, and is made for all pools anyway"
+                text = f"{title} is rendered for GpuPool/{other.pool}, but reconciler creates it for all pools"
             yield Problem(place.file, place.line, 1, CLASHES, text, remedy)
 
 
 def problem_for_pool(order: RenderOrder, problem: Problem) -> Problem:
-    """The same problem, saying for which pool it showed."""
+    """The same problem, with the pool for which the template was rendered."""
     place = order.pool.origin()
     about = f" (for GpuPool/{order.pool.name}, {place.place})"
     subject = PolicyRef("GpuPool", order.pool.name)
     return msgspec.structs.replace(problem, sentence=problem.sentence + about, subject=subject)
 
 
-# --- What is made once for all pools: the PriorityClass of smart pods, as soon as any of the pools is acted on.
+# --- Manifests that are shared by all pools: the PriorityClass of smart pods, created once any pool is in Enforce mode.
 #
-# It belongs to no pool: it stays while any is left, and says in its origin which one it is there for first.
+# The PriorityClass belongs to no single pool. It stays while any of the pools remains; its origin is the first of them.
 
 PRIORITY_CLASS: dict[str, Any] = {
     "apiVersion": "scheduling.k8s.io/v1",
     "kind": "PriorityClass",
     "metadata": {"name": names.SMART_PODS_PRIORITY},
-    # The least that people may give: every workload displaces a smart pod, and a smart pod displaces none.
+    # The lowest priority that users may set: every workload preempts smart pods, and smart pods preempt nothing.
     "value": -1_000_000_000,
     "preemptionPolicy": "Never",
     "globalDefault": False,
-    "description": "Pods that ask Karpenter for GPU nodes: whoever needs their room gets it at once.",
+    "description": "Pods that ask Karpenter for GPU nodes: every other pod may preempt them.",
 }
 
 
 def shared_manifests(wish: Desired) -> tuple[Manifest, ...]:
-    """None where nothing is written."""
+    """None if no pool is written."""
     acted_on = [pool for pool in wish.pools if pool.spec.mode == "Enforce" and not pool.spec.suspend]
     if not acted_on:
         return ()
@@ -186,18 +186,18 @@ def shared_manifests(wish: Desired) -> tuple[Manifest, ...]:
     )
 
 
-# --- What a change of templates does: manifests that say something else although their template was asked for the same.
+# --- Effect of a changed template: manifests that differ although the render request is the same.
 #
-# Where a template was asked for something else too, its answer is another anyway, and which of the two made it so can't
-# be told: that is no change of a template.
+# If the render request changed too, the cause of the difference is unknown; such differences are not reported as a
+# change of the template.
 
 _PATH = "template"
-_MOST_FIELDS = 3  # of one manifest; `render` shows all of it
+_MOST_FIELDS = 3  # per manifest; `render` shows all of them
 _Titled = dict[str, Manifest]
 
 
 def rewritten_templates(base: Desired, head: Desired) -> dict[str, list[FieldChange]]:
-    """By pool, a change for each manifest that is new, gone, or another."""
+    """By pool, one change for each manifest that is added, removed or changed."""
     before, after = _by_pool(base), _by_pool(head)
     others = {pool for pool in {*before, *after} if _bodies(before[pool]) != _bodies(after[pool])}
     if not others:
@@ -222,7 +222,7 @@ def _bodies(manifests: _Titled) -> dict[str, str]:
 
 
 def _render_requests(wish: Desired, names: set[str]) -> dict[str, Any]:
-    """What the templates of these pools are asked for."""
+    """The render requests of these pools."""
     some = msgspec.structs.replace(wish, pools=tuple(pool for pool in wish.pools if pool.name in names))
     return {order.pool.name: order.request for order in orders(some)}
 
@@ -248,7 +248,7 @@ def _differing(title: str, one: Manifest, other: Manifest) -> FieldChange:
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
-    """Each value that holds nothing further, by its path."""
+    """Each leaf value, by its path."""
     if isinstance(value, dict) and value:
         for key, inner in value.items():
             yield from _leaves(inner, f"{path}.{key}" if path else key)
@@ -260,7 +260,7 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _changed_fields_text(title: str, leaves: dict[str, str], paths: Sequence[str]) -> str:
-    """The manifest with some of its fields that differ."""
+    """The manifest with some of its differing fields."""
     shown = [f"{path}: {leaves[path]}" for path in paths[:_MOST_FIELDS] if path in leaves]
     more = len(paths) - _MOST_FIELDS
     if more > 0:

@@ -1,6 +1,6 @@
-"""Manifests that come from a file instead of from templates are held to everything that templates are held to.
+"""Checks manifests from a saved plan as strictly as rendered ones.
 
-A saved plan carries what its templates yielded; the file may have been written by anybody since.
+A saved plan contains rendered manifests, and anyone may have edited the file since.
 """
 
 from collections.abc import Iterator
@@ -16,11 +16,11 @@ from reconciler.policy.manifests.kubernetes_schema import Structural
 from reconciler.policy.manifests.render import clashes, fights, misnamed, orders, problem_for_pool, shared_manifests
 from reconciler.policy.manifests.smart_pods import pod_orders, smart_pod_problems
 
-_SAVED = Rendering()  # no line of a template is known
+_SAVED = Rendering()  # template lines are unknown
 
 
 def check_saved(wish: Desired, schema: Structural | None) -> list[Problem]:
-    """All that is wrong with the manifests and smart pods of a wish that was read from a file."""
+    """All problems of the manifests and smart pods of a Desired read from a file."""
     ordered = sorted(wish.manifests, key=lambda each: (each.kind, each.namespace, each.name, each.pool))
     return [
         *_of_templates(wish, schema),
@@ -40,12 +40,12 @@ def _of_templates(wish: Desired, schema: Structural | None) -> Iterator[Problem]
 
 
 def _of_all_pools(wish: Desired) -> Iterator[Problem]:
-    """What is for no pool of the wish can only be what is made once for all of them."""
+    """A manifest for no pool of the Desired must be one of the shared manifests."""
     pools = {each.name for each in wish.pools}
     shared = {(each.kind, each.namespace, each.name, each.body) for each in shared_manifests(wish)}
     for each in wish.manifests:
         if each.pool not in pools and (each.pool or (each.kind, each.namespace, each.name, each.body) not in shared):
-            text = f"{each.kind}/{each.name} is for no pool of these policies, and reconciler makes no such object"
+            text = f"{each.kind}/{each.name} belongs to no pool of these policies, and is no shared object"
             yield _problem(text)
 
 
@@ -54,7 +54,7 @@ def _of_smart_pods(wish: Desired) -> Iterator[Problem]:
     for each in wish.smart_pods:
         order = requested.pop((each.pool, each.instance_type), None)
         if order is None:
-            yield _problem(f"a smart pod for {each.instance_type} of GpuPool/{each.pool} is not asked for, or twice")
+            yield _problem(f"a smart pod for {each.instance_type} of GpuPool/{each.pool} is unexpected or duplicated")
             continue
         documents = [_document(each)]
         problems = check(_SAVED, documents, None, YIELDED | SMART_PODS) or list(
@@ -64,7 +64,7 @@ def _of_smart_pods(wish: Desired) -> Iterator[Problem]:
 
 
 def _document(each: Manifest | SmartPod) -> Yielded:
-    """What can't be read is no map, which is told as such."""
+    """An unreadable document becomes a non-map value, which is then reported as such."""
     try:
         data = msgspec.json.decode(each.body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -73,4 +73,4 @@ def _document(each: Manifest | SmartPod) -> Yielded:
 
 
 def _problem(sentence: str) -> Problem:
-    return Problem("", 0, 0, MANIFEST, sentence, "plan again, and review that")
+    return Problem("", 0, 0, MANIFEST, sentence, "create a new plan, and review it")

@@ -1,8 +1,8 @@
-"""From a wish to its smart pods: what to ask of their templates, once a pool and instance type, and what they yield.
+"""Renders and checks smart pods: one render request per pool and instance type.
 
-Whoever makes one later fills in its name, what it asks for and where; so a template is held to what that goes by, to
-the labels by which a smart pod is found again, and to the fields that a smart pod may have: who writes templates gets
-no rights on nodes, and none of the controller.
+When a smart pod is created, its name, resource requests and node affinity are filled in. The template must therefore
+set the expected placeholders, the labels that identify smart pods, and only fields that smart pods may have: authors of
+templates get no rights on nodes and none of the controller's rights.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,19 +23,19 @@ from reconciler.policy.tree import Path
 
 NO_SMART_POD, TOO_MUCH = "RC415", "RC416"
 _TEMPLATE = "spec.smartPods.template"
-_REMEDY = "write it as the default template, smart_pod.yaml.j2, does"
+_REMEDY = "write it as in the default template, smart_pod.yaml.j2"
 _CONTAINERS: Path = ("spec", "containers")
 _NAMESPACE: Path = ("metadata", "namespace")
 
 
 class PodOrder(RenderOrder, frozen=True):
-    """What is asked for machines of one type."""
+    """A render order for one instance type."""
 
     instance_type: str
 
 
 def pod_orders(wish: Desired) -> tuple[PodOrder, ...]:
-    """What to render for a wish, by pool and instance type."""
+    """The render orders of a Desired, by pool and instance type."""
     return tuple(
         PodOrder(pool, RenderRequest(pool.spec.smart_pods.template, values), instance.name)
         for pool in wish.pools
@@ -47,7 +47,7 @@ def pod_orders(wish: Desired) -> tuple[PodOrder, ...]:
 def smart_pods(
     wish: Desired, answers: Sequence[tuple[PodOrder, Rendering]]
 ) -> tuple[tuple[SmartPod, ...], list[Problem]]:
-    """The smart pods of a wish, in the order in which they were asked for, and all that is wrong with them."""
+    """The smart pods of a Desired, in the order of their render orders, and all their problems."""
     found: list[SmartPod] = []
     problems: list[Problem] = []
     for order, rendering in answers:
@@ -74,16 +74,16 @@ def smart_pod_problems(order: PodOrder, rendering: Rendering, documents: Sequenc
         place = order.pool.origin(_TEMPLATE)
         file, line = (place.file, place.line)
         if documents:
-            # The first that is too many, or no Pod.
+            # Either the first surplus document, or the first document if it is not a Pod.
             file, line = origin(rendering, documents[kinds[:1] == ["Pod"]].line_of(()))
-        text = f"{order.request.template} yields {', '.join(kinds) or 'nothing'}, and must yield one Pod"
+        text = f"{order.request.template} renders {', '.join(kinds) or 'nothing'}, but must render one Pod"
         yield Problem(file, line, 1, NO_SMART_POD, text, _REMEDY)
         return
     (pod,) = documents
     for path, sentence in _violations(order, pod):
         yield problem_at(rendering, pod, Violation(path, NO_SMART_POD, sentence, _REMEDY))
     for fault in faults(SMART_POD, pod.data):
-        if fault.path not in {_CONTAINERS, _NAMESPACE}:  # told above
+        if fault.path not in {_CONTAINERS, _NAMESPACE}:  # reported above
             yield problem_at(rendering, pod, Violation(fault.path, TOO_MUCH, fault.sentence, fault.remedy))
     yield from _in_a_reserved_namespace(order)
 
@@ -91,8 +91,8 @@ def smart_pod_problems(order: PodOrder, rendering: Rendering, documents: Sequenc
 def _in_a_reserved_namespace(order: PodOrder) -> Iterator[Problem]:
     namespace, place = order.pool.spec.smart_pods.namespace, order.pool.origin("spec.smartPods.namespace")
     if namespace in RESERVED_NAMESPACES:
-        text = f"spec.smartPods.namespace is {namespace}, which has another purpose: no smart pod is made there"
-        remedy = f"leave it out: the default is {names.SMART_PODS_NAMESPACE}"
+        text = f"spec.smartPods.namespace is {namespace}, which is reserved: smart pods cannot run there"
+        remedy = f"remove it; the default is {names.SMART_PODS_NAMESPACE}"
         yield Problem(place.file, place.line, 1, TOO_MUCH, text, remedy)
 
 
@@ -101,14 +101,17 @@ def _violations(order: PodOrder, pod: Yielded) -> Iterator[tuple[Path, str]]:
         found = _at(pod.data, path)
         if found != expected:
             shown = "is missing" if found is None else f"is {msgspec.json.encode(found).decode()}"
-            yield path, f'{shown}: it must be "{expected}"'
+            yield path, f'{shown}, must be "{expected}"'
     containers = _at(pod.data, _CONTAINERS)
     if not isinstance(containers, list) or not containers or not all(isinstance(each, dict) for each in containers):
-        yield _CONTAINERS, "must be a list of containers: the first one asks for the GPUs"
+        yield _CONTAINERS, "must be a list of containers: the first container requests the GPUs"
 
 
 def _expected(order: PodOrder) -> Iterator[tuple[Path, str]]:
-    """Rights are for its namespace alone; a label or a selector that is another's would count it elsewhere."""
+    """Paths with fixed values.
+
+    Rights cover only the smart pods' namespace, and another label or selector would miscount the pod.
+    """
     pool = order.pool
     yield _NAMESPACE, pool.spec.smart_pods.namespace
     labels = {

@@ -1,4 +1,4 @@
-"""Rules between the objects of one environment; each sees the whole wish, and tells every problem it finds."""
+"""Rules between the objects of one environment. Each rule sees the whole Desired and reports all violations."""
 
 from collections.abc import Callable, Iterable
 

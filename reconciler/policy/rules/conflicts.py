@@ -1,6 +1,4 @@
-"""Rules on policies that refer to one another: references, conflicts, delays, weights, and orders; and the Wish
-they look at.
-"""
+"""Rules across policies: references, conflicts, delays, weights and orders; and their shared context."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -16,35 +14,35 @@ from reconciler.policy.manifests.pool_values import MOST, overlapping, untainted
 from reconciler.policy.tree import Mark, problem
 from reconciler.policy.words import meant
 
-# --- What rules between objects look at: the wish, and where each of its values stands.
+# --- The context of cross-object rules: the Desired, and the position of each value.
 
 
 class RuleContext(msgspec.Struct, frozen=True):
-    """One environment's objects."""
+    """The objects of one environment."""
 
     desired: Desired
     marks: dict[tuple[str, str], dict[str, Mark]]  # by kind and name, then by path
-    written: frozenset[tuple[str, str]]  # kind and name of all objects, those that could not be read included
-    by_field: bool = False  # people find a value by its field, and not by its line
-    is_whole: bool = True  # False: a document could not be read, so that an object may be in it
+    written: frozenset[tuple[str, str]]  # kind and name of all objects, including unreadable ones
+    by_field: bool = False  # users locate values by field, not by line
+    is_whole: bool = True  # False: a document could not be read and may contain further objects
 
     def problem(self, about: Declared[object], path: str, texts: tuple[str, str, str]) -> Problem:
-        """A problem with a value of an object; `texts` is code, sentence and remedy."""
+        """A problem of a value of an object; `texts` is code, sentence and remedy."""
         marks = self.marks[about.kind, about.name]
         while path and path not in marks:
             path = path[: max(path.rfind("."), path.rfind("["), 0)]
         return problem(marks[path], *texts)
 
     def warning(self, about: Declared[object], path: str, texts: tuple[str, str, str]) -> Problem:
-        """A problem that keeps nobody from using the policies."""
+        """A problem that does not prevent the use of the policies."""
         return msgspec.structs.replace(self.problem(about, path, texts), severity="warning")
 
     def pools_named(self, names: list[str]) -> list[Declared[GpuPool]]:
-        """The pools that a policy names; all of them for a star."""
+        """The pools that a policy names; all pools for `*`."""
         return [pool for pool in self.desired.pools if "*" in names or pool.name in names]
 
     def place(self, about: Declared[object], path: str = "") -> str:
-        """file:line of a value, or its object, to point from one place to another."""
+        """file:line of a value, or its object, for cross-references in remedies."""
         if self.by_field:
             return self.marks[about.kind, about.name][""].file
         mark = self.marks[about.kind, about.name].get(path) or self.marks[about.kind, about.name][""]
@@ -56,23 +54,23 @@ Named = TypeVar("Named", DrainPolicy, PressurePolicy)
 
 
 def active(policies: Sequence[Declared[Policy]]) -> list[Declared[Policy]]:
-    """Those that are not set aside: a suspended policy fights nobody."""
+    """Policies that are not suspended: a suspended policy causes no conflict."""
     return [each for each in policies if not each.spec.suspend]
 
 
 def one_provisioner_a_pool(wish: RuleContext) -> Iterator[Problem]:
-    """Two would scale the pool to two sizes."""
+    """Two NodeProvisioners would scale the pool to two sizes."""
     first: dict[str, Declared[NodeProvisioner]] = {}
     for each in active(wish.desired.provisioners):
         other = first.setdefault(each.spec.pool_name, each)
         if other is not each:
             text = f"the pool {each.spec.pool_name} is scaled by NodeProvisioner/{other.name} already"
-            remedy = f"see {wish.place(other)}; one pool has one provisioner"
+            remedy = f"see {wish.place(other)}; a pool can have only one NodeProvisioner"
             yield wish.problem(each, "spec.poolName", ("RC302", text, remedy))
 
 
 def one_order_for_the_same_pods(wish: RuleContext) -> Iterator[Problem]:
-    """Of two pools whose nodes are alike to a pod, it must be plain which one is asked first."""
+    """Two pools whose nodes are equivalent for a pod need different orders, so that the first one is well-defined."""
     first: dict[object, Declared[NodeProvisioner]] = {}
     for each in active(wish.desired.provisioners):
         pool = wish.desired.pool(each.spec.pool_name)
@@ -80,25 +78,25 @@ def one_order_for_the_same_pods(wish: RuleContext) -> Iterator[Problem]:
             continue
         other = first.setdefault((each.spec.order, _visible_to_pods(pool.spec)), each)
         if other is not each and other.spec.pool_name != each.spec.pool_name:
-            text = f"the same pods fit the pool of NodeProvisioner/{other.name}, which has order {each.spec.order} too"
+            text = f"the same pods fit the pool of NodeProvisioner/{other.name}, which also has order {each.spec.order}"
             remedy = f"see {wish.place(other)}; give one of them another order"
             yield wish.problem(each, "spec.order", ("RC303", text, remedy))
 
 
 def _visible_to_pods(pool: GpuPool) -> object:
-    """What of a pool a pod's affinity, tolerations and requests can tell apart."""
+    """The properties of a pool that affinity, tolerations and requests of a pod can distinguish."""
     taints = sorted((taint.key, taint.value, taint.effect) for taint in pool.taints)
     demands = sorted((each.key, each.operator, tuple(sorted(each.values))) for each in pool.requirements)
     return pool.devices.model, pool.devices.count, tuple(taints), tuple(demands), tuple(sorted(pool.labels.items()))
 
 
 def one_drain_policy_a_pool(wish: RuleContext) -> Iterator[Problem]:
-    """Two would count the same nodes against two limits."""
+    """Two DrainPolicies would count the same nodes against two limits."""
     yield from _one_a_pool(wish, wish.desired.drains, "RC308", "drained")
 
 
 def one_pressure_policy_a_pool(wish: RuleContext) -> Iterator[Problem]:
-    """Two would give the same node two watermarks."""
+    """Two PressurePolicies would give the same node two watermarks."""
     yield from _one_a_pool(wish, wish.desired.pressures, "RC309", "watched for pressure")
 
 
@@ -113,7 +111,7 @@ def _one_a_pool(wish: RuleContext, policies: Sequence[Declared[Named]], code: st
         for name, pools in sorted(doubly.items()):
             other = claimed[pools[0]]
             text = f"{_named(pools)} {done} by {each.kind}/{name} already"
-            remedy = f"see {wish.place(other, 'spec.poolNames')}; name each pool in one of them only"
+            remedy = f"see {wish.place(other, 'spec.poolNames')}; name each pool in only one of them"
             yield wish.problem(each, "spec.poolNames", (code, text, remedy))
 
 
@@ -123,7 +121,7 @@ def _named(pools: Sequence[str]) -> str:
 
 
 def thresholds_below_targets(wish: RuleContext) -> Iterator[Problem]:
-    """A node that drain may empty must be one that scaling would not keep for its use."""
+    """A node below the drain threshold must also be below the utilization target of scaling."""
     targets = {each.spec.pool_name: each for each in active(wish.desired.provisioners)}
     for drain in active(wish.desired.drains):
         threshold = drain.spec.utilization_threshold_percent
@@ -134,16 +132,16 @@ def thresholds_below_targets(wish: RuleContext) -> Iterator[Problem]:
             target = provisioner.spec.min_gpu_utilization_percent
             if threshold >= target:
                 text = (
-                    f"utilizationThresholdPercent {threshold} must stay below minGPUUtilizationPercent {target} "
+                    f"utilizationThresholdPercent {threshold} must be below minGPUUtilizationPercent {target} "
                     f"of NodeProvisioner/{provisioner.name}"
                 )
                 remedy = f"see {wish.place(provisioner, 'spec.minGPUUtilizationPercent')}"
-                remedy += f"; write at most {target - 1}" if target > 0 else "; nothing is ever below that"
+                remedy += f"; write at most {target - 1}" if target > 0 else "; no utilization is below 0"
                 yield wish.problem(drain, "spec.utilizationThresholdPercent", ("RC304", text, remedy))
 
 
 def room_for_the_largest_size(wish: RuleContext) -> Iterator[Problem]:
-    """What a provisioner may grow to must fit into its pool's limits."""
+    """The maximum size of a NodeProvisioner must fit into its pool's limits."""
     for each in active(wish.desired.provisioners):
         pool = wish.desired.pool(each.spec.pool_name)
         if pool is None:
@@ -159,11 +157,11 @@ def room_for_the_largest_size(wish: RuleContext) -> Iterator[Problem]:
                 yield wish.problem(each, "spec.maxSize", ("RC305", text, remedy))
 
 
-# --- Names must lead to objects.
+# --- References must lead to objects.
 
 
 def references_lead_somewhere(wish: RuleContext) -> Iterator[Problem]:
-    """Every pool that a policy names is declared."""
+    """Every pool that a policy names must be declared."""
     desired = wish.desired
     named: list[tuple[Declared[object], list[str]]]
     for provisioner in desired.provisioners:
@@ -182,15 +180,15 @@ def _pool(wish: RuleContext, about: Declared[object], path: str, name: str) -> I
     known = [each for kind, each in wish.written if kind == "GpuPool"]
     close = meant(name, known)
     text = f'{path}: there is no GpuPool "{name}"' + (f'; did you mean "{close}"?' if close else "")
-    problem = wish.problem(about, path, ("RC301", text, "" if close else "declare it, or name another"))
+    problem = wish.problem(about, path, ("RC301", text, "" if close else "declare the pool, or use another name"))
     yield msgspec.structs.replace(problem, field=path)
 
 
-# --- Delays that are shorter than what scaling keeps to.
+# --- Delays below the minimum that scaling enforces.
 
 
 def scale_down_delays_are_kept(wish: RuleContext) -> Iterator[Problem]:
-    """A node goes no sooner than a minute after it was marked, so that pods on their way to it arrive before."""
+    """A node is removed at least a minute after it was tainted, so that pods already bound to it arrive first."""
     for each in wish.desired.provisioners:
         if each.spec.scale_down_delay.milliseconds < LEAST_DELAY_MS:
             least = f"{LEAST_DELAY_MS // 1_000}s"
@@ -198,11 +196,11 @@ def scale_down_delays_are_kept(wish: RuleContext) -> Iterator[Problem]:
             yield wish.warning(each, "spec.scaleDownDelay", ("RC316", text, f"write {least} or more"))
 
 
-# --- NodePool weights express the order of NodeProvisioners to Karpenter, as far as they can.
+# --- NodePool weights express the order of NodeProvisioners to Karpenter, as far as possible.
 
 
 def ranks_fit_into_weights(wish: RuleContext) -> Iterator[Problem]:
-    """Karpenter knows 100 weights: it cannot be told the order of more overlapping pools."""
+    """Karpenter has 100 weights, which cannot express the order of more overlapping pools."""
     for group in overlapping(wish.desired):
         for pool in group[MOST : MOST + 1]:
             text = f"{len(group)} pools overlap, and Karpenter orders at most {MOST} NodePools by weight"
@@ -211,7 +209,7 @@ def ranks_fit_into_weights(wish: RuleContext) -> Iterator[Problem]:
 
 
 def pools_without_taints_have_no_weight(wish: RuleContext) -> Iterator[Problem]:
-    """Among NodePools of one weight Karpenter chooses by itself."""
+    """Among NodePools of equal weight, Karpenter chooses."""
     for pool in untainted(wish.desired):
         text = f"GpuPool/{pool.name} has no taints, so its NodePool gets no weight: Karpenter ignores the order of its "
         text += "NodeProvisioner, since a weight would pull pods without GPUs onto GPU nodes"
@@ -219,14 +217,14 @@ def pools_without_taints_have_no_weight(wish: RuleContext) -> Iterator[Problem]:
         yield wish.warning(pool, "spec.taints", ("RC317", text, remedy))
 
 
-# --- The order of capacity types, which a NodePool cannot say.
+# --- The order of capacity types, which a NodePool cannot express.
 
-# In which order Karpenter buys where a NodePool allows several.
+# The order in which Karpenter prefers capacity types if a NodePool allows several.
 _KARPENTERS: tuple[CapacityType, ...] = ("reserved", "spot", "on-demand")
 
 
 def capacity_types_in_karpenters_order(wish: RuleContext) -> Iterator[Problem]:
-    """A NodePool has a set of capacity types. Only smart pods, which name one type each, keep the order of a policy."""
+    """A NodePool's capacity types are unordered. Only smart pods, each with one type, keep the policy's order."""
     for pool in wish.desired.pools:
         written = pool.spec.capacity_types
         preferred = [each for each in _KARPENTERS if each in written]

@@ -1,4 +1,4 @@
-"""Rules on hardware: instance types, the GPUs in them, and names and amounts of resources."""
+"""Rules on hardware: instance types, their GPUs, and names and amounts of resources."""
 
 import difflib
 import re
@@ -13,7 +13,7 @@ from reconciler.model.problem import Problem
 from reconciler.model.quantity import Quantity
 from reconciler.policy.rules.conflicts import RuleContext
 
-# Model, GPUs of one node, and the instance types that have them.
+# Model, GPUs per node, and instance types.
 _GPU_TYPES = (
     ("v100", 1, "p3.2xlarge"),
     ("v100", 4, "p3.8xlarge"),
@@ -54,16 +54,16 @@ _NO_GPU = re.compile(
     r"[cmrt][3-8][a-z]*\.([a-z]+|[0-9]+xlarge)(-[0-9]+xl)?"
     r"|(e2|n1|n2|n2d|c3|c4)-(standard|highmem|highcpu)-[0-9]+"
 )
-_LIKELY_TYPO = 0.85  # share of common characters; p5.48xlarge and p5e.48xlarge differ by less, and both are known
+_LIKELY_TYPO = 0.85  # ratio of common characters; p5.48xlarge and p5e.48xlarge differ by less, but both are known
 
 
 def gpus_of(instance_type: str) -> tuple[str, int] | None:
-    """Model and number of its GPUs, where that is known."""
+    """GPU model and count of a known instance type."""
     return ("", 0) if _NO_GPU.fullmatch(instance_type) else KNOWN.get(instance_type)
 
 
 def instance_types_carry_the_gpus(wish: RuleContext) -> Iterator[Problem]:
-    """Each instance type of a pool that is known has the GPUs that the pool promises."""
+    """Each known instance type of a pool must have the GPUs that the pool declares."""
     for pool in wish.desired.pools:
         wanted = pool.spec.devices
         for number, each in enumerate(pool.spec.instance_types):
@@ -72,69 +72,69 @@ def instance_types_carry_the_gpus(wish: RuleContext) -> Iterator[Problem]:
                 continue
             model, count = known
             has = f"has {count} {model}" if count else "has no GPU"
-            text = f"{each.name} {has}, and the pool promises {wanted.count} {wanted.model}"
-            remedy = "name another instance type, or correct devices"
+            text = f"{each.name} {has}, but the pool declares {wanted.count} {wanted.model}"
+            remedy = "use another instance type, or correct devices"
             yield wish.problem(pool, f"spec.instanceTypes[{number}].name", ("RC307", text, remedy))
 
 
 def instance_types_are_spelled_right(wish: RuleContext) -> Iterator[Problem]:
-    """A name that is almost a known one is probably misspelled: Karpenter would never find such a machine."""
+    """A name close to a known instance type is probably a typo: Karpenter would never find such an instance type."""
     for pool in wish.desired.pools:
         for number, each in enumerate(pool.spec.instance_types):
             if gpus_of(each.name) is not None:
                 continue
             if close := difflib.get_close_matches(each.name, KNOWN, n=1, cutoff=_LIKELY_TYPO):
-                text = f'"{each.name}" is no known instance type; did you mean "{close[0]}"?'
+                text = f'"{each.name}" is not a known instance type; did you mean "{close[0]}"?'
                 remedy = f"write {close[0]}, or leave it if the cloud offers {each.name}"
                 yield wish.warning(pool, f"spec.instanceTypes[{number}].name", ("RC312", text, remedy))
 
 
 def instance_types_say_what_they_have(wish: RuleContext) -> Iterator[Problem]:
-    """While no node of a type is alive, only its declared capacity says which pods fit on one."""
+    """While no node of an instance type exists, only its declared capacity shows which pods fit."""
     for pool in wish.desired.pools:
         for number, each in enumerate(pool.spec.instance_types):
             missing = [name for name in ("cpu", "memory") if name not in each.capacity]
             if missing and not pool.spec.suspend:
                 text = (
-                    f"the capacity of {each.name} does not say its {' and '.join(missing)}: while no node of this type "
-                    "runs, any request is taken to fit on one"
+                    f"the capacity of {each.name} does not declare {' and '.join(missing)}: while no node of this type "
+                    "exists, any request is assumed to fit"
                 )
                 remedy = "add capacity: {cpu: ..., memory: ..., pods: ...}, as the cloud documents the type"
                 yield wish.warning(pool, f"spec.instanceTypes[{number}]", ("RC313", text, remedy))
 
 
 def drained_pools_have_more_than_one_gpu(wish: RuleContext) -> Iterator[Problem]:
-    """A node of one GPU is empty or full, so that a threshold on its GPUs never selects a node with a GPU pod."""
+    """A node with one GPU is either unused or full, so a GPU threshold never selects a node with a GPU pod."""
     for drain in wish.desired.drains:
         if drain.spec.suspend or drain.spec.utilization_threshold_percent >= 100:
             continue
         for pool in wish.pools_named(drain.spec.pool_names):
             if pool.spec.devices.count == 1:
                 text = (
-                    f"nodes of GpuPool/{pool.name} have one GPU, which is in use or is not: at "
+                    f"nodes of GpuPool/{pool.name} have one GPU, which is either used or unused: at "
                     f"{drain.spec.utilization_threshold_percent} % no node with a GPU pod is ever drained"
                 )
-                remedy = "leave the pool out; empty nodes go by its NodeProvisioner or by this policy all the same"
+                remedy = "remove the pool, unless the policy is to remove empty nodes of a pool without NodeProvisioner"
                 yield wish.warning(drain, "spec.poolNames", ("RC314", text, remedy))
 
 
 def _same_model(wanted: str, known: str) -> bool:
-    """a100 and a100-80gb are both an a100."""
+    """a100 and a100-80gb are the same model."""
     return bool(known) and wanted.split("-", maxsplit=1)[0] == known
 
 
-# --- Names of resources that no node has, and amounts that cannot be meant.
+# --- Resource names that no node has, and implausible amounts.
 #
-# A limit of gpus limits nothing, and a limit of 40 bytes of memory keeps a pool from ever having a node.
+# A limit on `gpus` limits nothing, and a memory limit of 40 bytes keeps a pool from ever having a node.
 #
-# Kubernetes has a fixed set of resource names without a domain. Every other resource of a node has a name with one, as
-# nvidia.com/gpu has, and anybody may advertise such a resource: those names are all allowed. Limits also know `nodes`.
+# Kubernetes has a fixed set of resource names without a domain. Every other resource has a name with a domain, such as
+# nvidia.com/gpu, and any device plugin may advertise one, so all such names are allowed. Limits also accept `nodes`.
 
-NODES = "nodes"  # of limits alone: Karpenter counts the nodes of a NodePool by it
+NODES = "nodes"  # only in limits: Karpenter counts the nodes of a NodePool under this name
 OF_NODES = ("cpu", "memory", "ephemeral-storage", "pods")
 _NAMED_SO = re.compile(r"hugepages-[0-9]+[KMGT]i|attachable-volumes-[a-z0-9.-]+")
 _WITH_DOMAIN = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-# Extended resources that are in wide use; a name close to one of these, and none of these, is probably misspelled.
+# Widely used extended resources. An unknown name close to one of these is probably a typo.
 _EXTENDED = frozenset(
     f"{domain}/{name}"
     for domain, several in (
@@ -164,7 +164,7 @@ _MEANT = {
     "machines": NODES,
     "instances": NODES,
 }
-_CLOSE, _CLOSE_WITH_DOMAIN = 0.75, 0.9  # share of common characters
+_CLOSE, _CLOSE_WITH_DOMAIN = 0.75, 0.9  # ratio of common characters
 _IN_BYTES = frozenset({"memory", "ephemeral-storage"})
 _LEAST_BYTES = 1 << 20
 _WHOLE = frozenset({NODES, "pods", "nvidia.com/gpu", "amd.com/gpu"})
@@ -172,22 +172,22 @@ _COUNTED = _WHOLE | {"cpu"}
 
 
 class ResourceProblem(msgspec.Struct, frozen=True):
-    """What is wrong with the name or the amount of one resource."""
+    """A problem with the name or the amount of one resource."""
 
     path: str
     code: str
     sentence: str
     remedy: str
     severity: Literal["error", "warning"] = "error"
-    names_path: bool = False  # the sentence does
+    names_path: bool = False  # the sentence already contains the path
 
 
 def resource_problems(spec: msgspec.Struct) -> Iterator[ResourceProblem]:
-    """Of all resources that an object names."""
+    """Problems of all resources that an object names."""
     match spec:
         case GpuPool():
             yield from unknown_names("spec.limits", spec.limits, (*OF_NODES, NODES))
-            yield from invalid_amounts("spec.limits", spec.limits)  # 0 is meant: nothing more is bought
+            yield from invalid_amounts("spec.limits", spec.limits)  # 0 is valid: Karpenter launches no node
             yield from invalid_amounts("spec.devices", {"memory": spec.devices.memory}, may_be_none=False)
             for number, each in enumerate(spec.instance_types):
                 path = f"spec.instanceTypes[{number}].capacity"
@@ -209,7 +209,7 @@ def resource_problems(spec: msgspec.Struct) -> Iterator[ResourceProblem]:
 
 
 def unknown_names(path: str, resources: Iterable[str], known: tuple[str, ...]) -> Iterator[ResourceProblem]:
-    """`known`: the names without a domain that stand for something there."""
+    """`known`: the names without a domain that are valid here."""
     for name in resources:
         if name in known or name in _EXTENDED or _NAMED_SO.fullmatch(name):
             continue
@@ -217,17 +217,17 @@ def unknown_names(path: str, resources: Iterable[str], known: tuple[str, ...]) -
         meant = f'; did you mean "{close}"?' if close else ""
         if _WITH_DOMAIN.fullmatch(name):
             if close:
-                text = f'"{name}" is no resource that is known{meant}'
+                text = f'"{name}" is not a known resource{meant}'
                 remedy = f"write {close}, or leave it if nodes advertise {name}"
                 yield ResourceProblem(f"{path}.{name}", "RC319", text, remedy, "warning")
             continue
-        text = f'no node has a resource "{name}"{meant}'
-        remedy = f"write {close}" if close else f"write {', '.join(known)}, or a name with a domain as nvidia.com/gpu"
+        text = f'there is no resource "{name}"{meant}'
+        remedy = f"write {close}" if close else f"write {', '.join(known)}, or a name with a domain, as nvidia.com/gpu"
         yield ResourceProblem(f"{path}.{name}", "RC318", text, remedy)
 
 
 def _meant(name: str, known: tuple[str, ...]) -> str:
-    """The resource that was probably meant; nothing where nobody can tell."""
+    """The probably intended resource; empty if there is no clear candidate."""
     plain = name.casefold()
     if (result := _MEANT.get(plain)) is not None and (result in known or "/" in result):
         return result
@@ -241,15 +241,15 @@ def _meant(name: str, known: tuple[str, ...]) -> str:
 def invalid_amounts(
     path: str, resources: Mapping[str, Quantity], *, may_be_none: bool = True
 ) -> Iterator[ResourceProblem]:
-    """`may_be_none`: whether 0 says something there."""
+    """`may_be_none`: whether 0 is a valid amount."""
     for name, amount in resources.items():
         where = f"{path}.{name}"
         yield from _in_bytes(where, name, amount, may_be_none=may_be_none)
         if name in _COUNTED and amount.binary and amount.milli:
-            text = f"{where}: {amount} is no number of {name}: Ki, Mi and Gi are for bytes"
+            text = f"{where}: {amount} is not a number of {name}: Ki, Mi and Gi are for bytes"
             yield ResourceProblem(where, "RC208", text, f"write {_number(amount)}", names_path=True)
         elif name in _WHOLE and amount.milli % 1000:
-            text = f"{where}: {amount} is no whole number of {name}"
+            text = f"{where}: {amount} is not a whole number of {name}"
             yield ResourceProblem(where, "RC208", text, "write a whole number", names_path=True)
 
 
@@ -257,8 +257,8 @@ def _in_bytes(path: str, resource: str, amount: Quantity, *, may_be_none: bool) 
     is_none = not amount.milli
     if resource not in _IN_BYTES or amount.milli >= _LEAST_BYTES * 1000 or (is_none and may_be_none):
         return
-    text = f"{path}: {amount} is {_bytes(amount)}, which cannot be meant"
-    remedy = "write how much there is" if is_none else f"write {_number(amount)}Gi, or {_number(amount)}Mi"
+    text = f"{path}: {amount} is {_bytes(amount)}, which is implausibly small"
+    remedy = "write the amount" if is_none else f"write {_number(amount)}Gi, or {_number(amount)}Mi"
     yield ResourceProblem(path, "RC208", text, remedy, names_path=True)
 
 
@@ -268,6 +268,6 @@ def _number(amount: Quantity) -> str:
 
 def _bytes(amount: Quantity) -> str:
     if amount.milli % 1000:
-        return "a fraction of a byte" if amount.milli < 1000 else "not even a whole number of bytes"
+        return "a fraction of a byte" if amount.milli < 1000 else "not a whole number of bytes"
     whole = amount.milli // 1000
     return f"{whole} {'byte' if whole == 1 else 'bytes'}"

@@ -1,6 +1,4 @@
-"""Kinds in the order in which they refer to one another: names, columns and rules of each, and rules within one
-object.
-"""
+"""All kinds, ordered so that a kind follows those it refers to: names, columns and rules of each kind."""
 
 import datetime
 import zoneinfo
@@ -20,7 +18,7 @@ from reconciler.policy.shape import AGE, MESSAGE, READY, Kind, PrinterColumn, Va
 from reconciler.policy.tree import Mark, problem
 from reconciler.policy.words import did_you_mean
 
-# --- ChangeApproval: its names, columns and rules; the fields stand in `model.kinds.change_approval`.
+# --- ChangeApproval: names, columns and rules. Its fields are in `model.kinds.change_approval`.
 
 CHANGE_APPROVAL = Kind(
     spec=ChangeApproval,
@@ -37,7 +35,7 @@ CHANGE_APPROVAL = Kind(
 )
 
 
-# --- ChangeGuard: its names, columns and rules; the fields stand in `model.kinds.change_guard`.
+# --- ChangeGuard: names, columns and rules. Its fields are in `model.kinds.change_guard`.
 
 CHANGE_GUARD = Kind(
     spec=ChangeGuard,
@@ -54,7 +52,7 @@ CHANGE_GUARD = Kind(
 )
 
 
-# --- DrainPolicy: its names, columns and rules; the fields stand in `model.kinds.drain_policy`.
+# --- DrainPolicy: names, columns and rules. Its fields are in `model.kinds.drain_policy`.
 
 DRAIN_POLICY = Kind(
     spec=DrainPolicy,
@@ -73,7 +71,7 @@ DRAIN_POLICY = Kind(
             code="RC203",
             at="maxDrainParallelism",
             sentence="maxDrainParallelism {max_drain_parallelism} is above maxScaleDownParallelism "
-            "{max_scale_down_parallelism}, which counts it too",
+            "{max_scale_down_parallelism}, which also counts drained nodes",
             remedy="lower maxDrainParallelism, or raise maxScaleDownParallelism",
             cel="self.maxDrainParallelism <= self.maxScaleDownParallelism",
             holds=lambda spec: spec.max_drain_parallelism <= spec.max_scale_down_parallelism,
@@ -82,7 +80,7 @@ DRAIN_POLICY = Kind(
 )
 
 
-# --- GpuClaim: its names, columns and rules; the fields stand in `model.kinds.gpu_claim`.
+# --- GpuClaim: names, columns and rules. Its fields are in `model.kinds.gpu_claim`.
 
 GPU_CLAIM = Kind(
     spec=GpuClaim,
@@ -100,7 +98,7 @@ GPU_CLAIM = Kind(
 )
 
 
-# --- GpuNodeStatus: its names, columns and rules; the fields stand in `model.kinds.gpu_node_status`.
+# --- GpuNodeStatus: names, columns and rules. Its fields are in `model.kinds.gpu_node_status`.
 
 GPU_NODE_STATUS = Kind(
     spec=GpuNodeStatus,
@@ -112,13 +110,13 @@ GPU_NODE_STATUS = Kind(
 )
 
 
-# --- GpuPool: its names, columns and rules; the fields stand in `model.kinds.gpu_pool`.
+# --- GpuPool: names, columns and rules. Its fields are in `model.kinds.gpu_pool`.
 
 GPU_POOL = Kind(
     spec=GpuPool,
     plural="gpupools",
     short="gpool",
-    longest_name=63,  # it becomes the value of a label: gpu.scheduling/pool, and karpenter.sh/nodepool
+    longest_name=63,  # the value of the labels gpu.scheduling/pool and karpenter.sh/nodepool
     columns=(
         PrinterColumn("Model", "string", ".spec.devices.model"),
         PrinterColumn("GPUs", "integer", ".spec.devices.count"),
@@ -131,8 +129,8 @@ GPU_POOL = Kind(
         ValidationRule(
             code="RC207",
             at="disruption.budgets",
-            sentence="a budget has a schedule and a duration, or neither: one of them has only one",
-            remedy="give the budget both, or take the other one out",
+            sentence="a budget must set both schedule and duration, or neither",
+            remedy="add the missing field, or remove the other one",
             cel="self.disruption.budgets.all(b, has(b.schedule) == has(b.duration))",
             holds=lambda spec: all(
                 (each.schedule is None) == (each.duration is None) for each in spec.disruption.budgets
@@ -142,13 +140,13 @@ GPU_POOL = Kind(
 )
 
 
-# --- NodeProvisioner: its names, columns and rules; the fields stand in `model.kinds.node_provisioner`.
+# --- NodeProvisioner: names, columns and rules. Its fields are in `model.kinds.node_provisioner`.
 
 NODE_PROVISIONER = Kind(
     spec=NodeProvisioner,
     plural="nodeprovisioners",
     short="nprov",
-    longest_name=63,  # it becomes the value of a label: gpu.scheduling/provisioner
+    longest_name=63,  # the value of the label gpu.scheduling/provisioner
     report=NodeProvisionerReport,
     columns=(
         PrinterColumn("Pool", "string", ".spec.poolName"),
@@ -189,7 +187,7 @@ NODE_PROVISIONER = Kind(
         ValidationRule(
             code="RC201",
             at="schedules",
-            sentence="a schedule asks for more nodes than maxSize {max_size}",
+            sentence="a schedule requires more nodes than maxSize {max_size}",
             remedy="lower its minSize and warmNodes, or raise maxSize",
             cel="!has(self.schedules) || self.schedules.all(each, (!has(each.minSize) || each.minSize <= self.maxSize)"
             " && (!has(each.warmNodes) || each.warmNodes <= self.maxSize))",
@@ -201,7 +199,7 @@ NODE_PROVISIONER = Kind(
 )
 
 
-# --- PressurePolicy: its names, columns and rules; the fields stand in `model.kinds.pressure_policy`.
+# --- PressurePolicy: names, columns and rules. Its fields are in `model.kinds.pressure_policy`.
 
 PRESSURE_POLICY = Kind(
     spec=PressurePolicy,
@@ -219,7 +217,7 @@ PRESSURE_POLICY = Kind(
             code="RC204",
             at="computeUnit",
             sentence="computeUnit and resources name different resources",
-            remedy="give each resource its bounds and its share of the compute unit",
+            remedy="list each resource in both resources and computeUnit",
             cel="self.resources.all(r, r in self.computeUnit) && self.computeUnit.all(r, r in self.resources)",
             holds=lambda spec: set(spec.resources) == set(spec.compute_unit),
         ),
@@ -239,28 +237,28 @@ KINDS: tuple[Kind, ...] = (
 
 
 def kind_named(name: str) -> Kind | None:
-    """The kind of that name."""
+    """The kind with that name."""
     return next((kind for kind in KINDS if kind.name == name), None)
 
 
-# --- Rules within one object: those that its CRD holds too, and those that only we can check.
+# --- Rules within one object: the rules of its CRD, and rules that only reconciler can check.
 
-# Any moment will do: whether a schedule ever comes round does not depend on when one asks.
+# An arbitrary time: whether a schedule ever fires does not depend on the start.
 _SOME_DAY = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
 
 
 class FieldProblem(NamedTuple):
-    """What is wrong with one field."""
+    """A problem of one field."""
 
     path: str
     code: str
     sentence: str
     remedy: str
-    field: str = ""  # that the sentence names
+    field: str = ""  # the field that the sentence already names
 
 
 def own_problems(kind: Kind, spec: msgspec.Struct, marks: Mapping[str, Mark]) -> list[Problem]:
-    """What is wrong with one object by itself. A value that stands nowhere is a default: the object is pointed at."""
+    """Problems of a single object. A value without a position is a default: the problem then points to the object."""
     found = [*_broken_rules(kind, spec), *_never_acts(spec)]
     if isinstance(spec, DrainPolicy | NodeProvisioner):
         for number, window in enumerate(spec.windows):
@@ -272,7 +270,7 @@ def own_problems(kind: Kind, spec: msgspec.Struct, marks: Mapping[str, Mark]) ->
         for number, schedule in enumerate(spec.schedules):
             found += _window(schedule, f"spec.schedules[{number}]")
             if schedule.min_size is None and schedule.warm_nodes is None:
-                text = "a schedule without minSize and warmNodes changes nothing"
+                text = "a schedule without minSize and warmNodes has no effect"
                 found.append(FieldProblem(f"spec.schedules[{number}]", "RC310", text, "add minSize or warmNodes"))
     problems = [problem(marks.get(each.path) or marks[""], *each[1:]) for each in found]
     return problems + [_of_resource(each, marks) for each in resource_problems(spec)]
@@ -297,21 +295,21 @@ def _broken_rules(kind: Kind, spec: msgspec.Struct) -> Iterator[FieldProblem]:
 
 
 def _never_acts(spec: msgspec.Struct) -> Iterator[FieldProblem]:
-    """Policies that can never act: somebody believes in them."""
+    """Policies that can never act."""
     if getattr(spec, "suspend", False):
         return
     match spec:
         case ChangeGuard(cluster_uid=None, per_plan=plan, per_hour=hour) if plan == hour == Ceiling():
-            text = "this guard has no limit and names no cluster: it never holds anything back"
+            text = "a guard without limits and clusterUID has no effect"
             yield FieldProblem("", "RC310", text, "add a limit below perPlan or perHour, or set suspend: true")
 
 
 def _budget(budget: Budget, path: str) -> Iterator[FieldProblem]:
-    """With a schedule that Karpenter can't read it disrupts no node of the pool, for whatever reason."""
+    """Karpenter cannot parse an invalid schedule and then disrupts no node of the pool at all."""
     if budget.schedule is not None and not is_readable(budget.schedule):
         at = f"{path}.schedule"
         remedy = 'write minute, hour, day, month and weekday, as in "0 9 * * 1-5", or @daily; in UTC'
-        yield FieldProblem(at, "RC205", f'{at}: "{budget.schedule}" is no schedule', remedy, at)
+        yield FieldProblem(at, "RC205", f'{at}: "{budget.schedule}" is not a valid schedule', remedy, at)
 
 
 def _window(window: Window, path: str) -> Iterator[FieldProblem]:
@@ -319,7 +317,7 @@ def _window(window: Window, path: str) -> Iterator[FieldProblem]:
         next(cronsim.CronSim(window.schedule, _SOME_DAY))
     except cronsim.CronSimError as error:
         at = f"{path}.schedule"
-        text = f'{at}: "{window.schedule}" is no schedule: {str(error).lower()}'
+        text = f'{at}: "{window.schedule}" is not a valid schedule: {str(error).lower()}'
         yield FieldProblem(at, "RC205", text, 'write minute, hour, day, month and weekday, as in "0 20 * * *"', at)
     try:
         zoneinfo.ZoneInfo(window.time_zone)
@@ -330,5 +328,5 @@ def _window(window: Window, path: str) -> Iterator[FieldProblem]:
         yield FieldProblem(at, "RC206", text, "" if close else "write a zone such as Europe/Berlin, or UTC", at)
     if not window.duration.milliseconds:
         yield FieldProblem(
-            f"{path}.duration", "RC310", "a window of no length never opens", "give it a length, such as 10h"
+            f"{path}.duration", "RC310", "a window without duration never opens", "set a duration, such as 10h"
         )

@@ -1,5 +1,5 @@
-"""Those who act on an imagined cluster, each as slowly and imperfectly as in a real one.
+"""Actors of a simulated cluster, each with realistic delays and failures.
 
-Left out: Deployments and what else makes ReplicaSets, Jobs that give up after so many failures, pods that fail of
-themselves, and kubelets that evict.
+Not simulated: Deployments and other creators of ReplicaSets, backoffLimit of Jobs, pods that fail by themselves, and
+kubelet evictions.
 """

@@ -1,4 +1,4 @@
-"""Controllers that every cluster has: garbage collection, taint eviction, and PodDisruptionBudgets."""
+"""Built-in controllers: pod garbage collection, taint eviction, and PodDisruptionBudgets."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,17 +17,17 @@ from reconciler.simulate.actors.workloads import READY, how, owner_of
 from reconciler.simulate.objects import Key, ObjectWrite, condition, key_of, with_condition
 from reconciler.simulate.stage import Stage
 
-# --- What is left behind is collected: pods of a node that is gone, its Leases, and pods that ended long ago.
+# --- Garbage collection: pods of deleted nodes, Leases of deleted nodes, and pods that finished long ago.
 #
-# Owner of which pods are on which node, and of those that have ended, in that order.
+# Owner of the pods on each node, and of finished pods, in order of completion.
 
 POD_GARBAGE_COLLECTOR = "pod-garbage-collector"
 _DELAY_MS = 40_000
-_MOST_ENDED = 12_500  # that nobody has cleared away
+_MOST_ENDED = 12_500  # number of finished pods that are kept
 
 
 class Collector:
-    """For pods and Leases."""
+    """Deletes pods and Leases."""
 
     def __init__(self, delay_ms: int = _DELAY_MS, most_ended: int = _MOST_ENDED) -> None:
         self._delay_ms = delay_ms
@@ -58,7 +58,7 @@ class Collector:
         elif (after.get("status") or {}).get("phase") in {"Succeeded", "Failed"} and written.key not in self._ended:
             self._ended[written.key] = None
             if len(self._ended) > self._most_ended:
-                self._stage.engine.after(0, "a pod that ended long ago is cleared away", self._clear_oldest)
+                self._stage.engine.after(0, "an old finished pod is deleted", self._clear_oldest)
 
     def _move(self, key: Key, was: str, now: str) -> None:
         if was and (there := self._on.get(was)) is not None:
@@ -69,12 +69,12 @@ class Collector:
             self._on.setdefault(now, {})[key] = None
 
     def _collect_later(self, node: str) -> None:
-        self._stage.engine.after(self._delay_ms, f"what {node} left is collected", lambda: self._collect(node))
+        self._stage.engine.after(self._delay_ms, f"objects of {node} are collected", lambda: self._collect(node))
 
     def _collect(self, node: str) -> None:
         world = self._stage.world
         if world.at(("Node", "", node)) is not None:
-            return  # another of its name
+            return  # a new node of the same name exists
         for key in tuple(self._on.get(node, ())):
             world.remove(Ref(*key), POD_GARBAGE_COLLECTOR)
         for lease in [each for each in world.of("Lease") if _belongs_to(each, node)]:
@@ -90,24 +90,24 @@ def _belongs_to(body: dict[str, object], node: str) -> bool:
     return any((each.get("kind"), each.get("name")) == ("Node", node) for each in owners)
 
 
-# --- Pods that do not bear a NoExecute taint of their node are deleted: at once, or when they have borne it long
-# enough.
+# --- Taint eviction: pods that do not tolerate a NoExecute taint of their node are deleted, immediately or after
+# tolerationSeconds.
 #
-# Owner of the deletions that are to come; one that comes due looks again whether the taint is still there.
+# Owner of the scheduled deletions; when one is due, the taint is checked again.
 
 TAINT_EVICTION_CONTROLLER = "taint-eviction-controller"
 _TAINTS_DELAY_MS = 100
 _NO_EXECUTE = "NoExecute"
-_BORNE_BY_ALL_SECONDS = 300  # admission makes each pod bear these for so long, unless it says otherwise
+_BORNE_BY_ALL_SECONDS = 300  # admission adds tolerations with this duration unless the pod has its own
 _BORNE_BY_ALL = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 
 
 class TaintEvictionController:
-    """For all nodes."""
+    """Handles all nodes."""
 
     def __init__(self) -> None:
         self._touched: dict[Key, None] = {}
-        self._due_at: dict[str, int] = {}  # uid of a pod -> when
+        self._due_at: dict[str, int] = {}  # uid of a pod -> time
 
     def start(self, stage: Stage) -> None:
         self._stage = stage
@@ -122,7 +122,7 @@ class TaintEvictionController:
         node = _node_of(written)
         if node is not None and (kind == "Node" or _drives_out(self._stage.world.at(node))):
             if not self._touched:
-                self._stage.engine.after(_TAINTS_DELAY_MS, "pods that do not bear a taint are looked for", self._look)
+                self._stage.engine.after(_TAINTS_DELAY_MS, "untolerated taints are checked", self._look)
             self._touched[node] = None
 
     def _look(self) -> None:
@@ -143,7 +143,7 @@ class TaintEvictionController:
             self._delete(pod)
         elif uid not in self._due_at:
             self._due_at[uid] = due_at = self._stage.now + seconds * 1_000
-            what = f"{pod.title} has borne a taint for long enough"
+            what = f"{pod.title} has reached the end of its tolerationSeconds"
             self._stage.engine.after(seconds * 1_000, what, lambda: self._come_due(pod, due_at))
 
     def _come_due(self, pod: Pod, due_at: int) -> None:
@@ -154,7 +154,7 @@ class TaintEvictionController:
             self._delete(pod)
 
     def _borne_seconds(self, pod: Pod) -> int | None:
-        """How long it bears the taints of its node as they are now; None: for ever."""
+        """How long the pod tolerates its node's current taints; None: forever."""
         node: Node | None = self._stage.world.read_object(("Node", "", pod.node))
         taints = [each for each in node.spec.taints if each.effect == _NO_EXECUTE] if node is not None else ()
         return _shortest(_borne_of(each, pod) for each in taints)
@@ -170,7 +170,7 @@ class TaintEvictionController:
 
 
 def _node_of(written: ObjectWrite) -> Key | None:
-    """The node whose pods may have to go: its taints are others, or a pod came to it."""
+    """The node whose pods may have to be evicted: its taints have changed, or a pod was bound to it."""
     before, after = written.before, written.after
     if after is None or written.key[0] not in {"Node", "Pod"}:
         return None
@@ -200,30 +200,29 @@ def _shortest(lengths: Iterable[int | None]) -> int | None:
     return max(0, min(said)) if said else None
 
 
-# --- Owner of how many pods each PodDisruptionBudget means, and how many of them are healthy; its status follows.
+# --- Owner of the pods selected by each PodDisruptionBudget, and of the budget's status.
 #
-# As the disruption controller does: a pod that was evicted counts as gone from then on, though it still runs. Shares of
-# pods, and how many may be away, are counted from the replicas of their owners: of owners that have no such number
-# nobody may go.
+# As in the disruption controller: an evicted pod counts as gone immediately, though it still runs. Percentages and
+# maxUnavailable refer to the replicas of the pods' owners; if an owner has no replica count, no disruption is allowed.
 
 DISRUPTION_CONTROLLER = "disruption-controller"
 _BUDGETS_DELAY_MS = 100
-_BELIEVED_MS = 120_000  # so long it is believed that a pod which was evicted will go
+_BELIEVED_MS = 120_000  # how long an evicted pod is expected to terminate
 _SCALELESS = frozenset({"DaemonSet", "Job", "Node"})
 
 
 class _Meant:
-    """What one budget means."""
+    """The pods selected by one budget."""
 
     def __init__(self, budget: Object) -> None:
         selector = (budget.get("spec") or {}).get("selector")
         self.selector = None if selector is None else msgspec.convert(selector, LabelSelector)
-        self.pods: dict[Key, tuple[bool, Key | None]] = {}  # whether it is healthy, and whose it is
+        self.pods: dict[Key, tuple[bool, Key | None]] = {}  # whether the pod is healthy, and its owner
         self.healthy = 0
         self.owners: Counter[Key | None] = Counter()
 
     def put(self, key: Key, pod: Object | None) -> bool:
-        """Whether anything is different."""
+        """Returns whether anything has changed."""
         before = self.pods.pop(key, None)
         after = None if pod is None else (how(pod) == READY, _owner(pod))
         if before is not None:
@@ -243,7 +242,7 @@ class _Meant:
 
 
 class Budgets:
-    """Keeps the status of all of them."""
+    """Updates the status of all budgets."""
 
     def __init__(self, delay_ms: int = _BUDGETS_DELAY_MS) -> None:
         self._delay_ms = delay_ms
@@ -298,7 +297,7 @@ class Budgets:
             budget, meant = self._stage.world.at(key), self._of[key[1]].get(key)
             if budget is not None and meant is not None:
                 status = self._status(budget, meant)
-                # A merge patch would keep the pods that are no longer told of.
+                # A merge patch would keep pods that are no longer listed.
                 gone = dict.fromkeys(_recorded_disruptions(budget).keys() - status.get("disruptedPods", {}).keys())
                 if "disruptedPods" in status:
                     status["disruptedPods"] |= gone
@@ -321,7 +320,7 @@ class Budgets:
         }
 
     def _awaited(self, budget: Object, meant: _Meant) -> dict[Key, str]:
-        """Pods that were evicted and do not leave yet: for so long they count as gone."""
+        """Evicted pods that have not terminated yet: they count as gone for a limited time."""
         result: dict[Key, str] = {}
         for name, when in _recorded_disruptions(budget).items():
             key = ("Pod", budget["metadata"]["namespace"], name)
@@ -333,7 +332,7 @@ class Budgets:
         return result
 
     def _wanted(self, spec: Object, meant: _Meant) -> tuple[int, int] | None:
-        """How many pods there should be, and how many of them healthy; None: the controller can't tell."""
+        """Expected number of pods, and desired number of healthy ones; None: the controller cannot determine them."""
         least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
         if isinstance(least, int):
             return len(meant.pods), least
@@ -346,7 +345,7 @@ class Budgets:
         return expected, max(0, expected - away)
 
     def _expected(self, meant: _Meant) -> Iterator[int]:
-        """Of each owner; pods that nobody owns are not expected."""
+        """For each owner; pods without an owner are not expected."""
         for owner, count in meant.owners.items():
             if owner is not None:
                 body = self._stage.world.at(owner)
@@ -364,5 +363,5 @@ def _recorded_disruptions(budget: Object) -> dict[str, str]:
 
 
 def _share(percent: str, of: int) -> int:
-    """Rounded up, as the controller does."""
+    """Rounded up, as in the controller."""
     return -(-int(percent.rstrip("%")) * of // 100)

@@ -1,6 +1,6 @@
-"""The kubelets: pods start some time after they are bound, run as long as they say or may, and end within their grace.
+"""Simulated kubelets: pods start after a delay, run for their duration or deadline, and end within their grace period.
 
-A pod whose kubelet is gone neither starts nor ends: nobody is there to say so.
+A pod whose kubelet is gone neither starts nor ends.
 """
 
 from collections import Counter
@@ -19,19 +19,19 @@ _FINISHED = frozenset({"Succeeded", "Failed"})
 
 
 class KubeletTiming(msgspec.Struct, frozen=True):
-    """How long things take a kubelet."""
+    """Delays of a kubelet."""
 
     least_start_ms: int = 1_000
     most_start_ms: int = 10_000
-    notice_ms: int = 500  # that a pod which has ended is to go
+    notice_ms: int = 500  # until a finished pod is noticed
 
 
 class Kubelets:
-    """All of them; what they know stands on the pods."""
+    """All kubelets; their state is stored on the pods."""
 
     def __init__(self, pace: KubeletTiming | None = None) -> None:
         self._pace = pace or KubeletTiming()
-        self.late_ms = 0  # beside what things usually take
+        self.late_ms = 0  # additional delay
 
     def start(self, stage: Stage) -> None:
         self._stage = stage
@@ -41,7 +41,7 @@ class Kubelets:
         stage.world.subscribe(self._noted, "Pod")
 
     def resume(self, node: str) -> None:
-        """The kubelet of the node is back, and finds its pods as they are."""
+        """The node's kubelet is back, and continues with its pods."""
         bodies = [each for each in self._stage.world.of("Pod") if (each.get("spec") or {}).get("nodeName") == node]
         for body in bodies:
             self._noted(ObjectWrite(key_of(body), None, body))
@@ -60,7 +60,7 @@ class Kubelets:
             self._save_later(written.key, after, text)
 
     def _begin_later(self, key: Key, pod: Object, node: str) -> None:
-        """It was bound, or was there before the simulation began."""
+        """The pod was just bound, or existed at the start of the simulation."""
         phase = (pod.get("status") or {}).get("phase", "Pending")
         uid, engine = pod["metadata"]["uid"], self._stage.engine
         if phase == "Running":
@@ -81,15 +81,15 @@ class Kubelets:
         self._run(key, pod, now)
 
     def _run(self, key: Key, pod: Object, began: Instant) -> None:
-        """Until it is done, or has had its time."""
+        """Until the pod completes or reaches its deadline."""
         self._finish_later(key, pod, began)
         seconds = pod["spec"].get("activeDeadlineSeconds")
         if seconds is not None:
             uid, due = pod["metadata"]["uid"], Instant(began + int(seconds) * 1_000)
-            self._stage.engine.at(due, f"{key[1]}/{key[2]} has had its time", lambda: self._stop(key, uid))
+            self._stage.engine.at(due, f"{key[1]}/{key[2]} reaches its deadline", lambda: self._stop(key, uid))
 
     def _stop(self, key: Key, uid: str) -> None:
-        """It has run for as long as it may."""
+        """The pod reached activeDeadlineSeconds."""
         pod = self._living(key, uid)
         if pod is None or pod["status"].get("phase") in _FINISHED:
             return
@@ -100,7 +100,7 @@ class Kubelets:
         self._stage.world.edit(Ref(*key), {"status": status})
 
     def _save_later(self, key: Key, pod: Object, text: str) -> None:
-        """What runs there saves its work, and says so on its pod."""
+        """The pod writes a checkpoint, and annotates itself."""
         seconds = pod["metadata"]["annotations"].get(SAVE_SECONDS)
         if seconds is None or (pod.get("status") or {}).get("phase") != "Running":
             return
@@ -143,7 +143,7 @@ class Kubelets:
             self._stage.world.remove(Ref(*key))
 
     def _living(self, key: Key, uid: str) -> Object | None:
-        """The same pod, if somebody is there who could do something about it."""
+        """The same pod, if its kubelet is alive."""
         pod = self._stage.world.at(key)
         if pod is None or pod["metadata"]["uid"] != uid:
             return None
@@ -156,26 +156,26 @@ def _evict_at(pod: Object | None) -> str:
     return str((((pod or {}).get("metadata") or {}).get("annotations") or {}).get(names.EVICT_AT, ""))
 
 
-# --- Nodes whose machine or whose kubelet is gone: nobody notices at first, then their pods are given up.
+# --- Nodes whose machine or kubelet is gone: after a delay they are marked, then their pods are deleted.
 #
-# A node whose kubelet is silent is told to be unreachable after 40 s. Its pods are deleted when they bear that taint no
-# longer (`builtin_controllers.py`), which nobody on the node can confirm: they stay Terminating, and are gone only with
-# the Node object. That is deleted with the NodeClaim of a machine that is gone; a node that has none stays as it is.
-# Where only the kubelet is gone, the machine goes on and nobody deletes the Node object.
+# A node with a silent kubelet becomes unreachable after 40 s. Its pods are deleted when their tolerations of the taint
+# end (`builtin_controllers.py`). Since no kubelet confirms the deletion, they stay Terminating until the Node object is
+# deleted. The Node object is deleted with the NodeClaim of a dead machine; without a NodeClaim it stays. If only the
+# kubelet is gone, the machine continues and the Node object stays.
 
 MANAGER = "node-controller"
 _UNREACHABLE = "node.kubernetes.io/unreachable"
 
 
 class Delays(msgspec.Struct, frozen=True):
-    """How long after a death things happen."""
+    """Delays after a death."""
 
     noticed_ms: int = 40_000
     collected_ms: int = 120_000
 
 
 class Deaths:
-    """Whose machines and kubelets are gone stands on the stage."""
+    """The stage keeps which machines and kubelets are gone."""
 
     def __init__(self, delays: Delays | None = None) -> None:
         self._delays = delays or Delays()
@@ -185,20 +185,20 @@ class Deaths:
         stage.world.subscribe(self._noted, "Node")
 
     def kill(self, node: str) -> None:
-        """The machine is gone from now on. Raises KeyError where there is no such node."""
+        """Terminates the machine. Raises KeyError if there is no such node."""
         found = self._stage.world.at(("Node", "", node))
         if found is None:
-            raise KeyError(f"there is no node {node} that could die")
+            raise KeyError(f"the node {node} does not exist")
         self._stage.dead_nodes.add(node)
         self.silence(node)
         engine = self._stage.engine
-        engine.after(self._delays.collected_ms, f"the machine of {node} is missed", lambda: self._collect(node))
+        engine.after(self._delays.collected_ms, f"the dead machine of {node} is detected", lambda: self._collect(node))
 
     def silence(self, node: str) -> str:
-        """The kubelet is gone from now on; the uid of the node. Raises KeyError where there is no such node."""
+        """Stops the kubelet; returns the uid of the node. Raises KeyError if there is no such node."""
         found = self._stage.world.at(("Node", "", node))
         if found is None:
-            raise KeyError(f"there is no node {node} whose kubelet could be gone")
+            raise KeyError(f"the node {node} does not exist")
         uid: str = found["metadata"]["uid"]
         self._stage.silent_nodes.add(node)
         delay_ms = self._delays.noticed_ms
@@ -206,7 +206,7 @@ class Deaths:
         return uid
 
     def revive(self, node: str, uid: str) -> bool:
-        """The kubelet is back, if the node is the same and its machine is not gone; whether it is."""
+        """Restarts the kubelet if the node is the same and its machine is alive; returns whether it did."""
         world = self._stage.world
         found = world.at(("Node", "", node))
         if found is None or found["metadata"]["uid"] != uid or node in self._stage.dead_nodes:
@@ -245,7 +245,7 @@ class Deaths:
         return fleet.pods_of_row(fleet.rows.row_of[node])
 
     def _tell(self, pod: Pod, status: str) -> None:
-        """Whether it is ready, as far as anybody knows."""
+        """Sets the pod's Ready condition."""
         world, ref = self._stage.world, Ref("Pod", pod.metadata.namespace, pod.name)
         body = world.get(ref)
         if body is None:
@@ -262,16 +262,16 @@ class Deaths:
             world.delete(Ref(*key_of(claim)), MANAGER)
 
 
-# --- Nodes that are not ready for a while, though their kubelets go on: nothing is placed there, and nobody counts on
-# what runs there. Once they bear it for too long their pods are deleted (`builtin_controllers.py`).
+# --- Nodes that are temporarily not ready while their kubelets run: nothing is scheduled there, and their pods do not
+# count as healthy. If this lasts too long, their pods are deleted (`builtin_controllers.py`).
 #
-# Owner of how many lapses of each node go on.
+# Owner of the number of active lapses per node.
 
 _NOT_READY = "node.kubernetes.io/not-ready"
 
 
 class Lapses:
-    """Of all nodes."""
+    """Lapses of all nodes."""
 
     def __init__(self) -> None:
         self._going_on: Counter[str] = Counter()  # by uid of the node
@@ -280,10 +280,10 @@ class Lapses:
         self._stage = stage
 
     def begin(self, node: str) -> str:
-        """It is not ready from now on; gives the uid of the node. Raises KeyError where there is none of that name."""
+        """Makes the node not ready; returns its uid. Raises KeyError if there is no such node."""
         found = self._stage.world.at(("Node", "", node))
         if found is None:
-            raise KeyError(f"there is no node {node} that could be not ready")
+            raise KeyError(f"the node {node} does not exist")
         uid: str = found["metadata"]["uid"]
         self._going_on[uid] += 1
         if self._going_on[uid] == 1:
@@ -291,7 +291,7 @@ class Lapses:
         return uid
 
     def end(self, node: str, uid: str) -> None:
-        """It is ready again, if it is the same, it is alive, and no other lapse goes on."""
+        """Ends a lapse: the node is ready if it is the same, alive, and without other lapses."""
         self._going_on[uid] -= 1
         self._going_on = +self._going_on
         found = self._stage.world.at(("Node", "", node))

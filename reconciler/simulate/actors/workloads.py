@@ -1,4 +1,4 @@
-"""The controllers that make pods: of ReplicaSets, StatefulSets, Jobs and DaemonSets."""
+"""Workload controllers: ReplicaSets, StatefulSets, Jobs and DaemonSets."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -17,13 +17,13 @@ from reconciler.simulate.world import World
 __all__ = ["Workloads"]
 
 
-# --- What controllers write: a pod as a template has it, and its deletion.
+# --- Writes of controllers: creating a pod from a template, and deleting a pod.
 
 MANAGER = "kube-controller-manager"
 
 
 def pod_of(owner: Object, name: str, node: str = "") -> Object:
-    """A pod that the owner's template makes; with a node it is bound from the beginning."""
+    """A pod of the owner's template; with a node, it is created bound."""
     metadata, template = owner["metadata"], owner["spec"]["template"]
     marks = template.get("metadata") or {}
     reference = {
@@ -50,7 +50,7 @@ def take_down(world: World, key: Key) -> None:
     world.delete(Ref(*key), MANAGER)
 
 
-# --- Owner of which pods each workload has, and in how many each way they are: so that no change walks them.
+# --- Owner of each workload's pods and their numbers by state, so that updates need no iteration.
 
 WAITING, RUNNING, READY, LEAVING, SUCCEEDED, FAILED = "waiting", "running", "ready", "leaving", "succeeded", "failed"
 ACTIVE = (WAITING, RUNNING, READY)
@@ -67,7 +67,7 @@ def owner_of(pod: Object) -> tuple[Key, str] | None:
 
 
 def how(pod: Object) -> str:
-    """In which way it is, of those above."""
+    """The pod's state, one of those above."""
     phase = (pod.get("status") or {}).get("phase", "Pending")
     if phase == "Succeeded":
         return SUCCEEDED
@@ -84,23 +84,23 @@ class Kin:
     """The pods of one workload."""
 
     def __init__(self) -> None:
-        self.pods: dict[Key, str] = {}  # how each is
+        self.pods: dict[Key, str] = {}  # state of each pod
         self.counts = dict.fromkeys((*ACTIVE, LEAVING, SUCCEEDED, FAILED), 0)
-        self.made = 0  # names given so far
+        self.made = 0  # number of names used
 
     @property
     def active(self) -> int:
-        """Those that are there or will be."""
+        """Number of pods that run or will run."""
         return sum(self.counts[each] for each in ACTIVE)
 
     def that_are(self, ways: Iterable[str]) -> Iterator[Key]:
-        """In the order of ways, then as they were made."""
+        """In order of states, then of creation."""
         for way in ways:
             if self.counts[way]:
                 yield from [key for key, each in self.pods.items() if each == way]
 
     def put(self, key: Key, way: str | None) -> None:
-        """None: it is gone."""
+        """None: the pod is gone."""
         before = self.pods.pop(key, None) if way is None else self.pods.get(key)
         if before is not None:
             self.counts[before] -= 1
@@ -110,12 +110,12 @@ class Kin:
 
 
 class Kinship:
-    """All workloads; tells which of them something happened to."""
+    """All workloads; returns those affected by a write."""
 
     def __init__(self, on_change: Callable[[Key, ObjectWrite], None]) -> None:
         self._on_change = on_change
         self._of: dict[str, Kin] = {}  # by uid of the owner
-        self._bereaved: set[str] = set()  # uids of owners that are gone, while they have pods
+        self._bereaved: set[str] = set()  # uids of deleted owners that still have pods
 
     def of(self, uid: str) -> Kin:
         kin = self._of.get(uid)
@@ -124,14 +124,14 @@ class Kinship:
         return kin
 
     def bereave(self, uid: str) -> tuple[Key, ...]:
-        """The owner is gone; the pods that it leaves."""
+        """The owner was deleted; returns its remaining pods."""
         left = tuple(self.of(uid).pods)
         self._bereaved.add(uid)
         self._forget_if_done(uid)
         return left
 
     def note(self, written: ObjectWrite) -> None:
-        """A write of a pod."""
+        """Processes a write of a pod."""
         body = written.after or written.before
         owner = owner_of(body) if body else None
         if owner is None:
@@ -144,7 +144,7 @@ class Kinship:
         self._forget_if_done(uid)
 
     def begin(self, pods: Iterable[Object]) -> None:
-        """Pods that are there already."""
+        """Adds existing pods."""
         for pod in pods:
             self.note(ObjectWrite(key_of(pod), None, pod))
 
@@ -154,9 +154,9 @@ class Kinship:
             del self._of[uid]
 
 
-# --- DaemonSets have one pod on each node that their pods may be on, put there without a scheduler.
+# --- DaemonSets: one pod on each suitable node, bound directly.
 
-# Those of a DaemonSet bear what befalls a node.
+# Tolerations of DaemonSet pods for node conditions.
 _BORNE = tuple(
     Toleration(f"node.kubernetes.io/{name}", "Exists")
     for name in ("not-ready", "unreachable", "disk-pressure", "memory-pressure", "pid-pressure", "unschedulable")
@@ -164,8 +164,8 @@ _BORNE = tuple(
 
 
 def keep_daemon(world: World, owner: Object, nodes: Iterable[Object], kin: Kin) -> None:
-    """A pod on each of the nodes, where there is none yet and it may be there."""
-    # By the node that it is on: pods of a cluster that was seen bear names of their own.
+    """Creates missing pods on suitable nodes."""
+    # Identified by node: pods of an observed cluster have names of their own.
     served = {pod["spec"].get("nodeName", "") for pod in map(world.at, kin.pods) if pod is not None}
     for node in nodes:
         there = node["metadata"]["name"]
@@ -193,11 +193,11 @@ def _selects(spec: Object, node: Object) -> bool:
     return terms is None or any(readable(term) and term_holds(term, there) for term in terms.node_selector_terms)
 
 
-# --- Jobs keep pods running until as many have succeeded as are to; what was evicted or lost begins again.
+# --- Jobs: run pods until enough have succeeded; evicted or lost pods are restarted.
 
 
 def keep_job(stage: Stage, owner: Object, kin: Kin) -> None:
-    """Pods at once as `parallelism` says, and never more than are still to succeed."""
+    """Runs up to `parallelism` pods, and never more than the remaining completions."""
     world, spec = stage.world, owner["spec"]
     if says(owner, "Complete") == "True":
         return
@@ -225,7 +225,7 @@ def _complete(stage: Stage, owner: Object, kin: Kin) -> None:
     stage.world.edit(ref, {"status": status}, MANAGER)
     keeps_seconds = owner["spec"].get("ttlSecondsAfterFinished")
     if keeps_seconds is not None:
-        stage.engine.after(int(keeps_seconds) * 1_000, f"{ref.title} is cleared away", lambda: _clear(stage, ref))
+        stage.engine.after(int(keeps_seconds) * 1_000, f"{ref.title} is deleted", lambda: _clear(stage, ref))
 
 
 def _clear(stage: Stage, ref: Ref) -> None:
@@ -234,11 +234,11 @@ def _clear(stage: Stage, ref: Ref) -> None:
         stage.world.delete(ref, MANAGER)
 
 
-# --- ReplicaSets and StatefulSets keep as many pods as they are to have; what leaves or has ended does not count.
+# --- ReplicaSets and StatefulSets: keep the desired number of pods; terminating and finished pods do not count.
 
 
 def keep_replicas(world: World, owner: Object, kin: Kin) -> None:
-    """As many pods as wanted; when there are too many, those go first that do least, and of them the youngest."""
+    """Creates missing pods; deletes surplus ones, least active first, then youngest."""
     wanted = _wanted(owner)
     for _ in range(wanted - kin.active):
         world.put(pod_of(owner, _free_name(world, owner, kin)), MANAGER)
@@ -251,8 +251,11 @@ def keep_replicas(world: World, owner: Object, kin: Kin) -> None:
 
 
 def keep_ordinals(world: World, owner: Object, kin: Kin) -> None:
-    """Each pod has its number; another of the same name comes only when the one before it is gone altogether. One comes
-    after the other is ready, and one goes after the other is gone, unless they may all come and go at once."""
+    """Manages numbered pods of a StatefulSet.
+
+    A pod is replaced only once its predecessor is gone. Pods are created one after another when ready, and deleted
+    one after another, unless podManagementPolicy is Parallel.
+    """
     for key in list(kin.that_are((SUCCEEDED, FAILED))):
         take_down(world, key)
     in_turn = owner["spec"].get("podManagementPolicy") != "Parallel"
@@ -281,7 +284,7 @@ def _ordinal(key: Key) -> int:
 
 
 def fresh_names(owner: Object, kin: Kin) -> Iterator[str]:
-    """Names that the owner has not given yet."""
+    """Names that the owner has not used yet."""
     while True:
         kin.made += 1
         yield f"{owner['metadata']['name']}-{kin.made:05}"
@@ -304,7 +307,7 @@ def _tell(world: World, owner: Object, kin: Kin) -> None:
         world.edit(Ref(*key_of(owner)), {"status": status}, MANAGER)
 
 
-# --- Owner of which workloads are to be looked at again; each is, a little after something happened to it or its pods.
+# --- Owner of the queue of workloads to reconcile, each with a delay after a change of the workload or its pods.
 
 _KINDS = frozenset({"ReplicaSet", "StatefulSet", "Job", "DaemonSet"})
 _DELAY_MS = 100
@@ -315,7 +318,7 @@ class Workloads:
 
     def __init__(self, delay_ms: int = _DELAY_MS) -> None:
         self._delay_ms = delay_ms
-        self.late_ms = 0  # beside that
+        self.late_ms = 0  # additional delay
         self._kinship = Kinship(self._befallen)
         self._due: dict[Key, None] = {}
 
@@ -341,7 +344,7 @@ class Workloads:
                 self._keep_daemon_later(key_of(each), written.key)
 
     def _befallen(self, owner: Key, written: ObjectWrite) -> None:
-        """Something happened to one of its pods."""
+        """One of its pods has changed."""
         if owner[0] != "DaemonSet":
             self._look_at(owner)
         elif written.after is None and written.before is not None:
@@ -351,7 +354,7 @@ class Workloads:
         if owner[0] not in _KINDS:
             return
         if not self._due:
-            self._stage.engine.after(self._delay_ms + self.late_ms, "workloads are looked at", self._look)
+            self._stage.engine.after(self._delay_ms + self.late_ms, "workloads are reconciled", self._look)
         self._due[owner] = None
 
     def _look(self) -> None:
@@ -384,10 +387,10 @@ class Workloads:
             keep_daemon(self._stage.world, found, (there,), self._kinship.of(found["metadata"]["uid"]))
 
     def _bereave(self, uid: str) -> None:
-        """Its pods go after it."""
+        """Deletes the pods of a deleted owner."""
         if left := self._kinship.bereave(uid):
             self._stage.engine.after(
-                self._delay_ms + self.late_ms, "pods go after their owner", lambda: self._take_down(left)
+                self._delay_ms + self.late_ms, "pods of a deleted owner are deleted", lambda: self._take_down(left)
             )
 
     def _take_down(self, pods: Sequence[Key]) -> None:
@@ -396,7 +399,7 @@ class Workloads:
 
 
 def _lets_others_in(before: Object | None, after: Object) -> bool:
-    """Whether a DaemonSet might have a pod there now that had none."""
+    """Whether a DaemonSet might now place a pod there."""
     if before is None or before["metadata"].get("labels") != after["metadata"].get("labels"):
         return True
     return bool((before.get("spec") or {}).get("taints") != (after.get("spec") or {}).get("taints"))

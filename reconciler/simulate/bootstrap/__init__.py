@@ -1,1 +1,1 @@
-"""What there is when a simulation begins."""
+"""The initial state of a simulation."""

@@ -1,6 +1,6 @@
-"""What a scenario names must be something that its policies, its dump or its trace know, some time or other.
+"""Checks names in a scenario against its policies, dump and trace.
 
-A machine that Karpenter is yet to buy is called by its NodePool and a number: such a name may come to be.
+A future Karpenter node is named after its NodePool with a number: such names are allowed.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,26 +17,26 @@ from reconciler.simulate.scenario.rules import ScenarioProblem
 from reconciler.simulate.scenario.spec import ScenarioEdit, ScenarioFault
 from reconciler.simulate.world import World
 
-_NO_POOL = "declare it, or name another"
+_NO_POOL = "declare the pool, or use another name"
 
 
 class _Known(msgspec.Struct, frozen=True):
-    """Names, over all plays of a scenario."""
+    """Known names, over all plays of a scenario."""
 
     pools: frozenset[str]
-    at_first: frozenset[str]  # pools that the first policies of every play declare
+    at_first: frozenset[str]  # pools in the first policies of every play
     machines: frozenset[str]
     zones: frozenset[str]
     nodes: frozenset[str]
     namespaces: frozenset[str]
 
     def of(self, kind: str) -> frozenset[str]:
-        """The names that objects of a kind have."""
+        """Names of the objects of a kind."""
         return {"NodePool": self.pools, "Namespace": self.namespaces}.get(kind, self.nodes)
 
 
 def unknown_names(plays: Sequence[Play]) -> Iterator[ScenarioProblem]:
-    """Each where it stands; the plays differ in their policies only."""
+    """Unknown names with their positions; plays differ only in their policies."""
     known, scenario = _known(plays), plays[0].scenario
     for number, group in enumerate(scenario.cluster.nodes):
         yield from _group(group, f"spec.cluster.nodes[{number}]", known)
@@ -70,7 +70,7 @@ def _edit(edit: ScenarioEdit, path: str, known: _Known) -> Iterator[ScenarioProb
 
 
 def _may_be(name: str, pools: Iterable[str]) -> bool:
-    """Whether Karpenter could call a machine so."""
+    """Whether Karpenter could use the name for a node."""
     pool, _, number = name.rpartition("-")
     return number.isdigit() and pool in pools
 
@@ -105,7 +105,7 @@ def _known(plays: Sequence[Play]) -> _Known:
 
 
 def _nodes(play: Play, observed: Observed) -> Iterator[str]:
-    """Nodes and the claims that they were bought by, which are mostly called alike."""
+    """Nodes and their claims, which mostly have equal names."""
     yield from (each.name for each in observed.nodes)
     yield from (each.name for each in observed.node_claims)
     yield from (each.name for each in play.machines)
@@ -113,5 +113,5 @@ def _nodes(play: Play, observed: Observed) -> Iterator[str]:
 
 
 def _namespaces() -> list[str]:
-    """That there are in any imagined cluster."""
+    """Namespaces of every simulated cluster."""
     return [each["metadata"]["name"] for each in World().of("Namespace")]

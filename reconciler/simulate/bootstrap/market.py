@@ -1,4 +1,4 @@
-"""What can be bought: the machines that policies declare, with what live nodes are like, and those of the scenario."""
+"""The market: machines declared in policies, with capacities of live nodes, and machines of the scenario."""
 
 from collections.abc import Iterator, Mapping
 
@@ -16,13 +16,13 @@ Capacity = tuple[tuple[str, str], ...]
 
 
 class NoCapacity(ValueError):
-    """A machine of which nobody says what it has."""
+    """A machine with unknown capacity."""
 
     def __init__(self, pool: str, instance_type: str) -> None:
-        super().__init__(pool, instance_type)  # as it is made again in another process
+        super().__init__(pool, instance_type)  # these arguments recreate the exception in another process
         self._text = (
-            f"GpuPool/{pool}: nobody says what a {instance_type} has; "
-            f"give its instance type a capacity, or add it to spec.market.machines"
+            f"GpuPool/{pool}: the capacity of {instance_type} is unknown; "
+            f"set the capacity of its instance type, or add it to spec.market.machines"
         )
 
     def __str__(self) -> str:
@@ -30,7 +30,7 @@ class NoCapacity(ValueError):
 
 
 def market_of(play: Play) -> tuple[MarketOffering, ...]:
-    """By instance type, zone and capacity type; what the scenario says of a machine goes before. Raises NoCapacity."""
+    """By instance type, zone and capacity type; the scenario's machines take precedence. Raises NoCapacity."""
     market = play.scenario.market
     live = _live(play.observed)
     zones = tuple(sorted({*market.zones, *_live_zones(play.observed)})) if play.observed else tuple(market.zones)
@@ -48,7 +48,7 @@ def market_of(play: Play) -> tuple[MarketOffering, ...]:
 
 
 def capacity_of(resources: Mapping[str, Quantity], gpus: int = 0) -> Capacity:
-    """As Kubernetes writes it."""
+    """In Kubernetes' format."""
     found = {"pods": _PODS} | {key: str(value) for key, value in resources.items()}
     if gpus and names.NVIDIA_GPU not in found:
         found[names.NVIDIA_GPU] = str(gpus)
@@ -68,7 +68,7 @@ def _declared(
 
 
 def _prices(pool: GpuPool, machine: InstanceType) -> Iterator[tuple[str, int]]:
-    """What has no price can be bought too: it is not in the cost."""
+    """Machines without a price are available too, but not included in the cost."""
     for capacity_type in pool.capacity_types:
         money = machine.price_per_hour.get(capacity_type)
         yield capacity_type, money.micro_dollars if money else 0
@@ -83,7 +83,7 @@ def _of_machine(machine: ScenarioMachine, zones: tuple[str, ...]) -> Iterator[Ma
 
 
 def _live(observed: Observed | None) -> dict[str, Capacity]:
-    """What live nodes of each instance type have, where pods can use it."""
+    """Capacity by instance type, from live nodes that pods can use."""
     nodes = sorted(observed.nodes, key=lambda each: each.name) if observed else []
     return {
         each.instance_type: tuple(sorted(each.status.allocatable.items()))

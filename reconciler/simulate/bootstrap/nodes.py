@@ -1,6 +1,4 @@
-"""What a simulation begins with: nodes of the scenario or of a dump, objects of the first policies, and owners of
-pods.
-"""
+"""The initial state: nodes of the scenario or of a dump, objects of the first policies, and owners of pods."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -36,11 +34,11 @@ _ARCHITECTURE = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
 
 
 class NoSuchPool(ValueError):
-    """Nodes of a pool that the first policies do not declare, or that can't be of it; the sentence says what to do."""
+    """Nodes whose pool the first policies do not declare, or cannot have; the message has a remedy."""
 
 
 class _Machine(msgspec.Struct, frozen=True):
-    """A node that nobody manages."""
+    """A node without a manager."""
 
     name: str
     capacity: tuple[tuple[str, str], ...]
@@ -49,7 +47,7 @@ class _Machine(msgspec.Struct, frozen=True):
 
 
 def put_nodes(world: World, play: Play, market: Sequence[MarketOffering]) -> None:
-    """All groups, in the order in which they are written. Raises NoSuchPool."""
+    """Creates all groups in the order of the scenario. Raises NoSuchPool."""
     zones = play.scenario.market.zones
     for group, name, number in numbered(play.scenario.cluster.nodes):
         zone = group.zone or zones[number % len(zones)]
@@ -58,7 +56,7 @@ def put_nodes(world: World, play: Play, market: Sequence[MarketOffering]) -> Non
 
 
 def numbered(groups: Iterable[NodeSet]) -> Iterator[tuple[NodeSet, str, int]]:
-    """Each node by its group, its name, and its number among those that are called alike."""
+    """Each node: group, name, and number among nodes of the same name prefix."""
     taken: dict[str, int] = {}
     for group in groups:
         prefix = group.name or group.pool
@@ -68,7 +66,7 @@ def numbered(groups: Iterable[NodeSet]) -> Iterator[tuple[NodeSet, str, int]]:
 
 
 def put_openb_nodes(world: World, nodes: Sequence[OpenbNode]) -> None:
-    """Machines of a trace: nobody buys more of them."""
+    """Machines of a trace: no more of them can be launched."""
     for each in nodes:
         labels = {names.GPU_TYPE: each.model} if each.model else {}
         world.put(_machine(_Machine(each.name, each.capacity, labels)))
@@ -93,7 +91,7 @@ def _node(world: World, play: Play, place: _NodeOrigin) -> Iterator[Object]:
     pool = node_pool(world, group.pool)
     if declared is None or pool is None:
         known = ", ".join(each.name for each in play.first.pools) or "none"
-        raise NoSuchPool(f"nodes of pool {group.pool}: the first policies make no such NodePool; there are: {known}")
+        raise NoSuchPool(f"nodes of pool {group.pool}: the first policies render no such NodePool; there are: {known}")
     claim, node = born(pool, _offering(place, declared.spec), place.name, world.now)
     if group.labels:
         metadata = node["metadata"]
@@ -111,8 +109,8 @@ def _offering(place: _NodeOrigin, pool: GpuPool) -> MarketOffering:
             if not group.capacity:
                 return each
             return msgspec.structs.replace(each, capacity=capacity_of(group.capacity, pool.devices.count))
-    text = f"nodes of pool {group.pool}: {wanted} is not to be had in {place.zone} as {capacity_type}"
-    raise NoSuchPool(f"{text}; choose another, or add it to spec.market")
+    text = f"nodes of pool {group.pool}: {wanted} is not available in {place.zone} as {capacity_type}"
+    raise NoSuchPool(f"{text}; use another instance type, or add it to spec.market")
 
 
 def _machine(machine: _Machine) -> Object:
@@ -128,14 +126,14 @@ def _machine(machine: _Machine) -> Object:
     }
 
 
-# --- The objects that the first policies yield, as the controller would have made them before the story begins.
+# --- The rendered objects of the first policies, as if the controller had created them before the start.
 
 _CLASSES = {each.kind: each for each in RESOURCE_KINDS if each.type is NodeClass}
 _VERSIONS = {"EC2NodeClass": "v1", "KWOKNodeClass": "v1alpha1"}
 
 
 def put_pools(world: World, desired: Desired) -> None:
-    """Node classes, NodePools, and whatever else the templates yield; all ours but the classes."""
+    """Node classes, NodePools and other rendered objects; all except the classes are owned by reconciler."""
     for body in node_classes(desired):
         world.put(body)
     decisions = [
@@ -150,11 +148,11 @@ def put_pools(world: World, desired: Desired) -> None:
     ]
     for outcome in world.apply(decisions, _Always()):
         if outcome.result != "done":
-            raise AssertionError(f"{outcome.subject.title} can't be made in an empty cluster: {outcome.detail}")
+            raise AssertionError(f"{outcome.subject.title} cannot be created in an empty cluster: {outcome.detail}")
 
 
 def node_classes(desired: Desired) -> Iterator[Object]:
-    """Those that pools refer to, and that Karpenter knows."""
+    """The node classes that pools refer to and Karpenter supports."""
     for pool in desired.pools:
         ref = pool.spec.node_class_ref
         resource_kind = _CLASSES.get(ref.kind)
@@ -164,24 +162,24 @@ def node_classes(desired: Desired) -> Iterator[Object]:
 
 
 def node_pool(world: World, name: str) -> Object | None:
-    """As it stands."""
+    """The current NodePool."""
     return world.get(Ref("NodePool", "", name))
 
 
 class _Always:
-    """A Fence."""
+    """A Fence that always allows writes."""
 
     def holds(self) -> bool:
         return True
 
 
-# --- Owners that pods name and nobody has read, made up: what such an owner lost, it would make anew.
+# --- Stand-ins for owners that pods refer to but that were not observed: they recreate lost pods.
 #
-# What kubectl was asked for may lack Jobs or ReplicaSets, and kinds of operators are never read. A Job is made up as
-# one; anything else as a ReplicaSet, and its pods say so then. Those of an operator's kind say as well that they are
-# not safe to evict, unless they say that they are: a drain leaves them where they are. DaemonSets are left out: their
-# pods come and go with nodes. Nor is an owner made up that a complete list of its kind lacks: it does not exist, and
-# nobody makes its pods anew.
+# kubectl output may lack Jobs or ReplicaSets, and operators' kinds are never read. A Job is replaced by a Job; any
+# other kind by a ReplicaSet, and its pods are annotated with the original kind. Pods of an operator's kind are also
+# annotated as not safe to evict, unless they have the annotation: drains leave them. DaemonSets are omitted: their pods
+# belong to nodes. An owner that is missing from a complete list of its kind is not replaced: it does not exist, and its
+# pods are not recreated.
 
 _OWNERS_VERSIONS = {"Job": "batch/v1", "ReplicaSet": "apps/v1"}
 _OF_NODES = frozenset({"DaemonSet", "Node"})
@@ -191,7 +189,7 @@ _Owner = tuple[str, str, str]  # kind, namespace, name
 
 
 class UnreadOwners:
-    """Of the pods of a cluster that was seen."""
+    """Owners of the pods of an observed cluster."""
 
     def __init__(self, observed: Observed) -> None:
         self._known = {(each.kind, each.metadata.namespace, each.metadata.name) for each in observed.workloads}
@@ -202,14 +200,14 @@ class UnreadOwners:
                 self._pods.setdefault(owner, []).append(pod)
 
     def made_up(self) -> Iterator[Object]:
-        """Those that have pods still, in the order of their names."""
+        """Owners that still have pods, by name."""
         for owner, pods in sorted(self._pods.items(), key=lambda each: each[0]):
             active = [each for each in pods if not each.is_finished]
             if active:
                 yield _made_up(owner, active, len(pods) - len(active))
 
     def with_owner_note(self, body: Object, pod: Pod) -> Object:
-        """The pod, which says of what kind its owner was made up."""
+        """The pod, with an annotation of its owner's original kind."""
         owner = self._owner_of(pod)
         if owner is None:
             return body
@@ -228,7 +226,7 @@ class UnreadOwners:
 
 
 def template_of(pod: Pod) -> Object:
-    """What a pod was made of, as far as it tells."""
+    """The template of a pod, as far as it can be derived."""
     plain: Object = msgspec.to_builtins(pod)
     metadata: Object = {key: plain["metadata"].get(key) or {} for key in ("labels", "annotations")}
     spec = {key: value for key, value in plain.get("spec", {}).items() if key not in _OF_ONE_POD}
@@ -250,7 +248,7 @@ def _made_up(owner: _Owner, active: Sequence[Pod], done: int) -> Object:
 
 
 def _kept(pod: Pod, metadata: Object) -> Object:
-    """What is made up hides of what kind its controller is, by which a drain would go."""
+    """A stand-in hides the kind of the pod's controller, which drains depend on."""
     if custom_controller(pod) is None or pod.metadata.annotations.safe_to_evict == "true":
         return metadata
     return {**metadata, "annotations": {**(metadata.get("annotations") or {}), names.SAFE_TO_EVICT: "false"}}
@@ -260,13 +258,13 @@ def _kind(owner: _Owner) -> str:
     return "Job" if owner[0] == "Job" else "ReplicaSet"
 
 
-# --- A cluster that was seen, put into an imagined one.
+# --- Copies an observed cluster into a simulated one.
 #
-# Of workloads not all is read that their pods need: what their templates lack is taken from a pod that was made of one.
+# Templates of workloads are read only partly: missing fields are taken from one of the workload's pods.
 
 
 def put_observed(world: World, observed: Observed) -> None:
-    """Every object that was read; what is kept whole comes last, in the place of what was read of it before."""
+    """Copies all objects; objects that were kept whole come last, and replace their partial form."""
     owners = UnreadOwners(observed)
     now = timestamp(world.now)
     for body in owners.made_up():
@@ -298,12 +296,12 @@ def _plain(resource_kind: ResourceKind, found: Any) -> Object:
     body: Object = msgspec.to_builtins(found)
     if isinstance(found, NodeClass):
         body.pop("images", None)
-    body.setdefault("spec", {})  # as any object has it that there are actors for, though nothing in it was read
+    body.setdefault("spec", {})  # actors expect a spec, even an empty one
     version = resource_kind.version or "v1"
     if resource_kind.kind == "NodeClaim" or (
         resource_kind.kind == "Node" and names.KARPENTER_POOL in body["metadata"].get("labels", {})
     ):
-        body["metadata"]["finalizers"] = [FINALIZER]  # nobody reads finalizers, and Karpenter's are always there
+        body["metadata"]["finalizers"] = [FINALIZER]  # finalizers are not observed, but Karpenter always sets its own
     return {
         **body,
         "apiVersion": f"{resource_kind.group}/{version}" if resource_kind.group else version,
@@ -318,7 +316,7 @@ def _whole(unstructured: Unstructured) -> Object:
 
 
 def _pods_by_owner(observed: Observed) -> dict[tuple[str, str, str], Pod]:
-    """The first by name of each owner's."""
+    """The first pod by name of each owner."""
     pods: dict[tuple[str, str, str], Pod] = {}
     for pod in sorted(observed.pods, key=lambda each: (each.metadata.namespace, each.name)):
         owner = pod.metadata.controller

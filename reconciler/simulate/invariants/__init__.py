@@ -1,1 +1,1 @@
-"""Rules of safety, judged on what is really written: they know nothing of how plans are made."""
+"""Safety invariants, checked on the actual writes, independently of the planners."""

@@ -1,8 +1,8 @@
-"""Guards hold: what we take away, counted again from what was really written.
+"""Guard limits: recounts from the actual writes what reconciler removes.
 
-Counted is less than a guard counts: only what we began ourselves, and only what had been so for a minute, since a plan
-may not have seen what changed after that. A node that was marked first counts from then on, as it does for a guard. So
-whatever is found here is one too many for any guard.
+The count is a lower bound of a guard's count: only disruptions started by reconciler, and only state that was
+unchanged for a minute, since a plan may not have seen later changes. As in a guard, a tainted node counts from its
+taint. So whatever exceeds a limit here exceeds it for any guard.
 """
 
 from collections.abc import Iterator
@@ -35,24 +35,24 @@ _HOUR_MS = 3_600_000
 
 
 class _Gone(msgspec.Struct, frozen=True, gc=False):
-    """A node that we made go, or drift."""
+    """A node that reconciler removed or made drift."""
 
     at: Instant
     node: str
     pool: str
-    gpus: int  # in use; none: it was empty
+    gpus: int  # in use; none: the node was empty
 
 
 class Ceilings:
-    """No guard lets more through than it allows, in a plan or in an hour."""
+    """No guard lets more pass than its limits, per plan or per hour."""
 
     rule = "no guard's ceiling is passed"
     kinds = ("Node", "NodePool")
 
     def __init__(self) -> None:
-        self._gone: dict[str, _Gone] = {}  # of the last hour, by node, the oldest first
-        self._marked: dict[str, Instant] = {}  # by node, as long as it is there
-        self._emptied: dict[str, Instant] = {}  # nodes that began to be drained, and when: each counts once an hour
+        self._gone: dict[str, _Gone] = {}  # of the last hour, by node, oldest first
+        self._marked: dict[str, Instant] = {}  # existing nodes, by name
+        self._emptied: dict[str, Instant] = {}  # nodes whose drain began, and when: each counts once per hour
         self._told: set[tuple[str, str, Instant]] = set()
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
@@ -76,7 +76,7 @@ class Ceilings:
 
     def _taken(self, written: ObjectWrite, context: InvariantContext) -> Iterator[_Gone]:
         kind, _, name = written.key
-        # What was drained counts as it was when that began, by which it is empty when it goes.
+        # A drained node counts with its state at the start of the drain; it is empty at its removal.
         is_drained = names.DRAINING in taints_of(written.before)
         if kind == "Node" and (is_marked(written) or (goes(written) and not is_drained)):
             yield from self._node(name, context)
@@ -120,22 +120,22 @@ def _above(ceiling: Ceiling, gone: list[_Gone]) -> Iterator[str]:
 
 
 def _drifts(written: ObjectWrite) -> bool:
-    """Whether every node of the NodePool is to be replaced because of this write."""
+    """Whether this write makes every node of the NodePool drift."""
     if written.before is None or written.after is None:
         return written.before is not None and goes(written)
     before, after = (each["spec"].get("template") or {} for each in (written.before, written.after))
     return template_hash(before) != template_hash(after)
 
 
-# --- What pools are to keep, drains leave there; and what the cluster is to keep, nobody here takes.
+# --- Lower bounds: drains respect the nodes that pools must keep, and all removals respect the cluster minimum.
 #
-# Of a pool that is scaled so many nodes are kept as scaling would keep once everything is packed closely (design: who
-# removes a node); the formula stands here once more. What others took away, or placed, in the last minute may not have
-# been known: whatever is found here is too much by what was.
+# A scaled pool must keep as many nodes as scaling would keep after tight packing (design: who removes a node); the
+# formula is repeated here. Removals and bindings by others in the last minute may not have been observed, so they are
+# not held against reconciler.
 
 
 class _Lost(msgspec.Struct, frozen=True, gc=False):
-    """A node that somebody took away, or is about to."""
+    """A node that was removed, or is being removed."""
 
     at: Instant
     node: Object
@@ -143,9 +143,9 @@ class _Lost(msgspec.Struct, frozen=True, gc=False):
 
 
 class LeastKept:
-    """Judged as each drain begins, and of the cluster as scaling marks a node as well."""
+    """Checked at the start of each drain; the cluster minimum also when scaling taints a node."""
 
-    rule = "no drain takes what a pool is to keep, and nothing takes what the cluster is to keep"
+    rule = "drains keep the minimum of a pool, and all removals keep the minimum of the cluster"
     kinds = ("Node",)
 
     def __init__(self) -> None:
@@ -173,7 +173,7 @@ class LeastKept:
         serves = _may_serve(context.world.at(("Node", "", name)) or {}, context.now())
         kept, floor = len(there) - leaving + unknown, self._floor(wish, there, context) if serves else wish.min_size
         if kept < floor:
-            yield f"Node/{name} begins to be drained: {kept} nodes of {pool} stay, and {floor} are to be kept"
+            yield f"Node/{name} begins to be drained: {kept} nodes of {pool} stay, the minimum is {floor}"
 
     def _floor(self, wish: NodeProvisioner, there: list[str], context: InvariantContext) -> int:
         where, percent = context.where, wish.min_gpu_utilization_percent
@@ -183,7 +183,7 @@ class LeastKept:
         if not each_has or (100 * used >= percent * total and not self._lately):
             return len(there)
         now = context.now()
-        # A schedule that begins now may not be known yet.
+        # A schedule that begins now may not be observed yet.
         spare, least = (min(of(wish, at) for at in (now, _a_minute_before(now))) for of in (spare_at, min_size_at))
         closely = -(-used // each_has) + spare
         return min(max(100 * used // (percent * each_has), closely, least), wish.max_size)
@@ -194,7 +194,7 @@ class LeastKept:
         return min(where.nodes[node].gpus, sum(where.pods[key].gpus for key in known))
 
     def _cluster(self, name: str, context: InvariantContext) -> Iterator[str]:
-        """By the largest clusterMin of all policies. What others took in the last minute may not have been known."""
+        """The largest clusterMin of all policies. Removals by others in the last minute may not have been observed."""
         policies = [each.spec for each in context.desired().drains if not each.spec.suspend]
         for resource in sorted({resource for each in policies for resource in each.cluster_min}):
             least = max(each.cluster_min[resource].milli for each in policies if resource in each.cluster_min)
@@ -202,11 +202,11 @@ class LeastKept:
             there += [each.node for each in self._lately if not each.is_ours]
             left = sum(_has(each, resource) for each in there)
             if left < least and _has(context.world.at(("Node", "", name)) or {}, resource):
-                yield f"Node/{name} is to go: {left} m of {resource} stay, and clusterMin is {least} m"
+                yield f"Node/{name} is being removed: {left} m of {resource} stay, clusterMin is {least} m"
 
 
 def _may_serve(node: Object, now: Instant) -> bool:
-    """Whether it is ready, and was so long enough for that to be known: of others minSize alone keeps any."""
+    """Whether the node has been ready long enough to be observed; other nodes count only for minSize."""
     found: Node = msgspec.convert(node, Node)
     turned = [moment(each.last_transition_time) or 0 for each in found.status.conditions if each.type == "Ready"]
     return found.is_ready and all(now - at >= OBSERVED_WITHIN_MS for at in turned)
@@ -217,14 +217,14 @@ def _a_minute_before(now: Instant) -> Instant:
 
 
 def _is_lost(written: ObjectWrite) -> bool:
-    """Whether somebody takes the node away by this write, and it is no drain that begins."""
+    """Whether this write removes the node, except by starting a drain."""
     if begins(written):
         return False
     return goes(written) or is_marked(written) or (_is_leaving(written.after) and not _is_leaving(written.before))
 
 
 def _is_leaving(node: Object | None) -> bool:
-    """Whether somebody takes it away."""
+    """Whether the node is being removed."""
     if node is None or node["metadata"].get("deletionTimestamp"):
         return True
     return bool(taints_of(node)) or _is_disrupted(node)

@@ -1,6 +1,4 @@
-"""Pods that we make leave their nodes: off those that are drained, if made anew, as budgets allow, and gangs
-whole.
-"""
+"""Evictions: only from drained nodes, only recreated pods, within budgets, and whole gangs."""
 
 from collections.abc import Iterator
 
@@ -18,9 +16,9 @@ from reconciler.simulate.invariants.ownership import OBSERVED_WITHIN_MS
 from reconciler.simulate.objects import Key, ObjectWrite, key_of, says
 from reconciler.simulate.results.totals import is_finished
 
-_COUNTED_WITHIN_MS = 1_000  # what became of pods since then may not stand in the budgets yet
+_COUNTED_WITHIN_MS = 1_000  # pod changes within this time may not be in the budgets' status yet
 _TOGETHER_MS = 60_000
-_REST_MS = 900_000  # for which what is left of a gang may be asked to leave
+_REST_MS = 900_000  # time limit for evicting the rest of a gang
 _LONG_AGO = Instant(-OBSERVED_WITHIN_MS)
 _MAKERS = {
     "DaemonSet": "apps/v1",
@@ -33,7 +31,7 @@ Gang = tuple[str, str]  # namespace and gangRef
 
 
 def is_moved(written: ObjectWrite) -> bool:
-    """Whether we made a pod leave its node by this write; what nobody asked for but us is not moved."""
+    """Whether reconciler evicted a pod with this write; its own smart pods do not count."""
     if written.key[0] != "Pod" or not is_ours(written) or not goes(written) or written.before is None:
         return False
     labels = written.before["metadata"].get("labels") or {}
@@ -46,15 +44,17 @@ def node_of(pod: Object) -> str:
 
 
 class OffDrained:
-    """Only a drain moves pods; with one pod of a gang go all others, or at last what was left of it. That a node was
-    given back may not be known yet."""
+    """Only drains evict pods. With a pod of a gang, all others are evicted, at the latest the rest of it.
 
-    rule = "no pod is moved but off a node that is being drained"
+    A returned node may not be observed yet.
+    """
+
+    rule = "pods are evicted only from nodes that are being drained"
     kinds = ("Node", "Pod")
 
     def __init__(self) -> None:
-        self._gangs: dict[Gang, Instant] = {}  # when one of them was last seen to leave a node that was drained
-        self._given_back: dict[str, Instant] = {}  # by node, when it was last
+        self._gangs: dict[Gang, Instant] = {}  # when one of its pods last left a drained node
+        self._given_back: dict[str, Instant] = {}  # node -> time of its last return
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         if written.key[0] == "Node":
@@ -64,7 +64,7 @@ class OffDrained:
             name = node_of(written.before)
             was_drained = context.now() - self._given_back.get(name, _LONG_AGO) < OBSERVED_WITHIN_MS
             if not (was_drained or _is_drained(name, context)) and not self._goes_with_others(written.before, context):
-                yield f"{'/'.join(written.key)} is moved off Node/{name}, which is not being drained"
+                yield f"{'/'.join(written.key)} is evicted from Node/{name}, which is not being drained"
 
     def _goes_with_others(self, pod: Object, context: InvariantContext) -> bool:
         gang = gang_of(pod, context)
@@ -81,9 +81,9 @@ def _is_drained(node: str, context: InvariantContext) -> bool:
 
 
 class MadeAnew:
-    """Where it is not known that its controller makes another of it, a pod is only moved that says it may be lost."""
+    """A pod whose controller may not recreate it is only evicted if it is annotated as safe to evict."""
 
-    rule = "no pod is moved of which nobody knows that it is made anew"
+    rule = "only pods that a controller recreates are evicted"
     kinds = ("Pod",)
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
@@ -93,23 +93,23 @@ class MadeAnew:
         owners = (each for each in metadata.get("ownerReferences") or () if each.get("controller"))
         owner = next(owners, None)
         own = _MAKERS.get(owner["kind"]) if owner is not None else None
-        # What was kept of a cluster in earlier days has no versions of owners.
+        # Older recordings of clusters have no API versions of owners.
         is_known = owner is not None and own is not None and owner.get("apiVersion", own) == own
         annotations = metadata.get("annotations") or {}
         is_allowed = annotations.get(names.SAFE_TO_EVICT) == "true" or annotations.get(names.DAEMONSET_POD) == "true"
         if not is_known and not is_allowed:
             of = f"of {owner['kind']}/{owner['name']}" if owner is not None else "of no controller"
-            yield f"{'/'.join(written.key)} is moved, and is {of}"
+            yield f"{'/'.join(written.key)} is evicted, and is {of}"
 
 
 class BudgetsKept:
-    """Counted again from pods and their owners, whatever the status of the budget said."""
+    """Recounts from pods and their owners, independently of the budget's status."""
 
-    rule = "no PodDisruptionBudget is broken by our evictions"
+    rule = "evictions of reconciler violate no PodDisruptionBudget"
     kinds = ("Pod",)
 
     def __init__(self) -> None:
-        self._lost: list[tuple[Instant, Key]] = []  # pods that lately ceased to be healthy, and not by us
+        self._lost: list[tuple[Instant, Key]] = []  # pods that recently became unhealthy through others
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         now = context.now()
@@ -134,7 +134,7 @@ class BudgetsKept:
             healthy, desired = self._healthy(budget, context), _desired(budget, context)
             if healthy < desired:
                 name = budget["metadata"]["name"]
-                yield f"{title} is evicted, {healthy} pods of PodDisruptionBudget/{name} are healthy then of {desired}"
+                yield f"{title} is evicted, {healthy} pods of PodDisruptionBudget/{name} stay healthy of {desired}"
 
     def _healthy(self, budget: Object, context: InvariantContext) -> int:
         now = context.now()
@@ -164,7 +164,7 @@ def _meant(budget: Object, context: InvariantContext) -> Iterator[Object]:
 
 
 def _desired(budget: Object, context: InvariantContext) -> int:
-    """How many must stay healthy; shares are of what the owners of its pods want."""
+    """Desired healthy pods; percentages refer to the replicas of the pods' owners."""
     spec, pods = budget["spec"], [*_meant(budget, context)]
     least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
     if isinstance(least, int):
@@ -183,13 +183,13 @@ def _share(percent: str | None, of: int) -> int:
 
 
 class WholeGangs:
-    """Pods whose GpuClaims share a gangRef: once one is moved, all others are made to leave within a minute."""
+    """Pods whose GpuClaims share a gangRef: once one is evicted, all others are evicted within a minute."""
 
-    rule = "no gang is moved in part"
+    rule = "gangs are evicted completely"
     kinds = ("Pod",)
 
     def __init__(self) -> None:
-        self._moved: dict[Gang, tuple[int, frozenset[str]]] = {}  # presence of the controller then, and uids of others
+        self._moved: dict[Gang, tuple[int, frozenset[str]]] = {}  # presence then, uids of others
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         if written.before is not None and is_moved(written) and (gang := gang_of(written.before, context)):
@@ -201,7 +201,7 @@ class WholeGangs:
                 del self._moved[found]
                 left = sorted(key_of(each) for each in members(found, context) if each["metadata"]["uid"] in others)
                 if left:
-                    yield f"a pod of gang {'/'.join(found)} was moved, and {'/'.join(left[0])} stays"
+                    yield f"a pod of gang {'/'.join(found)} was evicted, but {'/'.join(left[0])} stays"
 
 
 def gang_of(pod: Object, context: InvariantContext) -> Gang | None:
@@ -213,7 +213,7 @@ def gang_of(pod: Object, context: InvariantContext) -> Gang | None:
 
 
 def members(gang: Gang, context: InvariantContext) -> Iterator[Object]:
-    """Those that are on nodes, and stay."""
+    """Members on nodes that are not being deleted."""
     return (each for each in of_gang(gang, context) if not each["metadata"].get("deletionTimestamp"))
 
 
@@ -224,15 +224,15 @@ def of_gang(gang: Gang, context: InvariantContext) -> Iterator[Object]:
             yield body
 
 
-# --- A pod that asks for time to save its work has it.
+# --- A pod that requests a checkpoint before eviction gets the time for it.
 
 _LONGEST_MS = 86_400_000
 
 
 class SavedFirst:
-    """It was told when it goes, and that has come, or it has said since that it saved its work."""
+    """The pod was notified of its eviction time, which has passed, or it has written its checkpoint since."""
 
-    rule = "no pod that asks for time to save its work is evicted by us before it has"
+    rule = "reconciler evicts a pod with a checkpoint annotation only after its checkpoint or its time"
     kinds = ("Pod",)
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
@@ -244,11 +244,11 @@ class SavedFirst:
         if not asked or phase != "Running" or _is_daemon(pod) or not _may_wait(pod, context):
             return
         if why := _too_early(annotations, context.now(), _length_ms(asked)):
-            yield f"Pod/{written.key[1]}/{written.key[2]} is made to go although {why}"
+            yield f"Pod/{written.key[1]}/{written.key[2]} is evicted although {why}"
 
 
 def _may_wait(pod: Object, context: InvariantContext) -> bool:
-    """Whether its policy gives it any time, and that it runs could be known for a minute."""
+    """Whether the policy allows any time, and the pod has been observable for a minute."""
     observed = context.where.nodes.get((pod.get("spec") or {}).get("nodeName", ""))
     policy = policy_of(observed.pool, context) if observed is not None else None
     started = _moment((pod.get("status") or {}).get("startTime", ""))
@@ -265,15 +265,15 @@ def _is_daemon(pod: Object) -> bool:
 def _too_early(annotations: dict[str, str], now: Instant, length_ms: int) -> str:
     evict_at, saved = _moment(annotations.get(names.EVICT_AT, "")), _moment(annotations.get(names.CHECKPOINTED_AT, ""))
     if evict_at is None:
-        return "it was not told to save its work"
-    # It may have been given less than it asks for, and was told no later than now; seconds are enough for both.
+        return "it was not notified to write a checkpoint"
+    # It may get less time than requested, and was notified at the latest now; whole seconds are enough for both.
     told_since = min(evict_at - length_ms, now) - 1_000
     is_right = evict_at <= now or (saved is not None and saved >= told_since)
-    return "" if is_right else f"it has until {timestamp(evict_at)} to save its work"
+    return "" if is_right else f"it has until {timestamp(evict_at)} to write its checkpoint"
 
 
 def _length_ms(requested: str) -> int:
-    """What can't be read may be given any length."""
+    """An unreadable duration may be treated as any length."""
     try:
         return Duration.parse(requested).milliseconds
     except ValueError:
@@ -287,13 +287,13 @@ def _moment(written: str) -> Instant | None:
         return None
 
 
-# --- Nothing that runs is taken away: the rules about deletions and evictions.
+# --- Running workloads are not removed: invariants for deletions and evictions.
 
 
 class BusyNodes:
-    """A node is deleted only when nothing that counts is on it, but pods that nobody will end."""
+    """A node is deleted only without workload pods, except pods stuck in Terminating."""
 
-    rule = "no node with a pod that counts is deleted by us"
+    rule = "reconciler deletes no node with a workload pod"
     kinds = ("Node",)
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
@@ -305,7 +305,7 @@ class BusyNodes:
 
 
 def waited_for(node: Object, context: InvariantContext) -> list[Key]:
-    """Pods on a node that count, without those that nobody will end."""
+    """Workload pods on a node, except pods stuck in Terminating."""
     counting = [each for each in context.where.pods_on(node["metadata"]["name"]) if context.where.pods[each].counts]
     if not counting:
         return []
@@ -317,20 +317,20 @@ def waited_for(node: Object, context: InvariantContext) -> list[Key]:
 
 
 class NodeClaimOwnership:
-    """NodeClaims are Karpenter's."""
+    """Karpenter owns NodeClaims."""
 
-    rule = "no NodeClaim is made or deleted by us"
+    rule = "reconciler neither creates nor deletes NodeClaims"
     kinds = ("NodeClaim",)
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         if is_ours(written) and (written.before is None or goes(written)):
-            yield f"NodeClaim/{written.key[2]} is {'made' if written.before is None else 'deleted'}"
+            yield f"NodeClaim/{written.key[2]} is {'created' if written.before is None else 'deleted'}"
 
 
 class ProtectedPods:
-    """Whoever says that a pod must not be disrupted is heard."""
+    """Pods with a do-not-disrupt annotation are not disrupted."""
 
-    rule = "no pod that says so is disrupted by us"
+    rule = "reconciler respects annotations against disruption of pods"
     kinds = ("Pod",)
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
@@ -338,18 +338,18 @@ class ProtectedPods:
             return
         title = "/".join(part for part in written.key if part)
         if why := _why_protected(written.before):
-            yield f"{title} is made to go although {why}"
+            yield f"{title} is removed although {why}"
 
 
 def _why_protected(pod: Object) -> str:
     metadata, phase = pod["metadata"], (pod.get("status") or {}).get("phase")
     if phase in {"Succeeded", "Failed"} or not (pod.get("spec") or {}).get("nodeName"):
         return ""
-    if names.COMPONENT in (metadata.get("labels") or {}):  # what we made ourselves is nobody's work
+    if names.COMPONENT in (metadata.get("labels") or {}):  # reconciler's own pods are no workload
         return ""
     annotations = metadata.get("annotations") or {}
     if annotations.get(names.DO_NOT_DISRUPT) == "true":
-        return f"it carries {names.DO_NOT_DISRUPT}"
+        return f"it has {names.DO_NOT_DISRUPT}"
     if (said := annotations.get(names.SAFE_TO_EVICT)) in {"false", "on-completion"}:
-        return f"it carries {names.SAFE_TO_EVICT}={said}"
+        return f"it has {names.SAFE_TO_EVICT}={said}"
     return ""

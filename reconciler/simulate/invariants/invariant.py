@@ -1,4 +1,4 @@
-"""What a checker is: a rule of safety, and what breaks it, judged by each write as it is made."""
+"""The interface of checkers: a safety invariant that is checked on each write."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -24,68 +24,68 @@ OUR_TAINTS = (names.DELETION_TIME, names.DRAINING)
 
 
 class InvariantContext(msgspec.Struct, frozen=True):
-    """What a checker may look at. The whereabouts have the write that is judged in them already."""
+    """What a checker may read. The totals already include the write."""
 
     world: World
     where: PoolTotalsTracker
     now: Callable[[], Instant]
     desired: Callable[[], Desired]  # the policies in force
-    snapshot: Callable[[], Snapshot]  # as the world stands
-    presence_ms: Callable[[], int]  # how long there has been a controller that sees soon what happens
-    memory: Callable[[], Memory]  # what it remembers, as it is stored
+    snapshot: Callable[[], Snapshot]  # of the current world
+    presence_ms: Callable[[], int]  # total time with a running, up-to-date controller
+    memory: Callable[[], Memory]  # the stored memory
 
 
 class Checker(Protocol):
-    """One rule. It may keep what it has seen, in no more memory than an hour of it takes."""
+    """One invariant. Its state is limited to about an hour of history."""
 
     rule: str
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Of the objects that it looks at."""
+        """The kinds that it checks."""
         ...
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
-        """What is broken by this write, in sentences; it is called for each of those kinds, whoever wrote."""
+        """The violations by this write, as sentences; called for these kinds, whoever the writer is."""
         ...
 
 
 def policy_of(pool: str, context: InvariantContext) -> Declared[DrainPolicy] | None:
-    """The one that is in force for the pool."""
+    """The DrainPolicy in force for the pool."""
     drains = (each for each in context.desired().drains if not each.spec.suspend)
     return next((each for each in drains if {"*", pool} & set(each.spec.pool_names)), None)
 
 
 def is_ours(written: ObjectWrite) -> bool:
-    """Whether our controller wrote it."""
+    """Whether reconciler's controller wrote it."""
     return written.by == names.FIELD_MANAGER
 
 
 def goes(written: ObjectWrite) -> bool:
-    """Whether the object is being deleted by this write."""
+    """Whether this write deletes the object."""
     if written.before is None or written.before["metadata"].get("deletionTimestamp"):
         return False
     return written.after is None or bool(written.after["metadata"].get("deletionTimestamp"))
 
 
 def taints_of(node: Object | None) -> frozenset[str]:
-    """Keys of the taints by which we make nodes leave."""
+    """Keys of reconciler's removal taints."""
     taints = ((node or {}).get("spec") or {}).get("taints") or ()
     return frozenset(each["key"] for each in taints) & frozenset(OUR_TAINTS)
 
 
 def is_marked(written: ObjectWrite) -> bool:
-    """Whether a node gets a taint of ours by this write that makes it leave."""
+    """Whether a node gets one of reconciler's removal taints by this write."""
     return bool(taints_of(written.after) - taints_of(written.before))
 
 
 def pool_of(body: Object) -> str:
-    """By the labels of a node, or of an object that was rendered for a pool."""
+    """From the labels of a node, or of an object rendered for a pool."""
     labels = body["metadata"].get("labels") or {}
     return str(labels.get(names.KARPENTER_POOL) or labels.get(names.POOL, ""))
 
 
-# --- What windows and schedules say at a moment, worked out apart from the planners.
+# --- Windows and schedules at an instant, computed independently of the planners.
 
 
 def spare_at(wish: NodeProvisioner, now: Instant) -> int:
@@ -95,13 +95,13 @@ def spare_at(wish: NodeProvisioner, now: Instant) -> int:
 
 
 def min_size_at(wish: NodeProvisioner, now: Instant) -> int:
-    """The fewest nodes that a pool keeps."""
+    """Minimum nodes that a pool keeps."""
     least = [each.min_size or 0 for each in wish.schedules if is_open(each, now)]
     return min(max([wish.min_size, *least]), wish.max_size)
 
 
 def is_open(window: Window, now: Instant) -> bool:
-    """Whether it struck so shortly before, walking on from there."""
+    """Whether a schedule time lies at most one duration ago, by iteration."""
     here = datetime.fromtimestamp(now / 1_000, UTC).astimezone(ZoneInfo(window.time_zone))
     strikes = CronSim(window.schedule, here - timedelta(days=2))
     last = None

@@ -1,6 +1,4 @@
-"""Owner of the checkers of one simulation, and of what they found: each rule, and the event by which it was
-broken.
-"""
+"""Owner of a simulation's checkers and their violations: the invariant, and the event that violated it."""
 
 from collections.abc import Callable, Iterator
 
@@ -37,11 +35,11 @@ from reconciler.simulate.objects import ObjectWrite
 from reconciler.simulate.results.totals import PoolTotalsTracker
 from reconciler.simulate.stage import Stage
 
-# --- The imagined cluster itself is sound: no GPU is given to two pods.
+# --- Sanity of the simulated cluster: no GPU is allocated twice.
 
 
 class Overbooked:
-    """Whoever places pods, the GPUs of a node are given out once."""
+    """The GPUs of a node are allocated once, whichever component binds pods."""
 
     rule = "no node has pods for more GPUs than it has"
     kinds = ("Pod",)
@@ -54,9 +52,9 @@ class Overbooked:
             return
         observed = context.where.nodes.get(node)
         if observed is None:
-            yield f"Pod {written.key[2]} is bound to Node/{node}, which is not there"
+            yield f"Pod {written.key[2]} is bound to Node/{node}, which does not exist"
         elif (requested := context.where.gpus_on(node)) > observed.gpus:
-            yield f"the pods of Node/{node} ask for {requested} GPUs, and it has {observed.gpus}"
+            yield f"the pods of Node/{node} request {requested} GPUs, and it has {observed.gpus}"
 
 
 MOST_LISTED = 50
@@ -94,7 +92,7 @@ CHECKERS: tuple[Callable[[], Checker], ...] = (
 
 
 class Watching:
-    """An Actor, made after the whereabouts, which must have each write before it is judged."""
+    """An Actor, created after the totals, which must be updated before the check."""
 
     def __init__(
         self,
@@ -103,7 +101,7 @@ class Watching:
         presence_ms: Callable[[], int] | None = None,
         memory: Callable[[], Memory] = Memory,
     ) -> None:
-        """Without `presence_ms` there is always a controller; `memory`: what it remembers."""
+        """Without `presence_ms`, a controller always runs; `memory`: the stored memory."""
         self.broken: list[Broken] = []
         self._where = where
         self._desired = desired
@@ -123,7 +121,7 @@ class Watching:
         stage.engine.listeners.append(self._name)
 
     def _judge(self, written: ObjectWrite) -> None:
-        """Which event it is is known once that is over."""
+        """The event is identified after it ends."""
         for each in self._of_kind[written.key[0]]:
             for sentence in each.wrote(written, self._context):
                 if len(self.broken) < MOST_LISTED:

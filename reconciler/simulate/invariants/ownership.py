@@ -1,4 +1,4 @@
-"""One owner: what others have their hands on, or have frozen, is left alone, and so is what we only observe."""
+"""Ownership: reconciler leaves alone what others are changing, what is frozen, and pools in Observe mode."""
 
 from collections.abc import Iterator
 
@@ -15,20 +15,20 @@ from reconciler.simulate.invariants.invariant import InvariantContext, goes, is_
 from reconciler.simulate.objects import ObjectWrite
 
 _UPGRADE_IS_OVER = frozenset({"", "upgrade-done"})
-OBSERVED_WITHIN_MS = 60_000  # what was written since may not be known to whoever writes
+OBSERVED_WITHIN_MS = 60_000  # later writes may not be observed by the writer yet
 
 
 class OthersNodes:
-    """A node that another is at is not marked, and not deleted."""
+    """A node that another component is removing is neither tainted nor deleted."""
 
-    rule = "nothing is done to a node that another is taking away"
+    rule = "nodes that another component is removing are not touched"
     kinds = ("Node",)
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         if not is_ours(written) or not (is_marked(written) or goes(written)):
             return
         if written.before is not None and (why := whose(written.before)):
-            yield f"Node/{written.key[2]} is touched although {why}"
+            yield f"Node/{written.key[2]} is changed although {why}"
 
 
 def whose(node: Object) -> str:
@@ -40,14 +40,16 @@ def whose(node: Object) -> str:
         return "Karpenter is disrupting it"
     if upgrade not in _UPGRADE_IS_OVER:
         return f"its driver is being upgraded ({upgrade})"
-    return "it was cordoned by someone else" if spec.get("unschedulable") else ""
+    return "it was cordoned by another component" if spec.get("unschedulable") else ""
 
 
 class OptedOutNodes:
-    """A node that opts out of removal stays. The API server compares the annotations that the plan saw, so that no
-    moment is left in which a write may miss one."""
+    """Nodes that opt out of removal stay.
 
-    rule = "no node that opts out of removal is marked or deleted by us"
+    The API server compares the annotations with those of the plan, so no change is missed.
+    """
+
+    rule = "reconciler neither taints nor deletes nodes that opt out of removal"
     kinds = ("Node",)
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
@@ -55,31 +57,31 @@ class OptedOutNodes:
             return
         node: Node = msgspec.convert(written.before, Node)
         if (found := opt_out(node, context.now())) is not None:
-            yield f"Node/{node.name} is made to go although it carries {found.key}: {found.value}"
+            yield f"Node/{node.name} is removed although it has {found.key}: {found.value}"
 
 
 class OneOwner:
-    """A node leaves by one of our planners, and not by two."""
+    """Only one planner removes a node."""
 
-    rule = "no node bears the taints of two planners"
+    rule = "no node has the taints of two planners"
     kinds = ("Node",)
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         if is_marked(written) and len(taints := taints_of(written.after)) > 1:
-            yield f"Node/{written.key[2]} bears {' and '.join(sorted(taints))}"
+            yield f"Node/{written.key[2]} has {' and '.join(sorted(taints))}"
 
 
 class FreezeInvariant:
-    """A freeze holds from when it can be known."""
+    """A freeze applies as soon as it can be observed."""
 
-    rule = "nothing is done to what is frozen"
+    rule = "frozen objects are not changed"
     kinds = ("Namespace", "Node", "NodePool", "Pod")
 
     def __init__(self) -> None:
-        self._since: dict[tuple[str, str, str], Instant] = {}  # objects with a freeze, and when it was put there
+        self._since: dict[tuple[str, str, str], Instant] = {}  # frozen objects, and the time of the freeze
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
-        if written.key[0] != "Pod":  # which is never frozen itself
+        if written.key[0] != "Pod":  # Pods are never frozen themselves
             self._note(written, context)
         if not self._since or not is_ours(written):
             return
@@ -90,7 +92,7 @@ class FreezeInvariant:
             return
         for key in self._over(written, context):
             if self._holds(key, context):
-                yield f"{kind}/{name} is written to although {key[0]}/{key[2]} is frozen"
+                yield f"{kind}/{name} is written although {key[0]}/{key[2]} is frozen"
 
     def _note(self, written: ObjectWrite, context: InvariantContext) -> None:
         was, is_now = _freeze(written.before), _freeze(written.after)
@@ -100,7 +102,7 @@ class FreezeInvariant:
             self._since.pop(written.key, None)
 
     def _over(self, written: ObjectWrite, context: InvariantContext) -> Iterator[tuple[str, str, str]]:
-        """All whose freeze would hold for the object."""
+        """All objects whose freeze applies to the object."""
         body = written.before or written.after or {"metadata": {}}
         node = (body.get("spec") or {}).get("nodeName", "") if written.key[0] == "Pod" else written.key[2]
         observed = context.where.nodes.get(node)
@@ -124,13 +126,13 @@ def _freeze(body: Object | None) -> str:
 
 
 class Observing:
-    """A pool that only observes is never written to."""
+    """Pools in Observe mode are never written."""
 
-    rule = "nothing is written to a pool that only observes"
+    rule = "pools in Observe mode are not written"
     kinds = ("Node", "NodePool", "NodeClaim", "Pod", "PodDisruptionBudget")
 
     def __init__(self) -> None:
-        self._wishes: list[tuple[Desired, Instant]] = []  # and until when each may still be gone by
+        self._wishes: list[tuple[Desired, Instant]] = []  # and until when a plan may still use each
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         kind, _, name = written.key
@@ -139,7 +141,7 @@ class Observing:
         pool = self._pool(written, context)
         modes = {declared.spec.mode for wish in self._in_force(context) if (declared := wish.pool(pool))}
         if modes == {"Observe"}:
-            yield f"{kind}/{name} of pool {pool} is written to"
+            yield f"{kind}/{name} of pool {pool} is written"
 
     def _pool(self, written: ObjectWrite, context: InvariantContext) -> str:
         body = written.before or written.after
@@ -151,7 +153,7 @@ class Observing:
         return pool_of(body) or (node.pool if node else "")
 
     def _in_force(self, context: InvariantContext) -> list[Desired]:
-        """The policies, and those before them for as long as a plan may still come from them."""
+        """The current policies, and previous ones as long as a plan may still use them."""
         now, desired = context.now(), context.desired()
         if not self._wishes or self._wishes[-1][0] is not desired:
             self._wishes.append((desired, now))

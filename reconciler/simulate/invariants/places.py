@@ -1,7 +1,7 @@
-"""Every pod that is moved has a place: tried with the scheduler's predicates, and by no planner's own placing.
+"""Every evicted pod fits elsewhere: checked with the scheduler's predicates, independently of the planners' placement.
 
-Together with it those are placed that we moved before and that are not back yet: it may not take the place of one of
-these. What is placed where on the way is tried in several orders, and one will do.
+Pods that were evicted before and are not back yet are placed as well: the pod may not take their place. Several
+orders of placement are tried, and one must succeed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,20 +27,20 @@ _LEAVES = frozenset({names.DELETION_TIME, names.DRAINING, names.DISRUPTED})
 
 
 class _Moved(msgspec.Struct, frozen=True, gc=False):
-    until: Instant  # for so long room is kept for it
+    until: Instant  # room is reserved for the pod until then
     pod: Pod
     owner: tuple[Key, str] | None
 
 
 class PlaceFirst:
-    """What others took away, or placed, within the last minute may not have been known."""
+    """Removals and bindings by others in the last minute may not have been observed."""
 
-    rule = "no pod is moved that has no place elsewhere"
+    rule = "only pods that fit elsewhere are evicted"
     kinds = ("Node", "Pod")
 
     def __init__(self) -> None:
         self._moved: list[_Moved] = []
-        self._lessened_at = Instant(-OBSERVED_WITHIN_MS)  # when a node went, or was closed to pods, and not by us
+        self._lessened_at = Instant(-OBSERVED_WITHIN_MS)  # when another component last removed or closed a node
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         now = context.now()
@@ -63,10 +63,10 @@ class PlaceFirst:
         leaves = [msgspec.convert(each, Pod) for each in of_gang(gang, context)] if gang else []
         mates = (each for each in leaves if not each.metadata.leaving and each.metadata.uid != pod.metadata.uid)
         if not _has_place(pod, [*others, *mates], leaves, context):
-            yield f"{'/'.join(written.key)} is moved off Node/{pod.node}, and no node that stays has room for it"
+            yield f"{'/'.join(written.key)} is evicted from Node/{pod.node}, but fits on no remaining node"
 
     def _others(self, of: tuple[Key, str] | None, context: InvariantContext) -> Iterator[Pod]:
-        """Who was moved and is not back: of each owner no more than it lacks beside the one that is moved now."""
+        """Evicted pods that are not back: of each owner, at most the missing ones besides the pod evicted now."""
         left: dict[str, int] = {of[1]: _lacking(*of, context) - 1} if of is not None else {}
         for each in self._moved:
             if each.owner is None:
@@ -80,14 +80,14 @@ class PlaceFirst:
 
 
 def _kept_ms(node: str, context: InvariantContext) -> int:
-    """For how long its policy keeps room for a pod that was moved and is not back."""
+    """How long the policy reserves room for an evicted pod that is not back."""
     observed = context.where.nodes.get(node)
     policy = policy_of(observed.pool, context) if observed is not None else None
     return 1_000 * policy.spec.recent_eviction_seconds if policy is not None else 0
 
 
 def _lacking(key: Key, uid: str, context: InvariantContext) -> int:
-    """How many pods of an owner are not on nodes that should be."""
+    """Number of an owner's pods that should be on nodes but are not."""
     owner = context.world.at(key)
     if owner is None or owner["metadata"]["uid"] != uid:
         return 0
@@ -106,7 +106,10 @@ def _is_of(pod: Object, uid: str) -> bool:
 
 
 def _has_place(pod: Pod, others: Sequence[Pod], gang: Sequence[Pod], context: InvariantContext) -> bool:
-    """As it is; or as it may have been known, a minute ago at most. A gang leaves whole, and may come back to nodes."""
+    """In the current state, or as observable up to a minute ago.
+
+    A gang leaves whole, and may return to the nodes it leaves.
+    """
     snapshot, row_of = context.snapshot(), context.snapshot().rows.row_of
     with snapshot.fork():
         own = {row_of[pod.node]} if not gang and pod.node in row_of else set()
@@ -128,7 +131,7 @@ def _has_place(pod: Pod, others: Sequence[Pod], gang: Sequence[Pod], context: In
 
 
 def _leaving(snapshot: Snapshot) -> Iterator[int]:
-    """Nodes that go."""
+    """Nodes that are being removed."""
     rows = snapshot.rows
     for row in sorted(rows.row_of.values()):
         node = rows.node(row)
@@ -138,7 +141,7 @@ def _leaving(snapshot: Snapshot) -> Iterator[int]:
 
 
 def _takes(snapshot: Snapshot, row: int) -> bool:
-    """Whether it can be relied on; where it can't, what runs there counts all the same."""
+    """Whether the node is reliable; pods on unreliable nodes count anyway."""
     node = snapshot.rows.node(row)
     return bool(snapshot.rows.alive[row]) and node.is_ready and not node.spec.unschedulable
 
@@ -154,7 +157,7 @@ def _placed_lately(context: InvariantContext, snapshot: Snapshot) -> Iterator[Po
 
 
 def _together(snapshot: Snapshot, pod: Pod, others: Sequence[Pod]) -> bool:
-    """Whether the pod finds a place, and no other loses one by it."""
+    """Whether the pod has a place without taking one from another."""
     one, rest = (
         snapshot.classes.class_as_placed(pod).anew,
         [snapshot.classes.class_as_placed(each).anew for each in others],
@@ -168,14 +171,14 @@ def _together(snapshot: Snapshot, pod: Pod, others: Sequence[Pod]) -> bool:
 
 
 def _orders(classes: Sequence[PodClass]) -> Iterator[list[PodClass]]:
-    """The largest first, and the largest last."""
+    """Largest first, and largest last."""
     by_size = sorted(classes, key=lambda each: (sum(amount for _, amount in each.held), each.number))
     yield by_size[::-1]
     yield by_size
 
 
 def _placed(snapshot: Snapshot, classes: Sequence[PodClass], forwards: bool) -> int:
-    """How many find a place one after the other, each on the first node that takes it."""
+    """The number of pods placed one after another by first fit."""
     rows = [row for _, row in sorted(snapshot.rows.row_of.items()) if _takes(snapshot, row)]
     judging, result = snapshot.part(FilterChain), 0
     with snapshot.fork():

@@ -1,4 +1,4 @@
-"""Empty and drained nodes leave as they should."""
+"""Invariants for the removal of empty and drained nodes."""
 
 from collections.abc import Iterator
 
@@ -25,24 +25,24 @@ from reconciler.simulate.objects import ObjectWrite
 
 _EMPTY_MS = 60_000
 _LONG_AGO = Instant(-OBSERVED_WITHIN_MS)
-_BATCH_MS = 30_000  # in which all its nodes are to be tainted
+_BATCH_MS = 30_000  # within which all nodes of a batch must be tainted
 
 
 def begins(written: ObjectWrite) -> bool:
-    """Whether a drain of ours begins with this write."""
+    """Whether one of reconciler's drains begins with this write."""
     added = taints_of(written.after) - taints_of(written.before)
     return is_ours(written) and names.DRAINING in added
 
 
 class WholeBatches:
-    """A batch is what was remembered before its taints went out."""
+    """The batch is what was remembered before its taints were sent."""
 
-    rule = "no pod is moved before all nodes of its batch are tainted"
+    rule = "pods are evicted only after all nodes of the batch are tainted"
     kinds = ("Node", "Pod")
 
     def __init__(self) -> None:
-        self._batch_of: dict[str, Instant] = {}  # by uid of a node
-        self._missing: dict[Instant, dict[str, str]] = {}  # by batch: nodes that bear no taint yet, by uid
+        self._batch_of: dict[str, Instant] = {}  # by uid of the node
+        self._missing: dict[Instant, dict[str, str]] = {}  # batch -> untainted nodes, by uid
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         if begins(written) and written.after is not None:
@@ -53,7 +53,7 @@ class WholeBatches:
             missing = self._missing.get(batch) if batch is not None else None
             if missing:
                 first = min(missing.values())
-                yield f"{'/'.join(written.key)} is moved, and Node/{first} of the same batch is not tainted"
+                yield f"{'/'.join(written.key)} is evicted, but Node/{first} of the same batch is not tainted"
         elif written.key[0] == "Node" and written.after is None and written.before is not None:
             self._batch_of.pop(written.before["metadata"]["uid"], None)
             in_use = {*self._batch_of.values()}
@@ -70,9 +70,9 @@ class WholeBatches:
 
 
 class EmptyFirst:
-    """A node that was drained is deleted once nothing has been on it for a while."""
+    """A drained node is deleted only after it has been empty for a while."""
 
-    rule = "no drained node is deleted that was not empty for a minute"
+    rule = "drained nodes are deleted only after a minute without pods"
     kinds = ("Node",)
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
@@ -80,17 +80,17 @@ class EmptyFirst:
         if not is_ours(written) or not goes(written) or names.DRAINING not in taints_of(written.before):
             return
         if where.counting_on(name) and not waited_for(written.before or {}, context):
-            return  # since when its pods are not waited for any more is not known
-        # Of one that is gone with this write no more is known than since when it bore its taint.
+            return  # it is unknown since when its stuck pods are ignored
+        # For a pod deleted in this write, only the time of the taint is known.
         since = where.flipped.get(name, now) if name in where.nodes else _begun_at(written.before or {})
         if since is not None and (where.counting_on(name) or now - since < _EMPTY_MS):
-            yield f"Node/{name} is deleted, and was empty for {(now - since) // 1_000} s"
+            yield f"Node/{name} is deleted after being empty for {(now - since) // 1_000} s"
 
 
 class InWindows:
-    """A taint that had to be asked for again belongs to when its batch began."""
+    """A repeated taint belongs to the start of its batch."""
 
-    rule = "no drain begins outside the windows of its policy"
+    rule = "drains begin only in the windows of their policy"
     kinds = ("Node",)
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
@@ -99,13 +99,13 @@ class InWindows:
         name, now = written.key[2], context.now()
         policy = policy_of(context.where.nodes[name].pool, context)
         if policy is None:
-            yield f"Node/{name} begins to be drained, and no DrainPolicy names its pool"
+            yield f"Node/{name} begins to be drained, but no DrainPolicy names its pool"
             return
         at = _begun_at(written.after)
         when = at if at is not None and 0 <= now - at <= _BATCH_MS + 1_000 else now
         windows = policy.spec.windows
         if windows and not any(is_open(each, when) for each in windows):
-            yield f"Node/{name} begins to be drained, and no window of DrainPolicy/{policy.name} is open"
+            yield f"Node/{name} begins to be drained, but no window of DrainPolicy/{policy.name} is open"
 
 
 def _begun_at(node: Object) -> Instant | None:
@@ -115,15 +115,18 @@ def _begun_at(node: Object) -> Instant | None:
 
 
 class SlotsKept:
-    """Nodes that others take away take a slot once that could be known. One that is drained takes none while somebody
-    else has it in hand, and may take none for as long after that as that may not be known."""
+    """Nodes removed by others use slots once that is observable.
 
-    rule = "no more nodes are drained at once, or leave, than policies allow"
+    A drained node uses no slot while another component is removing it, and for a while after that, until the change
+    is observable.
+    """
+
+    rule = "the numbers of nodes draining and leaving stay within policy limits"
     kinds = ("Node",)
 
     def __init__(self) -> None:
-        self._leaving: dict[str, Instant] = {}  # by node, since when
-        self._others: dict[str, Instant] = {}  # by node, when somebody else had it in hand last
+        self._leaving: dict[str, Instant] = {}  # node -> since when
+        self._others: dict[str, Instant] = {}  # node -> when another component last changed it
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         name, now = written.key[2], context.now()
@@ -166,7 +169,9 @@ class SlotsKept:
         return bool(whose(node)) or now - self._others.get(name, _LONG_AGO) < OBSERVED_WITHIN_MS
 
     def _is_known(self, name: str, context: InvariantContext) -> bool:
-        """That it is busy: one that a pod came to lately may have begun as an empty node, without a drain's slot."""
+        """Whether it is observable that the node is busy: a node with a new pod may have begun as an empty node,
+        without a slot.
+        """
         return context.now() - context.where.flipped.get(name, context.now()) >= OBSERVED_WITHIN_MS
 
 
@@ -176,7 +181,7 @@ def _is_leaving(node: Object) -> bool:
     return bool(node["metadata"].get("deletionTimestamp")) or bool(hard & {names.DELETION_TIME, names.DRAINING})
 
 
-# --- Empty nodes leave as they should: announced, kept from pods in time, never in use, and never too many of them.
+# --- Removal of empty nodes: announced by a taint, closed to pods in time, never in use, within the minimum size.
 
 _LEAST_MARKED_MS = 60_000
 _LEAST_HARD_MS = 30_000
@@ -184,16 +189,18 @@ _SCALING_LONG_AGO = Instant(0)
 
 
 class _Marked(msgspec.Struct, frozen=True, gc=False):
-    """Since when a node bears a mark, and since when pods are kept away by it."""
+    """Since when a node has the taint, and since when the taint excludes pods."""
 
     since: Instant
     hard_since: Instant | None
 
 
 class Announced:
-    """A node that scaling deletes was marked a minute before, hard for half a minute, and its time has come."""
+    """A node that scaling deletes was tainted a minute before, with NoSchedule for half a minute, and its delay has
+    ended.
+    """
 
-    rule = "no node is deleted before its time, nor within 30 s of pods being kept away"
+    rule = "nodes are deleted only after their delay, and 30 s after NoSchedule"
     kinds = ("Node",)
 
     def __init__(self) -> None:
@@ -212,7 +219,7 @@ class Announced:
 
 
 def _existing_mark(node: Object | None) -> _Marked | None:
-    """Of a mark that was there before anybody looked."""
+    """For a taint that existed at the start."""
     mark = _mark(node)
     return None if mark is None else _Marked(_SCALING_LONG_AGO, _SCALING_LONG_AGO if _is_hard(mark) else None)
 
@@ -227,25 +234,25 @@ def _follow(known: _Marked | None, node: Object | None, now: Instant) -> _Marked
 
 def _too_early(name: str, known: _Marked | None, mark: Object | None, now: Instant) -> Iterator[str]:
     if known is None or mark is None:
-        yield f"Node/{name} is deleted and was not marked"
+        yield f"Node/{name} is deleted without the deletion taint"
     elif known.hard_since is None:
         yield f"Node/{name} is deleted while pods may still be placed on it"
     elif now - known.hard_since < _LEAST_HARD_MS:
-        yield f"Node/{name} is deleted {now - known.hard_since} ms after pods were kept away"
+        yield f"Node/{name} is deleted {now - known.hard_since} ms after NoSchedule"
     elif now - known.since < _LEAST_MARKED_MS:
-        yield f"Node/{name} is deleted {now - known.since} ms after it was marked"
+        yield f"Node/{name} is deleted {now - known.since} ms after the deletion taint"
     elif now < int(mark.get("value", "0")) * 1_000:
         yield f"Node/{name} is deleted before its time, {mark.get('value')}"
 
 
 class LeastSize:
-    """Of nodes that others take away, those of the last minute are left out: a plan may not have known of them."""
+    """Removals by others in the last minute are ignored: a plan may not have observed them."""
 
-    rule = "no pool is brought below minSize by us"
+    rule = "reconciler brings no pool below minSize"
     kinds = ("Node",)
 
     def __init__(self) -> None:
-        self._lately: dict[str, list[Instant]] = {}  # by pool, when others took nodes away
+        self._lately: dict[str, list[Instant]] = {}  # by pool: times of removals by others
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         if not goes(written):
@@ -261,16 +268,16 @@ class LeastSize:
         self._lately[pool] = lately
         totals = context.where.pools.get(pool)
         left = totals.nodes if totals else 0
-        # A schedule that begins now may not be known yet.
+        # A schedule that begins now may not be observed yet.
         least = min(min_size_at(wish, now), min_size_at(wish, Instant(now - OBSERVED_WITHIN_MS)))
         if is_ours(written) and left + len(lately) < least:
-            yield f"Node/{name} is deleted, {left} nodes of {pool} are left, and minSize is {least}"
+            yield f"Node/{name} is deleted, {left} nodes of {pool} are left, minSize is {least}"
 
 
 class IdleMarks:
-    """What had been in use for a minute is known to be."""
+    """A node in use for a minute is observable as such."""
 
-    rule = "no node in use is marked by us"
+    rule = "reconciler taints no node in use for deletion"
     kinds = ("Node",)
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
@@ -280,11 +287,11 @@ class IdleMarks:
         if names.DELETION_TIME not in taints_of(written.after) or not where.counting_on(name):
             return
         if now - where.flipped.get(name, now) >= OBSERVED_WITHIN_MS:
-            yield f"Node/{name} is marked with {where.counting_on(name)} pods on it"
+            yield f"Node/{name} is tainted for deletion with {where.counting_on(name)} pods on it"
 
 
 def _is_for_scaling(node: Object | None, context: InvariantContext) -> bool:
-    """Whether only scaling may have deleted it: nobody drains it, and a provisioner sizes its pool."""
+    """Whether only scaling may delete the node: it is not drained, and a NodeProvisioner scales its pool."""
     return _wish(_pool(node), context) is not None and names.DRAINING not in taints_of(node)
 
 

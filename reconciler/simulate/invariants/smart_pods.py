@@ -1,4 +1,4 @@
-"""Smart pods are what they should be: one for each need, and gone soon after what they were for has come."""
+"""Smart pods: one per need, and deleted soon after their node is ready."""
 
 from collections.abc import Iterator
 
@@ -24,14 +24,16 @@ _ENDED = frozenset({"Succeeded", "Failed"})
 
 
 class OnePerNeed:
-    """A smart pod is known by the key of its request, by which another of its pool would be seen to be the same. One
-    that was made while watches are late can't be known yet."""
+    """A smart pod is identified by the key and pool of its request.
 
-    rule = "no two smart pods are there for one need"
+    A pod created while watches are delayed may not be observable yet.
+    """
+
+    rule = "there is one smart pod per need"
     kinds = ("Pod",)
 
     def __init__(self) -> None:
-        self._made: dict[Key, tuple[Instant, int]] = {}  # when, and what the controller's presence was then
+        self._made: dict[Key, tuple[Instant, int]] = {}  # time, and the controller's presence at that time
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         if written.after is None:
@@ -45,11 +47,11 @@ class OnePerNeed:
             if key == written.key or other is None or not is_live(other) or need_of(other) != wanted:
                 continue
             if not self._is_news(key, context):
-                yield f"{'/'.join(written.key)} is made though {'/'.join(key)} is there for {wanted}"
+                yield f"{'/'.join(written.key)} is created although {'/'.join(key)} exists for {wanted}"
                 return
 
     def _is_news(self, key: Key, context: InvariantContext) -> bool:
-        """Whether nobody who sees soon has been there since; a new process sees all at once."""
+        """Whether no up-to-date controller has run since; a new process observes everything at once."""
         made, presence_ms = self._made.get(key, (context.now(), 0))
         return context.now() - made > _RESTARTED_MS and context.presence_ms() == presence_ms
 
@@ -60,7 +62,7 @@ class _Key(msgspec.Struct):
 
 
 def need_of(pod: Object | None) -> str:
-    """The key of its request, and of which pool it is; nothing where that can't be read."""
+    """Key and pool of its request; empty if unreadable."""
     annotations = ((pod or {}).get("metadata") or {}).get("annotations") or {}
     try:
         key = msgspec.json.decode(annotations.get(names.ORIGINAL_REQUEST, ""), type=_Key)
@@ -70,18 +72,18 @@ def need_of(pod: Object | None) -> str:
 
 
 def is_live(pod: Object) -> bool:
-    """Whether it still asks for something."""
+    """Whether the smart pod still requests a node."""
     return not pod["metadata"].get("deletionTimestamp") and (pod.get("status") or {}).get("phase") not in _ENDED
 
 
 class GoneInTime:
-    """Once its node is usable it goes, as soon as there is somebody to delete it; where nobody may, it is not late."""
+    """Deleted once its node is usable and a controller runs; not late while deletion is not allowed."""
 
-    rule = "no smart pod outlives the coming of its node by two minutes"
+    rule = "smart pods are deleted within two minutes after their node is ready"
     kinds = ("Namespace", "Node", "NodePool", "Pod")
 
     def __init__(self) -> None:
-        self._since_ms: dict[Key, int] = {}  # pods that should go: what the controller's presence was then
+        self._since_ms: dict[Key, int] = {}  # pods to be deleted, with the controller's presence at that time
         self._told: set[str] = set()  # uids
         self._desired: Desired | None = None
 
@@ -90,7 +92,7 @@ class GoneInTime:
         if not smart and not self._since_ms:
             return
         is_changed = self._desired is not context.desired()
-        if is_changed:  # what was allowed until now may not have been before
+        if is_changed:  # deletion may have become allowed only now
             self._desired = context.desired()
             self._since_ms.clear()
         for key in smart if is_changed or written.key[0] != "Pod" else (written.key,):
@@ -104,7 +106,7 @@ class GoneInTime:
             self._since_ms.pop(key, None)
 
     def _late(self, context: InvariantContext) -> Iterator[str]:
-        """The first have been there for longest."""
+        """The oldest smart pods come first."""
         limit_ms = context.presence_ms() - _OUTSTAYS_MS
         for key, since_ms in self._since_ms.items():
             if since_ms >= limit_ms:
@@ -112,11 +114,11 @@ class GoneInTime:
             pod: Pod = context.world.read_object(key)  # type: ignore[assignment]  # it is there
             if pod.metadata.uid not in self._told:
                 self._told.add(pod.metadata.uid)
-                yield f"{'/'.join(key)} is there though Node/{pod.node} has been usable for two minutes"
+                yield f"{'/'.join(key)} exists although Node/{pod.node} has been usable for two minutes"
 
 
 def _should_go(key: Key, context: InvariantContext) -> bool:
-    """Whether its node can be used by all that it is for, and it may be deleted."""
+    """Whether all its pods can use the node, and deletion is allowed."""
     pod: Pod | None = context.world.read_object(key)
     if pod is None or pod.metadata.leaving or not pod.node:
         return False
@@ -131,7 +133,7 @@ def _should_go(key: Key, context: InvariantContext) -> bool:
 
 
 def _may_act(pool: str, node: str, context: InvariantContext) -> bool:
-    """Whether nothing is frozen, even if the freeze is over by now, and the pool is ours to act on."""
+    """Whether nothing is frozen, not even with an expired freeze, and the pool is in Enforce mode."""
     declared = context.desired().pool(pool)
     if declared is None or declared.spec.mode != "Enforce" or declared.spec.suspend:
         return False
@@ -140,31 +142,33 @@ def _may_act(pool: str, node: str, context: InvariantContext) -> bool:
     return not any(((each.get("metadata") or {}).get("annotations") or {}).get(names.FROZEN_UNTIL) for each in bodies)
 
 
-# --- Gates are lifted by those whose they are: ours only where there is room for the pod.
+# --- Scheduling gates: reconciler removes only its own, and only if the pod fits.
 
 _LONG_AGO = Instant(-OBSERVED_WITHIN_MS)
 
 
 class OthersGates:
-    """Whoever else holds a pod back has a reason."""
+    """Other gates belong to other controllers."""
 
-    rule = "no gate of another is lifted by us"
+    rule = "reconciler removes no scheduling gate of others"
     kinds = ("Pod",)
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         if is_ours(written) and (others := _lifted(written) - {names.CAPACITY_GATE}):
-            yield f"{'/'.join(written.key)} is no longer held back by {' and '.join(sorted(others))}"
+            yield f"{'/'.join(written.key)} no longer has the gate {' and '.join(sorted(others))}"
 
 
 class RoomFirst:
-    """A pod that waits for capacity is let go when there is some. What smart pods hold is room for it, and so is what
-    was taken within the last minute, which may not have been known."""
+    """A pod that waits for capacity is ungated only when there is room.
 
-    rule = "no pod that waits for capacity is let go before there is room"
+    Room held by smart pods counts, and so does room used within the last minute, which may not have been observed.
+    """
+
+    rule = "pods that wait for capacity are ungated only when a node has room"
     kinds = ("Node", "Pod")
 
     def __init__(self) -> None:
-        self._lessened_at = _LONG_AGO  # when a node went, or was closed to pods
+        self._lessened_at = _LONG_AGO  # when a node was removed or closed to pods
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         now = context.now()
@@ -174,7 +178,7 @@ class RoomFirst:
         if not is_ours(written) or names.CAPACITY_GATE not in _lifted(written):
             return
         if now - self._lessened_at >= OBSERVED_WITHIN_MS and not _has_room(written.key, context):
-            yield f"{'/'.join(written.key)} is let go, and no node has room for it"
+            yield f"{'/'.join(written.key)} is ungated, but no node has room for it"
 
 
 def _lifted(written: ObjectWrite) -> frozenset[str]:
@@ -194,7 +198,7 @@ def is_lessened(written: ObjectWrite) -> bool:
 
 
 def _shut(node: Object) -> frozenset[str]:
-    """What keeps pods away from it."""
+    """The taints that exclude pods, and cordoning."""
     spec = node.get("spec") or {}
     found = {f"{each['key']}:{each['effect']}" for each in spec.get("taints") or ()}
     return frozenset(found | {"cordoned"} if spec.get("unschedulable") else found)
@@ -202,7 +206,7 @@ def _shut(node: Object) -> frozenset[str]:
 
 def _has_room(key: Key, context: InvariantContext) -> bool:
     snapshot, pod = context.snapshot(), context.world.read_object(key)
-    if pod is None or snapshot.nominated:  # for whom others make room just now is not known here
+    if pod is None or snapshot.nominated:  # ongoing preemptions are unknown here
         return True
     pod_class = snapshot.classes.of(pod)
     if pod_class.unmodelled or snapshot.part(FilterChain).mask(pod_class).any():
@@ -214,7 +218,7 @@ def _has_room(key: Key, context: InvariantContext) -> bool:
 
 
 def _passing(context: InvariantContext, priority: int) -> set[Key]:
-    """Pods that make way for one of that priority, and those that have just come."""
+    """Pods that a pod of that priority may preempt, and pods bound just now."""
     where, since = context.where, context.now() - OBSERVED_WITHIN_MS
     smart = ((key, context.world.read_object(key)) for key in where.smart)
     result = {key for key, pod in smart if pod is not None and pod.spec.priority < priority}

@@ -1,1 +1,1 @@
-"""What came of it: figures, kept while it runs, in as much memory as was asked for at its beginning."""
+"""Results of a simulation, collected during the run in bounded memory."""

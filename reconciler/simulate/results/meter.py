@@ -1,4 +1,4 @@
-"""Figures of a simulation over time: sums, the queue, waiting times, and the timeline."""
+"""Metrics of a simulation over time: sums, queue length, waiting times, and the timeline."""
 
 from collections.abc import Callable
 from itertools import accumulate
@@ -14,17 +14,17 @@ from reconciler.simulate.objects import ObjectWrite
 from reconciler.simulate.results.totals import CostMeter, PoolTotalsTracker, Totals, is_evicted, is_finished
 from reconciler.simulate.stage import Stage
 
-# --- Owner of the figures of a simulation: what adds up over time, and what happened so far.
+# --- Owner of the metrics: time integrals and counters.
 #
-# Between two writes nothing changes, so that each sum is moved on by what stood, times how long it stood: exact, in
-# integers, whatever the time between two looks.
+# Nothing changes between two writes, so each integral grows by its value times the elapsed time: exact integers for any
+# interval.
 
 _HOUR_MS = 3_600_000
 _KINDS = ("GpuClaim", "NodeClaim", "Node", "Pod")
 
 
 class _Over(msgspec.Struct):
-    """A pool over time."""
+    """Time integrals of a pool."""
 
     gpu_ms: int = 0
     gpu_ms_used: int = 0
@@ -34,7 +34,7 @@ class _Over(msgspec.Struct):
 
 
 class EventCounts(msgspec.Struct):
-    """Counts since the beginning."""
+    """Counters since the start."""
 
     evicted: int = 0
     disrupted_gpus: int = 0
@@ -44,7 +44,7 @@ class EventCounts(msgspec.Struct):
 
 
 class RunMeter:
-    """Told of each write; what stood when it was made is the beginning."""
+    """Updated with each write; starts from the state at its creation."""
 
     def __init__(
         self, stage: Stage, desired: Desired, market: tuple[MarketOffering, ...], priced_by: tuple[Desired, ...] = ()
@@ -71,12 +71,12 @@ class RunMeter:
         stage.world.subscribe(self._note, *_KINDS)
 
     def follow(self, desired: Desired) -> None:
-        """Other policies are in force: they say what is paid."""
+        """Sets the policies in force, which determine prices."""
         self.move_on()
         self.purse.follow(desired)
 
     def move_on(self) -> None:
-        """To the hour that it is."""
+        """Advances the integrals to the current time."""
         now = self._stage.now
         gone_ms = now - self._until
         if gone_ms <= 0:
@@ -93,11 +93,11 @@ class RunMeter:
 
     @property
     def bought(self) -> int:
-        """Machines since the beginning."""
+        """Machines launched since the start."""
         return self.purse.bought - self._had
 
     def sums(self) -> SimulationTotals:
-        """As they are now, without what the controller did."""
+        """The current sums, without the controller's actions."""
         self.move_on()
         happened = self.happened
         pools = tuple(self._sum(name) for name in sorted(self._pools))
@@ -167,21 +167,21 @@ class RunMeter:
             return
         if was.node in self._stage.silent_nodes or was.node not in self.where.nodes:
             self.happened.lost += after is None and was.counts
-        elif after is not None and was.counts and is_evicted(before, after):  # those of DaemonSets go with any node
+        elif after is not None and was.counts and is_evicted(before, after):  # DaemonSet pods are deleted with any node
             self.happened.evicted += 1
             self.happened.disrupted_gpus += was.gpus
         if after is not None and is_finished(after):
             self.happened.finished += 1
 
 
-# --- Owner of how long pods waited, in as many counts as a long time has doublings, however many pods there were.
+# --- Owner of the distribution of waiting times, in a logarithmic histogram of fixed size.
 
-_PARTS = 4  # of each doubling
+_PARTS = 4  # buckets per doubling
 _COUNTS = 40 * _PARTS
 
 
 class WaitHistogram:
-    """The mean is exact; of a share the answer is up to a fifth too long."""
+    """The mean is exact; percentiles are up to a fifth too high."""
 
     def __init__(self) -> None:
         self._counts = [0] * _COUNTS
@@ -198,7 +198,7 @@ class WaitHistogram:
         return self._sum_ms // self._number // 1_000 if self._number else 0
 
     def within_seconds(self, percent: int) -> int:
-        """So many of a hundred waited no longer."""
+        """The waiting time that this percentage of pods did not exceed."""
         if not self._number:
             return 0
         wanted = -(-percent * self._number // 100)
@@ -207,7 +207,7 @@ class WaitHistogram:
 
 
 def _place(seconds: int) -> int:
-    """Below 4 each second by itself; then four a doubling."""
+    """Below 4, one bucket per second; then four per doubling."""
     if seconds < _PARTS:
         return seconds
     doublings = seconds.bit_length() - _PARTS.bit_length()
@@ -215,20 +215,20 @@ def _place(seconds: int) -> int:
 
 
 def _most(place: int) -> int:
-    """The greatest number of seconds that falls there."""
+    """The maximum number of seconds in the bucket."""
     if place < _PARTS:
         return place
     doublings, part = divmod(place - _PARTS, _PARTS)
     return ((part + _PARTS + 1) << doublings) - 1
 
 
-# --- Owner of how long the queue was, and how long pods stood in it, at the most since somebody last looked.
+# --- Owner of the maximum queue length and waiting time since the last query.
 #
-# A wait that begins and ends between two looks is seen by neither of them.
+# Waits that begin and end between two queries are included.
 
 
 class Queueing:
-    """Told after each write, and of each wait that is over."""
+    """Updated after each write, and with each completed wait."""
 
     def __init__(self, where: PoolTotalsTracker) -> None:
         self._where = where
@@ -237,7 +237,7 @@ class Queueing:
         self.note()
 
     def note(self) -> None:
-        """As many as wait now."""
+        """Records the current queue length."""
         self.pods = max(self.pods, len(self._where.waiting))
         self.gpus = max(self.gpus, self._where.waiting_gpus)
 
@@ -245,26 +245,26 @@ class Queueing:
         self.longest_wait_ms = max(self.longest_wait_ms, waited_ms)
 
     def look(self, now: Instant) -> None:
-        """Those that wait now, the longest first."""
+        """Records the current waits, longest first."""
         self.note_wait(now - next(iter(self._where.waiting.values()), now))
 
     def forget(self) -> None:
-        """From here on anew, with those that wait now."""
+        """Resets to the pods that wait now."""
         self.pods = self.gpus = self.longest_wait_ms = 0
         self.note()
 
 
-# --- Owner of the timeline: how things stood at each step, some hundred of them however long the time is.
+# --- Owner of the timeline: the state at each step, with about a hundred steps for any duration.
 
 MOST_STEPS = 480
-MOST_LISTED = 2_000  # writes of the whole run that are told one by one; the rest is counted
+MOST_LISTED = 2_000  # writes listed individually in the whole run; further ones are only counted
 
-# Lengths of a step that people reckon with, in seconds; the last is doubled as often as need be.
+# Common step lengths in seconds; the last is doubled as needed.
 _LENGTHS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600)
 
 
 def step_ms(duration_ms: int) -> int:
-    """The shortest such that there are not too many."""
+    """The shortest step length within the maximum number of steps."""
     for seconds in _LENGTHS:
         if duration_ms <= seconds * 1_000 * MOST_STEPS:
             return seconds * 1_000
@@ -275,11 +275,11 @@ def step_ms(duration_ms: int) -> int:
 
 
 class Timeline:
-    """Told of each write of the controller; looks at the meter when a step is over."""
+    """Records the controller's writes, and the metrics at the end of each step."""
 
     def __init__(self, meter: RunMeter, look: Callable[[TimelineStep], None] | None = None) -> None:
         self.steps: list[TimelineStep] = []
-        self.sizes: tuple[SizeEvaluation, ...] = ()  # of the last plan: what each provisioner came to
+        self.sizes: tuple[SizeEvaluation, ...] = ()  # of the last plan: the evaluation of each NodeProvisioner
         self._to_text = look
         self._meter = meter
         self._before = self._counts()
@@ -295,7 +295,7 @@ class Timeline:
             self._more += 1
 
     def step(self, now: Instant, desired: Desired) -> None:
-        """One step is over."""
+        """Ends a step."""
         meter, where, queue = self._meter, self._meter.where, self._meter.queue
         queue.look(now)
         counts = self._counts()

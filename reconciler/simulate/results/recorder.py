@@ -1,6 +1,4 @@
-"""Keeps what a simulation is judged by; a Recorder is the owner of what the controller did, and of the
-expectations.
-"""
+"""Records the results of a simulation; a Recorder owns the controller's actions and the expectations."""
 
 from collections.abc import Callable
 
@@ -33,7 +31,7 @@ MOST_HAPPENINGS = 200
 
 
 class Recorder:
-    """A Publisher, and an Actor; made when the beginning stands."""
+    """A Publisher and an Actor; created after the initial state is complete."""
 
     def __init__(
         self,
@@ -56,7 +54,7 @@ class Recorder:
 
     @property
     def where(self) -> PoolTotalsTracker:
-        """What is where, as of the last write."""
+        """Current totals after the last write."""
         return self._meter.where
 
     def start(self, stage: Stage) -> None:
@@ -67,14 +65,14 @@ class Recorder:
                 stage.engine.at(moment_of(each, self._play.start, self._play.end), "judge", self._judging(number, each))
 
     def follow(self, desired: Desired) -> None:
-        """Other policies are in force; where they say the same, nobody need be told."""
+        """Sets the policies in force; equal policies are ignored."""
         before, self._desired = self._desired, desired
         self._meter.follow(desired)
         if _said(before) != _said(desired):
             self._revisions.append(RevisionChange(self._stage.now, desired.revision))
 
     def happen(self, at: Instant, text: str) -> None:
-        """Something went wrong, or somebody did something."""
+        """Records a fault or an edit."""
         if len(self._happenings) < MOST_HAPPENINGS:
             self._happenings.append(Happening(at, text))
         else:
@@ -100,7 +98,7 @@ class Recorder:
                 self._timeline.note(Did(cycled.at, outcome.verb, outcome.subject.title, why))
 
     def simulated(self, broken: tuple[Broken, ...], notices: tuple[str, ...] = ()) -> Simulated:
-        """At the end."""
+        """The result, at the end."""
         play, sums = self._play, self._sums()
         if not self._timeline.steps or self._timeline.steps[-1].at < self._stage.now:
             self._timeline.step(self._stage.now, self._desired)
@@ -146,12 +144,12 @@ class Recorder:
 
 
 def _said(desired: Desired) -> tuple[object, ...]:
-    """All that follows from policies, wherever it was written."""
+    """All content of policies without source positions."""
     declared = tuple((each.kind, each.name, each.spec) for each in desired.declared)
     return (declared, tuple((each.kind, each.namespace, each.name, each.body) for each in desired.manifests))
 
 
-# --- What was expected, held against the figures: at the end, or at the moment that it names.
+# --- Evaluation of expectations: at the end, or at their time.
 
 _HOUR_MS = 3_600_000
 _MINUTE_MS = 60_000
@@ -170,8 +168,8 @@ _WORDS: dict[Measure, str] = {
     "finishedPods": "pods finished",
     "actions": "writes of the controller",
     "nodes": "nodes",
-    "targetNodes": "nodes that provisioners want",
-    "taintedNodes": "nodes that are marked",
+    "targetNodes": "target nodes of provisioners",
+    "taintedNodes": "nodes tainted for deletion",
     "pendingPods": "pods pending",
     "heldByGuards": "decisions held by guards",
 }
@@ -204,7 +202,7 @@ _OF_A_POOL: dict[Measure, Callable[[PoolSum], int]] = {
 
 
 def judged(expectation: Expectation, sums: SimulationTotals) -> ExpectationResult:
-    """With the figures as they were at its moment."""
+    """The expectation with the values at its time."""
     found = _figure(expectation, sums)
     least, most = expectation.at_least, expectation.at_most
     is_met = (least is None or found >= least) and (most is None or found <= most)

@@ -1,4 +1,4 @@
-"""Totals of a simulated cluster: what is where, and what its machines cost."""
+"""Totals of a simulated cluster: pods and GPUs by pool and node, and the cost of machines."""
 
 from collections import Counter
 
@@ -14,9 +14,9 @@ from reconciler.simulate.actors.karpenter.cloud import MarketOffering
 from reconciler.simulate.api_server import DISRUPTED
 from reconciler.simulate.objects import Key, ObjectWrite
 
-# --- What figures go by, read off the objects of an imagined cluster as they are written.
+# --- Totals are updated from each written object of a simulated cluster.
 
-SMART = "smart-scheduler"  # the component that a smart pod is of
+SMART = "smart-scheduler"  # component label of smart pods
 _FINISHED = frozenset({"Succeeded", "Failed"})
 _NONE: dict[str, str] = {}
 _NO_CLAIMS = GpuRequests()
@@ -24,31 +24,31 @@ _OURS = frozenset({names.DELETION_TIME, names.DRAINING})
 
 
 class ObservedPod(msgspec.Struct, frozen=True, gc=False):
-    """A pod, as far as it is counted."""
+    """The counted properties of a pod."""
 
     node: str
     gpus: int
-    is_waiting: bool  # for a node
-    is_placed: bool  # and holds what it asked for
-    counts: bool  # its node is busy because of it
-    is_smart: bool = False  # asked for by nobody but us: it never waits for itself, and nothing is lost with it
+    is_waiting: bool  # pending
+    is_placed: bool  # on a node, using its requested resources
+    counts: bool  # a workload pod
+    is_smart: bool = False  # a smart pod: its own wait and loss do not count
     claim: str = ""  # name of its GpuClaim
     requested: int = 0  # GPUs, without those of its claim
 
 
 class ObservedNode(msgspec.Struct, frozen=True, gc=False):
-    """A node, as far as it is counted."""
+    """The counted properties of a node."""
 
     pool: str
     gpus: int
     is_leaving: bool
-    is_tainted: bool  # by us, to leave
+    is_tainted: bool  # with a removal taint of reconciler
     machine: MachineType
     provider_id: str
 
 
 def read_pod(body: Object, gpu_requests: GpuRequests = _NO_CLAIMS) -> ObservedPod:
-    """`gpu_requests`: by the GpuClaims that are there."""
+    """`gpu_requests`: from the existing GpuClaims."""
     spec, status, metadata = body.get("spec") or {}, body.get("status") or {}, body["metadata"]
     node = spec.get("nodeName", "")
     is_over = status.get("phase") in _FINISHED
@@ -79,7 +79,7 @@ def gpus_in(amounts: Object) -> int:
 
 
 def gpus_of(spec: Object) -> int:
-    """What a pod asks for: containers together, or its largest init container."""
+    """Requested GPUs: the sum over containers, or the largest init container."""
     wanted = sum(_requested_gpus(each) for each in spec.get("containers") or ())
     return max([wanted, *(_requested_gpus(each) for each in spec.get("initContainers") or ())])
 
@@ -102,7 +102,7 @@ def is_finished(body: Object) -> bool:
 
 
 def _stays(metadata: Object) -> bool:
-    """As Pod.stays_with_its_node, for an object that is not decoded."""
+    """Like Pod.stays_with_its_node, for an undecoded object."""
     annotations = metadata.get("annotations") or _NONE
     if names.MIRROR_POD in annotations or annotations.get(names.DAEMONSET_POD) == "true":
         return True
@@ -113,7 +113,7 @@ def _stays(metadata: Object) -> bool:
 
 
 class Totals(msgspec.Struct, gc=False):
-    """Of one pool: its nodes without those that are being deleted."""
+    """Of one pool: its nodes that are not being deleted."""
 
     nodes: int = 0
     busy_nodes: int = 0
@@ -130,7 +130,7 @@ class Totals(msgspec.Struct, gc=False):
 
 
 class _On(msgspec.Struct):
-    """What is on a node, which need not be known yet itself."""
+    """The pods of a node, which may not be known yet."""
 
     pods: dict[Key, None]
     gpus: int = 0
@@ -138,17 +138,17 @@ class _On(msgspec.Struct):
 
 
 class PoolTotalsTracker:
-    """Told of each write; `pools` has what the nodes of each come to."""
+    """Updated with each write; `pools` has the totals of each pool."""
 
     def __init__(self) -> None:
         self.pools: dict[str, Totals] = {}
         self.nodes: dict[str, ObservedNode] = {}
         self.pods: dict[Key, ObservedPod] = {}
-        self.waiting: dict[Key, Instant] = {}  # since when, the longest first
+        self.waiting: dict[Key, Instant] = {}  # since when, longest first
         self.waiting_gpus = 0
-        self.smart: dict[Key, None] = {}  # smart pods, as they came
+        self.smart: dict[Key, None] = {}  # smart pods, in order of arrival
         self.placed: dict[Key, Instant] = {}  # pods on nodes, since when
-        self.flipped: dict[str, Instant] = {}  # nodes, since when they are busy, or empty
+        self.flipped: dict[str, Instant] = {}  # nodes, since when they are busy or empty
         self._on: dict[str, _On] = {}
         self._counts: dict[tuple[str, str], int] = {}  # of GpuClaims
 
@@ -162,17 +162,17 @@ class PoolTotalsTracker:
             self._note_claim(written, now)
 
     def pods_on(self, node: str) -> tuple[Key, ...]:
-        """The pods bound to it, finished ones included, in the order in which they came."""
+        """The pods bound to the node, including finished ones, in order of arrival."""
         on = self._on.get(node)
         return tuple(on.pods) if on else ()
 
     def gpus_on(self, node: str) -> int:
-        """That unfinished pods ask for."""
+        """GPUs requested by unfinished pods."""
         on = self._on.get(node)
         return on.gpus if on else 0
 
     def counting_on(self, node: str) -> int:
-        """Pods because of which it is busy."""
+        """Workload pods on the node."""
         on = self._on.get(node)
         return on.counting if on else 0
 
@@ -181,7 +181,7 @@ class PoolTotalsTracker:
         self._move(key, before, read_pod(written.after, GpuRequests(self._counts)) if written.after else None, now)
 
     def _note_claim(self, written: ObjectWrite, now: Instant) -> None:
-        """Its pods ask for as many GPUs as it says now."""
+        """Updates the GPU counts of a changed claim's pods."""
         name = written.key[1:]
         count = count_of(written.after.get("spec") or {}) if written.after else 0
         if count == self._counts.get(name, 0):
@@ -254,7 +254,7 @@ class PoolTotalsTracker:
         self._count(name, 1)
 
     def _count(self, name: str, sign: int) -> None:
-        """Puts the node's part into its pool, or takes it out."""
+        """Adds the node to its pool's totals, or subtracts it."""
         node = self.nodes.get(name)
         if node is None or node.is_leaving:
             return
@@ -263,14 +263,14 @@ class PoolTotalsTracker:
         self.pools.setdefault(node.pool, Totals()).add(part, sign)
 
 
-# --- Owner of what machines are paid for, and what they cost an hour.
+# --- Owner of the paid machines, and of their cost per hour.
 #
-# A machine is paid for from the moment it is launched until both its NodeClaim and its Node are gone. Those of a pool
-# are priced by the pool's policy, its commitment included; others by the market; what has no price is told.
+# A machine is paid from its launch until both its NodeClaim and its Node are gone. Machines of a pool have the prices
+# of the pool's policy, including its commitment; others have market prices; machines without a price are reported.
 
 
 class _Paid(msgspec.Struct):
-    """One machine, and the objects that stand for it."""
+    """One machine, and its objects."""
 
     pool: str
     machine: MachineType
@@ -279,12 +279,12 @@ class _Paid(msgspec.Struct):
 
 
 class CostMeter:
-    """Told of each write; knows what an hour costs now."""
+    """Updated with each write; knows the current cost per hour."""
 
     def __init__(
         self, desired: Desired, market: tuple[MarketOffering, ...], priced_by: tuple[Desired, ...] = ()
     ) -> None:
-        """`priced_by`: policies that say what is paid, whichever are in force; those of the first go before."""
+        """`priced_by`: policies that define prices for the whole run; the first ones take precedence."""
         self._priced_by = priced_by
         self._prices: dict[MachineType, int] = {}
         for each in market:
@@ -297,11 +297,11 @@ class CostMeter:
         self._bills: dict[str, Bill] = {}
         self._tariffs: dict[str, Tariff] = {}
         self.gpus = 0
-        self.bought = 0  # machines, ever
+        self.bought = 0  # machines launched in total
         self.follow(desired)
 
     def follow(self, desired: Desired) -> None:
-        """From now on these policies say what is paid, unless others do all the time."""
+        """Sets the policies that define prices, unless `priced_by` does."""
         self._tariffs = tariffs(self._priced_by or (desired,))
         for name in sorted({*self._machines, *self._tariffs, *self._bills}):
             self._bill(name)
@@ -343,7 +343,7 @@ class CostMeter:
             self._change(paid, 1)
             return
         found.by[key] = None
-        if paid.gpus > found.gpus:  # a node that has registered tells more than its claim
+        if paid.gpus > found.gpus:  # a registered node has more information than its claim
             self.gpus += paid.gpus - found.gpus
             found.gpus = paid.gpus
 
@@ -379,7 +379,7 @@ def _of_node(body: Object) -> tuple[str, _Paid]:
 
 
 def _of_claim(body: Object) -> tuple[str, _Paid] | None:
-    """Nothing while it is not launched."""
+    """None before the launch."""
     status = body.get("status") or {}
     labels = body["metadata"].get("labels") or {}
     if not status.get("providerID"):

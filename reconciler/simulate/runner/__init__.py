@@ -1,1 +1,1 @@
-"""A play, and how it is put on the stage."""
+"""Runs plays: scenarios with all their inputs."""

@@ -1,4 +1,4 @@
-"""What people and other tools do to objects in a play, as an actor: owner of what each edit is to take back."""
+"""Edits of objects by people and other tools in a play, as an actor: owner of the edits to undo."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -19,7 +19,7 @@ SOMEBODY = "somebody"  # the field manager
 
 
 class Edits:
-    """Each comes when its time has come; it befalls those that chance picks of all that there are then."""
+    """Applies each edit at its time, to randomly chosen existing objects."""
 
     def __init__(self, scenario: Scenario, tell: Tell) -> None:
         self._edits = scenario.edits
@@ -39,9 +39,9 @@ class Edits:
             now, refs = self._stage.now, self._chosen(number, edit)
             back = [self._done(edit, each) for each in refs]
             words = ", ".join(_words(edit))
-            text = f"{_subjects(edit, refs)}: {words}, by somebody"
+            text = f"{_subjects(edit, refs)}: {words}, by a user"
             if refs or edit.every is None:
-                self._tell(now, text if refs else f"nothing done, since {_nobody(edit)} was there: {words}")
+                self._tell(now, text if refs else f"no effect, since there was {_nobody(edit)}: {words}")
             if edit.lasts is not None and back:
                 self._at(Instant(now + edit.lasts.milliseconds), edit, lambda: self._take_back(edit, back))
             if edit.every is not None:
@@ -52,7 +52,7 @@ class Edits:
     def _chosen(self, number: int, edit: ScenarioEdit) -> list[Ref]:
         if edit.kind == "PodDisruptionBudget":
             budget = Ref(edit.kind, self._workloads[edit.name].namespace, edit.name)
-            is_made = edit.max_unavailable is not None  # where there is none
+            is_made = edit.max_unavailable is not None  # if there is none
             return [budget] if is_made or self._stage.world.get(budget) is not None else []
         if edit.name and edit.kind != "Pod":
             named = Ref(edit.kind, "", edit.name)
@@ -67,7 +67,7 @@ class Edits:
         return sorted(chance.sample(sorted(refs), min(edit.count, len(refs))))
 
     def _done(self, edit: ScenarioEdit, ref: Ref) -> tuple[Ref, Object | None]:
-        """With what takes it back; None: the object goes."""
+        """Applies the edit; returns its inverse, or None if the object is removed."""
         world = self._stage.world
         if edit.deleted:
             world.delete(ref, SOMEBODY)
@@ -92,7 +92,7 @@ class Edits:
             else:
                 self._stage.world.edit(ref, _without_taints(edit, back, self._stage.world.get(ref)), SOMEBODY)
         if left:
-            text = f"{_subjects(edit, [ref for ref, _ in left])}: {', '.join(_words(edit))}, taken back"
+            text = f"{_subjects(edit, [ref for ref, _ in left])}: {', '.join(_words(edit))}, undone"
             self._tell(self._stage.now, text)
 
 
@@ -123,7 +123,7 @@ def _patch(edit: ScenarioEdit, body: Object) -> Object:
 
 
 def _back(edit: ScenarioEdit, body: Object) -> Object:
-    """What stood there before, taints apart: of those others may have come and gone meanwhile."""
+    """The previous values, except taints, since others may have changed meanwhile."""
     metadata = body.get("metadata") or {}
     before = {
         key: {name: (metadata.get(key) or {}).get(name) for name in set_there}
@@ -137,7 +137,7 @@ def _back(edit: ScenarioEdit, body: Object) -> Object:
 
 
 def _without_taints(edit: ScenarioEdit, back: Object, body: Object | None) -> Object:
-    """What takes it back, of an object as it is by then."""
+    """The inverse for the object's current state."""
     if not edit.taints:
         return back
     added = {(each.key, each.effect) for each in edit.taints}
@@ -162,7 +162,7 @@ def _words(edit: ScenarioEdit) -> Iterator[str]:
     if edit.unschedulable is not None:
         yield "cordoned" if edit.unschedulable else "uncordoned"
     if edit.lifts:
-        yield f"gate {edit.lifts} lifted"
+        yield f"gate {edit.lifts} removed"
     yield from (f"taint {each.key}={each.value}:{each.effect}" for each in edit.taints)
     for sort, found in (("label", edit.labels), ("annotation", edit.annotations)):
         yield from (f"{sort} {key}={value}" for key, value in sorted(found.items()))

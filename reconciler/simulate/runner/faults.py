@@ -1,4 +1,4 @@
-"""What goes wrong in a play, as an actor: owner of which delays and stock-outs are in force."""
+"""Faults in a play, as an actor: owner of the active delays and stock-outs."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -16,29 +16,29 @@ from reconciler.simulate.controller import SimulatedController
 from reconciler.simulate.scenario.spec import ScenarioFault
 from reconciler.simulate.stage import Stage
 
-# --- Faults in words: what went wrong, and that it is over.
+# --- Messages at the start and end of faults.
 
-_NAMED = 3  # nodes that are named when they die
+_NAMED = 3  # nodes named in a message
 
 
 def death_words(doomed: Sequence[str], pool: str) -> str:
-    """The machines of these nodes are gone."""
+    """The machines of these nodes die."""
     if not doomed:
-        return f"no machine{f' of {pool}' if pool else ''} is there to die"
+        return f"no machine{f' of {pool}' if pool else ''} exists that could die"
     return f"{counted(len(doomed), 'machine')} {'dies' if len(doomed) == 1 else 'die'}: {_listed(doomed)}"
 
 
 def lapse_words(stricken: Sequence[str], pool: str) -> str:
-    """These nodes are not ready for a while."""
+    """These nodes are temporarily not ready."""
     if not stricken:
-        return f"no node{f' of {pool}' if pool else ''} is there to be not ready"
+        return f"no node{f' of {pool}' if pool else ''} exists that could become not ready"
     return f"{counted(len(stricken), 'node')} {'is' if len(stricken) == 1 else 'are'} not ready: {_listed(stricken)}"
 
 
 def silence_words(stricken: Sequence[str], pool: str) -> str:
-    """The kubelets of these nodes are gone."""
+    """The kubelets of these nodes stop."""
     if not stricken:
-        return f"no kubelet{f' of {pool}' if pool else ''} is there to stop"
+        return f"no kubelet{f' of {pool}' if pool else ''} exists that could stop"
     return f"{counted(len(stricken), 'kubelet')} {'stops' if len(stricken) == 1 else 'stop'}: {_listed(stricken)}"
 
 
@@ -48,69 +48,69 @@ def _listed(nodes: Sequence[str]) -> str:
 
 
 def begin_words(fault: ScenarioFault) -> str:
-    """What is wrong from now on."""
+    """The start of a fault."""
     late = span(fault.delay.milliseconds // 1_000)
     match fault.fault:
         case "StockOut":
-            return f"{_stock(fault)} can't be bought" if fault.instance_type else f"no {_stock(fault)} can be bought"
+            return f"{_stock(fault)} is sold out" if fault.instance_type else f"no {_stock(fault)} can be launched"
         case "NotOffered":
             return f"{_stock(fault)} is not offered" if fault.instance_type else f"no {_stock(fault)} is offered"
         case "SlowApi":
-            return f"the API server takes {late} to answer"
+            return f"the API server responds after {late}"
         case "LateWatch":
-            return f"watches tell {late} late"
+            return f"watches are delayed by {late}"
         case "EvictionsFail":
             return "the API server fails evictions"
         case "SlowKubelets":
-            return f"pods start and end {late} late"
+            return f"pod starts and ends are delayed by {late}"
         case "SlowWorkloads":
-            return f"pods are made anew {late} late"
+            return f"replacement pods are delayed by {late}"
         case "ControllerCrash":
             later = f" after {counted(fault.after_writes, 'more write')}" if fault.after_writes else ""
             return f"the controller crashes{later}"
         case _:
-            return "the controller is gone"
+            return "the controller is stopped"
 
 
 def end_words(fault: ScenarioFault) -> str:
-    """It is over."""
+    """The end of a fault."""
     match fault.fault:
         case "StockOut":
-            return f"{_stock(fault, 'machines')} can be bought again"
+            return f"{_stock(fault, 'machines')} can be launched again"
         case "NotOffered":
             return f"{_stock(fault, 'machines')} {'is' if fault.instance_type else 'are'} offered again"
         case "SlowApi":
-            return "the API server answers as usual"
+            return "the API server responds as usual"
         case "LateWatch":
-            return "watches tell as usual"
+            return "watches are on time again"
         case "NodeNotReady":
             return "nodes are ready again"
         case "KubeletDown":
-            return "kubelets are back"
+            return "kubelets run again"
         case "EvictionsFail":
-            return "the API server weighs evictions as usual"
+            return "the API server handles evictions as usual"
         case "SlowKubelets":
             return "pods start and end as usual"
         case "SlowWorkloads":
-            return "pods are made anew as usual"
+            return "replacement pods are created as usual"
         case _:
-            return "the controller is back"
+            return "the controller runs again"
 
 
 def _stock(fault: ScenarioFault, any_machine: str = "machine") -> str:
-    """Machines as a person names them: spot machines in zone-a, p4d.24xlarge on-demand."""
+    """Machines in words: spot machines in zone-a, p4d.24xlarge on-demand."""
     kind, where = fault.capacity_type or "", f"in {fault.zone}" if fault.zone else ""
     words = [fault.instance_type, kind, where] if fault.instance_type else [kind, any_machine, where]
     return " ".join(filter(None, words))
 
 
-# --- Who is told of what goes wrong in a play, and of what people do.
+# --- Targets and listeners of faults.
 
 Tell = Callable[[Instant, str], None]
 
 
 class FaultTargets(msgspec.Struct, frozen=True):
-    """Whom faults befall."""
+    """The targets of faults."""
 
     controller: SimulatedController
     karpenter: Karpenter
@@ -121,15 +121,15 @@ class FaultTargets(msgspec.Struct, frozen=True):
 
 
 class Faults:
-    """Each comes when its time has come, and again where it says so."""
+    """Starts each fault at its time, and repeats it as configured."""
 
     def __init__(self, faults: list[ScenarioFault], victims: FaultTargets, tell: Tell) -> None:
         self._faults = faults
         self._tell = tell
         self._victims = victims
         self._usual = (victims.controller.watch_delay_ms, victims.controller.answer_delay_ms)
-        # Of what is in force, how often: a fault that comes again before it is over is over when the last of it is.
-        self._delays: Counter[tuple[str, int]] = Counter()  # by the fault, in milliseconds
+        # Number of active faults of a kind: overlapping faults end with the last one.
+        self._delays: Counter[tuple[str, int]] = Counter()  # by fault, in milliseconds
         self._absences = 0
 
     def start(self, stage: Stage) -> None:
@@ -152,7 +152,7 @@ class Faults:
         return come
 
     def _begin(self, number: int, fault: ScenarioFault) -> tuple[tuple[str, str], ...]:
-        """Gives the nodes that a fault befalls which may end, with their uids."""
+        """Returns the affected nodes that can recover, with their uids."""
         if fault.fault in {"NodeDeath", "NodeNotReady", "KubeletDown"}:
             return self._strike(number, fault)
         victims = self._victims
@@ -167,7 +167,7 @@ class Faults:
             case "EvictionsFail":
                 self._stage.world.failing.begin(self._stage.engine.stream(f"fault/{number}"))
             case "ControllerCrash" if not victims.controller.holds():
-                self._tell(self._stage.now, "no controller is there to crash")
+                self._tell(self._stage.now, "no controller is running")
                 return ()
             case "ControllerCrash":
                 victims.controller.crash(fault.after_writes)
@@ -191,7 +191,7 @@ class Faults:
         return ()
 
     def _end(self, fault: ScenarioFault, stricken: Sequence[tuple[str, str]]) -> None:
-        """One is over; it is told when no other of its sort goes on."""
+        """Ends a fault; reported when no other of its kind is active."""
         victims = self._victims
         match fault.fault:
             case "StockOut":
@@ -221,7 +221,7 @@ class Faults:
             self._tell(self._stage.now, end_words(fault))
 
     def _recover(self, fault: ScenarioFault, stricken: Sequence[tuple[str, str]]) -> bool:
-        """Whether any node is left to recover."""
+        """Returns whether any node recovered."""
         victims = self._victims
         if fault.fault == "NodeNotReady":
             for name, uid in stricken:
@@ -233,7 +233,7 @@ class Faults:
         return bool(back)
 
     def _delay(self) -> None:
-        """What is usual, or the longest that is in force."""
+        """Sets the delays to their defaults, or the maximum of the active faults."""
         victims, (watch, answer) = self._victims, self._usual
         longest = {fault: max(each for of, each in self._delays if of == fault) for fault, _ in self._delays}
         victims.controller.delay(max(watch, longest.get("LateWatch", 0)), max(answer, longest.get("SlowApi", 0)))
@@ -241,7 +241,7 @@ class Faults:
         victims.workloads.late_ms = longest.get("SlowWorkloads", 0)
 
     def _doomed(self, number: int, fault: ScenarioFault) -> list[str]:
-        """Whom chance hits, of those that are alive."""
+        """Randomly chosen live nodes."""
         found = []
         for body in self._stage.world.of("Node"):
             metadata = body["metadata"]

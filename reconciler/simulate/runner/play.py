@@ -1,4 +1,4 @@
-"""A Play: a scenario with all that it names, read and rendered: nothing outside is asked for while it runs."""
+"""A Play: a scenario with all its inputs, parsed and rendered; no external data is read during the run."""
 
 import msgspec
 
@@ -11,7 +11,7 @@ from reconciler.simulate.scenario.spec import Scenario
 
 
 class Revised(msgspec.Struct, frozen=True):
-    """The wish from some moment on."""
+    """The policies from some time on."""
 
     after_ms: int
     desired: Desired
@@ -22,14 +22,14 @@ class Play(msgspec.Struct, frozen=True):
 
     name: str
     scenario: Scenario
-    revisions: tuple[Revised, ...]  # the first is in force from the beginning
+    revisions: tuple[Revised, ...]  # the first is in force from the start
     seed: int
-    label: str = ""  # of its policies, where several are compared
+    label: str = ""  # label of its policies, in comparisons
     machines: tuple[OpenbNode, ...] = ()  # of a trace
-    traces: tuple[tuple[str, OpenbPods], ...] = ()  # by the names of their workloads
-    observed: Observed | None = None  # a cluster that was seen: what there is at first
-    memory: Memory = Memory()  # what its controller remembered
-    priced_by: tuple[Desired, ...] = ()  # policies whose prices hold for all that is compared; none: those in force
+    traces: tuple[tuple[str, OpenbPods], ...] = ()  # by workload name
+    observed: Observed | None = None  # an observed cluster: the initial state
+    memory: Memory = Memory()  # the controller's initial memory
+    priced_by: tuple[Desired, ...] = ()  # policies that define prices for all compared plays; empty: those in force
 
     @property
     def start(self) -> Instant:

@@ -1,6 +1,6 @@
-"""A play is put on the stage and run to its end: the real loop on an imagined cluster.
+"""Runs a play to its end: the real control loop on a simulated cluster.
 
-Owner of nothing that outlives it: the same play gives the same outcome, byte for byte.
+Keeps no global state: the same play gives the same outcome, byte for byte.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -35,11 +35,11 @@ from reconciler.simulate.stage import Actor, Engine, Stage, seldom
 from reconciler.simulate.workloads import Arrivals, always_runs
 from reconciler.simulate.world import World
 
-# --- The policies of a play: owner of which revision is in force.
+# --- The policies of a play: owner of the revision in force.
 
 
 class PoliciesOverTime:
-    """A Policies, and an Actor: each revision comes into force when its time has come."""
+    """A Policies and an Actor: applies each revision at its time."""
 
     def __init__(self, revisions: tuple[Revised, ...], on_change: Callable[[Desired], None]) -> None:
         self._revisions = revisions
@@ -48,9 +48,9 @@ class PoliciesOverTime:
 
     @property
     def desired(self) -> Desired:
-        """What is wished for now."""
+        """The policies in force."""
         if self._wished.desired is None:
-            raise TypeError("a play has policies from the beginning")
+            raise TypeError("the play has no policies at its start")
         return self._wished.desired
 
     def start(self, stage: Stage) -> None:
@@ -68,23 +68,23 @@ class PoliciesOverTime:
         return change
 
 
-_BEFORE_MS = 86_400_000  # what is there at first has been there for a day
-_TELLS = 200  # times that somebody is told how far it is
+_BEFORE_MS = 86_400_000  # age of the initial objects
+_TELLS = 200  # number of progress reports
 
 
 class RunOptions(msgspec.Struct, frozen=True):
-    """Who is told how far it is, in parts of 1; and who plans, where that is not the planners themselves."""
+    """Progress listener (in parts of 1), and an optional replacement for the planners."""
 
     tell: Callable[[float], None] | None = None
     brain: Callable[[], PlanService] = InProcess
-    stops_when_broken: bool = False  # at the first rule of safety that is: nothing after it is of interest
-    is_judged: bool = True  # by the rules of safety
-    publishers: tuple[Publisher, ...] = ()  # who else is told of each cycle
-    look: Callable[[TimelineStep], None] | None = None  # who is told how things stand, step by step
+    stops_when_broken: bool = False  # stop at the first violated invariant
+    is_judged: bool = True  # check safety invariants
+    publishers: tuple[Publisher, ...] = ()  # further publishers for each cycle
+    look: Callable[[TimelineStep], None] | None = None  # called with each step of the timeline
 
 
 def run(play: Play, watched: RunOptions = RunOptions()) -> Simulated:  # noqa: B008 - a frozen value
-    """Raises NoCapacity, NoSuchPool: what the play asks for can't be."""
+    """Raises NoCapacity, NoSuchPool for an impossible play."""
     with seldom():
         return _played(play, watched)
 
@@ -125,7 +125,7 @@ def _played(play: Play, watched: RunOptions) -> Simulated:
 
 
 def _silent_nodes(world: World) -> Iterator[str]:
-    """Names of nodes whose kubelet had stopped to report when the cluster was seen."""
+    """Nodes whose kubelet did not report in the observed cluster."""
     return (each["metadata"]["name"] for each in world.of("Node") if says(each, "Ready") == "Unknown")
 
 
@@ -157,7 +157,7 @@ def _follow(desired: Desired, recorder: Recorder, controller: SimulatedControlle
 
 
 def beginning_of(play: Play) -> World:
-    """The cluster as it is at first, the day before the story begins. Raises NoCapacity, NoSuchPool."""
+    """The initial cluster, a day before the start. Raises NoCapacity, NoSuchPool."""
     uid = play.observed.cluster_uid if play.observed else ""
     guarded = (guard.spec.cluster_uid for guard in play.first.guards if guard.spec.cluster_uid)
     own_namespace = play.observed.own_namespace if play.observed else names.OWN_NAMESPACE
@@ -173,7 +173,7 @@ def beginning_of(play: Play) -> World:
     return world
 
 
-# --- What would come in a play, without anybody who acts on it, as a trace: the nodes of its beginning, and its pods.
+# --- The arrivals of a play without any reactions, as a trace: initial nodes, and pods.
 
 
 class Traced(msgspec.Struct, frozen=True):

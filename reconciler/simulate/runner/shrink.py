@@ -1,6 +1,6 @@
-"""A play that fails is made smaller, as long as it still fails in the same way: what is left is what matters.
+"""Shrinks a failing play while it still fails in the same way.
 
-Parts are dropped, counts halved and the end brought nearer, again and again until nothing more can go.
+Parts are removed, counts halved and the duration shortened, until no further reduction is possible.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,13 +23,13 @@ Fails = Callable[[Play], bool]
 
 
 def how_it_fails(simulated: Simulated) -> frozenset[str]:
-    """The rules that were broken; where none was, the expectations that were not met."""
+    """The violated invariants; if there are none, the failed expectations."""
     broken = frozenset(each.rule for each in simulated.broken)
     return broken or frozenset(each.text for each in simulated.expectations if not each.is_met)
 
 
 def shrink(play: Play, fails: Fails, most_tries: int = MOST_TRIES) -> Play:
-    """The smallest that was found; the play itself where nothing can go."""
+    """The smallest failing play found; the play itself if it cannot be reduced."""
     tries = 0
     is_smaller = True
     while is_smaller:
@@ -45,7 +45,7 @@ def shrink(play: Play, fails: Fails, most_tries: int = MOST_TRIES) -> Play:
 
 
 def _smaller(play: Play) -> Iterator[Play]:
-    """Each a little smaller; what takes away most comes first."""
+    """Slightly smaller plays, largest reduction first."""
     scenario = play.scenario
     for field in ("workloads", "faults", "edits", "expect"):
         items = getattr(scenario, field)
@@ -64,7 +64,7 @@ def _smaller(play: Play) -> Iterator[Play]:
 
 
 def _without_files(play: Play) -> Iterator[Play]:
-    """A cluster of its own, without the nodes of a trace or of a dump."""
+    """Replaces the files of a trace or dump by a generated cluster."""
     cluster = play.scenario.cluster
     if cluster.openb_nodes:
         without = _with(play, cluster=msgspec.structs.replace(cluster, openb_nodes=""))
@@ -75,7 +75,7 @@ def _without_files(play: Play) -> Iterator[Play]:
 
 
 def _without(items: list[T]) -> Iterator[list[T]]:
-    """Half of them, then each by itself."""
+    """Without each half, then without each single item."""
     if len(items) > 2:
         middle = len(items) // 2
         yield items[middle:]
@@ -107,7 +107,7 @@ def _halved(play: Play) -> Iterator[Play]:
 
 
 def _fewer(play: Play) -> Iterator[Play]:
-    """Faults that come once, and hit less; edits of fewer objects."""
+    """Faults without repetition and with fewer targets; edits of fewer objects."""
     for field in ("faults", "edits"):
         items = getattr(play.scenario, field)
         for at, each in enumerate(items):
@@ -121,7 +121,7 @@ def _fewer(play: Play) -> Iterator[Play]:
             yield _with(play, faults=[*faults[:at], once, *faults[at + 1 :]])
 
 
-# With the least that there may be of each.
+# With the minimum number of each.
 _COUNTS = (
     ("constant", "pods", 1),
     ("inference", "least", 0),

@@ -1,1 +1,1 @@
-"""What a scenario says, and how its text is read."""
+"""The scenario format and its parser."""

@@ -1,4 +1,4 @@
-"""What a scenario begins with and what runs on it: the cluster, its workloads, and mixes of jobs."""
+"""Scenario fields: initial cluster, market, workloads, and job mixes."""
 
 from typing import Annotated, Literal
 
@@ -12,85 +12,81 @@ Labels = Annotated[dict[str, Annotated[str, LABEL_VALUE]], LABEL_KEY]
 
 
 class NodeSet(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """Some nodes that are alike."""
+    """A group of equal nodes."""
 
-    pool: Annotated[str, Says("The GpuPool of the first policies that they are of."), Within(1, 253), NAME] = ""
-    name: Annotated[str, Says("How their names begin; absent, like the pool."), Within(1, 200), NAME] = ""
-    count: Annotated[int, Says("How many there are."), Within(1, 20_000), Unit("nodes")]
-    instance_type: Annotated[
-        str, Says("Their instance type; absent, the pool's first."), Within(1, 63), LABEL_VALUE
-    ] = ""
-    capacity_type: Annotated[CapacityType | None, Says("How they were bought; absent, as the pool likes best.")] = None
-    zone: Annotated[str, Says("Their zone; absent, one zone after another."), Within(1, 63), LABEL_VALUE] = ""
-    capacity: Annotated[Resources, Says("What each has; absent, what the pool says of its instance type.")] = (
-        msgspec.field(default_factory=dict)
+    pool: Annotated[str, Says("GpuPool of the nodes, from the first policies."), Within(1, 253), NAME] = ""
+    name: Annotated[str, Says("Name prefix; absent: the pool's name."), Within(1, 200), NAME] = ""
+    count: Annotated[int, Says("Number of nodes."), Within(1, 20_000), Unit("nodes")]
+    instance_type: Annotated[str, Says("Instance type; absent: the pool's first."), Within(1, 63), LABEL_VALUE] = ""
+    capacity_type: Annotated[CapacityType | None, Says("Capacity type; absent: the pool's first.")] = None
+    zone: Annotated[str, Says("Zone; absent: all zones in turn."), Within(1, 63), LABEL_VALUE] = ""
+    capacity: Annotated[Resources, Says("Capacity per node; absent: from the pool's instance type.")] = msgspec.field(
+        default_factory=dict
     )
     labels: Annotated[Labels, Says("Further labels.")] = msgspec.field(default_factory=dict)
     taints: Annotated[
-        list[PoolTaint], Says("Taints of nodes that are of no pool."), Within(most=50), MergeKey(("key", "effect"))
+        list[PoolTaint], Says("Taints of nodes without a pool."), Within(most=50), MergeKey(("key", "effect"))
     ] = msgspec.field(default_factory=list)
 
 
 class InitialCluster(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """What there is at first: a dump of a real cluster, nodes written out, or both."""
+    """The initial state: a dump of a real cluster, listed nodes, or both."""
 
     dump: Annotated[
         str,
-        Says("A dump, or what kubectl printed; its load goes on. A path from the folder of the scenario."),
+        Says("A dump or kubectl output; its workloads continue. A path relative to the scenario."),
         Within(1, 1024),
     ] = ""
     openb_nodes: Annotated[
-        str, Says("A node list of the openb trace. A path from the folder of the scenario."), Within(1, 1024)
+        str, Says("A node list of the openb trace. A path relative to the scenario."), Within(1, 1024)
     ] = ""
-    nodes: Annotated[list[NodeSet], Says("Nodes, some at a time."), Within(most=1_000)] = msgspec.field(
-        default_factory=list
-    )
+    nodes: Annotated[list[NodeSet], Says("Groups of nodes."), Within(most=1_000)] = msgspec.field(default_factory=list)
     objects: Annotated[
         list[Annotated[str, Within(1, 100_000)]],
-        Says("What somebody applied before, the YAML of one object each: workloads, budgets, claims, pods."),
+        Says("Existing objects, one YAML text each: workloads, budgets, claims, pods."),
         Within(most=1_000),
     ] = msgspec.field(default_factory=list)
 
 
 class ScenarioMachine(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """A machine that can be bought."""
+    """A machine type that can be launched."""
 
-    name: Annotated[str, Says("Its instance type."), Within(1, 63), LABEL_VALUE]
-    capacity: Annotated[Resources, Says("What it has, its GPUs included.")]
-    price_per_hour: Annotated[dict[CapacityType, Money], Says("Dollars an hour, by capacity type.")]
+    name: Annotated[str, Says("Instance type."), Within(1, 63), LABEL_VALUE]
+    capacity: Annotated[Resources, Says("Capacity, including GPUs.")]
+    price_per_hour: Annotated[dict[CapacityType, Money], Says("Dollars per hour, by capacity type.")]
     zones: Annotated[
-        list[Annotated[str, Within(1, 63), LABEL_VALUE]], Says("Where; absent, in every zone."), Within(most=20)
+        list[Annotated[str, Within(1, 63), LABEL_VALUE]], Says("Zones; absent: all zones."), Within(most=20)
     ] = msgspec.field(default_factory=list)
-    labels: Annotated[Labels, Says("Further labels of such a node.")] = msgspec.field(default_factory=dict)
+    labels: Annotated[Labels, Says("Further labels of the nodes.")] = msgspec.field(default_factory=dict)
 
 
 class ScenarioMarket(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """What Karpenter can buy: the instance types that policies declare, and those that are added here."""
+    """Machines that Karpenter can launch: instance types declared in policies, and those added here."""
 
-    zones: Annotated[
-        list[Annotated[str, Within(1, 63), LABEL_VALUE]], Says("Where machines can be bought."), Within(1, 20)
-    ] = msgspec.field(default_factory=lambda: ["zone-a", "zone-b", "zone-c"])
+    zones: Annotated[list[Annotated[str, Within(1, 63), LABEL_VALUE]], Says("Zones with machines."), Within(1, 20)] = (
+        msgspec.field(default_factory=lambda: ["zone-a", "zone-b", "zone-c"])
+    )
     machines: Annotated[
         list[ScenarioMachine],
-        Says("Further machines, or others in place of those declared."),
+        Says("Further machines, or replacements of declared ones."),
         Within(most=1_000),
         MergeKey(("name",)),
     ] = msgspec.field(default_factory=list)
-    launch_delay: Annotated[Duration, Says("From the claim to a machine that boots.")] = Duration(3_000)
-    registration_delay: Annotated[Duration, Says("From there to a node.")] = Duration(90_000)
-    initialization_delay: Annotated[Duration, Says("From there to a node with its GPUs.")] = Duration(60_000)
+    launch_delay: Annotated[Duration, Says("From the NodeClaim to the launch.")] = Duration(3_000)
+    registration_delay: Annotated[Duration, Says("From the launch to the registered node.")] = Duration(90_000)
+    initialization_delay: Annotated[Duration, Says("From registration to readiness with GPUs.")] = Duration(60_000)
 
 
-# --- A Mix: jobs of all sizes, as in production, and what share of them is of which size.
+# --- A job mix: jobs of all sizes, as in production, with the share of each size.
 
 _Share = Annotated[int, Within(0, 1_000)]
 
 
 class Shares(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """How many jobs are of which size, in proportion to one another."""
+    """Relative number of jobs by size."""
 
     cpu_only: Annotated[_Share, Says("Jobs without a GPU.")] = 10
-    part_of_gpu: Annotated[_Share, Says("Jobs that use part of one GPU; they are given a whole one.")] = 20
+    part_of_gpu: Annotated[_Share, Says("Jobs that use part of one GPU; they get a whole one.")] = 20
     one_gpu: Annotated[_Share, Says("Jobs with one GPU.")] = 45
     two_gpus: Annotated[_Share, Says("Jobs with two GPUs.")] = 8
     four_gpus: Annotated[_Share, Says("Jobs with four GPUs.")] = 6
@@ -98,128 +94,126 @@ class Shares(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class Mix(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """What production looks like: many small jobs, few large ones, most of them short and some very long."""
+    """A production-like mix: many small jobs, few large ones; most are short and some very long."""
 
-    per_day: Annotated[int, Says("How many jobs on average."), Within(1, 1_000_000), Unit("per day")]
-    shares: Annotated[Shares, Says("How many are of which size.")] = Shares()
-    quietest_percent: Annotated[Percent, Says("What share of the busiest hour's jobs come in the quietest.")] = Percent(
+    per_day: Annotated[int, Says("Average number of jobs."), Within(1, 1_000_000), Unit("per day")]
+    shares: Annotated[Shares, Says("Relative number of jobs by size.")] = Shares()
+    quietest_percent: Annotated[Percent, Says("Quietest hour's arrivals relative to the busiest hour.")] = Percent(
         4_000
     )
-    busiest_hour: Annotated[int, Says("When it is busiest, in UTC."), Within(0, 23), Unit("h")] = 14
+    busiest_hour: Annotated[int, Says("Busiest hour in UTC."), Within(0, 23), Unit("h")] = 14
 
 
-# --- A Workload: pods that are alike, and how they come and go.
+# --- A Workload: equal pods, and their arrival pattern.
 
-# The ways in which pods come, by their fields; of those after the first two, each pod runs for a time and is done.
+# Arrival patterns, by field. With all except the first two, each pod runs for a limited time.
 WAYS = ("constant", "inference", "steady", "diurnal", "bursts", "gangs", "mix", "trace")
-JOBS = frozenset({"steady", "diurnal", "bursts", "gangs"})  # that don't say by themselves how long
+JOBS = frozenset({"steady", "diurnal", "bursts", "gangs"})  # patterns that require runsFor
 
 _Rate = Annotated[int, Within(1, 1_000_000), Unit("per hour")]
 
 
 class WorkloadToleration(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """A taint that the pods put up with."""
+    """A toleration of the pods."""
 
-    key: Annotated[str, Says("Key of the taint; absent, any."), Shaped(LABEL_KEY.pattern, LABEL_KEY.words)] = ""
-    value: Annotated[str | None, Says("Value of the taint; absent, any."), LABEL_VALUE] = None
-    effect: Annotated[Effect | None, Says("Effect of the taint; absent, any.")] = None
+    key: Annotated[str, Says("Key of the taint; absent: any."), Shaped(LABEL_KEY.pattern, LABEL_KEY.words)] = ""
+    value: Annotated[str | None, Says("Value of the taint; absent: any."), LABEL_VALUE] = None
+    effect: Annotated[Effect | None, Says("Effect of the taint; absent: any.")] = None
 
 
 class Constant(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """So many pods all the time; one that is lost is made anew."""
+    """A constant number of pods; lost pods are recreated."""
 
-    pods: Annotated[int, Says("How many."), Within(0, 100_000), Unit("pods")]
+    pods: Annotated[int, Says("Number of pods."), Within(0, 100_000), Unit("pods")]
 
 
 class Inference(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """Replicas that follow the hour of the day, as an autoscaler would set them."""
+    """Replicas that follow the time of day, as set by an autoscaler."""
 
     least: Annotated[int, Says("Replicas in the quietest hour."), Within(0, 100_000), Unit("pods")]
     most: Annotated[int, Says("Replicas in the busiest hour."), Within(1, 100_000), Unit("pods")]
-    busiest_hour: Annotated[int, Says("When that is, in UTC."), Within(0, 23), Unit("h")] = 14
-    every: Annotated[Duration, Says("How often the number is set.")] = Duration(300_000)
+    busiest_hour: Annotated[int, Says("Busiest hour in UTC."), Within(0, 23), Unit("h")] = 14
+    every: Annotated[Duration, Says("Interval of scaling.")] = Duration(300_000)
 
 
 class Steady(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """Jobs that come one by one, each whenever it likes."""
+    """Jobs with random independent arrivals."""
 
-    per_hour: Annotated[_Rate, Says("How many on average.")]
+    per_hour: Annotated[_Rate, Says("Average number of jobs.")]
 
 
 class Diurnal(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """Jobs that come one by one, more of them by day."""
+    """Jobs with random arrivals, more by day."""
 
-    per_hour: Annotated[_Rate, Says("How many on average in the busiest hour.")]
-    quietest_percent: Annotated[Percent, Says("What share of that in the quietest hour.")] = Percent(2_000)
-    busiest_hour: Annotated[int, Says("When it is busiest, in UTC."), Within(0, 23), Unit("h")] = 14
+    per_hour: Annotated[_Rate, Says("Average number of jobs in the busiest hour.")]
+    quietest_percent: Annotated[Percent, Says("Quietest hour's arrivals relative to the busiest hour.")] = Percent(
+        2_000
+    )
+    busiest_hour: Annotated[int, Says("Busiest hour in UTC."), Within(0, 23), Unit("h")] = 14
 
 
 class Bursts(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """Many jobs at once, again and again."""
+    """Many jobs at once, repeatedly."""
 
-    jobs: Annotated[int, Says("How many at once."), Within(1, 100_000), Unit("jobs")]
-    every: Annotated[Duration, Says("How often; the first comes at once.")]
+    jobs: Annotated[int, Says("Number of jobs per burst."), Within(1, 100_000), Unit("jobs")]
+    every: Annotated[Duration, Says("Interval of bursts; the first is immediate.")]
 
 
 class GangWorkload(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """Training jobs of several pods, of which none is of use without the others."""
+    """Training jobs of several pods that are useless alone."""
 
-    pods: Annotated[int, Says("Pods of one gang."), Within(2, 10_000), Unit("pods")]
-    per_day: Annotated[int, Says("How many gangs on average."), Within(1, 100_000), Unit("per day")]
+    pods: Annotated[int, Says("Pods per gang."), Within(2, 10_000), Unit("pods")]
+    per_day: Annotated[int, Says("Average number of gangs."), Within(1, 100_000), Unit("per day")]
 
 
 class Trace(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """What a cluster really did, from a file."""
+    """Recorded workload of a real cluster, from a file."""
 
-    openb_pods: Annotated[
-        str, Says("A pod list of the openb trace. A path from the folder of the scenario."), Within(1, 1024)
-    ]
-    from_: Annotated[Duration, Says("Where in the trace to begin.")] = msgspec.field(name="from", default=Duration(0))
+    openb_pods: Annotated[str, Says("A pod list of the openb trace. A path relative to the scenario."), Within(1, 1024)]
+    from_: Annotated[Duration, Says("Start time in the trace.")] = msgspec.field(name="from", default=Duration(0))
 
 
 class ScenarioWorkload(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """Pods that are alike, and exactly one way in which they come."""
+    """Equal pods, with exactly one arrival pattern."""
 
-    name: Annotated[str, Says("What it is called."), Within(1, 40), NAME]
-    namespace: Annotated[str, Says("Namespace of its pods."), Within(1, 63), NAMESPACE] = "default"
-    gpus: Annotated[int, Says("GPUs of one pod."), Within(0, 16), Unit("GPUs")] = 0
-    resources: Annotated[Resources, Says("What else one pod asks for.")] = msgspec.field(default_factory=dict)
-    priority: Annotated[int, Says("Who goes first."), Within(-1_000_000_000, 1_000_000_000)] = 0
-    tolerations: Annotated[list[WorkloadToleration], Says("Taints that its pods put up with."), Within(most=50)] = (
-        msgspec.field(default_factory=list)
+    name: Annotated[str, Says("Name of the workload."), Within(1, 40), NAME]
+    namespace: Annotated[str, Says("Namespace of the pods."), Within(1, 63), NAMESPACE] = "default"
+    gpus: Annotated[int, Says("GPUs per pod."), Within(0, 16), Unit("GPUs")] = 0
+    resources: Annotated[Resources, Says("Other requested resources per pod.")] = msgspec.field(default_factory=dict)
+    priority: Annotated[int, Says("Priority of the pods."), Within(-1_000_000_000, 1_000_000_000)] = 0
+    tolerations: Annotated[list[WorkloadToleration], Says("Tolerations of the pods."), Within(most=50)] = msgspec.field(
+        default_factory=list
     )
-    node_selector: Annotated[Labels, Says("Labels of the nodes it can run on.")] = msgspec.field(default_factory=dict)
+    node_selector: Annotated[Labels, Says("Node selector of the pods.")] = msgspec.field(default_factory=dict)
     waits_for_capacity: Annotated[
-        bool, Says("Whether its pods wait behind the gate gpu.scheduling/capacity until a node that fits is usable.")
+        bool, Says("Whether the pods have the scheduling gate gpu.scheduling/capacity until a suitable node is usable.")
     ] = False
     gates: Annotated[
         list[Annotated[str, Shaped(LABEL_KEY.pattern, LABEL_KEY.words)]],
-        Says("Other scheduling gates that its pods are made with."),
+        Says("Further scheduling gates of the pods."),
         Within(most=10),
     ] = msgspec.field(default_factory=list)
-    do_not_disrupt: Annotated[bool, Says("Whether its pods carry karpenter.sh/do-not-disrupt.")] = False
+    do_not_disrupt: Annotated[bool, Says("Whether the pods have karpenter.sh/do-not-disrupt.")] = False
     max_unavailable: Annotated[
-        int | None, Says("Of a PodDisruptionBudget; absent, there is none."), Within(0, 100_000), Unit("pods")
+        int | None, Says("maxUnavailable of the PodDisruptionBudget; absent: none."), Within(0, 100_000), Unit("pods")
     ] = None
-    grace: Annotated[Duration, Says("How long a pod takes to end once it is asked to.")] = Duration(30_000)
-    checkpoint: Annotated[
-        Duration | None, Says("How long its pods ask to have to save their work before they are evicted.")
-    ] = None
+    grace: Annotated[Duration, Says("Time that a pod takes to terminate.")] = Duration(30_000)
+    checkpoint: Annotated[Duration | None, Says("Requested time for a checkpoint before eviction.")] = None
     saves_within: Annotated[
-        Duration | None, Says("How long that takes a pod once it is told; absent, it never says that it has.")
+        Duration | None, Says("Actual time of a checkpoint; absent: the pod never reports one.")
     ] = None
-    runs_for: Annotated[Duration | None, Says("How long a job runs; on average where it varies.")] = None
+    runs_for: Annotated[Duration | None, Says("Run time of a job, on average if it varies.")] = None
     varies: Annotated[
         Literal["No", "Mildly", "Widely"],
-        Says("How much run times differ: Mildly by half, Widely so that some take ten times as long."),
+        Says("Variation of run times: Mildly by half, Widely with some ten times as long."),
     ] = "No"
-    begins: Annotated[Duration, Says("When the first pod comes.")] = Duration(0)
-    ends: Annotated[Duration | None, Says("After which none comes any more; what always runs goes then.")] = None
-    constant: Annotated[Constant | None, Says("So many pods all the time.")] = None
-    inference: Annotated[Inference | None, Says("Replicas that follow the hour of the day.")] = None
-    steady: Annotated[Steady | None, Says("Jobs, one by one.")] = None
-    diurnal: Annotated[Diurnal | None, Says("Jobs, one by one, more by day.")] = None
+    begins: Annotated[Duration, Says("Time of the first arrival.")] = Duration(0)
+    ends: Annotated[Duration | None, Says("End of arrivals; permanent pods are deleted then.")] = None
+    constant: Annotated[Constant | None, Says("A constant number of pods.")] = None
+    inference: Annotated[Inference | None, Says("Replicas that follow the time of day.")] = None
+    steady: Annotated[Steady | None, Says("Jobs with random arrivals.")] = None
+    diurnal: Annotated[Diurnal | None, Says("Jobs with random arrivals, more by day.")] = None
     bursts: Annotated[Bursts | None, Says("Many jobs at once.")] = None
     gangs: Annotated[GangWorkload | None, Says("Training jobs of several pods.")] = None
     mix: Annotated[Mix | None, Says("Jobs of all sizes, as in production.")] = None
-    trace: Annotated[Trace | None, Says("What a cluster really did.")] = None
+    trace: Annotated[Trace | None, Says("Recorded workload of a real cluster.")] = None

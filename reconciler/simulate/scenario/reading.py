@@ -1,4 +1,4 @@
-"""The text of a scenario becomes a Scenario, or Problems: all of them, each where it stands."""
+"""Parses a scenario into a Scenario, or into all Problems with their positions."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from reconciler.simulate.scenario.spec import Scenario
 
 
 class Read(msgspec.Struct, frozen=True):
-    """A scenario with its name, where it could be read whole; and what is wrong with it."""
+    """A scenario with its name, if it is valid; and its problems."""
 
     name: str = ""
     scenario: Scenario | None = None
@@ -39,8 +39,8 @@ def _read(text: Text) -> Read:
     if problems:
         return Read(problems=tuple(problems))
     if len(nodes) != 1:
-        sentence = f"a scenario is one document, and here are {len(nodes)}"
-        return Read(problems=(Problem(text.path, 0, 0, "RC101", sentence, "write one scenario a file"),))
+        sentence = f"a scenario is one document, got {len(nodes)}"
+        return Read(problems=(Problem(text.path, 0, 0, "RC101", sentence, "write one scenario per file"),))
     document, problems = read_head(nodes[0], (SCENARIO,))
     if document is None:
         return Read(problems=tuple(problems))
@@ -53,11 +53,11 @@ def _read(text: Text) -> Read:
 
 
 def place_of(text: Text, texts: ScenarioProblem) -> Problem:
-    """What is wrong with a scenario that could be read, found when what it names was."""
+    """A problem of a parsed scenario, found while its inputs were read."""
     nodes, _ = read(text.path, text.content)
     document, _ = read_head(nodes[0], (SCENARIO,))
     if document is None:
-        raise TypeError("it could be read before")
+        raise TypeError("the scenario was parsed before")
     path, *rest = texts
     return _with_its_line(problem(mark_at(_marks(document), path), *rest), _lines(text))
 
@@ -79,11 +79,11 @@ def _with_its_line(problem: Problem, lines: list[str]) -> Problem:
     return msgspec.structs.replace(problem, excerpt=lines[problem.line - 1])
 
 
-# --- A Scenario as the YAML that a person would have written: only what is not said by a default.
+# --- Writes a Scenario as YAML: only values that differ from the defaults.
 
 
 def scenario_text(name: str, scenario: Scenario) -> str:
-    """Read again, it is the same scenario."""
+    """The text parses to the same scenario."""
     spec = _plain(describe(Scenario), scenario)
     return as_yaml({"apiVersion": API_VERSION, "kind": "Scenario", "metadata": {"name": name}, "spec": spec})
 
@@ -102,14 +102,14 @@ def _plain(shape: Shape, value: Any) -> Any:
     return str(value) if isinstance(value, Duration | Money | Percent | Quantity) else value
 
 
-# --- A Scenario is written like a policy: the same head, the same rules of YAML, a schema of its own.
+# --- A scenario is written like a policy: the same head and YAML rules, and a schema of its own.
 
 SCENARIO = Kind(spec=Scenario, plural="scenarios", short="scn", columns=(), is_policy=False)
 SCHEMA = f"{SCHEMAS}/scenario.v1.json"
 
 
 def scenario_files() -> dict[str, str]:
-    """The files that follow from it: path from the root, and content."""
+    """Generated files: path from the repository's root, and content."""
     schema = schema_of(SCENARIO)
     comment = "Written by `make generate` from reconciler/simulate/scenario; edit there."
     return {SCHEMA: as_json({**schema, "$comment": comment})}

@@ -1,4 +1,4 @@
-"""What must hold between the fields of a scenario."""
+"""Rules between the fields of a scenario."""
 
 from collections.abc import Iterator, Mapping
 
@@ -17,18 +17,18 @@ _SHORTEST_EVERY_MS = 1_000
 _LACKS = ("StockOut", "NotOffered")
 _OF_NODES = ("NodeDeath", "NodeNotReady", "KubeletDown")
 _ONLY_OF = {"pool": _OF_NODES, "instance_type": _LACKS, "zone": _LACKS, "capacity_type": _LACKS}
-_NEVER = "the scenario is over by then: this never happens"
+_NEVER = "the scenario ends before this time"
 
 ScenarioProblem = tuple[str, str, str, str]  # path, code, sentence, remedy
 
 
 def rule_problems(scenario: Scenario, marks: Mapping[str, Mark]) -> list[Problem]:
-    """What is wrong; a value that stands nowhere is a default: what holds it is pointed at."""
+    """The violations. For a default value without a position, the position of its parent is used."""
     return [problem(mark_at(marks, path), *lines) for path, *lines in _rule_problems(scenario)]
 
 
 def mark_at(marks: Mapping[str, Mark], path: str) -> Mark:
-    """Where a path stands, or else what holds it."""
+    """The position of a path, or of its closest parent."""
     while path and path not in marks:
         path = path[: max(path.rfind("."), path.rfind("["), 0)]
     return marks[path]
@@ -79,27 +79,27 @@ def _revisions(scenario: Scenario) -> Iterator[ScenarioProblem]:
     for number, revision in enumerate(scenario.policies):
         path = f"spec.policies[{number}]"
         if bool(revision.folder) == bool(revision.files):
-            yield path, "RC104", f"{path} has neither or both of folder and files", "give one of the two"
+            yield path, "RC104", f"{path} has neither or both of folder and files", "set one of the two"
         at = revision.at.milliseconds
         if number == 0 and at:
-            yield f"{path}.at", "RC105", "the first policies are there from the beginning", "take `at` out"
+            yield f"{path}.at", "RC105", "the first policies are in force from the start", "remove `at`"
         elif at <= before:
-            yield f"{path}.at", "RC105", f"{path}.at is not after the revision before it", "write them in order"
+            yield f"{path}.at", "RC105", f"{path}.at is not after the previous revision", "sort the revisions by time"
         before = at
 
 
 def _nodes(group: NodeSet, path: str) -> Iterator[ScenarioProblem]:
     if group.pool and group.taints:
-        yield f"{path}.taints", "RC310", "nodes of a pool have the pool's taints", "take `taints` out, or `pool`"
+        yield f"{path}.taints", "RC310", "nodes of a pool have the pool's taints", "remove `taints`, or `pool`"
     if not group.pool and not group.name:
-        yield path, "RC104", f"{path} names neither a pool nor how the nodes are called", "add pool or name"
+        yield path, "RC104", f"{path} has neither a pool nor a name", "add pool or name"
     if not group.pool and not group.capacity:
-        yield path, "RC104", f"{path}.capacity is missing: no pool says what the nodes have", "add capacity"
+        yield path, "RC104", f"{path}.capacity is missing: no pool declares the capacity", "add capacity"
     yield from _resources(f"{path}.capacity", group.capacity)
 
 
 def _resources(path: str, resources: Mapping[str, Quantity], *, may_be_none: bool = False) -> Iterator[ScenarioProblem]:
-    """As of policies; a name that is only probably misspelled is left."""
+    """As in policies, but names that are only probably misspelled are accepted."""
     resource_problems = (
         *unknown_names(path, resources, OF_NODES),
         *invalid_amounts(path, resources, may_be_none=may_be_none),
@@ -112,18 +112,18 @@ def _workload(workload: ScenarioWorkload, path: str) -> Iterator[ScenarioProblem
     yield from _resources(f"{path}.resources", workload.resources, may_be_none=True)
     ways = [name for name in WAYS if getattr(workload, name) is not None]
     if len(ways) != 1:
-        text = f"{path} comes in {len(ways)} ways" if ways else f"{path} says no way in which it comes"
-        yield path, "RC104", text, f"give exactly one of {choice(WAYS)}"
+        text = f"{path} has {len(ways)} arrival patterns" if ways else f"{path} has no arrival pattern"
+        yield path, "RC104", text, f"set exactly one of {choice(WAYS)}"
         return
     if ways[0] in JOBS and workload.runs_for is None:
-        yield path, "RC104", f"{path}.runsFor is missing: jobs end some day", "add runsFor, such as 2h"
+        yield path, "RC104", f"{path}.runsFor is missing: jobs must end", "add runsFor, such as 2h"
     if workload.mix and not any(msgspec.structs.astuple(workload.mix.shares)):
-        yield f"{path}.mix.shares", "RC105", "no job is of any size", "leave a share above 0"
+        yield f"{path}.mix.shares", "RC105", "all shares are 0", "set a share above 0"
     every = getattr(getattr(workload, ways[0]), "every", None)
     if every is not None and every.milliseconds < _SHORTEST_EVERY_MS:
-        yield f"{path}.{ways[0]}.every", "RC105", "that is more often than once a second", "write 1s or more"
+        yield f"{path}.{ways[0]}.every", "RC105", "the interval is below one second", "write 1s or more"
     if workload.inference and workload.inference.least > workload.inference.most:
-        yield f"{path}.inference.least", "RC201", "least is above most", "swap the two"
+        yield f"{path}.inference.least", "RC201", "least is above most", "swap the two values"
     if workload.ends is not None and workload.ends <= workload.begins:
         yield f"{path}.ends", "RC105", f"{path} ends before it begins", "write a later time"
 
@@ -132,35 +132,35 @@ def _fault(fault: ScenarioFault, path: str, duration_ms: int) -> Iterator[Scenar
     if fault.at.milliseconds >= duration_ms:
         yield f"{path}.at", "RC310", _NEVER, "write an earlier time"
     if fault.every is not None and fault.every.milliseconds < _SHORTEST_EVERY_MS:
-        yield f"{path}.every", "RC105", "that is more often than once a second", "write 1s or more"
+        yield f"{path}.every", "RC105", "the interval is below one second", "write 1s or more"
     for field, kinds in _ONLY_OF.items():
         if getattr(fault, field) and fault.fault not in kinds:
             named = {"instance_type": "instanceType", "capacity_type": "capacityType"}.get(field, field)
-            yield f"{path}.{named}", "RC310", f"a {fault.fault} has no {named}", f"take `{named}` out"
+            yield f"{path}.{named}", "RC310", f"a {fault.fault} has no {named}", f"remove `{named}`"
     if fault.fault == "ControllerAbsent" and fault.every and not fault.lasts:
-        yield path, "RC104", "a controller that never comes back can't go again", "add lasts"
+        yield path, "RC104", "a controller that never restarts cannot stop again", "add lasts"
 
 
 def _edit(edit: ScenarioEdit, path: str, scenario: Scenario) -> Iterator[ScenarioProblem]:
     if edit.at.milliseconds >= scenario.duration.milliseconds:
         yield f"{path}.at", "RC310", _NEVER, "write an earlier time"
     if edit.every is not None and edit.every.milliseconds < _SHORTEST_EVERY_MS:
-        yield f"{path}.every", "RC105", "that is more often than once a second", "write 1s or more"
+        yield f"{path}.every", "RC105", "the interval is below one second", "write 1s or more"
     sets = bool(edit.labels or edit.annotations or edit.taints or edit.lifts) or edit.unschedulable is not None
     if sum((sets, edit.deleted, edit.max_unavailable is not None)) != 1:
-        text = f"{path} must set something, or delete it, or give maxUnavailable: one of these"
-        yield path, "RC104", text, "such as unschedulable: true"
+        text = f"{path} must either set fields, or set deleted, or set maxUnavailable"
+        yield path, "RC104", text, "write, for example, unschedulable: true"
     if edit.deleted and edit.lasts is not None:
-        yield f"{path}.lasts", "RC310", "what is deleted does not come back by itself", "take `lasts` out"
+        yield f"{path}.lasts", "RC310", "a deleted object is not restored", "remove `lasts`"
     if edit.lifts and (edit.kind != "Pod" or edit.lasts is not None):
-        text = "only pods have gates, and none that is lifted comes back"
-        yield f"{path}.lifts", "RC310", text, "edit a Pod, and take `lasts` out"
+        text = "only pods have gates, and a removed gate cannot be restored"
+        yield f"{path}.lifts", "RC310", text, "edit a Pod, and remove `lasts`"
     if edit.kind != "Node" and (edit.taints or edit.unschedulable is not None):
-        yield path, "RC310", f"a {edit.kind} has no taints and can't be cordoned", "edit a Node"
+        yield path, "RC310", f"a {edit.kind} has no taints and cannot be cordoned", "edit a Node"
     if edit.kind == "PodDisruptionBudget":
         workloads = tuple(each.name for each in scenario.workloads)
         if edit.name not in workloads:
-            text = f'there is no workload "{edit.name}" whose budget it could be{did_you_mean(edit.name, workloads)}'
+            text = f'there is no workload "{edit.name}" for the budget{did_you_mean(edit.name, workloads)}'
             yield f"{path}.name", "RC301", text, _named(workloads)
     elif edit.max_unavailable is not None:
         yield f"{path}.maxUnavailable", "RC310", f"a {edit.kind} has no such field", "edit a PodDisruptionBudget"
@@ -172,11 +172,11 @@ def _named(workloads: tuple[str, ...]) -> str:
 
 def _expectation(expectation: Expectation, path: str, duration_ms: int) -> Iterator[ScenarioProblem]:
     if expectation.at_least is None and expectation.at_most is None:
-        yield path, "RC104", f"{path} expects nothing", "add atLeast or atMost"
+        yield path, "RC104", f"{path} has no bounds", "add atLeast or atMost"
     if (expectation.at_least or 0) > (10**15 if expectation.at_most is None else expectation.at_most):
-        yield f"{path}.atLeast", "RC201", "atLeast is above atMost", "swap the two"
+        yield f"{path}.atLeast", "RC201", "atLeast is above atMost", "swap the two values"
     if expectation.at is not None and expectation.at.milliseconds > duration_ms:
-        yield f"{path}.at", "RC310", "the scenario is over by then", "write an earlier time, or take `at` out"
+        yield f"{path}.at", "RC310", "the scenario ends before this time", "write an earlier time, or remove `at`"
     if expectation.pool and expectation.measure not in POOLED:
-        text = f"{expectation.measure} is only known of all pools together"
-        yield f"{path}.pool", "RC310", text, "take `pool` out"
+        text = f"{expectation.measure} is only available for all pools together"
+        yield f"{path}.pool", "RC310", text, "remove `pool`"

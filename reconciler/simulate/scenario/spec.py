@@ -1,4 +1,4 @@
-"""A Scenario: policies over time, a cluster, what runs on it, what goes wrong, and what is expected of it all."""
+"""A Scenario: policies over time, a cluster, workloads, faults, edits and expectations."""
 
 from typing import Annotated, Literal
 
@@ -12,7 +12,7 @@ from reconciler.policy.yaml import read
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.scenario.cluster import InitialCluster, Labels, ScenarioMarket, ScenarioWorkload
 
-# --- An Edit: what a person, or a tool other than ours, does to an object of the cluster.
+# --- An edit: a change of a cluster object by a person, or by a tool other than reconciler.
 
 EditedKind = Literal["Node", "NodePool", "NodeClaim", "Pod", "PodDisruptionBudget", "Namespace"]
 
@@ -20,42 +20,40 @@ Annotations = Annotated[dict[str, Annotated[str, Within(most=4_096)]], LABEL_KEY
 
 
 class ScenarioEdit(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """Some objects, and what is done to them: a cordon, a freeze, a mark of a driver upgrade, a budget that comes."""
+    """Objects and their changes: for example a cordon, a freeze, a driver upgrade, or a new budget."""
 
     at: Annotated[Duration, Says("When.")]
-    lasts: Annotated[Duration | None, Says("After which it is taken back; absent, never.")] = None
-    every: Annotated[Duration | None, Says("How often it is done again; absent, once.")] = None
+    lasts: Annotated[Duration | None, Says("Time until the edit is undone; absent: never.")] = None
+    every: Annotated[Duration | None, Says("Interval of repetition; absent: once.")] = None
     kind: Annotated[EditedKind, Says("Kind of the objects.")]
-    name: Annotated[
-        str, Says("Name of the object; of a PodDisruptionBudget, that of its workload."), Within(1, 253), NAME
-    ] = ""
-    pool: Annotated[str, Says("Where there is no name: of which NodePool they are."), Within(1, 253), NAME] = ""
-    count: Annotated[int, Says("Where there is no name: how many."), Within(1, 10_000), Unit("objects")] = 1
-    having: Annotated[Labels, Says("Where there is no name: labels that they have.")] = msgspec.field(
-        default_factory=dict
+    name: Annotated[str, Says("Name of the object; for a PodDisruptionBudget, its workload."), Within(1, 253), NAME] = (
+        ""
     )
-    order: Annotated[
-        Literal["ByChance", "Oldest", "Youngest"], Says("Where there is no name: who comes first, if not all of them.")
-    ] = "ByChance"
-    labels: Annotated[Labels, Says("Labels that it sets.")] = msgspec.field(default_factory=dict)
-    annotations: Annotated[Annotations, Says("Annotations that it sets.")] = msgspec.field(default_factory=dict)
+    pool: Annotated[str, Says("Without a name: NodePool of the objects."), Within(1, 253), NAME] = ""
+    count: Annotated[int, Says("Without a name: number of objects."), Within(1, 10_000), Unit("objects")] = 1
+    having: Annotated[Labels, Says("Without a name: labels of the objects.")] = msgspec.field(default_factory=dict)
+    order: Annotated[Literal["ByChance", "Oldest", "Youngest"], Says("Without a name: order of selection.")] = (
+        "ByChance"
+    )
+    labels: Annotated[Labels, Says("Labels to set.")] = msgspec.field(default_factory=dict)
+    annotations: Annotated[Annotations, Says("Annotations to set.")] = msgspec.field(default_factory=dict)
     taints: Annotated[
-        list[PoolTaint], Says("Taints that it adds to a node."), Within(most=50), MergeKey(("key", "effect"))
+        list[PoolTaint], Says("Taints to add to a node."), Within(most=50), MergeKey(("key", "effect"))
     ] = msgspec.field(default_factory=list)
     unschedulable: Annotated[bool | None, Says("Whether a node is cordoned.")] = None
     max_unavailable: Annotated[
         int | None,
-        Says("Of a PodDisruptionBudget, which is made where there is none."),
+        Says("maxUnavailable of a PodDisruptionBudget, created if missing."),
         Within(0, 100_000),
         Unit("pods"),
     ] = None
-    lifts: Annotated[
-        str, Says("A scheduling gate that it lifts from a pod."), Shaped(LABEL_KEY.pattern, LABEL_KEY.words)
-    ] = ""
-    deleted: Annotated[bool, Says("Whether it is deleted.")] = False
+    lifts: Annotated[str, Says("Scheduling gate to remove from a pod."), Shaped(LABEL_KEY.pattern, LABEL_KEY.words)] = (
+        ""
+    )
+    deleted: Annotated[bool, Says("Whether the object is deleted.")] = False
 
 
-# --- An Expectation: a figure, and what it must be.
+# --- An expectation: a metric with its bounds.
 
 Measure = Literal[
     "evictions",
@@ -75,21 +73,21 @@ Measure = Literal[
     "pendingPods",
     "heldByGuards",
 ]
-# Known of each pool by itself.
+# Available for each pool.
 POOLED = frozenset({"nodes", "targetNodes", "taintedNodes", "gpuUtilizationPercent", "gpuHoursPaid", "dollars"})
 
 
 class Expectation(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """A figure, and the least and the most that it may be."""
+    """A metric with its minimum and maximum."""
 
-    measure: Annotated[Measure, Says("Which figure.")]
-    pool: Annotated[str, Says("Of which pool; absent, of all that there is."), Within(1, 253), NAME] = ""
-    at: Annotated[Duration | None, Says("When; absent, at the end.")] = None
-    at_least: Annotated[int | None, Says("The least it may be."), Within(0, 10**15)] = None
-    at_most: Annotated[int | None, Says("The most it may be."), Within(0, 10**15)] = None
+    measure: Annotated[Measure, Says("The metric.")]
+    pool: Annotated[str, Says("Pool of the metric; absent: the whole cluster."), Within(1, 253), NAME] = ""
+    at: Annotated[Duration | None, Says("Time of the evaluation; absent: the end.")] = None
+    at_least: Annotated[int | None, Says("Minimum."), Within(0, 10**15)] = None
+    at_most: Annotated[int | None, Says("Maximum."), Within(0, 10**15)] = None
 
 
-# --- A Fault: something that goes wrong, once or again and again.
+# --- A fault, once or repeated.
 
 FaultKind = Literal[
     "NodeDeath",
@@ -108,56 +106,50 @@ FaultKind = Literal[
 
 
 class ScenarioFault(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """Something that goes wrong."""
+    """A fault."""
 
-    fault: Annotated[FaultKind, Says("What goes wrong.")]
+    fault: Annotated[FaultKind, Says("Kind of the fault.")]
     at: Annotated[Duration, Says("When.")]
-    lasts: Annotated[Duration | None, Says("For how long; absent, until the end.")] = None
-    every: Annotated[Duration | None, Says("How often it happens again; absent, once.")] = None
+    lasts: Annotated[Duration | None, Says("Duration; absent: until the end.")] = None
+    every: Annotated[Duration | None, Says("Interval of repetition; absent: once.")] = None
     pool: Annotated[
-        str, Says("NodeDeath, NodeNotReady and KubeletDown: of which NodePool; absent, of any."), Within(1, 253), NAME
+        str, Says("NodeDeath, NodeNotReady and KubeletDown: NodePool; absent: any."), Within(1, 253), NAME
     ] = ""
     count: Annotated[
-        int, Says("NodeDeath, NodeNotReady and KubeletDown: how many at once."), Within(1, 10_000), Unit("nodes")
+        int, Says("NodeDeath, NodeNotReady and KubeletDown: number of nodes."), Within(1, 10_000), Unit("nodes")
     ] = 1
     instance_type: Annotated[
         str,
-        Says("StockOut and NotOffered: which instance type is not to be had; absent, any."),
+        Says("StockOut and NotOffered: unavailable instance type; absent: any."),
         Within(1, 63),
         LABEL_VALUE,
     ] = ""
-    zone: Annotated[
-        str, Says("StockOut and NotOffered: in which zone; absent, in any."), Within(1, 63), LABEL_VALUE
-    ] = ""
-    capacity_type: Annotated[CapacityType | None, Says("StockOut and NotOffered: bought how; absent, in any way.")] = (
-        None
-    )
+    zone: Annotated[str, Says("StockOut and NotOffered: zone; absent: any."), Within(1, 63), LABEL_VALUE] = ""
+    capacity_type: Annotated[CapacityType | None, Says("StockOut and NotOffered: capacity type; absent: any.")] = None
     after_writes: Annotated[
-        int, Says("ControllerCrash: after how many more writes; absent, at once."), Within(0, 10_000), Unit("writes")
+        int, Says("ControllerCrash: number of further writes; absent: at once."), Within(0, 10_000), Unit("writes")
     ] = 0
-    delay: Annotated[Duration, Says("SlowApi, LateWatch, SlowKubelets and SlowWorkloads: by how much.")] = Duration(
-        5_000
-    )
+    delay: Annotated[Duration, Says("SlowApi, LateWatch, SlowKubelets and SlowWorkloads: the delay.")] = Duration(5_000)
 
 
-# --- Objects that a scenario writes out, each the YAML that somebody would have applied.
+# --- Objects in a scenario, each as YAML.
 
 
 def why_unreadable(text: str) -> str:
-    """Nothing where it is one object."""
+    """The error; empty if the text is one object."""
     nodes, problems = read("", text.encode())
     if problems:
         return problems[0].sentence
     if len(nodes) != 1:
-        return f"one object is expected, and here are {len(nodes)}"
+        return f"expected one object, got {len(nodes)}"
     body = plain(nodes[0])
     metadata = body.get("metadata") if isinstance(body, dict) else None
     is_named = isinstance(metadata, dict) and metadata.get("name")
-    return "" if is_named and body.get("kind") and body.get("apiVersion") else "this is no object of a cluster"
+    return "" if is_named and body.get("kind") and body.get("apiVersion") else "this is not a Kubernetes object"
 
 
 def object_of(text: str) -> Object:
-    """One of which it is known that it can be read."""
+    """Parses a validated object."""
     (node,), _ = read("", text.encode())
     body: Object = plain(node)
     if body["kind"] == "Pod":
@@ -165,21 +157,21 @@ def object_of(text: str) -> Object:
     return body
 
 
-# --- A Revision: the policies from some moment on.
+# --- A revision: the policies from some time on.
 
 _FILE = KeyPattern(r"^[A-Za-z0-9_][A-Za-z0-9_./-]*\.(ya?ml|json|j2)$", "a file such as base/a100.yaml")
 
-MOST_REVISION = 64  # letters of a name
+MOST_REVISION = 64  # characters of a name
 
 
 class ScenarioRevision(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """The policies from some moment on: a folder, or files written out here."""
+    """The policies from some time on: a folder, or inline files."""
 
-    at: Annotated[Duration, Says("When they are merged.")] = Duration(0)
-    revision: Annotated[str, Says("What the revision is called in reports."), Within(most=MOST_REVISION)] = ""
-    folder: Annotated[str, Says("Where they are, from the folder of the scenario."), Within(1, 1024)] = ""
+    at: Annotated[Duration, Says("Time at which the policies take effect.")] = Duration(0)
+    revision: Annotated[str, Says("Name of the revision in reports."), Within(most=MOST_REVISION)] = ""
+    folder: Annotated[str, Says("Folder of the policies, relative to the scenario."), Within(1, 1024)] = ""
     files: Annotated[
-        dict[str, Annotated[str, Within(most=200_000)]], Says("What each file says, where there is no folder."), _FILE
+        dict[str, Annotated[str, Within(most=200_000)]], Says("Content of each file, without a folder."), _FILE
     ] = msgspec.field(default_factory=dict)
 
 
@@ -187,34 +179,30 @@ _TIME = Shaped(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$", 'a t
 
 
 class Scenario(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """A story to be simulated: what is wished for, what there is, what comes, and what is expected."""
+    """A simulation scenario: policies, cluster, workloads, faults and expectations."""
 
-    description: Annotated[str, Says("What the story is about, in a sentence or two."), Within(most=2000)] = ""
-    start: Annotated[str, Says("When it begins; all other times are counted from here."), _TIME] = (
-        "2026-11-16T08:00:00Z"
-    )
-    duration: Annotated[Duration, Says("How long it lasts.")]
+    description: Annotated[str, Says("Description of the scenario."), Within(most=2000)] = ""
+    start: Annotated[str, Says("Start time; all other times are relative to this."), _TIME] = "2026-11-16T08:00:00Z"
+    duration: Annotated[Duration, Says("Duration of the scenario.")]
     warm_up: Annotated[
         Duration,
-        Says("So long it all goes on before, with no controller there; what always runs from the beginning runs then."),
+        Says("Time before the start without a controller, in which permanent workloads already run."),
     ] = Duration(0)
-    seed: Annotated[int, Says("From which all chance follows."), Within(0, 2**53)] = 1
-    cycle_every: Annotated[Duration, Says("How far apart cycles of the controller are at least.")] = Duration(1_000)
+    seed: Annotated[int, Says("Seed of the random numbers."), Within(0, 2**53)] = 1
+    cycle_every: Annotated[Duration, Says("Minimum interval between controller cycles.")] = Duration(1_000)
     environment: Annotated[
         str | None, Says("Environment of the policies: base, or the name of an overlay."), Within(1, 253)
     ] = None
-    policies: Annotated[list[ScenarioRevision], Says("The policies, and what becomes of them."), Within(1, 100)]
-    cluster: Annotated[InitialCluster, Says("What there is at first.")] = InitialCluster()
-    market: Annotated[ScenarioMarket, Says("What Karpenter can buy, and how long that takes.")] = ScenarioMarket()
-    workloads: Annotated[list[ScenarioWorkload], Says("What runs."), Within(most=1_000), MergeKey(("name",))] = (
+    policies: Annotated[list[ScenarioRevision], Says("Revisions of the policies."), Within(1, 100)]
+    cluster: Annotated[InitialCluster, Says("Initial cluster.")] = InitialCluster()
+    market: Annotated[ScenarioMarket, Says("Machines that Karpenter can launch, with delays.")] = ScenarioMarket()
+    workloads: Annotated[list[ScenarioWorkload], Says("Workloads."), Within(most=1_000), MergeKey(("name",))] = (
         msgspec.field(default_factory=list)
     )
-    faults: Annotated[list[ScenarioFault], Says("What goes wrong."), Within(most=1_000)] = msgspec.field(
-        default_factory=list
-    )
-    edits: Annotated[list[ScenarioEdit], Says("What people and other tools do to objects."), Within(most=1_000)] = (
+    faults: Annotated[list[ScenarioFault], Says("Faults."), Within(most=1_000)] = msgspec.field(default_factory=list)
+    edits: Annotated[list[ScenarioEdit], Says("Edits of objects by people and other tools."), Within(most=1_000)] = (
         msgspec.field(default_factory=list)
     )
     expect: Annotated[
-        list[Expectation], Says("What must come of it; where it does not, the simulation fails."), Within(most=100)
+        list[Expectation], Says("Expected results; otherwise the simulation fails."), Within(most=100)
     ] = msgspec.field(default_factory=list)

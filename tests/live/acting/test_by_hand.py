@@ -99,7 +99,7 @@ def test_an_approval_is_made_and_read_again(
     with acting_as(cluster, "approver") as kubeconfig:
         monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
         assert main(arguments) == 1
-        assert "this cluster has no definition of ChangeApproval" in capsys.readouterr().err
+        assert "this cluster has no CRD for ChangeApproval" in capsys.readouterr().err
     with defined(cluster):
         with acting_as(cluster, "approver") as kubeconfig:
             monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
@@ -112,7 +112,7 @@ def test_an_approval_is_made_and_read_again(
         with acting_as(cluster, "freezer") as kubeconfig:
             monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
             assert main(arguments) == 1
-            assert "`reconciler rbac --person approver` prints the rights that it takes" in capsys.readouterr().err
+            assert "`reconciler rbac --person approver` prints the required rights" in capsys.readouterr().err
 
 
 def approved(revision: str, observed: Observed) -> tuple[Approval, ...]:

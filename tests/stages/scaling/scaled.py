@@ -139,7 +139,7 @@ class Scaled:
         return self._now
 
     def wait(self, until: Instant | None) -> None:
-        raise AssertionError("a step never waits")
+        raise AssertionError("waiting is not supported")
 
     def holds(self) -> bool:
         return True

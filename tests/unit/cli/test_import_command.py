@@ -145,7 +145,7 @@ def test_no_answer_about_node_pools_is_not_taken_for_a_cluster_without_them(
 def test_a_file_that_holds_no_cluster_is_told_in_a_sentence(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("cluster.json").write_text('{"kind": "Pod"}')
     assert main(["import", "--cluster", "cluster.json"]) == 1
-    assert "Error: cluster.json: it holds one Pod" in capsys.readouterr().err
+    assert "Error: cluster.json: the file contains one Pod" in capsys.readouterr().err
 
 
 def test_text_from_the_cluster_can_not_steer_the_terminal(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -153,7 +153,7 @@ def test_text_from_the_cluster_can_not_steer_the_terminal(here: Path, capsys: py
     pool["metadata"]["name"] = "a\x1b[2Jb"
     assert main(["import", "--cluster", cluster(pool)]) == 1
     told = capsys.readouterr().err
-    assert r'"a\x1b[2Jb" is no name of a NodePool' in told
+    assert r'"a\x1b[2Jb" is not a valid name of a NodePool' in told
     assert "\x1b" not in told
 
 
@@ -164,7 +164,7 @@ def test_a_name_that_would_lead_out_of_the_folder_writes_nothing(
     pool = fixed()
     pool["metadata"]["name"] = name
     assert main(["import", "--cluster", cluster(pool), "--to", "fleet"]) == 1
-    assert "is no name of a NodePool" in capsys.readouterr().err
+    assert "is not a valid name of a NodePool" in capsys.readouterr().err
     assert not Path("fleet").exists()
 
 

@@ -94,8 +94,8 @@ def test_a_lease_that_a_ghost_holds_for_68_years_is_told_of_and_taken_over(monke
         assert (leader.why_leaderless, leader.term()) == ("", None)
     hand.now = began + 45_000
     leader.step()
-    assert leader.why_leaderless.startswith("nobody has led for 30 s: ghost\\nghost")
-    assert leader.why_leaderless.endswith("holds Lease/gpu-system/reconciler and does not renew it")
+    assert leader.why_leaderless.startswith("no leader for 30 s: ghost\\nghost")
+    assert leader.why_leaderless.endswith("holds Lease/gpu-system/reconciler but does not renew it")
     hand.now = began + 60_000
     leader.step()
     assert (leader.why_leaderless, leader.term() is not None) == ("", True)

@@ -58,20 +58,23 @@ def test_what_templates_yielded_passes_in_every_environment() -> None:
     [
         (lambda: with_body(lambda body: body["spec"].pop("template")), "spec"),
         (lambda: with_body(lambda body: body.update(apiVersion="rbac.authorization.k8s.io/v1")), "apiVersion"),
-        (lambda: with_body(lambda body: body.update(secret="x")), "is no field of a NodePool"),
+        (lambda: with_body(lambda body: body.update(secret="x")), "is not a field of NodePool"),
         (lambda: with_body(lambda body: body["metadata"].update(finalizers=["x"])), "finalizers may not be set"),
         (lambda: with_body(lambda body: body["metadata"].update(name="../x")), "lower case letters"),
         (lambda: with_body(lambda body: body.pop("spec")), "spec must be a map"),
-        (lambda: with_body(lambda body: body["spec"].update(disruption={"consolidateAfter": "0s"})), "consolidates"),
-        (lambda: with_body(lambda body: body.update(value=1_000_000), "PriorityClass"), "for no pool"),
-        (lambda: with_body(lambda body: body.update(globalDefault=True), "PriorityClass"), "for no pool"),
+        (
+            lambda: with_body(lambda body: body["spec"].update(disruption={"consolidateAfter": "0s"})),
+            "lets Karpenter consolidate",
+        ),
+        (lambda: with_body(lambda body: body.update(value=1_000_000), "PriorityClass"), "belongs to no pool"),
+        (lambda: with_body(lambda body: body.update(globalDefault=True), "PriorityClass"), "belongs to no pool"),
         (
             lambda: with_manifest(of("ClusterRoleBinding", "rbac.authorization.k8s.io/v1", "a100-training")),
-            "which templates may not yield",
+            "which templates may not render",
         ),
-        (lambda: with_manifest(of("PriorityClass", "scheduling.k8s.io/v1", "", value=1)), "is for no pool"),
-        (lambda: with_manifest(of("NodePool", "karpenter.sh/v1", "gone", spec={})), "is for no pool"),
-        (lambda: with_manifest(wish().manifests[0]), "is yielded for"),
+        (lambda: with_manifest(of("PriorityClass", "scheduling.k8s.io/v1", "", value=1)), "belongs to no pool"),
+        (lambda: with_manifest(of("NodePool", "karpenter.sh/v1", "gone", spec={})), "belongs to no pool"),
+        (lambda: with_manifest(wish().manifests[0]), "is rendered for"),
     ],
 )
 def test_a_forged_manifest_is_refused(forged: Callable[[], Desired], sentence: str) -> None:
@@ -81,7 +84,7 @@ def test_a_forged_manifest_is_refused(forged: Callable[[], Desired], sentence: s
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda body: body.update(kind="Secret"), "which templates may not yield"),
+        (lambda body: body.update(kind="Secret"), "which templates may not render"),
         (lambda body: body["metadata"].update(namespace="kube-system"), "metadata.namespace"),
         (lambda body: body["metadata"]["labels"].clear(), "metadata.labels"),
         (lambda body: body["spec"].update(containers=[]), "spec.containers"),
@@ -97,11 +100,11 @@ def test_a_forged_smart_pod_is_refused(change: Callable[[dict[str, Any]], None],
 
 def test_a_smart_pod_that_is_not_asked_for_is_refused() -> None:
     twice = (*wish().smart_pods, wish().smart_pods[0])
-    assert "is not asked for, or twice" in told(msgspec.structs.replace(wish(), smart_pods=twice))
+    assert "is unexpected or duplicated" in told(msgspec.structs.replace(wish(), smart_pods=twice))
 
 
 def test_a_body_that_cannot_be_read_is_refused() -> None:
     broken = msgspec.structs.replace(wish().manifests[0], body="[" * 100_000)
     assert "must be a map" in told(msgspec.structs.replace(wish(), manifests=(broken, *wish().manifests[1:]))) or (
-        "is for no pool" in told(msgspec.structs.replace(wish(), manifests=(broken, *wish().manifests[1:])))
+        "belongs to no pool" in told(msgspec.structs.replace(wish(), manifests=(broken, *wish().manifests[1:])))
     )

@@ -77,7 +77,7 @@ class ConfigMaps:
 
 
 def broken_connection() -> Unreachable:
-    return Unreachable("the API server broke the connection off", "check the network")
+    return Unreachable("the API server closed the connection", "check the network")
 
 
 def _told(status: int, body: Manifest) -> ApiResponse:

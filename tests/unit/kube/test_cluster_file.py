@@ -107,7 +107,7 @@ def test_an_object_that_stands_in_the_file_twice_is_one() -> None:
 def test_a_file_of_kubectl_does_not_say_when_it_was_seen() -> None:
     found = read_cluster(NAME, listed(an("Node")))
     assert found.observed.seen_at == 0
-    assert "is not known" in found.notes[0]
+    assert "time unknown" in found.notes[0]
 
 
 def test_pods_of_one_namespace_make_one_ask_whether_the_others_are_missing() -> None:
@@ -159,9 +159,9 @@ BROKEN_NODE = b"""{"kind": "List", "items": [
 
 BROKEN: dict[str, tuple[bytes, str, str, int]] = {
     "nothing": (b" \n", "empty", "dump --kubectl", 0),
-    "cut off": (b'{"kind": "List",\n "items": [\n  {"kind": ', "ends in the middle", "write it again", 3),
+    "cut off": (b'{"kind": "List",\n "items": [\n  {"kind": ', "the JSON is truncated", "write it again", 3),
     "a list and a word": (listed() + b"\n7", "not a list", "dump --kubectl", 0),
-    "a list and half of one": (listed() + b'\n{"kind": "List",\n', "ends in the middle", "write it again", 9),
+    "a list and half of one": (listed() + b'\n{"kind": "List",\n', "the JSON is truncated", "write it again", 9),
     "no json": (listed(an("Node")).replace(b'"items"', b"items", 1), "malformed", "kubectl", 3),
     "no text": (b'{"kind": "\xff\xfe"}', "UTF-8", "UTF-8", 0),
     "no yaml": (b"a: b\nc: [\n", "neither JSON nor YAML", "kubectl", 3),
@@ -173,7 +173,7 @@ BROKEN: dict[str, tuple[bytes, str, str, int]] = {
     "something else": (b'{"a": 1}', "no list", "kubectl", 0),
     "an array": (b"[]", "not a list", "kubectl", 0),
     "a broken node without a name": (BROKEN_NODE, "a Node without a name: Expected", "kubectl", 3),
-    "an item that is none": (b'{"kind": "List", "items": [\n7]}', "no object of Kubernetes", "kubectl", 2),
+    "an item that is none": (b'{"kind": "List", "items": [\n7]}', "not a Kubernetes object", "kubectl", 2),
     "an older program": (b'{"format": "reconciler-dump/3"}', "format 3", "version of reconciler that wrote", 0),
     "a foreign format": (b'{"format": "other/1"}', "other/1", "reconciler dump", 0),
     "no digest": (b'{"format": "reconciler-dump/1", "inputs": {}}', "digest", "as it was written", 0),

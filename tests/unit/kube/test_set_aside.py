@@ -180,7 +180,7 @@ def test_an_object_of_a_file_is_set_aside_as_one_of_a_cluster() -> None:
 def test_policies_of_which_one_is_set_aside_are_refused_as_a_whole() -> None:
     aside = SetAside("GpuPool", "", "a100", field="spec", detail="is no object")
     refused = bundle_of(Observed(set_aside=(aside,)))
-    assert "GpuPool/a100 cannot be understood" in refused.problems[0].sentence
+    assert "GpuPool/a100 cannot be decoded" in refused.problems[0].sentence
 
 
 # What follows in a plan

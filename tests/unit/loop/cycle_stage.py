@@ -70,7 +70,7 @@ class Stage:
         return self.world.now
 
     def wait(self, until: Instant | None) -> None:
-        raise AssertionError("a step never waits")
+        raise AssertionError("waiting is not supported")
 
     def publish(self, cycled: CycleResult) -> None:
         self.published.append(cycled)

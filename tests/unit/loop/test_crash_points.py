@@ -158,7 +158,7 @@ class Site:
         return self.world.now
 
     def wait(self, until: Instant | None) -> None:
-        raise AssertionError("a step never waits")
+        raise AssertionError("waiting is not supported")
 
 
 def _object(version: str, kind: str, name: str, **metadata: Any) -> Json:

@@ -133,10 +133,10 @@ DEFAULT_CLASS = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", 
 @pytest.mark.parametrize(
     ("manifest", "why"),
     [
-        ({"apiVersion": "v1", "kind": "Pod", "spec": {"hostPID": True}}, "spec.hostPID is no field"),
-        ({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}, "is not applied"),
-        ({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"}, "is not applied"),
-        (DEFAULT_CLASS, "globalDefault is true, and must be false"),
+        ({"apiVersion": "v1", "kind": "Pod", "spec": {"hostPID": True}}, "spec.hostPID is not an allowed field"),
+        ({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}, "may not be applied"),
+        ({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"}, "may not be applied"),
+        (DEFAULT_CLASS, "globalDefault is true, must be false"),
     ],
 )
 def test_a_manifest_that_no_template_may_yield_is_refused(manifest: dict[str, object], why: str) -> None:

@@ -156,7 +156,10 @@ def test_a_rule_tells_the_figures_where_it_can() -> None:
         "'minSize %s is above maxSize %s (RC201): lower minSize, or raise maxSize'.format([self.minSize, self.maxSize])"
     )
     (drains,) = spec(DRAIN_POLICY)["x-kubernetes-validations"]
-    assert "maxDrainParallelism is above maxScaleDownParallelism, which counts it too (RC203)" in drains["message"]
+    assert (
+        "maxDrainParallelism is above maxScaleDownParallelism, which also counts drained nodes (RC203)"
+        in drains["message"]
+    )
     (resources,) = spec(PRESSURE_POLICY)["x-kubernetes-validations"]
     assert "messageExpression" not in resources
 

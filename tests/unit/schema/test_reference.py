@@ -31,16 +31,16 @@ def test_a_kind_has_its_sentence_names_fields_and_rules(kind: Kind) -> None:
 
 
 ROWS = """\
-| `minSize` | an integer from 0 to 100000 (nodes) | required | Fewest nodes, whatever the load. |
+| `minSize` | an integer from 0 to 100000 (nodes) | required | Minimum number of nodes. |
 | `cleanupInterval` | a duration such as 90s, 30m or 1h30m | `30s` | \
-How often finished and orphaned ones are looked for. |
+Interval of the cleanup of finished and orphaned ones. |
 | `poolNames` | a list of 1 to 1000 items: the name of a [GpuPool](#gpupool), or `*` | required | \
-The pools it is for; "*" for all. |
+Names of the pools; "*" for all. |
 | `capacityTypes` | a list of 1 to 3 items: reserved, on-demand or spot | `[on-demand]` | \
-How they may be bought. Smart pods ask in this order; elsewhere Karpenter prefers reserved, then spot. |
+Allowed capacity types. Smart pods try them in order; otherwise Karpenter prefers reserved, then spot. |
 | `taints` | a list of at most 50 items: [a map](#gpupool-taints); no two may agree in `key` and `effect` | empty | \
-Taints of its nodes. |
-| `perHour` | [a map](#changeguard-perhour) |  | Limits of any hour. |
+Taints of the nodes. |
+| `perHour` | [a map](#changeguard-perhour) |  | Limits of one hour. |
 """
 
 

@@ -194,5 +194,5 @@ def test_a_put_keeps_the_uid_and_a_removal_ends_it() -> None:
 
 
 def test_there_is_nothing_to_edit_where_nothing_is() -> None:
-    with pytest.raises(KeyError, match="there is no Node/node to edit"):
+    with pytest.raises(KeyError, match="Node/node does not exist"):
         World().edit(ref_of(NODE), {})

@@ -1,1 +1,1 @@
-"""Which place each pod goes to, of those that terms about other pods tie to zones and the like."""
+"""Assigns pods with inter-pod terms to topology domains, such as zones."""

@@ -1,8 +1,8 @@
-"""Owner of which place each pod goes to, of those pods that a term ties to places; all others may go to any.
+"""Owner of the assignment of pods to places, for pods whose terms depend on the place; other pods may go anywhere.
 
-One pod after another is given to a place that every term allows, the cheapest first, then the one where it evens things
-out. In that order the scheduler can bind them later: each passes when its turn comes. What can't go anywhere yet is
-tried again after the others, until nothing more moves.
+Pods are assigned one after another to an allowed place: the cheapest first, then the one that evens out the spread. The
+scheduler can bind them later in the same order: each pod passes all filters at its turn. Pods that fit nowhere yet are
+retried after the others, until there is no further progress.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ from reconciler.model.plan.decision import Obstacle
 
 
 class Sharing:
-    """Pods by class and place."""
+    """Assigned pods by class and place."""
 
     def __init__(
         self, waiting: list[PendingPods], company: PendingPodTerms, neighbours: Neighbours, steps: Steps
@@ -31,12 +31,15 @@ class Sharing:
         self._neighbours = neighbours
         self._steps = steps
         self._load: dict[int, int] = {}
-        self.order: list[tuple[int, int]] = []  # class, place; one for each pod that is tied, as they are to be bound
-        self.refused: dict[int, tuple[int, Obstacle]] = {}  # class -> how many of its pods go nowhere, and why
+        self.order: list[tuple[int, int]] = []  # class, place; one entry per assigned pod, in binding order
+        self.refused: dict[int, tuple[int, Obstacle]] = {}  # class -> number of pods without a place, and the obstacle
         self.tied = [neighbours.concern(company.of[each.number]) for each in waiting]
 
     def share_out(self, costs: dict[int, list[int]]) -> None:
-        """Gives each pod that is tied its place; `costs` by class, of those that could be anywhere, and place."""
+        """Assigns a place to each pod that depends on one;
+
+        `costs` by class and place, for classes that may go anywhere.
+        """
         choices = {at: [place for place, cost in enumerate(found) if cost != NOWHERE] for at, found in costs.items()}
         left = {at: len(self._waiting[at].pods) for at in costs}
         levels = self._levels(list(costs))
@@ -54,11 +57,11 @@ class Sharing:
 
     @property
     def asks_hosts(self) -> bool:
-        """Whether anybody must share a host with others."""
+        """Whether any pod must share a host with others."""
         return any(_on_host(self._company.of[each.number]) is not None for each in self._waiting)
 
     def kept(self, nodes: list[int | None]) -> list[bool]:
-        """Which pods of the order still pass, one after the other, given the node of each; None has found none."""
+        """Which pods of the order still pass, one after the other, given each pod's node; None: the pod has no node."""
         self._neighbours.reset()
         on_host: set[tuple[int | None, int]] = set()
         result = []
@@ -74,7 +77,7 @@ class Sharing:
         return result
 
     def _levels(self, numbers: list[int]) -> dict[int, int]:
-        """Whoever must be near others comes after them, as far as they do not wait for each other."""
+        """Dependency levels: pods with affinity come after the pods they need, unless the dependency is mutual."""
         holders: dict[int, list[int]] = {}
         for at in numbers:
             near = self._company.of[at].near
@@ -95,7 +98,7 @@ class Sharing:
         return levels
 
     def handed_out(self) -> dict[tuple[int, int], list[Pod]]:
-        """The pods themselves, by class and place, each time in the order in which they are to be bound."""
+        """The pods by class and place, in binding order."""
         pods: dict[tuple[int, int], list[Pod]] = {}
         done: dict[int, int] = {}
         for at, place in self.order:
@@ -105,7 +108,7 @@ class Sharing:
         return pods
 
     def _place(self, at: int, count: int, choices: list[tuple[int, int]]) -> int:
-        """Places as many as may go; how many."""
+        """Assigns as many of `count` pods as possible; returns the number."""
         neighbours = self._neighbours
         together = neighbours.may_go_together(at)
         placed = 0
@@ -131,21 +134,21 @@ class Sharing:
 
 
 def _on_host(relation: Relation) -> RequiredAffinity | None:
-    """Whom such a pod must find on its host."""
+    """The affinity of such a pod to pods on the same host."""
     return relation.near if relation.near is not None and names.HOSTNAME in relation.near.keys else None
 
 
-# --- Owner of the lots as they come together: pods tied to a place apart from others, pods that share a host as one.
+# --- Owner of the pod groups during their construction: pods bound to a place, and pods that share a host.
 
 _Placed = dict[tuple[int, int], list[Pod]]  # by class and place
 
 
 class Flock:
-    """Pods that must share a host with their own kind: where the first goes all others follow, so they come as one."""
+    """Pods with affinity to their own class on the same host: all go to one node, so they are packed as a unit."""
 
     def __init__(self, market: OfferMarket, in_place: Mask, width: int) -> None:
         self._market = market
-        self._in_place = in_place  # the offers
+        self._in_place = in_place  # the offers of the place
         self.unit: list[Pod] = []
         self.request: Counts = np.zeros(width, np.int64)
         self.allowed: Mask | None = None
@@ -153,7 +156,7 @@ class Flock:
         self.rules: dict[int, int] = {}
 
     def add(self, pod: Pod, relation: Relation, request: Counts, allowed: Mask) -> Obstacle | None:
-        """One more, if some node has room for all of them; else why not."""
+        """Adds a pod if some node has room for all of them; otherwise returns the obstacle."""
         means = dict(self.means)
         for number in relation.means:
             means[number] = means.get(number, 0) + 1
@@ -173,11 +176,11 @@ class Flock:
 
 
 class Gathering:
-    """What the lots are made from; `asked` and `allowed` are by class."""
+    """Builds the pod groups; `asked` and `allowed` are by class."""
 
     def __init__(self, company: PendingPodTerms, requested: Counts, allowed: list[Mask]) -> None:
         self._profiles = Profiles()
-        self.refused: list[tuple[Pod, Obstacle]] = []  # pods that can't be with the others of their flock, and why
+        self.refused: list[tuple[Pod, Obstacle]] = []  # pods that cannot join their unit, and why
         self._company = company
         self._requested = requested
         self._allowed = allowed
@@ -191,19 +194,19 @@ class Gathering:
         self._lots: dict[tuple[int, int, int, int], Lot] = {}
 
     def gathered(self) -> Gathered:
-        """All of it."""
+        """The finished groups."""
         masks: Mask = np.array([np.frombuffer(mask, bool) for mask in self._masks])
         sizes = np.concatenate([self._sizes, *[each[None, :] for each in self._more_sizes]])
         return Gathered(list(self._lots.values()), self._profiles, sizes, masks)
 
     def add(self, number: int, place: int, pods: list[Pod]) -> None:
-        """Pods of a class, for a place."""
+        """Adds pods of a class to a place."""
         relation = self._company.of[number]
         lot = self._lot(place, self._profile(relation), self._size_of[number], self._mask(self._allowed[number]))
         lot.units += [(pod,) for pod in pods]
 
     def add_tied(self, placed: _Placed, market: OfferMarket, place_of_offer: Indices) -> None:
-        """Pods that are tied to places; those that must share a host with their own kind come as one."""
+        """Adds pods that depend on places. Pods that must share a host with their own class are added as units."""
         flocks: dict[tuple[int, int], list[tuple[int, Pod]]] = {}
         leaders = self._leaders(placed)
         for (number, place), pods in placed.items():
@@ -216,7 +219,7 @@ class Gathering:
             self._add_flock(Flock(market, place_of_offer == place, self._requested.shape[1]), place, members)
 
     def _leaders(self, placed: _Placed) -> set[tuple[int, int]]:
-        """Whom the first must be among, and where: nobody else is there whom they could join."""
+        """The classes and places that others must follow: their first pods have no other pods to join."""
         wanting = {(near.meant, place) for number, place in placed if (near := self._near_host(number)) is not None}
         led = {
             (meant, place)
@@ -264,7 +267,7 @@ class Gathering:
         return profile
 
     def _mask(self, allowed: Mask) -> int:
-        # Most classes share the very same array.
+        # Most classes share the same array.
         result = self._mask_of.get(id(allowed))
         if result is None:
             result = self._mask_of[id(allowed)] = self._masks.setdefault(allowed.tobytes(), len(self._masks))
@@ -272,20 +275,20 @@ class Gathering:
 
 
 def _minded(company: PendingPodTerms) -> frozenset[int]:
-    """Of whom it matters how many are on a host."""
+    """The terms for which the number of pods per host matters."""
     limited = {number for each in company.relations for number in each.rules}
     near = (each.near for each in company.relations)
     return frozenset(limited | {each.meant for each in near if each is not None and names.HOSTNAME in each.keys})
 
 
-# --- What it costs to host a pod: the part of the price of a node that it takes of its scarcest resource.
+# --- Cost of hosting a pod: the fraction of a node's price for the pod's share of its scarcest resource.
 
 NOWHERE = 2**62
-_PARTS = 1024  # of a micro-dollar, in which shares of a node are priced
+_PARTS = 1024  # fractions of a micro-dollar, the precision of node shares
 
 
 class Hosting:
-    """Owner of the costs that were asked for, by place."""
+    """Owner of the computed costs, by place."""
 
     def __init__(self, market: OfferMarket, place_of_look: Indices, places: int) -> None:
         self._market = market
@@ -294,7 +297,7 @@ class Hosting:
         self._known: dict[tuple[bytes, int], list[int]] = {}
 
     def costs(self, request: Counts, allowed: Mask) -> list[int]:
-        """For each place; NOWHERE where nothing on offer will do."""
+        """The cost in each place; NOWHERE if no offer fits."""
         key = request.tobytes(), id(allowed)
         result = self._known.get(key)
         if result is None:
@@ -302,7 +305,7 @@ class Hosting:
         return result
 
     def possible(self, requested: Counts, allowed: list[Mask]) -> Mask:
-        """Whether a pod of each class could be on any node that is on offer."""
+        """Whether a pod of each class fits on any offer."""
         result: Mask = np.zeros(len(allowed), bool)
         alike: dict[int, list[int]] = {}
         for number, mask in enumerate(allowed):
@@ -312,7 +315,7 @@ class Hosting:
         return result
 
     def _any_holds(self, requested: Counts, allowed: Mask) -> Mask:
-        """Most fit one of the few offers that have the most of something; the others are looked at one by one."""
+        """Most classes fit one of the few offers with the most of some resource; the others are checked one by one."""
         offers = np.flatnonzero(self._market.open & allowed[self._market.look])
         mask: Mask = np.zeros(len(requested), bool)
         if not len(offers):

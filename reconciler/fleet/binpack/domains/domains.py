@@ -1,4 +1,4 @@
-"""Places: looks that are in the same domains for every term that waits, so that no term tells them apart."""
+"""Places: groups of virtual nodes that are in the same domains for all pending terms."""
 
 import numpy as np
 
@@ -14,21 +14,21 @@ from reconciler.model.plan.decision import Obstacle
 
 
 class Evenness:
-    """Owner of how many pods that one rule counts each domain has, while new pods are shared out among places.
+    """Pod counts per domain for one spread rule, while pods are assigned to places.
 
-    Where a node could be bought is a domain from the start, with no pod. That is never too lenient: a domain that comes
-    to no node in the end had none of the pods, so the fewest were none.
+    A domain without nodes where nodes could be launched counts from the start, with no pods. This is never too lenient:
+    a domain that gets no node in the end had no pods, so the minimum was 0.
     """
 
     __slots__ = ("_at_least", "_first", "_least", "counts", "domain")
 
     def __init__(self, domains: Domains, domain: list[str | None]) -> None:
-        self.domain = domain  # of each place; None where it is not of those that count
+        self.domain = domain  # by place; None if the place does not count
         self._first = domains.counts
         self.reset()
 
     def reset(self) -> None:
-        """To the pods that are there already."""
+        """Resets to the existing pods."""
         self.counts = dict(self._first)
         self._find_least()
 
@@ -44,7 +44,7 @@ class Evenness:
         return 0 if domain is None else self.counts[domain]
 
     def add(self, place: int) -> None:
-        """One more pod that counts."""
+        """Adds one counted pod."""
         domain = self.domain[place]
         if domain is None:
             return
@@ -62,7 +62,7 @@ class Evenness:
 
 
 class Places:
-    """The places by number; a rule of spreading has its counts here, one for all classes that count alike."""
+    """The numbered places; each spread rule has one set of counts, shared by all classes with equal rules."""
 
     def __init__(self, looks: list[Node], company: PendingPodTerms) -> None:
         self._looks = looks
@@ -76,7 +76,7 @@ class Places:
         self.evenness: dict[object, Evenness] = {}
 
     def divide(self, waiting: list[PendingPods], existing_nodes: ExistingNodes) -> None:
-        """Asks which domains count for whom, and tells the looks apart by their domains."""
+        """Determines the counted domains of each rule, and splits virtual nodes by domain."""
         for each in waiting:
             relation = self._company.of[each.number]
             if relation.spread:
@@ -102,17 +102,17 @@ class Places:
             )
 
     def rules(self, number: int) -> list[tuple[int, SpreadRule, Evenness]]:
-        """The rules of spreading that a class must keep: whom each counts, and the counts."""
+        """The spread rules of a class, with their indexes and counts."""
         return [(meant, rule, self.evenness[key]) for meant, rule, key in self._rules.get(number, ())]
 
     def value(self, key: str, place: int) -> str | None:
-        """The domain of a place. Of hosts, all that is known is that those of another place are others."""
+        """The domain of a place. For hosts, only whether two places differ is known."""
         if key == names.HOSTNAME:
             return f"of place {place}"
         return self._looks[self.one_look[place]].metadata.labels.get(key)
 
     def _count(self, rule: SpreadRule, each: PendingPods, existing_nodes: ExistingNodes) -> object:
-        """What tells the counts of this rule from those of others."""
+        """The key that distinguishes the counts of this rule from those of others."""
         keys = self._company.of[each.number].spread_keys
         honors = rule.honors_affinity or rule.honors_taints
         needs = each.pod_class.needs.number if honors else -1
@@ -130,13 +130,13 @@ def _keys(relation: Relation) -> set[str]:
     return near | {key for _, key in relation.apart} | {rule.key for _, rule in relation.spread}
 
 
-# --- Owner of who is where among places: which place a pod may go to, given those that stand and that were shared out.
+# --- Owner of pod counts by place: which place a pod may go to, given existing and assigned pods.
 
-_Domain = tuple[int, str, str]  # of whom, within which label, its value
+_Domain = tuple[int, str, str]  # term, label key, label value
 
 
 class Neighbours:
-    """Counts by domain. Pods that no term of a place concerns are not counted: they come last, and break nothing."""
+    """Pod counts by domain. Pods that no place-dependent term selects are not counted: they are placed last."""
 
     def __init__(self, waiting: list[PendingPods], company: PendingPodTerms, places: Places) -> None:
         self._places = places
@@ -159,7 +159,7 @@ class Neighbours:
         self.reset()
 
     def ask(self, existing_nodes: ExistingNodes) -> None:
-        """Counts the pods that stand already and that somebody must be near."""
+        """Counts the existing pods that affinity terms select."""
         for number, near in self._near.items():
             affinity_counts = existing_nodes.near(near.matchers, near.keys)
             self._first_total[number] = affinity_counts.total
@@ -171,7 +171,7 @@ class Neighbours:
         self.reset()
 
     def reset(self) -> None:
-        """To what stands already."""
+        """Resets to the existing pods."""
         for each in self._places.evenness.values():
             each.reset()
         self._here = dict(self._first_here)
@@ -180,7 +180,7 @@ class Neighbours:
         self._holding: dict[_Domain, int] = {}
 
     def concern(self, relation: Relation) -> bool:
-        """Whether a term that tells places apart is about such pods."""
+        """Whether a place-dependent term selects such pods."""
         return (
             bool(relation.near or relation.apart or relation.spread)
             or not relation.means.isdisjoint(self._apart)
@@ -198,11 +198,11 @@ class Neighbours:
         return not (self._apart and self._meets_enemies(relation, place))
 
     def evens_out(self, number: int, place: int) -> int:
-        """How many pods are there of those that such a pod is counted with; the fewer the better."""
+        """How many pods in the place count for the spread of such a pod; fewer is better."""
         return sum(each.at(place) for meant in self._company.of[number].means for each in self._evenness.get(meant, ()))
 
     def add(self, number: int, place: int, count: int = 1) -> None:
-        """So many more pods of a class in a place."""
+        """Adds pods of a class to a place."""
         relation = self._company.of[number]
         for meant in relation.means:
             for evenness in self._evenness.get(meant, ()):
@@ -217,16 +217,16 @@ class Neighbours:
             self._count(self._holding, apart, place, count)
 
     def total(self, meant: int) -> int:
-        """How many pods there are that somebody must be near."""
+        """How many pods match an affinity term."""
         return self._total.get(meant, 0)
 
     def may_go_together(self, number: int) -> bool:
-        """Whether where one pod of a class may go, any number may."""
+        """Whether any number of pods of a class may go wherever one may."""
         relation = self._company.of[number]
         return not relation.spread and not relation.apart and relation.means.isdisjoint(self._evenness)
 
     def why(self, number: int) -> Obstacle:
-        """Why one more pod of a class may go nowhere."""
+        """The obstacle for one more pod of a class."""
         relation = self._company.of[number]
         if relation.near is not None and not any(self._is_near(relation.near, at) for at in range(self._places.count)):
             return AffinityNowhereMet(tuple(map(str, relation.near.matchers)))

@@ -1,9 +1,9 @@
-"""Whom new pods mean among themselves: near whom they must be, apart from whom, and how many may share a host.
+"""Terms between pending pods: affinity, anti-affinity, and limits per host.
 
-What a term says of the host itself becomes a rule of the form "of those, at most so many on this node": 1 for pods
-that keep away from their own kind, 0 for pods that keep away from others, maxSkew for a spread over hosts, where a node
-that was just bought has the fewest of all, none. A port of the host is such a rule too. Rules hold for the whole
-node in the end, not only as each pod comes, so that they are kept whatever order the scheduler binds pods in.
+A term with the topology key of the host becomes a rule "at most N pods of this kind on the node": 1 for pods with
+anti-affinity to their own kind, 0 for pods with anti-affinity to others, maxSkew for a spread over hosts, where a new
+node has the minimum, 0. A host port is such a rule too. Rules hold for the complete node, not only as each pod is
+added, so they hold in any binding order.
 """
 
 import msgspec
@@ -19,28 +19,28 @@ _EVERY = "0.0.0.0"  # noqa: S104 - an address compared, not bound to
 
 
 class RequiredAffinity(msgspec.Struct, frozen=True, gc=False):
-    """Pods that must be near, in the domains of all the keys at once."""
+    """Required pod affinity, in the domains of all the keys at once."""
 
     meant: int
     matchers: tuple[Matcher, ...]
     keys: tuple[str, ...]
-    is_first: bool  # the first of its kind may go anywhere
+    is_first: bool  # the first pod of its kind may go anywhere
 
 
 class Relation(msgspec.Struct, frozen=True, gc=False):
-    """How pods of some classes stand to others; numbers are those of whom a term means."""
+    """Relations of a class to other pods; numbers identify terms."""
 
     number: int
-    means: frozenset[int]  # the terms, of anybody, that mean such a pod
-    rules: dict[int, int]  # of those, at most so many on the node
+    means: frozenset[int]  # all terms that select such a pod
+    rules: dict[int, int]  # term -> maximum number of selected pods on the node
     near: RequiredAffinity | None
-    apart: tuple[tuple[int, str], ...]  # whom, within which label; not of the host
-    spread: tuple[tuple[int, SpreadRule], ...]  # not over hosts
-    spread_keys: tuple[str, ...]  # of all rules, those over hosts included
+    apart: tuple[tuple[int, str], ...]  # anti-affinity: term, label key; without the host's key
+    spread: tuple[tuple[int, SpreadRule], ...]  # spread rules except those over hosts
+    spread_keys: tuple[str, ...]  # of all rules, including those over hosts
 
 
 class PendingPodTerms:
-    """The relations of all that wait."""
+    """The relations of all pending classes."""
 
     def __init__(self, waiting: list[PendingPods], counting: Counting) -> None:
         self._counting = counting
@@ -61,7 +61,7 @@ class PendingPodTerms:
             self.of.append(relation)
 
     def _learn(self, terms: PodAffinityTerms) -> None:
-        """Gives whoever is meant a number."""
+        """Assigns numbers to the selectors of terms."""
         if terms is NO_TERMS:
             return
         for rule in terms.spread:
@@ -124,7 +124,10 @@ class PendingPodTerms:
         return result
 
     def _ports(self, ports: tuple[Port, ...]) -> tuple[set[int], dict[int, int]]:
-        """Whom a pod is by its ports, and its rules: a port on every address meets all others of that number."""
+        """The terms that select a pod by its ports, and its rules.
+
+        A port on all addresses conflicts with each address.
+        """
         taken, rules = set(), {}
         for port in ports:
             slot, address = (port.protocol or "TCP", port.host_port), port.host_ip or _EVERY
@@ -139,7 +142,7 @@ class PendingPodTerms:
         return taken, rules
 
     def _slot(self, slot: tuple[str, int], address: str) -> int:
-        """The number of pods with a port at an address; at any, where that is empty."""
+        """The number of the term for pods with a port at an address; empty address: any."""
         return self._numbers.setdefault((slot, address), len(self._numbers))
 
 

@@ -1,1 +1,1 @@
-"""Which nodes are bought in the places, and which pods fill each."""
+"""Chooses nodes to launch and fills them with pods."""

@@ -1,4 +1,4 @@
-"""Fills one node with pods as well as can be."""
+"""Fills one node with pods."""
 
 from functools import cache
 
@@ -11,11 +11,11 @@ from reconciler.fleet.binpack.nodes.pod_groups import FINE, Lots, PodGroupView
 from reconciler.fleet.binpack.offers import Indices, OfferMarket
 from reconciler.fleet.rows import Counts, Mask
 
-# --- Owner of one node's pods while it is being filled; what it takes is gone from the lots until it is given back.
+# --- Owner of one node's pods while the node is being filled; taken pods are reserved in their groups until given back.
 
 
 class NodeLoad:
-    """Lots and how many of each; `room` is what its pods may have in all."""
+    """Groups and their pod counts; `room` is the total capacity for pods."""
 
     __slots__ = ("_lots", "_steps", "content", "crowd", "room", "used", "view")
 
@@ -29,7 +29,7 @@ class NodeLoad:
         self.used: Counts = np.zeros(len(lots.demand), np.int64)
 
     def open(self, tier: int) -> Mask:
-        """The positions of the view of one tier that one more pod could come from."""
+        """The view positions of one tier that allow one more pod."""
         view, lots = self.view, self._lots
         self._steps.take(len(view.lots))
         mask: Mask = lots.left[view.lots] > 0
@@ -46,7 +46,7 @@ class NodeLoad:
         return mask
 
     def take(self, at: int, count: int = 1) -> None:
-        """So many pods from a position of the view."""
+        """Takes pods from a view position."""
         lots = self._lots
         lot = int(self.view.lots[at])
         lots.reserve(lot, count)
@@ -56,7 +56,7 @@ class NodeLoad:
             self.crowd.admit(lots.profiles.all[lots.profile[lot]], count)
 
     def take_most_left(self, among: Mask) -> bool:
-        """One pod of the size and lot that the largest share is left of, so that all of them run out together."""
+        """Takes one pod of the size and group with the largest remaining share, so that all run out together."""
         share = self._lots.share[self.view.lots] + (self._lots.group_share[self.view.group] << FINE)
         at = int(np.where(among, share, -1).argmax())
         if not among[at]:
@@ -65,41 +65,41 @@ class NodeLoad:
         return True
 
     def take_sizes(self, sizes: list[int], tier: int) -> bool:
-        """A pod of each size where one of the tier is still open; whether there was any."""
+        """Takes one pod of each size, if its tier is open; returns whether any was taken."""
         taken = [self.take_most_left(self.open(tier) & (self.view.size == size)) for size in sizes]
         return any(taken)
 
     def give_back(self) -> None:
-        """All of it, as if it had never been taken."""
+        """Gives all pods back."""
         for lot, count in self.content.items():
             self._lots.reserve(lot, -count)
 
 
-# --- Fills a node that has so much room, as well as can be.
+# --- Fills a node of a given capacity.
 #
-# First the pods that few offers will do for. As long as many more fit, a mixture like that of all that wait, so that
-# what is left for the last nodes is no worse than what the first had. When few more fit, the ones that leave the least
-# room over; at last the two that are worth the most together.
+# First, the pods that few offers fit. While many more pods fit, a mixture in proportion to all pending pods, so that
+# the remaining pods stay as easy to pack as at first. When few more fit, the pods that leave the least free room;
+# finally the best pair.
 
 _FEW = 6
 _LAST = 2
 
 
 class Filling:
-    """The rules of filling, with the lots they draw on."""
+    """The filling rules, with the groups to draw from."""
 
     def __init__(self, lots: Lots) -> None:
         self._lots = lots
 
     def fill(self, load: NodeLoad, room: Counts, worth: ResourcePrices) -> None:
-        """Takes what the node has room for."""
+        """Fills the available room."""
         load.room = room
         for tier in load.view.tiers:
             while self._add(load, tier, worth):
                 pass
 
     def _add(self, load: NodeLoad, tier: int, worth: ResourcePrices) -> bool:
-        """Takes some more; whether there was any."""
+        """Adds some pods; returns whether any was added."""
         among = load.open(tier)
         if not among.any():
             return False
@@ -111,7 +111,7 @@ class Filling:
         return self._take_pair(load, among, tier, worth)
 
     def _how_many(self, load: NodeLoad, among: Mask) -> int:
-        """How many pods of the average size among these would fit."""
+        """How many pods of average size would fit."""
         view = load.view
         counts = np.where(among, self._lots.left[view.lots], 0)
         total = int(counts.sum())
@@ -124,7 +124,7 @@ class Filling:
         return result
 
     def _take_mixture(self, load: NodeLoad, among: Mask, more: int, tier: int) -> bool:
-        """Of each lot in proportion to what is left of it."""
+        """Takes from each group in proportion to its remaining pods."""
         view, lots = load.view, self._lots
         if not view.all_plain and self._take_ruled(load, among, more, tier):
             return True
@@ -147,7 +147,7 @@ class Filling:
         return fitting > 0 or load.take_most_left(among)
 
     def _take_ruled(self, load: NodeLoad, among: Mask, more: int, tier: int) -> bool:
-        """As many of those with rules of hosts as are due, one by one, since each may shut others out."""
+        """Takes pods with host rules in due proportion, one by one, since each may exclude others."""
         ruled = among & ~load.view.plain
         left = self._lots.left[load.view.lots]
         waiting, total = int(left[ruled].sum()), int(left[among].sum())
@@ -159,7 +159,7 @@ class Filling:
         return ruled_held > before
 
     def _take_closest(self, load: NodeLoad, among: Mask) -> bool:
-        """One pod of the size that comes closest to filling what is free."""
+        """Takes one pod whose size best fills the free room."""
         view = load.view
         free = (load.room - load.used).tolist()
         distance = np.zeros(view.sizes.shape[1])
@@ -179,13 +179,13 @@ class Filling:
         return load.take_sizes(pairs.sizes(best), tier) or load.take_most_left(among)
 
 
-# --- The best two pods to end a node with, or the best one: a node that was filled well enough is made full by them.
+# --- The best pair of pods, or single pod, to complete a nearly full node.
 
 _MOST_SIZES = 64
 
 
 class Pairs:
-    """Each two sizes of pods that could come to a node, nothing being a size too."""
+    """All pairs of pod sizes that could be added to a node; one of the two may be empty."""
 
     __slots__ = ("_first", "_second", "_sizes", "amounts", "worth")
 
@@ -205,7 +205,7 @@ class Pairs:
         self.worth: Counts = each[self._first] + each[self._second]
 
     def sizes(self, pair: int) -> list[int]:
-        """The sizes of a pair, as the view numbers them."""
+        """The sizes of a pair, as numbered in the view."""
         return [int(self._sizes[at]) for at in (self._first[pair], self._second[pair]) if at < len(self._sizes)]
 
 
@@ -215,17 +215,17 @@ def _each_two(count: int) -> tuple[Indices, Indices]:
     return first.astype(np.intp), second.astype(np.intp)
 
 
-# --- Fills one of the nodes that rules of hosts force anyway, with as much as is each one's share.
+# --- Fills one of the nodes that host rules force anyway, with an equal share of the pods.
 #
-# As many nodes must be bought as there are pods that keep away from each other, so all others go with them rather than
-# onto nodes of their own. What counts then is that each node is full: after its share of a mixture like that of all
-# that wait, the last two pods and the offer are chosen together, such that the least is paid for nothing.
+# As many nodes are needed as there are pods with mutual anti-affinity, so all other pods share these nodes instead of
+# nodes of their own. Then each node should be full: after a share of the mixture of all pending pods, the last two pods
+# and the offer are chosen together, with the least paid free room.
 
 _OFFERS = 12
 
 
 class EvenFill:
-    """The rules of filling such nodes, with the lots they draw on."""
+    """The rules for such nodes, with the groups to draw from."""
 
     def __init__(self, lots: Lots, market: OfferMarket) -> None:
         self._lots = lots
@@ -233,7 +233,7 @@ class EvenFill:
         self._largest: tuple[Indices, ResourcePrices, Counts] | None = None
 
     def fill(self, load: NodeLoad, offers: Indices, tier: int, worth: ResourcePrices) -> None:
-        """Takes a share for a node of one of the offers; nothing where the pods that force the node can't be there."""
+        """Takes a share for a node of one of the offers; nothing if the pods that force the node do not fit there."""
         lots = self._lots
         load.room = self._most_room(offers, worth)
         nodes = lots.forcing.nodes
@@ -250,14 +250,14 @@ class EvenFill:
         self._finish(load, offers, tier, worth)
 
     def _most_room(self, offers: Indices, worth: ResourcePrices) -> Counts:
-        """Of the offer whose room is worth the most; from one node to the next it is nearly always the same."""
+        """The capacity of the most valuable offer; nearly always the same from node to node."""
         if self._largest is None or self._largest[0] is not offers or self._largest[1] is not worth:
             room = self._market.room[:, offers]
             self._largest = offers, worth, room[:, int(worth.of(room).argmax())]
         return self._largest[2]
 
     def _finish(self, load: NodeLoad, offers: Indices, tier: int, worth: ResourcePrices) -> None:
-        """The last pods, such that on the offer that then suits the least room is left over, by its price."""
+        """Chooses the last pods, so that the best offer for them has the least priced free room."""
         market = self._market
         suited = offers[(market.room[:, offers] >= load.used[:, None]).all(axis=0)][:_OFFERS]
         pairs = Pairs(load, load.open(tier), worth)

@@ -1,4 +1,4 @@
-"""Who may share a host: the rules of all that wait, as tables, and a host as it fills (see company.py)."""
+"""Host rules as tables: which pods may share a host, and the state of a host as it fills (see domains/pod_terms.py)."""
 
 from collections.abc import Sequence
 
@@ -12,32 +12,32 @@ _MOST_KNOWN = 10_000
 
 
 class Profile:
-    """All that rules of hosts see of a pod, or of pods that must share a host and so come as one."""
+    """The host rules of a pod, or of pods packed as a unit."""
 
     __slots__ = ("concerns", "follows", "is_plain", "means", "number", "rules")
 
     def __init__(self, number: int, means: dict[int, int], rules: dict[int, int], follows: int | None) -> None:
         self.number = number
-        self.means = means  # whom it counts as, and how often
-        self.rules = rules  # of whom at most how many may be on the host
-        self.follows = follows  # whom it must find on the host
-        self.concerns = tuple({**means, **rules})  # whose number on the host matters once it is there
-        self.is_plain = not self.concerns and follows is None  # any number of them may be anywhere
+        self.means = means  # term -> how often the pod counts for the term
+        self.rules = rules  # term -> maximum number of selected pods on the host
+        self.follows = follows  # the term of pods that must be on the host
+        self.concerns = tuple({**means, **rules})  # terms whose count on the host matters once the pod is there
+        self.is_plain = not self.concerns and follows is None  # without any host rules
 
 
 class Profiles:
-    """All profiles, and for each number of whom is meant those that it concerns."""
+    """All profiles, and for each term the profiles that it affects."""
 
     def __init__(self) -> None:
         self.all: list[Profile] = []
         self.followers: list[Profile] = []
         self._known: dict[object, Profile] = {}
-        self._concerned: dict[int, list[int]] = {}  # numbers of profiles, by the number of whom is meant
+        self._concerned: dict[int, list[int]] = {}  # term -> numbers of profiles
         self._tables: dict[int, tuple[Indices, Counts, Counts]] = {}
         self._welcome: dict[tuple[int, int, int], Mask] = {}
 
     def profile(self, means: dict[int, int], rules: dict[int, int], follows: int | None) -> Profile:
-        """The one for such pods."""
+        """The profile with these rules, created if new."""
         key = tuple(sorted(means.items())), tuple(sorted(rules.items())), follows
         profile = self._known.get(key)
         if profile is None:
@@ -50,7 +50,7 @@ class Profiles:
         return profile
 
     def welcome(self, number: int, count: int, most: int) -> Mask:
-        """Who may come to a host where so many count as a number, and so many may at most."""
+        """The profiles allowed on a host with `count` pods of a term, at most `most`."""
         key = number, count, most
         mask = self._welcome.get(key)
         if mask is None:
@@ -62,7 +62,7 @@ class Profiles:
         return mask
 
     def _table(self, number: int) -> tuple[Indices, Counts, Counts]:
-        """The profiles that a number concerns, how much each adds to it, and how much each allows."""
+        """The profiles that a term affects, their contribution to its count, and their limits."""
         result = self._tables.get(number)
         if result is None:
             concerned = [self.all[at] for at in self._concerned.get(number, ())]
@@ -74,12 +74,12 @@ class Profiles:
         return result
 
     def first(self) -> Mask:
-        """Who may come to an empty host: all but those that must find somebody there."""
+        """The profiles allowed on an empty host: all except those with affinity to other pods."""
         return np.array([each.follows is None for each in self.all], bool)
 
 
 class HostOccupancy:
-    """Owner of who is on one host, as far as rules go."""
+    """Owner of the occupancy of one host, as far as host rules matter."""
 
     __slots__ = ("_counts", "_most", "_profiles", "welcome")
 
@@ -87,10 +87,10 @@ class HostOccupancy:
         self._profiles = profiles
         self._counts: dict[int, int] = {}
         self._most: dict[int, int] = {}
-        self.welcome: Mask = first.copy()  # which profiles may still come
+        self.welcome: Mask = first.copy()  # profiles that may still be added
 
     def admit(self, profile: Profile, count: int = 1) -> None:
-        """So many of them come."""
+        """Adds pods of a profile."""
         if profile.is_plain:
             return
         counts, most = self._counts, self._most
@@ -105,7 +105,7 @@ class HostOccupancy:
             self._unlock(unlocked)
 
     def takes(self, profile: Profile) -> bool:
-        """Whether one more of them may come."""
+        """Whether one more pod of the profile may be added."""
         if profile.follows is not None and not self._counts.get(profile.follows):
             return False
         counts, most = self._counts, self._most
@@ -114,17 +114,17 @@ class HostOccupancy:
         )
 
     def _unlock(self, numbers: Sequence[int]) -> None:
-        """Those who had to find somebody there may come now."""
+        """Allows the profiles whose affinity is now satisfied."""
         for each in self._profiles.followers:
             if each.follows in numbers and self.takes(each):
                 self.welcome[each.number] = True
 
 
-# --- Owner of how many nodes the rules of hosts force: pods of which a node may have but so many need that many nodes.
+# --- Lower bound on the number of nodes implied by per-host pod limits.
 
 
 class Forcing:
-    """Pods without a node, by whom they count as, of those that limit their own kind."""
+    """Pods without a node, by the term that limits their own kind."""
 
     def __init__(self, profiles: Profiles) -> None:
         limits: dict[int, int] = {}
@@ -144,7 +144,7 @@ class Forcing:
         self._unlimited = 0
 
     def add(self, profiles: Indices, counts: Counts) -> None:
-        """So many more pods of each profile without a node; fewer where a count is below 0."""
+        """Adds pods without a node by profile; removes them for negative counts."""
         for profile, count in zip(profiles.tolist(), counts.tolist(), strict=True):
             kinds = self._of_profile[profile]
             for kind, many in kinds:
@@ -154,16 +154,16 @@ class Forcing:
 
     @property
     def nodes(self) -> int:
-        """How many nodes there must be."""
+        """The lower bound on the number of nodes."""
         return int((-(-self._left // self._most)).max(initial=0))
 
     @property
     def most_on_one(self) -> int:
-        """How many pods a node may have at most, as far as these rules go."""
+        """Maximum number of pods per node under these rules."""
         return self._unlimited + int(np.minimum(self._left, self._most).sum())
 
     def tightest(self) -> list[Mask]:
-        """For each kind that forces that many nodes, the profiles that are of it: every node must have some of them."""
+        """For each kind that implies the bound, its profiles: every node must have some of them."""
         needed = -(-self._left // self._most)
         return [self._members[at] for at in np.flatnonzero(needed == self.nodes).tolist()]
 

@@ -1,4 +1,4 @@
-"""Owner of the nodes that were bought so far, and of what is left of each."""
+"""Owner of the nodes launched so far, and of their free capacity."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from reconciler.fleet.rows import Counts, Mask
 
 
 class BinpackNode:
-    """One node: lots and how many of each, on an offer."""
+    """One new node: its groups with pod counts, and its offer."""
 
     __slots__ = ("content", "offer", "place", "used")
 
@@ -22,7 +22,7 @@ class BinpackNode:
 
 
 class NewNodes:
-    """The nodes in the order they were bought; each on the cheapest offer that holds its pods."""
+    """The nodes in launch order; each with the cheapest offer that holds its pods."""
 
     def __init__(self, lots: Lots, market: OfferMarket, place_of_offer: Indices) -> None:
         self.all: list[BinpackNode] = []
@@ -31,7 +31,7 @@ class NewNodes:
         self._place_of_offer = place_of_offer
 
     def cheapest(self, content: dict[int, int], used: Counts, place: int) -> int | None:
-        """The cheapest offer that such a node could be, in a place; None where there is none."""
+        """The cheapest offer for such a node in a place; None if there is none."""
         found = (
             self._market.holding(used)
             & (self._place_of_offer == place)
@@ -40,20 +40,20 @@ class NewNodes:
         return int(found.argmax()) if found.any() else None
 
     def allowed_looks(self, content: dict[int, int]) -> Mask:
-        """The looks that all of the pods allow."""
+        """The virtual nodes that all of the pods allow."""
         lots = self._lots
         masks = {int(lots.mask[lot]) for lot in content}
         mask: Mask = np.asarray(lots.masks[sorted(masks)].all(axis=0))
         return mask
 
     def buy(self, offer: int, content: dict[int, int], used: Counts, times: int = 1) -> None:
-        """So many nodes with the same pods each."""
+        """Launches nodes with the same pods each."""
         self._market.take(offer, times)
         place = int(self._place_of_offer[offer])
         self.all += [BinpackNode(offer, place, dict(content), used.copy()) for _ in range(times)]
 
     def add(self, node: BinpackNode, lot: int, offer: int) -> None:
-        """One more pod onto a node, which is of another offer then if need be."""
+        """Adds a pod to a node, with another offer if needed."""
         if offer != node.offer:
             self._market.take(node.offer, -1)
             self._market.take(offer, 1)
@@ -63,7 +63,7 @@ class NewNodes:
         node.used = node.used + self._lots.sizes[self._lots.size[lot]]
 
     def shrink(self, node: BinpackNode, used: Counts) -> None:
-        """To the cheapest offer for the pods that are left on a node."""
+        """Switches a node to the cheapest offer for its remaining pods."""
         node.used = used
         self._market.take(node.offer, -1)
         offer = self.cheapest(node.content, used, node.place)
@@ -71,7 +71,7 @@ class NewNodes:
         self._market.take(node.offer, 1)
 
     def crowd(self, node: BinpackNode) -> HostOccupancy:
-        """Who is on the node."""
+        """The occupancy of the node."""
         profiles = self._lots.profiles
         host_occupancy = HostOccupancy(profiles, profiles.first())
         for lot, count in node.content.items():
@@ -79,22 +79,22 @@ class NewNodes:
         return host_occupancy
 
     def free(self) -> Counts:
-        """What is left of each node: a row a resource."""
+        """Free capacity of each node: one row per resource."""
         offers = [each.offer for each in self.all]
         used = np.array([each.used for each in self.all], np.int64).reshape(len(offers), len(self._market.room))
         return self._market.room[:, offers] - used.T
 
 
-# --- Puts the last pods onto nodes that were bought already.
+# --- Places the last pods onto nodes that are already launched.
 #
-# There is room left on some; of others a larger offer may cost less than one more node.
+# Some have free room; for others, a larger offer may cost less than one more node.
 
-_TRIED = 24  # nodes that are looked at for a larger offer
-_ASKED = 512  # nodes with room that are asked whether the pods on them allow one more
+_TRIED = 24  # nodes considered for a larger offer
+_ASKED = 512  # nodes with room that are checked for conflicts with their pods
 
 
 class Squeezing:
-    """The rules, with the nodes and lots."""
+    """The rules, with the nodes and groups."""
 
     def __init__(self, lots: Lots, market: OfferMarket, nodes: NewNodes, steps: Steps) -> None:
         self._lots = lots
@@ -104,7 +104,7 @@ class Squeezing:
         self._steps = steps
 
     def fill_free_room(self) -> None:
-        """Each pod that fits as it is, largest first."""
+        """Places each pod that fits without a larger offer, largest first."""
         lots, nodes = self._lots, self._nodes
         if not nodes.all:
             return
@@ -126,7 +126,7 @@ class Squeezing:
                     break
 
     def into_larger_offers(self, most: int | None) -> None:
-        """All that are left, if that costs no more than `most` in all; or as many as can be, whatever it costs."""
+        """Places all remaining pods if the cost is at most `most`; without `most`, as many as possible at any cost."""
         lots, nodes = self._lots, self._nodes
         moves: list[tuple[int, int, int]] = []
         spent = 0
@@ -151,7 +151,7 @@ class Squeezing:
         return self._lots.profiles.all[int(self._lots.profile[lot])]
 
     def _crowd(self, number: int) -> HostOccupancy:
-        """Who is on a node, kept once it was asked for: from here on pods only come to it by this door."""
+        """The occupancy of a node, cached: from here on, pods are only added through this method."""
         host_occupancy = self._crowds.get(number)
         if host_occupancy is None:
             host_occupancy = self._crowds[number] = self._nodes.crowd(self._nodes.all[number])
@@ -170,7 +170,7 @@ class Squeezing:
         node.used = node.used - self._lots.sizes[self._lots.size[lot]]
 
     def _waiting(self) -> list[int]:
-        """Lots with pods left, the largest first."""
+        """Groups with remaining pods, largest first."""
         lots = self._lots
         found = np.flatnonzero(lots.left > 0).tolist()
         return sorted(found, key=lambda lot: (*(-lots.sizes[lots.size[lot]]).tolist(), lot))
@@ -183,7 +183,7 @@ class Squeezing:
         return profile.is_plain or self._crowd(number).takes(profile)
 
     def _cheapest_growth(self, lot: int) -> tuple[int, int, int] | None:
-        """What one more pod costs on the node where that is cheapest, the node, and the offer that it then is of."""
+        """The cheapest way to add one more pod: cost, node and new offer."""
         lots, market, nodes = self._lots, self._market, self._nodes
         size = lots.sizes[lots.size[lot]]
         best: tuple[int, int, int] | None = None
@@ -200,7 +200,7 @@ class Squeezing:
         return best
 
     def _likely(self, lot: int) -> list[int]:
-        """Some nodes that the pod may join, those first where it is least too large."""
+        """Some nodes that the pod may join, first those that need the least extra capacity."""
         lots, nodes = self._lots, self._nodes
         size = lots.sizes[lots.size[lot]]
         room = self._market.room.max(axis=1, initial=1)

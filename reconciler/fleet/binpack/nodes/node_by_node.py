@@ -1,8 +1,8 @@
-"""Owner of what is bought, node after node, until every pod has one or nothing on offer will do.
+"""Launches node after node, until every pod has a node or no offer fits.
 
-Each time: of what is on offer for the pod that is hardest to place, whatever costs the least for an average pod
-(choosing.py); filled (filling.py), and then made as small as its pods allow. Where rules of hosts force more nodes than
-that, every node takes a share instead (pacing.py). Equal pods alone are divided exactly (offer_choice.py).
+Each step takes the pod that is hardest to place, chooses the offer with the lowest cost per average pod
+(offer_choice.py), fills the node (fill.py), and shrinks it to the cheapest offer for its pods. If host rules force more
+nodes, every node takes an equal share instead (fill.py). Equal pods alone are divided exactly (offer_choice.py).
 """
 
 from typing import NamedTuple
@@ -17,12 +17,12 @@ from reconciler.fleet.binpack.nodes.pod_groups import Lots, PodGroupView
 from reconciler.fleet.binpack.offers import Indices, OfferMarket
 from reconciler.fleet.rows import Counts
 
-_FINE = 2**20  # parts of what a node costs for what its pods are worth
-_SQUEEZED = 64  # pods that may be put onto larger offers one by one
+_FINE = 2**20  # resolution of a node's cost relative to the value of its pods
+_SQUEEZED = 64  # maximum number of pods placed one by one onto larger offers
 
 
 class Filled(NamedTuple):
-    """What a node would take: lots and how many of each, together so much, in a place."""
+    """A filled node: groups with pod counts, total requests and place."""
 
     content: dict[int, int]
     used: Counts
@@ -30,7 +30,7 @@ class Filled(NamedTuple):
 
 
 class NodeByNodePacker:
-    """The loop, and what it keeps from node to node."""
+    """The packing loop and its state."""
 
     def __init__(self, market: OfferMarket, lots: Lots, place_of_look: Indices, steps: Steps) -> None:
         self._market = market
@@ -49,7 +49,7 @@ class NodeByNodePacker:
         self._squeezed_at = 2 * lots.total + 2
 
     def run(self) -> None:
-        """Buys until nothing more can be."""
+        """Launches nodes until no more are possible."""
         leads = self._choosing.hardest_first(self._worth, self._first)
         for lot in leads:
             while self._lots.left[lot] and self._is_on() and self._buy_for(lot):
@@ -63,7 +63,7 @@ class NodeByNodePacker:
         return not self._steps.are_spent and self._market.nodes_left > 0
 
     def _buy_for(self, lot: int) -> bool:
-        """Buys a node, or several alike, for pods of a lot and whatever else fits; whether anything moved."""
+        """Launches one or several equal nodes for pods of a group and others that fit; returns whether it did."""
         ranked = self._choosing.ranked(lot)
         self._steps.take(len(self._market.price))
         if ranked is None:
@@ -101,7 +101,7 @@ class NodeByNodePacker:
         return int(self._place_of_look[self._market.look[offer]])
 
     def _share(self, ranked: Ranked, tier: int) -> Filled | None:
-        """What one of the nodes that are forced takes."""
+        """The share of pods for one of the forced nodes."""
         look = int(self._market.look[ranked.offers[0]])
         load = self._load(look)
         self._pacing.fill(load, self._choosing.of_look(ranked, look), tier, self._worth)
@@ -109,7 +109,7 @@ class NodeByNodePacker:
         return Filled(load.content, load.used, self._place(int(ranked.offers[0]))) if load.content else None
 
     def _fullest(self, ranked: Ranked, is_last: bool) -> Filled | None:
-        """What the best of the first few offers takes, by what its pods are worth for what it costs."""
+        """The best filling among the first few offers, by value of the pods per cost."""
         best: tuple[int, int, Filled] | None = None
         for offer in self._choosing.tried(ranked, is_last):
             load = self._load(int(self._market.look[offer]))
@@ -128,14 +128,14 @@ class NodeByNodePacker:
         return best[2]
 
     def _commit(self, filled: Filled, is_forced: bool) -> None:
-        """Buys a node for the pods, and as many more of the same as the lots have pods for."""
+        """Launches a node for the pods, and as many equal ones as the groups have pods for."""
         lots, market = self._lots, self._market
         content = filled.content
         offer = self.nodes.cheapest(content, filled.used, filled.place)
         if offer is None:
-            raise LookupError("nothing on offer holds the pods that were chosen for it")
+            raise LookupError("no offer has room for the chosen pods")
         times = min(int(lots.left[lot]) // count for lot, count in content.items())
-        # Of the nodes that are forced some must be left for the pods that are left.
+        # Some of the forced nodes must be left for the remaining pods.
         times = max(times // 2, 1) if is_forced else times
         times = min(times, market.buyable(offer))
         if self._is_dearer_than_alone(offer, content):
@@ -146,7 +146,7 @@ class NodeByNodePacker:
         self._buy(offer, content, filled.used, times)
 
     def _is_dearer_than_alone(self, offer: int, content: dict[int, int]) -> bool:
-        """Whether a node for each pod would cost less."""
+        """Whether one node per pod would cost less."""
         price = self._market.price
         if price[offer] <= price[0] * sum(content.values()):
             return False
@@ -158,7 +158,7 @@ class NodeByNodePacker:
             self.nodes.buy(offer, content, used, times)
 
     def _divide(self, lot: int, ranked: Ranked) -> bool:
-        """Buys all nodes for a lot at once where no other is left that might share them; whether it did."""
+        """Launches all nodes for a group at once if no other group can share them; returns whether it did."""
         lots, market = self._lots, self._market
         profile = lots.profiles.all[lots.profile[lot]]
         if lots.left[lot] != lots.total:
@@ -166,7 +166,7 @@ class NodeByNodePacker:
         most = min((cap // profile.means[at] for at, cap in profile.rules.items() if at in profile.means), default=None)
         size = lots.sizes[lots.size[lot]]
         holds = np.zeros(len(market.price), np.int64)
-        # Of each shape the cheapest offer alone: all of them share how many there are.
+        # Of each shape only the cheapest offer: all offers of a shape share its node limit.
         offers = np.sort(ranked.offers)
         offers = offers[np.unique(market.shape[offers], return_index=True)[1]]
         holds[offers] = lots.left[lot] if most is None else most
@@ -186,7 +186,7 @@ class NodeByNodePacker:
         return moved
 
     def _squeeze(self) -> None:
-        """Puts pods onto nodes that are there, once few are left; onto larger ones if that is cheaper than one more."""
+        """Once few pods remain, places them onto existing new nodes, with larger offers if cheaper than a new node."""
         lots = self._lots
         few = lots.total <= len(self.nodes.all) // 8 + 16 and 2 * lots.total <= self._squeezed_at
         if not self.nodes.all or not (few or lots.total <= _SQUEEZED) or lots.total == self._squeezed_at:
@@ -197,7 +197,7 @@ class NodeByNodePacker:
         self._squeezed_at = lots.total
 
     def _price_of_more_nodes(self) -> int:
-        """What nodes of their own would cost for all that are left: the least of what can be told at once."""
+        """Estimated cost of separate nodes for the remaining pods: the lowest of the available estimates."""
         lots, price = self._lots, self._market.price
         left = np.flatnonzero(lots.left).tolist()
         offers = [self._choosing.alone(lot) for lot in left]
@@ -207,14 +207,14 @@ class NodeByNodePacker:
         return min(alone, self._price_of_average_pods(), *self._price_together())
 
     def _price_together(self) -> list[int]:
-        """The price of one node for all that are left, where there is such a one; as if no rule kept them apart."""
+        """The price of one node for all remaining pods, if one offer fits; ignores host rules."""
         lots = self._lots
         content = {lot: int(lots.left[lot]) for lot in np.flatnonzero(lots.left).tolist()}
         held = self._market.holding(lots.demand) & self.nodes.allowed_looks(content)[self._market.look]
         return [int(self._market.price[held].min())] if held.any() else []
 
     def _price_of_average_pods(self) -> int:
-        """As if all that are left were like the average of those that are as hard to place."""
+        """The cost if all remaining pods were average pods of the hardest tier."""
         lots, result = self._lots, 0
         left = np.flatnonzero(lots.left)
         for lot in left[np.unique(lots.tier[left], return_index=True)[1]].tolist():
@@ -224,6 +224,6 @@ class NodeByNodePacker:
         return result
 
     def _renew_worth(self) -> None:
-        """The scarce resource may be another once enough pods have their nodes."""
+        """Recomputes resource prices: the scarce resource may change as pods are placed."""
         if 16 * self._lots.total < 15 * self._worth_at:
             self._worth, self._worth_at = ResourcePrices(self._market, self._lots.demand), self._lots.total

@@ -1,4 +1,4 @@
-"""Which offers suit a pod, and which of them costs the least for an average pod of those that wait."""
+"""Which offers fit a pod, and which offer has the lowest cost per average pending pod."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -10,19 +10,20 @@ from reconciler.fleet.binpack.nodes.pod_groups import ANYWHERE, Lots
 from reconciler.fleet.binpack.offers import Indices, OfferMarket
 from reconciler.fleet.rows import Counts, Mask
 
-# --- What pods are worth: what they would cost if every node were full, by prices of resources that no offer undercuts.
+# --- Value of pods: their cost if every node were full, by resource prices that are at most those of any offer.
 #
-# For each resource the cheapest offer says what a unit costs at least, and demand times that is a bound on the bill.
-# The resource with the highest bound is the scarce one: it alone would do as a price, but others come close, and a node
-# is well filled only when it is full of those too. So prices are mixed, by the eighth power of the bounds. As each of
-# them alone undercuts every offer, so does the mixture: no node is worth more than it costs.
+# For each resource, the cheapest offer gives a minimum price per unit; demand times this price is a lower bound of the
+# total cost. The resource with the highest bound is the scarce one. Its price alone would suffice, but other resources
+# may be nearly as scarce, and a node is well filled only if they are used too. So prices are combined, weighted by the
+# eighth power of the bounds. Each price is a lower bound, hence so is the combination: no node is worth more than it
+# costs.
 
-_PARTS = 1024  # of a micro-dollar: small pods are worth something too
-_MOST = 2**62  # of pods that are larger than any node
+_PARTS = 1024  # fractions of a micro-dollar: small pods have a value too
+_MOST = 2**62  # for pods larger than any node
 
 
 class ResourcePrices:
-    """The price of a unit of each resource, in parts of a micro-dollar."""
+    """Price per unit of each resource, in fractions of a micro-dollar."""
 
     def __init__(self, market: OfferMarket, demand: Counts) -> None:
         rates, bounds = [], []
@@ -37,7 +38,7 @@ class ResourcePrices:
         self._rates = [_PARTS * rate * weight / whole for rate, weight in zip(rates, weights, strict=True)]
 
     def of(self, amounts: Counts) -> Counts:
-        """Of each column of amounts, in parts of a micro-dollar."""
+        """Value of each column of amounts, in fractions of a micro-dollar."""
         mask = np.zeros(amounts.shape[1:])
         for rate, amount in zip(self._rates, amounts, strict=True):
             if rate:
@@ -46,7 +47,7 @@ class ResourcePrices:
 
     @staticmethod
     def price(micro_dollars: Counts) -> Counts:
-        """A price in the same parts."""
+        """A price in the same fractions."""
         return micro_dollars * _PARTS
 
 
@@ -56,21 +57,21 @@ def _eighth_power(number: float) -> float:
     return fourth * fourth
 
 
-_FINE = 2**20  # parts of a micro-dollar a pod
-_TRIED, _TRIED_LAST = 4, 8  # offers; more where all that is left fits onto one node
+_FINE = 2**20  # fractions of a micro-dollar per pod
+_TRIED, _TRIED_LAST = 4, 8  # offers; more if all remaining pods fit onto one node
 
 
 class Ranked(NamedTuple):
-    """Offers, the best first, and how many average pods each holds."""
+    """Offers, best first, and how many average pods each holds."""
 
     offers: Indices
-    equals: Indices  # those that are as good as the first
+    equals: Indices  # offers equal to the best one
     holds: Counts
-    by_look: dict[int, Indices]  # those of a look, the cheapest first, once they were asked for
+    by_look: dict[int, Indices]  # offers of a virtual node, cheapest first; computed on demand
 
 
 class Choosing:
-    """The rules, with what is on offer and who waits."""
+    """The rules, with offers and pending pods."""
 
     def __init__(self, lots: Lots, market: OfferMarket, place_of_offer: Indices) -> None:
         self._lots = lots
@@ -81,7 +82,7 @@ class Choosing:
         self._alone: dict[int, int] = {}
 
     def hardest_first(self, worth: ResourcePrices, may_lead: Mask) -> list[int]:
-        """Lots that few offers will do for, then those that are worth the most; not those who must find somebody."""
+        """Groups that few offers fit first, then the most valuable; without groups that need other pods on the host."""
         lots = self._lots
         if not len(lots):
             return []
@@ -91,7 +92,7 @@ class Choosing:
         return result
 
     def suited(self, lot: int) -> Mask:
-        """Offers that a pod of the lot could have for itself."""
+        """Offers that fit a single pod of the group."""
         lots, market = self._lots, self._market
         mask: Mask = market.holding(lots.sizes[lots.size[lot]]) & lots.masks[lots.mask[lot]][market.look]
         if lots.place[lot] != ANYWHERE:
@@ -99,7 +100,7 @@ class Choosing:
         return mask
 
     def ranked(self, lot: int) -> Ranked | None:
-        """The offers that suit a lot, by what they cost an average pod of those that are as hard to place."""
+        """The offers that fit a group, by cost per average pod of the same tier."""
         known = self._ranked.get(lot)
         if known is None or known[0] != self._market.version or 16 * self._lots.total < 15 * known[1]:
             ranked = self._rank(lot)
@@ -126,7 +127,7 @@ class Choosing:
         return Ranked(offers[order], offers[best], holds[order], {})
 
     def _with_most_tied_first(self, ranked: Ranked) -> Ranked:
-        """Of places that cost the same, the one first that most pods are tied to; all others fill their nodes up."""
+        """Among equally cheap places, prefers that with the most assigned pods; pods without a place fill its nodes."""
         if len(ranked.equals) == 1:
             return ranked
         tied = self._lots.tied[self._place_of_offer[ranked.equals]]
@@ -135,18 +136,18 @@ class Choosing:
         return ranked
 
     def of_look(self, ranked: Ranked, look: int) -> Indices:
-        """Those of the ranked offers that have a look, the cheapest first."""
+        """The ranked offers of a virtual node, cheapest first."""
         mask = ranked.by_look.get(look)
         if mask is None:
             mask = ranked.by_look[look] = np.sort(ranked.offers[self._market.look[ranked.offers] == look])
         return mask
 
     def nodes(self, lot: int, ranked: Ranked) -> int:
-        """How many of the best offer are wanted for all that are as hard to place."""
+        """Number of nodes of the best offer needed for all pods of the tier."""
         return -(-int(self._lots.total_of_tier[self._lots.tier[lot]]) // int(ranked.holds[0]))
 
     def tried(self, ranked: Ranked, is_last: bool) -> list[int]:
-        """The offers that are worth filling to see which comes out best: only one while that was found out before."""
+        """The offers to try by filling: only the best one while it is known from before."""
         top = int(ranked.offers[0])
         known = self._best.get(top)
         if known is not None and not is_last and known in ranked.offers:
@@ -163,11 +164,11 @@ class Choosing:
         return result
 
     def was_best(self, ranked: Ranked, offer: int) -> None:
-        """Remembers what came out best."""
+        """Records the best offer."""
         self._best[int(ranked.offers[0])] = offer
 
     def alone(self, lot: int) -> int:
-        """The cheapest offer for a pod of the lot by itself; -1 where there is none."""
+        """The cheapest offer for a single pod of the group; -1 if there is none."""
         result = self._alone.get(lot)
         if result is None or not self._market.open[result]:
             suited = self.suited(lot)
@@ -175,22 +176,21 @@ class Choosing:
         return result
 
 
-# --- Which nodes hold so many equal pods for the fewest dollars, and of those the fewest nodes; exact up to 2,048 pods.
+# --- Exact cover: the cheapest nodes for a number of equal pods, then the fewest nodes; exact up to 2,048 pods.
 #
-# The best way to hold each number of pods up to all of them follows from the best ways to hold fewer: first with offers
-# that never run out, then with the others, of which there may be one, two, four and so on. Of more pods than that, most
-# go to the offer that is cheapest a pod, as long as it lasts.
+# Dynamic programming over the number of pods: first with unlimited offers, then with limited ones in powers of two. Of
+# more pods than 2,048, most go to the offer that is cheapest per pod, as long as it is available.
 
 _EXACT = 2048  # pods
-_NODES = 13  # bits that count nodes beneath the price
+_NODES = 13  # low bits that count nodes, below the price
 _DEAR = 2**62
 
 _Cover = dict[int, int]  # offer -> nodes
-_Some = tuple[int, int, NDArray[np.bool_]]  # offer, nodes, for which numbers of pods they are the best
+_Some = tuple[int, int, NDArray[np.bool_]]  # offer, nodes, and the numbers of pods for which they are optimal
 
 
 def cover(count: int, holds: Counts, price: Counts, lasts: Counts) -> list[tuple[int, int]]:
-    """Offer and how many of it, for all pods or as many as there are nodes for. All arrays are by offer."""
+    """Offers with counts, for all pods or as many as there are nodes for. All arrays are by offer."""
     found: _Cover = {}
     left = count
     whole = np.minimum(lasts, count)
@@ -219,7 +219,7 @@ def _bill(step: list[tuple[int, int]], price: Counts) -> int:
 
 
 def _exact(count: int, holds: Counts, price: Counts, lasts: Counts) -> _Cover:
-    """The best way to hold so many pods, or as many of them as there are nodes for."""
+    """The optimal cover of `count` pods, or of as many as there are nodes for."""
     cost = (price << _NODES) + 1
     best, chosen = _endless(count, _wanted(count, holds, price, lasts), holds, cost)
     some: list[_Some] = []
@@ -233,7 +233,7 @@ def _exact(count: int, holds: Counts, price: Counts, lasts: Counts) -> _Cover:
 
 
 def _endless(count: int, offers: list[int], holds: Counts, cost: Counts) -> tuple[Counts, Counts]:
-    """With offers that never run out: the cost of holding each number of pods, and an offer that is part of it."""
+    """With unlimited offers: the cost for each number of pods, and one offer of an optimal cover."""
     best: Counts = np.full(count + 1, _DEAR, np.int64)
     chosen: Counts = np.full(count + 1, -1, np.int64)
     best[0] = 0
@@ -252,7 +252,7 @@ def _endless(count: int, offers: list[int], holds: Counts, cost: Counts) -> tupl
 
 
 def _wanted(count: int, holds: Counts, price: Counts, lasts: Counts) -> list[int]:
-    """Offers that do not run out, without those of which another holds as much for no more."""
+    """Unlimited offers, without those that another offer dominates."""
     duration = np.flatnonzero((holds > 0) & (lasts * holds >= count)).tolist()
     kept: list[int] = []
     for offer in sorted(duration, key=lambda at: (-int(holds[at]), int(price[at]), at)):
@@ -262,7 +262,7 @@ def _wanted(count: int, holds: Counts, price: Counts, lasts: Counts) -> list[int
 
 
 def _limited(count: int, holds: Counts, lasts: Counts) -> Iterator[tuple[int, int]]:
-    """Offers that run out, in ones, twos, fours and so on, that add up to as many as there are."""
+    """Limited offers in powers of two that add up to their limit."""
     for offer in np.flatnonzero((holds > 0) & (lasts > 0) & (lasts * holds < count)).tolist():
         left, part = int(lasts[offer]), 1
         while left > 0:
@@ -272,7 +272,7 @@ def _limited(count: int, holds: Counts, lasts: Counts) -> Iterator[tuple[int, in
 
 
 def _traced(count: int, some: list[_Some], chosen: Counts, holds: Counts) -> _Cover:
-    """The nodes that the best way is made of."""
+    """The nodes of the optimal cover."""
     result: _Cover = {}
     for offer, nodes, is_better in reversed(some):
         if count > 0 and is_better[count]:

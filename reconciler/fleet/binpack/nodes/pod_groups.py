@@ -1,4 +1,4 @@
-"""Owner of the pods that have no node yet, in lots: of equal size, rules, place and looks, whatever else differs."""
+"""Owner of the pods without a node, in groups of equal size, host rules, place and allowed virtual nodes."""
 
 from typing import NamedTuple
 
@@ -10,36 +10,36 @@ from reconciler.fleet.rows import Counts, Mask
 from reconciler.model.cluster.pod import Pod
 
 ANYWHERE = -1
-FINE = 20  # bits of the share of a lot that is left
-_GOLDEN = np.uint64(2654435769)  # 2^32 over the golden ratio: any stretch of such an order is like the whole
+FINE = 20  # bits of a group's remaining share
+_GOLDEN = np.uint64(2654435769)  # 2^32 / golden ratio: any slice of such an order is a representative sample
 
-Unit = tuple[Pod, ...]  # pods that come as one: nearly always a single pod
+Unit = tuple[Pod, ...]  # pods packed as a unit: nearly always a single pod
 
 
 class Lot:
-    """What tells a lot from others, while they are gathered."""
+    """The key of a group during construction."""
 
     __slots__ = ("mask", "place", "profile", "size", "units")
 
     def __init__(self, place: int, profile: Profile, size: int, mask: int) -> None:
-        self.place = place  # or ANYWHERE
+        self.place = place  # place, or ANYWHERE
         self.profile = profile
         self.size = size
-        self.mask = mask  # the looks that it allows
+        self.mask = mask  # the allowed virtual nodes
         self.units: list[Unit] = []
 
 
 class Gathered(NamedTuple):
-    """What lots are made from."""
+    """The input of group construction."""
 
     lots: list[Lot]
     profiles: Profiles
-    sizes: Counts  # what each size of pod asks for
-    masks: Mask  # the looks that each kind of pod may be on
+    sizes: Counts  # requests of each size
+    masks: Mask  # allowed virtual nodes of each kind of pod
 
 
 class Lots:
-    """The lots by number, in an order any stretch of which is like the whole."""
+    """The numbered groups, in an order of which any slice is a representative sample."""
 
     def __init__(self, gathered: Gathered, market: OfferMarket, places: int) -> None:
         count = len(gathered.lots)
@@ -57,7 +57,7 @@ class Lots:
         self.size: Indices = np.array([each.size for each in lots], np.intp)
         self.masks: Mask = gathered.masks
         self.mask: Indices = np.array([each.mask for each in lots], np.intp)
-        # Pods of one size and place, those with rules of hosts apart: none may lag behind, or the last nodes suffer.
+        # Pods of one size and place; those with host rules separately: none may lag behind, or the last nodes suffer.
         self.group: Indices = distinct(np.stack([self.place, self.plain, self.size], axis=1).astype(np.int64))[1]
         groups = int(self.group.max(initial=-1)) + 1
         self._group_left: Counts = np.zeros(groups, np.int64)
@@ -68,13 +68,13 @@ class Lots:
         self._ruled_first, self._first_total = self.ruled, int(self.left.sum())
         self.tier = self._tiers(market)
         self.total = self.left_in_all = int(self.left.sum())
-        self.demand: Counts = self.sizes[self.size].T @ self.left  # of each resource
+        self.demand: Counts = self.sizes[self.size].T @ self.left  # by resource
         tiers = int(self.tier.max(initial=-1)) + 1
         self.total_of_tier: Counts = np.zeros(tiers, np.int64)
         self.demand_of_tier: Counts = np.zeros((tiers, len(market.room)), np.int64)
         np.add.at(self.total_of_tier, self.tier, self.left)
         np.add.at(self.demand_of_tier, self.tier, self.sizes[self.size] * self.left[:, None])
-        # To each place, how many; at the end those that may go anywhere.
+        # The number of pods by place; last, those that may go anywhere.
         self.tied: Counts = np.zeros(places + 1, np.int64)
         np.add.at(self.tied, self.place, self.left)
         self.forcing = Forcing(self.profiles)
@@ -85,12 +85,12 @@ class Lots:
 
     @property
     def ruled_lag(self) -> bool:
-        """Whether a larger part is left of the pods that rules of hosts concern than of the others."""
+        """Whether a larger share remains of the pods with host rules than of the others."""
         plain, plain_first = self.left_in_all - self.ruled, self._first_total - self._ruled_first
         return self.ruled * plain_first >= plain * self._ruled_first
 
     def reserve(self, lot: int, count: int) -> None:
-        """So many are on a node that may yet come to nothing."""
+        """Reserves pods for a node that may still be discarded."""
         left = int(self.left[lot]) - count
         self.left[lot] = left
         self.share[lot] = (left << FINE) // int(self.first[lot])
@@ -103,7 +103,7 @@ class Lots:
             self.ruled -= count
 
     def take(self, content: dict[int, int], times: int) -> None:
-        """So many of each lot were given a node, so many times; taken back where the times are below 0."""
+        """Assigns pods of each group to nodes, `times` times; negative `times` undoes the assignment."""
         for lot, count in content.items():
             self.reserve(lot, count * times)
         lots = np.fromiter(content.keys(), np.intp, len(content))
@@ -117,7 +117,7 @@ class Lots:
         self.forcing.add(self.profile[lots], -counts)
 
     def _tiers(self, market: OfferMarket) -> Indices:
-        """Lots that few offers will do for come first, by labels, taints and kinds of resource, not by sizes."""
+        """Tiers by the number of fitting offers, considering labels, taints and resource names, not sizes."""
         asks = self.sizes[self.size] > 0
         kinds, kind = distinct(np.concatenate([self.mask[:, None], asks], axis=1).astype(np.int64))
         counts = np.zeros(len(kinds), np.int64)
@@ -128,23 +128,23 @@ class Lots:
 
 
 def distinct(rows: Counts) -> tuple[Counts, Indices]:
-    """The distinct rows, and the number of each row among them."""
+    """The distinct rows, and for each row its index among them."""
     if not len(rows):
         return rows, np.zeros(0, np.intp)
     mask, inverse = np.unique(rows, axis=0, return_inverse=True)
     return mask, inverse.reshape(-1).astype(np.intp)
 
 
-# --- Owner of what may come to nodes of one look: the lots that it allows, at most some thousands of them at a time.
+# --- View of the groups that one virtual node allows, limited to some thousands of groups at a time.
 #
-# With more lots than that a stretch of them is looked at, which is like the whole; as it is used up the next ones
-# follow. So the work for one pod does not grow with the number of all pods.
+# With more groups, a representative slice is used; when it is used up, the next groups follow. The work per pod thus
+# does not grow with the number of pods.
 
 _MOST = 4096
 
 
 class PodGroupView:
-    """Lots by position; sizes are those of these lots alone."""
+    """Groups by position; `sizes` has only the sizes of these groups."""
 
     def __init__(self, lots: Lots, look: int, place: int) -> None:
         self._lots = lots
@@ -157,7 +157,7 @@ class PodGroupView:
         self.renew()
 
     def renew(self) -> None:
-        """Leaves out lots that are used up, once these are many, and looks at the next ones."""
+        """Drops used-up groups once there are many, and adds the next ones."""
         alive = self.lots[self._lots.left[self.lots] > 0]
         if self._fresh and 2 * len(alive) > self._fresh:
             return
@@ -181,7 +181,7 @@ class PodGroupView:
         self.lots = chosen
         self._fresh = len(chosen)
         used, self.size = np.unique(lots.size[chosen], return_inverse=True)
-        self.sizes: Counts = np.ascontiguousarray(lots.sizes[used].T)  # a row a resource
+        self.sizes: Counts = np.ascontiguousarray(lots.sizes[used].T)  # one row per resource
         self.largest: list[int] = self.sizes.max(axis=1, initial=0).tolist()
         self.group: Indices = lots.group[chosen]
         self.profile: Indices = lots.profile[chosen]

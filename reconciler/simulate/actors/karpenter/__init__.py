@@ -1,6 +1,6 @@
-"""A Karpenter for an imagined cluster: it decides in the order in which Karpenter 1.14 does, and takes its time.
+"""A simulated Karpenter: decides in the same order as Karpenter 1.14, with delays.
 
-Left out: the consolidation policy Balanced (it is taken for WhenEmptyOrUnderutilized), reserved capacity, overlays and
-buffers, dynamic resources, volumes that keep a machine alive after its drain, and the repair of unhealthy nodes, which
-is off by default.
+Not simulated: the consolidation policy Balanced (treated as WhenEmptyOrUnderutilized), reserved capacity, overlays
+and buffers, dynamic resources, volumes that delay termination after a drain, and node repair, which is off by
+default.
 """

@@ -1,6 +1,4 @@
-"""The cloud of a simulation: instance types with their offerings, requirements on labels, and what is out of
-stock.
-"""
+"""The simulated cloud: instance types with offerings, label requirements, and stock-outs."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -17,9 +15,9 @@ from reconciler.plan.karpenter.template_hash import NodePoolRequirement
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.karpenter.machines import SHORTAGE_REMEMBERED_MS
 
-# --- Demands on labels, compared and joined as Karpenter does it: of NodePools, pods, instance types and offerings.
+# --- Label requirements, compared and intersected as in Karpenter: of NodePools, pods, instance types and offerings.
 
-# Of these labels a new node gets some value, whether or not its NodePool names them.
+# A new node always gets a value for these labels, whether or not its NodePool names them.
 WELL_KNOWN = frozenset(
     {
         names.KARPENTER_POOL,
@@ -43,8 +41,10 @@ def of_labels(labels: Mapping[str, str]) -> dict[str, Allowed]:
 
 
 def alternatives(pod: Pod) -> tuple[Demands, ...]:
-    """What a pod asks of labels: one after the other is tried. None where it asks for fields, which Karpenter
-    does not know."""
+    """The alternative label requirements of a pod, tried in order.
+
+    None for a pod that requires node fields, which Karpenter does not support.
+    """
     spec = pod.spec
     selected = [NodePoolRequirement(key, "In", (value,)) for key, value in sorted(spec.node_selector.items())]
     required = spec.affinity.node_affinity.required if spec.affinity is not None else None
@@ -61,7 +61,7 @@ def alternatives(pod: Pod) -> tuple[Demands, ...]:
 
 
 def compatible(has: Demands, asks: Demands, known: frozenset[str]) -> bool:
-    """Whether what is asked for can be had; of labels that are not `known` only those that are there."""
+    """Whether the requirements can be met; labels outside `known` must be present."""
     for key, allowed in asks.items():
         if key not in has and key not in known and not allowed.may_be_missing:
             return False
@@ -69,7 +69,7 @@ def compatible(has: Demands, asks: Demands, known: frozenset[str]) -> bool:
 
 
 def intersects(one: Demands, other: Demands) -> bool:
-    """Whether some value of each label that both name would do."""
+    """Whether both allow a common value for each shared label."""
     for key, allowed in other.items():
         mine = one.get(key)
         if mine is None or not is_empty(mine.joined(allowed)):
@@ -80,7 +80,7 @@ def intersects(one: Demands, other: Demands) -> bool:
 
 
 def joined(one: Demands, other: Demands) -> dict[str, Allowed]:
-    """Both at once."""
+    """The intersection of both."""
     requirements_by_key = dict(one)
     for key, allowed in other.items():
         requirements_by_key[key] = requirements_by_key[key].joined(allowed) if key in requirements_by_key else allowed
@@ -92,7 +92,7 @@ def is_empty(allowed: Allowed) -> bool:
 
 
 def some_value(allowed: Allowed) -> str:
-    """A value that a node can be given; nothing where there is none."""
+    """A value for a node; empty if there is none."""
     if not allowed.all_but:
         return min(allowed.values, default="")
     if allowed.least is None and allowed.most is None and allowed.values:
@@ -105,7 +105,7 @@ def some_value(allowed: Allowed) -> str:
 
 
 def written(requirements_by_key: Demands) -> list[Object]:
-    """As the spec of a NodeClaim has them."""
+    """In the format of a NodeClaim's spec."""
     result: list[Object] = []
     for key, allowed in sorted(requirements_by_key.items()):
         if not allowed.all_but:
@@ -127,39 +127,39 @@ def _line(key: str, operator: str, values: list[str]) -> Object:
     return {"key": key, "operator": operator} | ({"values": values} if values else {})
 
 
-# --- What machines can be bought in an imagined cluster, where, and for how much.
+# --- Machines that can be launched in a simulated cluster, with zones and prices.
 
 
 class MarketOffering(msgspec.Struct, frozen=True):
-    """One way to buy one machine."""
+    """One offering of one machine type."""
 
     instance_type: str
     zone: str
     capacity_type: str
     micro_dollars_per_hour: int
-    capacity: tuple[tuple[str, str], ...]  # as Kubernetes writes it: ("cpu", "96"), ("nvidia.com/gpu", "8")
+    capacity: tuple[tuple[str, str], ...]  # in Kubernetes' format: ("cpu", "96"), ("nvidia.com/gpu", "8")
     labels: tuple[tuple[str, str], ...] = ()  # further labels of the node
 
 
-# --- Machines that can be bought: the offerings of a market, by instance type, and what pods may have of each.
+# --- Instance types: the offerings of a market by instance type, with allocatable resources.
 
 PLATFORM = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
 
 
 class KarpenterInstanceType(msgspec.Struct, frozen=True):
-    """One, wherever it is sold."""
+    """An instance type with all its offerings."""
 
     name: str
     labels: dict[str, str]
-    demands: Demands  # what its nodes can be
+    demands: Demands  # possible labels of its nodes
     capacity: dict[str, str]
-    size: dict[str, int]  # its capacity as whole numbers
-    room: dict[str, int]  # what pods may have of it
+    size: dict[str, int]  # capacity as integers
+    room: dict[str, int]  # allocatable as integers
     offerings: tuple[MarketOffering, ...]  # cheapest first
 
     @property
     def allocatable(self) -> dict[str, str]:
-        """As Kubernetes writes it."""
+        """In Kubernetes' format."""
         return {
             name: text if self.room[name] == self.size[name] else _quantity(name, self.room[name])
             for name, text in self.capacity.items()
@@ -167,7 +167,7 @@ class KarpenterInstanceType(msgspec.Struct, frozen=True):
 
 
 def instance_types(market: Iterable[MarketOffering], reserved: Mapping[str, str]) -> tuple[KarpenterInstanceType, ...]:
-    """By name; `reserved` of each is kept for the machine itself."""
+    """By name; `reserved` is subtracted from each capacity."""
     by_name: dict[str, list[MarketOffering]] = {}
     for each in market:
         by_name.setdefault(each.instance_type, []).append(each)
@@ -191,16 +191,16 @@ def _quantity(name: str, amount: int) -> str:
     return f"{amount}m" if name == CPU else str(amount)
 
 
-# --- Owner of what the cloud has and has not: where it is out of stock, and what Karpenter knows of that.
+# --- Owner of the cloud's stock-outs, and of Karpenter's knowledge about them.
 #
-# Karpenter learns of a shortage only by asking, and then does not ask again for some minutes. What is not offered at
-# all it knows without asking.
+# Karpenter learns of a stock-out only from a failed launch, and then avoids the offering for some minutes. Karpenter
+# always knows which offerings do not exist.
 
 Place = tuple[str, str, str]  # instance type, zone, capacity type
 
 
 class Stockout(msgspec.Struct, frozen=True):
-    """What can't be had; what is not said is any."""
+    """Unavailable offerings; an empty field matches any value."""
 
     instance_type: str = ""
     zone: str = ""
@@ -211,20 +211,20 @@ class Stockout(msgspec.Struct, frozen=True):
         return all(wanted in ("", is_so) for wanted, is_so in said)
 
     def covers(self, other: "Stockout") -> bool:
-        """Whether none of that can be had either."""
+        """Whether the other offerings are all unavailable too."""
         said = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)
         return all(wanted in ("", is_so) for wanted, is_so in said)
 
 
 class Cloud:
-    """All instance types, and which offerings of them can be had."""
+    """All instance types, and the availability of their offerings."""
 
     def __init__(self, types: tuple[KarpenterInstanceType, ...]) -> None:
         self.types = {each.name: each for each in types}
-        self.version = 0  # another whenever there is more to be had than was known
-        self._sold_out: Counter[Stockout] = Counter()  # those in the same words are over when the last of them is
+        self.version = 0  # changes when the known availability grows
+        self._sold_out: Counter[Stockout] = Counter()  # a stock-out ends with the last fault of equal fields
         self._withheld: Counter[Stockout] = Counter()
-        self._known: dict[Place, Instant] = {}  # until when it is not asked for
+        self._known: dict[Place, Instant] = {}  # until when the offering is avoided
 
     def hold_back(self, out: Stockout) -> None:
         self._sold_out[out] += 1
@@ -235,31 +235,34 @@ class Cloud:
         self.version += 1
 
     def withhold(self, out: Stockout) -> None:
-        """It is not offered, and Karpenter knows."""
+        """Removes offerings; Karpenter knows immediately."""
         self._withheld[out] += 1
 
     def offer(self, out: Stockout) -> None:
-        """It is offered again."""
+        """Restores removed offerings."""
         self._withheld[out] -= 1
         self._withheld = +self._withheld
         self.version += 1
 
     def holds_back(self, out: Stockout) -> bool:
-        """Whether none of it can be had."""
+        """Whether all of them are out of stock."""
         return any(each.covers(out) for each in self._sold_out)
 
     def withholds(self, out: Stockout) -> bool:
-        """Whether none of it is offered."""
+        """Whether all of them are removed."""
         return any(each.covers(out) for each in self._withheld)
 
     def known(self, machine: KarpenterInstanceType, now: Instant) -> tuple[MarketOffering, ...]:
-        """The offerings that Karpenter takes to be there, cheapest first."""
+        """The offerings that Karpenter believes available, cheapest first."""
         if not self._known and not self._withheld:
             return machine.offerings
         return tuple(each for each in machine.offerings if self._is_requested(each, now))
 
     def buy(self, requirements_by_key: Demands, now: Instant, chance: Random) -> MarketOffering | None:
-        """The cheapest that can be had; of several at one price some. None: everything asked for is out of stock."""
+        """The cheapest available offering; among equal prices, a random one.
+
+        None: all matching ones are out of stock.
+        """
         best: list[MarketOffering] = []
         for name in sorted(requirements_by_key[names.INSTANCE_TYPE].values):
             machine = self.types.get(name)
@@ -275,7 +278,7 @@ class Cloud:
         return chance.choice(best) if best else None
 
     def forget_shortages(self, now: Instant) -> bool:
-        """Whether there is something that may be asked for again."""
+        """Whether any offering may be tried again."""
         over = [place for place, until in self._known.items() if until <= now]
         for place in over:
             del self._known[place]
@@ -291,7 +294,7 @@ class Cloud:
 
 
 def matches_demands(offering: MarketOffering, requirements_by_key: Demands) -> bool:
-    """Whether zone and capacity type are as asked for."""
+    """Whether zone and capacity type match the requirements."""
     zone, capacity_type = requirements_by_key.get(names.ZONE), requirements_by_key.get(names.CAPACITY_TYPE)
     return (zone is None or zone.has(offering.zone)) and (
         capacity_type is None or capacity_type.has(offering.capacity_type)

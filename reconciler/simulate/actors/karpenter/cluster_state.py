@@ -1,4 +1,4 @@
-"""Owner of all that an imagined Karpenter has in mind; kept up to date with each write."""
+"""The cluster state of the simulated Karpenter, updated with each write."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -26,7 +26,7 @@ _KINDS = ("NodePool", "NodeClaim", "Node", "Pod", "PodDisruptionBudget")
 
 
 class Knowledge:
-    """What it sees, and what it remembers."""
+    """Observed and remembered state."""
 
     def __init__(self, stage: Stage, cloud: Cloud, timing: Timing) -> None:
         self.stage = stage
@@ -52,17 +52,17 @@ class Knowledge:
         return self.stage.snapshot()
 
     def budgets(self) -> PodBudgets:
-        """The PodDisruptionBudgets as they stand."""
+        """The current PodDisruptionBudgets."""
         if self._budgets is None:
             self._budgets = PodBudgets(self.stage.world.observe().budgets)
         return self._budgets
 
     def daemons(self) -> list[Pod]:
-        """A pod of each DaemonSet, as it would come to a new node."""
+        """A pod of each DaemonSet, as on a new node."""
         return [_daemon(each) for each in self.world.of("DaemonSet")]
 
     def stamp(self) -> tuple[int, ...]:
-        """Another whenever pods might find another place than before."""
+        """Changes when pods may have new placements."""
         return self.machines.version, self.pools.version, self.cloud.version, self.pods.moved, self.budgets_version
 
     def _note(self, written: ObjectWrite) -> None:
@@ -90,7 +90,7 @@ def _daemon(body: Object) -> Pod:
     return Pod(Metadata(metadata["name"], metadata.get("namespace", ""), labels=labels), spec)
 
 
-# --- Owner of the pods as Karpenter keeps them in mind: those on each node, and those that no node would take.
+# --- Owner of Karpenter's view of pods: those on each node, and unschedulable ones.
 
 Name = tuple[str, str]  # namespace, name
 
@@ -99,19 +99,19 @@ _TIED = frozenset({"DaemonSet", "Node"})
 
 
 class Pods:
-    """Told of each write."""
+    """Updated with each write."""
 
     def __init__(self, read: Callable[[Name], Pod | None]) -> None:
-        """`read` tells of a pod as it stands."""
+        """`read` returns the current pod."""
         self._read = read
         self.waiting: dict[Name, Object] = {}
-        self.moved = 0  # another whenever a pod came to a node or left one
+        self.moved = 0  # changes when a pod was bound to a node or left one
         self._on: dict[str, dict[Name, Object]] = {}
         self._stirred: dict[str, Instant] = {}
-        self.busy: dict[str, int] = {}  # nodes with pods that certainly have to move once they go, and how many
+        self.busy: dict[str, int] = {}  # nodes with pods that certainly need rescheduling, and their number
 
     def take(self, written: ObjectWrite, now: Instant) -> str:
-        """The node that it is on, or was."""
+        """Returns the node that the pod is or was on."""
         name, before, after = written.key[1:], written.before, written.after
         was_on, is_on = _node(before), _node(after)
         self.waiting.pop(name, None)
@@ -132,7 +132,7 @@ class Pods:
         return is_on
 
     def on(self, node: str) -> list[Pod]:
-        """By namespace and name; finished ones too."""
+        """By namespace and name, including finished pods."""
         found = self._on.get(node)
         return self._in_order(found) if found else []
 
@@ -141,11 +141,11 @@ class Pods:
         return self._in_order(self.waiting)
 
     def stirred(self, node: str) -> Instant:
-        """When a pod last came, ended or began to leave there; 0: never."""
+        """When a pod was last bound, finished or deleted there; 0: never."""
         return self._stirred.get(node, Instant(0))
 
     def forget(self, node: str) -> None:
-        """The node is gone."""
+        """Removes a deleted node."""
         self._stirred.pop(node, None)
 
     def _leave(self, node: str, name: Name) -> None:
@@ -165,7 +165,7 @@ class Pods:
 
 
 def is_unschedulable(body: Object) -> bool:
-    """Whether a scheduler has found no node for it, and Karpenter is the one to ask."""
+    """Whether the scheduler reported the pod unschedulable, so that Karpenter considers it."""
     spec, status = body.get("spec") or {}, body.get("status") or {}
     if spec.get("nodeName") or spec.get("schedulingGates") or status.get("nominatedNodeName") or is_tied(body):
         return False
@@ -174,7 +174,7 @@ def is_unschedulable(body: Object) -> bool:
 
 
 def is_tied(body: Object) -> bool:
-    """Whether it comes and goes with its node."""
+    """Whether the pod belongs to its node."""
     return any(each["kind"] in _TIED for each in body["metadata"].get("ownerReferences") or ())
 
 
@@ -190,29 +190,29 @@ def _is_over(body: Object | None) -> bool:
 
 
 def _moves(body: Object) -> bool:
-    """Whether it certainly needs another place once its node goes."""
+    """Whether the pod certainly needs rescheduling when its node is removed."""
     if _is_over(body) or is_tied(body):
         return False
     return names.MIRROR_POD not in (body["metadata"].get("annotations") or {})
 
 
-# --- Owner of the NodePools as Karpenter reads them, each read again only when it changed.
+# --- Owner of the NodePools as Karpenter reads them; each is parsed only when it has changed.
 
 
 class NodePool(msgspec.Struct, frozen=True):
-    """One, as it stands."""
+    """A parsed NodePool."""
 
     name: str
     uid: str
     spec: Mapping[str, Any]
     template: NodeClaimTemplate
     hash: str
-    labels: dict[str, str]  # that each of its nodes has
-    demands: Demands  # with those labels
-    required: Mapping[str, Allowed]  # without them
+    labels: dict[str, str]  # of all its nodes
+    demands: Demands  # including those labels
+    required: Mapping[str, Allowed]  # without those labels
     limits: Mapping[str, int]
-    varied: Mapping[str, int]  # label -> how many values of it a purchase must leave open
-    types: tuple[KarpenterInstanceType, ...]  # that it could buy
+    varied: Mapping[str, int]  # minValues: label -> number of values that a launch must leave open
+    types: tuple[KarpenterInstanceType, ...]  # allowed instance types
 
     @property
     def weight(self) -> int:
@@ -220,12 +220,12 @@ class NodePool(msgspec.Struct, frozen=True):
 
     @property
     def replicas(self) -> int | None:
-        """How many nodes it always has; None: as many as pods need."""
+        """The fixed number of nodes; None: by demand."""
         found = self.spec.get("replicas")
         return None if found is None else int(found)
 
     def is_varied(self, types: Iterable[KarpenterInstanceType]) -> bool:
-        """Whether so few instance types still leave open what is to be left open."""
+        """Whether the instance types satisfy minValues."""
         if not self.varied:
             return True
         found: dict[str, set[str]] = {key: set() for key in self.varied}
@@ -240,7 +240,7 @@ class NodePool(msgspec.Struct, frozen=True):
 
     @property
     def prefers(self) -> bool:
-        """Whether it has a taint that pods would only rather avoid."""
+        """Whether the NodePool has a PreferNoSchedule taint."""
         return any(each.effect == "PreferNoSchedule" for each in self.template.spec.taints or ())
 
     @property
@@ -249,7 +249,7 @@ class NodePool(msgspec.Struct, frozen=True):
         return str(found.get("consolidationPolicy") or "WhenEmptyOrUnderutilized")
 
     def consolidates(self, now: Instant) -> bool:
-        """Whether nodes of it could be taken away though they are as they should be."""
+        """Whether Karpenter may consolidate nodes that are not drifted."""
         if self.consolidate_after_ms is None or self.replicas is not None:
             return False
         found = (self.spec.get("disruption") or {}).get("budgets")
@@ -259,23 +259,23 @@ class NodePool(msgspec.Struct, frozen=True):
 
     @property
     def consolidate_after_ms(self) -> int | None:
-        """How long after the last coming or going of a pod; None: never."""
+        """Delay after the last pod change; None: never."""
         found = self.spec.get("disruption") or {}
         length = nanoseconds_unless_never(str(found.get("consolidateAfter") or "0s"))
         return None if length is None else length // 1_000_000
 
 
 class NodePools:
-    """Told of each that changed; those that can't be read buy nothing."""
+    """Updated with each change; unreadable NodePools launch nothing."""
 
     def __init__(self, types: tuple[KarpenterInstanceType, ...]) -> None:
-        self.version = 0  # another whenever one changed
+        self.version = 0  # changes with any NodePool
         self._types = types
         self._by_name: dict[str, NodePool] = {}
         self._in_order: tuple[NodePool, ...] | None = None
 
     def take(self, name: str, body: Object | None) -> None:
-        """As it stands now."""
+        """Sets the current state."""
         read = _read(body, self._types) if body is not None and not body["metadata"].get("deletionTimestamp") else None
         if read is None:
             changed = self._by_name.pop(name, None) is not None
@@ -290,7 +290,7 @@ class NodePools:
         return self._by_name.get(name)
 
     def in_order(self) -> tuple[NodePool, ...]:
-        """As Karpenter tries them: by weight, and of equal weight the last by name first."""
+        """In Karpenter's order: by weight, and within equal weight by descending name."""
         if self._in_order is None:
             by_name = sorted(self._by_name.values(), key=lambda each: each.name, reverse=True)
             self._in_order = tuple(sorted(by_name, key=lambda each: -each.weight))
@@ -327,7 +327,7 @@ def _read(body: Object, types: tuple[KarpenterInstanceType, ...]) -> NodePool | 
 
 
 def _varied(requirements: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """The largest, where a label is named more than once."""
+    """The maximum, if a label is named more than once."""
     result: dict[str, int] = {}
     for each in requirements:
         if each.get("minValues"):

@@ -1,4 +1,4 @@
-"""An imagined Karpenter: it buys nodes for pods that no node takes, and takes away nodes that it no longer wants."""
+"""A simulated Karpenter: launches nodes for unschedulable pods, and disrupts unneeded nodes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -31,7 +31,7 @@ _NOTHING: Mapping[str, str] = {}
 
 
 class Karpenter:
-    """Buys of `market`; `reserved` of each machine is kept for the machine itself."""
+    """Launches machines of `market`; `reserved` is subtracted from each machine's capacity."""
 
     def __init__(
         self, market: Sequence[MarketOffering], timing: Timing | None = None, reserved: Mapping[str, str] = _NOTHING
@@ -40,7 +40,7 @@ class Karpenter:
         self._timing = timing or Timing()
 
     def start(self, stage: Stage) -> None:
-        """It finds what is there, and goes on from that."""
+        """Starts from the existing objects."""
         known = Knowledge(stage, self._cloud, self._timing)
         living, leaving, marking = Living(known), TerminationController(known), Marking(known)
         purchasing = Purchasing(known)
@@ -69,46 +69,45 @@ class Karpenter:
         stage.on_change("pods are seen", ("Pod", "Node"), purchasing.changed)
 
     def hold_back(self, out: Stockout) -> None:
-        """It can't be had from now on."""
+        """Makes offerings out of stock."""
         self._cloud.hold_back(out)
 
     def restock(self, out: Stockout) -> None:
-        """What was held back in these words can be had again."""
+        """Ends a stock-out with equal fields."""
         self._cloud.restock(out)
 
     def withhold(self, out: Stockout) -> None:
-        """It is not offered from now on: nothing is asked for that would need it."""
+        """Removes offerings: Karpenter does not try to launch them."""
         self._cloud.withhold(out)
 
     def offer(self, out: Stockout) -> None:
-        """What was withheld in these words is offered again."""
+        """Restores removed offerings with equal fields."""
         self._cloud.offer(out)
 
     def lacks(self, out: Stockout) -> bool:
-        """Whether it can't be had for another reason, or once more for the same."""
+        """Whether the offerings are still out of stock, for another reason or through another equal fault."""
         return self._cloud.holds_back(out)
 
     def withholds(self, out: Stockout) -> bool:
-        """Whether it is not offered for another reason, or once more for the same."""
+        """Whether the offerings are still removed, for another reason or through another equal fault."""
         return self._cloud.withholds(out)
 
 
-# --- Owner of what Karpenter writes onto NodePools, and of whether their NodeClaims are drifted; with the notice it
-# takes.
+# --- Owner of Karpenter's annotations on NodePools and the drift condition of NodeClaims, with notification delay.
 #
-# A NodePool that is gone takes its NodeClaims with it.
+# A deleted NodePool's NodeClaims are deleted.
 
 
 class Marking:
-    """Told of NodePools and NodeClaims that changed."""
+    """Updated with changed NodePools and NodeClaims."""
 
     def __init__(self, known: Knowledge) -> None:
         self._known = known
         self._world = known.world
-        self._judged: dict[str, tuple[str, str]] = {}  # claim -> uid, and the NodePool's hash and requirements then
+        self._judged: dict[str, tuple[str, str]] = {}  # claim -> uid, and hash of the NodePool
 
     def pools_changed(self, keys: Sequence[Key]) -> None:
-        """Their hashes are written, and all of their claims judged."""
+        """Writes their hashes and evaluates all of their claims."""
         for _, _, name in keys:
             body = self._world.get(Ref("NodePool", "", name))
             claims = list(self._known.machines.of_pool(name))
@@ -120,7 +119,7 @@ class Marking:
             self._judge(claims)
 
     def claims_changed(self, keys: Sequence[Key]) -> None:
-        """Those that were launched since are judged."""
+        """Evaluates newly launched claims."""
         claims = self._known.machines.claims
         fresh = [claims[name] for _, _, name in keys if name in claims]
         for name in [name for _, _, name in keys if name not in claims]:
@@ -160,7 +159,7 @@ class Marking:
 
 
 def _why_drifted(metadata: Object, pool: NodePool) -> str:
-    """Nothing where it is as it should be."""
+    """Empty if the claim is not drifted."""
     borne = metadata.get("annotations") or {}
     if borne.get(names.POOL_HASH_VERSION) == HASH_VERSION and borne.get(names.POOL_HASH, pool.hash) != pool.hash:
         return "NodePoolDrifted"

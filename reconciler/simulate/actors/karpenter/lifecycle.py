@@ -1,4 +1,4 @@
-"""Owner of the lives of NodeClaims until their deletion: bought, joined, ready, and at last expired."""
+"""Owner of the lifecycle of NodeClaims up to deletion: launch, registration, initialization and expiry."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -40,16 +40,16 @@ BY = "karpenter"
 
 
 class Living:
-    """Told of claims and nodes that changed; each step comes after its time."""
+    """Updated with changed claims and nodes; each step has a delay."""
 
     def __init__(self, known: Knowledge) -> None:
         self._known = known
         self._world = known.world
         self._engine = known.stage.engine
-        self._requested: dict[str, tuple[str, set[str]]] = {}  # claim -> its uid, and steps that are on their way
+        self._requested: dict[str, tuple[str, set[str]]] = {}  # claim -> uid, and scheduled steps
 
     def changed(self, keys: Sequence[Key]) -> None:
-        """Claims, or nodes."""
+        """Called with claims or nodes."""
         for kind, _, name in keys:
             claim = self._known.machines.claims.get(name) if kind == "NodeClaim" else None
             if kind == "NodeClaim" and claim is None:
@@ -77,7 +77,7 @@ class Living:
         self._at(claim, step, Instant(self._engine.now + delay_ms))
 
     def _at(self, claim: Object, step: str, when: Instant) -> None:
-        """Each step once in the life of a claim."""
+        """Schedules each step once per claim."""
         metadata = claim["metadata"]
         uid, requested = self._requested.get(metadata["name"], ("", set[str]()))
         if uid != metadata["uid"]:
@@ -136,7 +136,7 @@ class Living:
         self._world.edit(_ref(claim), {"status": status}, BY)
 
     def _clean(self, claim: Object) -> None:
-        """Others take their startup taints off; what is ours we take off ourselves."""
+        """Startup taints of others are removed by others; reconciler removes its own."""
         node = self._known.machines.node_of(claim)
         startup = {each["key"] for each in (claim.get("spec") or {}).get("startupTaints") or ()}
         passing = {key for key in startup if not key.startswith(names.OURS)}
@@ -154,7 +154,7 @@ class Living:
         self._world.edit(_node_ref(node), {"spec": {"taints": taints}, "status": amounts | {"conditions": conditions}})
 
     def _initialize(self, claim: Object) -> None:
-        """As soon as it is ready, its startup taints are off, and what was asked for is there."""
+        """Initializes the node once it is ready, without startup taints and with the requested resources."""
         node = self._known.machines.node_of(claim)
         if node is None or not says(node, "Ready"):
             return
@@ -186,7 +186,7 @@ def _node_ref(node: Object) -> Ref:
     return Ref("Node", "", node["metadata"]["name"])
 
 
-# --- What NodeClaims and Nodes look like, from the purchase until pods can run there.
+# --- NodeClaims and Nodes, from launch until pods can run.
 
 FINALIZER = "karpenter.sh/termination"
 REGISTERED_LABEL = "karpenter.sh/registered"
@@ -197,7 +197,7 @@ _FROM_TEMPLATE = ("taints", "startupTaints", "nodeClassRef", "expireAfter", "ter
 
 
 def claim_of(opened: NewNodeClaim, name: str, now: Instant) -> Object:
-    """What is asked of the cloud: not how its node is to be called, which only mattered while pods were looked at."""
+    """The NodeClaim for the cloud, without the placeholder name of its node, which only scheduling needed."""
     pool, template = opened.pool, opened.pool.spec.get("template") or {}
     types = one_of(each.machine.name for each in opened.sold)
     sold = [each for one in opened.sold for each in one.offerings if matches_demands(each, opened.demands)]
@@ -216,7 +216,7 @@ def claim_of(opened: NewNodeClaim, name: str, now: Instant) -> Object:
 
 
 def launched(claim: Object, machine: KarpenterInstanceType, offering: MarketOffering, now: Instant) -> Object:
-    """A patch: what the cloud answered."""
+    """A patch with the launch result."""
     name = claim["metadata"]["name"]
     labels = machine.labels | dict(offering.labels) | _where(offering)
     status = {
@@ -229,7 +229,7 @@ def launched(claim: Object, machine: KarpenterInstanceType, offering: MarketOffe
 
 
 def node_of(claim: Object, now: Instant) -> Object:
-    """The Node when it has just joined: its devices are not published yet."""
+    """The newly registered Node; devices are not published yet."""
     metadata, spec, status = claim["metadata"], claim.get("spec") or {}, claim["status"]
     devices = {name: "0" for name in status["capacity"] if "/" in name}
     owner = {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "name": metadata["name"], "uid": metadata["uid"]}
@@ -257,7 +257,7 @@ def node_of(claim: Object, now: Instant) -> Object:
 
 
 def born(node_pool: Object, offering: MarketOffering, name: str, now: Instant) -> tuple[Object, Object]:
-    """A NodeClaim and its Node as they are once pods can run there, of a NodePool as it stands."""
+    """An initialized NodeClaim with its Node, for the current NodePool."""
     (machine,) = instance_types((offering,), {})
     metadata, template = node_pool["metadata"], (node_pool.get("spec") or {}).get("template") or {}
     labels = (template.get("metadata") or {}).get("labels") or {}
@@ -268,7 +268,7 @@ def born(node_pool: Object, offering: MarketOffering, name: str, now: Instant) -
     full = {**claim, "metadata": {**claim["metadata"], "labels": patch["metadata"]["labels"]}, "status": status}
     node = node_of({**full, "metadata": {"uid": "", **full["metadata"]}}, now)
     node["metadata"]["labels"][INITIALIZED_LABEL] = "true"
-    node["metadata"].pop("ownerReferences")  # the claim has no uid before it is stored
+    node["metadata"].pop("ownerReferences")  # the claim gets its uid when it is stored
     node["spec"]["taints"] = list((template.get("spec") or {}).get("taints") or ())
     node["status"] = {
         "capacity": machine.capacity,

@@ -1,4 +1,4 @@
-"""Owner of the NodeClaims and their Nodes as Karpenter keeps them in mind, and of what it intends for them."""
+"""Owner of Karpenter's view of NodeClaims and Nodes, and of its intentions for them."""
 
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
@@ -16,26 +16,26 @@ _NOTHING: dict[str, int] = {}
 
 
 class Machines:
-    """Told of each write; every walk is in the order in which things came."""
+    """Updated with each write; iteration is in insertion order."""
 
     def __init__(self) -> None:
         self.claims: dict[str, Object] = {}
         self.nodes: dict[str, Object] = {}
-        self.unlaunched: dict[str, None] = {}  # of claims that are not going either
-        self.fresh: dict[str, None] = {}  # launched, and not initialized yet
-        self.leaving: dict[str, None] = {}  # deleted, and not gone yet
-        self.drifted: dict[str, None] = {}  # and not going
-        self.marked: dict[str, None] = {}  # to be deleted once their replacements are there
-        self.version = 0  # another whenever a claim went, or a node came or went or was cordoned
+        self.unlaunched: dict[str, None] = {}  # claims that are not being deleted
+        self.fresh: dict[str, None] = {}  # launched, not initialized
+        self.leaving: dict[str, None] = {}  # deleted, not gone
+        self.drifted: dict[str, None] = {}  # and not being deleted
+        self.marked: dict[str, None] = {}  # to be deleted once their replacements are ready
+        self.version = 0  # changes when a claim is deleted, or a node is added, deleted or cordoned
         self._claim_on: dict[str, str] = {}
         self._of_pool: dict[str, dict[str, None]] = {}
-        self._on_pool: dict[str, dict[str, str]] = {}  # nodes that are there or were, and their claims
+        self._on_pool: dict[str, dict[str, str]] = {}  # nodes by pool, including former ones, with their claims
         self._sizes: dict[str, dict[str, int]] = {}
         self._nominated: dict[str, Instant] = {}
         self._tallies = Tallies()
 
     def take_claim(self, name: str, body: Object | None) -> None:
-        """As it stands now."""
+        """Sets the current state."""
         before = self.claims.pop(name, None)
         for index in (self.unlaunched, self.fresh, self.leaving, self.drifted):
             index.pop(name, None)
@@ -62,7 +62,7 @@ class Machines:
         self._count(name)
 
     def take_node(self, name: str, body: Object | None) -> None:
-        """As it stands now."""
+        """Sets the current state."""
         before = self.nodes.get(name)
         if body is None:
             self.nodes.pop(name, None)
@@ -74,12 +74,12 @@ class Machines:
             self._count(claim)
 
     def mark(self, name: str) -> None:
-        """To be deleted once its replacement is there."""
+        """Marks the claim for deletion after its replacement is ready."""
         self.marked[name] = None
         self._count(name)
 
     def unmark(self, name: str) -> None:
-        """It stays after all."""
+        """Removes the mark."""
         self.marked.pop(name, None)
         self._count(name)
 
@@ -88,44 +88,44 @@ class Machines:
         return (self.claims[name] for name in self._of_pool.get(pool, ()))
 
     def without(self, nodes: AbstractSet[str], pool: str) -> list[Object]:
-        """The claims of a NodePool that are not on these nodes, by name of the node."""
+        """The claims of a NodePool except those of these nodes, by node name."""
         there = self._on_pool.get(pool, {})
         return [self.claims[there[node]] for node in sorted(node for node in there if node not in nodes)]
 
     def drifted_of(self, pool: str) -> list[Object]:
-        """Those of its claims that it would no longer buy so."""
+        """Drifted claims of the NodePool."""
         return [self.claims[name] for name in self.drifted if name in self._of_pool.get(pool, ())]
 
     def claim_of(self, node: str) -> Object | None:
-        """The claim that a node is for."""
+        """The claim of a node."""
         name = self._claim_on.get(node)
         return self.claims.get(name) if name is not None else None
 
     def node_of(self, claim: Object) -> Object | None:
-        """The node that came of a claim, if it is there."""
+        """The node of a claim, if it exists."""
         return self.nodes.get((claim.get("status") or {}).get("nodeName", ""))
 
     def leaving_claims(self) -> list[Object]:
-        """Claims whose nodes will soon be gone."""
+        """Claims that are being deleted."""
         return [self.claims[name] for name in (*self.leaving, *self.marked) if name in self.claims]
 
     def is_leaving(self, name: str) -> bool:
         return name in self.leaving or name in self.marked
 
     def used(self, pool: str, limited: Mapping[str, int]) -> dict[str, int]:
-        """How much of what is limited the machines of a NodePool have; those that go count no more."""
+        """Limited resources used by the NodePool's machines, without those being deleted."""
         return self._tallies.used(pool, limited)
 
     def many(self, pool: str) -> int:
-        """Nodes of a NodePool that are initialized and not yet shut down: what a budget's percentage is of."""
+        """Initialized nodes of a NodePool that are not shut down: the base of a budget's percentage."""
         return self._tallies.existing(pool)
 
     def disrupted(self, pool: str) -> int:
-        """Of those, how many are on their way out or not ready."""
+        """How many of these are being removed or not ready."""
         return self._tallies.disrupted(pool)
 
     def nominate(self, claim: str, now: Instant) -> None:
-        """Pods are to come there."""
+        """Pods are expected on the claim's node."""
         self._nominated[claim] = Instant(now + NOMINATED_MS)
 
     def is_nominated(self, claim: str, now: Instant) -> bool:
@@ -159,23 +159,23 @@ class Machines:
 
 
 def pool_of(body: Object) -> str:
-    """The name of the NodePool that a claim or a node is of."""
+    """The NodePool of a claim or node."""
     result: str = (body["metadata"].get("labels") or {}).get(names.KARPENTER_POOL, "")
     return result
 
 
-# --- Owner of what the machines of each NodePool come to: kept with each change, so that nobody has to walk them.
+# --- Owner of the totals of each NodePool's machines, updated with each change.
 
-NODES = "nodes"  # in limits: how many nodes
+NODES = "nodes"  # in limits: the number of nodes
 
 
 class Part(msgspec.Struct, frozen=True, gc=False):
-    """What one machine counts for."""
+    """The contribution of one machine."""
 
     pool: str
-    is_used: bool  # of limits: it was launched, and stays
-    is_existing: bool  # of budgets: initialized, and not yet shut down
-    is_disrupted: bool  # of those: on its way out, or not ready
+    is_used: bool  # for limits: launched and not being deleted
+    is_existing: bool  # for budgets: initialized and not shut down
+    is_disrupted: bool  # of those: being removed, or not ready
     size: dict[str, int]
 
 
@@ -186,14 +186,14 @@ class _Sum(msgspec.Struct):
 
 
 class Tallies:
-    """Told of each machine as it stands."""
+    """Updated with each machine's state."""
 
     def __init__(self) -> None:
         self._parts: dict[str, Part] = {}
         self._of_pool: dict[str, _Sum] = {}
 
     def put(self, claim: str, part: Part | None) -> None:
-        """None: it is gone."""
+        """None: the machine is gone."""
         before = self._parts.pop(claim, None)
         if before is not None:
             self._add(before, -1)
@@ -202,7 +202,7 @@ class Tallies:
             self._add(part, 1)
 
     def used(self, pool: str, limited: Mapping[str, int]) -> dict[str, int]:
-        """How much of what is limited they have."""
+        """Limited resources that they use."""
         found = self._of_pool.get(pool)
         used = found.used if found is not None else _NOTHING
         return {resource: used.get(resource, 0) for resource in limited}
@@ -230,7 +230,7 @@ class Tallies:
             found.disrupted += sign * part.is_disrupted
 
 
-# --- Conditions of NodeClaims, read and written as JSON has them.
+# --- Conditions of NodeClaims as JSON.
 
 LAUNCHED = "Launched"
 REGISTERED = "Registered"
@@ -242,31 +242,31 @@ DISRUPTION = "DisruptionReason"
 
 
 def condition(body: Object, name: str) -> Object | None:
-    """The one of that type."""
+    """The condition of that type."""
     conditions = (body.get("status") or {}).get("conditions") or ()
     return next((each for each in conditions if each["type"] == name), None)
 
 
 def says(body: Object | None, name: str) -> bool:
-    """Whether it is True."""
+    """Whether the condition is True."""
     found = condition(body, name) if body is not None else None
     return found is not None and found["status"] == "True"
 
 
 def since(body: Object, name: str) -> Instant:
-    """When it last changed; 0 where that is not told."""
+    """Time of the last transition; 0 if absent."""
     found = condition(body, name)
     text = found.get("lastTransitionTime", "") if found is not None else ""
     return instant(text) if text else Instant(0)
 
 
 def new_condition(name: str, now: Instant, status: str = "True", reason: str = "") -> Object:
-    """A condition that changes now."""
+    """A condition with a transition now."""
     return {"type": name, "status": status, "reason": reason or name, "lastTransitionTime": timestamp(now)}
 
 
 def with_condition(body: Object, new: Object) -> list[Object]:
-    """All of the body's, this one in place of its like."""
+    """All conditions, with the new one replacing that of the same type."""
     return [*without(body, new["type"]), new]
 
 
@@ -274,26 +274,26 @@ def without(body: Object, name: str) -> list[Object]:
     return [each for each in (body.get("status") or {}).get("conditions") or () if each["type"] != name]
 
 
-# --- How long things take around an imagined Karpenter, and how long it waits itself by its own rules.
+# --- Delays of the simulated Karpenter and cloud, and Karpenter's own intervals.
 
-# Karpenter's own, of its defaults.
+# Karpenter's defaults.
 BATCH_IDLE_MS = 1_000
 BATCH_MOST_MS = 10_000
-AGAIN_MS = 10_000  # pods that still wait are looked at again, and so are nodes that might be disrupted
-NOMINATED_MS = 20_000  # a node to which pods are to come is not disrupted
-VALIDATED_AFTER_MS = 15_000  # a consolidation is looked at again before it is done
+AGAIN_MS = 10_000  # interval for pending pods and disruption candidates
+NOMINATED_MS = 20_000  # a node with expected pods is not disrupted for this time
+VALIDATED_AFTER_MS = 15_000  # delay of the validation of a consolidation
 LEAST_DRAIN_MS = 5_000
 LAUNCH_LIMIT_MS = 5 * 60_000
 REGISTRATION_LIMIT_MS = 15 * 60_000
-SHORTAGE_REMEMBERED_MS = 3 * 60_000  # what could not be had is not asked for again before
+SHORTAGE_REMEMBERED_MS = 3 * 60_000  # how long a stock-out is remembered
 
 
 class Timing(msgspec.Struct, frozen=True):
-    """Of the cloud and of the machines: what differs from one cluster to another."""
+    """Delays of cloud and machines, which differ between clusters."""
 
     launch_ms: int = 3_000
-    registration_ms: int = 90_000  # from the launch until the Node is there
-    initialization_ms: int = 60_000  # from then on until it is ready and its devices are published
-    startup_taints_ms: int = 10_000  # until whoever cares takes startup taints off; ours we take off ourselves
-    termination_ms: int = 30_000  # from the end of the drain until the machine is gone
-    notice_ms: int = 1_000  # until an edit is seen
+    registration_ms: int = 90_000  # from launch to registration of the Node
+    initialization_ms: int = 60_000  # from registration to readiness with devices
+    startup_taints_ms: int = 10_000  # until others remove startup taints; reconciler removes its own
+    termination_ms: int = 30_000  # from the end of the drain to the removal of the machine
+    notice_ms: int = 1_000  # delay of watches

@@ -1,4 +1,4 @@
-"""Owner of the nodes that are being emptied and shut down: Karpenter's finalizers on NodeClaims and Nodes."""
+"""Owner of nodes that are being drained and terminated: Karpenter's finalizers on NodeClaims and Nodes."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ _ENDS_AT = "karpenter.sh/nodeclaim-termination-timestamp"
 
 
 class TerminationController:
-    """Told of claims, nodes and pods that changed."""
+    """Updated with changed claims, nodes and pods."""
 
     def __init__(self, known: Knowledge) -> None:
         self._known = known
@@ -37,7 +37,7 @@ class TerminationController:
         known.world.subscribe(self._note)
 
     def changed(self, keys: Sequence[Key]) -> None:
-        """Claims, or nodes."""
+        """Called with claims or nodes."""
         for kind, _, name in keys:
             machines = self._known.machines
             if kind == "NodeClaim" and (claim := machines.claims.get(name)) is not None:
@@ -80,7 +80,7 @@ class TerminationController:
             self._drain(name)
 
     def _drain(self, node: str) -> None:
-        """One look at what is left there; the next one after a while, or when a pod goes."""
+        """One drain attempt; the next follows after an interval, or when a pod leaves."""
         state = self._drains.get(node)
         if state is None or state.is_over:
             return
@@ -105,7 +105,7 @@ class TerminationController:
             self._drain(node)
 
     def _gone(self, node: str) -> None:
-        """The machine is shut down, or was dead anyway."""
+        """The machine is terminated, or was dead already."""
         self._drains.pop(node, None)
         found = self._known.machines.nodes.get(node)
         claim = self._known.machines.claim_of(node)
@@ -132,7 +132,7 @@ class TerminationController:
         self._world.edit(Ref(body["kind"], "", metadata["name"]), {"metadata": {"finalizers": left}}, BY)
 
     def _limit(self, claim: Object) -> None:
-        """Until when its pods can hold it up."""
+        """The end of terminationGracePeriod."""
         written = (claim.get("spec") or {}).get("terminationGracePeriod")
         metadata = claim["metadata"]
         if not written or _ENDS_AT in (metadata.get("annotations") or {}):
@@ -150,7 +150,7 @@ class TerminationController:
         return (claim.get("status") or {}).get("nodeName", "") in self._known.stage.dead_nodes
 
     def _note(self, written: ObjectWrite) -> None:
-        """A pod that changes on a node which is being emptied lets it be looked at again."""
+        """A changed pod on a draining node triggers another attempt."""
         if written.key[0] != "Pod" or not self._drains:
             return
         body = written.before or written.after
@@ -170,26 +170,26 @@ def _is_leaving(body: Object) -> bool:
     return bool(body["metadata"].get("deletionTimestamp"))
 
 
-# --- Emptying a node: whom Karpenter evicts next, and whom it waits for.
+# --- Drain of a node: the order of evictions, and the pods waited for.
 
 _CRITICAL = frozenset({"system-cluster-critical", "system-node-critical"})
 _DEFAULT_GRACE_SECONDS = 30
-_STUCK_MS = 60_000  # so long after its end a pod is no longer waited for
+_STUCK_MS = 60_000  # after its grace period plus this, a pod is no longer waited for
 _FIRST_WAIT_MS, _LONGEST_WAIT_MS = 1_000, 10_000
 
 
 class TerminationDrain:
-    """Owner of how far one node is."""
+    """Owner of one node's drain state."""
 
     def __init__(self, began: Instant) -> None:
         self.began = began
-        self.wait_ms = _FIRST_WAIT_MS  # until an eviction that was refused is asked for again
+        self.wait_ms = _FIRST_WAIT_MS  # backoff after a refused eviction
         self.next_look: Instant | None = None
         self.is_over = False
 
 
 def drain(known: Knowledge, node: str, ends_at: Instant | None, state: TerminationDrain) -> Instant | None:
-    """Evicts who may go; when to look again, or None: nobody is waited for any more."""
+    """Evicts the next group; returns the time of the next attempt, or None when the node is drained."""
     now = known.now
     waiting = [pod for pod in known.pods.on(node) if _is_waited_for(pod, now)]
     again = [_delete_in_time(known, pod, ends_at) for pod in waiting if ends_at is not None]
@@ -204,7 +204,7 @@ def drain(known: Knowledge, node: str, ends_at: Instant | None, state: Terminati
 
 
 def _evict(known: Knowledge, pods: Sequence[Pod]) -> bool:
-    """Whether somebody has to be asked again."""
+    """Returns whether an eviction must be retried."""
     is_refused = False
     for pod in pods:
         if stays_until(pod) <= known.now:
@@ -213,7 +213,7 @@ def _evict(known: Knowledge, pods: Sequence[Pod]) -> bool:
 
 
 def _delete_in_time(known: Knowledge, pod: Pod, ends_at: Instant) -> Instant:
-    """Deleted such that it still has its whole grace, or what is left of it; when that is."""
+    """Deletes the pod early enough for its full grace period, or what is left; returns that time."""
     requested = pod.spec.termination_grace_period_seconds
     grace_ms = 1000 * (_DEFAULT_GRACE_SECONDS if requested is None else requested)
     due = Instant(ends_at - grace_ms)
@@ -229,7 +229,7 @@ def _is_waited_for(pod: Pod, now: Instant) -> bool:
 
 
 def _group(pod: Pod) -> int:
-    """Those that matter to the node itself go last."""
+    """Critical pods go last."""
     return 2 * (pod.spec.priority_class_name in _CRITICAL) + pod.is_daemon_or_mirror
 
 
@@ -241,13 +241,13 @@ def _ref(pod: Pod) -> Ref:
     return Ref("Pod", pod.metadata.namespace, pod.name)
 
 
-# --- The taint by which Karpenter keeps pods off a node that it takes away.
+# --- Karpenter's disruption taint.
 
 _TAINT = {"key": names.DISRUPTED, "effect": "NoSchedule"}
 
 
 def set_disrupted(world: World, node: Object, wanted: bool = True) -> None:
-    """Puts it on, or takes it off."""
+    """Adds or removes the taint."""
     taints = (node.get("spec") or {}).get("taints") or []
     others = [each for each in taints if each["key"] != names.DISRUPTED]
     if wanted != (len(others) < len(taints)):

@@ -1,4 +1,4 @@
-"""The scheduler of an imagined cluster."""
+"""The scheduler of a simulated cluster."""
 
 from reconciler.simulate.actors.scheduler.scheduler import Scheduler
 

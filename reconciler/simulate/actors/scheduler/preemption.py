@@ -1,7 +1,7 @@
-"""Pods that fit nowhere displace less important ones: kube-scheduler's preemption.
+"""kube-scheduler's preemption: unschedulable pods displace pods of lower priority.
 
-Owner of how many bound pods there are of each priority: where nobody is less important, nothing is looked at. The pod
-is nominated for the node whose victims it waits for, and displaces nobody else meanwhile.
+Owner of the number of bound pods by priority: without lower priorities, nothing is evaluated. The preemptor is
+nominated for the node of its victims, and displaces no other pods meanwhile.
 """
 
 from collections import Counter
@@ -22,26 +22,26 @@ from reconciler.protocol.preconditions import Object
 from reconciler.simulate.objects import ObjectWrite, condition, key_of, with_condition
 from reconciler.simulate.stage import Stage
 
-# --- Whom a pod would displace on one node: kube-scheduler's own rules for what is the least harm.
+# --- Victims on one node, by kube-scheduler's rules.
 #
-# All pods of a lower priority are taken away at first; then, the important ones first, each comes back that still fits:
-# those whose disruption budget would be overdrawn before all others. Budgets are minded as long as that is possible.
+# All pods of lower priority are removed first; then each one that still fits is restored, in order of priority, those
+# whose disruption budget would be violated first. Budgets are respected if possible.
 
-_MAKES_POSITIVE = 2**31  # or a few pods of a negative priority would weigh more than one
+_MAKES_POSITIVE = 2**31  # otherwise a few pods of negative priority would sum to more than one
 
 
 class Harm(NamedTuple):
-    """Compared in this order, the least is chosen; of equals the first node."""
+    """Compared in this order, the minimum is chosen; among equals the first node."""
 
-    overdrawn: int  # pods whose budget allows no more
-    highest: int  # priority
-    priorities: int  # all together
+    overdrawn: int  # pods whose budget would be violated
+    highest: int  # highest priority of a victim
+    priorities: int  # sum of priorities
     pods: int
-    ran_for: int  # of the most important ones, the one that began first
+    ran_for: int  # start of the earliest victim of the highest priority
 
 
 class PreemptionVictims(msgspec.Struct, frozen=True):
-    """Of one node."""
+    """The victims on one node."""
 
     row: int
     pods: tuple[Pod, ...]
@@ -49,7 +49,7 @@ class PreemptionVictims(msgspec.Struct, frozen=True):
 
 
 def victims_on(row: int, pod_class: PodClass, fleet: Snapshot, budgets: PodBudgets) -> PreemptionVictims | None:
-    """None where it would not fit even without all of them."""
+    """None if the pod would not fit even without them."""
     lower = sorted((each for each in fleet.pods_of_row(row) if each.spec.priority < pod_class.priority), key=_rank)
     if not lower:
         return None
@@ -69,7 +69,7 @@ def victims_on(row: int, pod_class: PodClass, fleet: Snapshot, budgets: PodBudge
 
 
 def _stays(pod: Pod, row: int, pod_class: PodClass, fleet: Snapshot) -> bool:
-    """Whether there is room for both."""
+    """Whether both pods fit."""
     of_pod = fleet.classes.of(pod)
     fleet.add(of_pod, row)
     if fleet.part(FilterChain).fits(pod_class, row):
@@ -79,7 +79,7 @@ def _stays(pod: Pod, row: int, pod_class: PodClass, fleet: Snapshot) -> bool:
 
 
 def _overdrawn(pods: Iterable[Pod], budgets: PodBudgets) -> set[str]:
-    """Uids of those with which a budget would be overdrawn, if all of them went in this order."""
+    """Uids of the pods whose removal, in this order, would violate a budget."""
     left: dict[str, int] = {}
     result: set[str] = set()
     for pod in pods:
@@ -104,7 +104,7 @@ def _harm(pods: Sequence[Pod], overdrawn: set[str]) -> Harm:
 
 
 def _rank(pod: Pod) -> tuple[int, Instant, str]:
-    """The important ones first, and of those the ones that have run for longest."""
+    """Sort key: highest priority first, then longest running."""
     return -pod.spec.priority, _began(pod), pod.title
 
 
@@ -116,11 +116,11 @@ def _began(pod: Pod) -> Instant:
 MANAGER = "kube-scheduler"
 _WHY = "PreemptionByScheduler"
 _ENDED = frozenset({"Succeeded", "Failed"})
-_LEAST_CANDIDATES, _ONE_IN = 100, 10  # so many nodes are enough to choose from
+_LEAST_CANDIDATES, _ONE_IN = 100, 10  # minimum and share of candidate nodes
 
 
 class Preempting:
-    """Asked about one pod after the other."""
+    """Called for one pod at a time."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
@@ -131,7 +131,7 @@ class Preempting:
         stage.world.subscribe(self._noted, "Pod")
 
     def node_for(self, fleet: Snapshot, pod: Pod, pod_class: PodClass) -> str:
-        """The node that others leave for it, as of now; nothing where that would not help."""
+        """The nominated node after preemption; empty if preemption does not help."""
         nominated = pod.status.nominated_node_name
         if pod.spec.preemption_policy == "Never" or self._still_waits(fleet, pod, pod_class):
             return nominated
@@ -150,7 +150,7 @@ class Preempting:
         return node
 
     def could_help(self, fleet: Snapshot, pod_class: PodClass, row: int) -> bool:
-        """Whether there might be room on a node if less important pods left it."""
+        """Whether the pod might fit without pods of lower priority."""
         if not self._is_anybody_below(pod_class.priority):
             return False
         return fleet.part(FilterChain).may_be_on(pod_class, row) and _could_do(row, pod_class, fleet)
@@ -159,14 +159,14 @@ class Preempting:
         return any(count and each < priority for each, count in self._bound.items())
 
     def _still_waits(self, fleet: Snapshot, pod: Pod, pod_class: PodClass) -> bool:
-        """Whether those that it displaced are still on their way out."""
+        """Whether its victims are still terminating."""
         row = fleet.rows.row_of.get(pod.status.nominated_node_name)
         if row is None or not fleet.part(FilterChain).may_be_on(pod_class, row):
             return False
         return any(each.spec.priority < pod.spec.priority and _was_displaced(each) for each in fleet.pods_of_row(row))
 
     def _candidates(self, fleet: Snapshot, pod_class: PodClass) -> Iterator[PreemptionVictims]:
-        """As soon as there are enough, and one among them that overdraws no budget, the rest is not looked at."""
+        """Stops at enough candidates, including one without budget violation."""
         rows = self._candidate_places(fleet, pod_class)
         wanted = max(_LEAST_CANDIDATES, len(rows) // _ONE_IN)
         budgets = PodBudgets(self._stage.world.observe().budgets)
@@ -182,7 +182,7 @@ class Preempting:
                     return
 
     def _candidate_places(self, fleet: Snapshot, pod_class: PodClass) -> Places:
-        """Nodes where only other pods are in its way; of many another is the first each time."""
+        """Nodes where only other pods are in the way; of many, the start rotates."""
         order = fleet.rows.order
         allowed = fleet.part(FilterChain).static_mask(pod_class) & fleet.rows.alive
         rows: Places = order[allowed[order]]
@@ -195,7 +195,7 @@ class Preempting:
         return turned
 
     def _displace(self, pod: Pod) -> None:
-        """It gets its grace, as with any deletion."""
+        """Deletes the victim with its grace period."""
         world, ref = self._stage.world, _ref(pod)
         body = world.get(ref)
         if body is None or pod.metadata.leaving:
@@ -216,7 +216,7 @@ class Preempting:
 
 
 def _could_do(row: int, pod_class: PodClass, fleet: Snapshot) -> bool:
-    """Whether the amounts would be enough without any of the less important pods."""
+    """Whether resources would suffice without all pods of lower priority."""
     free = {column: fleet.stock.free_at(row, column) for column, _ in pod_class.request}
     lower = [(each, count) for each, count in fleet.booked_on(row).items() if each.priority < pod_class.priority]
     for each, count in lower:
@@ -231,7 +231,7 @@ def _was_displaced(pod: Pod) -> bool:
 
 
 def _priority(body: Object | None) -> int | None:
-    """None where it takes nothing of a node."""
+    """None for a pod that uses no resources of a node."""
     if body is None or not body["spec"].get("nodeName") or (body.get("status") or {}).get("phase") in _ENDED:
         return None
     return int(body["spec"].get("priority") or 0)

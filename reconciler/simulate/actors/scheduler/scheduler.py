@@ -1,7 +1,7 @@
-"""Puts pods that wait onto nodes, the important and the old ones first; less important ones make room for them.
+"""Binds pending pods to nodes, by priority and age; pods of lower priority are preempted.
 
-Owner of what waits, and of the nodes that have more to give than when it was last looked at. A pod that fits nowhere
-says so in a condition, by which Karpenter finds it, and is looked at again when a node that might take it has changed.
+Owner of the scheduling queue, and of nodes with newly freed capacity. An unschedulable pod gets a condition, which
+Karpenter reacts to, and is retried when a suitable node has changed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,16 +22,16 @@ from reconciler.simulate.actors.scheduler.preemption import MANAGER, Preempting
 from reconciler.simulate.objects import Key, ObjectWrite, condition, key_of, with_condition
 from reconciler.simulate.stage import Stage
 
-# --- Which of the nodes that would take a pod gets it: as kube-scheduler's defaults weigh them, in what matters here.
+# --- Node scoring as by kube-scheduler's defaults, as far as relevant.
 #
-# Nodes with a PreferNoSchedule taint that it does not tolerate are the last resort; of the others the one with the
-# largest share of cpu and memory left afterwards, or the smallest where pods are to fill nodes; then by name.
+# Nodes with an untolerated PreferNoSchedule taint come last. Among the others, the node with the most free cpu and
+# memory share, or the least if pods are to be packed; then by name.
 
 _WEIGHED = ("cpu", "memory")
 
 
 def choose(fleet: Snapshot, pod_class: PodClass, mask: Mask, fills: bool) -> int | None:
-    """The row; None where there is none."""
+    """The chosen row; None if there is none."""
     order = fleet.rows.order
     rows: Places = order[mask[order]]
     if not len(rows):
@@ -50,7 +50,7 @@ def choose(fleet: Snapshot, pod_class: PodClass, mask: Mask, fills: bool) -> int
 
 
 def _avoided(fleet: Snapshot, pod_class: PodClass) -> Mask | None:
-    """Where a taint says that the pod had better not be."""
+    """Nodes with an untolerated PreferNoSchedule taint."""
     soft = [
         any(each.effect == "PreferNoSchedule" and not pod_class.needs.tolerance.bears(each) for each in taints)
         for taints, _ in fleet.rows.taint_groups
@@ -61,22 +61,22 @@ def _avoided(fleet: Snapshot, pod_class: PodClass) -> Mask | None:
     return mask
 
 
-# --- Owner of the pods that wait for a node: in groups of those that fit the same nodes, each by priority, then by age.
+# --- Owner of the pending pods, in groups with equal feasible nodes; each group by priority, then age.
 #
-# A group whose first pod fits nowhere is parked: its other pods fit nowhere either, until some node has more to give. A
-# pod for which others make room is a group of its own: it alone fits there.
+# A group whose first pod is unschedulable is parked until some node has more capacity, since its other pods fit nowhere
+# either. A preemptor is a group of its own: only it may use its nominated node.
 
-Rank = tuple[int, str, int]  # most important first, then oldest, then as they came
+Rank = tuple[int, str, int]  # highest priority first, then oldest, then in order of arrival
 
 
 class QueuedPod(msgspec.Struct, frozen=True):
-    """One pod."""
+    """A queued pod."""
 
     key: Key
     uid: str
     pod_class: PodClass
     rank: Rank
-    displaces: bool = True  # whether others have to make room for it
+    displaces: bool = True  # whether the pod may preempt others
     is_nominated: bool = False
 
     @property
@@ -85,10 +85,10 @@ class QueuedPod(msgspec.Struct, frozen=True):
 
 
 class SchedulingGroup:
-    """Pods that fit the same nodes."""
+    """Pods with equal feasible nodes."""
 
     def __init__(self) -> None:
-        self.unreported: list[QueuedPod] = []  # those that do not say yet that they fit nowhere
+        self.unreported: list[QueuedPod] = []  # pods without the unschedulable condition
         self._heap: list[tuple[Rank, QueuedPod]] = []
 
     def __len__(self) -> int:
@@ -124,21 +124,21 @@ class SchedulingQueue:
         return bool(self.groups)
 
     def push(self, pod: QueuedPod) -> None:
-        """A pod that nobody has looked at."""
+        """Adds a new pod."""
         self.put_back(pod)
         self.groups[pod.group].unreported.append(pod)
         self._active[pod.group] = None
 
     def put_back(self, pod: QueuedPod) -> None:
-        """One that waits on; its group is looked at when something has changed."""
+        """Returns a pod to the queue; its group is retried after a change."""
         self.groups.setdefault(pod.group, SchedulingGroup()).push(pod)
 
     def wake(self, group: object) -> None:
-        """Something has changed for the pods of a group."""
+        """Marks a group for a retry."""
         self._active[group] = None
 
     def round(self) -> Iterator[tuple[object, QueuedPod]]:
-        """The pods of groups that are to be looked at, in their order; a group that is `parked` meanwhile is left."""
+        """The pods of active groups, in order; groups that are parked meanwhile are skipped."""
         awake = [each for each in self._active if each in self.groups]
         heads = [(self.groups[each].rank, number, each) for number, each in enumerate(awake)]
         self._parked.clear()
@@ -153,25 +153,25 @@ class SchedulingQueue:
                 heappush(heads, (self.groups[group].rank, number, group))
 
     def unreported(self, group: object) -> list[QueuedPod]:
-        """Those of a group that do not say yet that they fit nowhere; told once."""
+        """The group's pods without the unschedulable condition; each is returned once."""
         scheduling_group = self.groups[group]
         queued_pods, scheduling_group.unreported = scheduling_group.unreported, []
         return queued_pods
 
     def park(self, group: object) -> None:
-        """No other pod of it is looked at in this round."""
+        """Skips the group's other pods in this round."""
         self._parked.add(group)
 
 
 def group_of(pod_class: PodClass) -> object:
-    """Pods of one group fit the same nodes, unless other pods are in their way."""
+    """Pods of one group fit the same nodes, unless other pods interfere."""
     if pod_class.is_plain:
         return pod_class.needs.number, pod_class.request, pod_class.unmodelled
     return pod_class.number
 
 
 def nominated_group(uid: str) -> object:
-    """Of one pod."""
+    """The group of a single nominated pod."""
     return "nominated", uid
 
 
@@ -181,14 +181,14 @@ _ENDED = frozenset({"Succeeded", "Failed"})
 
 
 class Scheduler:
-    """One for all pods, whatever scheduler they name."""
+    """One scheduler for all pods, regardless of schedulerName."""
 
     def __init__(self, delay_ms: int = _DELAY_MS, fills: bool = False) -> None:
         self._delay_ms = delay_ms
         self._fills = fills
         self._queue = SchedulingQueue()
         self._new: dict[Key, None] = {}
-        self._eased: dict[str, None] = {}  # names of nodes with more to give, perhaps
+        self._eased: dict[str, None] = {}  # names of nodes that may have more capacity
         self._is_due = False
         self._numbers = 0
         self._fleet: Snapshot | None = None
@@ -215,7 +215,7 @@ class Scheduler:
                 self._ease(before["spec"].get("nodeName", ""))
 
     def _note_nomination(self, before: Object | None, after: Object | None) -> None:
-        """Where a pod is no longer to come others can go, and it has to look for another place itself."""
+        """When a nomination ends, other pods may use the node, and the pod needs another one."""
         was, is_now = (((each or {}).get("status") or {}).get("nominatedNodeName") for each in (before, after))
         if before is not None and was and was != is_now:
             self._ease(was)
@@ -242,12 +242,12 @@ class Scheduler:
         for group, pod in self._queue.round():
             if not self._placed(fleet, group, pod):
                 aside.append(self._as_it_waits(pod))
-            self._stage.snapshot()  # the next one meets what has become of this one
+            self._stage.snapshot()  # the next snapshot includes the changes of this round
         for pod in aside:
             self._queue.put_back(pod)
 
     def _begin_anew(self, fleet: Snapshot) -> None:
-        """Classes are those of one what-if. In the order in which they waited."""
+        """Rebuilds the queue, since classes belong to one snapshot. Keeps the order of arrival."""
         waiting = sorted((pod for group in self._queue.groups.values() for pod in group), key=lambda pod: pod.rank)
         self._new = {pod.key: None for pod in waiting} | self._new
         self._queue = SchedulingQueue()
@@ -265,7 +265,7 @@ class Scheduler:
         self._new.clear()
 
     def _wake_groups(self, fleet: Snapshot) -> None:
-        """Those for whose first pod one of the nodes that have changed has room, or would have without others."""
+        """Wakes groups whose first pod fits on a changed node, possibly after preemption."""
         if not self._eased:
             return
         rows = [fleet.rows.row_of[name] for name in self._eased if name in fleet.rows.row_of]
@@ -284,7 +284,7 @@ class Scheduler:
         return pod.displaces and any(self._preempting.could_help(fleet, pod.pod_class, row) for row in rows)
 
     def _placed(self, fleet: Snapshot, group: object, waiting: QueuedPod) -> bool:
-        """Whether it waits no longer."""
+        """Returns whether the pod no longer waits."""
         body, pod = self._waiting(waiting), self._stage.world.read_object(waiting.key)
         if body is None or pod is None:
             return True
@@ -314,7 +314,7 @@ class Scheduler:
         return pod if pod.is_nominated == is_nominated else msgspec.structs.replace(pod, is_nominated=is_nominated)
 
     def _row_for(self, fleet: Snapshot, pod: Pod, pod_class: PodClass) -> int | None:
-        """First of all the node that others have left for it."""
+        """The nominated node first."""
         judging = fleet.part(FilterChain)
         own = fleet.rows.row_of.get(pod.status.nominated_node_name)
         if own is not None and judging.fits(pod_class, own):
@@ -322,7 +322,7 @@ class Scheduler:
         return choose(fleet, pod_class, judging.mask(pod_class), self._fills)
 
     def _tell(self, fleet: Snapshot, pods: Sequence[QueuedPod]) -> None:
-        """They say of themselves that they fit nowhere, once."""
+        """Sets the unschedulable condition, once."""
         bodies = [(pod, self._waiting(pod)) for pod in pods]
         untold = [(pod, body) for pod, body in bodies if body is not None and not _is_reported_unschedulable(body)]
         why = _why(fleet, untold[0][0].pod_class) if untold else ""
@@ -331,14 +331,16 @@ class Scheduler:
             self._stage.world.edit(Ref(*pod.key), {"status": {"conditions": with_condition(body, entries)}}, MANAGER)
 
     def _waiting(self, pod: QueuedPod) -> Object | None:
-        """The same pod, while it waits."""
+        """The same pod, while it is pending."""
         body = self._stage.world.at(pod.key)
         return body if body is not None and body["metadata"]["uid"] == pod.uid and _waits(body) else None
 
 
 def _in_bulk(judging: FilterChain, predicates: ActivePredicates) -> bool:
-    """Whether those of the same group fit nowhere either: they are in each other's way only by what they take, and
-    whoever is to come somewhere is in the way of all of them."""
+    """Whether the other pods of the group fit nowhere either.
+
+    Holds if pods only compete for resources, and nominated pods affect all of them alike.
+    """
     return judging.goes_in_bulk(tuple(each for each in predicates if not isinstance(each, Nominated)))
 
 
@@ -356,7 +358,7 @@ def _waits(pod: Object) -> bool:
 
 
 def _is_reported_unschedulable(pod: Object) -> bool:
-    """Whether it says that it fits nowhere; a gate that was lifted may still be what it says."""
+    """Whether the pod has the unschedulable condition; a removed gate may still be its reason."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
     return any(each["type"] == "PodScheduled" and each.get("reason") == _NOWHERE for each in conditions)
 
@@ -366,7 +368,7 @@ def _has_ended(pod: Object) -> bool:
 
 
 def _differ(before: Object, after: Object) -> bool:
-    """Whether pods might fit now that did not."""
+    """Whether pods might fit now that did not before."""
     field = ("allocatable",)
     return (
         before["spec"] != after["spec"]

@@ -124,13 +124,13 @@ def test_of_a_shape_no_more_nodes_are_bought_than_there_are() -> None:
 def test_of_all_shapes_together_no_more_nodes_are_bought_than_may_be() -> None:
     packed = packing(pods(6), [shape("one", 2, 10), shape("other", 1, 1)], limits=BinpackLimits(nodes=2))
     assert len(packed.nodes) == 2
-    assert {obstacle_words(each.why) for each in packed.unplaced} == {"no more nodes may be bought"}
+    assert {obstacle_words(each.why) for each in packed.unplaced} == {"no more nodes may be launched"}
 
 
 def test_where_a_shape_runs_out_in_one_zone_it_is_bought_in_no_other() -> None:
     packed = packing(pods(4), [shape("cheap", 1, 10, zones="ab", most=3)])
     assert (counted(packed), len(packed.unplaced)) == ({"cheap": 3}, 1)
-    assert obstacle_words(packed.unplaced[0].why) == "no more nodes may be bought of the shapes that would do"
+    assert obstacle_words(packed.unplaced[0].why) == "no more nodes of the suitable shapes may be launched"
 
 
 def test_an_offering_that_is_not_available_is_not_bought() -> None:
@@ -209,23 +209,23 @@ def test_gpus_are_not_bought_for_pods_that_do_not_ask_for_them() -> None:
 
 
 REASONS: dict[str, tuple[Pod, str]] = {
-    "too large": (pod("x", cpu="9"), "asks for 9000m cpu, and 4000m is the most there is"),
-    "something that no shape has": (pod("x", **{GPU: "1"}), f"asks for 1 {GPU}, and 0 is the most there is"),
+    "too large": (pod("x", cpu="9"), "requests 9000m cpu, and the maximum is 4000m"),
+    "something that no shape has": (pod("x", **{GPU: "1"}), f"requests 1 {GPU}, and the maximum is 0"),
     "a zone that nothing is offered in": (
         pod("x", node_selector={names.ZONE: "z"}),
-        f"it selects nodes with {names.ZONE}=z, and this one has a there",
+        f"the pod selects nodes with {names.ZONE}=z, the node has a",
     ),
     "near pods that are nowhere": (
         pod("x", affinity=Affinity(pod_affinity=PodTerms((PodTerm(names.ZONE, LabelSelector({"app": "db"})),)))),
-        "its affinity asks for app=db in default, and none are where it could be",
+        "the pod's affinity needs app=db in default, and none are on suitable nodes",
     ),
     "nodes with a label that none has": (
         pod("x", topology_spread_constraints=(TopologySpreadConstraint(1, "rack", "DoNotSchedule", EACH_OTHER),)),
-        "it asks for a node with the label rack",
+        "the pod needs a node with the label rack",
     ),
     "apart from what runs everywhere": (
         pod("x", affinity=apart(names.ZONE)),
-        "it must be kept apart from pods that run there: app=web in default",
+        "anti-affinity with pods that run there: app=web in default",
     ),
     "a claim that is not there": (
         pod("x", volumes=(Volume(persistent_volume_claim=ClaimSource("lost")),)),
@@ -251,16 +251,16 @@ def test_each_shape_that_is_ruled_out_is_named_once_with_what_rules_it_out() -> 
     ]
     packed = packing([pod("x", cpu="2")], offered)
     assert [(obstacle_words(each.why), each.shapes) for each in packed.unplaced[0].refusals] == [
-        ("no node of it may be bought", ("barred",)),
-        ("it is not to be had anywhere", ("gone",)),
-        ("asks for 2000m cpu, and 1000m is the most there is", ("small", "smaller")),
-        ("it does not tolerate the taint batch:NoSchedule", ("tainted",)),
+        ("no node of the shape may be launched", ("barred",)),
+        ("the shape is not available anywhere", ("gone",)),
+        ("requests 2000m cpu, and the maximum is 1000m", ("small", "smaller")),
+        ("the pod does not tolerate the taint batch:NoSchedule", ("tainted",)),
     ]
-    assert obstacle_words(packed.unplaced[0].why) == "asks for 2000m cpu, and 1000m is the most there is"
+    assert obstacle_words(packed.unplaced[0].why) == "requests 2000m cpu, and the maximum is 1000m"
 
 
 def test_where_nothing_is_on_offer_that_is_said() -> None:
-    assert [obstacle_words(each.why) for each in packing(pods(1), []).unplaced] == ["nothing is on offer"]
+    assert [obstacle_words(each.why) for each in packing(pods(1), []).unplaced] == ["there are no offers"]
 
 
 def test_pods_that_the_steps_did_not_last_for_are_told_apart_from_those_that_fit_nowhere() -> None:
@@ -272,7 +272,7 @@ def test_pods_that_the_steps_did_not_last_for_are_told_apart_from_those_that_fit
 
 
 def test_two_shapes_of_one_name_are_turned_away() -> None:
-    with pytest.raises(ValueError, match="two shapes are named small: give each a name of its own"):
+    with pytest.raises(ValueError, match="two shapes are named small: shape names must be unique"):
         packing(pods(1), [shape("small", 1, 10), shape("small", 2, 10)])
 
 

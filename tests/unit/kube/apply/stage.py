@@ -18,7 +18,7 @@ Object = dict[str, Any]
 
 POD = Ref("Pod", "team-a", "train", "uid-1")
 EVENTS = "/apis/events.k8s.io/v1/namespaces/team-a/events"
-SILENT = Unreachable("the API server broke the connection off", "check that it runs")
+SILENT = Unreachable("the API server closed the connection", "check that it runs")
 OURS = "gpu.scheduling/claim"
 
 

@@ -34,7 +34,7 @@ def test_what_passes_is_tried_again(trouble: Act_) -> None:
 def test_what_is_refused_is_not_tried_again(status: int) -> None:
     server = ScriptedServer([refusal(status, "Invalid", "it is wrong")])
     outcome = Scene(server).label()
-    assert (outcome.result, outcome.detail) == ("refused", f"the API server says {status}: it is wrong")
+    assert (outcome.result, outcome.detail) == ("refused", f"the API server responded {status}: it is wrong")
     assert len(server.sent) == 1
 
 
@@ -42,7 +42,7 @@ def test_what_can_t_be_made_sense_of_stops_nothing_else() -> None:
     server = ScriptedServer(looks=[ApiResponse(200, b"<html>log in first</html>")])
     outcomes = sorted(Scene(server).apply([labelled(), labelled()]), key=lambda each: each.result)
     assert [each.result for each in outcomes] == ["done", "unknown"]
-    assert "it broke off" in outcomes[1].detail
+    assert "aborted by a bug" in outcomes[1].detail
 
 
 def test_a_500_that_does_not_say_it_passes_is_not_tried_again() -> None:
@@ -54,7 +54,7 @@ def test_a_500_that_does_not_say_it_passes_is_not_tried_again() -> None:
 def test_patience_ends() -> None:
     server = ScriptedServer([OVERLOADED] * 99)
     outcome = Scene(server).label()
-    assert (outcome.result, outcome.detail) == ("retry", "the API server says 503: not now")
+    assert (outcome.result, outcome.detail) == ("retry", "the API server responded 503: not now")
     assert len(server.sent) == ATTEMPTS
 
 
@@ -171,7 +171,7 @@ def test_a_kind_that_nobody_writes_is_refused_with_a_remedy() -> None:
     server = ScriptedServer()
     decision = Decision("tests", Ref("Gadget", "team-a", "train"), Label(labels=(("a", "b"),)), some_reason("Any"))
     (outcome,) = Scene(server).apply([decision])
-    assert (outcome.result, "give it a line in SEEN" in outcome.detail) == ("refused", True)
+    assert (outcome.result, "add the kind to SEEN" in outcome.detail) == ("refused", True)
 
 
 def test_the_fence_is_asked_before_each_try() -> None:

@@ -65,9 +65,9 @@ def test_the_path_of_a_kind_is_in_the_preferred_version_that_has_it(kind: str, p
     ("kind", "what", "why"),
     [
         ("KWOKNodeClass", ListEnding.NOT_SERVED, "the cluster serves no kwoknodeclasses.karpenter.kwok.sh"),
-        ("NodeClaim", ListEnding.UNSUITED, "is served as v1beta1 and not as v1, the only version that is read"),
-        ("Job", ListEnding.UNSUITED, "the cluster serves no jobs.batch, which every cluster should"),
-        ("GpuPool", ListEnding.FAILED, "the API server can't tell now what it serves in gpu.scheduling"),
+        ("NodeClaim", ListEnding.UNSUITED, "is served as v1beta1 and not as v1, the only supported version"),
+        ("Job", ListEnding.UNSUITED, "the cluster serves no jobs.batch, which every cluster must serve"),
+        ("GpuPool", ListEnding.FAILED, "the API server cannot discover the group gpu.scheduling"),
     ],
 )
 def test_what_is_not_there_is_absent_only_where_that_is_an_answer(kind: str, what: ListEnding, why: str) -> None:
@@ -80,14 +80,14 @@ def test_what_is_not_there_is_absent_only_where_that_is_an_answer(kind: str, wha
     ("answer", "what", "why"),
     [
         (ApiResponse(403), ListEnding.FORBIDDEN, "may not read /api: bind the identity to the role system:discovery"),
-        (ApiResponse(406), ListEnding.FAILED, "Kubernetes 1.26 or newer is needed"),
+        (ApiResponse(406), ListEnding.FAILED, "Kubernetes 1.26 or newer is required"),
         (
             ApiResponse(200, b'{"kind": "APIVersions", "versions": ["v1"]}'),
             ListEnding.FAILED,
-            "1.26 or newer is needed",
+            "1.26 or newer is required",
         ),
-        (ApiResponse(200, b"<html>"), ListEnding.FAILED, "/api is not what an API server says"),
-        (ApiResponse(503, b'{"message": "not ready"}'), ListEnding.FAILED, "was answered with 503: not ready"),
+        (ApiResponse(200, b"<html>"), ListEnding.FAILED, "/api has no valid response"),
+        (ApiResponse(503, b'{"message": "not ready"}'), ListEnding.FAILED, "failed: 503: not ready"),
     ],
 )
 def test_an_answer_that_tells_nothing_is_a_setback(answer: ApiResponse, what: ListEnding, why: str) -> None:

@@ -186,9 +186,9 @@ BOTH = "the role needs list and watch, and `reconciler rbac` prints one with bot
     ("seen", "status", "body", "why"),
     [
         (PODS, 403, b"{}", f"may not watch them: {BOTH}"),
-        (LEASES, 403, b"", f"may not watch them in our namespace: {BOTH}"),
-        (PODS, 500, b'{"message": "no leader"}', "to watch pods was answered with 500: no leader"),
-        (PODS, 502, b"<html>", "to watch pods was answered with 502"),
+        (LEASES, 403, b"", f"may not watch them in the namespace of reconciler: {BOTH}"),
+        (PODS, 500, b'{"message": "no leader"}', "the watch of pods failed: 500: no leader"),
+        (PODS, 502, b"<html>", "the watch of pods failed: 502"),
     ],
 )
 def test_a_refusal_says_what_is_missing(seen: ResourceKind, status: int, body: bytes, why: str) -> None:

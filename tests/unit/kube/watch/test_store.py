@@ -152,7 +152,7 @@ def test_trouble_matters_once_what_was_seen_is_five_minutes_old() -> None:
     stage.listed(NODE, 10, node("a", 1))
     assert stage.take(ReadFailure(NODE, "the connection broke")).unread == ()
     assert stage.later(STALE_MS).unread == ()
-    why = "nothing has been heard of it since 2026-11-02T08:00:00Z: the connection broke"
+    why = "no confirmation since 2026-11-02T08:00:00Z: the connection broke"
     stale = stage.later(1)
     assert stale.unread == (Unread("nodes", why),)
     assert names(stale) == {"a": "1"}
@@ -162,7 +162,7 @@ def test_trouble_matters_once_what_was_seen_is_five_minutes_old() -> None:
 def test_silence_alone_makes_stale() -> None:
     stage = Stage(NODE)
     stage.listed(NODE, 10)
-    why = "nothing has been heard of it since 2026-11-02T08:00:00Z"
+    why = "no confirmation since 2026-11-02T08:00:00Z"
     assert stage.later(STALE_MS + 1).unread == (Unread("nodes", why),)
 
 

@@ -237,7 +237,7 @@ NAMES = (
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("path", ["steps.0.decision.subject.name", "desired.pools.0.name", "desired.manifests.0.name"])
 def test_a_forged_name_is_refused_though_its_digest_fits(path: str, name: str) -> None:
-    with pytest.raises(BadPlan, match=r"no name|is one of") as raised:
+    with pytest.raises(BadPlan, match=r"not a valid name|is one of") as raised:
         saved_plan.read(forged(path, name))
     assert "plan again" in raised.value.remedy
     assert raised.value.args[0].isascii()
@@ -250,7 +250,7 @@ def test_a_kind_that_is_never_written_is_refused(kind: str) -> None:
 
 
 def test_a_namespace_that_leads_elsewhere_is_refused() -> None:
-    with pytest.raises(BadPlan, match="no namespace"):
+    with pytest.raises(BadPlan, match="not a valid namespace"):
         saved_plan.read(forged("steps.1.decision.subject.namespace", "../../x"))
 
 

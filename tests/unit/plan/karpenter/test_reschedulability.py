@@ -16,7 +16,7 @@ from reconciler.plan.karpenter.reschedulability import Goes, homeless_of
 from tests import builders
 
 TRAINING = {"key": "dedicated", "value": "training", "effect": "NoSchedule"}
-UNTOLERATED = "it does not tolerate the taint dedicated=training:NoSchedule"
+UNTOLERATED = "the pod does not tolerate the taint dedicated=training:NoSchedule"
 
 
 def spec(*, labels: dict[str, str] | None = None, **template: Any) -> dict[str, Any]:

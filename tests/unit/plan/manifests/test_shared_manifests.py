@@ -59,7 +59,10 @@ def test_a_template_that_yields_it_too_is_told_so() -> None:
     template = f"apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {{name: {NAME}}}\nvalue: -1\n"
     _, problems = checked({"name": "a", "mode": "Enforce"}, template=template)
     assert [(each.file, each.line, each.code) for each in problems] == [("templates/node_pool.yaml.j2", 1, "RC414")]
-    assert f"PriorityClass/{NAME} is yielded for GpuPool/a, and is made for all pools anyway" in problems[0].sentence
+    assert (
+        f"PriorityClass/{NAME} is rendered for GpuPool/a, but reconciler creates it for all pools"
+        in problems[0].sentence
+    )
 
 
 def test_what_is_printed_says_that_it_is_for_all_pools(

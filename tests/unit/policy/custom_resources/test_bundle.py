@@ -162,7 +162,7 @@ def test_two_whole_bundles_could_mean_anything_and_so_mean_nothing() -> None:
     refused = source.last_refused
     assert refused is not None
     assert [each.code for each in refused.problems] == ["RC522"]
-    assert "delete the objects of the older one" in refused.problems[0].remedy
+    assert "delete the objects of the older bundle" in refused.problems[0].remedy
 
 
 def _plain(each: Unstructured) -> dict[str, Any]:

@@ -55,19 +55,19 @@ def test_all_kinds_that_a_template_may_yield_are_taken() -> None:
 def test_only_the_template_of_smart_pods_yields_a_pod() -> None:
     (told,) = yielded(GOOD, kinds=YIELDED)
     assert (told.file, told.line, told.code) == ("templates/x.j2", 102, "RC411")
-    assert told.sentence == 'Pod/trigger: kind is "Pod", which only the template of smart pods yields'
+    assert told.sentence == 'Pod/trigger: kind is "Pod", which only the template of smart pods may render'
     assert "spec.smartPods.template" in told.remedy
 
 
 @pytest.mark.parametrize(
     ("body", "line", "sentence", "remedy"),
     [
-        ("value: 1", 105, "value is 1, and must be at most 0", "write a number that is at most 0"),
-        ("value: -1\nglobalDefault: true", 106, "globalDefault is true, and must be false", "write false"),
+        ("value: 1", 105, "value is 1, must be at most 0", "write a number that is at most 0"),
+        ("value: -1\nglobalDefault: true", 106, "globalDefault is true, must be false", "write false"),
         ("globalDefault: false", 101, "value is missing", "write value"),
         ("value: high", 105, "value must be an integer", "write an integer"),
         ("value: true", 105, "value must be an integer", "write an integer"),
-        ("value: -1\npreemptionPolicy: Always", 106, "preemptionPolicy is Always, and must be Never or", "write Never"),
+        ("value: -1\npreemptionPolicy: Always", 106, "preemptionPolicy is Always, must be Never or", "write Never"),
     ],
 )
 def test_no_priority_class_is_above_workloads_or_the_default(body: str, line: int, sentence: str, remedy: str) -> None:
@@ -82,12 +82,12 @@ def test_no_priority_class_is_above_workloads_or_the_default(body: str, line: in
     ("old", "new", "line", "sentence"),
     [
         ("kind: Pod", "kind: ClusterRole", 102, 'ClusterRole/trigger: kind is "ClusterRole", which templates may not'),
-        ("kind: Pod", "kind: [Pod]", 102, "kind is \"['Pod']\", which templates may not yield"),
+        ("kind: Pod", "kind: [Pod]", 102, "kind is \"['Pod']\", which templates may not render"),
         ("kind: Pod\n", "", 101, "the manifest/trigger: kind is missing"),
         ("apiVersion: v1", "apiVersion: v2", 101, "Pod/trigger: apiVersion of a Pod is v1"),
         ("apiVersion: v1\n", "", 101, "Pod/trigger: apiVersion of a Pod is v1"),
-        ("spec: {}", "spec: {}\nsepc: {}", 106, 'Pod/trigger: sepc is no field of a Pod; did you mean "spec"?'),
-        ("spec: {}", "spec: {}\nstatus: {}", 106, "Pod/trigger: status is no field of a Pod"),
+        ("spec: {}", "spec: {}\nsepc: {}", 106, 'Pod/trigger: sepc is not a field of Pod; did you mean "spec"?'),
+        ("spec: {}", "spec: {}\nstatus: {}", 106, "Pod/trigger: status is not a field of Pod"),
         ("spec: {}", "spec: []", 105, "Pod/trigger: spec must be a map"),
         ("spec: {}\n", "", 101, "Pod/trigger: spec must be a map"),
         ("name: trigger", "name: Trigger", 104, "Pod/Trigger: metadata.name must be lower case letters"),
@@ -103,7 +103,7 @@ def test_no_priority_class_is_above_workloads_or_the_default(body: str, line: in
         ("name: trigger", "name: trigger\n  namespace: 7", 105, "metadata.namespace must be at most 63 lower case"),
         ("name: trigger", "name: trigger\n  namespace: Team", 105, "metadata.namespace must be at most 63 lower case"),
         ("name: trigger", "name: trigger\n  labels: [a]", 105, "metadata.labels must be a map"),
-        ("name: trigger", "name: trigger\n  labels:\n    a: 1", 106, "metadata.labels.a must be a text"),
+        ("name: trigger", "name: trigger\n  labels:\n    a: 1", 106, "metadata.labels.a must be a string"),
         ("name: trigger", "name: trigger\n  labels:\n    a b: c", 106, "metadata.labels.a b must be a label key"),
     ],
 )
@@ -120,7 +120,7 @@ def test_what_has_no_namespace_is_given_none(kind: str) -> None:
         f"apiVersion: {api_version}\nkind: {kind}\nmetadata:\n  name: x\n  namespace: other\n{BODY[kind]}\n"
     )
     assert (told.line, told.code) == (105, "RC411")
-    assert f"{kind}/x: metadata.namespace is not for a {kind}" in told.sentence
+    assert f"{kind}/x: metadata.namespace may not be set: {kind} is cluster-scoped" in told.sentence
 
 
 PROVISIONER = """---
@@ -154,7 +154,7 @@ def test_only_a_node_pool_is_held_against_karpenter_s_schema() -> None:
     pool = "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: x}\nspec:\n  size: big\n"
     (told,) = yielded(pool, STRICT)
     assert (told.file, told.line, told.code) == ("templates/x.j2", 105, "RC412")
-    assert told.sentence == 'NodePool/x: spec.size must be an integer, and is "big"'
+    assert told.sentence == 'NodePool/x: spec.size must be an integer, got "big"'
     assert yielded(pool, None) == []
     assert yielded(GOOD.replace("spec: {}", "spec: {size: big}"), STRICT) == []
 

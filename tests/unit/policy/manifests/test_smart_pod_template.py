@@ -127,14 +127,14 @@ SECOND = "\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: other}\nspec: {}\n"
 @pytest.mark.parametrize(
     ("template", "sentence"),
     [
-        (DEFAULT + SECOND, "smart_pod.yaml.j2 yields Pod, Pod, and must yield one Pod"),
-        ("{# nothing #}", "smart_pod.yaml.j2 yields nothing, and must yield one Pod"),
+        (DEFAULT + SECOND, "smart_pod.yaml.j2 renders Pod, Pod, but must render one Pod"),
+        ("{# nothing #}", "smart_pod.yaml.j2 renders nothing, but must render one Pod"),
         (DEFAULT.replace("  containers:", "  initContainers:"), "spec.containers must be a list of containers"),
         (DEFAULT.replace("    gpu.scheduling/managed:", "    managed:"), "labels.gpu.scheduling/managed is missing"),
-        (DEFAULT.replace("smart-scheduler\n    gpu", "x\n    gpu"), 'component is "x": it must be "smart-scheduler"'),
+        (DEFAULT.replace("smart-scheduler\n    gpu", "x\n    gpu"), 'component is "x", must be "smart-scheduler"'),
         (DEFAULT.replace("  namespace: {{", "  generateName: {{"), "metadata.generateName may not be set"),
         (DEFAULT.replace("nodeSelector:", "nodeSelector: {}\n  others:"), "karpenter.sh/nodepool is missing"),
-        (DEFAULT.replace("instance.name", "pool.name"), 'instance-type is "gpus": it must be "p4d.24xlarge"'),
+        (DEFAULT.replace("instance.name", "pool.name"), 'instance-type is "gpus", must be "p4d.24xlarge"'),
     ],
 )
 def test_what_no_smart_pod_can_be_made_of_is_told_with_its_place(template: str, sentence: str) -> None:
@@ -175,7 +175,7 @@ def test_a_template_of_their_own_can_t_come_with_custom_resources(
 def test_a_namespace_that_the_template_leaves_open_is_not_guessed() -> None:
     wish, problems = checked(DEFAULT.replace("  namespace: {{ pool.smartPods.namespace }}\n", ""))
     assert not wish.smart_pods
-    assert 'metadata.namespace is missing: it must be "scaling"' in problems[0].sentence
+    assert 'metadata.namespace is missing, must be "scaling"' in problems[0].sentence
 
 
 def test_a_wish_keeps_them_through_a_copy() -> None:

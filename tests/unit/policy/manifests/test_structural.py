@@ -71,7 +71,7 @@ def bounds(schema: Mapping[str, Any], value: Any, path: Path) -> Iterator[tuple[
     """Each thing that the schema demands of each value of the full NodePool, with a value that breaks it."""
     wrong_types = {"string": 7, "integer": "7", "object": "x", "array": "x"}
     if schema.get("x-kubernetes-int-or-string"):
-        yield "type", (path, 1.5, "must be an integer or a text, and is 1.5")
+        yield "type", (path, 1.5, "must be an integer or a string, got 1.5")
         yield "pattern", (path, "many", 'is "many", which does not match')
     elif len(path) > 1:  # without a spec at all, no schema is asked
         yield "type", (path, wrong_types[schema["type"]], "must be ")
@@ -86,9 +86,9 @@ def bounds(schema: Mapping[str, Any], value: Any, path: Path) -> Iterator[tuple[
     if "maxLength" in schema and schema.get("type") == "string":
         yield "maxLength", (path, "a" * (schema["maxLength"] + 1), f"more than {schema['maxLength']}")
     if "minimum" in schema:
-        yield "minimum", (path, schema["minimum"] - 1, "less than it may be")
+        yield "minimum", (path, schema["minimum"] - 1, "less than the minimum")
     if "maximum" in schema:
-        yield "maximum", (path, schema["maximum"] + 1, "more than it may be")
+        yield "maximum", (path, schema["maximum"] + 1, "more than the maximum")
     yield from inner_bounds(schema, value, path)
 
 
@@ -102,9 +102,9 @@ def inner_bounds(schema: Mapping[str, Any], value: Any, path: Path) -> Iterator[
         yield "set", (path, value * 2, "twice")
     for name in schema.get("required", ()):
         if "default" not in schema["properties"][name]:
-            yield "required", ((*path, name), ABSENT, f'lacks "{name}"')
+            yield "required", ((*path, name), ABSENT, f'has no "{name}"')
     if "properties" in schema:
-        yield "unknown", ((*path, "unheardOf"), 1, "is a field that Karpenter does not know")
+        yield "unknown", ((*path, "unheardOf"), 1, "is an unknown field")
     if isinstance(value, dict):
         for name, inner in value.items():
             part = schema.get("properties", {}).get(name) or schema["additionalProperties"]
@@ -260,7 +260,7 @@ def test_rules_are_asked_only_of_what_is_otherwise_right() -> None:
     assert [each.code for each in violations(schema, {"a": 1})] == ["RC413"]
     assert [each.code for each in violations(schema, {"a": "1"})] == ["RC412"]
     (told,) = violations(schema, {})
-    assert "too little (it can't be evaluated" in told.sentence
+    assert "too little (the rule cannot be evaluated" in told.sentence
 
 
 def test_a_rule_that_only_the_api_server_can_judge_is_left_to_it_and_named() -> None:
@@ -283,9 +283,9 @@ def test_a_map_and_what_is_in_it_are_told_of_together() -> None:
     }
     told = violations(schema, {"a": 2, "c": 3})
     assert {(each.path, each.sentence) for each in told} == {
-        ((), 'lacks "b"'),
-        (("a",), "is 2, more than it may be (1)"),
-        (("c",), "is a field that Karpenter does not know"),
+        ((), 'has no "b"'),
+        (("a",), "is 2, more than the maximum 1"),
+        (("c",), "is an unknown field"),
     }
 
 

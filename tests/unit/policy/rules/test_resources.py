@@ -125,5 +125,5 @@ def test_a_limit_of_nothing_is_meant_and_a_machine_without_memory_is_not() -> No
     assert list(resource_problems(pool(limits={"cpu": "0", "memory": "0", "nodes": "0"}))) == []
     spec = pool(devices={"model": "a100", "count": 8, "memory": "0"})
     assert [(each.path, each.remedy) for each in resource_problems(spec)] == [
-        ("spec.devices.memory", "write how much there is")
+        ("spec.devices.memory", "write the amount")
     ]

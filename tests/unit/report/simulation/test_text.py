@@ -74,9 +74,9 @@ def test_an_edit_that_finds_nobody_is_told_so(tmp_path: Path) -> None:
     ]
     workloads = [{"name": "web", "constant": {"pods": 1}}]
     assert [each["told"] for each in played(tmp_path, edits=edits, workloads=workloads)["happenings"]] == [
-        "nothing done, since no Node of a100 was there: deleted",
-        "nothing done, since no Node a100-00009 was there: cordoned",
-        "nothing done, since no PodDisruptionBudget web was there: deleted",
+        "no effect, since there was no Node of a100: deleted",
+        "no effect, since there was no Node a100-00009: cordoned",
+        "no effect, since there was no PodDisruptionBudget web: deleted",
     ]
 
 

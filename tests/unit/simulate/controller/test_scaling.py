@@ -101,9 +101,9 @@ def one_too_many(use: Use, percent: int) -> int:
 
 PLANTED = {
     "a formula that keeps one more": (size, "_full_enough", one_too_many, "should be"),
-    "a taint that is made hard too late": (marks, "HARD_AHEAD_MS", 1_000, "after pods were kept away"),
-    "a node that is marked for half a minute": (marks, "LEAST_AHEAD_MS", 30_000, "after it was marked"),
-    "busy nodes that count as empty": (PoolView, "empty", lambda ground: ground.nodes, "is marked with"),
+    "a taint that is made hard too late": (marks, "HARD_AHEAD_MS", 1_000, "after NoSchedule"),
+    "a node that is marked for half a minute": (marks, "LEAST_AHEAD_MS", 30_000, "after the deletion taint"),
+    "busy nodes that count as empty": (PoolView, "empty", lambda ground: ground.nodes, "is tainted for deletion with"),
 }
 
 

@@ -9,16 +9,16 @@ from reconciler.model.plan.decision import Action, Decision, Delete, Evict, Ref,
 from reconciler.model.plan.inputs import Inputs
 
 OFF, ANEW, BUDGET, PLACE, GANG, BATCH, EMPTY, WINDOW, SLOTS, LEAST = (
-    "no pod is moved but off a node that is being drained",
-    "no pod is moved of which nobody knows that it is made anew",
-    "no PodDisruptionBudget is broken by our evictions",
-    "no pod is moved that has no place elsewhere",
-    "no gang is moved in part",
-    "no pod is moved before all nodes of its batch are tainted",
-    "no drained node is deleted that was not empty for a minute",
-    "no drain begins outside the windows of its policy",
-    "no more nodes are drained at once, or leave, than policies allow",
-    "no drain takes what a pool is to keep, and nothing takes what the cluster is to keep",
+    "pods are evicted only from nodes that are being drained",
+    "only pods that a controller recreates are evicted",
+    "evictions of reconciler violate no PodDisruptionBudget",
+    "only pods that fit elsewhere are evicted",
+    "gangs are evicted completely",
+    "pods are evicted only after all nodes of the batch are tainted",
+    "drained nodes are deleted only after a minute without pods",
+    "drains begin only in the windows of their policy",
+    "the numbers of nodes draining and leaving stay within policy limits",
+    "drains keep the minimum of a pool, and all removals keep the minimum of the cluster",
 )
 _DRAINS = Taint(key=names.DRAINING, value="1795013520", effect="NoSchedule")
 _AT_ONCE = Evict(grace_seconds=0)

@@ -112,12 +112,12 @@ def claim_made(site: Site) -> None:
 
 
 BROKEN: dict[str, Callable[[Site], None]] = {
-    "no node with a pod that counts is deleted by us": lambda site: site.world.delete(Ref("Node", "", "n0"), US),
-    "no NodeClaim is made or deleted by us": claim_made,
-    "no pod that says so is disrupted by us": protected,
-    "nothing is done to a node that another is taking away": cordoned,
-    "no node bears the taints of two planners": lambda site: site.taint("n1", DELETION, DRAINING),
-    "nothing is done to what is frozen": frozen,
+    "reconciler deletes no node with a workload pod": lambda site: site.world.delete(Ref("Node", "", "n0"), US),
+    "reconciler neither creates nor deletes NodeClaims": claim_made,
+    "reconciler respects annotations against disruption of pods": protected,
+    "nodes that another component is removing are not touched": cordoned,
+    "no node has the taints of two planners": lambda site: site.taint("n1", DELETION, DRAINING),
+    "frozen objects are not changed": frozen,
     "no guard's ceiling is passed": three_gone,
     "no node has pods for more GPUs than it has": lambda site: (site.world.put(pod("more", "n0", 1)), None)[1],
 }
@@ -135,7 +135,7 @@ def test_a_pod_that_runs_to_completion_is_not_evicted_by_us() -> None:
     site.world.put(pod("train", "n1", annotations={names.SAFE_TO_EVICT: "on-completion"}))
     site.taint("n1", DRAINING)
     site.world.evict(Ref("Pod", "default", "train"), US)
-    assert "no pod that says so is disrupted by us" in site.rules
+    assert "reconciler respects annotations against disruption of pods" in site.rules
 
 
 def test_a_node_with_nothing_but_a_pod_that_counts_as_one_of_a_daemon_set_may_be_deleted() -> None:
@@ -149,7 +149,7 @@ def test_a_node_with_nothing_but_a_pod_that_counts_as_one_of_a_daemon_set_may_be
 def test_a_pool_that_only_observes_is_not_written_to() -> None:
     site = Site("Observe")
     site.taint("n1", DELETION)
-    assert site.rules == {"nothing is written to a pool that only observes"}
+    assert site.rules == {"pools in Observe mode are not written"}
 
 
 def test_what_is_allowed_breaks_nothing() -> None:

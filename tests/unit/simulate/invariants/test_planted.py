@@ -30,20 +30,20 @@ from tests.unit.simulate.invariants.planted_bugs import BUGS, FOREIGN, Planted
 
 EXAMPLE = REPOSITORY / "examples" / "taint-edit" / "scenario.yaml"
 OBSERVES, FROZEN, CORDONED, OPTED_OUT, BOOKED, GUARDED = (
-    "nothing is written to a pool that only observes",
-    "nothing is done to what is frozen",
-    "nothing is done to a node that another is taking away",
-    "no node that opts out of removal is marked or deleted by us",
+    "pools in Observe mode are not written",
+    "frozen objects are not changed",
+    "nodes that another component is removing are not touched",
+    "reconciler neither taints nor deletes nodes that opt out of removal",
     "no node has pods for more GPUs than it has",
     "no guard's ceiling is passed",
 )
 CPU = {"cpu": Quantity.parse("4")}
-EARLY = "no node is deleted before its time, nor within 30 s of pods being kept away"
-OF_ANOTHER = "no gate of another is lifted by us"
-NO_ROOM = "no pod that waits for capacity is let go before there is room"
-OUTSTAYS = "no smart pod outlives the coming of its node by two minutes"  # found by whatever happens next
-UNSAVED = "no pod that asks for time to save its work is evicted by us before it has"
-TOO_FEW = "no pool is brought below minSize by us"
+EARLY = "nodes are deleted only after their delay, and 30 s after NoSchedule"
+OF_ANOTHER = "reconciler removes no scheduling gate of others"
+NO_ROOM = "pods that wait for capacity are ungated only when a node has room"
+OUTSTAYS = "smart pods are deleted within two minutes after their node is ready"  # found by whatever happens next
+UNSAVED = "reconciler evicts a pod with a checkpoint annotation only after its checkpoint or its time"
+TOO_FEW = "reconciler brings no pool below minSize"
 SLOW_TO_SHRINK = (drains.BATCH, drains.GANG, drains.PLACE, drains.EMPTY)
 
 

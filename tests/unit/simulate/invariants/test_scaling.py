@@ -10,9 +10,9 @@ from reconciler.model.plan.decision import Ref
 from reconciler.model.policy.scaling import NodeProvisioner
 from tests.unit.simulate.invariants.test_monitor import DRAINING, US, Site, pod
 
-EARLY = "no node is deleted before its time, nor within 30 s of pods being kept away"
-MIN = "no pool is brought below minSize by us"
-IDLE = "no node in use is marked by us"
+EARLY = "nodes are deleted only after their delay, and 30 s after NoSchedule"
+MIN = "reconciler brings no pool below minSize"
+IDLE = "reconciler taints no node in use for deletion"
 
 
 def scaled(min_size: int = 0) -> Site:

@@ -10,10 +10,10 @@ from reconciler.model.plan.decision import Ref
 from reconciler.simulate.results.totals import SMART
 from tests.unit.simulate.invariants.test_monitor import DELETION, US, Site, pod
 
-TWICE = "no two smart pods are there for one need"
-OUTSTAYS = "no smart pod outlives the coming of its node by two minutes"
-OF_ANOTHER = "no gate of another is lifted by us"
-NO_ROOM = "no pod that waits for capacity is let go before there is room"
+TWICE = "there is one smart pod per need"
+OUTSTAYS = "smart pods are deleted within two minutes after their node is ready"
+OF_ANOTHER = "reconciler removes no scheduling gate of others"
+NO_ROOM = "pods that wait for capacity are ungated only when a node has room"
 READY = {"conditions": [{"type": "Ready", "status": "True"}]}
 FOREIGN = "other.example.com/gate"
 
@@ -48,7 +48,7 @@ def test_two_smart_pods_for_one_need_are_one_too_many() -> None:
     assert site.rules == set()
     site.world.put(smart("three", '{"key": "a"}'), US)
     assert site.rules == {TWICE}
-    assert "Pod/default/one is there for a" in site.watching.broken[0].sentence
+    assert "Pod/default/one exists for a" in site.watching.broken[0].sentence
 
 
 def test_what_one_pool_lacks_another_may_lack_as_well() -> None:

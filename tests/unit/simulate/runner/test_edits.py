@@ -78,8 +78,8 @@ def test_a_cordon_a_label_and_a_taint_come_and_go() -> None:
     last = edited.after(20)
     assert last is not None
     assert last["spec"] == before["spec"]
-    assert edited.told[0] == "Node/n1: cordoned, label a=b, by somebody"
-    assert edited.told[-1] == "Node/n1: taint mine=yes:NoSchedule, taken back"
+    assert edited.told[0] == "Node/n1: cordoned, label a=b, by a user"
+    assert edited.told[-1] == "Node/n1: taint mine=yes:NoSchedule, undone"
 
 
 def test_a_budget_is_made_changed_and_deleted() -> None:
@@ -97,7 +97,7 @@ def test_a_budget_is_made_changed_and_deleted() -> None:
 def test_those_without_a_name_are_picked_by_chance_from_all_that_are_there() -> None:
     edited = Edited(ScenarioEdit(at=Duration(1_000), kind="Node", count=5, labels={"a": "b"}))
     edited.after(2)
-    assert edited.told == ["2 Nodes: label a=b, by somebody"]
+    assert edited.told == ["2 Nodes: label a=b, by a user"]
 
 
 def test_pods_are_deleted_by_their_labels_again_and_again_the_youngest_first() -> None:
@@ -110,7 +110,7 @@ def test_pods_are_deleted_by_their_labels_again_and_again_the_youngest_first() -
     assert [each["metadata"]["name"] for each in edited.stage.world.of("Pod")] == ["first"]
     edited.after(60)
     assert list(edited.stage.world.of("Pod")) == []
-    assert edited.told == [f"Pod/default/{name}: deleted, by somebody" for name in ("second", "first")]
+    assert edited.told == [f"Pod/default/{name}: deleted, by a user" for name in ("second", "first")]
 
 
 def test_a_gate_is_lifted_and_others_stay() -> None:
@@ -120,7 +120,7 @@ def test_a_gate_is_lifted_and_others_stay() -> None:
     found = edited.after(2, "Pod", "gated")
     assert found is not None
     assert found["spec"]["schedulingGates"] == gates[1:]
-    assert edited.told == ["Pod/default/gated: gate other.example.com/gate lifted, by somebody"]
+    assert edited.told == ["Pod/default/gated: gate other.example.com/gate removed, by a user"]
 
 
 @pytest.mark.parametrize("order", ["Oldest", "Youngest"])
@@ -144,19 +144,19 @@ def test_the_controller_and_karpenter_mind_what_people_do(tmp_path: Path, edit: 
 @pytest.mark.parametrize(
     ("edit", "problem"),
     [
-        ("{at: 2h, kind: Node, unschedulable: true}", "the scenario is over by then: this never happens"),
+        ("{at: 2h, kind: Node, unschedulable: true}", "the scenario ends before this time"),
         (
             "{at: 1m, kind: Node}",
-            "spec.edits[0] must set something, or delete it, or give maxUnavailable",
+            "spec.edits[0] must either set fields, or set deleted, or set maxUnavailable",
         ),
-        ("{at: 1m, kind: Node, deleted: true, lasts: 1m}", "what is deleted does not come back by itself"),
-        ("{at: 1m, kind: NodePool, unschedulable: true}", "a NodePool has no taints and can't be cordoned"),
+        ("{at: 1m, kind: Node, deleted: true, lasts: 1m}", "a deleted object is not restored"),
+        ("{at: 1m, kind: NodePool, unschedulable: true}", "a NodePool has no taints and cannot be cordoned"),
         ("{at: 1m, kind: Node, maxUnavailable: 1}", "a Node has no such field"),
-        ("{at: 1m, kind: PodDisruptionBudget, name: a, maxUnavailable: 1}", 'there is no workload "a" whose budget'),
+        ("{at: 1m, kind: PodDisruptionBudget, name: a, maxUnavailable: 1}", 'there is no workload "a" for the budget'),
         ("{at: 1m, kind: ConfigMap, deleted: true}", "spec.edits[0].kind"),
-        ("{at: 1m, kind: Node, lifts: a/b}", "only pods have gates, and none that is lifted comes back"),
-        ("{at: 1m, kind: Pod, lifts: a/b, lasts: 1m}", "only pods have gates, and none that is lifted comes back"),
-        ("{at: 1m, every: 1ms, kind: Pod, deleted: true}", "that is more often than once a second"),
+        ("{at: 1m, kind: Node, lifts: a/b}", "only pods have gates, and a removed gate cannot be restored"),
+        ("{at: 1m, kind: Pod, lifts: a/b, lasts: 1m}", "only pods have gates, and a removed gate cannot be restored"),
+        ("{at: 1m, every: 1ms, kind: Pod, deleted: true}", "the interval is below one second"),
     ],
 )
 def test_what_can_not_be_is_refused(edit: str, problem: str) -> None:

@@ -22,7 +22,7 @@ from tests.lab.places import REPOSITORY
 from tests.unit.plan.some_reasons import some_reason
 
 EXAMPLE = REPOSITORY / "examples" / "taint-edit" / "scenario.yaml"
-BUSY = "no node with a pod that counts is deleted by us"
+BUSY = "reconciler deletes no node with a workload pod"
 
 
 class Planted(InProcess):

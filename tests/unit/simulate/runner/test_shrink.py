@@ -24,9 +24,9 @@ EXAMPLE = REPOSITORY / "examples" / "taint-edit" / "scenario.yaml"
 OPENB = REPOSITORY / "tests" / "cases" / "openb" / "scenario.yaml"
 # Rules that only matter where a NodeProvisioner sizes the pool.
 OF_SCALING = (
-    "no node is deleted before its time, nor within 30 s of pods being kept away",
-    "no pool is brought below minSize by us",
-    long("no node in use is marked by us"),
+    "nodes are deleted only after their delay, and 30 s after NoSchedule",
+    "reconciler brings no pool below minSize",
+    long("reconciler taints no node in use for deletion"),
 )
 
 

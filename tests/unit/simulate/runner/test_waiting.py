@@ -51,7 +51,7 @@ def test_what_another_holds_back_buys_nothing_until_the_other_lets_it_go() -> No
     assert run(held).sums.nodes_bought == 0
     found = run(whole)
     assert (found.sums.nodes_bought, found.sums.pending_pods) == (2, 0)
-    assert [each.text for each in found.happenings] == [f"2 Pods: gate {FOREIGN} lifted, by somebody"]
+    assert [each.text for each in found.happenings] == [f"2 Pods: gate {FOREIGN} removed, by a user"]
     assert found == run(whole)
 
 
@@ -61,7 +61,9 @@ def test_what_is_let_go_without_room_breaks_a_rule() -> None:
     scenario = msgspec.structs.replace(whole.scenario, workloads=workloads, edits=[], duration=Duration(300_000))
     gated = msgspec.structs.replace(whole, scenario=scenario)
     found = run(gated, RunOptions(brain=lambda: Planted(lifts_its_gate_without_room)))
-    assert [each.rule for each in found.broken] == ["no pod that waits for capacity is let go before there is room"] * 2
+    assert [each.rule for each in found.broken] == [
+        "pods that wait for capacity are ungated only when a node has room"
+    ] * 2
 
 
 def test_a_smart_pod_neither_waits_nor_is_done_nor_lost() -> None:

@@ -111,9 +111,9 @@ def test_what_a_dump_has_is_known_and_played(tmp_path: Path) -> None:
     assert main(["simulate", str(scenario), "-o", f"json={tmp_path / 'told'}"]) == 0
     happenings = msgspec.json.decode((tmp_path / "told").read_bytes())["happenings"]
     assert [each["told"] for each in happenings] == [
-        "Node/seen-1: cordoned, by somebody",
+        "Node/seen-1: cordoned, by a user",
         "1 machine dies: seen-1",
-        "no machine in here can be bought",
+        "no machine in here can be launched",
     ]
 
 

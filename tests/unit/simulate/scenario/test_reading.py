@@ -42,33 +42,33 @@ def test_the_shortest_scenario_is_read() -> None:
             '7:3 RC105 no calendar has the time "0000-01-01T00:00:00Z"; write one such as',
         ),
         ("  durations: 1h", '7:3 RC107 unknown key "durations"; did you mean "duration"?; '),
-        ("  workloads: [{name: a}]", "7:15 RC104 spec.workloads[0] says no way in which it comes; give exactly one of"),
+        ("  workloads: [{name: a}]", "7:15 RC104 spec.workloads[0] has no arrival pattern; set exactly one of"),
         (
             "  workloads: [{name: a, constant: {pods: 1}, inference: {least: 0, most: 1}}]",
-            "7:15 RC104 spec.workloads[0] comes in 2 ways; give exactly one of",
+            "7:15 RC104 spec.workloads[0] has 2 arrival patterns; set exactly one of",
         ),
         (
             "  workloads: [{name: a, steady: {perHour: 1}}]",
-            "7:15 RC104 spec.workloads[0].runsFor is missing: jobs end some day; add runsFor",
+            "7:15 RC104 spec.workloads[0].runsFor is missing: jobs must end; add runsFor",
         ),
-        ("  faults: [{fault: NodeDeath, at: 2h}]", "7:31 RC310 the scenario is over by then: this never happens"),
-        ("  expect: [{measure: evictions}]", "7:12 RC104 spec.expect[0] expects nothing; add atLeast or atMost"),
-        ("  expect: [{measure: evictions, pool: a, atMost: 1}]", "7:33 RC310 evictions is only known of all pools"),
-        ("  cluster: {nodes: [{count: 1}]}", "7:21 RC104 spec.cluster.nodes[0] names neither a pool nor"),
-        ("  cluster: {objects: ['kind: Pod']}", "7:23 RC105 this is no object of a cluster; write one object"),
+        ("  faults: [{fault: NodeDeath, at: 2h}]", "7:31 RC310 the scenario ends before this time"),
+        ("  expect: [{measure: evictions}]", "7:12 RC104 spec.expect[0] has no bounds; add atLeast or atMost"),
+        ("  expect: [{measure: evictions, pool: a, atMost: 1}]", "7:33 RC310 evictions is only available for all"),
+        ("  cluster: {nodes: [{count: 1}]}", "7:21 RC104 spec.cluster.nodes[0] has neither a pool nor"),
+        ("  cluster: {objects: ['kind: Pod']}", "7:23 RC105 this is not a Kubernetes object; write one object"),
         ("  cluster: {objects: ['{']}", "7:23 RC105 "),
         ("  faults: [{fault: SlowKubelets, at: 1m, pool: a}]", "7:42 RC310 a SlowKubelets has no pool"),
         (
             "  cluster: {nodes: [{name: x, count: 1, capacity: {memory: 40}}]}",
-            "7:52 RC208 spec.cluster.nodes[0].capacity.memory: 40 is 40 bytes, which cannot be meant; write 40Gi",
+            "7:52 RC208 spec.cluster.nodes[0].capacity.memory: 40 is 40 bytes, which is implausibly small; write 40Gi",
         ),
         (
             "  market: {machines: [{name: x, capacity: {gpus: 8}, pricePerHour: {spot: '1.00'}}]}",
-            '7:44 RC318 no node has a resource "gpus"; did you mean "nvidia.com/gpu"?; write nvidia.com/gpu',
+            '7:44 RC318 there is no resource "gpus"; did you mean "nvidia.com/gpu"?; write nvidia.com/gpu',
         ),
         (
             "  workloads: [{name: a, constant: {pods: 1}, resources: {memory: 8}}]",
-            "7:58 RC208 spec.workloads[0].resources.memory: 8 is 8 bytes, which cannot be meant; write 8Gi",
+            "7:58 RC208 spec.workloads[0].resources.memory: 8 is 8 bytes, which is implausibly small; write 8Gi",
         ),
         ("  start: tomorrow", '7:10 RC106 spec.start: expected a time such as "2026-11-16T08:00:00Z"'),
     ],
@@ -80,8 +80,8 @@ def test_what_is_wrong_is_told_where_it_stands(added: str, problem: str) -> None
 def test_revisions_come_in_order_from_the_beginning() -> None:
     late = "  duration: 1h\n  policies: [{folder: a, at: 1m}, {folder: b, at: 1m}]\n"
     assert [each.partition(";")[0].split(" ", 2)[2] for each in told(HEAD + late)] == [
-        "the first policies are there from the beginning",
-        "spec.policies[1].at is not after the revision before it",
+        "the first policies are in force from the start",
+        "spec.policies[1].at is not after the previous revision",
     ]
 
 

@@ -53,8 +53,8 @@ def test_a_pod_runs_from_its_node_to_its_end() -> None:
 
 def test_how_parts_of_a_gpu_and_pods_without_an_end_are_imagined_is_told() -> None:
     assert read_pods(text(PODS)).notices == (
-        "1 of 5 pods of the trace ask for part of a GPU: each is given a whole one",
-        "1 of 5 pods of the trace have no end: they run until the simulation is over",
+        "1 of 5 pods of the trace request part of a GPU and get a whole one",
+        "1 of 5 pods of the trace have no end and run until the end of the simulation",
     )
 
 
@@ -74,9 +74,9 @@ def test_what_ran_at_the_beginning_comes_at_once_and_runs_for_the_rest() -> None
         (PODS + "b,many,1,1,1000,,BE,Running,1,2,1\n", 7, 'cpu_milli: expected a number, got "many"'),
         (PODS + "b,1,1,-1,1000,,BE,Running,1,2,1\n", 7, "num_gpu: -1 is out of range"),
         (PODS + "b,1,1,2,500,,BE,Running,1,2,1\n", 7, "gpu_milli: 500 of 2 GPUs"),
-        (PODS + "b,1,1,1,1000,,Best,Running,1,2,1\n", 7, 'qos: there is no "Best"'),
-        (PODS + "b,1,1,1,1000,,BE,Running,9,2,1\n", 7, "deletion_time is before the pod came"),
-        (PODS + "openb-pod-0001,1,1,1,1000,,BE,Running,1,2,1\n", 7, "name: there is a openb-pod-0001 already"),
+        (PODS + "b,1,1,1,1000,,Best,Running,1,2,1\n", 7, 'qos: unknown value "Best"'),
+        (PODS + "b,1,1,1,1000,,BE,Running,9,2,1\n", 7, "deletion_time is before the pod's creation"),
+        (PODS + "openb-pod-0001,1,1,1,1000,,BE,Running,1,2,1\n", 7, "name: duplicate name openb-pod-0001"),
     ],
 )
 def test_a_bad_line_is_named(content: str, line: int, sentence: str) -> None:
@@ -88,7 +88,7 @@ def test_a_bad_line_is_named(content: str, line: int, sentence: str) -> None:
 def test_all_bad_lines_are_told_up_to_a_number() -> None:
     found = read_nodes(text("sn,cpu_milli,memory_mib,gpu,model\n" + "a,x,y,1,\n" * 30)).problems
     assert len(found) == MOST_PROBLEMS + 1
-    assert found[-1].sentence == f"{3 * 30 - 1 - MOST_PROBLEMS} more such problems in this file"
+    assert found[-1].sentence == f"{3 * 30 - 1 - MOST_PROBLEMS} more problems in this file"
 
 
 def test_the_pair_is_played_as_it_says() -> None:

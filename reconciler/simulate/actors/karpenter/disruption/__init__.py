@@ -1,1 +1,1 @@
-"""Which nodes Karpenter takes away of its own accord: drifted ones, empty ones, and those that others could replace."""
+"""Karpenter's voluntary disruption: drift, emptiness, and consolidation."""

@@ -1,4 +1,4 @@
-"""Nodes that Karpenter may take away now: ready, not on their way out, and with nothing on them that holds them."""
+"""Disruption candidates: ready nodes that are not being removed, without blocking pods."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -30,13 +30,13 @@ _UNLIMITED = 10**9
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """One node."""
+    """A candidate node."""
 
-    name: str  # of its claim
+    name: str  # of its NodeClaim
     claim: Object
     node: Object
     pool: NodePool
-    pods: tuple[Pod, ...]  # that need another place once it goes
+    pods: tuple[Pod, ...]  # that need rescheduling
     micro_dollars_per_hour: int
 
     @property
@@ -46,12 +46,12 @@ class Candidate(msgspec.Struct, frozen=True):
 
     @property
     def saves_most(self) -> tuple[float, str]:
-        """The dearest for what it disrupts first."""
+        """Sort key: highest price per disruption cost first."""
         return -self.micro_dollars_per_hour / (1 + len(self.pods)), self.name
 
 
 def candidate(known: Knowledge, claim: Object, pool: NodePool, eventual: bool = False) -> Candidate | None:
-    """None where it may not go now; `eventual`: whatever its pods say, if their time is bounded."""
+    """None if the node may not be disrupted now; `eventual`: ignores blocking pods if their termination is bounded."""
     name, node = claim["metadata"]["name"], known.machines.node_of(claim)
     machines = known.machines
     if node is None or not says(claim, INITIALIZED):
@@ -70,7 +70,7 @@ def candidate(known: Knowledge, claim: Object, pool: NodePool, eventual: bool = 
 
 
 def left_in_budgets(known: Knowledge, reason: str) -> dict[str, int]:
-    """How many nodes more each NodePool lets go now; those that let none go are missing."""
+    """How many more nodes each NodePool's budgets allow; NodePools with none are missing."""
     result: dict[str, int] = {}
     for pool in known.pools.in_order():
         if allowed_at_once(pool.spec, 1, reason, known.now) == 0:
@@ -86,7 +86,7 @@ def left_in_budgets(known: Knowledge, reason: str) -> dict[str, int]:
 def consolidatable(
     known: Knowledge, budgets: Mapping[str, int], among: Callable[[NodePool], Iterable[Object]]
 ) -> Iterator[Candidate]:
-    """Those of NodePools with a budget left that have been quiet for long enough, of the claims that are `among`."""
+    """Candidates from `among`: NodePools with budget left, and no pod changes for consolidateAfter."""
     for pool in known.pools.in_order():
         quiet_ms = pool.consolidate_after_ms
         if quiet_ms is None or pool.replicas is not None or pool.name not in budgets:
@@ -97,12 +97,12 @@ def consolidatable(
 
 
 def is_quiet(known: Knowledge, claim: Object, quiet_ms: int) -> bool:
-    """Whether no pod came or went there for so long."""
+    """Whether no pod changed there for so long."""
     return known.now - last_stir(known, claim) >= quiet_ms
 
 
 def last_stir(known: Knowledge, claim: Object) -> int:
-    """When a pod last came or went there, or else when it was ready for some."""
+    """When a pod last changed there, or else when the node was initialized."""
     from_claim = since(claim, INITIALIZED)
     return known.pods.stirred((claim.get("status") or {}).get("nodeName", "")) or from_claim
 
@@ -117,18 +117,18 @@ def _price(known: Knowledge, node: Object) -> int:
     return 0
 
 
-# --- Owner of what is being replaced: nodes that go as soon as other machines are ready in their place.
+# --- Owner of running replacements: nodes that are removed once their replacements are ready.
 
 _LEAST_PATIENCE_MS, _MOST_PATIENCE_MS, _PATIENCE_PER_COMMAND_MS = 600_000, 3_600_000, 80
 
 
 class Command(msgspec.Struct, frozen=True):
-    """Nodes to take away, and what is bought first."""
+    """Nodes to remove, and machines to launch before."""
 
     reason: str
     candidates: tuple[Candidate, ...]
     replacements: tuple[NewNodeClaim, ...] = ()
-    nominated: tuple[str, ...] = ()  # claims to whose nodes the pods go
+    nominated: tuple[str, ...] = ()  # claims of the nodes that receive the pods
 
 
 class _UnderWay(msgspec.Struct):
@@ -138,7 +138,7 @@ class _UnderWay(msgspec.Struct):
 
 
 class DisruptionCommands:
-    """Told of claims that changed."""
+    """Updated with changed claims."""
 
     def __init__(self, known: Knowledge, purchasing: Purchasing) -> None:
         self._known = known
@@ -147,7 +147,7 @@ class DisruptionCommands:
         self._started = 0
 
     def start(self, command: Command) -> None:
-        """The nodes take no more pods from now on."""
+        """Taints the nodes from now on."""
         known, now = self._known, self._known.now
         for each in command.candidates:
             set_disrupted(known.world, each.node)
@@ -164,11 +164,11 @@ class DisruptionCommands:
         under_way.until = Instant(now + patience)
         number = self._started = self._started + 1
         self._under_way[number] = under_way
-        known.stage.engine.at(under_way.until, "give a replacement up", lambda: self._give_up(number))
+        known.stage.engine.at(under_way.until, "abandon a replacement", lambda: self._give_up(number))
         self._go_on(number)
 
     def changed(self, names: Sequence[str]) -> None:
-        """Claims that are ready, or gone."""
+        """Claims that became ready or were deleted."""
         touched = set(names)
         for number in [number for number, each in self._under_way.items() if touched & each.awaited.keys()]:
             self._go_on(number)

@@ -1,7 +1,7 @@
-"""Owner of the rounds in which Karpenter looks for nodes to take away, each way in its turn.
+"""Owner of Karpenter's disruption loop, which tries each method in turn.
 
-A round begins every so often; after one that found nothing among many nodes, the next waits longer. What is
-consolidated is looked at a second time before it is done, and until then nothing else is begun.
+The loop runs at an interval; after a run without result over many nodes, the interval is longer. A consolidation is
+validated a second time before its execution, and until then no other disruption starts.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -43,7 +43,7 @@ _PATIENCE_PER_NODE_MS = 250
 
 
 class DisruptionController:
-    """Rounds go on as long as there is a NodePool that could lose nodes."""
+    """Runs while any NodePool could lose nodes."""
 
     def __init__(self, known: Knowledge, purchasing: Purchasing) -> None:
         self._known = known
@@ -54,7 +54,7 @@ class DisruptionController:
         self._consolidate_at = Instant(0)
 
     def changed(self) -> None:
-        """Claims or NodePools did: there may be something to look at."""
+        """Called when claims or NodePools have changed."""
         if self._is_asleep and self._could_act():
             self._is_asleep = False
             now = self._engine.now
@@ -76,12 +76,12 @@ class DisruptionController:
         self._next(_SOON_MS if is_begun else AGAIN_MS)
 
     def _could_act(self) -> bool:
-        """As far as a glance shows."""
+        """A cheap check."""
         known = self._known
         return bool(known.machines.drifted) or any(each.consolidates(known.now) for each in known.pools.in_order())
 
     def _replace_drifted(self) -> bool:
-        """Whether it was begun with some."""
+        """Returns whether a replacement was started."""
         many = len(self._known.machines.drifted)
         if not many or self._engine.now < self._replace_at:
             return False
@@ -93,17 +93,17 @@ class DisruptionController:
             self.commands.start(command)
             is_begun = True
             if command.replacements:
-                break  # what comes next is judged once that machine is launched
+                break  # the next candidate is evaluated after the launch
         if not is_begun:
             self._replace_at = self._later(many)
         return is_begun
 
     def _later(self, nodes: int) -> Instant:
-        """Where there are many to look at a round takes long, and so there are fewer of them."""
+        """With many nodes to evaluate, a run takes longer, so runs are less frequent."""
         return Instant(self._engine.now + min(_AT_LATEST_MS, max(AGAIN_MS, _PATIENCE_PER_NODE_MS * nodes)))
 
     def _validate_later(self, command: Command) -> None:
-        self._engine.after(VALIDATED_AFTER_MS, "look at a consolidation again", lambda: self._validate(command))
+        self._engine.after(VALIDATED_AFTER_MS, "validate a consolidation", lambda: self._validate(command))
 
     def _validate(self, command: Command) -> None:
         if not self._known.machines.unlaunched and (valid := still_holds(self._known, command)) is not None:
@@ -114,10 +114,10 @@ class DisruptionController:
         if not self._could_act():
             self._is_asleep = True
             return
-        self._engine.after(delay_ms, "look for nodes to take away", self._round)
+        self._engine.after(delay_ms, "look for nodes to disrupt", self._round)
 
 
-# --- Karpenter's ways of taking nodes away: empty ones, drifted ones, and those whose pods fit elsewhere or cheaper.
+# --- Karpenter's disruption methods: emptiness, drift, and consolidation.
 
 EMPTY, UNDERUTILIZED = "Empty", "Underutilized"
 _MOST_AT_ONCE = 100
@@ -125,7 +125,7 @@ _SPOT, _ON_DEMAND = "spot", "on-demand"
 
 
 def emptied(known: Knowledge) -> Command | None:
-    """All empty nodes that budgets let go, at once."""
+    """All empty nodes that budgets allow, at once."""
     budgets = left_in_budgets(known, EMPTY)
     if not budgets:
         return None
@@ -136,7 +136,7 @@ def emptied(known: Knowledge) -> Command | None:
 
 
 def drifted(known: Knowledge) -> Iterator[Command]:
-    """One drifted node after the other, empty ones first, each with what replaces it."""
+    """Drifted nodes one at a time, empty ones first, each with its replacements."""
     budgets = left_in_budgets(known, DRIFTED)
     pools = [pool for pool in known.pools.in_order() if pool.name in budgets and pool.replicas is None]
     claims = [(claim, pool) for pool in pools for claim in known.machines.drifted_of(pool.name)]
@@ -151,7 +151,7 @@ def drifted(known: Knowledge) -> Iterator[Command]:
 
 
 def renewed(known: Knowledge) -> list[Command]:
-    """Drifted nodes of NodePools of a fixed size, each with another for it wherever its pods go."""
+    """Drifted nodes of NodePools with fixed size, each with a replacement regardless of its pods."""
     budgets = left_in_budgets(known, DRIFTED)
     commands: list[Command] = []
     for pool in known.pools.in_order():
@@ -169,13 +169,13 @@ def renewed(known: Knowledge) -> list[Command]:
 
 
 def _disruption_order(known: Knowledge, claim: Object) -> tuple[bool, int, str]:
-    """Empty ones come first, then those that have been drifted for longest."""
+    """Empty nodes first, then by time of drift."""
     pods = known.pods.on((claim.get("status") or {}).get("nodeName", ""))
     return any(pod.is_reschedulable for pod in pods), since(claim, DRIFTED), claim["metadata"]["name"]
 
 
 def consolidated(known: Knowledge) -> Command | None:
-    """Several nodes at once, or else one, whose pods fit on those that stay, or on one that is cheaper."""
+    """Several nodes, or else one, whose pods fit on remaining nodes, or on one cheaper node."""
     budgets = left_in_budgets(known, UNDERUTILIZED)
     if not budgets:
         return None
@@ -187,7 +187,7 @@ def consolidated(known: Knowledge) -> Command | None:
 
 
 def still_holds(known: Knowledge, command: Command) -> Command | None:
-    """The same command, as far as it would be given again now."""
+    """The part of the command that is still valid."""
     budgets = left_in_budgets(known, command.reason)
     requested = {each.name for each in command.candidates}
     now = {each.name: each for each in consolidatable(known, budgets, lambda pool: _claims(known, pool, requested))}
@@ -218,7 +218,7 @@ def _within(candidates: Sequence[Candidate], budgets: dict[str, int]) -> Iterato
 
 
 def _several(known: Knowledge, candidates: Sequence[Candidate]) -> Command | None:
-    """The longest beginning that can go together, halving the rest each time."""
+    """The longest prefix of candidates that can be removed together, by bisection."""
     least, most = 1, len(candidates) - 1
     best: Command | None = None
     while least <= most:
@@ -248,7 +248,7 @@ def _cheaper(known: Knowledge, candidates: tuple[Candidate, ...]) -> Command | N
     capacity_types = opened.demands.get(names.CAPACITY_TYPE)
     is_spot = all(each.labels.get(names.CAPACITY_TYPE) == _SPOT for each in candidates)
     if is_spot and (capacity_types is None or capacity_types.has(_SPOT)):
-        return None  # a spot node is not replaced by another: that is off by default
+        return None  # spot-to-spot consolidation is off by default
     price = sum(each.micro_dollars_per_hour for each in candidates)
     if not _keep_below(opened, price):
         return None
@@ -258,7 +258,7 @@ def _cheaper(known: Knowledge, candidates: tuple[Candidate, ...]) -> Command | N
 
 
 def _without_same_type(command: Command) -> Command | None:
-    """Several nodes are not replaced by one of a type that one of them is of: that one could stay."""
+    """Several nodes are not replaced by a node of one of their types: that node could stay instead."""
     (opened,) = command.replacements
     types = {each.labels.get(names.INSTANCE_TYPE): each.micro_dollars_per_hour for each in command.candidates}
     same = [types[each.machine.name] for each in opened.sold if each.machine.name in types]
@@ -266,13 +266,13 @@ def _without_same_type(command: Command) -> Command | None:
 
 
 def _keep_below(opened: NewNodeClaim, price: int) -> bool:
-    """Leaves only instance types that cost less even where they cost most; whether any are left."""
+    """Keeps only instance types whose maximum price is lower; returns whether any remain."""
     opened.sold = tuple(each for each in opened.sold if _dearest(each, opened) < price)
     return bool(opened.sold) and opened.pool.is_varied(each.machine for each in opened.sold)
 
 
 def _dearest(sold: Sold, opened: NewNodeClaim) -> int:
-    """Of the capacity type that it would be launched as."""
+    """Of the capacity type that would be launched."""
     offered = [each for each in sold.offerings if matches_demands(each, opened.demands)]
     for capacity_type in ("reserved", _SPOT, _ON_DEMAND):
         prices = [each.micro_dollars_per_hour for each in offered if each.capacity_type == capacity_type]
@@ -282,7 +282,7 @@ def _dearest(sold: Sold, opened: NewNodeClaim) -> int:
 
 
 class _Around(msgspec.Struct, frozen=True):
-    """Pods that need a place, whatever is moved."""
+    """Pods that need a node besides the moved ones."""
 
     waiting: list[Pod]
     leaving: list[Pod]
@@ -298,7 +298,7 @@ def _around(known: Knowledge) -> _Around:
 def _moved(
     known: Knowledge, reason: str, candidates: tuple[Candidate, ...], around: _Around | None = None
 ) -> Command | None:
-    """Without these nodes, where would their pods be? None: not all of them anywhere."""
+    """Where pods would run without these nodes; None if some would fit nowhere."""
     moving = [pod for each in candidates for pod in each.pods if needs_another_place(known, pod)]
     leaving = {each.name for each in candidates}
     if not moving:

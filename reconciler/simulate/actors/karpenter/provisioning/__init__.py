@@ -1,1 +1,1 @@
-"""What to buy for pods that no node would take: Karpenter's own way of filling nodes."""
+"""Karpenter's provisioning: which nodes to launch for unschedulable pods."""

@@ -1,7 +1,7 @@
-"""Owner of the window in which pods gather before Karpenter looks for nodes for them, and of what it then asks for.
+"""Owner of the batch window before provisioning, and of the resulting launches.
 
-The window opens with the first pod and stays open while more come, for a while at most. Nothing is bought while a claim
-is not launched. Pods that still wait are looked at again after a while, if anything changed that could matter to them.
+The window opens with the first pod and is extended by further pods, up to a maximum. Nothing is launched while a
+claim is not launched yet. Pending pods are retried after an interval if anything relevant has changed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ from reconciler.simulate.objects import Key
 
 
 class Purchasing:
-    """Told of pods and nodes that changed."""
+    """Updated with changed pods and nodes."""
 
     def __init__(self, known: Knowledge) -> None:
         self._known = known
@@ -34,7 +34,7 @@ class Purchasing:
         self._judged: tuple[set[Name], tuple[int, ...]] = set(), ()
 
     def changed(self, keys: Sequence[Key]) -> None:
-        """Pods, or nodes; those that need another place let the window open."""
+        """Called with pods or nodes; pods that need a node open the window."""
         waiting = self._known.pods.waiting
         machines = self._known.machines
         for key in keys:
@@ -45,7 +45,7 @@ class Purchasing:
                 self._gather()
 
     def buy(self, opened: Sequence[NewNodeClaim]) -> list[str]:
-        """Asks the cloud for machines; the names of the claims."""
+        """Creates NodeClaims and returns their names."""
         return [self._ask_for(each) for each in opened]
 
     def _gather(self) -> None:
@@ -81,11 +81,11 @@ class Purchasing:
         self.buy(scheduling_result.opened)
 
     def _look_again_later(self) -> None:
-        """Whoever still waits makes itself heard again."""
+        """Schedules a retry for pending pods."""
         is_needed = bool(self._known.pods.waiting or self._known.machines.leaving)
         if is_needed and self._again_at is None:
             self._again_at = Instant(self._engine.now + AGAIN_MS)
-            self._engine.at(self._again_at, "look again for nodes", self._again)
+            self._engine.at(self._again_at, "retry provisioning", self._again)
 
     def _again(self) -> None:
         self._again_at = None
@@ -105,7 +105,7 @@ class Purchasing:
 
 
 def displaced(known: Knowledge) -> list[Pod]:
-    """Pods on nodes that are going, which will need another place; not those that are not going to be evicted."""
+    """Pods on nodes that are being removed, if they will be evicted."""
     pods: list[Pod] = []
     for claim in known.machines.leaving_claims():
         node = (claim.get("status") or {}).get("nodeName", "")
@@ -114,7 +114,7 @@ def displaced(known: Knowledge) -> list[Pod]:
 
 
 def needs_another_place(known: Knowledge, pod: Pod) -> bool:
-    """Whether a pod will be evicted, and then come again."""
+    """Whether the pod will be evicted and recreated."""
     if not pod.is_reschedulable or stays_until(pod) > known.now:
         return False
     owner = pod.metadata.controller
@@ -125,7 +125,7 @@ def needs_another_place(known: Knowledge, pod: Pod) -> bool:
 
 
 def _lets_nobody_go(most_away: int | str | None, least_there: int | str | None) -> bool:
-    """By its words, whatever its status."""
+    """By its spec, regardless of its status."""
     return most_away in {0, "0%"} or least_there == "100%"
 
 
@@ -134,17 +134,16 @@ def _is_emptied(node: Object | None) -> bool:
     return any(each["key"] == names.DISRUPTED for each in taints)
 
 
-# --- NodePools of a fixed size: machines are bought until there are as many as `replicas` says, whether pods wait or
-# not.
+# --- NodePools of fixed size: machines are launched up to `replicas`, regardless of pods.
 #
-# Where there are too many those go first that are not launched, then empty ones, then those with the fewest pods. As on
-# a cluster whose Karpenter has its feature StaticCapacity switched on: without it nothing comes of such a NodePool.
+# Surplus machines are removed in this order: not launched, empty, fewest pods. As with Karpenter's feature gate
+# StaticCapacity enabled; without it, such a NodePool has no effect.
 
 _AGAIN_MS = 60_000
 
 
 class Fixed:
-    """Owner of whether it looks again later: while something is missing that could not be bought."""
+    """Owner of the scheduled retry, while replicas could not be launched."""
 
     def __init__(self, known: Knowledge, purchasing: Purchasing) -> None:
         self._known = known
@@ -152,7 +151,7 @@ class Fixed:
         self._looks_again = False
 
     def changed(self) -> None:
-        """NodePools or claims did."""
+        """Called when NodePools or claims have changed."""
         for pool in self._known.pools.in_order():
             if pool.replicas is not None:
                 self._keep(pool, pool.replicas)
@@ -175,7 +174,7 @@ class Fixed:
     def _look_again_later(self) -> None:
         if not self._looks_again:
             self._looks_again = True
-            self._known.stage.engine.after(_AGAIN_MS, "look again for missing replicas", self._again)
+            self._known.stage.engine.after(_AGAIN_MS, "retry missing replicas", self._again)
 
     def _again(self) -> None:
         self._looks_again = False
@@ -184,7 +183,7 @@ class Fixed:
 
 
 def counted(known: Knowledge, pool: NodePool) -> tuple[list[Object], int]:
-    """The claims of a NodePool that stay, and how many are only waiting for what replaces them."""
+    """The remaining claims of a NodePool, and how many of them only wait for their replacement."""
     machines = known.machines
     claims = list(machines.of_pool(pool.name))
     names: Iterable[str] = (each["metadata"]["name"] for each in claims)
@@ -193,7 +192,7 @@ def counted(known: Knowledge, pool: NodePool) -> tuple[list[Object], int]:
 
 
 def fresh(known: Knowledge, pool: NodePool, many: int) -> list[NewNodeClaim]:
-    """Machines as the NodePool would have them now: as many as its limit leaves."""
+    """New machines of the NodePool, as many as its limit allows."""
     sold = on_offer(pool, known)
     if not sold or not pool.is_varied(each.machine for each in sold):
         return []

@@ -1,4 +1,4 @@
-"""Existing nodes as places for pods, the requirements of pods, and the DaemonSet overhead of new nodes."""
+"""Existing nodes as capacity for pods, requirements of pods, and DaemonSet overhead of new nodes."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
@@ -21,15 +21,15 @@ from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.karpenter.cloud import WELL_KNOWN, alternatives, compatible
 from reconciler.simulate.actors.karpenter.cluster_state import Knowledge, NodePool
 
-# --- Owner of the nodes that stand, or are on their way, while places are looked for; within a fork of the what-if.
+# --- Owner of existing and launching nodes during scheduling; within a fork of the snapshot.
 #
-# Nodes that are going are taken away. Machines that have not joined yet, or are not ready yet, are imagined as they
-# will be. Pods go to the first node that takes them: those that are ready come first, all by name. A taint that the
-# scheduler would only rather avoid counts like any other, until nothing else is left to try.
+# Nodes that are being removed are excluded. Machines that are not registered or not ready are added in their expected
+# state. Pods go to the first node that accepts them: ready nodes first, then by name. A PreferNoSchedule taint counts
+# like any other until all other relaxations are exhausted.
 
 _PREFER = "PreferNoSchedule"
 
-# Taints that a node loses by itself while it comes up.
+# Taints that are removed during node startup.
 _PASSING = frozenset(
     {
         "node.kubernetes.io/not-ready",
@@ -41,7 +41,7 @@ _PASSING = frozenset(
 
 
 class ExistingCapacity:
-    """Where pods can go without a purchase."""
+    """Capacity without new launches."""
 
     def __init__(self, known: Knowledge, snapshot: Snapshot, leaving: Collection[str]) -> None:
         self._snapshot = snapshot
@@ -58,7 +58,7 @@ class ExistingCapacity:
         self._claims = known.machines
 
     def put(self, pod_class: PodClass, tolerant: bool) -> int | None:
-        """Books a pod on the first node that takes it; its row."""
+        """Books a pod on the first node that accepts it; returns the row."""
         if not len(self._order):
             return None
         takes = self._judging.mask(pod_class)[self._order]
@@ -72,14 +72,14 @@ class ExistingCapacity:
         return row
 
     def claim_at(self, row: int) -> str:
-        """The NodeClaim whose machine a row is; nothing where there is none."""
+        """The NodeClaim of a row; empty if there is none."""
         if row in self._claim_at:
             return self._claim_at[row]
         body = self._claims.claim_of(self._snapshot.rows.node(row).name)
         return body["metadata"]["name"] if body is not None else ""
 
     def is_coming(self, row: int) -> bool:
-        """Whether it is not ready yet."""
+        """Whether the node is not ready yet."""
         return row in self._claim_at
 
     def _leave(self, known: Knowledge, leaving: Collection[str]) -> None:
@@ -94,7 +94,7 @@ class ExistingCapacity:
                 self._snapshot.take_away(row)
 
     def _bring(self, claim: Object, known: Knowledge) -> int:
-        """The machine of a claim, as its node will be once it is ready."""
+        """Adds a claim's machine in the state of its future ready node."""
         snapshot, name = self._snapshot, claim["metadata"]["name"]
         node = known.machines.node_of(claim)
         booked: dict[PodClass, int] = {}
@@ -112,7 +112,7 @@ class ExistingCapacity:
         return row
 
     def _avoids(self, needs: Needs) -> Mask | None:
-        """Rows with a taint that a pod would rather avoid."""
+        """Rows with a PreferNoSchedule taint that the pod does not tolerate."""
         rows = self._snapshot.rows
         key = needs, rows.version
         if key not in self._avoided:
@@ -126,7 +126,7 @@ class ExistingCapacity:
 
 
 def shut_out(taints: Collection[NodeTaint], pod: Pod, tolerant: bool) -> bool:
-    """Whether a taint of a new node keeps a pod away."""
+    """Whether a taint of a new node excludes a pod."""
     return any(
         not (tolerant and each.effect == _PREFER) and not tolerated(each, pod.spec.tolerations) for each in taints
     )
@@ -160,15 +160,15 @@ def _as_it_will_be(claim: Object, node: Object | None) -> Node:
 
 
 def _there(amounts: dict[str, str]) -> dict[str, str]:
-    """Devices are nothing until their plugin has said how many there are."""
+    """Devices count only once their plugin has published them."""
     return {name: text for name, text in amounts.items() if text != "0"}
 
 
-# --- What DaemonSets will take of a new node of a NodePool.
+# --- DaemonSet overhead of a new node of a NodePool.
 
 
 def overhead_of(daemons: Sequence[Pod], pool: NodePool, snapshot: Snapshot) -> dict[str, int]:
-    """Of all together."""
+    """The sum over DaemonSets."""
     result: dict[str, int] = {}
     for pod in daemons:
         requirements = wanting(pod, snapshot)
@@ -180,20 +180,20 @@ def overhead_of(daemons: Sequence[Pod], pool: NodePool, snapshot: Snapshot) -> d
     return result
 
 
-# --- What the pods of one class want of a node that is to be bought for them.
+# --- Requirements of a pod class for a new node.
 
 
 class PodRequirements(msgspec.Struct, frozen=True):
-    """Found out once for all pods of the class."""
+    """Computed once per class."""
 
     pod_class: PodClass
     request: dict[str, int]
     alternatives: tuple[Demands, ...]
-    is_plain: bool  # neither other pods nor volumes have to do with where it can be
+    is_plain: bool  # independent of other pods and of volumes
 
 
 def wanting(pod: Pod, snapshot: Snapshot) -> PodRequirements:
-    """`pod` may be anywhere now: it is asked about as the one that would take its place."""
+    """Evaluates a pod on any node, or pending, as its replacement."""
     pod_class = snapshot.classes.of(pod).anew
     counting = snapshot.part(Counting)
     counting.catch_up(snapshot)
@@ -202,7 +202,7 @@ def wanting(pod: Pod, snapshot: Snapshot) -> PodRequirements:
 
 
 def hangs_on_zone(pod_class: PodClass, snapshot: Snapshot) -> bool:
-    """Whether pods in other zones or the same have to do with where it can be, or its volumes."""
+    """Whether placement depends on pods in zones, or on volumes."""
     counting = snapshot.part(Counting)
     counting.catch_up(snapshot)
     terms = counting.terms(pod_class)
@@ -215,7 +215,7 @@ def hangs_on_zone(pod_class: PodClass, snapshot: Snapshot) -> bool:
 
 
 def crowding(pod_class: PodClass, snapshot: Snapshot) -> Callable[[str], int]:
-    """How many of those that it is to be spread with a zone has."""
+    """The number of pods per zone that count for the pod's spread."""
     counting = snapshot.part(Counting)
     terms = counting.terms(pod_class)
     rules = [each for each in terms.spread if each.key == names.ZONE] if terms is not None else []

@@ -1,8 +1,7 @@
-"""Owner of one look for places: pods go to nodes that stand, then to claims that are being filled, then to new ones.
+"""Owner of one scheduling simulation: pods go to existing nodes, then to open claims, then to new claims.
 
-Large pods come first. Of the claims that are being filled the emptiest is tried first; a new one is of the first
-NodePool, by weight, that could buy a machine for the pod. Where a pod finds no place it is tried again after the
-others, as long as any of them makes progress.
+Large pods come first. Among open claims, the emptiest is tried first; a new claim is of the first NodePool by weight
+with a suitable machine. A pod without a place is retried after the others while there is progress.
 """
 
 from collections import deque
@@ -44,24 +43,24 @@ from reconciler.simulate.actors.karpenter.provisioning.existing_nodes import (
     wanting,
 )
 
-# --- Owner of one NodeClaim that is being filled: the pods on it, and what it can still become.
+# --- Owner of one open NodeClaim: its pods, and its remaining options.
 #
-# Each pod narrows it: to the instance types that have room for all, and to what their labels may be. The zone stays
-# open until a pod comes to which it matters.
+# Each pod narrows the instance types to those with room for all pods, and the possible labels. The zone stays open
+# until a pod depends on it.
 
 _PLENTY = str(10**12)
 _JUDGED: tuple[type[Predicate], ...] = (Ports, InterPod, SpreadFilter, VolumePlaces)
 
 
 class Sold(msgspec.Struct, frozen=True):
-    """An instance type, and where Karpenter takes it to be there."""
+    """An instance type, and its offerings that Karpenter believes available."""
 
     machine: KarpenterInstanceType
     offerings: tuple[MarketOffering, ...]
 
 
 class Fit(msgspec.Struct, frozen=True):
-    """What a claim would become with one pod more."""
+    """The state of a claim with one more pod."""
 
     demands: Demands
     sold: tuple[Sold, ...]
@@ -69,13 +68,13 @@ class Fit(msgspec.Struct, frozen=True):
 
 
 class NewNodeClaim:
-    """`overhead` is what DaemonSets will take of the node."""
+    """`overhead`: DaemonSet overhead of the node."""
 
     def __init__(self, name: str, pool: NodePool, sold: tuple[Sold, ...], overhead: Mapping[str, int]) -> None:
         self.name = name
         self.pool = pool
         self.sold = sold
-        # It will be a node of its own: whoever wants to be on another, or on none of the others, can tell.
+        # A hostname of its own, for affinity and anti-affinity terms.
         self.demands: Demands = {**pool.demands, names.HOSTNAME: one_of((name,))}
         self.pods: list[Pod] = []
         self.used = dict(overhead)
@@ -84,7 +83,7 @@ class NewNodeClaim:
         self._taken: list[PodRequirements] = []
 
     def fit(self, requirements: PodRequirements, demands: Demands, snapshot: Snapshot, tolerant: bool) -> Fit | None:
-        """None where it does not fit."""
+        """None if the pod does not fit."""
         if shut_out(self.pool.taints, requirements.pod_class.pod, tolerant):
             return None
         narrowed = self.demands
@@ -101,7 +100,7 @@ class NewNodeClaim:
         return None
 
     def add(self, pod: Pod, requirements: PodRequirements, fit: Fit, snapshot: Snapshot) -> None:
-        """One more; it fits."""
+        """Adds a pod that fits."""
         if self._row < 0 or fit.zone != self._zone:
             self._stand(fit.zone, snapshot)
         self.demands, self.sold, self._zone = fit.demands, fit.sold, fit.zone
@@ -124,14 +123,14 @@ class NewNodeClaim:
         return Fit(demands, sold, zone) if sold and self.pool.is_varied(each.machine for each in sold) else None
 
     def _zones(self, requirements: PodRequirements, demands: Demands, snapshot: Snapshot) -> Iterable[str]:
-        """Those to try; nothing stands for whichever comes."""
+        """The zones to try; an empty zone means any."""
         if self._zone or not hangs_on_zone(requirements.pod_class, snapshot):
             return (self._zone,)
         crowd = crowding(requirements.pod_class, snapshot)
         return sorted({*_zones_of(self.sold, demands)}, key=lambda zone: (crowd(zone), zone))
 
     def _gets_on(self, requirements: PodRequirements, zone: str, snapshot: Snapshot) -> bool:
-        """Whether other pods, here and elsewhere, have nothing against it."""
+        """Whether inter-pod terms allow the pod."""
         if zone == self._zone and self._row >= 0:
             return self._agrees(requirements, snapshot)
         before = self._row
@@ -145,7 +144,7 @@ class NewNodeClaim:
         return all(snapshot.part(each).fits(requirements.pod_class, self._row, snapshot) for each in _JUDGED)
 
     def _stand(self, zone: str, snapshot: Snapshot) -> None:
-        """An imagined node, where other pods can see who is on it."""
+        """Adds a virtual node, so that other pods see these pods."""
         if self._row >= 0:
             snapshot.take_away(self._row)
         labels = self.pool.labels | {names.HOSTNAME: self.name} | ({names.ZONE: zone} if zone else {})
@@ -155,7 +154,7 @@ class NewNodeClaim:
 
 
 def imagined(name: str, labels: dict[str, str], pool: NodePool, snapshot: Snapshot) -> Node:
-    """A node of a NodePool with room for anything."""
+    """A node of a NodePool with unlimited capacity."""
     plenty = dict.fromkeys(snapshot.classes.columns, _PLENTY)
     return Node(Metadata(name, labels=labels), NodeSpec(taints=pool.taints), NodeStatus(allocatable=plenty))
 
@@ -176,21 +175,21 @@ def _has_room(room: Mapping[str, int], used: Mapping[str, int], request: Mapping
 
 
 class SchedulingResult(msgspec.Struct, frozen=True):
-    """What came of it."""
+    """The result."""
 
     opened: tuple[NewNodeClaim, ...]
-    claims: dict[str, tuple[Pod, ...]]  # claim -> pods that go to its node, which is there or on its way
+    claims: dict[str, tuple[Pod, ...]]  # claim -> pods for its node, existing or launching
 
 
 class SchedulingExemptions(msgspec.Struct, frozen=True):
-    """Which pods, by uid, need not find a place, and which may find one on a node that is not ready yet."""
+    """Pods, by uid, that may stay without a node, and pods that may go to a node that is not ready yet."""
 
     may_stay: Collection[str]
     may_wait: Collection[str]
 
 
 def look(known: Knowledge, pods: Sequence[Pod]) -> SchedulingResult:
-    """Where pods would go; nothing is changed by it."""
+    """Where pods would be placed; without side effects."""
     snapshot = known.snapshot()
     with snapshot.fork():
         look = _Look(known, snapshot, pods, ())
@@ -201,7 +200,7 @@ def look(known: Knowledge, pods: Sequence[Pod]) -> SchedulingResult:
 def look_without(
     known: Knowledge, pods: Sequence[Pod], leaving: Collection[str], terms: SchedulingExemptions
 ) -> SchedulingResult | None:
-    """The same if the nodes of the claims `leaving` were gone; None as soon as it is clear that a term is not kept."""
+    """The same without the nodes of the claims `leaving`; None as soon as a required pod has no place."""
     snapshot = known.snapshot()
     with snapshot.fork():
         look = _Look(known, snapshot, pods, leaving)
@@ -227,7 +226,7 @@ class _Look:
             self._imagine_domains()
 
     def run(self, terms: SchedulingExemptions | None = None) -> bool:
-        """All pods, until none of those that are left makes progress; whether the terms were kept."""
+        """Schedules all pods until there is no more progress; returns whether the terms hold."""
         queue, tried = self._queue, dict[str, int]()
         while queue and tried.get(queue[0].metadata.uid) != len(queue):
             pod = queue.popleft()
@@ -239,14 +238,14 @@ class _Look:
         return terms is None or all(pod.metadata.uid in terms.may_stay for pod in queue)
 
     def _breaks(self, pod: Pod, terms: SchedulingExemptions) -> bool:
-        """Whether a pod that was just looked at has found no place, and never will, or one that is not ready."""
+        """Whether the pod has permanently no place, or only one that is not ready."""
         uid, on_coming = pod.metadata.uid, self._on_coming
         if self._requirements_of(pod).pod_class in self._hopeless and uid not in terms.may_stay:
             return True
         return bool(on_coming) and on_coming[-1] is pod and uid not in terms.may_wait
 
     def result(self) -> SchedulingResult:
-        """What came of it so far."""
+        """The result so far."""
         placed = {claim: tuple(pods) for claim, pods in self._placed.items()}
         in_order = sorted(self._opened, key=lambda each: each.name)
         return SchedulingResult(tuple(in_order), placed)
@@ -274,7 +273,7 @@ class _Look:
                     pod, requirements, demands, tolerant
                 ):
                     return True
-        if requirements.is_plain:  # room only shrinks
+        if requirements.is_plain:  # free capacity only decreases
             self._hopeless.add(requirements.pod_class)
         return False
 
@@ -323,13 +322,13 @@ class _Look:
         )
 
     def _spend(self, pool: NodePool, sold: Sequence[Sold]) -> None:
-        """The largest that could come is counted; how many nodes there are is only counted once they are launched."""
+        """Counts the largest possible machine; the number of nodes is only counted at launch."""
         left = self._left.get(pool.name, {})
         for name in left:
             left[name] -= max(_size(each.machine, name) for each in sold)
 
     def _imagine_domains(self) -> None:
-        """A zone in which a node could be bought counts as one to spread over, though there is no node yet."""
+        """Adds zones without nodes as spread domains if nodes could be launched there."""
         for pool in self._pools:
             for zone in sorted({each.zone for sold in self._sold[pool.name] for each in sold.offerings}):
                 labels = pool.labels | {names.ZONE: zone}
@@ -337,7 +336,7 @@ class _Look:
 
 
 def on_offer(pool: NodePool, known: Knowledge) -> tuple[Sold, ...]:
-    """What Karpenter takes to be there of what a NodePool could buy."""
+    """The NodePool's offerings that Karpenter believes available."""
     solds = []
     for machine in pool.types:
         offerings = known.cloud.known(machine, known.now)
