@@ -61,17 +61,17 @@ def _rule_problems(scenario: Scenario) -> Iterator[ScenarioProblem]:
 
 def _length(scenario: Scenario) -> Iterator[ScenarioProblem]:
     if not scenario.duration.milliseconds:
-        yield "spec.duration", "RC105", "a scenario of no length shows nothing", "give it a length, such as 24h"
+        yield "spec.duration", "RC105", "a scenario must have a duration", "set a duration, such as 24h"
     start = moment(scenario.start)
     if start is None:
         yield (
             "spec.start",
             "RC105",
-            f'no calendar has the time "{scenario.start}"',
-            "write one such as 2026-11-16T08:00:00Z",
+            f'"{scenario.start}" is not a valid time',
+            "set a time such as 2026-11-16T08:00:00Z",
         )
     elif start + scenario.duration.milliseconds > LATEST:
-        yield "spec.start", "RC105", "the scenario ends after the year 9999", "begin earlier, or give it less length"
+        yield "spec.start", "RC105", "the scenario ends after the year 9999", "set an earlier start or a shorter duration"
 
 
 def _revisions(scenario: Scenario) -> Iterator[ScenarioProblem]:
