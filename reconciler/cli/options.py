@@ -215,7 +215,7 @@ class TimeType(click.ParamType[Instant]):
 
 
 def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options, with those for a base and for pruning if the command has them; the command gets all as `question`."""
+    """The options, and those for base and pruning if the command has them; the command gets all as `question`."""
     return cluster_options(_with_question(command, (*_OPTIONS, _NOW)))
 
 

@@ -66,7 +66,7 @@ def ending_options(command: Callable[..., Any]) -> Callable[..., Any]:
     file = click.option(
         "--out",
         type=click.Path(dir_okay=False, path_type=Path),
-        help="Save the plan, for `reconciler apply FILE`, which applies exactly this plan or refuses if the cluster changed.",
+        help="Save the plan, for `reconciler apply FILE`, which applies exactly this plan, or refuses after a change.",
     )
     valid = click.option(
         "--valid-for", type=LastingType(), default="24h", show_default=True, help="How long the plan may be applied."

@@ -213,7 +213,7 @@ def _objects(approved: Sequence[str], guard: str, place: ApprovalTarget) -> list
     desired = _desired(place)
     if guard not in {each.name for each in desired.guards}:
         known = ", ".join(each.name for each in desired.guards) or "none"
-        raise click.UsageError(f"environment {desired.environment} has no ChangeGuard/{guard}; found: {known}")
+        raise click.UsageError(f"there is no ChangeGuard/{guard} in environment {desired.environment}; found: {known}")
     return [_object(desired, *key) for key in sorted(keys)]
 
 
@@ -221,7 +221,7 @@ def _object(desired: Desired, kind: ApprovedKind, name: str) -> ApprovedObject:
     digest = policy_digest(desired, kind, name)
     if digest is None:
         known = ", ".join(each.name for each in desired.declared if each.kind == kind) or "none"
-        text = f"environment {desired.environment} of {desired.revision} has no {kind}/{name}"
+        text = f"there is no {kind}/{name} in environment {desired.environment} of {desired.revision}"
         raise click.UsageError(f"{text}; found: {known}")
     return ApprovedObject(kind=kind, name=name, digest=digest)
 
@@ -238,7 +238,7 @@ def _whole(revision: str, repository: str) -> str:
     """Full id of a commit. A prefix may match another commit, or be forged."""
     if not _REVISION.fullmatch(revision):
         raise click.UsageError(
-            f'"{revision}" is neither a policy nor a revision: write KIND/NAME, with a kind of {", ".join(_KINDS)}, or a '
+            f'"{revision}" is neither a policy nor a revision: write KIND/NAME with kind {", ".join(_KINDS)}, or a '
             "revision as plan -o json tells it: a commit, or dir: and 64 digits"
         )
     if not _BEGINNING.fullmatch(revision):

@@ -98,7 +98,7 @@ def _write(text: str, target: RenderTarget) -> None:
     """Writes the output. Applying an empty file deletes everything applied before, so an empty output needs
     --allow-empty."""
     if not text and not target.allow_empty and not (target.file and _is_empty(target.file)):
-        sentence = "nothing was written: the policies render nothing, and applying an empty file deletes all objects applied before"
+        sentence = "nothing was written: policies render nothing, and applying that deletes everything applied before"
         raise click.ClickException(f"{sentence}; correct the paths, or use --allow-empty")
     if target.file:
         replace_files({target.file: text.encode()})

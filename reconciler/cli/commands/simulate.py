@@ -142,6 +142,6 @@ def _shrink(files: tuple[Path, Path], ready: Prepared, runs: tuple[Simulated, ..
     before, after = scenario.parent.resolve(), file.parent.resolve()
     if not before.is_relative_to(after):
         click.echo(
-            f"note: the scenario names files outside its folder: simulate it with --tree {os.path.commonpath((before, after))}",
+            f"note: the scenario names files outside its folder: use --tree {os.path.commonpath((before, after))}",
             err=True,
         )
