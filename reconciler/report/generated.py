@@ -39,8 +39,8 @@ _OPENING = """\
 Each decision of a plan has one of these codes as its reason. `plan -o json` prints the code with its
 facts, `explain` prints the sentence. This page is written by `make generate`.
 
-The second column is the class of a hold with this reason. `blocked`: a person must act before the decision continues, and
-the command ends with [exit code 4](exit-codes.md). `waiting`: the decision waits for a timer, a window, demand or a
+The second column is the class of a hold with this reason. `blocked`: a person must act before the decision continues,
+and the command ends with [exit code 4](exit-codes.md). `waiting`: the decision waits for a timer, a window, demand or a
 read, and continues by itself. `waiting, held`: the decision waits until a person acts, for example by ending a freeze.
 Reports list blocked and held decisions under "Held", and the others under "Waiting".
 

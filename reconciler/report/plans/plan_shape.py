@@ -122,7 +122,7 @@ class Impact(msgspec.Struct, frozen=True):
     repriced_micro_dollars_per_hour: Annotated[
         int,
         msgspec.Meta(
-            description="Additional cost of the current fleet with the prices and commitments of this change, over those "
+            description="Additional cost of the current fleet by the prices and commitments of this change, over those "
             "of the base; not included in the amounts above. 0 without a base."
         ),
     ]
