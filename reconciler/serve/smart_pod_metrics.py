@@ -77,11 +77,11 @@ class SmartPodMetrics:
             "reconciler_smart_pods_leftover", "Smart pods that should have been deleted.", registry=registry
         )
         self._success = Gauge(
-            "reconciler_scaling_success_rate", "Share of finished smart pods that got their machine; 1 if none finished.",
+            "reconciler_scaling_success_rate", "Share of finished smart pods that got a machine; 1 if none finished.",
             registry=registry,
         )  # fmt: skip
         self._provision = Histogram(
-            "reconciler_nodeclaim_provision_duration_seconds", "Time from a NodeClaim's creation until its initialization.",
+            "reconciler_nodeclaim_provision_duration_seconds", "Time from creation to initialization of a NodeClaim.",
             buckets=_BUCKETS_SECONDS, registry=registry,
         )  # fmt: skip
         self._results: Counts[str] = Counts()

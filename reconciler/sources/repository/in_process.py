@@ -1,8 +1,7 @@
 """Reads revisions, commits, trees and blobs of a repository on disk with GitPython, in this process and without git.
 
 Only repositories with the plain layout (`address.check_layout`) and objects within limits (`object_database`) are
-read.
-For all others, and for any error of the library, Unfit is raised and the hardened process reads the repository.
+read. For all others, and for any error of the library, Unfit is raised and the hardened process reads the repository.
 """
 
 import contextlib
