@@ -83,7 +83,7 @@ def test_a_pull_request_that_introduces_the_policies_is_compared_with_none(
     git(here, "commit", "--quiet", "--message", "without", "--allow-empty")
     assert main(["plan", "--base", "main", *AT]) == BLOCKED
     told = capsys.readouterr().out
-    assert "note: main has no policies in policies: all of this is new" in told
+    assert "note: main has no policies in policies: all policies are new" in told
     assert "+ GpuPool/a100-training" in told
     assert main(["plan", "--base", "nowhere", *AT]) == 3
     assert "error[RC512]" in capsys.readouterr().err
@@ -92,7 +92,7 @@ def test_a_pull_request_that_introduces_the_policies_is_compared_with_none(
 def test_so_is_one_that_moves_their_folder(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.move(here / "policies", here / "fleet")
     assert main(["plan", "--policies", "fleet", "--base", "main", *AT]) == BLOCKED
-    assert "main has no policies in fleet: all of this is new" in capsys.readouterr().out
+    assert "main has no policies in fleet: all policies are new" in capsys.readouterr().out
 
 
 def test_an_environment_that_is_new_is_compared_with_what_base_was(

@@ -87,7 +87,7 @@ def test_one_that_dies_while_it_plans_gives_no_plan_and_another_is_started(plann
     # The signal may have come before the question; then another has answered it, and nothing was lost.
     assert [str(each) for each in failed] in (
         [],
-        ["no plan was made: the planner was ended by signal 9; it is started again"],
+        ["no plan was made: the planner was ended by signal 9; the planner is restarted"],
     )
     assert child.plan(inputs) == decide(inputs).plan
     assert process_of(child) != first

@@ -91,7 +91,7 @@ def test_the_nodes_of_a_node_pool_that_someone_else_made_are_only_observed(
     (site.policies / "scaled.yaml").write_text(SCALED)
     audit = site.lab.audit()
     _, out, _ = run(site, capsys, "apply")
-    assert "NodePool/a100 was made by someone else, and its nodes are only observed" in out
+    assert "NodePool/a100 was created by someone else, and its nodes are only observed" in out
     assert not [each for each in audit.writes(identities.RECONCILER) if each.object.partition("/")[0] == "nodes"]
     site.write(adopt=True)
     assert run(site, capsys, "apply")[0] == 0

@@ -116,7 +116,7 @@ def test_what_we_put_on_is_off_and_all_else_as_it_was(
     assert pod
     assert pod["spec"]["schedulingGates"] == [{"name": "example.com/queue"}]
     assert run(site, releaser, "--yes") == 0
-    assert "Nothing of ours is left that comes off." in capsys.readouterr().out
+    assert "Nothing of reconciler is left to release." in capsys.readouterr().out
 
 
 def test_beside_a_controller_only_one_pool_is_released(site: Site, capsys: pytest.CaptureFixture[str]) -> None:

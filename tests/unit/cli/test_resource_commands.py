@@ -72,7 +72,7 @@ def test_a_template_of_one_s_own_can_t_come_along(folder: Path, capsys: pytest.C
     assert main(["render", "--as-resources"]) == 1
     wrong = capsys.readouterr()
     assert wrong.out == ""
-    assert "GpuPool/a100, GpuPool/l4: custom resources can't bring a template of their own with them" in wrong.err
+    assert "GpuPool/a100, GpuPool/l4: custom resources cannot include their own templates" in wrong.err
 
 
 @pytest.mark.parametrize("more", [["--policies", "policies"], ["--repo", "."]])

@@ -130,7 +130,7 @@ def test_it_does_nothing_before_somebody_says_so() -> None:
         ),
         (
             ("--nodes=2:10:a", "--nodes=0:4:b"),
-            "write minSize: 0 and maxSize: 4 into the NodeProvisioner of the pool that takes its place",
+            "set minSize: 0 and maxSize: 4 in the NodeProvisioner of the pool that replaces it",
         ),
         (("--nodes=many",), "--nodes=many can't be read"),
         (

@@ -218,7 +218,7 @@ def test_names_as_long_as_a_gpu_pool_s_are_imported_and_longer_ones_left_alone()
     names = ["a" * 63, "a" * 63 + ".b"]
     found = imported(observed({"given": [{**pool(), "metadata": {"name": name}} for name in names]}))
     assert {text.path.partition("/")[2].removeprefix("base/").partition(".")[0] for text in found.files} == {names[0]}
-    assert found.skipped == (Skipped(names[1], "its name has more than the 63 characters of a GpuPool's"),)
+    assert found.skipped == (Skipped(names[1], "its name exceeds the 63 characters of a GpuPool name"),)
     assert {problem.code for problem in controller.check_bundle(found.bundle).resolved.problems} == {
         "RC106"
     }  # UNKNOWN memory
@@ -259,9 +259,9 @@ def test_of_several_nodes_of_a_type_the_least_counts() -> None:
 @pytest.mark.parametrize(
     ("disruption", "told"),
     [
-        ({"consolidateAfter": "0s"}, "# Karpenter alone decides which nodes go, until"),
-        ({"consolidateAfter": "Never"}, "# Nodes stay when they are empty, until"),
-        ({"consolidateAfter": "0s", "budgets": [{"nodes": "0"}]}, "# Nodes stay when they are empty, until"),
+        ({"consolidateAfter": "0s"}, "# Karpenter alone decides which nodes are removed, until"),
+        ({"consolidateAfter": "Never"}, "# Empty nodes stay, until"),
+        ({"consolidateAfter": "0s", "budgets": [{"nodes": "0"}]}, "# Empty nodes stay, until"),
     ],
 )
 def test_who_decides_which_nodes_go_follows_from_its_budgets(disruption: Plain, told: str) -> None:

@@ -38,7 +38,7 @@ How often finished and orphaned ones are looked for. |
 The pools it is for; "*" for all. |
 | `capacityTypes` | a list of 1 to 3 items: reserved, on-demand or spot | `[on-demand]` | \
 How they may be bought. Smart pods ask in this order; elsewhere Karpenter prefers reserved, then spot. |
-| `taints` | a list of at most 50 items: [a map](#gpupool-taints); no two may agree in `key` and `effect` | empty | \
+| `taints` | a list of at most 50 items: [a map](#gpupool-taints); unique by `key` and `effect` | empty | \
 Taints of its nodes. |
 | `perHour` | [a map](#changeguard-perhour) |  | Limits of any hour. |
 """

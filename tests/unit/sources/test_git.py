@@ -206,7 +206,7 @@ def test_what_is_not_there_is_a_problem(repository: Repository, revision: str, p
 def test_a_folder_that_is_no_repository_is_a_problem(tmp_path: Path) -> None:
     bundle = read(tmp_path)
     assert codes(bundle) == ["RC515"]
-    assert "is no Git repository" in sentences(bundle)
+    assert "is not a Git repository" in sentences(bundle)
 
 
 def test_a_damaged_repository_is_a_problem(repository: Repository) -> None:

@@ -129,7 +129,7 @@ def test_a_pod_on_any_page_keeps_the_node(at: int) -> None:
     server = NodeServer([*IDLE[:at], pod("train"), *IDLE[at:]])
     outcome = given_back(server)
     told = (outcome.result, outcome.detail)
-    assert told == ("stale", "Node/gpu-1 was to be empty, and Pod/team-a/train came to it")
+    assert told == ("stale", "Node/gpu-1 was expected to be empty, but has Pod/team-a/train")
     assert not server.sent
 
 

@@ -140,7 +140,7 @@ def test_a_pool_whose_nodes_are_to_go_says_so_with_a_row_for_each_reason() -> No
 
 def test_a_pod_is_told_of_the_drain_of_its_node_before_and_while_it_happens() -> None:
     assert answer_to(TWO_GO, "pod/team/web-0").outcome == (
-        "Its node is not needed: its pods are evicted, and it is deleted, from 08:10Z on."
+        "Its node is not needed: its pods are evicted, and the node is deleted, from 08:10Z on."
     )
     draining = {"nodes": {**TWO_GO["nodes"], "a": {"pods": ["web 1"], "draining": 60}}}
     assert answer_to(draining, "pod/team/web-0").outcome.startswith("Pod/team/web-0 is moved off a:")

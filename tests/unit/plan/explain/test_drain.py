@@ -77,7 +77,7 @@ def test_one_that_was_tried_in_vain_says_when_and_since_when() -> None:
     nodes: dict[str, Any] = {"a": {"pods": ["web 3"]}, "b": {"pods": ["web 6"]}}
     assert asked({"nodes": nodes}, "a")["last tried"] == ["at 2026-11-02T08:00:00Z, in vain"]
     again = asked({"nodes": nodes, "tried": {"a": [60, 600]}}, "a")["last tried"]
-    assert again == ["at 2026-11-02T08:00:00Z, in vain since 2026-11-02T07:50:00Z"]
+    assert again == ["at 2026-11-02T08:00:00Z, without success since 2026-11-02T07:50:00Z"]
     assert "last tried" not in asked({"nodes": nodes}, "b")
 
 
@@ -89,7 +89,7 @@ def test_where_nobody_looked_it_says_what_was_found_before() -> None:
     }
     (told,) = asked({"nodes": nodes, "tried": {"a": [60, 600]}}, "a")["last tried"]
     assert told == (
-        "at 2026-11-02T07:59:00Z, in vain since 2026-11-02T07:50:00Z: "
+        "at 2026-11-02T07:59:00Z, without success since 2026-11-02T07:50:00Z: "
         "no node that stays would take Pod/team/web-0 (resources on 1 of a100 p4d), and so it keeps a."
     )
 

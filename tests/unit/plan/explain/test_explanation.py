@@ -60,12 +60,12 @@ def test_a_pod_is_held_up_for_as_long_as_its_annotation_says(words: dict[str, st
 def test_the_budgets_of_a_pod_are_told_by_name_however_they_were_read() -> None:
     pdbs = {name: {"labels": {"app": "x"}, "allows": 1} for name in ("b", "a")}
     told = [text for label, text in rows(POD, observed(STAGE | {"pdbs": pdbs})) if label == "budget"]
-    assert told == [f"PodDisruptionBudget/team/{name} allows 1 more to be away" for name in ("a", "b")]
+    assert told == [f"PodDisruptionBudget/team/{name}: disruptionsAllowed is 1" for name in ("a", "b")]
 
 
 def test_what_could_not_be_read_is_not_said_to_be_missing() -> None:
     seen = observed(STAGE)
-    assert ("Karpenter", "knows no NodeClaim of it") in rows(ExplainedObject("node", "n-0"), seen)
+    assert ("Karpenter", "no NodeClaim for this node") in rows(ExplainedObject("node", "n-0"), seen)
     assert ("NodePool", "there is none") in rows(ExplainedObject("pool", "p"), seen)
     kinds = ("nodeclaims.karpenter.sh", "nodepools.karpenter.sh")
     blind = Observed(nodes=seen.nodes, unread=tuple(Unread(kind, "403 Forbidden") for kind in kinds))
@@ -112,7 +112,7 @@ def test_where_pods_were_not_read_no_node_or_pool_is_said_to_be_empty() -> None:
 
 def test_where_nodes_were_not_read_no_pool_is_said_to_have_none() -> None:
     told = answer(ExplainedObject("pool", "p"), blind_to(NODES), WISH)
-    assert told.headline == "its nodes are not known: nodes could not be read: 403 Forbidden"
+    assert told.headline == "nodes unknown: nodes could not be read: 403 Forbidden"
     assert ("its node", "not known: nodes could not be read: 403 Forbidden") in rows(POD, blind_to(NODES))
 
 
@@ -121,7 +121,7 @@ def test_no_target_is_told_of_a_use_that_is_not_known(unread: Unread) -> None:
     subject = ExplainedObject("provisioner", "p")
     assert "node" in dict(answer(subject, observed(STAGE), WISH).rows)["target"]
     told = answer(subject, blind_to(unread), WISH)
-    assert told.outcome == "Its target is not known."
+    assert told.outcome == "The target is unknown."
     assert dict(told.rows)["target"] == f"{unread.kind} could not be read: 403 Forbidden"
 
 
@@ -172,7 +172,7 @@ def test_what_happens_anyway_happens_in_observe_mode_too() -> None:
     ("least", "told"),
     [
         (5, "2 nodes fewer than its target."),
-        (3, "As many nodes as its target."),
+        (3, "The pool has its target size."),
         (1, "1 node more than its target."),
     ],
 )

@@ -64,7 +64,7 @@ def test_a_marked_node_is_told_as_in_the_design() -> None:
     assert told["why this one"] == ["3rd in order: by name"]
     assert told["kept if"] == [
         (
-            "a pod lands on it (the taint is soft until 08:10:30Z), or 21 more GPUs are in use (661, now 640), or "
+            "a pod is scheduled to the node (the taint is soft until 08:10:30Z), or 21 more GPUs are in use (661, now 640), or "
             "minGPUUtilizationPercent is 67 or less"
         )
     ]
@@ -74,8 +74,8 @@ def test_a_marked_node_is_told_as_in_the_design() -> None:
 @pytest.mark.parametrize(
     ("node", "told"),
     [
-        ("a100-000", "not while a pod is on it: only empty nodes are, by NodeProvisioner/a100 policies/a100.yaml:23"),
-        ("a100-090", "6 of 40 empty nodes are to go, and it comes 11th; NodeProvisioner/a100 policies/a100.yaml:23"),
+        ("a100-000", "not while a pod runs on it: only empty nodes are scaled down by NodeProvisioner/a100 policies/a100.yaml:23"),
+        ("a100-090", "6 of 40 empty nodes are to go; this node is 11th in order; NodeProvisioner/a100 policies/a100.yaml:23"),
     ],
 )
 def test_a_node_that_stays_says_why(node: str, told: str) -> None:
@@ -145,9 +145,9 @@ def test_a_node_that_is_held_past_its_time_says_nothing_of_a_deletion_then() -> 
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ({"lent": {"90": 4}}, "not while a GPU of it is lent: only empty nodes are, by"),
-        ({"came": {"90": 20}}, "not before 08:00:40Z: it has just come, and settles until then;"),
-        ({"draining": "90"}, "not while it is drained: it is left to whoever drains it;"),
+        ({"lent": {"90": 4}}, "not while one of its GPUs is lent: only empty nodes are scaled down by"),
+        ({"came": {"90": 20}}, "not before 08:00:40Z: the node is new, and in its settling time;"),
+        ({"draining": "90"}, "not while it is drained: its drain deletes the node;"),
     ],
 )
 def test_an_empty_node_that_is_not_ours_to_take_says_why(more: dict[str, Any], told: str) -> None:
@@ -206,7 +206,7 @@ def test_a_provisioner_says_which_schedules_hold_and_when_its_windows_open() -> 
         "minSize 30 until 2026-11-02T18:00:00Z, policies/a100.yaml:23 @ 4c1f9e2",
         "warmNodes 4 from 2026-11-02T17:00:00Z, policies/a100.yaml:23 @ 4c1f9e2",
     ]
-    assert told["windows"] == ["closed until 2026-11-02T20:00:00Z: no further node is marked"]
+    assert told["windows"] == ["closed until 2026-11-02T20:00:00Z: no more nodes are marked"]
 
 
 def test_an_empty_node_that_is_too_many_says_when_the_next_window_opens() -> None:
@@ -280,7 +280,7 @@ def kept(case: dict[str, Any], **keep: int) -> dict[str, Any]:
 def test_a_figure_that_is_not_there_is_not_told() -> None:
     case = {**CASE, "keep": {"minGPUUtilizationPercent": 70, "maxSize": 100}}
     (told,) = rows(asked(case, "node/a100-082"))["kept if"]
-    assert told == "a pod lands on it (the taint is soft until 08:10:30Z)"
+    assert told == "a pod is scheduled to the node (the taint is soft until 08:10:30Z)"
     assert msgspec.structs.asdict(kept_if(of(case, "a100-082").evaluated, of(case, "a100-082").wish.spec, 3)) == {
         "gpus_used": None,
         "percent": None,

@@ -107,7 +107,7 @@ def test_the_drain_goes_on_from_the_memory_that_was_stored() -> None:
 def test_a_saved_plan_is_refused_with_a_remedy() -> None:
     with pytest.raises(saved_plan.BadPlan, match="format 1, and this version of reconciler reads 2") as raised:
         saved_plan.read((FILES / "saved-plan.json").read_bytes())
-    assert raised.value.remedy == "plan again, and apply that"
+    assert raised.value.remedy == "create a new plan and apply it"
 
 
 def test_a_record_of_a_later_format_is_refused_with_a_remedy(tmp_path: Path) -> None:

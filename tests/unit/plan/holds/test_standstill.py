@@ -96,8 +96,8 @@ def test_of_a_pool_that_is_only_observed_nothing_comes_as_things_stand() -> None
     assert "marked since" not in texts["plan text"]
     assert "Held: b bears the taint" in texts["explain node/b"]
     assert "to stop it" not in {label for label, _ in about(World(case).scene(), parse_subject("node/b")).rows}
-    assert "2 nodes marked, and not deleted as things stand" in texts["explain pool/a100"]
-    assert "2 nodes marked, and not deleted as things stand" in texts["explain provisioner/a100"]
+    assert "2 nodes marked, but not deleted in the current state" in texts["explain pool/a100"]
+    assert "2 nodes marked, but not deleted in the current state" in texts["explain provisioner/a100"]
 
 
 def test_nodes_whose_taints_stay_are_one_item_a_pool_and_taint() -> None:
@@ -131,7 +131,7 @@ def switched(before: str, after: str) -> tuple[str, Json]:
 
 def test_what_a_pool_does_once_it_is_acted_on_comes_because_of_the_change_of_its_mode() -> None:
     text, payload = switched("Observe", "Enforce")
-    assert "without this change" not in text
+    assert "also without this change" not in text
     assert "mode: Observe -> Enforce  scales down 1 of 3 nodes, drains 1 of 3 nodes" in text
     assert {each["fate"]: (each["cause"], each["nodes"]) for each in payload["consequences"]} == {
         "scaled": ("change", ["b"]),
@@ -169,11 +169,11 @@ def test_what_a_pool_does_no_longer_is_spared_by_the_change_of_its_mode() -> Non
         ),
         (
             {Observation(each, by_mode=True, is_unadopted=True): 1 for each in "ab"},
-            [(2, "their GpuPools were in mode Enforce and their NodePools, which someone else made, were adopted")],
+            [(2, "their GpuPools were in mode Enforce and their NodePools, created by someone else, were adopted")],
         ),
         (
             {Observation(each, environment=each): 1 for each in "ab"},
-            [(2, "their NodePools were not kept by other environments")],
+            [(2, "their NodePools were not owned by other environments")],
         ),
     ],
 )

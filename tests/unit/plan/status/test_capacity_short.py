@@ -102,7 +102,7 @@ def smart(there: PlanningResult) -> tuple[str, dict[str, str]]:
 def test_a_pod_behind_our_gate_says_what_it_waits_for_and_what_is_planned() -> None:
     outcome, told_of_it = waiting(scene())
     assert outcome.startswith("insufficient GPUs in pool a100, scaling triggered.")
-    assert told_of_it["waits for"] == "a node with room for it that can be used; then its gate is lifted"
+    assert told_of_it["waits for"] == "a usable node with free capacity; then its gate is removed"
     assert "asked for" not in told_of_it
     assert waiting(scene(nodes=2))[0].startswith("Node/a100-001 has room for Pod/")
 
@@ -125,7 +125,7 @@ def test_a_smart_pod_says_whom_it_is_for_what_it_asks_for_and_how_far_it_is() ->
     assert found["is for"] == "Pod/research/wait-0-0"
     assert found["asks for"] == "p4d.24xlarge (on-demand) with 8 GPUs, in pool a100"
     assert found["phase"] == "Pending, no NodeClaim yet, for 10 s"
-    assert found["at most"] == "10 min, while no machine is on its way for it"
+    assert found["at most"] == "10 min, unless a NodeClaim exists for the pod"
 
 
 def test_one_for_the_least_size_says_so_and_one_for_pods_that_are_gone_how_many() -> None:

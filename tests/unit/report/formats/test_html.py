@@ -63,7 +63,7 @@ def body(*blocks: Table | ItemList | FactList | ReportNotes | Section) -> str:
 def test_a_table_has_heads_groups_and_numbers_on_the_right() -> None:
     table = Table(
         (TableColumn("pool"), TableColumn("nodes", right=True)),
-        (RowGroup((Row(("empty", "6"), "-", "bad"),), "without this change"),),
+        (RowGroup((Row(("empty", "6"), "-", "bad"),), "also without this change"),),
     )
     assert body(table) == (
         '<div class="wide"><table>\n'

@@ -71,7 +71,7 @@ def test_a_folder_of_policies_outside_is_refused_and_not_shown(
     assert "hunter2" not in told
     if way not in {"~/.docker", "\0"}:  # no folder of that name is in the tree
         assert "RC501" in told
-        assert "leads out of the folder of the scenario" in told
+        assert "is outside of the scenario's folder" in told
         assert "--tree" in told
 
 
