@@ -33,10 +33,10 @@ class ReportHeader(msgspec.Struct, frozen=True):
 
     @property
     def cluster_text(self) -> str:
-        """Such as cluster prod-eu1 (9b3c6f0e) snapshot taken 40 s ago."""
+        """Such as cluster prod-eu1 (9b3c6f0e), snapshot taken 40 s ago."""
         uid = f" ({self.cluster_uid[:8]})" if self.cluster_uid else ""
         seen = f"snapshot taken {age(self.seen_at, self.now)}" if self.seen_at else "snapshot time unknown"
-        return f"cluster {self.cluster}{uid} {seen}"
+        return f"cluster {self.cluster}{uid}, {seen}"
 
     @property
     def headline(self) -> str:

@@ -75,7 +75,9 @@ def test_what_was_written_is_on_standard_output_and_all_else_is_talk(
     assert main(["import", "--cluster", file, "--to", "out"]) == 0
     told = capsys.readouterr()
     assert told.out == "out/policies/base/a100.yaml\nout/templates/a100.yaml.j2\n"
-    assert told.err.endswith("next: `reconciler plan --policies out/policies` shows the effect of adopting the NodePools\n")
+    assert told.err.endswith(
+        "next: `reconciler plan --policies out/policies` shows the effect of adopting the NodePools\n"
+    )
     assert main(["validate", "out/policies"]) == 0
     assert capsys.readouterr().out == ""
     assert main(["render", "out/policies"]) == 0
@@ -113,9 +115,7 @@ def test_only_the_pools_that_are_named_and_none_if_one_of_them_is_not_there(
 ) -> None:
     file = cluster(fixed(), capacity.NodePool("l4", [capacity.G6]).manifest())
     assert main(["import", "--cluster", file, "l4", "a10"]) == 1
-    assert (
-        'NodePool/a10 is left out: there is no NodePool of this name; did you mean "a100"?' in capsys.readouterr().err
-    )
+    assert 'NodePool/a10 is skipped: there is no NodePool of this name; did you mean "a100"?' in capsys.readouterr().err
     assert sorted(everything(here)) == ["cluster.json"]
     assert main(["import", "--cluster", file, "l4"]) == 3
     assert sorted(everything(here)) == ["cluster.json", "policies/base/l4.yaml"]
@@ -125,7 +125,7 @@ def test_where_nothing_is_to_be_imported_that_is_said(here: Path, capsys: pytest
     assert main(["import", "--cluster", cluster(capacity.NodePool("web", [capacity.CPU_ONLY]).manifest())]) == 0
     told = capsys.readouterr()
     assert told.out == ""
-    assert "NodePool/web is left out: its nodes have no GPUs: m6i.2xlarge" in told.err
+    assert "NodePool/web is skipped: its nodes have no GPUs: m6i.2xlarge" in told.err
     assert told.err.endswith("nothing to import: every NodePool with GPUs already has a policy\n")
 
 

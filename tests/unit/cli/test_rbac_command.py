@@ -106,9 +106,9 @@ def test_people_have_roles_of_their_own_which_are_bound_to_nobody(
     [
         (("policies", "-e", "stage"), "there are: base, prod"),
         (("-e", "prod"), "name their PATHS, or --repo"),
-        (("policies", "--person", "freezer"), "what people need follows from no policies"),
-        (("policies", "--resources"), "--resources goes with --write"),
-        (("--namespace", "Gpu_System"), '"Gpu_System" is not a valid namespace: write at most 63 lower case letters'),
+        (("policies", "--person", "freezer"), "--person does not depend on policies"),
+        (("policies", "--resources"), "--resources requires --write"),
+        (("--namespace", "Gpu_System"), '"Gpu_System" is not a namespace: write at most 63 lower case letters'),
     ],
 )
 def test_wrong_usage_says_what_to_do(

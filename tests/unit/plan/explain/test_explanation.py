@@ -152,13 +152,13 @@ def scene_of(mode: str, **case: Any) -> PlanningResult:
 @pytest.mark.parametrize("name", ["node/node-0", "pod/research/train-0"])
 def test_in_observe_mode_a_fate_is_told_as_what_would_be(name: str) -> None:
     begins = "it drifts" if name.startswith("node") else "its node drifts"
-    would = f"Would, if GpuPool/a100 were in mode Enforce: {begins}"
+    would = f"Would apply if GpuPool/a100 were in mode Enforce: {begins}"
     assert about(scene_of("Observe"), parse_subject(name)).outcome.startswith(would)
     assert about(scene_of("Enforce"), parse_subject(name)).outcome.startswith(begins.capitalize())
 
 
 def test_in_observe_mode_what_a_pool_comes_to_is_told_as_what_would_be() -> None:
-    for mode, begins in (("Observe", "Would, if GpuPool/a100 were in mode Enforce: "), ("Enforce", "")):
+    for mode, begins in (("Observe", "Would apply if GpuPool/a100 were in mode Enforce: "), ("Enforce", "")):
         rows = dict(about(scene_of(mode), parse_subject("pool/a100")).rows)
         assert rows["because of this change"].startswith(f"{begins}1 node: each drifts"), mode
 

@@ -74,8 +74,14 @@ def test_a_marked_node_is_told_as_in_the_design() -> None:
 @pytest.mark.parametrize(
     ("node", "told"),
     [
-        ("a100-000", "not while a pod runs on it: only empty nodes are scaled down by NodeProvisioner/a100 policies/a100.yaml:23"),
-        ("a100-090", "6 of 40 empty nodes are to go; this node is 11th in order; NodeProvisioner/a100 policies/a100.yaml:23"),
+        (
+            "a100-000",
+            "not while a pod runs on it: only empty nodes are scaled down by NodeProvisioner/a100 policies/a100.yaml:23",
+        ),
+        (
+            "a100-090",
+            "6 of 40 empty nodes are to go; this node is 11th in order; NodeProvisioner/a100 policies/a100.yaml:23",
+        ),
     ],
 )
 def test_a_node_that_stays_says_why(node: str, told: str) -> None:
@@ -177,7 +183,7 @@ def test_dearer_nodes_go_first_and_that_is_said() -> None:
 def test_a_pool_that_only_observes_says_what_would_be() -> None:
     case = {**CASE, "pool": {**CASE["pool"], "mode": "Observe"}, "marked": {}}
     assert asked(case, "node/a100-082").outcome == (
-        "Would, if GpuPool/a100 were in mode Enforce: will be deleted at 08:10Z (in 10 min) if still empty."
+        "Would apply if GpuPool/a100 were in mode Enforce: will be deleted at 08:10Z (in 10 min) if still empty."
     )
 
 

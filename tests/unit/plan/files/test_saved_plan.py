@@ -91,7 +91,9 @@ def test_what_came_to_the_plan_since_is_left_out_and_not_remembered() -> None:
         ),
         (
             pools(disrupted="2"),
-            ("Node/a100-2: the action is now held: Karpenter is disrupting a100-2: what happens to it next is its affair.",),
+            (
+                "Node/a100-2: the action is now held: Karpenter is disrupting a100-2: what happens to it next is its affair.",
+            ),
         ),
         ({"unread": ["poddisruptionbudgets.policy"]}, ("poddisruptionbudgets.policy could not be read: timed out",)),
     ],

@@ -91,7 +91,7 @@ def test_of_a_pool_that_is_only_observed_nothing_comes_as_things_stand() -> None
     case = CASES["a node marked before its pool went to mode Observe is not deleted, and that is said"]
     texts = reports(World(case).scene())
     assert "as things stand" not in texts["plan text"]
-    assert "On their way" not in texts["status text"]
+    assert "Nodes leaving and arriving" not in texts["status text"]
     assert "Z (in" not in texts["status text"]
     assert "marked since" not in texts["plan text"]
     assert "Held: b bears the taint" in texts["explain node/b"]
@@ -190,7 +190,7 @@ def test_every_report_names_the_nodepool_of_someone_else_and_not_the_mode() -> N
     cause = "NodePool/a100 was made by someone else and is not adopted"
     clause = "NodePool/a100, which someone else made, were adopted"
     for each in ("text", "markdown", "html"):
-        assert f"(would: {cause})" in texts[f"plan {each}"], each
+        assert f"(suppressed: {cause})" in texts[f"plan {each}"], each
         assert f"2 more if {clause}" in texts[f"plan {each}"], each
         assert f"2 would be if {clause}" in texts[f"status {each}"], each
         assert f"Pool a100 is only observed: {cause}." in texts[f"status {each}"], each
@@ -198,8 +198,8 @@ def test_every_report_names_the_nodepool_of_someone_else_and_not_the_mode() -> N
     assert {each["observed_because"] for each in decisions if each["would"]} == {cause}
     assert [each["would"] for each in json.loads(texts["status json"])["leaving"]] == [True, True]
     assert {each["observed_because"] for each in json.loads(texts["status json"])["leaving"]} == {cause}
-    assert f"Would, if {clause}: " in texts["explain node/b"]
-    assert f"Would, if {clause}: " in texts["explain pool/a100"]
+    assert f"Would apply if {clause}: " in texts["explain node/b"]
+    assert f"Would apply if {clause}: " in texts["explain pool/a100"]
 
 
 def test_a_hold_in_a_pool_that_is_only_observed_is_told_as_what_would_be_waited_for() -> None:
@@ -210,10 +210,10 @@ def test_a_hold_in_a_pool_that_is_only_observed_is_told_as_what_would_be_waited_
     }
     limits = {"maxDrainParallelism": 1, "maxScaleDownParallelism": 1}
     texts = reports(World({"nodes": nodes, "policy": limits, "pool": {"mode": "Observe"}}).scene())
-    assert ". Node/b (would)" in texts["plan text"]
-    assert ". Node/b (would)" in texts["status text"]
+    assert ". Node/b (suppressed)" in texts["plan text"]
+    assert ". Node/b (suppressed)" in texts["status text"]
     assert "would, if GpuPool/a100 were in mode Enforce: b is to go, and waits" in texts["plan sarif"]
-    assert "Would, if GpuPool/a100 were in mode Enforce: Waiting: b is to go" in texts["explain node/b"]
+    assert "Would apply if GpuPool/a100 were in mode Enforce: Waiting: b is to go" in texts["explain node/b"]
 
 
 NODES = st.fixed_dictionaries(

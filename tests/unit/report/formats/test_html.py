@@ -69,7 +69,7 @@ def test_a_table_has_heads_groups_and_numbers_on_the_right() -> None:
         '<div class="wide"><table>\n'
         '<thead><tr><th scope="col" class="left">pool</th><th scope="col" class="right">nodes</th></tr></thead>\n'
         "<tbody>\n"
-        '<tr><th scope="rowgroup" colspan="2">without this change</th></tr>\n'
+        '<tr><th scope="rowgroup" colspan="2">also without this change</th></tr>\n'
         '<tr><th scope="row"><span class="mark bad">-</span> empty</th><td class="right">6</td></tr>\n'
         "</tbody>\n"
         "</table></div>\n"

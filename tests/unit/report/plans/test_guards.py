@@ -64,7 +64,7 @@ def test_a_blocked_plan_says_so_first_and_ends_with_the_ways_on() -> None:
         "removed percent 34 of 20 EXCEEDED of a100",
         "disrupted GPUs 640 of 64 EXCEEDED 224 evicted, 416 once what holds them up gives way",
     ]
-    assert told[at + 4] == "Ways on: hand of a100 alone passes; or"
+    assert told[at + 4] == "Remedies: hand of a100 alone passes the guard; or"
     assert told[at + 5].strip() == (
         f"reconciler approve {REVISION} --guard fleet --removed-nodes 40 --removed-percent 34 --disrupted-gpus 640 "
         "--expires 24h"
@@ -78,7 +78,7 @@ def test_a_plan_that_is_held_as_a_whole_says_both_ways_on() -> None:
     case = SURPLUS | {"guards": {"fleet": {"perPlan": {"maxRemovedPercent": 20}}}}
     told = text(case)
     way = "with perHour: {maxRemovedPercent: 20} instead of perPlan, the change proceeds in steps, as each hour allows"
-    at = told.index(f"Ways on: {way}; or")
+    at = told.index(f"Remedies: {way}; or")
     assert told[at + 1].strip().startswith("reconciler approve")
     (guard,) = json.loads(report.write(document(case), "json", color=False))["guards"]
     assert guard["by_the_hour"] == ["maxRemovedPercent: 20"]
@@ -87,7 +87,7 @@ def test_a_plan_that_is_held_as_a_whole_says_both_ways_on() -> None:
 def test_each_decision_that_a_guard_holds_has_both_ways_on_as_its_remedy() -> None:
     setting = msgspec.structs.replace(ALONE, revision=REVISION)
     for period, way in (
-        ("perPlan", "with perHour: {maxRemovedPercent: 20} in place of perPlan it goes bit by bit"),
+        ("perPlan", "with perHour: {maxRemovedPercent: 20} instead of perPlan, the change proceeds in steps"),
         ("perHour", "the limit has room again at "),
     ):
         made = scene(SURPLUS | {"guards": {"fleet": {period: {"maxRemovedPercent": 20}}}})
@@ -96,7 +96,7 @@ def test_each_decision_that_a_guard_holds_has_both_ways_on_as_its_remedy() -> No
         assert held
         for each in held:
             assert each.remedy.startswith(way), each.remedy
-            assert f"or approve it: reconciler approve {REVISION} --guard fleet" in each.remedy
+            assert f"or approve the change: reconciler approve {REVISION} --guard fleet" in each.remedy
         assert not any(each.remedy for each in told if not each.held)
 
 
@@ -127,8 +127,8 @@ def test_what_a_guard_holds_and_what_goes_are_told_apart() -> None:
         "Of its 4 nodes, 1 is scaled down. Once ChangeGuard/fleet allows the change: of its 4 nodes, 3 are scaled down."
     )
     rows = about(made, parse_subject("provisioner/a100")).rows
-    assert ("about to", "mark 1 more node, such as a100-000") in rows
-    assert ("kept from", "marking 3 more nodes: held by ChangeGuard/fleet") in rows
+    assert ("planned", "mark 1 more node, such as a100-000") in rows
+    assert ("held", "marking 3 more nodes: held by ChangeGuard/fleet") in rows
 
 
 def test_nodes_whose_drain_a_guard_holds_are_not_called_empty() -> None:
@@ -140,7 +140,7 @@ def test_nodes_whose_drain_a_guard_holds_are_not_called_empty() -> None:
     made = PlanningResult(world.inputs, Fleet(world.inputs.observed), world.planned())
     told = report.write(plan_document(planned_of(ALONE, made, None)), "text", color=False)
     assert "! 1 Node of a100, which is not needed" in told
-    assert "drained once ChangeGuard/fleet lets it" in told
+    assert "drained once ChangeGuard/fleet allows it" in told
 
 
 def test_what_waits_for_room_says_until_when() -> None:
@@ -151,8 +151,8 @@ def test_what_waits_for_room_says_until_when() -> None:
         "does": ["scale-down a100 20-21"],
     }
     told = text(case)
-    assert told[0] == "BLOCKED by guard fleet until 08:03Z: 12 nodes removed in the hour, 10 allowed"
-    assert "Ways on: the limit has room again at 08:03Z; or" in told
+    assert told[0] == "BLOCKED by guard fleet until 08:03Z: 12 nodes removed in the last hour, 10 allowed"
+    assert "Remedies: the limit has room again at 08:03Z; or" in told
 
 
 def test_what_was_approved_says_by_what_and_does_not_block() -> None:

@@ -46,20 +46,20 @@ def told(plan_told: Planned, form: str = "text", color: bool = False) -> str:
 
 def test_a_pull_request_is_told_as_in_the_design() -> None:
     assert told(PULL_REQUEST) == (
-        "prod b7d0a15 on 4c1f9e2, cluster prod-eu1 (9b3c6f0e) seen 40 s ago, reconciler 0.9.2\n"
+        "prod b7d0a15 on 4c1f9e2, cluster prod-eu1 (9b3c6f0e), snapshot taken 40 s ago, reconciler 0.9.2\n"
         "\n"
         "  ~ GpuPool/a100-training          policies/base/a100-training.yaml:14\n"
         "      taints: + dedicated=training:NoSchedule  drifts 114 of 120 nodes\n"
         "  ~ NodeProvisioner/a100-training  policies/base/a100-training.yaml:23\n"
         "      minGPUUtilizationPercent: 70 -> 80       in place; target size 114 -> 100\n"
         "\n"
-        "a100-training: 120 nodes, 80 busy     nodes  GPUs      $/h  when\n"
+        "a100-training: 120 nodes, 80 busy           nodes  GPUs      $/h  when\n"
         "  also without this change\n"
-        "    -   empty, drifted, not replaced      6    48  -131.76  Karpenter, 12 at a time; about 10 min\n"
+        "    -   empty, drifted, not replaced            6    48  -131.76  Karpenter, 12 at a time; about 10 min\n"
         "  because of this change\n"
-        "    -   empty, drifted, not replaced     34   272  -746.64  Karpenter, 12 at a time; about 50 min\n"
-        "    -/+ busy, drifted, pods evicted      28   224        0  Karpenter, 8 at a time; 61 pods; about 2 h\n"
-        "    ~   busy, drifted, cannot be disrupted           52   416        0  90 pods; do-not-disrupt on 52; no end known\n"
+        "    -   empty, drifted, not replaced           34   272  -746.64  Karpenter, 12 at a time; about 50 min\n"
+        "    -/+ busy, drifted, pods evicted            28   224        0  Karpenter, 8 at a time; 61 pods; about 2 h\n"
+        "    ~   busy, drifted, cannot be disrupted     52   416        0  90 pods; do-not-disrupt on 52; no end known\n"
         "  PodDisruptionBudgets: none blocks an eviction.\n"
         "  Limits: 128 nodes allow replacements.\n"
         "\n"
@@ -79,26 +79,26 @@ def test_a_pull_request_is_told_as_in_the_design() -> None:
 
 def test_a_plan_by_itself_tells_what_it_would_write_and_delete() -> None:
     assert told(planned(EDITED, DELETED, MADE, consequences=(STANDING,))) == (
-        "prod b7d0a15, cluster prod-eu1 (9b3c6f0e) seen 40 s ago, reconciler 0.9.2\n"
+        "prod b7d0a15, cluster prod-eu1 (9b3c6f0e), snapshot taken 40 s ago, reconciler 0.9.2\n"
         "\n"
-        "  ~ NodePool/a100-training  policies/base/a100-training.yaml:3\n"
+        "  ~ NodePool/a100-training     policies/base/a100-training.yaml:3\n"
         "      NodePool/a100-training differs in spec.template.spec.taints; that drifts all 120 nodes.\n"
         "  - NodePool/old\n"
         "      no policy declares NodePool/old any more, and --prune NodePool/old was given.\n"
-        "  + NodePool/new (would)    policies/base/new.yaml:3\n"
+        "  + NodePool/new (suppressed)  policies/base/new.yaml:3\n"
         "      NodePool/new does not exist yet and is created.\n"
         "\n"
         "a100-training: no longer declared   nodes  GPUs      $/h  when\n"
-        "  as things stand\n"
+        "  independent of this plan\n"
         "    - empty, drifted, not replaced      6    48  -131.76  Karpenter, 12 at a time; about 10 min\n"
         "\n"
-        "1 object to change, 0 to add, 1 to delete; 1 more if GpuPool/new were in mode Enforce. "
-        "Plan sha256:5d09c15d, of the cluster as it was seen.\n"
+        "1 object to change, 0 to add, 1 to delete; 1 suppressed (would apply if GpuPool/new were in mode Enforce). "
+        "Plan sha256:5d09c15d, for this snapshot of the cluster.\n"
     )
 
 
 def test_no_changes_are_one_line_that_says_what_was_compared() -> None:
-    compared = "cluster prod-eu1 (9b3c6f0e) seen 40 s ago, reconciler 0.9.2.\n"
+    compared = "cluster prod-eu1 (9b3c6f0e), snapshot taken 40 s ago, reconciler 0.9.2.\n"
     assert told(QUIET) == f"No changes. prod b7d0a15 was compared with {compared}"
     based = replace(PULL_REQUEST, plan=plan(), decision_texts=(), changes=(), base=plan())
     assert told(based) == f"No changes. prod b7d0a15 was compared with 4c1f9e2 and with {compared}"
@@ -106,9 +106,7 @@ def test_no_changes_are_one_line_that_says_what_was_compared() -> None:
 
 def test_what_could_not_be_read_is_warned_of_first_and_nothing_is_called_unchanged() -> None:
     lines = told(replace(QUIET, unread=UNREAD, notices=("the dump is 3 h old",))).splitlines()
-    assert lines[0] == (
-        "! nodepools.karpenter.sh could not be read: 403 Forbidden. Objects of these kinds may exist."
-    )
+    assert lines[0] == ("! nodepools.karpenter.sh could not be read: 403 Forbidden. Objects of these kinds may exist.")
     assert lines[1] == "note: the dump is 3 h old"
     assert lines[2].startswith("No changes in the objects that could be read. prod b7d0a15 was compared")
     assert told(replace(PULL_REQUEST, unread=UNREAD)).startswith("! nodepools.karpenter.sh could not be read")
@@ -116,9 +114,9 @@ def test_what_could_not_be_read_is_warned_of_first_and_nothing_is_called_unchang
 
 def test_a_pool_that_only_observes_is_told_what_would_be_done() -> None:
     lines = told(replace(PULL_REQUEST, pools=(replace(POOL, observation=Observation(A100, by_mode=True)),)))
-    assert "~ GpuPool/a100-training (would)" in lines
+    assert "~ GpuPool/a100-training (suppressed)" in lines
     assert "would drift 114 of 120 nodes" in lines
-    assert "  because of this change (would: GpuPool/a100-training is in mode Observe)\n" in lines
+    assert "  because of this change (suppressed: GpuPool/a100-training is in mode Observe)\n" in lines
 
 
 def test_all_nodes_drift_where_all_do() -> None:
@@ -200,7 +198,7 @@ def test_what_the_base_does_too_is_folded_away_and_what_it_does_not_do_is_told()
     other = replace(PULL_REQUEST, changes=(), plan=plan(EDITED, MADE), decision_texts=(EDITED, MADE), base=plan(MADE))
     lines = told(other).splitlines()
     assert lines.index("  ~ NodePool/a100-training  policies/base/a100-training.yaml:3") == 2
-    assert lines[lines.index("Done also without this change") + 1].startswith("  + NodePool/new (would)")
+    assert lines[lines.index("Done also without this change") + 1].startswith("  + NodePool/new (suppressed)")
     assert "<details><summary>Done also without this change</summary>" in told(other, "markdown")
 
 

@@ -87,8 +87,8 @@ def test_policies_that_say_the_same_come_into_force_unseen(tmp_path: Path, capsy
     scenario.write_text(text.replace("folder: policies", f"folder: {EXAMPLE}/policies"), encoding="utf-8")
     main(["simulate", str(scenario), "--tree", "/", *sets])
     shown = capsys.readouterr().out
-    assert "after comes into force" in shown
-    assert "before comes into force" not in shown
+    assert "after is now in force" in shown
+    assert "before is now in force" not in shown
 
 
 def test_a_picture_says_of_which_days_it_is_and_where_there_is_nothing(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def marked(seconds: int, count: int = 3) -> Any:
 
 def test_three_nodes_that_are_deleted_in_half_a_minute_are_shown_with_their_time() -> None:
     told = text(marked(40))
-    assert "On their way" in told
+    assert "Nodes leaving and arriving" in told
     assert "a100: 3 nodes scaled down, at 08:00Z (in 40 s): a100-000, a100-001, a100-002" in told
     assert "Nothing is to be done" not in told
     (leaving,) = payload(marked(40))["leaving"]
@@ -99,7 +99,7 @@ def observed(spec: LeaseSpec | None, seen: str = "", **fields: Any) -> Observed:
     [
         (
             observed(LEASE, "2026-11-02T07:59:57Z"),
-            "Controller: pod-7f leads for 3 h; it renewed its Lease 2 s ago, and saw the cluster 3 s ago.",
+            "Controller: pod-7f leads for 3 h; it renewed its Lease 2 s ago, and took a snapshot 3 s ago.",
         ),
         (observed(LEASE), "Controller: pod-7f leads for 3 h; it renewed its Lease 2 s ago."),
         (
@@ -114,7 +114,7 @@ def observed(spec: LeaseSpec | None, seen: str = "", **fields: Any) -> Observed:
         ),
         (
             observed(msgspec.structs.replace(LEASE, renew_time="9999-12-31T23:59:59Z")),
-            "Controller: not running: the last leader was pod-7f; it renewed its Lease just now.",
+            "Controller: not running: the last leader was pod-7f; it renewed its Lease now.",
         ),
         (
             observed(LEASE, seen_at=0),
