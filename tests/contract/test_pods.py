@@ -181,7 +181,7 @@ def test_a_gated_pod_is_not_bound_and_nothing_is_lent_to_it(ground: Ground, name
     ground.put(objects.node(f"{name}-node"))
     pod = ground.put(objects.gated(name))
     outcome = one(ground.apply([decision(pod, bind(name, f"{name}-0"))]))
-    assert (outcome.result, "waits behind scheduling gates: example.com/quota" in outcome.detail) == ("stale", True)
+    assert (outcome.result, "has scheduling gates: example.com/quota" in outcome.detail) == ("stale", True)
     assert ground.get(lease_of(f"{name}-0")) is None
 
 

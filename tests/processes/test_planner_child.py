@@ -164,7 +164,7 @@ def test_a_broken_invariant_comes_through_and_a_fault_ends_nothing(
     first = process_of(child)
     with pytest.raises(BrokenInvariant, match="broken by everyone"):
         child.plan(pruning("NodePool/broken"))
-    with pytest.raises(Unavailable, match="by a fault of reconciler: KeyError: 'what'"):
+    with pytest.raises(Unavailable, match="because of a bug in reconciler: KeyError: 'what'"):
         child.plan(pruning("NodePool/fault"))
     assert child.plan(inputs) == decide(inputs).plan
     assert process_of(child) == first

@@ -49,11 +49,11 @@ def _undecided(scene: PlanningResult, pod: Pod) -> str:
     if pod.node or not pod.counts or pod.metadata.leaving:
         return "No planned change moves the pod."
     if gates := ", ".join(each.name for each in pod.spec.scheduling_gates if each.name != names.CAPACITY_GATE):
-        return f"Other controllers must remove its scheduling gates first ({gates}); until then nothing is bought."
+        return f"The pod waits for removal of its scheduling gates ({gates}); until then nothing is bought for it."
     if why := unread(scene, "pods", "nodes", "nodeclaims.karpenter.sh"):
-        return f"Why the pod waits is unknown: {why}."
+        return f"What the pod waits for is unknown: {why}."
     if is_coming(pod, SmartPodIdentity(scene.inputs.desired)):
-        return "The scheduler has not reported the pod as unschedulable yet; until then nothing is bought for it."
+        return "The pod waits for the scheduler to report it as unschedulable; until then nothing is bought for it."
     return "The pod waits for capacity on existing nodes: no pool of these policies serves it."
 
 

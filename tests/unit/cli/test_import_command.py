@@ -58,7 +58,7 @@ def test_weight_startup_taints_annotations_and_scheduled_budgets_need_no_templat
     assert main(["import", "--cluster", file]) == 0
     told = capsys.readouterr()
     assert told.out == "policies/base/a100.yaml\n"
-    assert "would not stay as it is" not in told.err
+    assert "would change" not in told.err
     assert main(["render", "--as-resources"]) == 0
     assert "startupTaints" in capsys.readouterr().out
 

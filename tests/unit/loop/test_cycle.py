@@ -50,7 +50,7 @@ def test_without_the_memory_nothing_is_done(stage: Stage) -> None:
     stage.decide = lambda _: ((stage.annotate(),), MARK)
     stage.server.writes_left, stage.server.then = 0, broken_connection()
     cycled = stage.cycle.once(Term())
-    assert "the memory could not be written, and nothing is done without it" in cycled.trouble
+    assert "the memory could not be written, so nothing is done" in cycled.trouble
     assert stage.said == []
     assert cycled.wake_at == NOW + 1_000
     stage.server.writes_left = None
@@ -151,7 +151,7 @@ def test_policies_that_turn_bad_are_told_and_the_good_ones_go_on(stage: Stage) -
     stage.wished = Wished(None, (problem,))
     cycled = stage.cycle.once(Term())
     assert (cycled.inputs, cycled.problems) == (None, (problem,))
-    assert "no good policies" in cycled.trouble
+    assert "no valid policies" in cycled.trouble
     stage.wished = Wished(DESIRED, (problem,))
     cycled = stage.cycle.once(Term())
     assert (cycled.trouble, cycled.problems) == ("", (problem,))
@@ -213,7 +213,7 @@ def test_whatever_planning_raises_the_cycle_says_so_and_leaves_the_cluster_alone
 def test_whatever_looking_raises_the_cycle_says_so(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stage, "observe", lambda: NOTHING["nodes"])
     cycled = stage.cycle.once(Term())
-    assert "broke off, by a fault of reconciler: KeyError" in cycled.trouble
+    assert "failed because of a bug in reconciler: KeyError" in cycled.trouble
     assert stage.published == [cycled]
 
 

@@ -47,14 +47,14 @@ def with_pod(**words: Any) -> Observed:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ({"asks": "true"}, ["its annotation karpenter.sh/do-not-disrupt"]),
-        ({"asks": "4h", "ran": "1h"}, ["its annotation karpenter.sh/do-not-disrupt, until 2026-11-18T15:00:00Z"]),
+        ({"asks": "true"}, ["by annotation karpenter.sh/do-not-disrupt"]),
+        ({"asks": "4h", "ran": "1h"}, ["by annotation karpenter.sh/do-not-disrupt, until 2026-11-18T15:00:00Z"]),
         ({"asks": "4h", "ran": "5h"}, []),
         ({"asks": "soon"}, []),
     ],
 )
 def test_a_pod_is_held_up_for_as_long_as_its_annotation_says(words: dict[str, str], told: list[str]) -> None:
-    assert [text for label, text in rows(POD, with_pod(**words)) if label == "held up by"] == told
+    assert [text for label, text in rows(POD, with_pod(**words)) if label == "protected"] == told
 
 
 def test_the_budgets_of_a_pod_are_told_by_name_however_they_were_read() -> None:
@@ -66,7 +66,7 @@ def test_the_budgets_of_a_pod_are_told_by_name_however_they_were_read() -> None:
 def test_what_could_not_be_read_is_not_said_to_be_missing() -> None:
     seen = observed(STAGE)
     assert ("Karpenter", "no NodeClaim for this node") in rows(ExplainedObject("node", "n-0"), seen)
-    assert ("NodePool", "there is none") in rows(ExplainedObject("pool", "p"), seen)
+    assert ("NodePool", "none") in rows(ExplainedObject("pool", "p"), seen)
     kinds = ("nodeclaims.karpenter.sh", "nodepools.karpenter.sh")
     blind = Observed(nodes=seen.nodes, unread=tuple(Unread(kind, "403 Forbidden") for kind in kinds))
     assert ("Karpenter", f"not known: {kinds[0]}: 403 Forbidden") in rows(ExplainedObject("node", "n-0"), blind)
@@ -105,7 +105,7 @@ def test_what_may_well_be_there_is_not_said_to_be_nowhere(subject: ExplainedObje
 def test_where_pods_were_not_read_no_node_or_pool_is_said_to_be_empty() -> None:
     for subject in (ExplainedObject("node", "n-0"), ExplainedObject("pool", "p")):
         told = answer(subject, blind_to(PODS)).headline
-        assert "in use is not known: pods could not be read: 403 Forbidden" in told
+        assert "in use unknown: pods could not be read: 403 Forbidden" in told
         assert "empty" not in told
         assert " 0 " not in told
 
@@ -113,7 +113,7 @@ def test_where_pods_were_not_read_no_node_or_pool_is_said_to_be_empty() -> None:
 def test_where_nodes_were_not_read_no_pool_is_said_to_have_none() -> None:
     told = answer(ExplainedObject("pool", "p"), blind_to(NODES), WISH)
     assert told.headline == "nodes unknown: nodes could not be read: 403 Forbidden"
-    assert ("its node", "not known: nodes could not be read: 403 Forbidden") in rows(POD, blind_to(NODES))
+    assert ("node", "unknown: nodes could not be read: 403 Forbidden") in rows(POD, blind_to(NODES))
 
 
 @pytest.mark.parametrize("unread", [NODES, PODS])

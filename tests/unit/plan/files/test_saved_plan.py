@@ -20,7 +20,7 @@ from tests.unit.plan.drain.stage import World as Drains
 from tests.unit.plan.guards.stage import MINUTE_MS, NOW, World
 
 LATER = Instant(NOW + 60 * MINUTE_MS)
-ELSE = "something else would be done about it now"
+ELSE = "the action has changed"
 CASE: dict[str, Any] = {
     "pools": {"a100": {"nodes": 6, "busy": 2}},
     "guards": {"fleet": {"perPlan": {"maxRemovedNodes": 4}}},
@@ -92,7 +92,8 @@ def test_what_came_to_the_plan_since_is_left_out_and_not_remembered() -> None:
         (
             pools(disrupted="2"),
             (
-                "Node/a100-2: the action is now held: Karpenter is disrupting a100-2: what happens to it next is its affair.",
+                "Node/a100-2: the action is now held: Karpenter is disrupting a100-2: "
+                "what happens to it next is its affair.",
             ),
         ),
         ({"unread": ["poddisruptionbudgets.policy"]}, ("poddisruptionbudgets.policy could not be read: timed out",)),
@@ -163,7 +164,7 @@ def test_what_a_guard_holds_is_not_in_it() -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"not json", "it is no saved plan"),
+        (b"not json", "not a saved plan"),
         (b'{"format": "reconciler-dump/1"}', 'its format is "reconciler-dump/1"'),
         (b'{"format": "reconciler-plan/1"}', "the saved plan has format 1; this version of reconciler reads 2"),
         (b'{"format": "reconciler-plan/2", "plan": {}}', "does not match its digest"),
@@ -241,7 +242,7 @@ NAMES = (
 def test_a_forged_name_is_refused_though_its_digest_fits(path: str, name: str) -> None:
     with pytest.raises(BadPlan, match=r"no name|is one of") as raised:
         saved_plan.read(forged(path, name))
-    assert "plan again" in raised.value.remedy
+    assert "create a new plan" in raised.value.remedy
     assert raised.value.args[0].isascii()
 
 

@@ -191,7 +191,7 @@ def test_every_report_names_the_nodepool_of_someone_else_and_not_the_mode() -> N
     clause = "NodePool/a100, which someone else made, were adopted"
     for each in ("text", "markdown", "html"):
         assert f"(suppressed: {cause})" in texts[f"plan {each}"], each
-        assert f"2 more if {clause}" in texts[f"plan {each}"], each
+        assert f"2 suppressed (would apply if {clause})" in texts[f"plan {each}"], each
         assert f"2 would be if {clause}" in texts[f"status {each}"], each
         assert f"Pool a100 is only observed: {cause}." in texts[f"status {each}"], each
     decisions = json.loads(texts["plan json"])["decisions"]

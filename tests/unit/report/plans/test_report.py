@@ -59,7 +59,8 @@ def test_a_pull_request_is_told_as_in_the_design() -> None:
         "  because of this change\n"
         "    -   empty, drifted, not replaced           34   272  -746.64  Karpenter, 12 at a time; about 50 min\n"
         "    -/+ busy, drifted, pods evicted            28   224        0  Karpenter, 8 at a time; 61 pods; about 2 h\n"
-        "    ~   busy, drifted, cannot be disrupted     52   416        0  90 pods; do-not-disrupt on 52; no end known\n"
+        "    ~   busy, drifted, cannot be disrupted     52   416        0  "
+        "90 pods; do-not-disrupt on 52; no end known\n"
         "  PodDisruptionBudgets: none blocks an eviction.\n"
         "  Limits: 128 nodes allow replacements.\n"
         "\n"
@@ -73,7 +74,8 @@ def test_a_pull_request_is_told_as_in_the_design() -> None:
         "      remedy: write adopt: true in GpuPool/shared\n"
         "      re-evaluated at 14:52Z (in 11 min)\n"
         "\n"
-        "2 policies changed, 0 added, 0 removed, 1 held. Change sha256:e6d5581f, independent of the state of the cluster.\n"
+        "2 policies changed, 0 added, 0 removed, 1 held. "
+        "Change sha256:e6d5581f, independent of the state of the cluster.\n"
     )
 
 
