@@ -129,7 +129,7 @@ WORDS: Mapping[type[Message], Callable[[Any], str]] = {
     ),
     reasons.Suspended: lambda _: "suspended by spec.suspend",
     reasons.Observed: lambda it: (
-        f"mode Observe: nothing is written; {it.suppressed or 'no'} actions for its rendered objects are suppressed"
+        f"mode Observe: nothing is written; suppressed actions for its rendered objects: {it.suppressed or 'none'}"
     ),
     reasons.Followed: lambda _: "the policy is in force",
     reasons.NotLimited: lambda it: _NOT_LIMITED[it.kind],

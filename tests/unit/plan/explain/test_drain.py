@@ -41,9 +41,7 @@ def asked(case: dict[str, Any], node: str) -> dict[str, list[str]]:
 
 def test_a_candidate_says_since_when_it_is_one() -> None:
     (told,) = asked({"nodes": {"a": {"pods": ["web 2"], "candidate": 60}, "b": {"pods": ["web 5"]}}}, "a")["drained"]
-    assert told.startswith(
-        "candidate: a is not needed: its pods would fit on b. It goes after 10 min. Candidate since"
-    )
+    assert told.startswith("candidate: a is not needed: its pods would fit on b. It goes after 10 min. Candidate since")
 
 
 def test_one_that_is_none_says_why_and_what_would_make_it_one() -> None:

@@ -69,8 +69,8 @@ def test_what_could_not_be_read_is_not_said_to_be_missing() -> None:
     assert ("NodePool", "none") in rows(ExplainedObject("pool", "p"), seen)
     kinds = ("nodeclaims.karpenter.sh", "nodepools.karpenter.sh")
     blind = Observed(nodes=seen.nodes, unread=tuple(Unread(kind, "403 Forbidden") for kind in kinds))
-    assert ("Karpenter", f"not known: {kinds[0]}: 403 Forbidden") in rows(ExplainedObject("node", "n-0"), blind)
-    assert ("NodePool", f"not known: {kinds[1]}: 403 Forbidden") in rows(ExplainedObject("pool", "p"), blind)
+    assert ("Karpenter", f"unknown: {kinds[0]}: 403 Forbidden") in rows(ExplainedObject("node", "n-0"), blind)
+    assert ("NodePool", f"unknown: {kinds[1]}: 403 Forbidden") in rows(ExplainedObject("pool", "p"), blind)
 
 
 NODES, PODS = Unread("nodes", "403 Forbidden"), Unread("pods", "403 Forbidden")

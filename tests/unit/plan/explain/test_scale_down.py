@@ -76,12 +76,17 @@ def test_a_marked_node_is_told_as_in_the_design() -> None:
     [
         (
             "a100-000",
-            "not while a pod runs on it: only empty nodes are scaled down by NodeProvisioner/a100 "
-            "policies/a100.yaml:23",
+            (
+                "not while a pod runs on it: only empty nodes are scaled down by NodeProvisioner/a100 "
+                "policies/a100.yaml:23"
+            ),
         ),
         (
             "a100-090",
-            "6 of 40 empty nodes are to be deleted; this node is 11th in order; NodeProvisioner/a100 policies/a100.yaml:23",
+            (
+                "6 of 40 empty nodes are to be deleted; this node is 11th in order; NodeProvisioner/a100 "
+                "policies/a100.yaml:23"
+            ),
         ),
     ],
 )
@@ -136,7 +141,7 @@ def test_a_marked_node_says_what_holds_it(mark: str, more: dict[str, Any], kept:
     found = rows(answer)
     assert found["prevented by"] == [told]
     assert found["why"][0].endswith(
-        "so 6 of the 39 empty go" if "frozen" in more else "so 6 of the 40 empty are deleted"
+        "so 6 of the 39 empty are deleted" if "frozen" in more else "so 6 of the 40 empty are deleted"
     )
     assert all(found.get("kept if", ["something"]))
 

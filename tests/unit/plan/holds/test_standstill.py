@@ -192,7 +192,7 @@ def test_every_report_names_the_nodepool_of_someone_else_and_not_the_mode() -> N
     for each in ("text", "markdown", "html"):
         assert f"(suppressed: {cause})" in texts[f"plan {each}"], each
         assert f"2 suppressed (would apply if {clause})" in texts[f"plan {each}"], each
-        assert f"2 would be if {clause}" in texts[f"status {each}"], each
+        assert f"2 suppressed (would apply if {clause})" in texts[f"status {each}"], each
         assert f"Pool a100 is only observed: {cause}." in texts[f"status {each}"], each
     decisions = json.loads(texts["plan json"])["decisions"]
     assert {each["observed_because"] for each in decisions if each["would"]} == {cause}
@@ -212,7 +212,7 @@ def test_a_hold_in_a_pool_that_is_only_observed_is_told_as_what_would_be_waited_
     texts = reports(World({"nodes": nodes, "policy": limits, "pool": {"mode": "Observe"}}).scene())
     assert ". Node/b (suppressed)" in texts["plan text"]
     assert ". Node/b (suppressed)" in texts["status text"]
-    assert "would, if GpuPool/a100 were in mode Enforce: b is to go, and waits" in texts["plan sarif"]
+    assert "would apply if GpuPool/a100 were in mode Enforce: b is to go, and waits" in texts["plan sarif"]
     assert "Would apply if GpuPool/a100 were in mode Enforce: Waiting: b is to go" in texts["explain node/b"]
 
 

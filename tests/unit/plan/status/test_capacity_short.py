@@ -80,7 +80,7 @@ def test_explain_and_status_tell_of_a_pool_what_it_can_not_have() -> None:
     assert "unavailable" not in rows(scene(), "pool", "a100")
     setting = ReportHeader("prod", "r", "c", "", there.inputs.now, there.inputs.now, "0")
     page = write(overview_document(overview_of(setting, there)), "text", False)
-    assert f"Pool a100 is short: {SPOT} until " in page
+    assert f"Pool a100 lacks capacity: {SPOT} until " in page
     assert "is short" not in write(overview_document(overview_of(setting, scene())), "text", False)
 
 
@@ -116,7 +116,7 @@ def test_and_what_was_asked_for_it() -> None:
 
 def test_one_behind_the_gate_of_another_too_says_whose_turn_it_is() -> None:
     there = scene(pending=[{"gpus": 8, "gates": ["gpu.scheduling/capacity", "queue.example.com/turn"]}])
-    assert waiting(there)[1]["waits for"].startswith("queue.example.com/turn first")
+    assert waiting(there)[1]["waits for"].startswith("removal of queue.example.com/turn by other controllers")
 
 
 def test_a_smart_pod_says_whom_it_is_for_what_it_asks_for_and_how_far_it_is() -> None:

@@ -108,7 +108,7 @@ def test_a_pool_that_only_observes_says_what_would_be_done() -> None:
     observing = wish(TEXT.replace("  mode: Enforce\n", ""))
     found = told(statuses(inputs(observing), plan(decision(Apply(manifest="{}"), would=True)), RESOURCES))
     assert conditions(found["GpuPool/a100"]) == READY
-    assert "1 would be done" in found["GpuPool/a100"]["conditions"][0]["message"]
+    assert "suppressed actions for its rendered objects: 1" in found["GpuPool/a100"]["conditions"][0]["message"]
 
 
 def test_what_is_set_aside_is_ready_and_says_so() -> None:
