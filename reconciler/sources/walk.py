@@ -310,18 +310,18 @@ class SourceFault(Enum):
     """Code and title of a fault."""
 
     UNREADABLE = ("RC501", "A path cannot be read")
-    LINK_LEAVES = ("RC502", "A link leads out of the policies")
-    NOT_A_FILE = ("RC503", "A policy is not a regular file")
-    TOO_MUCH = ("RC504", "A limit of a bundle is exceeded")
-    BAD_NAME = ("RC505", "A name cannot be displayed")
+    LINK_LEAVES = ("RC502", "A link leads outside the policy directory")
+    NOT_A_FILE = ("RC503", "A policy path is not a regular file")
+    TOO_MUCH = ("RC504", "A bundle exceeds a size limit")
+    BAD_NAME = ("RC505", "A name cannot be shown")
     CHANGING = ("RC506", "The files keep changing")
     TWO_OF_ONE_NAME = ("RC507", "Two templates have the same name")
     NOTHING_GOOD_YET = ("RC508", "No valid revision has been read yet")
-    BROKE_OFF = ("RC509", "Reading failed")
-    BAD_ADDRESS = ("RC511", "The address of a repository is refused")
-    BAD_REVISION = ("RC512", "A revision is refused, or does not exist")
+    BROKE_OFF = ("RC509", "Reading was interrupted")
+    BAD_ADDRESS = ("RC511", "A repository address is refused")
+    BAD_REVISION = ("RC512", "A revision is refused or does not exist")
     KEPT_ELSEWHERE = ("RC513", "The repository does not contain the content itself")
-    TOO_LONG = ("RC514", "Git was stopped before it finished")
+    TOO_LONG = ("RC514", "Git was terminated before it finished")
     GIT_FAILED = ("RC515", "Git cannot read the repository")
 
     @property
