@@ -1,1 +1,1 @@
-"""The command line: what people type, and what they read."""
+"""The command line interface."""

@@ -1,4 +1,4 @@
-"""The demo: its screen, its acts, and a pool's timeline."""
+"""The demo: screen, acts, and timeline of a pool."""
 
 import re
 import shutil
@@ -46,15 +46,15 @@ from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.simulation.simulated import PoolStep, Simulated, TimelineStep
 from reconciler.report.wording import columns, counted, dollars, per_mille, percent
 
-# --- The demo's screen; owner of how wide it is, in which colours, and at which pace somebody looks at it.
+# --- Screen of the demo. Owns the width, the colours and the pace.
 
 _NARROWEST, _WIDEST = 60, 120
 _BETWEEN_ACTS_SECONDS = 0.7
-_UNSEEN = 100  # columns of a table where nobody sees a terminal
+_UNSEEN = 100  # columns of a table without a terminal
 
 
 class Screen:
-    """What is said goes to standard output; nothing moves where that is no terminal."""
+    """Writes to standard output; without a terminal nothing is animated."""
 
     def __init__(self, color: str, *, moves: bool) -> None:
         self.color = wants_color(color)
@@ -68,7 +68,7 @@ class Screen:
         return self._width or _UNSEEN
 
     def heading(self, number: int, title: str, command: str) -> None:
-        """What comes, and the command that shows it."""
+        """Prints the title of an act, and the command that shows the same."""
         self.wait(_BETWEEN_ACTS_SECONDS)
         left = f"{number}  {title}"
         gap = " " * max(2, self.columns - len(left) - len(command))
@@ -80,7 +80,7 @@ class Screen:
         self.line(self.paint.toned(f"   {text}", tone))
 
     def show(self, document: ReportDocument) -> None:
-        """As the command would print it."""
+        """Prints the document as the command would."""
         for each in report.write(document, "text", color=self.color).splitlines():
             self.line(f"   {each}" if each else "")
 
@@ -89,25 +89,25 @@ class Screen:
             click.echo(each.rstrip(), color=True)
 
     def rewrite(self, text: str) -> None:
-        """The line that is there already is written anew; only where something moves."""
+        """Rewrites the current line; only if animated."""
         click.echo(f"\r{text}\x1b[K", nl=False, color=True)
 
     def wait(self, seconds: float) -> None:
-        """For a person to see it."""
+        """Pauses, so that a person can read along."""
         if self.moves:
             time.sleep(seconds)
 
 
-# --- The demo, act by act; a Tour is the owner of what one act leaves for the next.
+# --- Acts of the demo. A Tour holds the state that one act leaves for the next.
 
 CLUSTER = "demo"
 POOL = "a100-training"
-_ASKED_BEFORE_MS = 660_000  # how long before a node goes somebody asks about it
+_ASKED_BEFORE_MS = 660_000  # how long before a node's deletion `explain` is called
 _HOURS_A_MONTH = 730
 
 
 class Tour:
-    """Five acts, in their order."""
+    """Five acts, in order."""
 
     def __init__(self, screen: Screen, folder: Path) -> None:
         self._screen = screen
@@ -122,11 +122,11 @@ class Tour:
 
     def welcome(self) -> None:
         screen = self._screen
-        screen.line(f"{screen.paint.bold('reconciler')} {__version__}: GPU policies in Git, made so on a cluster")
-        screen.line(screen.paint.dim("On an imagined cluster: nothing real is looked at, and nothing is changed."))
+        screen.line(f"{screen.paint.bold('reconciler')} {__version__}: GPU policies in Git, applied to a cluster")
+        screen.line(screen.paint.dim("This demo uses a simulated cluster. No real cluster is read or changed."))
 
     def policies(self) -> None:
-        """The fleet as it is."""
+        """The fleet before the change."""
         screen = self._screen
         screen.heading(1, "What a platform team commits", "reconciler validate")
         self._main = revision("main")
@@ -141,9 +141,9 @@ class Tour:
             screen.say(f"note: {notice}", "dim")
 
     def review(self) -> None:
-        """A pull request that goes too far."""
+        """A pull request with too large an effect."""
         screen = self._screen
-        screen.heading(2, "A pull request, as its reviewer sees it", "reconciler plan --base main")
+        screen.heading(2, "A pull request, as a reviewer sees it", "reconciler plan --base main")
         self._before = cluster_before(self._main)
         proposed = revision("pull-1", RAISED, TAINTED)
         for edit in (TAINTED, RAISED):
@@ -154,9 +154,9 @@ class Tour:
         screen.show(plan_document(planned_of(setting_of(cluster_view, head, compared.scene), head, compared)))
 
     def time_passes(self) -> None:
-        """What passes the guard is merged, and the cluster follows."""
+        """The part that passes the guard is merged, and the cluster follows."""
         screen = self._screen
-        screen.heading(3, "Without the taint it is merged, and the cluster follows", "reconciler run")
+        screen.heading(3, "The change is merged without the taint, and the cluster follows", "reconciler run")
         self._merged = revision("pull-2", RAISED)
         passing = Passing(screen, POOL, number_of_steps())
         self._simulated, self._witness = performed(self._merged, passing.look)
@@ -169,19 +169,19 @@ class Tour:
         sums, steps = self._simulated.sums, self._simulated.steps
         less = steps[0].micro_dollars_per_hour - steps[-1].micro_dollars_per_hour
         harmed = sums.evictions + sums.lost_pods
-        waited = "none of them waited" if not sums.gpu_ms_pending else "some waited"
-        left = f"✓ {counted(sums.nodes_removed, 'empty node')} left; {harmed or 'no'} pods moved, {waited}"
-        return left, f"✓ {dollars(less)} less an hour, {dollars(less * _HOURS_A_MONTH)} a month if the load stays so"
+        waited = "no pod waited" if not sums.gpu_ms_pending else "some pods waited"
+        left = f"✓ {counted(sums.nodes_removed, 'empty node')} deleted; {harmed or 'no'} pods moved, {waited}"
+        return left, f"✓ {dollars(less)} less per hour, {dollars(less * _HOURS_A_MONTH)} per month at this load"
 
     def why(self) -> None:
-        """While it was marked."""
+        """Explains the node while it was marked."""
         screen, marked = self._screen, self._witness.marked
         if marked is None:
             return
         marks = marks_of(marked.observed)
         self._requested, at = sorted(marks.items())[len(marks) // 2]
         screen.heading(
-            4, f"Why this node? Asked {span(_ASKED_BEFORE_MS // 1_000)} before it went", "reconciler explain"
+            4, f"Why this node? Asked {span(_ASKED_BEFORE_MS // 1_000)} before its deletion", "reconciler explain"
         )
         inputs = later(marked, Instant(at - _ASKED_BEFORE_MS))
         scene = decided(inputs)
@@ -196,7 +196,7 @@ class Tour:
         self._files["marked.dump"] = dump.write(inputs)
 
     def farewell(self, called_as: str) -> None:
-        """The files, and what to try with them."""
+        """Prints the files, and commands to try with them."""
         screen, folder = self._screen, self._folder
         page = page_of([self._simulated], __version__)
         self._files |= {
@@ -223,16 +223,16 @@ class Tour:
 
     def _next(self) -> Iterator[tuple[str, str]]:
         yield (
-            "edit a target or a taint in policies/, and see what that would do",
+            "edit a target or a taint in policies/, and see the effect",
             ("reconciler plan -e prod --cluster cluster.dump"),
         )
         if self._requested:
             yield (
-                "ask about any node, pod, pool or provisioner of that moment",
+                "explain any node, pod, pool or provisioner at that moment",
                 (f"reconciler explain node/{self._requested} -e prod --cluster marked.dump"),
             )
-        yield "days in seconds: add workloads and faults to scenario.yaml", "reconciler simulate scenario.yaml"
-        yield "your own cluster, only looked at: its NodePools as policies", "reconciler import --to fleet"
+        yield "simulate days in seconds: add workloads and faults to scenario.yaml", "reconciler simulate scenario.yaml"
+        yield "read your own cluster, and write its NodePools as policies", "reconciler import --to fleet"
 
     def _edit(self, edit: LineEdit) -> None:
         screen = self._screen
@@ -245,26 +245,26 @@ def _kinds(content: bytes) -> str:
     return ", ".join(dict.fromkeys(kinds))
 
 
-# --- A pool as time passes, a line each time that something has happened; owner of the last line, until it is settled.
+# --- Timeline of a pool, with a line for each event. Owns the last line until it is final.
 #
-# Where nothing moves, a line is only written once another minute begins, or something is done: what a pool costs
-# follows its nodes by some seconds. On a terminal the line is there at once, and written anew until then.
+# Without a terminal, a line is printed once another minute begins or an action is done, because the cost of a pool
+# follows its nodes by some seconds. On a terminal the line is printed at once and rewritten until then.
 
 _COLUMNS = ("", "nodes", "busy", "target", "leaving", "in use", "$/h", "")
 _WIDTHS = (6, 5, 4, 6, 7, 6, 8)
 _GAP = "  "
 _MARGIN = "   "
-# By the code of a reason.
+# Keyed by reason code.
 _DONE = {
-    SurplusEmptyNode.__name__: "marked: each leaves in half an hour, unless a pod comes",
-    DeletionNear.__name__: "closed to pods, 30 s before their time",
-    EmptyNodeDeleted.__name__: "deleted: nothing ran on any, by a last look at each",
+    SurplusEmptyNode.__name__: "marked: deleted in half an hour, unless a pod arrives",
+    DeletionNear.__name__: "tainted NoSchedule, 30 s before deletion",
+    EmptyNodeDeleted.__name__: "deleted: a last check found no pods on them",
 }
-_SECONDS = 8.0  # that all of it takes, where somebody looks
+_SECONDS = 8.0  # duration of the whole timeline on a terminal
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """What a line says beside the hour."""
+    """Content of a line beside the time."""
 
     nodes: int
     busy: int
@@ -274,7 +274,7 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 class Passing:
-    """Told of each step."""
+    """Observer of each step."""
 
     def __init__(self, screen: Screen, pool: str, steps: int) -> None:
         self._screen = screen
@@ -282,8 +282,8 @@ class Passing:
         self._pause = _SECONDS / max(1, steps)
         self._before: Shown | None = None
         self._last, self._minute = "", ""
-        self._is_written = True  # the last line, where nothing moves
-        self._each = 0  # nodes that one sign stands for
+        self._is_written = True  # the last line, without a terminal
+        self._each = 0  # nodes per sign
 
     def look(self, step: TimelineStep) -> None:
         pool = next((each for each in step.pools if each.pool == self._pool), None)
@@ -307,13 +307,13 @@ class Passing:
         self._before, self._minute = shown, minute
 
     def _settle(self, has_changed: bool) -> None:
-        """The last line stays as it is. One that moves goes on moving until there is another."""
+        """Makes the last line final. An animated line stays animated until the next one."""
         if self._last and not self._is_written and (has_changed or not self._screen.moves):
             self._keep(self._last)
             self._is_written = True
 
     def _keep(self, text: str) -> None:
-        """In a line of its own that stays."""
+        """Prints a permanent line of its own."""
         if self._screen.moves:
             self._screen.rewrite("")
         self._screen.line(text)
@@ -329,7 +329,7 @@ class Passing:
         legend = f"{paint.dim('each sign')} {self._each} {paint.dim('nodes:')} "
         self._screen.line(_MARGIN + legend + "  ".join(f"{sign} {paint.dim(word)}" for sign, word in signs))
         self._screen.line(_MARGIN + paint.dim(_row(_COLUMNS)))
-        if pool.tainted:  # the first step is taken when the first cycle is over
+        if pool.tainted:  # the first step comes after the first cycle
             self._screen.line(self._step_text(step, msgspec.structs.replace(pool, tainted=0, target=None)))
 
     def _step_text(self, step: TimelineStep, pool: PoolStep) -> str:
@@ -357,7 +357,7 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _happened(step: TimelineStep) -> Iterator[str]:
-    """What was done to nodes, alike ones together."""
+    """Actions on nodes, equal ones grouped."""
     counts = Counter(each.reason for each in step.did)
     for code, words in _DONE.items():
         if number := counts.get(code, 0):
@@ -365,7 +365,7 @@ def _happened(step: TimelineStep) -> Iterator[str]:
             yield f"{clock(first.at, step.at)}  {counted(number, 'node')} {words}"
 
 
-# --- Lines folded to the width of a terminal, so that what is below what can still be seen; colours take no room.
+# --- Lines folded to the width of a terminal, aligned with their columns; colours take no width.
 
 _PAINT = re.compile(r"\x1b\[[0-9;]*m")
 _MARK = re.compile(r"\s*[-+!~✓#] ")
@@ -373,7 +373,7 @@ _WORD = re.compile(r"(\s*)(\S+)")
 
 
 def folded(line: str, width: int | None) -> list[str]:
-    """The line, and what hangs below it; a word that is too long by itself stays whole."""
+    """The line and its continuation lines; a word that is longer than the width stays whole."""
     if width is None or _wide(line) <= width:
         return [line]
     hang = " " * _hang(_PAINT.sub("", line), width)
@@ -393,7 +393,8 @@ def _wide(text: str) -> int:
 
 
 def _hang(line: str, width: int) -> int:
-    """Below the last column where that is not too far to the right, else a little further in than the line."""
+    """Indent of continuation lines: below the last column if that is left enough, otherwise a little more than the
+    line."""
     starts = [each.end() for each in re.finditer(r"\S {2,}(?=\S)", line) if each.end() <= width * 3 // 5]
     if starts:
         return starts[-1]

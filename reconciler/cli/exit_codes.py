@@ -1,4 +1,4 @@
-"""Exit codes of the process, and how a command ends whose standard streams are closed or full."""
+"""Exit codes of the process, and handling of closed or full standard streams."""
 
 import errno
 import os
@@ -8,26 +8,26 @@ from typing import IO
 
 
 class ExitCode(IntEnum):
-    """One meaning each, the same for every command."""
+    """Exit codes, with the same meaning for every command."""
 
     FINE = 0
     FAILED = 1
-    CHANGES_EXIST = 2  # only where --detailed-exitcode asks for it
+    CHANGES_EXIST = 2  # only with --detailed-exitcode
     INVALID_POLICY = 3
-    BLOCKED = 4  # a blocked hold: a guard, a missing approval, a field or an object that is someone else's
-    PARTLY = 5  # some of it was done, and running it again finishes it
+    BLOCKED = 4  # a blocked hold: a guard, a missing approval, or a field or object owned by someone else
+    PARTLY = 5  # partly done; running the command again finishes it
     WRONG_USAGE = 64
     INTERRUPTED = 130
 
 
-# --- Standard streams that are closed, full, or read by nobody any more: an exit code and one line, never a traceback.
+# --- Standard streams that are closed, full, or no longer read: an exit code and one line, never a traceback.
 
 
 def open_closed_streams() -> None:
-    """Gives each standard stream that is closed a descriptor, before a file that is opened gets its number.
+    """Opens a descriptor for each closed standard stream, before a file that is opened gets its number.
 
-    Nothing can be read there. What is written to a closed standard output fails, as it would without us; what is told
-    on a closed standard error is told to nobody.
+    Reads return nothing. Writes to a closed standard output fail, as they would without this function; messages to a
+    closed standard error are dropped.
     """
     for number, flags in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
@@ -46,9 +46,10 @@ def open_closed_streams() -> None:
 
 
 def flushed(code: int) -> int:
-    """The exit code, once all output is written; 1 where it could not be, told in one line unless the reader left.
+    """The exit code, after all output is flushed; 1 if flushing failed, with one line unless the reader closed the
+    pipe.
 
-    Python would flush once more at the end, tell of it in its own words and exit with 120.
+    Otherwise Python would flush at exit, print its own message and exit with 120.
     """
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -56,7 +57,7 @@ def flushed(code: int) -> int:
         except (OSError, ValueError) as error:
             _silence(stream)
             if stream is sys.stdout:
-                if not code:  # else what went wrong was told
+                if not code:  # otherwise the error was already reported
                     _tell(error)
                 code = code or ExitCode.FAILED
     return code
@@ -73,7 +74,7 @@ def _tell(error: Exception) -> None:
 
 
 def _silence(stream: IO[str]) -> None:
-    """What is left in its buffer goes nowhere."""
+    """Discards the rest of the buffer."""
     try:
         descriptor = os.open(os.devnull, os.O_WRONLY)
         os.dup2(descriptor, stream.fileno())

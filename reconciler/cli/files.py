@@ -1,4 +1,4 @@
-"""Files that a person named: written whole, or not at all."""
+"""Atomic writes of files that a person named."""
 
 import contextlib
 import fcntl
@@ -12,22 +12,22 @@ import click
 
 from reconciler.model.bundle import Text
 
-# --- Writes files that a person named, whatever stands there: each whole, and none of them where one can't be written.
+# --- Replaces files that a person named: each atomically, and none if one cannot be written.
 
-# Of what holds a cluster or what will be done to it: for its owner's eyes, whatever the umask says.
+# Mode of files that contain a cluster or a plan: readable by the owner only, whatever the umask.
 PRIVATE = 0o600
 
 
 def replace_files(contents: Mapping[Path, bytes], mode: int | None = None) -> None:
-    """With that mode; else with the mode of what stands there, or as the umask lets. Raises ClickException, with the
-    file that can't be written."""
+    """Writes files with this mode; by default with the mode of the existing file, or as the umask allows. Raises
+    ClickException with the file that cannot be written."""
     with contextlib.ExitStack() as undo:
         staged: list[Staged] = []
         for path, content in contents.items():
             with _report_os_error(path):
-                target = Path(os.path.realpath(path))  # a link stays one
+                target = Path(os.path.realpath(path))  # a link stays a link
                 if target.is_dir():
-                    raise IsADirectoryError(0, "it is a folder")
+                    raise IsADirectoryError(0, "is a directory")
                 if _is_replaceable(target):
                     file = Staged(target, content, _mode_of(target) if mode is None else mode)
                     undo.callback(file.give_up)
@@ -42,7 +42,7 @@ def replace_files(contents: Mapping[Path, bytes], mode: int | None = None) -> No
 
 
 def _is_replaceable(path: Path) -> bool:
-    """A terminal or a pipe, /dev/stdout say, can only be written to."""
+    """Whether the path is a regular file. A terminal or pipe, such as /dev/stdout, can only be written to."""
     return path.is_file() or not path.exists()
 
 
@@ -55,28 +55,28 @@ def _report_os_error(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        why = "there is no such folder" if isinstance(error, FileNotFoundError) else error.strerror or str(error)
+        why = "no such folder" if isinstance(error, FileNotFoundError) else error.strerror or str(error)
         raise click.ClickException(f"nothing was written: {path}: {why}") from None
 
 
 def mask() -> int:
-    """What the user takes away from the rights of new files."""
+    """The umask."""
     result = os.umask(0)
     os.umask(result)
     return result
 
 
-# --- Content beside the file that it will become: written whole under another name first, and renamed at last.
+# --- Staged files: written completely under another name beside the target, then renamed.
 #
-# A process that is killed leaves such a file behind. It is locked for as long as its writer lives, so that the next
-# write into the folder knows those that nobody finishes, and takes them away.
+# A killed process leaves its staged file behind. The writer locks the file while it lives, so that the next write into
+# the folder recognizes abandoned files and deletes them.
 
 SUFFIX = ".unfinished"
-_ATTEMPTS = 10  # at a name that a sweeper took away before it was locked
+_ATTEMPTS = 10  # to create a name that a sweep deleted before it was locked
 
 
 class Staged:
-    """Owner of one unfinished file, and of the lock on it, until it is put in its place or given up."""
+    """Owner of one staged file and its lock, until the file is renamed or discarded."""
 
     def __init__(self, target: Path, content: bytes, mode: int) -> None:
         self.target = target
@@ -90,12 +90,12 @@ class Staged:
             raise
 
     def put(self) -> None:
-        """In place of what stood there. Raises OSError, and then nothing has changed."""
+        """Replaces the target. Raises OSError, in which case nothing has changed."""
         self.path.replace(self.target)
         self._close()
 
     def give_up(self) -> None:
-        """Leaves nothing behind; does nothing once it was put."""
+        """Deletes the staged file; does nothing after `put`."""
         if self._descriptor >= 0:
             self.path.unlink(missing_ok=True)
             self._close()
@@ -106,7 +106,7 @@ class Staged:
 
 
 def sweep(folder: Path) -> None:
-    """Takes away what a writer left that was killed. Never raises."""
+    """Deletes files abandoned by killed writers. Never raises."""
     for path in _left(folder):
         with contextlib.suppress(OSError):
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -119,7 +119,7 @@ def sweep(folder: Path) -> None:
 
 
 def _left(folder: Path) -> Iterator[Path]:
-    """Our own files of the name alone."""
+    """Staged files of ours for this name."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.startswith(".") and entry.name.endswith(SUFFIX):
@@ -132,16 +132,16 @@ def _locked(folder: Path) -> tuple[int, Path]:
     sweep(folder)
     for _ in range(_ATTEMPTS):
         descriptor, name = tempfile.mkstemp(prefix=".", suffix=SUFFIX, dir=folder)
-        with contextlib.suppress(OSError):  # a file system without locks: what is left there stays
+        with contextlib.suppress(OSError):  # a file system without locks: abandoned files stay
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         if _is_still(Path(name), descriptor):
             return descriptor, Path(name)
         os.close(descriptor)
-    raise OSError(f"in {folder} each file is taken away as it is made")
+    raise OSError(f"files in {folder} are deleted as soon as they are created")
 
 
 def _is_still(path: Path, descriptor: int) -> bool:
-    """Whether the name still is that of the file which is open: another may have locked and removed it before."""
+    """Whether the name still refers to the open file: another process may have locked and deleted it."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -149,7 +149,7 @@ def _is_still(path: Path, descriptor: int) -> bool:
     return os.path.samestat(found, os.fstat(descriptor))
 
 
-# --- Writes several files into a folder, all of them or none.
+# --- Writes several files into a folder, all or none.
 
 
 class AlreadyThere(Exception):
@@ -161,7 +161,7 @@ class AlreadyThere(Exception):
 
 
 def write_all(folder: Path, files: Sequence[Text], overwrite: bool = False) -> tuple[Path, ...]:
-    """Where they were written. Raises AlreadyThere, or an OSError, and then everything is as it was."""
+    """Paths of the written files. Raises AlreadyThere or OSError, in which case nothing has changed."""
     targets = [folder / file.path for file in files]
     if there := [target for target in targets if os.path.lexists(target)]:
         if not overwrite:
@@ -179,7 +179,7 @@ def write_all(folder: Path, files: Sequence[Text], overwrite: bool = False) -> t
 
 
 def _staged(undo: contextlib.ExitStack, target: Path, content: bytes) -> Staged:
-    """The content beside the target under another name: what could fail has failed before anything is replaced."""
+    """Stages the content beside the target, so that errors happen before anything is replaced."""
     for parent in reversed([each for each in target.parents if not each.exists()]):
         parent.mkdir()
         undo.callback(_remove_folder, parent)
@@ -199,10 +199,10 @@ def _put(undo: contextlib.ExitStack, staged: Staged) -> None:
 
 
 def _before(target: Path) -> Path:
-    """What stood there, until all is done."""
+    """Copy of the previous file, kept until all files are written."""
     return target.with_name(f".{target.name}.before")
 
 
 def _remove_folder(folder: Path) -> None:
-    with contextlib.suppress(OSError):  # somebody else put something there meanwhile
+    with contextlib.suppress(OSError):  # another process created a file meanwhile
         folder.rmdir()

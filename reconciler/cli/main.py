@@ -11,28 +11,28 @@ from reconciler import __version__
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.report.wording import visible_lines
 
-# Name and first line of help, in the order of the help. The text stands here so that `--help` imports no command:
-# start-up is then the same however many there are.
+# Name and first line of help, in the order of the help. The text is here so that `--help` imports no command, and
+# start-up time does not depend on their number.
 COMMANDS = (
-    ("demo", "See what it does, in half a minute and on an imagined cluster."),
-    ("validate", "Tell every problem of the policies, in base and in each overlay."),
-    ("render", "Print the manifests that the policies yield."),
-    ("plan", "Tell what would happen to the cluster, and why. Nothing is ever written."),
-    ("apply", "Make the cluster follow the policies, once; or carry out exactly a saved plan."),
-    ("run", "Make the cluster follow the policies, until told to stop: the controller."),
-    ("simulate", "Play a scenario through on an imagined cluster: days in seconds, with a report."),
-    ("approve", "Let one revision pass a guard, up to ceilings, for a time."),
-    ("freeze", "Do nothing to a node, a pool, or anything at all, for a time."),
-    ("explain", "Tell why a node, pod, pool or provisioner is, or is not, being acted on."),
-    ("status", "Tell how the policies and the cluster stand, at one look."),
-    ("dump", "Write policies and cluster into one file that any plan can be made from again."),
-    ("replay", "Plan again from a dump or from the history, and tell whether the same plan comes of it."),
-    ("release", "Take everything of ours off a cluster; NodePools and Nodes stay."),
+    ("demo", "Show what reconciler does, in half a minute, on a simulated cluster."),
+    ("validate", "Show all problems of the policies, in base and in each overlay."),
+    ("render", "Print the manifests rendered from the policies."),
+    ("plan", "Show what would happen to the cluster, and why. Never writes."),
+    ("apply", "Apply the policies to the cluster once, or apply a saved plan exactly."),
+    ("run", "Run the controller: apply the policies to the cluster continuously."),
+    ("simulate", "Simulate a scenario: days of cluster time in seconds, with a report."),
+    ("approve", "Let changes pass a guard, within ceilings and for a time."),
+    ("freeze", "Stop changes to a node, a pool, or everything, for a time."),
+    ("explain", "Show why a node, pod, pool or provisioner is, or is not, acted on."),
+    ("status", "Show an overview of policies and cluster."),
+    ("dump", "Write policies and cluster into one file from which a plan can be repeated."),
+    ("replay", "Repeat plans from a dump or from the history, and compare the results."),
+    ("release", "Remove everything of reconciler from a cluster; NodePools and Nodes stay."),
     ("schema", "Print the JSON Schema or the CustomResourceDefinition of a kind."),
-    ("rbac", "Print the least rights that the policies need, to look or to write."),
-    ("import", "Write policies and templates that say what NodePools in the cluster are."),
+    ("rbac", "Print the minimal rights that the policies need, to observe or to act."),
+    ("import", "Write policies and templates that match the NodePools in the cluster."),
 )
-# Where a command is called what no module can be.
+# Module names of commands whose names are reserved words.
 MODULES = {"import": "import_pools"}
 
 
@@ -63,7 +63,7 @@ def reconciler() -> None:
 
 
 def _show(error: click.ClickException) -> None:
-    """What quotes words of others is made visible; an exception with a report of its own has seen to that."""
+    """Prints an error with invisible characters escaped; an exception with its own report has escaped them already."""
     if type(error).show not in {click.ClickException.show, click.UsageError.show}:
         error.show()
         return
@@ -73,7 +73,7 @@ def _show(error: click.ClickException) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command and gives its exit code; click's own code for wrong usage, 2, means something else here."""
+    """Runs one command and returns its exit code. click's exit code for wrong usage, 2, has another meaning here."""
     try:
         result = reconciler.main(arguments, prog_name="reconciler", standalone_mode=False)
     except (click.Abort, KeyboardInterrupt):
@@ -81,10 +81,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             click.echo("interrupted", err=True)
         return ExitCode.INTERRUPTED
     except click.ClickException as error:
-        with suppress(OSError):  # there may be no room where it would be told
+        with suppress(OSError):  # standard error may not be writable
             _show(error)
         return ExitCode.WRONG_USAGE if isinstance(error, click.UsageError) else ExitCode.FAILED
-    except OSError as error:  # a file that can't be written, say; a closed pipe click itself minds
+    except OSError as error:  # a file that cannot be written, for example; click handles a closed pipe
         with suppress(OSError):
             text = f"standard output could not be written: {error.strerror}"
             text = text if error.errno and not error.filename else str(error)

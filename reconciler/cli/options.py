@@ -1,4 +1,4 @@
-"""Options that several commands have in common."""
+"""Options shared by several commands."""
 
 import os
 import sys
@@ -24,22 +24,22 @@ from reconciler.policy.resolve import NotChosen
 from reconciler.report.checked import CheckReport
 from reconciler.report.document import ReportDocument
 
-# --- Where a command looks at a cluster: `--cluster FILE`, or the live one of the current kubeconfig or `--context`.
+# --- The cluster to read: `--cluster FILE`, or the live cluster of the current kubeconfig or of `--context`.
 
 
 class NamespaceType(click.ParamType[str]):
-    """Reads gpu-system."""
+    """Parses a namespace, such as gpu-system."""
 
     name = "NAME"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if not is_namespace(str(value)):
-            self.fail(f'"{value}" is no namespace: write {NAMESPACE.words}.', param, ctx)
+            self.fail(f'"{value}" is not a namespace: write {NAMESPACE.words}.', param, ctx)
         return str(value)
 
 
 _CONTEXT = click.option("--context", metavar="NAME", help="Context of the kubeconfig.")
-# One setting for everything that means our own namespace: Lease, memory, statuses, and the freeze of everything.
+# One setting for our own namespace: Lease, memory, statuses, and the freeze of everything.
 namespace_option = click.option(
     "--namespace",
     type=NamespaceType(),
@@ -48,12 +48,12 @@ namespace_option = click.option(
     envvar="RECONCILER_NAMESPACE",
     show_envvar=True,
     metavar="NAME",
-    help="The controller's own.",
+    help="Namespace of the controller.",
 )
 
 
 def context_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Of the live cluster, with the controller's namespace; the command gets both as `place`."""
+    """Options of the live cluster and the controller's namespace; the command gets both as `place`."""
 
     @wraps(command)
     def with_place(context: str | None, namespace: str, **others: Any) -> Any:
@@ -70,24 +70,24 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
         cluster_file: Path | None, complete: bool, context: str | None, namespace: str, **others: Any
     ) -> Any:
         if cluster_file and context:
-            raise click.UsageError("name a file or a context, not both")
+            raise click.UsageError("--cluster and --context cannot be combined")
         return command(place=ClusterPlace(cluster_file, complete, context, namespace), **others)
 
     file = click.option(
         "--cluster",
         "cluster_file",
         type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
-        help="A dump, or what the line of `dump --kubectl` wrote; - for standard input. Else the live cluster.",
+        help="A dump, or output of the `dump --kubectl` command line; - for standard input. Default: the live cluster.",
     )
-    complete = click.option("--complete", is_flag=True, help="The file has all there is of every kind.")
+    complete = click.option("--complete", is_flag=True, help="The file lists all objects of every kind.")
     return file(complete(_CONTEXT(namespace_option(with_place))))
 
 
-# --- How long something lasts, as an option: 90s, 30m or 24h.
+# --- Durations as options: 90s, 30m or 24h.
 
 
 class LastingType(click.ParamType[Duration]):
-    """Reads 24h; nothing that is over at once."""
+    """Parses a positive duration, such as 24h."""
 
     name = "DURATION"
 
@@ -99,33 +99,33 @@ class LastingType(click.ParamType[Duration]):
         except ValueError as error:
             self.fail(f"{error}.", param, ctx)
         if not duration.milliseconds:
-            self.fail("it would be over at once; write 4h, say.", param, ctx)
+            self.fail("the duration must be positive; write 4h, for example.", param, ctx)
         return duration
 
 
-# --- Where the inputs of plans are kept: `--history`, or RECONCILER_HISTORY.
+# --- History folder: `--history`, or RECONCILER_HISTORY.
 
 history_option = click.option(
     "--history",
     type=click.Path(file_okay=False, path_type=Path),
     envvar="RECONCILER_HISTORY",
     metavar="DIR",
-    help="The folder in which run keeps the inputs of plans that act, for seven days.",
+    help="Folder in which run keeps the inputs of plans with actions, for seven days.",
 )
 
 
-# --- Where output goes and how it looks: `-o FORMAT` or `-o FORMAT=FILE`, several at once, and `--color`.
+# --- Output: `-o FORMAT` or `-o FORMAT=FILE`, repeatable, and `--color`.
 
 
 class Output(NamedTuple):
-    """A format, and the file it goes to; without one it goes to standard output."""
+    """A format, and its file; without a file the output goes to standard output."""
 
     format: str
     file: Path | None
 
 
 class OutputType(click.ParamType[Output]):
-    """Reads `json` and `json=problems.json`."""
+    """Parses `json` and `json=problems.json`."""
 
     name = "FORMAT[=FILE]"
 
@@ -134,26 +134,26 @@ class OutputType(click.ParamType[Output]):
             return value
         name, _, file = str(value).partition("=")
         if name not in report.FORMATS:
-            self.fail(f"{name!r} is no format; choose of {', '.join(report.FORMATS)}.", param, ctx)
+            self.fail(f"{name!r} is not a format; choose one of {', '.join(report.FORMATS)}.", param, ctx)
         return Output(name, Path(file) if file else None)
 
 
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The two options, the same on every command that reports."""
+    """The two options, the same on every command with a report."""
     output = click.option(
         "-o",
         "--output",
         "outputs",
         type=OutputType(),
         multiple=True,
-        help=f"{', '.join(report.FORMATS)}; with =FILE it goes there. May be given several times.",
+        help=f"{', '.join(report.FORMATS)}; with =FILE written to that file. Repeatable.",
     )
     color = click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
     return output(color(command))
 
 
 def write(document: ReportDocument | CheckReport, outputs: tuple[Output, ...], color: str) -> None:
-    """Writes the document once for each output; text to standard output where none was asked for."""
+    """Writes the document once per output; without outputs, as text to standard output."""
     asked = outputs or (Output("text", None),)
     replace_files(
         {
@@ -168,7 +168,7 @@ def write(document: ReportDocument | CheckReport, outputs: tuple[Output, ...], c
 
 
 def wants_color(color: str) -> bool:
-    """What was asked for; else NO_COLOR, FORCE_COLOR, and whether a person looks at it."""
+    """The value of --color; for auto, follows NO_COLOR, FORCE_COLOR, and whether the output is a terminal."""
     if color != "auto":
         return color == "always"
     if os.environ.get("NO_COLOR"):
@@ -177,24 +177,24 @@ def wants_color(color: str) -> bool:
 
 
 def is_answered() -> bool:
-    """Whether a person reads what is asked on standard error, and can answer."""
+    """Whether a person can read a prompt on standard error and answer on standard input."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-# --- What commands that plan have in common: `--policies`, `--repo`, `--revision`, `-e`, the cluster, and `--now`.
+# --- Options of commands that plan: `--policies`, `--repo`, `--revision`, `-e`, the cluster, and `--now`.
 
 T = TypeVar("T")
 
 
 def answered(ask: Callable[[], T]) -> T:
-    """What was asked for; what stands in the way of an answer becomes a sentence, and never a trace."""
+    """Result of `ask`; errors become messages without a traceback."""
     try:
         return ask()
     except NotChosen as error:
         raise click.UsageError(str(error)) from None
     except BrokenInvariant as broken:
         raise click.ClickException(
-            f"there is no safe plan, by a fault of reconciler or of the cluster file:\n{broken}"
+            f"no safe plan, because of a bug in reconciler or a fault in the cluster file:\n{broken}"
         ) from None
     except ClusterFileError as error:
         raise click.ClickException(f"{error}\n  remedy: {error.remedy}") from None
@@ -203,7 +203,7 @@ def answered(ask: Callable[[], T]) -> T:
 
 
 class TimeType(click.ParamType[Instant]):
-    """Reads 2026-11-02T08:00:00Z."""
+    """Parses a time, such as 2026-11-02T08:00:00Z."""
 
     name = "TIME"
 
@@ -215,12 +215,12 @@ class TimeType(click.ParamType[Instant]):
 
 
 def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options, and those for a base and for pruning where a command has them; it gets all as `question`."""
+    """The options, and those for base and pruning if the command has them; the command gets all as `question`."""
     return cluster_options(_with_question(command, (*_OPTIONS, _NOW)))
 
 
 def live_question_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The same for a command that acts: on a live cluster, now."""
+    """The same options for a command that acts on a live cluster, now."""
     return context_option(_with_question(command, _OPTIONS))
 
 
@@ -231,10 +231,10 @@ def _with_question(command: Callable[..., Any], options: Sequence[Callable[..., 
         paths = named or (Path("policies"),)
         repository = given.pop("repository")
         if repository and len(paths) > 1:
-            raise click.UsageError("in a repository, name one path")
+            raise click.UsageError("--repo takes one path")
         resources = given.pop("resources")
         if resources and (named or repository):
-            raise click.UsageError("policies are custom resources of the cluster, or in files: name one of the two")
+            raise click.UsageError("--resources and files of policies cannot be combined")
         origins = Origins(paths, repository, given.pop("revision"), resources)
         question = Question(
             origins,
@@ -258,21 +258,27 @@ _OPTIONS = (
         type=click.Path(path_type=Path),
         multiple=True,
         metavar="PATH",
-        help="Where they are: policies, or else in the dump.",
+        help="Path of the policies.  [default: policies, or those in the dump]",
     ),
     click.option(
-        "--repo", "repository", default="", metavar="URL", help="A repository: a folder, or an address of https or SSH."
+        "--repo",
+        "repository",
+        default="",
+        metavar="URL",
+        help="Git repository with the policies: a folder, or an https or SSH URL.",
     ),
-    click.option("--revision", default="HEAD", show_default=True, metavar="REV", help="Its revision."),
-    click.option("--resources", is_flag=True, help="They are custom resources of the cluster that is looked at."),
+    click.option("--revision", default="HEAD", show_default=True, metavar="REV", help="Revision of the repository."),
+    click.option("--resources", is_flag=True, help="Read policies from custom resources of the cluster."),
     click.option(
-        "-e", "--environment", help="base, or the name of an overlay; else the one whose guard names the cluster."
+        "-e",
+        "--environment",
+        help="base, or the name of an overlay; by default the environment whose guard names the cluster.",
     ),
 )
-_NOW = click.option("--now", type=TimeType(), help="Plan as if it were then.")
+_NOW = click.option("--now", type=TimeType(), help="Plan for this time instead of now.")
 
 
-# --- Where the policies are read: PATHS on disk, or in a Git repository with `--repo` and `--revision`.
+# --- Origin of the policies: PATHS on disk, or in a Git repository with `--repo` and `--revision`.
 
 
 def origin_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -281,12 +287,18 @@ def origin_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def with_origins(paths: tuple[Path, ...], repository: str, revision: str, **others: Any) -> Any:
         if repository and len(paths) > 1:
-            raise click.UsageError("in a repository, name one path")
+            raise click.UsageError("--repo takes one path")
         return command(origins=Origins(paths or (Path("policies"),), repository, revision), **others)
 
     paths = click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
     repository = click.option(
-        "--repo", "repository", default="", metavar="URL", help="A repository: a folder, or an address of https or SSH."
+        "--repo",
+        "repository",
+        default="",
+        metavar="URL",
+        help="Git repository with the policies: a folder, or an https or SSH URL.",
     )
-    revision = click.option("--revision", default="HEAD", show_default=True, metavar="REV", help="Its revision.")
+    revision = click.option(
+        "--revision", default="HEAD", show_default=True, metavar="REV", help="Revision of the repository."
+    )
     return paths(repository(revision(with_origins)))

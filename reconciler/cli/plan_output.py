@@ -1,4 +1,4 @@
-"""Output of commands that plan: the header of a report, a saved plan, and the exit code."""
+"""Output of commands that plan: report header, saved plan, and exit code."""
 
 import shlex
 from collections.abc import Callable
@@ -24,32 +24,32 @@ from reconciler.report.plans.planned import Planned
 
 
 class PlanOutput(msgspec.Struct, frozen=True):
-    """Where it is saved, if anywhere; how long it may be applied; and whether changes show in the exit code."""
+    """File of the saved plan, if any; its validity; and whether changes set the exit code."""
 
     out: Path | None
     valid_for: Duration
     detailed_exitcode: bool
 
     def written(self, head: PlanningResult) -> WrittenPlan | None:
-        """The file, which the report names by its digest; None where none is asked for."""
+        """The saved plan, whose digest the report prints; None without --out."""
         if self.out is None:
             return None
         return saved_plan.write(head, later(head.inputs.now, self.valid_for.milliseconds))
 
     def save(self, head: PlanningResult, written: WrittenPlan | None) -> None:
-        """Tells what is in the file, and what is not."""
+        """Writes the file, and prints what it contains and what it leaves out."""
         if self.out is None or written is None:
             return
         replace_files({self.out: written.content}, mode=PRIVATE)
         actions = "1 action" if written.actions == 1 else f"{written.actions} actions"
-        click.echo(f"{self.out}: {actions}, to be applied before {timestamp(written.expires_at)}", err=True)
+        click.echo(f"{self.out}: {actions}, valid until {timestamp(written.expires_at)}", err=True)
         click.echo(f"apply it with: reconciler apply {self.out} --digest {written.digest}", err=True)
         if held := sum(each.held for each in head.plan.guarded):
-            text = "1 decision that a guard holds is" if held == 1 else f"{held} decisions that guards hold are"
-            click.echo(f"note: {text} not in it: plan again once that is approved", err=True)
+            text = "1 decision held by a guard is" if held == 1 else f"{held} decisions held by guards are"
+            click.echo(f"note: {text} not in the file: create a new plan after approval", err=True)
 
     def code(self, planned: Planned) -> ExitCode:
-        """A blocked hold comes before something to be done."""
+        """Exit code of a plan. A blocked hold takes precedence over changes."""
         if planned.blocked:
             return ExitCode.BLOCKED
         acts = any(not each.held and not each.decision.would for each in planned.decision_texts)
@@ -66,24 +66,24 @@ def ending_options(command: Callable[..., Any]) -> Callable[..., Any]:
     file = click.option(
         "--out",
         type=click.Path(dir_okay=False, path_type=Path),
-        help="Save it there, for `reconciler apply FILE` to carry out exactly, or to refuse where something moved.",
+        help="Save the plan, for `reconciler apply FILE`, which applies exactly this plan, or refuses after a change.",
     )
     valid = click.option(
-        "--valid-for", type=LastingType(), default="24h", show_default=True, help="How long it may be applied."
+        "--valid-for", type=LastingType(), default="24h", show_default=True, help="How long the plan may be applied."
     )
-    detailed = click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 where something is to be done.")
+    detailed = click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 if there are changes.")
     return file(valid(detailed(with_ending)))
 
 
-# --- What a report says it is about, from what was asked and seen.
+# --- Report header, from the options and the cluster.
 
-_POLICIES = "policies"  # where commands look without options
+_POLICIES = "policies"  # default path of policies
 
 
 def setting_of(
     cluster_view: ClusterView, head: PlanningResult, base: PlanningResult | None = None, origins: Origins | None = None
 ) -> ReportHeader:
-    """Policies, cluster, time and version."""
+    """The report header: policies, cluster, time and version."""
     inputs = head.inputs
     return ReportHeader(
         environment=inputs.desired.environment,
@@ -100,7 +100,7 @@ def setting_of(
 
 
 def _options(origins: Origins, revision: str) -> str:
-    """Such as name the same policies to another command."""
+    """Options that name the same policies to another command."""
     if origins.resources:
         return "--resources"
     paths = [each.as_posix() for each in origins.paths]

@@ -1,4 +1,4 @@
-"""Standard error: problems and notes of commands that plan, and a progress bar."""
+"""Standard error of commands that plan: problems, notes, and a progress bar."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +19,7 @@ from reconciler.report.wording import visible
 
 
 def refused(checkup: Checkup, outputs: tuple[Output, ...] = (), color: str = "auto") -> int:
-    """Tells the problems, in each format that was asked for; there is no plan of policies that have any."""
+    """Prints the problems in each requested format; policies with problems have no plan."""
     for notice in checkup.notices:
         click.echo(f"note: {notice}", err=True)
     resolved = checkup.resolved
@@ -32,26 +32,26 @@ def refused(checkup: Checkup, outputs: tuple[Output, ...] = (), color: str = "au
 
 
 def warning_lines(warnings: Sequence[Problem]) -> tuple[str, ...]:
-    """Warnings about policies, in a line each."""
+    """One line per warning about policies."""
     return tuple(
         f"{each.file}:{each.line}: {each.sentence}" + (f" ({each.remedy})" if each.remedy else "") for each in warnings
     )
 
 
 def print_cluster_warnings(cluster_view: ClusterView) -> None:
-    """What of all that plans go by could not be read, and what a reader must know of a file."""
+    """Prints the kinds that could not be read, and notes about a cluster file."""
     for note in (*cluster_view.notes, *(each.text for each in unread_notes(unread_of_use(cluster_view.observed)))):
         click.echo(f"note: {visible(note)}", err=True)
 
 
-# --- A bar on standard error while something long goes on, where a person looks at it.
+# --- Progress bar on standard error, if it is a terminal.
 
 _PARTS = 1_000
 
 
 @contextmanager
 def progress(label: str) -> Iterator[Callable[[float], None]]:
-    """Gives what is to be told how far it is, in parts of 1."""
+    """Yields a function that takes the progress, from 0 to 1."""
     if not sys.stderr.isatty():
         yield _nobody
         return
@@ -60,4 +60,4 @@ def progress(label: str) -> Iterator[Callable[[float], None]]:
 
 
 def _nobody(part: float) -> None:
-    """Nobody looks."""
+    """Ignores the progress: no terminal."""

@@ -1,4 +1,4 @@
-"""The one place where real parts meet ports: what the commands call."""
+"""Connects implementations to ports for the commands. The only package that does."""
 
 from reconciler.controller.cluster import ClusterPlace, ClusterView, autoscaler_flags, current_instant, observed_cluster
 from reconciler.controller.dry_run import DryRun, NoRepository, Question, checked, dry_run, inputs_of

@@ -1,4 +1,4 @@
-"""`apply`: one cycle by a person, with the same loop as the controller, its Lease included."""
+"""`apply`: runs one cycle with the same loop as the controller, including its Lease."""
 
 import socket
 import uuid
@@ -30,27 +30,27 @@ from reconciler.policy.resolve import chosen
 from reconciler.ports import Declined, Fence, PlanService, Wished
 from reconciler.report.decision_text import difference_words
 
-# --- Leadership for as long as a command acts: where a controller runs, a command does not act beside it.
+# --- Leadership while a command acts: no command acts while a controller runs.
 
 _AT_ONCE_SECONDS = 1.0
-_LONGEST_SECONDS = 25.0  # more than the longest lease, and some for an API server in trouble
+_LONGEST_SECONDS = 25.0  # the longest lease, and a margin for slow API servers
 
 Tell = Callable[[str], None]
 
 
 class Occupied(Exception):
-    """Someone else leads, or it can't be known; the sentence says who, and what to do."""
+    """Another replica leads, or leadership is unknown; the message names the leader and a remedy."""
 
 
 @contextmanager
 def leading(server: Writer, namespace: str, tell: Tell) -> Iterator[Fence]:
-    """The fence to act with; given back at the end. Raises Occupied."""
+    """Acquires leadership, yields its fence, and releases the Lease at the end. Raises Occupied."""
     leader = Leader(server, Candidacy(f"{socket.gethostname()}_{uuid.uuid4()}", namespace))
     leader.start()
     try:
         term = leader.wait_for_term(_AT_ONCE_SECONDS)
         if term is None and not leader.trouble:
-            tell(f"{leader.holder} has the Lease: waiting to see whether it still runs")
+            tell(f"{leader.holder} holds the Lease: waiting to see whether it is still running")
             term = leader.wait_for_term(_LONGEST_SECONDS)
         if term is None:
             raise Occupied(_why(leader, namespace))
@@ -61,30 +61,30 @@ def leading(server: Writer, namespace: str, tell: Tell) -> Iterator[Fence]:
 
 def _why(leader: Leader, namespace: str) -> str:
     if leader.trouble:
-        needs = f"it takes the namespace {namespace}, and the rights that `reconciler rbac --write` prints"
-        return f"whether a controller runs here can't be known: {leader.trouble}; {needs}"
+        needs = f"the command needs the namespace {namespace}, and the rights printed by `reconciler rbac --write`"
+        return f"cannot determine whether a controller runs here: {leader.trouble}; {needs}"
     return (
-        f"a controller runs here, and acts on its own policies: {leader.holder} leads in the namespace {namespace}. "
-        "Commit what it should do, or scale it to zero first"
+        f"a controller runs here with its own policies: {leader.holder} leads in the namespace {namespace}. "
+        "Commit the change instead, or scale the controller to zero first"
     )
 
 
-ANSWER_WITHIN_MS = 600_000  # a plan that is older is not what the cluster needs any more
+ANSWER_WITHIN_MS = 600_000  # an older plan may no longer fit the cluster
 
 Confirm = Callable[[PlanningResult], bool]
 
 
 class Acting(msgspec.Struct, frozen=True):
-    """Where it is acted, who is told meanwhile, and who agrees to a plan before it is carried out."""
+    """Target of an apply, the receiver of progress notes, and the confirmation of the plan."""
 
     context: str | None
     tell: Tell
     namespace: str = names.OWN_NAMESPACE
-    confirm: Confirm | None = None  # None: nobody is asked
+    confirm: Confirm | None = None  # None: no confirmation
 
 
 class Once(msgspec.Struct, frozen=True):
-    """What came of it; without a cycle where the policies have problems. A saved plan brings its own policies."""
+    """Result of an apply; without a cycle if the policies have problems. A saved plan contains its own policies."""
 
     checkup: Checkup | None = None
     cluster_view: ClusterView | None = None
@@ -92,11 +92,11 @@ class Once(msgspec.Struct, frozen=True):
 
 
 class NotConfirmed(Declined):
-    """A person was asked, and did not agree; the sentence says why nothing was done."""
+    """A person did not confirm the plan; the message says why."""
 
 
 class NotAllowed(Exception):
-    """A saved plan wishes for what no template may yield; each sentence says what."""
+    """A saved plan contains objects that templates must not render; one sentence per object."""
 
     def __init__(self, sentences: tuple[str, ...]) -> None:
         super().__init__("; ".join(sentences))
@@ -104,7 +104,7 @@ class NotAllowed(Exception):
 
 
 class PlanOutdated(Declined):
-    """What a saved plan presumes is not so any more."""
+    """A precondition of a saved plan no longer holds."""
 
     def __init__(self, sentences: tuple[str, ...]) -> None:
         super().__init__("; ".join(sentences))
@@ -114,7 +114,7 @@ class PlanOutdated(Declined):
 def apply_once(question: Question, acting: Acting) -> Once:
     """Raises NotChosen, NotConfirmed, Occupied, Unreachable."""
     checkups: list[Checkup] = []
-    if not question.origins.resources:  # problems are told before anything is asked for
+    if not question.origins.resources:  # problems are reported before the cluster is read
         checkups.append(check(question.origins, question.environment))
         if checkups[0].resolved.problems:
             return Once(checkups[0])
@@ -135,7 +135,7 @@ def apply_once(question: Question, acting: Acting) -> Once:
 
 
 def apply_saved(saved: SavedPlan, acting: Acting) -> Once:
-    """Exactly what was saved. Raises NotAllowed, NotConfirmed, Moved, Occupied, Unreachable."""
+    """Applies exactly the saved plan. Raises NotAllowed, NotConfirmed, Moved, Occupied, Unreachable."""
     if problems := saved_problems(saved.desired):
         raise NotAllowed(tuple(each.sentence for each in problems))
     brain = _Exactly(saved, acting.confirm)
@@ -144,7 +144,7 @@ def apply_saved(saved: SavedPlan, acting: Acting) -> Once:
 
 
 class _Intent(msgspec.Struct, frozen=True):
-    """What is wished for, once it is known for which cluster, and who plans it."""
+    """The desired state, available once the cluster is known, and its planner."""
 
     wish: Callable[[Observed], Wished]
     brain: PlanService
@@ -155,7 +155,7 @@ def _cycle(acting: Acting, intent: _Intent) -> tuple[ClusterView, CycleResult]:
     client = connect(acting.context)
     try:
         with leading(client, acting.namespace, acting.tell) as fence:
-            observed = observe_once(client, acting.namespace)  # now, so that what the last leader wrote is in it
+            observed = observe_once(client, acting.namespace)  # now, to include the last writes of the previous leader
             parts = LoopDependencies(
                 policies=_FixedPolicies(intent.wish(observed)),
                 cluster=LookedOnce(observed, Executor(client)),
@@ -171,7 +171,7 @@ def _cycle(acting: Acting, intent: _Intent) -> tuple[ClusterView, CycleResult]:
 
 
 class _Confirmed:
-    """A Brain whose plan a person has agreed to: exactly the plan that was shown is carried out."""
+    """A Brain whose plan a person has confirmed: exactly the displayed plan is carried out."""
 
     def __init__(self, confirm: Confirm) -> None:
         self._confirm = confirm
@@ -184,7 +184,7 @@ class _Confirmed:
 
 
 class _Exactly:
-    """A Brain that has one plan, or none; a person has agreed to it where one is asked."""
+    """A Brain with one fixed plan, or none; a person confirms the plan if required."""
 
     def __init__(self, saved: SavedPlan, confirm: Confirm | None = None) -> None:
         self._saved = saved
@@ -208,11 +208,11 @@ def _ask(confirm: Confirm, scene: PlanningResult) -> None:
     if not confirm(scene):
         raise NotConfirmed("the plan was not confirmed")
     if current_instant() - asked_at > ANSWER_WITHIN_MS:
-        raise NotConfirmed("the answer came after more than 10 minutes; run it again, and look at the new plan")
+        raise NotConfirmed("the answer came after more than 10 minutes; run the command again, and review the new plan")
 
 
 class _FixedPolicies:
-    """A Policies that says one thing."""
+    """A Policies with a fixed result."""
 
     def __init__(self, wished: Wished) -> None:
         self._wished = wished
@@ -222,7 +222,7 @@ class _FixedPolicies:
 
 
 class _Now:
-    """A Clock of one cycle, which waits for nothing."""
+    """A Clock for one cycle; never waits."""
 
     def now(self) -> Instant:
         return current_instant()

@@ -1,4 +1,4 @@
-"""Where the cluster is seen: a file that somebody made, or the live one of the current kubeconfig."""
+"""Reads the cluster: from a file, or live with the current kubeconfig."""
 
 import re
 import time
@@ -17,8 +17,8 @@ from reconciler.sources.input_file import MOST_CLUSTER_BYTES, MOST_MANIFEST_BYTE
 
 
 class ClusterPlace(msgspec.Struct, frozen=True):
-    """A file, or else the cluster of a kubeconfig context; `complete`: the file has all there is of every kind.
-    `namespace`: the controller's own; a dump says it itself."""
+    """A file, or the cluster of a kubeconfig context. `complete`: the file lists all objects of every kind.
+    `namespace`: the controller's namespace; a dump contains its own."""
 
     file: Path | None = None
     complete: bool = False
@@ -27,20 +27,20 @@ class ClusterPlace(msgspec.Struct, frozen=True):
 
 
 class ClusterView(msgspec.Struct, frozen=True):
-    """A cluster as it was seen, by which name people know it, and when that was judged."""
+    """A snapshot of a cluster, its display name, and its evaluation time."""
 
     observed: Observed
     name: str
     now: Instant
-    dumped: Inputs | None = None  # where the file is a dump, all that is in it
-    notes: tuple[str, ...] = ()  # what a reader must know of the file
-    memory: Memory = Memory()  # what a controller of the cluster remembers, or what was dumped of that
-    why_no_memory: str = ""  # it could not be read
+    dumped: Inputs | None = None  # all content, if the file is a dump
+    notes: tuple[str, ...] = ()  # caveats about the file
+    memory: Memory = Memory()  # memory of the cluster's controller, or of the dump
+    why_no_memory: str = ""  # why the memory could not be read
 
 
 def observed_cluster(place: ClusterPlace) -> ClusterView:
-    """Looks once. Nothing is ever written there."""
-    # Reading files needs none of the client, which alone takes a quarter of a second to import.
+    """Reads the cluster once. Never writes."""
+    # Reading files does not need the client, whose import alone takes a quarter of a second.
     if place.file:
         from reconciler.kube.cluster_file import read_cluster  # noqa: PLC0415
 
@@ -57,22 +57,22 @@ def observed_cluster(place: ClusterPlace) -> ClusterView:
     cluster_view = ClusterView(observe_once(client, place.namespace), context_name(place.context), current_instant())
     try:
         return msgspec.structs.replace(cluster_view, memory=ConfigMapMemory(client, place.namespace).load().memory)
-    except Unavailable as fault:  # who only looks need not have the right to it
+    except Unavailable as fault:  # read-only users need no right to the memory
         return msgspec.structs.replace(cluster_view, why_no_memory=str(fault))
 
 
 def current_instant() -> Instant:
-    """The only clock of a command; what it decides is told the time."""
+    """The current time. The only clock of a command; everything else takes the time as an argument."""
     return Instant(time.time_ns() // 1_000_000)
 
 
-# --- Where the flags of a Cluster Autoscaler are read: its manifest in a file, or its Deployment in the cluster.
+# --- Flags of a Cluster Autoscaler: from a manifest file, or from a Deployment of the cluster.
 
 _NAMED = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
 
 def autoscaler_flags(place: ClusterPlace, where: str) -> Flags:
-    """`where`: a file, or NAMESPACE/NAME of a Deployment of the cluster. Raises NoFlags, Unreachable, OSError."""
+    """`where` is a file, or NAMESPACE/NAME of a Deployment. Raises NoFlags, Unreachable, OSError."""
     if Path(where).is_file():
         return flags_in(documents(read_file(Path(where), MOST_MANIFEST_BYTES)))
     if not _NAMED.fullmatch(where):
@@ -87,9 +87,9 @@ def _deployment(context: str | None, where: str) -> bytes:
     from reconciler.kube.watch.changes import said  # noqa: PLC0415
 
     namespace, _, name = where.partition("/")
-    # A list of one: who may look at a cluster may list, and need not have the right to single objects.
+    # A list with one item: read-only users may list, and may lack the right to get single objects.
     query = {"fieldSelector": f"metadata.name={name}"}
     answer = connect(context).get(folder_in(namespace, "apps", "deployments"), query)
     if answer.status != 200:
-        raise NoFlags(f"may not read Deployment {where} ({said(answer)})")
+        raise NoFlags(f"no right to read Deployment {where} ({said(answer)})")
     return answer.body

@@ -1,4 +1,4 @@
-"""What the demo shows: the example fleet, a pull request to it, and an imagined cluster that follows it."""
+"""Content of the demo: the example fleet, a pull request to it, and a simulated cluster that follows it."""
 
 from collections.abc import Callable
 
@@ -26,7 +26,7 @@ from reconciler.simulate.scenario.spec import Scenario
 from reconciler.simulate.scenario.spec import ScenarioRevision as Folder
 from reconciler.sources.input_file import demo_scenario, example_policies
 
-# --- Owner of what a simulation showed by the way: the cluster before anything was done, and once nodes were marked.
+# --- Owner of snapshots from a simulation: the cluster before any action, and with marked nodes.
 
 
 class Witness:
@@ -34,7 +34,7 @@ class Witness:
 
     def __init__(self) -> None:
         self.first: Inputs | None = None
-        self.marked: Inputs | None = None  # the last that has nodes with the soft mark
+        self.marked: Inputs | None = None  # last inputs with softly tainted nodes
 
     def publish(self, cycled: CycleResult) -> None:
         inputs = cycled.inputs
@@ -47,7 +47,7 @@ class Witness:
 
 
 def marks_of(observed: Observed) -> dict[str, Instant]:
-    """Nodes that are marked, and that pods may still land on; and when they are to go."""
+    """Marked nodes that still accept pods, and their deletion times."""
     instants = {}
     for node in observed.nodes:
         for taint in node.spec.taints:
@@ -58,11 +58,11 @@ def marks_of(observed: Observed) -> dict[str, Instant]:
 
 
 def later(inputs: Inputs, now: Instant) -> Inputs:
-    """The same cluster, looked at again when nothing had changed."""
+    """The same cluster, unchanged, at a later time."""
     return msgspec.structs.replace(inputs, observed=msgspec.structs.replace(inputs.observed, seen_at=now), now=now)
 
 
-# --- The example fleet at three revisions: as it is, as a pull request would have it, and as it is merged in the end.
+# --- The example fleet at three revisions: current, proposed by a pull request, and merged.
 
 ENVIRONMENT = "prod"
 _FILE = "policies/base/a100-training.yaml"
@@ -95,7 +95,7 @@ class DemoRevision(msgspec.Struct, frozen=True):
 
 
 def revision(name: str, *edits: LineEdit) -> DemoRevision:
-    """The fleet with these lines edited. Raises ValueError where a line is not there any more."""
+    """The fleet with these lines edited. Raises ValueError if a line does not exist."""
     texts = tuple(_edited(text, edits) for text in example_policies())
     if (known := {each.path for each in texts}) and (lost := [each.file for each in edits if each.file not in known]):
         raise ValueError(f"the example fleet has no {', '.join(lost)}")
@@ -112,13 +112,13 @@ def _edited(text: Text, edits: tuple[LineEdit, ...]) -> Text:
     return msgspec.structs.replace(text, content=content.encode())
 
 
-# --- The demo's story, played on an imagined cluster: by the real loop, with the policies of a revision.
+# --- Story of the demo, simulated with the real loop and the policies of a revision.
 
 _AT_ONCE = Duration(1)
 
 
 def cluster_before(main: DemoRevision) -> Inputs:
-    """What the controller sees when it looks for the first time, before it has done anything."""
+    """The first inputs of the controller, before any action."""
     witness = Witness()
     _run(main, msgspec.structs.replace(_scenario(), duration=_AT_ONCE, expect=[]), RunOptions(publishers=(witness,)))
     if witness.first is None:
@@ -127,31 +127,31 @@ def cluster_before(main: DemoRevision) -> Inputs:
 
 
 def reviewed(before: Inputs, main: DemoRevision, proposed: DemoRevision) -> tuple[PlanningResult, Compared]:
-    """The plan of the proposal, and that of what is in force, on the same cluster."""
+    """The plan of the proposal and the plan of the policies in force, on the same cluster."""
     wish, was = proposed.desired, main.desired
     head = decide(msgspec.structs.replace(before, desired=wish))
     return head, Compared(decide(msgspec.structs.replace(before, desired=was)), changes(was, wish))
 
 
 def performed(merged: DemoRevision, look: Callable[[TimelineStep], None]) -> tuple[Simulated, Witness]:
-    """What came of it; `look` is told each step as time passes."""
+    """Result of the simulation; `look` is called with each step."""
     witness = Witness()
     return _run(merged, _scenario(), RunOptions(publishers=(witness,), look=look)), witness
 
 
 def decided(inputs: Inputs) -> PlanningResult:
-    """The plan that follows from them."""
+    """The plan for these inputs."""
     return decide(inputs)
 
 
 def number_of_steps() -> int:
-    """As how many steps the story is told."""
+    """Number of steps of the story."""
     duration_ms = _scenario().duration.milliseconds
     return duration_ms // step_ms(duration_ms) + 1
 
 
 def scenario_file() -> bytes:
-    """The same story for `reconciler simulate`, with the policies in a folder beside it."""
+    """The same story for `reconciler simulate`, with the policies in a folder beside the scenario."""
     scenario = msgspec.structs.replace(_scenario(), policies=[Folder(folder="policies")])
     return scenario_text("demo", scenario).encode()
 

@@ -1,4 +1,4 @@
-"""What would happen: policies and a cluster become a plan, beside it that of another revision on the same cluster."""
+"""Dry runs: a plan from policies and a cluster, and optionally the plan of another revision on the same cluster."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,31 +24,31 @@ from reconciler.sources.history import kept, kept_at
 
 
 class Question(msgspec.Struct, frozen=True):
-    """What is asked: which policies, on which cluster, compared with what, at which time."""
+    """Input of a dry run: policies, cluster, base revision, and time."""
 
     origins: Origins
     place: ClusterPlace
     environment: str | None = None
-    base: str = ""  # a revision; nothing compares with nothing
+    base: str = ""  # a revision; empty: no comparison
     now: Instant | None = None
     prune: tuple[str, ...] = ()
-    takes_dumped: bool = False  # where there are no policies, those of a dump
+    takes_dumped: bool = False  # use the policies of a dump if there are no others
 
 
 class DryRun(msgspec.Struct, frozen=True):
-    """The answer; without a cycle where the policies, or those of the base, have problems."""
+    """Result of a dry run; without a cycle if the policies, or those of the base, have problems."""
 
     checkup: Checkup
     cluster_view: ClusterView | None = None
     head: PlanningResult | None = None
     base: PlanningResult | None = None
     changed: tuple[PolicyChange, ...] = ()
-    notices: tuple[str, ...] = ()  # what a reader must know of the comparison
-    origins: Origins | None = None  # where the policies were read; None: they are those of a dump
+    notices: tuple[str, ...] = ()  # caveats about the comparison
+    origins: Origins | None = None  # origin of the policies; None: a dump
 
 
 def dry_run(question: Question) -> DryRun:
-    """Nothing is ever written. Raises NotChosen where several environments could be meant."""
+    """Plans without writing. Raises NotChosen if the environment is ambiguous."""
     if found := _of_dump(question):
         checkup, cluster_view, inputs = found
         return DryRun(checkup, cluster_view, decide(inputs))
@@ -69,7 +69,7 @@ def dry_run(question: Question) -> DryRun:
 
 
 def inputs_of(question: Question) -> tuple[Checkup, ClusterView | None, Inputs | None]:
-    """What a plan would follow from, without planning; nothing where the policies have problems."""
+    """Inputs of a plan, without planning; None if the policies have problems."""
     if result := _of_dump(question):
         return result
     checkup, cluster_view = _checked(question)
@@ -81,14 +81,14 @@ def inputs_of(question: Question) -> tuple[Checkup, ClusterView | None, Inputs |
 
 
 def checked(origins: Origins, place: ClusterPlace, only: str | None = None) -> Checkup:
-    """The policies alone. Where they are custom resources, what else of the cluster can't be read does not matter."""
+    """Checks the policies alone. For custom resources, other unreadable kinds of the cluster do not matter."""
     if not origins.resources:
         return check(origins, only)
     return check_custom_resources(observed_cluster(place).observed)
 
 
 def _checked(question: Question) -> tuple[Checkup, ClusterView | None]:
-    """The policies, and the cluster where that had to be looked at for them."""
+    """The policies, and the cluster if it had to be read for them."""
     if not question.origins.resources:
         return check(question.origins, question.environment), None
     cluster_view = observed_cluster(question.place)
@@ -96,7 +96,7 @@ def _checked(question: Question) -> tuple[Checkup, ClusterView | None]:
 
 
 def _of_dump(question: Question) -> tuple[Checkup, ClusterView, Inputs] | None:
-    """All of it from a dump, where no policies were named and there are none."""
+    """Everything from a dump, if no policies were named and there are none at the default path."""
     path = question.origins.paths[0]
     if question.base or not question.takes_dumped or question.place.file is None or path.exists():
         return None
@@ -106,14 +106,14 @@ def _of_dump(question: Question) -> tuple[Checkup, ClusterView, Inputs] | None:
     dumped = cluster_view.dumped
     resolved = Resolved((dumped.desired.environment,), (dumped.desired,), (), 0)
     chosen(resolved, question.environment)
-    note = f"the policies are those of {cluster_view.name}, since there are none in {path}"
+    note = f"using the policies of {cluster_view.name}, because {path} has none"
     now = dumped.now if question.now is None else question.now
     inputs = msgspec.structs.replace(dumped, now=now, prune=question.prune or dumped.prune)
     return Checkup(resolved), msgspec.structs.replace(cluster_view, notes=(*cluster_view.notes, note)), inputs
 
 
 class _Before(msgspec.Struct, frozen=True):
-    """The policies of the base; `refused` where they have problems."""
+    """Policies of the base; `refused` if they have problems."""
 
     revision: str
     resolved: Resolved | None = None
@@ -121,7 +121,8 @@ class _Before(msgspec.Struct, frozen=True):
     notices: tuple[str, ...] = ()
 
     def wish(self, environment: str) -> Desired:
-        """An environment that is new with this change was what base was before; without one there were no policies."""
+        """The desired state of the base. For an environment added by this change, uses `base`; without `base`, no
+        policies."""
         if self.resolved is None:
             return Desired(self.revision, environment)
         desired = self.resolved.wish(environment) or self.resolved.wish(BASE)
@@ -134,7 +135,7 @@ def _before(question: Question) -> _Before:
     origins = at_base(question.origins, question.base)
     checkup = check(origins, question.environment)
     if is_without(checkup):
-        new = f"{question.base} has no policies in {origins.paths[0].as_posix()}: all of this is new"
+        new = f"{question.base} has no policies in {origins.paths[0].as_posix()}: all policies are new"
         return _Before(question.base, notices=(new,))
     if checkup.resolved.problems:
         return _Before(question.base, refused=checkup)
@@ -143,24 +144,25 @@ def _before(question: Question) -> _Before:
 
 
 def at_base(origins: Origins, revision: str) -> Origins:
-    """The same policies at another revision of the repository that they are in."""
+    """The same policies at another revision of their repository."""
     if origins.resources:
-        raise NoRepository(f"custom resources are in no Git repository, so there is no {revision} to compare with")
+        raise NoRepository(f"custom resources have no Git revisions to compare with, such as {revision}")
     if origins.repository:
         return msgspec.structs.replace(origins, revision=revision)
     path = origins.paths[0].resolve()
     top = next((each for each in (path, *path.parents) if (each / ".git").exists()), None)
     if top is None or len(origins.paths) > 1:
-        raise NoRepository(f"{origins.paths[0]} is in no Git repository, so there is no {revision} to compare with")
+        raise NoRepository(f"{origins.paths[0]} is not in a Git repository, and has no {revision} to compare with")
     return Origins((path.relative_to(top),), _shown(top), revision)
 
 
 class NoRepository(ValueError):
-    """There is nothing to compare with."""
+    """There is no base to compare with."""
 
 
 def _shown(folder: Path) -> str:
-    """From here where it is below: what messages say should not depend on where a repository was cloned."""
+    """The path relative to the current folder if below it, so that messages do not depend on where a repository was
+    cloned."""
     here = Path.cwd().resolve()
     return "." if folder == here else folder.as_posix()
 
@@ -171,40 +173,40 @@ def _inputs(question: Question, cluster_view: ClusterView, wish: Desired) -> Inp
 
 
 def _forgetful(cluster_view: ClusterView, wish: Desired) -> tuple[str, ...]:
-    """Guards count what was done in the last hour, which a controller remembers."""
+    """Notes about unknown memory: guards count actions of the last hour, which only a controller remembers."""
     if not wish.guards or not cluster_view.why_no_memory:
         return ()
-    return (f"what guards counted in the last hour is not known here: {cluster_view.why_no_memory}",)
+    return (f"counts of guards for the last hour are unknown: {cluster_view.why_no_memory}",)
 
 
-# --- What was decided, decided again: from the history of `run`, or from a dump.
+# --- Repeated decisions: from the history of `run`, or from a dump.
 
 
 class TimeRange(msgspec.Struct, frozen=True):
-    """A time of the history; all of it, where nothing is said."""
+    """A time range of the history; unbounded by default."""
 
     since: Instant = Instant(0)
     until: Instant | None = None
 
 
 def past(folder: Path, at: Instant) -> tuple[ClusterView, PlanningResult]:
-    """How things stood at the last plan that acted by then. Raises NotKept."""
+    """State at the last plan with actions up to this time. Raises NotKept."""
     recorded_inputs = kept_at(folder, at)
     inputs = recorded_inputs.inputs
-    notes = [f"as things stood at {timestamp(inputs.now)}, when a plan acted for the last time before {timestamp(at)}"]
+    notes = [f"state at {timestamp(inputs.now)}, the time of the last plan with actions before {timestamp(at)}"]
     if recorded_inputs.version != __version__:
-        notes.append(f"reconciler {recorded_inputs.version} decided then, this is {__version__}")
-    return ClusterView(inputs.observed, "as it was kept", inputs.now, notes=tuple(notes)), decide(inputs)
+        notes.append(f"decided by reconciler {recorded_inputs.version} then, repeated by {__version__}")
+    return ClusterView(inputs.observed, "history", inputs.now, notes=tuple(notes)), decide(inputs)
 
 
 def replay_history(folder: Path, span: TimeRange) -> Iterator[ReplayResult]:
-    """Each plan that is kept, the oldest first. Raises NotKept."""
+    """Repeats each recorded plan, oldest first. Raises NotKept."""
     for each in kept(folder, span.since, span.until):
         yield _replayed(each.inputs, each.digest, each.version)
 
 
 def replay_dump(content: bytes, expected: str = "") -> ReplayResult:
-    """The plan of a dump. Raises BadDump."""
+    """Repeats the plan of a dump. Raises BadDump."""
     return _replayed(dump.read(content), expected, "")
 
 

@@ -1,4 +1,4 @@
-"""The process that plans for `run`: what it is given as an argument is the folder of its history."""
+"""The planner process of `run`. Its argument is the history folder."""
 
 import sys
 from collections.abc import Callable
@@ -14,28 +14,28 @@ from reconciler.sources.history import History
 
 
 def command(history: Path | None) -> tuple[str, ...]:
-    """What starts it."""
+    """The command line that starts the process."""
     return (sys.executable, "-m", __name__, *((str(history),) if history else ()))
 
 
 def main() -> None:
-    """Until the parent ends."""
+    """Runs until the parent ends."""
     history = History(Path(sys.argv[1])) if len(sys.argv) > 1 else None
 
     def keep(inputs: Inputs, plan: Plan) -> None:
-        """Inputs of plans that are to act; whatever is wrong with a volume must not keep us from planning."""
+        """Records the inputs of plans with actions. Errors of the volume must not prevent planning."""
         acts = any(not isinstance(each.act, Hold) and not each.would for each in plan.decisions)
         if history is not None and acts:
             try:
                 history.keep(inputs, plan.digest)
             except Exception as fault:  # noqa: BLE001
-                sys.stderr.write(f"the history could not be kept: {fault}\n")
+                sys.stderr.write(f"the history could not be written: {fault}\n")
 
     serve(_sharing(), keep)
 
 
 def _sharing() -> Callable[[Observed], None]:
-    """What comes over a pipe has lost what its objects had in common."""
+    """Restores sharing of equal objects, which is lost over a pipe."""
     sharing = Interning()
 
     def share(put: Observed) -> None:

@@ -1,4 +1,4 @@
-"""Where policies come from: folders or Git, resolved, and rendered in the bounded child."""
+"""Loads policies from folders, Git or the cluster, resolves them, and renders them in the sandboxed child process."""
 
 import os
 import random
@@ -29,35 +29,35 @@ from reconciler.sources.walk import SourceBounds
 from reconciler.sources.watched import PolledRepository, PollInterval, WatchedFolders, WatchedSource
 
 POLL_SECONDS = 30.0
-NO_POLICY_FILES = "no policies were found: there is no .yaml, .yml or .json file in {where}"
-NO_CUSTOM_RESOURCES = "no policies were found: there is no custom resource that is one in {where}"
+NO_POLICY_FILES = "no policies found: {where} has no .yaml, .yml or .json file"
+NO_CUSTOM_RESOURCES = "no policies found: {where} has no custom resources of policies"
 
 
 class Checkup(msgspec.Struct, frozen=True):
-    """What a bundle says, rendered; and what a person should know beside the problems."""
+    """A resolved and rendered bundle, with its problems and notices."""
 
     resolved: Resolved
     notices: tuple[str, ...] = ()
 
 
 class Origins(msgspec.Struct, frozen=True):
-    """Where policies are read: below some paths, of the disk or of a repository at a revision; or in the cluster."""
+    """Origin of policies: paths on disk, paths in a repository at a revision, or the cluster."""
 
     paths: tuple[Path, ...]
     repository: str = ""
     revision: str = "HEAD"
-    resources: bool = False  # they are the custom resources of the cluster that is looked at
+    resources: bool = False  # custom resources of the cluster
 
 
 def read(origins: Origins) -> Bundle:
-    """The bundle as it is now."""
+    """Reads the current bundle."""
     if not origins.repository:
         return read_directory(origins.paths, SourceBounds())
     return read_revision(_git_place(origins), SourceBounds(), _git_access())
 
 
 def last_changes(origins: Origins | None, lines: Sequence[Origin | None]) -> tuple[LastChange, ...]:
-    """Who last changed some lines of policies, where those were read from a repository."""
+    """The last commits that changed the policy lines, if the policies are in a repository."""
     if origins is None or not origins.repository:
         return ()
     wanted = list(dict.fromkeys(line for line in lines if line is not None and line.line > 0 and line.revision))
@@ -69,24 +69,24 @@ def last_changes(origins: Origins | None, lines: Sequence[Origin | None]) -> tup
 
 
 def check(origins: Origins, only: str | None = None) -> Checkup:
-    """Reads, resolves and renders the policies, of one environment where that is named."""
+    """Reads, resolves and renders the policies, of one environment if it is named."""
     return check_bundle(read(origins), ", ".join(path.as_posix() for path in origins.paths), only)
 
 
 def check_custom_resources(observed: Observed) -> Checkup:
-    """The same for policies that are custom resources of a cluster."""
+    """The same for policies as custom resources of a cluster."""
     return check_bundle(bundle_of(observed), "the cluster")
 
 
 def follow_resources(
     observe: Callable[[], Observed], judge: Callable[[Bundle], bool], receive: Callable[[Observed], None]
 ) -> ResourcePolicies:
-    """A source that keeps up with policies that are custom resources."""
+    """A source that follows policies as custom resources."""
     return ResourcePolicies(observe, judge, receive)
 
 
 def own_templates(bundle: Bundle, wish: Desired) -> tuple[str, ...]:
-    """Pools whose template is their bundle's own; custom resources have no templates with them."""
+    """Pools whose template comes from their bundle; custom resources include no templates."""
     brought = {(text.path, text.content) for text in default_templates()}
     own = {text.path for text in bundle.templates if (text.path, text.content) not in brought}
     return tuple(
@@ -95,7 +95,7 @@ def own_templates(bundle: Bundle, wish: Desired) -> tuple[str, ...]:
 
 
 def is_without(checkup: Checkup) -> bool:
-    """Whether all that is wrong is that the revision has no such path: there were no policies there."""
+    """Whether the only problem is that the path does not exist at the revision: there were no policies then."""
     if len(checkup.resolved.problems) != 1:
         return False
     (problem,) = checkup.resolved.problems
@@ -103,15 +103,15 @@ def is_without(checkup: Checkup) -> bool:
 
 
 def is_good(bundle: Bundle) -> bool:
-    """Whether it has no problem at all."""
+    """Whether the bundle has no problems."""
     return not check_bundle(bundle).resolved.problems
 
 
 def watch(origins: Origins, on_change: Callable[[], None], judge: Callable[[Bundle], bool] = is_good) -> WatchedSource:
-    """A source that keeps up with the policies. A bundle with any problem never takes the place of a good one."""
+    """A source that follows the policies. A bundle with problems never replaces a good one."""
     place: WatchedFolders | PolledRepository = WatchedFolders(origins.paths, SourceBounds())
     if origins.repository:
-        # Replicas that start together must not ask a forge together.
+        # Replicas that start together must not poll a Git host at the same time.
         pace = PollInterval(POLL_SECONDS, random.Random(os.getpid()))  # noqa: S311 - jitter, not a secret
         place = PolledRepository(_git_place(origins), SourceBounds(), _git_access(), pace)
     return WatchedSource(place, judge, on_change)
@@ -122,13 +122,13 @@ def _git_place(origins: Origins) -> GitPlace:
 
 
 def _git_access() -> Access:
-    """Remotes are kept in the user's cache; a token comes from the environment, where no other user can read it."""
+    """Remotes are cached in the user's cache folder; a token comes from the environment, unreadable for other users."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reconciler" / "git"
     return Access(cache, Credentials(token=os.environ.get("RECONCILER_GIT_TOKEN", "")))
 
 
 def check_bundle(bundle: Bundle, where: str = "the bundle", only: str | None = None) -> Checkup:
-    """The same for a bundle from anywhere."""
+    """Checks a bundle of any origin."""
     resolved = resolve(bundle, only)
     wanted = [(wish, orders(wish), pod_orders(wish)) for wish in resolved.wishes]
     rendered = _rendered(bundle, [order for _, *each in wanted for some in each for order in some])
@@ -149,7 +149,7 @@ def check_bundle(bundle: Bundle, where: str = "the bundle", only: str | None = N
 
 
 def saved_problems(wish: Desired) -> list[Problem]:
-    """What is wrong with the manifests of policies that were saved with a plan: held to what templates are held to."""
+    """Problems of manifests in a saved plan, which must obey the same rules as templates."""
     definition = karpenter_schema()
     return check_saved(wish, Structural(definition) if definition else None)
 
@@ -159,11 +159,11 @@ def _nothing(bundle: Bundle) -> str:
 
 
 def _rendered(bundle: Bundle, ordered: Sequence[RenderOrder]) -> dict[bytes, Rendering]:
-    """Each rendering by what was asked. Most of an environment is what base says: the same is rendered once."""
+    """Renderings by request. Environments share most requests with base, so equal requests are rendered once."""
     requests = {_request_key(order): order.request for order in ordered}
     if not requests:
         return {}
-    # A bundle's own templates come before those that reconciler brings.
+    # Templates of the bundle take precedence over built-in templates.
     own = {text.path for text in bundle.templates}
     templates = (*bundle.templates, *(text for text in default_templates() if text.path not in own))
     renderer: Renderer = BoundedRenderer()
@@ -173,7 +173,7 @@ def _rendered(bundle: Bundle, ordered: Sequence[RenderOrder]) -> dict[bytes, Ren
 
 
 def _placed(rendering: Rendering, places: Mapping[str, str]) -> Rendering:
-    """The same, with each template named by where a person finds it."""
+    """The rendering, with the location of each template for people."""
     lines = tuple((places.get(file, file), line) for file, line in rendering.lines)
     problem = rendering.problem
     if problem:
@@ -185,18 +185,18 @@ def _request_key(order: RenderOrder) -> bytes:
     return msgspec.json.encode(order.request, order="sorted")
 
 
-# --- What is wished for, from a source that is followed; owner of what the last bundles were found to say.
+# --- Desired state from a followed source. Owns the results for the latest bundles.
 #
-# A source asks for a judgment of each bundle, on a thread of its own, and for that the bundle is resolved and rendered:
-# that is kept here, so that the loop need not do it again.
+# A source checks each bundle on its own thread; the check resolves and renders the bundle. The result is kept here, so
+# that the loop does not repeat the work.
 
 
 class FollowedSource(Source, Protocol):
-    """A source that also tells what it refused."""
+    """A source that also provides refused bundles."""
 
     @property
     def last_refused(self) -> Bundle | None:
-        """What was read last, if it was not good."""
+        """The last bundle read, if it was not good."""
         ...
 
 
@@ -206,12 +206,12 @@ class _Judged(msgspec.Struct, frozen=True):
 
 
 class PolicyCache:
-    """A Policies, made before its source, which needs its judgment."""
+    """A Policies. It is created before its source, which needs its check."""
 
     def __init__(self, environment: str | None = None) -> None:
         self._environment = environment
         self._source: FollowedSource | None = None
-        self._good: tuple[_Judged, ...] = ()  # two: the source may not have taken up the newer one yet
+        self._good: tuple[_Judged, ...] = ()  # two entries: the source may not have taken up the newer one yet
         self._refused: _Judged | None = None
         self._chosen: tuple[Resolved, str, Desired] | None = None
 
@@ -229,7 +229,7 @@ class PolicyCache:
         self._source = source
 
     def wish(self, cluster_uid: str) -> Wished:
-        """The last good wish for this cluster, the same object while it is the same."""
+        """The last good desired state for this cluster; the same object while it is unchanged."""
         if self._source is None:
             return Wished(None)
         latest, refused = self._source.latest(), self._source.last_refused

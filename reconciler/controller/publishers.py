@@ -1,4 +1,4 @@
-"""Publishers of a cycle's results: the status of policies, Events on objects that are set aside, and the log."""
+"""Publishers of cycle results: status of policies, Events about ignored objects, and the log."""
 
 import sys
 import threading
@@ -26,25 +26,25 @@ from reconciler.report.decision_text import note_of
 
 
 class StatusSink(msgspec.Struct, frozen=True):
-    """Where it is told."""
+    """Destination of statuses."""
 
     cluster: Cluster
     clock: Clock
-    fence: Callable[[], Fence | None]  # None: nothing is told now
+    fence: Callable[[], Fence | None]  # None: do not publish now
     are_resources: bool = False
     namespace: str = names.OWN_NAMESPACE
 
 
 class StatusPublisher:
-    """A Publisher."""
+    """A Publisher of policy statuses."""
 
     def __init__(self, telling: StatusSink) -> None:
         self._telling = telling
-        self._before = ""  # the ConfigMap as it was written last
+        self._before = ""  # content of the ConfigMap as last written
         self._attempts = Attempts()
 
     def publish(self, cycled: CycleResult) -> None:
-        """Where there are no good policies yet, why that is so is told all the more."""
+        """Publishes the statuses, also if there are no good policies yet, with the reason."""
         telling = self._telling
         fence = telling.fence()
         if fence is None:
@@ -55,7 +55,7 @@ class StatusPublisher:
         self._tell(due, fence)
 
     def receive(self, observed: Observed) -> None:
-        """A bundle came and is judged next, which takes a while: until then its objects are Reconciling."""
+        """Sets objects of a new bundle to Reconciling until the bundle is checked, which takes a while."""
         fence = self._telling.fence()
         if fence is not None:
             now = self._telling.clock.now()
@@ -71,13 +71,13 @@ class StatusPublisher:
                 self._before = decision.act.manifest
 
 
-# --- Tells objects that are set aside of it, by an Event on each; owner of which were told.
+# --- Events for ignored objects. Owns the set of objects that already have their Event.
 
 _ACTION = "SetAside"
 
 
 class SetAsidePublisher:
-    """A Publisher: each object is told once for as long as it is set aside for the same reason."""
+    """A Publisher: one Event per object and reason for being ignored."""
 
     def __init__(self, tell: Callable[[EventNote], None], fence: Callable[[], Fence | None]) -> None:
         self._tell = tell
@@ -100,13 +100,13 @@ def _event_note(set_aside: SetAside) -> EventNote:
     return EventNote(subject, reason.code, _ACTION, note_of(reason))
 
 
-# --- The log of `run`, on standard error; a Log is the owner of what was told last, so that nothing is told twice.
+# --- Log of `run` on standard error. A Log owns the last published state, to avoid repetition.
 
 Format = Literal["text", "json"]
 
 
 class Log:
-    """A Publisher; may be used from several threads."""
+    """A Publisher; thread-safe."""
 
     def __init__(self, written: Format = "text", stream: TextIO = sys.stderr) -> None:
         self._format = written
@@ -115,19 +115,19 @@ class Log:
         self._lock = threading.Lock()
 
     def publish(self, cycled: CycleResult) -> None:
-        """What differs from the cycle before."""
+        """Logs the difference to the previous cycle."""
         for line in lines(self._before, cycled):
             self.write(line)
         self._before = cycled
 
     def tell(self, event: str, sentence: str, level: Level = "info") -> None:
-        """Something that is no cycle."""
+        """Logs an event other than a cycle."""
         self.write(LogLine(event, sentence, level=level))
 
     def write(self, line: LogLine) -> None:
         now = current_instant()
         text = line.as_json(now).decode() if self._format == "json" else line.as_text(now)
-        # Nobody may be reading any more, or there is no room: what nobody hears must end no thread.
+        # Standard error may be closed or full; that must not end a thread.
         with self._lock, suppress(OSError, ValueError):
             self._stream.write(f"{text}\n")
             self._stream.flush()

@@ -1,4 +1,4 @@
-"""`release`: looks, takes off, looks again, until nothing of ours is left that can come off."""
+"""`release`: reads the cluster and removes objects, repeatedly, until nothing of reconciler is left to remove."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,12 +16,12 @@ from reconciler.model.plan.decision import Decision, Hold, Outcome
 from reconciler.plan.release import release
 from reconciler.ports import Cluster, Fence
 
-# One action a subject each time: with more than this many things on one node, something puts them back.
+# One action per subject in each round: after more rounds than this, something else recreates the objects.
 _MOST_ROUNDS = 12
 
 
 class ReleaseResult(msgspec.Struct, frozen=True):
-    """What was carried out and what came of it; what is left was decided last."""
+    """Executed decisions with their outcomes, and the remaining decisions."""
 
     observed: Observed
     carried_out: tuple[tuple[Decision, Outcome], ...] = ()
@@ -29,7 +29,7 @@ class ReleaseResult(msgspec.Struct, frozen=True):
 
 
 def release_all(acting: Acting, pool: str = "") -> tuple[ClusterView, ReleaseResult]:
-    """Raises Occupied where a controller runs that would put all of it back, and Unreachable."""
+    """Raises Occupied if a running controller would recreate the objects, and Unreachable."""
     client = connect(acting.context)
     try:
         with _fence(client, acting, pool) as fence:
@@ -40,7 +40,7 @@ def release_all(acting: Acting, pool: str = "") -> tuple[ClusterView, ReleaseRes
 
 
 def take_off(cluster: Cluster, fence: Fence, pool: str = "") -> ReleaseResult:
-    """Until nothing is left, or nothing more comes off."""
+    """Repeats until nothing is left, or nothing more can be removed."""
     carried_out: list[tuple[Decision, Outcome]] = []
     observed = cluster.observe()
     decisions: tuple[Decision, ...] = ()
@@ -56,7 +56,7 @@ def take_off(cluster: Cluster, fence: Fence, pool: str = "") -> ReleaseResult:
 
 
 class _Fresh:
-    """A cluster that is listed each time it is looked at."""
+    """A cluster that is listed on each read."""
 
     def __init__(self, client: Client, namespace: str) -> None:
         self._client, self._namespace = client, namespace
@@ -71,7 +71,8 @@ class _Fresh:
 
 @contextmanager
 def _fence(client: Writer, acting: Acting, pool: str) -> Iterator[Fence]:
-    """The leader's, where all is released; beside a controller that leads, one pool that it leaves alone may be."""
+    """The leader's fence for a full release. Beside a running controller, a pool that the controller does not act on
+    can be released."""
     if pool:
         yield _Unfenced()
         return
@@ -80,7 +81,7 @@ def _fence(client: Writer, acting: Acting, pool: str) -> Iterator[Fence]:
 
 
 class _Unfenced:
-    """For what each write's own presumption suffices."""
+    """A fence for writes whose preconditions suffice."""
 
     def holds(self) -> bool:
         return True

@@ -1,9 +1,9 @@
-"""`run`: a replica of the controller; a Running is the owner of its threads and of its planner's process.
+"""`run`: a replica of the controller. A Running owns its threads and its planner process.
 
-Beside the main thread, which serves HTTP: a thread a watched kind, one for the policies, one for leadership, one for
-the loop's step, and those that write while a plan is carried out. On SIGTERM nothing more is sent, what was sent is
-waited for, and the Lease is given back, in this order: the next replica then leads at once, and nobody writes beside
-it.
+Besides the main thread, which serves HTTP, there is a thread per watched kind, one for policies, one for leadership,
+one for the loop, and writer threads while a plan is carried out. On SIGTERM, in this order: no more requests are
+sent, pending requests are awaited, and the Lease is released. The next replica then leads at once, and never writes
+concurrently.
 """
 
 import asyncio
@@ -40,13 +40,13 @@ from reconciler.serve.metrics import Metrics
 from reconciler.serve.server import Answers, ListenAddress, Server, application, probes
 from reconciler.sources.watched import WatchedSource
 
-# Ten seconds of writing, at the rate at which one writes: nobody who freezes, or takes a commit back, waits for longer.
+# Ten seconds of writes at the rate limit: the maximum delay until a freeze or a revert takes effect.
 MOST_AT_ONCE = 200
-LAST_STEP_SECONDS = 2.0  # for what has been sent to be answered; after that the Lease runs out by itself
+LAST_STEP_SECONDS = 2.0  # for pending requests; afterwards the Lease is left to expire
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """What a person chooses."""
+    """Settings of a replica."""
 
     question: Question
     address: ListenAddress = ListenAddress("127.0.0.1", 8080)
@@ -61,7 +61,7 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 class Running:
-    """One replica. Raises Unreachable where there is no cluster to be asked."""
+    """One replica. Raises Unreachable if there is no cluster."""
 
     def __init__(self, settings: Settings) -> None:
         pace = pace_of(settings.lease_seconds)
@@ -103,8 +103,8 @@ class Running:
         self._looping.start()
 
     def stop(self) -> bool:
-        """In about two seconds, whatever goes on. Says whether all that was sent has been answered."""
-        self._log.tell("stopping", "nothing more is written")
+        """Stops in about two seconds. Returns whether all pending requests were answered."""
+        self._log.tell("stopping", "no more writes")
         self._leader.resign()
         self._planner.close()
         has_answers = self._looping.stop(LAST_STEP_SECONDS)
@@ -114,15 +114,15 @@ class Running:
         self._observer.stop()
         for client in (self._client, self._lease_client):
             client.close()
-        given_back = "was given back" if has_answers else "is left to run out, since a write was not answered"
-        self._log.tell("stopped", f"leadership {given_back}" if self._led else "it did not lead")
+        given_back = "released" if has_answers else "not released, because a write was not answered; the Lease expires"
+        self._log.tell("stopped", f"leadership {given_back}" if self._led else "this replica did not lead")
         return has_answers
 
     def is_ready(self) -> bool:
         return not self.why_unready()
 
     def why_unready(self) -> str:
-        """A replica that waits for its turn is ready too."""
+        """Why the replica is not ready. A standby replica can be ready too."""
         if not self._policies.wait_until_read(0):
             return "the policies have not been read yet"
         if not self._is_synced:
@@ -130,11 +130,11 @@ class Running:
             if not self._is_synced:
                 return "the cluster has not been read yet"
             gc.collect()
-            gc.freeze()  # what was seen first stays for long
+            gc.freeze()  # the first objects live long
         return ""
 
     def why_not_ready(self) -> str:
-        """The same for who probes: where nobody leads nothing is done, whichever replica is asked."""
+        """The same for probes: without a leader, every replica is unready."""
         return self.why_unready() or self._leader.why_leaderless
 
     def notices(self) -> tuple[str, ...]:
@@ -143,14 +143,14 @@ class Running:
     def why_unhealthy(self) -> str:
         if not self._looping.is_alive:
             return "the loop has ended"
-        return "" if self._leader.is_alive else "the candidacy for leadership has ended"
+        return "" if self._leader.is_alive else "leader election has ended"
 
     def metrics(self) -> bytes:
         self._metrics.leaderless(bool(self._leader.why_leaderless))
         return self._metrics.text()
 
     def _keep_up(self) -> None:
-        """What is good of the policies is known here too: when the other replica ends, they may not be whole."""
+        """Takes over good policies on a standby too: when the leader ends, the current policies may be incomplete."""
         self._observer.observe()
         self._policies.latest()
 
@@ -172,26 +172,26 @@ class Running:
         if leads != self._led:
             self._led = leads
             self._notices.forget()
-            self._log.tell("leadership", "this replica leads" if leads else "this replica does not lead any more")
+            self._log.tell("leadership", "this replica leads" if leads else "this replica no longer leads")
         if trouble := self._leader.trouble:
             self._log.tell("leadership", trouble, "warning")
         self._clock.wake()
 
 
 def _timeouts(pace: LeaseTiming) -> Timeouts:
-    """Well within the time that a term lasts, so that there is a second try."""
+    """Timeouts well below the lease duration, to allow a second try."""
     return Timeouts(connect_seconds=pace.renew_ms / 3_000, answer_seconds=pace.renew_ms / 2_000)
 
 
 class End(msgspec.Struct, frozen=True):
-    """How it came to its end: by which signal, and whether threads still wait for answers, for which nobody should."""
+    """How the replica ended: the signal, and whether threads still wait for answers."""
 
     signal: int
     is_stuck: bool
 
 
 def run(settings: Settings) -> End:
-    """Until SIGTERM or Ctrl-C. Raises Unreachable, OSError."""
+    """Runs until SIGTERM or Ctrl-C. Raises Unreachable, OSError."""
     running = Running(settings)
     answers = Answers(running.why_unhealthy, running.why_not_ready, running.metrics, running.notices)
     servers = [Server(settings.address, application(answers))]
@@ -218,23 +218,23 @@ async def _serve(running: Running, servers: Sequence[Server]) -> End:
 
 
 def _settle(stopped_by: asyncio.Future[int], number: int) -> None:
-    """A second signal says nothing new."""
+    """Sets the result once; a second signal has no effect."""
     if not stopped_by.done():
         stopped_by.set_result(number)
 
 
-# --- The loop's Clock: owner of whether something has happened since it last looked.
+# --- Clock of the loop. Owns the flag whether anything changed since the last cycle.
 
-SETTLE_SECONDS = 0.1  # what one command writes comes as many changes
-LOOK_SECONDS = 30.0  # the wall clock may be set while we wait for an hour of it
+SETTLE_SECONDS = 0.1  # one command causes many changes
+LOOK_SECONDS = 30.0  # the wall clock may be changed during a long wait
 
 
 class WakingClock:
-    """`wake` may be called from any thread."""
+    """A Clock; `wake` is thread-safe."""
 
     def __init__(self) -> None:
         self._happened = threading.Event()
-        self._hurry = threading.Event()  # nothing is worth settling for
+        self._hurry = threading.Event()  # set: do not wait for changes to settle
 
     def now(self) -> Instant:
         return current_instant()
@@ -243,13 +243,13 @@ class WakingClock:
         self._happened.set()
 
     def hurry(self) -> None:
-        """From now on nobody waits here."""
+        """Ends all waits from now on."""
         self._hurry.set()
         self._happened.set()
 
     def wait(self, until: Instant | None) -> None:
-        """Until then, or until something happens, and a moment more for what comes with it; or until the hour is set
-        back, since then nobody knows any more how long that would be."""
+        """Waits until this time or the next change, and a moment more for related changes. Also returns if the clock is
+        set back, because the remaining time is then unknown."""
         before = self.now()
         while not self._hurry.is_set():
             now = self.now()
@@ -265,26 +265,26 @@ class WakingClock:
                 return
 
 
-# --- The loop's step on a thread of its own, while this replica leads; a Looping is the owner of that thread.
+# --- Loop thread of the leader. A LoopThread owns the thread.
 #
-# A thread, since the step is synchronous and waits for the planner and for the API server, and the endpoints must not.
+# The loop is synchronous and waits for the planner and the API server; the endpoints must not wait.
 
 _AFTER_A_FAULT_MS = 5_000
 
 
 class LoopStep(msgspec.Struct, frozen=True):
-    """What a step needs."""
+    """Dependencies of a step."""
 
     cycle: Cycle
     leader: Leader
     clock: WakingClock
     log: Log
     is_ready: Callable[[], bool]  # policies and cluster have been read once
-    keep_up: Callable[[], object]  # takes in what was seen, though nothing is planned
+    keep_up: Callable[[], object]  # processes watch events without planning
 
 
 class LoopThread:
-    """Runs until it is stopped."""
+    """The loop thread; runs until stopped."""
 
     def __init__(self, step: LoopStep) -> None:
         self._step = step
@@ -299,7 +299,7 @@ class LoopThread:
         self._thread.start()
 
     def stop(self, timeout_seconds: float) -> bool:
-        """No step begins any more; says whether the last one is over."""
+        """Starts no more steps; returns whether the last one has ended."""
         self._stop.set()
         self._step.clock.hurry()
         self._thread.join(timeout_seconds)
@@ -310,16 +310,16 @@ class LoopThread:
             try:
                 wake_at = self._once()
             except Exception as fault:  # noqa: BLE001 - a thread that ends would leave the cluster alone without a word
-                text = f"a cycle broke off, by a fault of reconciler: {type(fault).__name__}: {fault}"
+                text = f"a cycle failed because of a bug in reconciler: {type(fault).__name__}: {fault}"
                 self._step.log.tell("fault", text, "error")
                 wake_at = Instant(self._step.clock.now() + _AFTER_A_FAULT_MS)
             self._step.clock.wait(wake_at)
 
     def _once(self) -> Instant | None:
-        """One cycle, if this replica leads and has something to go by. Says when to look again."""
+        """One cycle, if this replica leads and has inputs. Returns when to run again."""
         term = self._step.leader.term()
         if term is None or not self._step.is_ready():
-            self._step.keep_up()  # or watches would stand still, and the next leader would begin with old news
+            self._step.keep_up()  # otherwise watches would lag, and the next leader would begin with old data
             return None
         cycled = self._step.cycle.once(term)
         for text in cycled.unpublished:
@@ -327,30 +327,30 @@ class LoopThread:
         return cycled.wake_at
 
 
-# --- What is amiss though the controller works, for /readyz: owner of what the last cycles told of.
+# --- Warnings for /readyz while the controller works. Owns the problems of the last cycles.
 
-_FEW = 3  # that are named
-_OFTEN = 3  # cycles in a row after which trouble is told: one cycle may fail for what is over at once
+_FEW = 3  # number of names listed
+_OFTEN = 3  # consecutive cycles before trouble is reported: a single failure may be temporary
 
 
 class Notices:
-    """A Publisher; read on another thread, which sees one tuple or the next."""
+    """A Publisher. Another thread reads `told`, which is replaced as a whole."""
 
     def __init__(self) -> None:
         self._in_a_row: dict[str, int] = {}
         self.told: tuple[str, ...] = ()
 
     def publish(self, cycled: CycleResult) -> None:
-        found = {f"the cycle came to nothing: {cycled.trouble}"} if cycled.trouble else set()
+        found = {f"the cycle failed: {cycled.trouble}"} if cycled.trouble else set()
         for trouble in cycled.plan.troubles if cycled.plan is not None else ():
             place = f" for pool {trouble.pool}" if trouble.pool else ""
             found.add(f"{trouble.planner} could not plan{place}: {trouble.error}")
         self._in_a_row = {each: self._in_a_row.get(each, 0) + 1 for each in found}
         often = sorted(each for each, times in self._in_a_row.items() if times >= _OFTEN)
-        self.told = (*_set_aside(cycled), *(f"in {self._in_a_row[each]} cycles in a row {each}" for each in often))
+        self.told = (*_set_aside(cycled), *(f"in {self._in_a_row[each]} consecutive cycles, {each}" for each in often))
 
     def forget(self) -> None:
-        """Another replica leads from now on."""
+        """Clears the warnings when another replica leads."""
         self._in_a_row, self.told = {}, ()
 
 
@@ -360,4 +360,4 @@ def _set_aside(cycled: CycleResult) -> tuple[str, ...]:
         return ()
     named = ", ".join(each.title for each in set_asides[:_FEW])
     more = f" and {len(set_asides) - _FEW} more" if len(set_asides) > _FEW else ""
-    return (f"objects that cannot be understood are set aside, and what depends on them is left alone: {named}{more}",)
+    return (f"objects that cannot be parsed are ignored, and objects that depend on them do not change: {named}{more}",)

@@ -1,1 +1,1 @@
-"""From the NodePools that a cluster has to policies and templates that say the same."""
+"""Imports NodePools of a cluster as policies and templates."""

@@ -1,4 +1,4 @@
-"""Policies and templates from the NodePools that a cluster has, such that a plan of them makes no node drift."""
+"""Converts NodePools of a cluster to policies and templates whose plan drifts no node."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -31,35 +31,35 @@ TEMPLATES = "templates/"
 
 _HEADER = """\
 {#
-  The NodePool that was found in the cluster. What no field of a GpuPool says stands here as it was found; all other
-  lines are those of the default template, node_pool.yaml.j2, and follow the policy.
+  Imported from a NodePool in the cluster. Settings that no field of a GpuPool can express are copied here; all other
+  lines are from the default template, node_pool.yaml.j2, and follow the policy.
 #}
 """
 
 
 class Skipped(msgspec.Struct, frozen=True):
-    """A NodePool that was left alone."""
+    """A NodePool that was not imported."""
 
     name: str
     why: str
 
 
 class Imported(msgspec.Struct, frozen=True):
-    """Files by their paths, and what is to be said about them."""
+    """Files by path, and notes."""
 
     files: tuple[Text, ...] = ()
     notes: tuple[ImportNote, ...] = ()
     skipped: tuple[Skipped, ...] = ()
 
     def with_drain_policy(self, flags: Flags) -> "Imported":
-        """And what a Cluster Autoscaler was told."""
+        """Adds the DrainPolicy for a Cluster Autoscaler."""
         text, notes = drain_policy(flags)
         files = tuple(sorted((*self.files, text), key=lambda each: each.path))
         return msgspec.structs.replace(self, files=files, notes=(*self.notes, *notes))
 
     @property
     def bundle(self) -> Bundle:
-        """The same as it would be read from the folder that the files are written to."""
+        """The bundle, as read from the folder of the files."""
         policies = tuple(text for text in self.files if not text.path.startswith(TEMPLATES))
         templates = (text for text in self.files if text.path.startswith(TEMPLATES))
         named = (Text(text.path.removeprefix(TEMPLATES), text.content, text.path) for text in templates)
@@ -67,7 +67,7 @@ class Imported(msgspec.Struct, frozen=True):
 
 
 def imported(observed: Observed, names: Sequence[str] = ()) -> Imported:
-    """The NodePools of these names, or all that have GPUs."""
+    """Imports the NodePools of these names, or all NodePools with GPUs."""
     pools = {pool.name: pool for pool in observed.node_pools}
     living = live_machines(observed)
     files: list[Text] = []
@@ -94,17 +94,17 @@ def _files(pool: ImportedPool) -> Iterator[Text]:
 
 
 def _why_not(observed: Observed, pool: ImportedPool, is_named: bool) -> str:
-    """Why a NodePool is left alone; nothing when it is to be imported."""
+    """Why a NodePool is not imported; empty if it is."""
     class_ref = pool.portion.said["nodeClassRef"]
     without, longest = why_without(pool.spec, pool.gpus), GPU_POOL.longest_name
     reasons = (
-        (not can_say("nodeClassRef", {**class_ref, "name": pool.name}), "it bears a name that no NodePool can have"),
-        (len(pool.name) > longest, f"its name has more than the {longest} characters of a GpuPool's"),
+        (not can_say("nodeClassRef", {**class_ref, "name": pool.name}), "its name is not a valid NodePool name"),
+        (len(pool.name) > longest, f"its name exceeds the {longest} characters of a GpuPool name"),
         (pool.live.metadata.deletion_timestamp, "it is being deleted"),
-        (is_ours(pool.live), "it is ours already"),
-        (_has_policy(observed.policies, pool.name), "the cluster has a GpuPool of this name"),
-        (not can_say("nodeClassRef", class_ref), "it names no node class that could exist"),
-        # Who names it says that it is one of GPUs, unless its nodes say otherwise.
+        (is_ours(pool.live), "it is already managed by reconciler"),
+        (_has_policy(observed.policies, pool.name), "the cluster already has a GpuPool of this name"),
+        (not can_say("nodeClassRef", class_ref), "its nodeClassRef is invalid"),
+        # A NodePool that is named counts as one with GPUs, unless its nodes say otherwise.
         (without and not (is_named and without == NOTHING_SAYS), without),
     )
     return next((why for applies, why in reasons if applies), "")
@@ -114,17 +114,17 @@ def _has_policy(policies: Sequence[Unstructured], name: str) -> bool:
     return any(policy.kind == "GpuPool" and policy.name == name for policy in policies)
 
 
-# --- Where a rendered NodePool would say something else than the live one: a first net, before a plan counts the nodes.
+# --- Differences between a rendered NodePool and the live one: a first check, before a plan counts nodes.
 #
-# Two NodePools are the same here when they mean the same to Karpenter: requirements, taints and values in any order,
-# 90m and 1h30m, 1000m and 1. Labels of our own that the live one lacks don't count: where a NodePool is adopted, they
-# are put on the Node objects instead. Nor does our startup taint: an adopted NodePool is not given it.
+# Two NodePools are equal here if they mean the same to Karpenter: requirements, taints and values in any order, 90m and
+# 1h30m, 1000m and 1. Labels of our domain that the live one lacks do not count: for an adopted NodePool they are set on
+# the Node objects instead. Nor does our startup taint, which adopted NodePools do not get.
 
 Plain = dict[str, Any]
 
 _NODE = "spec.template.spec"
 _METADATA = "spec.template.metadata"
-# Each of their entries is a difference by itself.
+# Each of their entries is a separate difference.
 _TAKEN_APART = frozenset(
     {"spec", "spec.limits", "spec.disruption", "spec.template", _NODE, f"{_NODE}.nodeClassRef", _METADATA}
     | {f"{_METADATA}.labels", f"{_METADATA}.annotations"}
@@ -132,7 +132,7 @@ _TAKEN_APART = frozenset(
 
 
 def differences(rendered: Mapping[str, Any], live: Unstructured) -> tuple[str, ...]:
-    """The fields of the spec that differ, sorted: spec.limits.cpu, spec.template.spec.taints."""
+    """Fields of the spec that differ, sorted: spec.limits.cpu, spec.template.spec.taints."""
     wished = live_spec(Unstructured("", "", UnstructuredMetadata(""), {"spec": rendered.get("spec")}))
     there = live_spec(live)
     labels, known = wished["template"]["metadata"]["labels"], there["template"]["metadata"]["labels"]
@@ -155,7 +155,7 @@ def _apart(one: Any, other: Any, path: str) -> Iterator[str]:
 
 
 def _meaning(spec: Plain) -> Plain:
-    """The same for all that means the same to Karpenter."""
+    """Normalized form: equal for specs that mean the same to Karpenter."""
     template, disruption = spec["template"], spec["disruption"]
     node = template["spec"]
     of_nodes = {
@@ -175,7 +175,7 @@ def _meaning(spec: Plain) -> Plain:
 
 
 def _said(fields: Plain) -> Plain:
-    """Without what is empty, which is as good as absent."""
+    """Without empty values, which are equivalent to absent ones."""
     return {name: value for name, value in fields.items() if value not in ({}, [])}
 
 
@@ -188,7 +188,7 @@ def _taint(taint: Plain) -> Plain:
 
 
 def _budget(budget: Plain) -> Plain:
-    """Its reasons stay where they are an empty list: that is never, and no word about them is always."""
+    """The budget; an empty list of reasons stays: it means never, whereas absent reasons mean always."""
     result = dict(budget)
     if "reasons" in budget:
         result["reasons"] = _unordered(budget["reasons"])
@@ -205,12 +205,12 @@ def _unordered(values: Any) -> list[Any]:
 def _length(text: Any) -> Any:
     try:
         return Duration.parse(text).milliseconds if isinstance(text, str) else text
-    except ValueError:  # Never, or longer than any policy could say: only equal texts are the same
+    except ValueError:  # Never, or beyond the range of a policy: only equal texts are equal
         return text
 
 
 def _amount(value: Any) -> Any:
     try:
         return Quantity.parse(str(value)).milli
-    except ValueError:  # finer than is kept, or negative
+    except ValueError:  # finer than the stored precision, or negative
         return str(value)

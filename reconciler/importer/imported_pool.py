@@ -1,4 +1,4 @@
-"""One NodePool with all that was found out about it, before it is written down."""
+"""One NodePool with all derived data, before it is written as a policy."""
 
 import re
 from collections import Counter, defaultdict
@@ -17,15 +17,15 @@ from reconciler.model.policy.gpu import CapacityType
 from reconciler.model.quantity import Quantity
 from reconciler.policy.rules.hardware import KNOWN, gpus_of
 
-# --- The live machines of each NodePool, by what their Nodes and NodeClaims say of them.
+# --- Live machines of each NodePool, from their Nodes and NodeClaims.
 
 
 class ImportedMachine(msgspec.Struct, frozen=True):
-    """One machine; a NodeClaim tells of it as long as there is no Node."""
+    """One machine, described by its Node, or by its NodeClaim until there is a Node."""
 
     name: str
     labels: dict[str, str]
-    capacity: dict[str, str]  # or what is allocatable, where that is more: some providers tell no capacity
+    capacity: dict[str, str]  # or allocatable, if larger: some providers report no capacity
 
     @property
     def instance_type(self) -> str:
@@ -62,19 +62,19 @@ def _milli(amount: str) -> int:
         return 0
 
 
-# --- The GPUs of one machine, as the labels of Karpenter or of the GPU feature discovery tell them, or its type's name.
+# --- GPUs of a machine, from labels of Karpenter or GPU feature discovery, or from the name of its instance type.
 
 GPU_LABELS = "karpenter.k8s.aws/instance-gpu-"
 DISCOVERED = f"{names.NVIDIA_GPU}."
 
 _MODELS = frozenset(model for model, _ in KNOWN.values())
-# GH200, RTX-A6000, P100: what the maker calls a model that no known instance type has.
+# GH200, RTX-A6000, P100: vendor names of models that no known instance type has.
 _MODEL = re.compile(r"[a-z]{1,2}[0-9]{2,4}[a-z]?")
 _WHOLE = re.compile(r"[0-9]{1,9}")
 
 
 class Gpus(msgspec.Struct, frozen=True, order=True):
-    """What is known of a machine's GPUs; what isn't is empty, or zero."""
+    """Known data of a machine's GPUs; unknown values are empty or zero."""
 
     model: str = ""
     count: int = 0
@@ -85,17 +85,17 @@ class Gpus(msgspec.Struct, frozen=True, order=True):
         return bool(self.model or self.count or self.memory)
 
     def agrees(self, other: "Gpus") -> bool:
-        """Whether nothing that is known of both differs."""
+        """Whether all values known on both sides are equal."""
         pairs = ((self.model, other.model), (self.count, other.count), (self.memory, other.memory))
         return all(not mine or not theirs or mine == theirs for mine, theirs in pairs)
 
     def completed(self, other: "Gpus") -> "Gpus":
-        """With what only the other knows."""
+        """Completed with values that only the other has."""
         return Gpus(self.model or other.model, self.count or other.count, self.memory or other.memory)
 
 
 def of_machine(machine: ImportedMachine) -> Gpus:
-    """What the machine itself says; the first that says something wins."""
+    """Data from the machine itself; the first source with a value wins."""
     labels = machine.labels
     memory = _whole(labels.get(f"{GPU_LABELS}memory", "")) or _whole(labels.get(f"{DISCOVERED}memory", ""))
     return Gpus(
@@ -108,20 +108,20 @@ def of_machine(machine: ImportedMachine) -> Gpus:
 
 
 def of_type(instance_type: str) -> Gpus:
-    """What the name of an instance type says, where it is a known one."""
+    """Data from the name of a known instance type."""
     model, count = gpus_of(instance_type) or ("", 0)
     return Gpus(model, count)
 
 
 def is_shared(machine: ImportedMachine) -> bool:
-    """Whether one GPU is given to several pods, or cut into several."""
+    """Whether a GPU is shared by several pods, or partitioned."""
     product = machine.labels.get(f"{DISCOVERED}product", "")
     replicas = _whole(machine.labels.get(f"{DISCOVERED}replicas", ""))
     return replicas > 1 or product.endswith("-SHARED") or "-MIG-" in product
 
 
 def _word(product: str) -> str:
-    """NVIDIA-A100-SXM4-40GB is an a100, Tesla-T4 a t4."""
+    """NVIDIA-A100-SXM4-40GB becomes a100, Tesla-T4 becomes t4."""
     words = re.split(r"[^a-z0-9]+", product.lower())
     known = next((word for word in words if word in _MODELS), "")
     return known or next((word for word in words if _MODEL.fullmatch(word)), "")
@@ -131,33 +131,33 @@ def _whole(text: str) -> int:
     return int(text) if _WHOLE.fullmatch(text) else 0
 
 
-# --- The GPUs of a NodePool's nodes: what most of its machines have, and which of its instance types have others.
+# --- GPUs of a NodePool's nodes: those of most machines, and instance types that differ.
 
 _NONE = ("", 0)  # of a known type
-NOTHING_SAYS = "nothing says that its nodes have GPUs"
+NOTHING_SAYS = "there is no evidence that its nodes have GPUs"
 
 
 class PoolGpus(msgspec.Struct, frozen=True):
-    """The GPUs of one node, and of each instance type of which something is known."""
+    """GPUs of one node, and of each instance type with known data."""
 
     types: tuple[str, ...]  # those named by the NodePool, and those of its machines
     usual: Gpus
     by_type: dict[str, Gpus]
-    without: tuple[str, ...]  # instance types that have none
+    without: tuple[str, ...]  # instance types without GPUs
 
     def carries(self, instance_type: str) -> bool:
-        """Whether a node of the type has the usual GPUs, for all that is known."""
+        """Whether a node of the type has the usual GPUs, as far as known."""
         if instance_type in self.without:
             return not self.usual.any
         return self.usual.agrees(self.by_type.get(instance_type, Gpus()))
 
 
 def pool_gpus(machines: Sequence[ImportedMachine], requested: Sequence[str]) -> PoolGpus:
-    """`requested` are the instance types that the NodePool names, first choice first."""
+    """`requested` are the instance types named by the NodePool, first choice first."""
     types = list(dict.fromkeys([*requested, *sorted({machine.instance_type for machine in machines})]))
     by_type = {name: gpus for name in types if (gpus := _of_type(name, machines)).any}
     living = Counter(machine.instance_type for machine in machines)
-    # What it asks for before what it once had; then most machines first, then the first choice.
+    # Requested types before former ones; then by number of machines, then by choice.
     ranked = sorted(by_type, key=lambda name: (name not in requested, -living[name], types.index(name)))
     usual = by_type[ranked[0]] if ranked else Gpus()
     without = tuple(name for name in types if name not in by_type and (living[name] or gpus_of(name) == _NONE))
@@ -165,7 +165,7 @@ def pool_gpus(machines: Sequence[ImportedMachine], requested: Sequence[str]) -> 
 
 
 def why_without(spec: Mapping[str, Any], gpus: PoolGpus) -> str:
-    """Why the NodePool is none of GPUs; nothing when it is one."""
+    """Why the NodePool has no GPUs; empty if it has."""
     if gpus.usual.any:
         return ""
     surely = bool(gpus.without) and all(gpus_of(name) == _NONE for name in gpus.types)
@@ -177,7 +177,7 @@ def why_without(spec: Mapping[str, Any], gpus: PoolGpus) -> str:
 
 
 def _of_type(name: str, machines: Sequence[ImportedMachine]) -> Gpus:
-    """What most machines of the type say, each of the three by itself: a machine may not be labelled yet."""
+    """What most machines of the type report, separately for each of the three values: a machine may lack labels."""
     gpu_kinds = [of_machine(machine) for machine in machines if machine.instance_type == name]
     said = Gpus(
         model=_most(gpus.model for gpus in gpu_kinds),
@@ -188,13 +188,13 @@ def _of_type(name: str, machines: Sequence[ImportedMachine]) -> Gpus:
 
 
 def _most(values: Iterator[Any]) -> Any:
-    """The most frequent of those that say something, the least of several such; nothing when none does."""
+    """The most frequent value, the least of several such; empty if there is none."""
     counted = Counter(value for value in values if value)
     return min(counted, key=lambda value: (-counted[value], value)) if counted else ""
 
 
 def _hints(spec: Mapping[str, Any]) -> Iterator[bool]:
-    """What in a NodePool without machines of a known type means GPUs."""
+    """Signs of GPUs in a NodePool without machines of a known type."""
     template = spec.get("template", {}).get("spec", {})
     for requirement in template.get("requirements", ()):
         of_gpus = str(requirement.get("key", "")).startswith((GPU_LABELS, DISCOVERED))
@@ -210,14 +210,14 @@ _WHOLE_UNITS = {"cpu": Quantity.parse("1"), "memory": Quantity.parse("1Gi"), "po
 
 
 class ImportedPool(msgspec.Struct, frozen=True):
-    """A NodePool, its machines, and how its spec is parted."""
+    """A NodePool, its machines, and how its spec is split."""
 
     live: Unstructured
     spec: dict[str, Any]
     machines: tuple[ImportedMachine, ...]
     gpus: PoolGpus
-    asked: tuple[str, ...]  # instance types that the NodePool names; none where it names them otherwise or not at all
-    types: tuple[str, ...]  # those that its GpuPool lists
+    asked: tuple[str, ...]  # instance types named by the NodePool; empty if it names them differently or not at all
+    types: tuple[str, ...]  # those listed in its GpuPool
     portion: Portion
 
     @property
@@ -230,22 +230,22 @@ class ImportedPool(msgspec.Struct, frozen=True):
 
     @property
     def template(self) -> str:
-        """Its path below templates/."""
+        """Path of its template below templates/."""
         return f"{self.name}.yaml.j2"
 
     @property
     def other_types(self) -> tuple[str, ...]:
-        """What a node of it can be or is, and has other GPUs, or none."""
+        """Types of possible or existing nodes with other GPUs, or none."""
         return tuple(name for name in self._candidates if not self.gpus.carries(name))
 
     @property
     def unlisted_types(self) -> tuple[str, ...]:
-        """What a node of it can be, and has no room in a GpuPool."""
+        """Types of possible nodes that exceed the limit of a GpuPool's list."""
         return tuple(name for name in self._candidates if name not in {*self.types, *self.other_types})
 
     @property
     def lifeless_types(self) -> tuple[str, ...]:
-        """Those listed of which no machine lives, so that nothing tells their capacity."""
+        """Listed types without a live machine, so that their capacity is unknown."""
         return tuple(name for name in self.types if not self.capacity(name))
 
     @property
@@ -258,7 +258,7 @@ class ImportedPool(msgspec.Struct, frozen=True):
         return candidates(self.asked, self.machines)
 
     def capacity(self, instance_type: str) -> dict[str, Any]:
-        """The least that a live machine of the type has, rounded down to whole cores and Gi."""
+        """The minimum over live machines of the type, rounded down to whole cores and Gi."""
         reported = [machine.capacity for machine in self.machines if machine.instance_type == instance_type]
         result = {}
         for resource, unit in _WHOLE_UNITS.items():
@@ -269,7 +269,7 @@ class ImportedPool(msgspec.Struct, frozen=True):
 
 
 def read_imported_pool(live: Unstructured, machines: Sequence[ImportedMachine]) -> ImportedPool:
-    """Everything that a NodePool and its machines say."""
+    """All data of a NodePool and its machines."""
     spec = live_spec(live)
     naming = instance_type_requirement(spec)
     requested = tuple(map(str, naming["values"])) if naming else ()
@@ -282,13 +282,13 @@ def read_imported_pool(live: Unstructured, machines: Sequence[ImportedMachine]) 
 
 
 def candidates(requested: Sequence[str], machines: Sequence[ImportedMachine]) -> tuple[str, ...]:
-    """The instance types that a NodePool names, in its order; else those of its machines, the most frequent first."""
+    """Instance types named by the NodePool, in its order; otherwise those of its machines, most frequent first."""
     living = Counter(machine.instance_type for machine in machines if machine.instance_type)
     return tuple(requested) or tuple(sorted(living, key=lambda name: (-living[name], name)))
 
 
 def is_ours(live: Unstructured) -> bool:
-    """Whether it was made or adopted by us."""
+    """Whether the NodePool was created or adopted by reconciler."""
     return live.is_ours or names.ADOPTED in live.metadata.annotations
 
 

@@ -26,10 +26,10 @@ _FIELDS = (
 _COMMENTS_AT = 37
 _WIDTH = 120
 _UNTIL = "until a NodeProvisioner or a DrainPolicy names this pool."
-_LAST = f"Karpenter alone decides which nodes go, {_UNTIL}"
-_KEPT_NODES = f"Nodes stay when they are empty, {_UNTIL}"
-_TWO_WOULD_FIGHT = "as it is; leave it out once a NodeProvisioner or a DrainPolicy names the pool"
-_PRICES = 'what a node costs an hour is not known here; add pricePerHour: {on-demand: "21.96"}, in quotes'
+_LAST = f"Karpenter alone decides which nodes are removed, {_UNTIL}"
+_KEPT_NODES = f"Empty nodes stay, {_UNTIL}"
+_TWO_WOULD_FIGHT = "unchanged; remove this once a NodeProvisioner or a DrainPolicy names the pool"
+_PRICES = 'the price of a node per hour is unknown; add pricePerHour: {on-demand: "21.96"}, in quotes'
 
 
 def policy_text(pool: ImportedPool) -> str:
@@ -38,12 +38,12 @@ def policy_text(pool: ImportedPool) -> str:
 
 
 def _lines(pool: ImportedPool) -> Iterator[str]:
-    yield "# What the NodePool of this name says, as `reconciler import` found it."
+    yield "# Converted by `reconciler import` from the NodePool of this name."
     yield "apiVersion: gpu.scheduling/v1"
     yield "kind: GpuPool"
     yield f"metadata: {flow({'name': pool.name})}"
     yield "spec:"
-    yield from _noted("adopt", True, "the NodePool is there, and stays as it is: no node of it drifts")
+    yield from _noted("adopt", True, "the NodePool exists, and does not change: none of its nodes drifts")
     yield from _noted("mode", "Observe", "decide and explain, write nothing; Enforce acts")
     yield from _devices(pool)
     yield from _instance_types(pool)
@@ -55,7 +55,7 @@ def _lines(pool: ImportedPool) -> Iterator[str]:
     if "disruption" in said:
         yield from _noted("disruption", said["disruption"], _TWO_WOULD_FIGHT if _consolidates(pool) else "")
     if pool.portion.kept.anything:
-        yield from _noted("template", pool.template, f"not the default one: {_field_names(pool.portion.kept)}")
+        yield from _noted("template", pool.template, f"not the default template: {_field_names(pool.portion.kept)}")
     yield f"# {_LAST if consolidates(pool.spec) else _KEPT_NODES}"
 
 
@@ -66,9 +66,9 @@ def _devices(pool: ImportedPool) -> Iterator[str]:
         yield from _noted("devices", known, "GPUs of one node, memory of one GPU")
         return
     ask = {
-        "model": "nothing told it; write such as a100 or l4",
-        "count": "nothing told it; write how many GPUs one node has",
-        "memory": "nothing told it; write that of one GPU, such as 40Gi",
+        "model": "unknown; write for example a100 or l4",
+        "count": "unknown; write the number of GPUs per node",
+        "memory": "unknown; write the memory of one GPU, such as 40Gi",
     }
     yield "  devices:"
     for name, value in known.items():
@@ -77,14 +77,12 @@ def _devices(pool: ImportedPool) -> Iterator[str]:
 
 def _instance_types(pool: ImportedPool) -> Iterator[str]:
     if not pool.types:
-        yield from _noted("instanceTypes", [], "nothing told them; write such as [{name: p4d.24xlarge}]")
+        yield from _noted("instanceTypes", [], "unknown; write for example [{name: p4d.24xlarge}]")
         return
     yield f"  # {_PRICES}"
     follows = pool.portion.follows_instance_types
     first = (
-        "smart pods ask for them in this order"
-        if follows
-        else "what its nodes can be; requirements leave the type open"
+        "smart pods request them in this order" if follows else "types of its nodes; requirements leave the type open"
     )
     yield _beside("  instanceTypes:", first)
     for name in pool.types:
@@ -97,20 +95,20 @@ def _capacity_types(pool: ImportedPool) -> Iterator[str]:
     if not pool.portion.follows_capacity_types:
         living = list(pool.living_capacity_types)
         if living:
-            yield from _noted("capacityTypes", living, "of its live nodes; requirements leave it open")
+            yield from _noted("capacityTypes", living, "from its live nodes; requirements leave it open")
     elif said != ["on-demand"]:
         yield from entry("capacityTypes", said, 2)
 
 
 def _consolidates(pool: ImportedPool) -> bool:
-    """Whether Karpenter may take nodes away by itself, and would still when a policy covers the pool."""
+    """Whether Karpenter may remove nodes by itself, and still would after a policy covers the pool."""
     return pool.spec["disruption"]["consolidateAfter"] != "Never" and bool(
         pool.portion.said["disruption"].get("budgets")
     )
 
 
 def _field_names(kept: UnmappedFields) -> str:
-    """The names of what a template has to say, quoted where needed."""
+    """Names of the settings that a template must contain, quoted if needed."""
     parts = {
         "labels": kept.labels or kept.given,
         "taints": kept.taints,
@@ -124,7 +122,7 @@ def _field_names(kept: UnmappedFields) -> str:
 
 
 def _noted(name: str, value: Any, comment: str, indent: int = 2) -> Iterator[str]:
-    """An entry with a comment beside it, or above where there is no room."""
+    """An entry with a comment beside it, or above if the line would be too long."""
     lines = entry(name, value, indent)
     if not comment:
         yield from lines
@@ -141,12 +139,13 @@ def _beside(line: str, comment: str) -> str:
     return f"{line.ljust(max(_COMMENTS_AT, len(line) + 2))}# {comment}"
 
 
-# --- A template for one pool: the default template's text, and between its lines what only a template can say.
+# --- A template for one pool: the text of the default template, with lines for settings that only a template can
+# express.
 #
-# Theory of operation. Each section of the text below is a section of the default template; a test compares them. Where
-# the NodePool has more than the section would yield, the lines for it follow, and they hold no expressions; where the
-# field can't hold the NodePool's value, they replace it. All other lines still follow the policy, so that editing it
-# has effect.
+# Theory of operation. Each section of the text below is a section of the default template; a test compares them. If the
+# NodePool has more than the section would render, additional lines follow, without expressions; if the field cannot
+# hold the NodePool's value, they replace the section. All other lines still follow the policy, so that edits of the
+# policy have effect.
 
 _TOP = """\
 apiVersion: karpenter.sh/v1
@@ -304,7 +303,7 @@ def _requirements(kept: UnmappedFields) -> Iterator[str]:
 
 
 def _where(requested: str, opening: str, text: str, more: str) -> Iterator[str]:
-    """A field that is there if the policy says something of it, or the template does."""
+    """A field that exists if the policy sets it, or the template does."""
     yield opening + text + more if more else f"{{% if {requested} %}}\n{opening}{text}{{% endif %}}\n"
 
 

@@ -1,8 +1,8 @@
-"""A NodePool's spec parted in two: what the fields of a GpuPool say of it, and what only a template can.
+"""Splits a NodePool's spec into two parts: fields of a GpuPool, and settings that only a template can express.
 
-Theory of operation. The default template yields a NodePool from a GpuPool's fields. Each part of the live spec is
-offered to the field that would yield it; what the field can't hold, or would yield otherwise, is kept as it stands, for
-a template of its own. Both parts together are the whole spec: nothing is left out, and nothing stands in both.
+Theory of operation. The default template renders a NodePool from a GpuPool's fields. Each part of the live spec is
+matched to the field that would render it; settings that the field cannot hold, or would render differently, are kept
+unchanged for a separate template. Both parts together are the whole spec: nothing is lost, and nothing is in both.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,10 +25,10 @@ Plain = dict[str, Any]
 _SAFE_BUDGETS = [{"nodes": "0", "reasons": ["Empty", "Underutilized"]}, {"nodes": "10%", "reasons": ["Drifted"]}]
 _USUAL_BUDGETS = [{"nodes": "10%"}]
 
-# Parts of a NodePool that have fields, by where they stand; whatever else stands there has none.
+# Parts of a NodePool with fields, by path; other keys at the same path have none.
 SPEC, TEMPLATE, METADATA, NODE, CLASS = "", "template", "template.metadata", "template.spec", "nodeClassRef"
 DISRUPTION = "disruption"
-# Where a field stands that a GpuPool says as a whole.
+# Paths that a GpuPool field covers as a whole.
 _PLACES = {"startupTaints": NODE, "annotations": METADATA, "weight": SPEC}
 _FIELDS = {
     SPEC: {"template", "limits", "disruption", "weight"},
@@ -41,21 +41,21 @@ _FIELDS = {
 
 
 class UnmappedFields(msgspec.Struct, frozen=True):
-    """What no field says, as it stands in the live spec."""
+    """Settings without a field, as in the live spec."""
 
-    fields: dict[str, Plain] = {}  # by where they stand: the constants above
-    instead: dict[str, Any] = {}  # fields of a GpuPool whose values it can't hold
+    fields: dict[str, Plain] = {}  # by path: the constants above
+    instead: dict[str, Any] = {}  # fields of a GpuPool whose values it cannot hold
     labels: dict[str, str] = {}
-    given: dict[str, str] = {}  # of the two labels that each template gives, those with another value
+    given: dict[str, str] = {}  # of the two labels that each template sets, those with another value
     taints: tuple[Plain, ...] = ()
     requirements: tuple[Plain, ...] = ()
     limits: Plain = {}
     budgets: tuple[Plain, ...] = ()
-    no_budgets: bool = False  # an empty list of them: no cap at all
+    no_budgets: bool = False  # an empty list of budgets: no limit
 
     @property
     def anything(self) -> bool:
-        """Whether the default template would not do."""
+        """Whether the default template is not sufficient."""
         return self != UnmappedFields()
 
 
@@ -64,12 +64,12 @@ class Portion(msgspec.Struct, frozen=True):
 
     said: Plain  # fields of a GpuPool
     kept: UnmappedFields
-    follows_instance_types: bool = True  # the NodePool demands just what the field lists
+    follows_instance_types: bool = True  # the NodePool requires exactly the types in the field
     follows_capacity_types: bool = True
 
 
 def portion(spec: Plain, can_be: Sequence[str], model: str) -> Portion:
-    """The parts of a live spec; `can_be` are the instance types that its GpuPool lists, `model` is that of its GPUs."""
+    """Splits a live spec; `can_be` are the instance types listed by its GpuPool, `model` is the model of its GPUs."""
     template, disruption = spec["template"], spec["disruption"]
     node = template["spec"]
     said: Plain = {"nodeClassRef": {name: node["nodeClassRef"].get(name) for name in ("group", "kind", "name")}}
@@ -93,7 +93,7 @@ def portion(spec: Plain, can_be: Sequence[str], model: str) -> Portion:
 
 
 def instance_type_requirement(spec: Plain) -> Plain | None:
-    """The requirement by which a NodePool names its instance types, if it names them."""
+    """The requirement by which a NodePool names its instance types, if any."""
     return _naming(spec["template"]["spec"]["requirements"], names.INSTANCE_TYPE)
 
 
@@ -115,7 +115,7 @@ def _others(spec: Plain) -> dict[str, Plain]:
 
 
 def _wholly(field: str, value: Any, said: Plain, kept: Plain) -> None:
-    """A field of both, of which a GpuPool says all or nothing."""
+    """A field of both, which a GpuPool sets completely or not at all."""
     if value in ([], {}, None):
         return
     if can_say(field, value):
@@ -125,16 +125,16 @@ def _wholly(field: str, value: Any, said: Plain, kept: Plain) -> None:
 
 
 def _taints(taints: Sequence[Plain]) -> list[Plain]:
-    """An empty value is as good as none."""
+    """Taints with empty values removed, which are equivalent to absent ones."""
     return [{name: value for name, value in each.items() if (name, value) != ("value", "")} for each in taints]
 
 
 def _split_requirements(
     requirements: Sequence[Plain], can_be: Sequence[str], said: Plain, kept: Plain
 ) -> tuple[bool, bool]:
-    """Requirements, and which of the two fields that yield one, instanceTypes and capacityTypes, the NodePool follows.
+    """Requirements, and which of the fields instanceTypes and capacityTypes the NodePool follows.
 
-    A label that it does not follow is left open by `Exists`, beside what the NodePool demands of it.
+    A label that it does not follow is left open by `Exists`, in addition to the NodePool's own requirements.
     """
     left = list(requirements)
     types, capacity = _only(left, names.INSTANCE_TYPE), _only(left, names.CAPACITY_TYPE)
@@ -160,14 +160,14 @@ def _leaves_open(requirement: Plain) -> bool:
 
 
 def _only(requirements: Sequence[Plain], key: str) -> Plain | None:
-    """The only requirement of the key, where it lists values and says nothing else."""
+    """The only requirement of the key, if it only lists values."""
     found = [each for each in requirements if each.get("key") == key]
     named = _naming(requirements, key)
     return named if len(found) == 1 and named is not None and set(named) == {"key", "operator", "values"} else None
 
 
 def _naming(requirements: Sequence[Plain], key: str) -> Plain | None:
-    """The first that lists values of the key, each once."""
+    """The first requirement that lists values of the key, each once."""
     for each in requirements:
         values = each.get("values")
         if each.get("key") == key and each.get("operator") == "In" and isinstance(values, list):
@@ -189,15 +189,15 @@ def _measures(node: Plain, said: Plain, kept: Plain) -> None:
 
 
 def _disruption(disruption: Plain, said: Plain, kept: Plain) -> None:
-    """As in the default template: without budgets, the safe ones where Karpenter keeps still, else the usual one."""
+    """As in the default template: without budgets, safe ones if consolidation is off, otherwise the usual one."""
     mine: Plain = {}
     for name in ("consolidationPolicy", "consolidateAfter"):
         (mine if can_say("disruption", {name: disruption[name]}) else kept["instead"])[name] = disruption[name]
     budgets = disruption["budgets"]
-    # Absent, it is Never to the template, even if another stands there instead.
+    # Absent means Never in the template, even if the NodePool has another value.
     quiet = mine.get("consolidateAfter", "Never") == "Never"
     if budgets != (_SAFE_BUDGETS if quiet else _USUAL_BUDGETS):
-        # In their order: where one can't be said, none of those after it is.
+        # In order: if one cannot be expressed, none of the following is.
         count = next((n for n in range(len(budgets)) if not _can_say_budgets(budgets[: n + 1])), len(budgets))
         mine["budgets"], kept["budgets"] = budgets[:count], budgets[count:]
         kept["no_budgets"] = not budgets
@@ -206,7 +206,7 @@ def _disruption(disruption: Plain, said: Plain, kept: Plain) -> None:
 
 
 def _can_say_requirements(requirements: Sequence[Plain]) -> bool:
-    # The default template writes an empty list of values only where the operator asks for values.
+    # The default template writes an empty list of values only if the operator requires values.
     usual = all(
         each.get("values") != [] if each.get("operator") in {"Exists", "DoesNotExist"} else "values" in each
         for each in requirements
@@ -215,12 +215,12 @@ def _can_say_requirements(requirements: Sequence[Plain]) -> bool:
 
 
 def _can_say_budgets(budgets: Sequence[Plain]) -> bool:
-    # Of no reasons is never; a GpuPool takes it for all of them.
+    # An empty list of reasons means never; a GpuPool treats it as all reasons.
     usual = all(each.get("reasons") != [] and ("schedule" in each) == ("duration" in each) for each in budgets)
     return usual and can_say("disruption", {"budgets": list(budgets)})
 
 
-# --- What a GpuPool can say: asked of the very reader that will read it.
+# --- What a GpuPool can express, checked with the reader of policies.
 
 T = TypeVar("T")
 
@@ -239,7 +239,7 @@ def can_say(field: str, value: Any) -> bool:
 
 
 def parted(items: Iterable[T], fits: Callable[[list[T]], bool]) -> tuple[list[T], list[T]]:
-    """Those that fit beside each other, in order, and the others."""
+    """Items that fit together, in order, and the others."""
     inside, outside = list(items), list[T]()
     if fits(inside):
         return inside, outside
@@ -264,16 +264,16 @@ def _scalar(value: Any) -> Scalar:
     return Scalar(value, str(value), _NOWHERE)
 
 
-# --- A NodePool's spec as Karpenter takes it: with its defaults, and with the lists and maps that may be left out.
+# --- A NodePool's spec as Karpenter reads it: with defaults, and with optional lists and maps.
 
-# From Karpenter's definition of a NodePool; an API server fills them in, a file may lack them.
+# From Karpenter's definition of a NodePool; an API server fills in defaults, a file may lack them.
 _EXPIRES = "720h"
 _CONSOLIDATES: Plain = {"consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "0s"}
 _BUDGETS = ({"nodes": "10%"},)
 
 
 def live_spec(pool: Unstructured) -> Plain:
-    """A copy with defaults and without nulls; lists and maps that must be there are."""
+    """A copy with defaults and without nulls; required lists and maps are always present."""
     spec: Plain = _without_nulls(pool.spec)
     template = _map(spec.pop("template", {}))
     inner = _map(template.pop("spec", {}))
@@ -317,5 +317,5 @@ def _map(value: Any) -> Plain:
 
 
 def _list(value: Any) -> list[Any]:
-    """Only maps stand in the lists of a NodePool; what an API server would never have taken is left out."""
+    """Lists of a NodePool contain only maps; values that an API server would refuse are dropped."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list | tuple) else []

@@ -1,4 +1,4 @@
-"""One cycle: load, observe, plan, check, remember, apply, publish. What sees the world and acts on it is plugged in."""
+"""One cycle: load, observe, plan, check, remember, apply, publish. Access to the cluster is injected."""
 
 from reconciler.loop.cycle import Cycle, InProcess, LoopDependencies, decide
 from reconciler.loop.retries import Attempts

@@ -1,4 +1,4 @@
-"""Planning in a process of its own, so that a busy planner costs the endpoints of its parent nothing."""
+"""Planning in a child process, so that planning does not slow down the endpoints of the parent."""
 
 import gc
 import os
@@ -19,27 +19,27 @@ from reconciler.plan.check import BrokenInvariant
 from reconciler.plan.reason_catalog import decoded
 from reconciler.ports import Unavailable
 
-# --- What a parent and its planner say to one another: lengths and JSON over two pipes, one answer a question.
+# --- Messages between parent and planner: length-prefixed JSON over two pipes, one answer per question.
 #
-# A question is a Successor: the inputs, told by what is different from the question before.
+# A question is a Successor: the difference to the inputs of the previous question.
 
 _LENGTH_BYTES = 8
 
 
 class PlanAnswer(msgspec.Struct, frozen=True):
-    """A plan, or why there is none."""
+    """A plan, or the error that prevented it."""
 
     plan: Plan | None = None
-    broken: str = ""  # the invariants that it would break
-    fault: str = ""  # whatever else went wrong
+    broken: str = ""  # invariants that the plan would break
+    fault: str = ""  # any other error
 
 
 class Ended(Exception):
-    """Nobody is at the other end."""
+    """The other end of the pipe is closed."""
 
 
 def say(pipe: IO[bytes], message: Successor | PlanAnswer) -> None:
-    """Raises Ended."""
+    """Writes one message. Raises Ended."""
     content = msgspec.json.encode(message)
     try:
         pipe.write(len(content).to_bytes(_LENGTH_BYTES, "big"))
@@ -50,7 +50,7 @@ def say(pipe: IO[bytes], message: Successor | PlanAnswer) -> None:
 
 
 def hear(pipe: IO[bytes]) -> bytes:
-    """One message. Raises Ended."""
+    """Reads one message. Raises Ended."""
     try:
         length = pipe.read(_LENGTH_BYTES)
         content = pipe.read(int.from_bytes(length, "big")) if len(length) == _LENGTH_BYTES else b""
@@ -61,29 +61,29 @@ def hear(pipe: IO[bytes]) -> bytes:
     return content
 
 
-# --- A Brain whose plans are made by a child process; a ChildPlanner is the owner of that process.
+# --- A Brain that plans in a child process. A ChildPlanner owns the process.
 #
-# If the child ends, or takes longer than it may, there is no plan and nothing is applied; the next question starts
-# another and tells it everything. It is started afresh, not forked, and gives way to whoever else wants to run.
+# If the child ends, or exceeds its time limit, there is no plan and nothing is applied; the next question starts
+# another child with complete inputs. The child is spawned, not forked, and runs with low priority.
 
 LONGEST_SECONDS = 120.0
 _END_SECONDS = 1.0
 
 
 class ChildPlanner:
-    """`command` starts a process that calls `serving.serve`; asked from one thread, closed from any."""
+    """`command` starts a process that calls `serve`. `plan` is called from one thread, `close` from any."""
 
     def __init__(self, command: Sequence[str], longest_seconds: float = LONGEST_SECONDS) -> None:
         self._command = command
         self._longest_seconds = longest_seconds
         self._process: subprocess.Popen[bytes] | None = None
-        self._inputs: Inputs | None = None  # what the child knows
+        self._inputs: Inputs | None = None  # inputs known to the child
         self._is_closed = False
         self._lock = threading.Lock()
 
     @property
     def pid(self) -> int | None:
-        """Of the child; None while there is none."""
+        """Process id of the child; None without a child."""
         process = self._process
         return process.pid if process and process.poll() is None else None
 
@@ -96,8 +96,8 @@ class ChildPlanner:
         try:
             answer = self._ask(process, inputs)
         except (Ended, msgspec.MsgspecError) as fault:
-            raise Unavailable(f"no plan was made: {self._end(process)}; it is started again") from fault
-        except BaseException:  # its answer may come yet, and would be taken for that to another question
+            raise Unavailable(f"no plan was made: {self._end(process)}; the planner is restarted") from fault
+        except BaseException:  # a late answer would be taken for the answer to another question
             self._end(process)
             raise
         finally:
@@ -105,11 +105,11 @@ class ChildPlanner:
         if answer.broken:
             raise BrokenInvariant(answer.broken)
         if answer.plan is None:
-            raise Unavailable(f"no plan was made, by a fault of reconciler: {answer.fault}")
+            raise Unavailable(f"no plan was made because of a bug in reconciler: {answer.fault}")
         return answer.plan
 
     def close(self) -> None:
-        """Ends the child, whatever it is at."""
+        """Kills the child."""
         with self._lock:
             self._is_closed = True
             process = self._process
@@ -119,7 +119,7 @@ class ChildPlanner:
     def _ask(self, process: subprocess.Popen[bytes], inputs: Inputs) -> PlanAnswer:
         if process.stdin is None or process.stdout is None:
             raise Ended
-        before, self._inputs = self._inputs, None  # until it has answered, nobody knows what it knows
+        before, self._inputs = self._inputs, None  # unknown until the child answers
         say(process.stdin, successor(before, inputs))
         answer = decoded(hear(process.stdout), PlanAnswer)
         self._inputs = inputs
@@ -130,7 +130,7 @@ class ChildPlanner:
             if self._is_closed:
                 raise Unavailable("no plan was made: planning has ended")
             if self._process is not None and self._process.poll() is not None:
-                self._end(self._process)  # it died between two questions, and its pipes are still ours
+                self._end(self._process)  # the child died between two questions; its pipes are still open
                 self._process = None
             if self._process is None:
                 self._process = self._started()
@@ -142,13 +142,13 @@ class ChildPlanner:
                 self._command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                start_new_session=True,  # Ctrl-C in a terminal is for us, and we end it
+                start_new_session=True,  # Ctrl-C in a terminal reaches only the parent, which ends the child
             )
         except OSError as fault:
             raise Unavailable(f"no plan was made: the planner could not be started: {fault}") from fault
 
     def _end(self, process: subprocess.Popen[bytes]) -> str:
-        """Says how it ended."""
+        """Ends the process, and describes its end."""
         try:
             code = process.wait(timeout=0.0 if self._is_closed else _END_SECONDS)
         except subprocess.TimeoutExpired:
@@ -162,14 +162,14 @@ class ChildPlanner:
 
 
 def _close(pipe: IO[bytes]) -> None:
-    """What is still to be written can't be, which is no news."""
+    """Closes the pipe, and ignores unwritten data."""
     try:
         pipe.close()
     except (OSError, ValueError):
         return
 
 
-# --- The child's side: owner of a copy of what is observed and of the fleet, and answers one question after another.
+# --- Child side: owns a copy of the observed state and of the fleet, and answers one question after another.
 
 NICENESS = 10
 
@@ -178,11 +178,10 @@ Planned = Callable[[Inputs, Plan], None]
 
 
 def serve(received: Received, planned: Planned) -> None:
-    """Until its parent ends. `received` is shown what comes before anyone else has seen it; `planned` hears of each
-    plan after it has been handed on."""
+    """Runs until the parent ends. `received` gets each snapshot first; `planned` gets each plan after it was sent."""
     os.nice(NICENESS)
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answers:
-        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nothing that prints may get between the answers
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nothing that prints may write between the answers
         serving = _Serving(received, planned)
         try:
             while True:
@@ -211,12 +210,12 @@ class _Serving:
             answer = PlanAnswer(broken=str(broken))
         except Exception as fault:  # noqa: BLE001 - whatever it is, the next cluster may be another
             traceback.print_exc()
-            self._brain = InProcess()  # a fleet that was left in the middle of something is no fleet
+            self._brain = InProcess()  # the fleet may be inconsistent after an error
             answer = PlanAnswer(fault=f"{type(fault).__name__}: {fault}")
         say(answers, answer)
         if plan is not None:
             self._planned(inputs, plan)
-        if not self._is_frozen:  # what was told first stays for long
+        if not self._is_frozen:  # the first objects live long
             gc.collect()
             gc.freeze()
             self._is_frozen = True

@@ -1,8 +1,8 @@
-"""The loop's step; a Cycle is the owner of what one pass leaves for the next: the memory as stored, hints, attempts.
+"""One step of the loop. A Cycle owns the state between passes: the stored memory, hints, and attempts.
 
-What fails holds back what hangs on it, and nothing else: policies that turn bad leave the last good ones in force; what
-can't be read of the cluster, a memory that can't be kept or a plan that can't be made leave the cluster as it is. The
-memory is written before the actions that may depend on it go out.
+An error holds back only what depends on it: with invalid policies the last good ones stay in force; if the cluster
+cannot be read, the memory cannot be stored, or no plan can be made, the cluster does not change. The memory is
+written before the actions that depend on it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,12 +36,12 @@ from reconciler.ports import (
     Wished,
 )
 
-NO_POLICIES = "no good policies have been read yet: nothing is planned"
-FELL = "leadership was lost: nothing more is written"
+NO_POLICIES = "no valid policies have been read yet: nothing is planned"
+FELL = "leadership was lost: no more writes"
 
 
 class LoopDependencies(msgspec.Struct, frozen=True):
-    """What is plugged in."""
+    """Injected dependencies."""
 
     policies: Policies
     cluster: Cluster
@@ -49,12 +49,12 @@ class LoopDependencies(msgspec.Struct, frozen=True):
     brain: PlanService
     clock: Clock
     publishers: tuple[Publisher, ...] = ()
-    prune: tuple[str, ...] = ()  # titles of objects that a person agreed to lose
-    most_at_once: int | None = None  # actions of one pass; the rest is planned anew at once. None: all of them
+    prune: tuple[str, ...] = ()  # titles of objects whose deletion a person allowed
+    most_at_once: int | None = None  # actions per pass; the rest is planned again at once. None: unlimited
 
 
 class Laps:
-    """Owner of how long the parts of one pass took."""
+    """Durations of the parts of one pass."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -62,7 +62,7 @@ class Laps:
         self._found: list[tuple[str, int]] = []
 
     def over(self, part: str) -> None:
-        """It took the time since the one before it was over."""
+        """Ends a part; its duration is the time since the previous part ended."""
         now = self._clock.now()
         self._found.append((part, max(0, now - self._began)))
         self._began = now
@@ -73,7 +73,7 @@ class Laps:
 
 
 class Cycle:
-    """One pass after another, each with a fence: another fence is another term, and starts from what is stored."""
+    """Runs passes, each with a fence. A new fence means a new term, which begins with the stored memory."""
 
     def __init__(self, parts: LoopDependencies) -> None:
         self._parts = parts
@@ -81,10 +81,10 @@ class Cycle:
         self._fence: Fence | None = None
         self._stored: VersionedMemory | None = None
         self._attempts = Attempts()
-        self._troubles = 0  # passes in a row that came to nothing
+        self._troubles = 0  # consecutive failed passes
 
     def once(self, fence: Fence) -> CycleResult:
-        """One pass, told to all who publish."""
+        """Runs one pass, and publishes its result."""
         if fence is not self._fence:
             self._fence, self._stored, self._attempts = fence, None, Attempts()
         laps = Laps(self._parts.clock)
@@ -92,7 +92,7 @@ class Cycle:
         return msgspec.structs.replace(cycled, unpublished=tuple(self._unpublished(cycled)))
 
     def _unpublished(self, cycled: CycleResult) -> Iterator[str]:
-        """Tells all who publish; a publisher that raises stops neither the others nor the loop."""
+        """Calls all publishers; an error of one affects neither the others nor the loop."""
         for each in self._parts.publishers:
             try:
                 each.publish(cycled)
@@ -105,7 +105,7 @@ class Cycle:
             observed = self._parts.cluster.observe()
             wished = self._parts.policies.wish(observed.cluster_uid)
         except Exception as fault:  # noqa: BLE001 - a pass that comes to nothing is told as that
-            return CycleResult(now, trouble=_fault("reading what there is and what is wished for", fault))
+            return CycleResult(now, trouble=_fault("reading the cluster and the policies", fault))
         laps.over("observe")
         if wished.desired is None:
             return CycleResult(now, trouble=wished.why or NO_POLICIES, problems=wished.problems)
@@ -144,17 +144,17 @@ class Cycle:
         return Inputs(wished.desired, observed, now, self._stored.memory, self._hints, prune=self._parts.prune)
 
     def _remember(self, plan: Plan, fence: Fence) -> str:
-        """Before anything is done. Says why it could not be, and then nothing may be done."""
+        """Stores the memory before any action. Returns an error text, in which case no action is allowed."""
         stored = self._stored
         if stored is None or plan.memory == stored.memory:
             return ""
-        self._stored = None  # until it is known what stands
+        self._stored = None  # unknown until the write succeeds
         try:
             self._stored = self._parts.memory.save(plan.memory, stored)
         except Stale:
-            return "someone else wrote the memory: it is read again, and nothing is done before"
+            return "someone else wrote the memory: nothing is done until it is read again"
         except Unavailable as fault:
-            return f"the memory could not be written, and nothing is done without it: {fault}"
+            return f"the memory could not be written, so nothing is done: {fault}"
         return "" if fence.holds() else FELL
 
     def _due(self, plan: Plan) -> tuple[Decision, ...]:
@@ -162,7 +162,7 @@ class Cycle:
         return self._attempts.due(acting, self._parts.clock.now())
 
     def _carry_out(self, due: Sequence[Decision], fence: Fence) -> tuple[Outcome, ...]:
-        decisions = {each.subject: each for each in due}  # one action a subject is an invariant
+        decisions = {each.subject: each for each in due}  # one action per subject is an invariant
         outcomes = []
         for outcome in self._parts.cluster.apply(due, fence) if due else ():
             outcomes.append(outcome)
@@ -170,7 +170,7 @@ class Cycle:
         return tuple(outcomes)
 
     def _woken(self, cycled: CycleResult) -> CycleResult:
-        """When to look again: as the plan says, or sooner where something is to be tried again."""
+        """When to run again: as the plan says, or sooner for a retry."""
         wakes = [each for each in (cycled.wake_at, self._attempts.wake_at(cycled.at)) if each is not None]
         self._troubles = self._troubles + 1 if cycled.trouble else 0
         if self._troubles:
@@ -180,7 +180,7 @@ class Cycle:
 
 
 def _first(due: Sequence[Decision], most: int | None) -> tuple[Decision, ...]:
-    """As many as may go together, in their order; none without what it comes after."""
+    """As many actions as allowed at once, in order; none without its predecessor."""
     if most is None or len(due) <= most:
         return tuple(due)
     coming = {each.subject for each in due}
@@ -195,26 +195,26 @@ def _first(due: Sequence[Decision], most: int | None) -> tuple[Decision, ...]:
 
 
 def _why_unfit(observed: Observed, fence: Fence) -> str:
-    """Why nothing may be done, whatever the plan says."""
+    """Why no action is allowed, regardless of the plan."""
     if not fence.holds():
         return FELL
     if not observed.cluster_uid:
-        return "which cluster this is could not be read: nothing is done"
+        return "the identity of the cluster could not be read: nothing is done"
     if unread := unread_of_use(observed):
         text = "; ".join(f"{each.kind}: {each.why}" for each in unread)
-        return f"what plans go by could not all be read, and nothing is done: {text}"
+        return f"required kinds could not be read, so nothing is done: {text}"
     if why := why_unsure(observed):
-        return f"whether anything is frozen could not be read, and nothing is done: {why}"
+        return f"freezes could not be read, so nothing is done: {why}"
     return ""
 
 
 def _fault(what: str, fault: Exception) -> str:
-    return f"{what} broke off, by a fault of reconciler: {type(fault).__name__}: {fault}"
+    return f"{what} failed because of a bug in reconciler: {type(fault).__name__}: {fault}"
 
 
 def _why_no_plan(fault: Exception) -> str:
     if isinstance(fault, BrokenInvariant):
-        return f"the plan breaks an invariant, by a fault of reconciler, and is not carried out: {fault}"
+        return f"the plan breaks an invariant because of a bug in reconciler, and is not carried out: {fault}"
     return str(fault)
 
 
@@ -222,8 +222,8 @@ def _why_no_plan(fault: Exception) -> str:
 
 
 def decide(inputs: Inputs, fleet: Fleet | None = None) -> PlanningResult:
-    """Plans and checks; raises BrokenInvariant rather than hand on a plan that could do harm. `fleet`, where there is
-    one already, is of the same Observed."""
+    """Plans and checks. Raises BrokenInvariant instead of returning a harmful plan. `fleet`, if given, must belong to
+    the same Observed."""
     if fleet is None:
         fleet = Fleet(inputs.observed)
     planned = plan(inputs, fleet)
@@ -232,14 +232,14 @@ def decide(inputs: Inputs, fleet: Fleet | None = None) -> PlanningResult:
 
 
 class InProcess:
-    """A Brain without a process of its own; owner of the fleet that it plans with, and of the last scene."""
+    """A Brain in this process. Owns the fleet used for planning, and the last result."""
 
     def __init__(self) -> None:
         self._fleet: Fleet | None = None
         self.scene: PlanningResult | None = None
 
     def plan(self, inputs: Inputs) -> Plan:
-        """As `decide`, with a fleet that moves on from one plan to the next."""
+        """Like `decide`, with a fleet that is updated from one plan to the next."""
         if self._fleet is None:
             self._fleet = Fleet(inputs.observed)
         elif self._fleet.observed is not inputs.observed:

@@ -1,13 +1,13 @@
-"""Owner of what was tried lately, so that nothing is written again before the cluster could show that it was done.
+"""Owner of recent writes, to avoid repeating a write before the cluster can show its effect.
 
-What took effect is not sent again while a plan asks for the very same write, with the same presumptions: such a plan
-was made from a cluster seen before it. What failed is asked for again, at longer and longer intervals, also when what
-it presumes or the time that it writes has moved on: in a busy cluster we would else knock at a closed door many times a
-second. What the API server refuses outright, as without rights or by an admission policy, is tried every ten minutes at
-last. What takes effect again and again, because somebody undoes it each time, waits longer each time as well: whoever
-owns an object, a pod say, could else have us write without end.
+A successful write is not repeated while a plan requests the same write with the same preconditions: such a plan is
+based on a snapshot from before the write. A failed write is retried with increasing intervals, even if its
+preconditions or a time in it changed; otherwise a busy cluster would cause many failing requests per second. Writes
+that the API server refuses, for example for missing rights or by an admission policy, are retried every ten minutes
+in the end. Intervals also increase for a write that succeeds repeatedly because somebody undoes it each time;
+otherwise the owner of an object, such as a pod, could cause endless writes.
 
-The hour may be set back: nothing is put off for longer than it would have been by the right one.
+The clock may be set back: no delay becomes longer than with the correct time.
 """
 
 from collections.abc import Sequence
@@ -17,26 +17,25 @@ import msgspec
 from reconciler.model.instant import Instant, later
 from reconciler.model.plan.decision import Action, Annotate, Decision, Evict, Hold, Outcome, Preconditions, Ref, Taint
 
-OBSERVED_WITHIN_MS = 10_000  # what was written is seen by then, or else something undid it
+OBSERVED_WITHIN_MS = 10_000  # a write is visible within this time, or something has undone it
 FIRST_RETRY_MS = 1_000
 LONGEST_RETRY_MS = 60_000
 LONGEST_REFUSED_MS = 600_000
 UNDONE_WITHIN_MS = 60_000  # the same write again within this time was undone by somebody
-UNDONE_OFTEN = 3  # so often in a row it is written again at once
+UNDONE_OFTEN = 3  # consecutive times that a write is repeated without delay
 
 _Key = tuple[Ref, Action]
 
 
 class _FailureCount(msgspec.Struct, frozen=True):
-    """How often in a row it came to nothing, and when it may be sent again."""
+    """Number of consecutive failures, and when the write may be sent again."""
 
     failures: int
     again_at: Instant
 
 
 class _WriteCount(msgspec.Struct, frozen=True):
-    """How often in a row it took effect and was asked for again soon, when the last time, and when it may be sent
-    again."""
+    """Number of consecutive repeated successes, time of the last, and when the write may be sent again."""
 
     times: int
     at: Instant
@@ -44,15 +43,15 @@ class _WriteCount(msgspec.Struct, frozen=True):
 
 
 class Attempts:
-    """By subject and action; what is not asked for any more is forgotten."""
+    """Attempts by subject and action; those that are no longer requested are dropped."""
 
     def __init__(self) -> None:
-        self._done: dict[_Key, Instant] = {}  # until when it counts as on its way to be seen
+        self._done: dict[_Key, Instant] = {}  # until when the write may not be visible yet
         self._failed: dict[_Key, _FailureCount] = {}
         self._written: dict[_Key, _WriteCount] = {}
 
     def due(self, decisions: Sequence[Decision], now: Instant) -> tuple[Decision, ...]:
-        """Of the actions that a plan asks for, those to be sent now; what was done already, none has to wait for."""
+        """The requested actions to send now; completed ones do not block others."""
         asked = [
             (each, _key(each), _key_without_preconditions(each)) for each in decisions if not isinstance(each.act, Hold)
         ]
@@ -71,7 +70,7 @@ class Attempts:
         )
 
     def learn(self, decision: Decision, outcome: Outcome, now: Instant) -> None:
-        """What came of one that was sent."""
+        """Records the outcome of an action that was sent."""
         exact, loose_key = _key(decision), _key_without_preconditions(decision)
         if outcome.result == "done":
             self._note_written(loose_key, now)
@@ -79,7 +78,7 @@ class Attempts:
             self._failed.pop(exact, None)
             self._failed.pop(loose_key, None)
             return
-        # What is stale is so by what it presumed: a plan that has seen more may ask for it at once.
+        # A stale write failed because of its preconditions: a plan from a newer snapshot may request it at once.
         key = exact if outcome.result == "stale" else loose_key
         failures = self._failed[key].failures + 1 if key in self._failed else 1
         longest_ms = LONGEST_REFUSED_MS if outcome.result == "refused" else LONGEST_RETRY_MS
@@ -87,8 +86,7 @@ class Attempts:
         self._failed[key] = _FailureCount(failures, later(now, wait_ms))
 
     def wake_at(self, after: Instant) -> Instant | None:
-        """When the first of what was put off until after then may be sent. What was due by then was sent, or hangs on
-        something else."""
+        """When the first action delayed beyond `after` may be sent. Earlier ones were sent, or depend on others."""
         failed = (each.again_at for each in self._failed.values())
         moments = (*self._done.values(), *failed, *(each.again_at for each in self._written.values()))
         return min((each for each in moments if each > after), default=None)
@@ -107,7 +105,7 @@ class Attempts:
 
 
 def _is_recent(written: _WriteCount, now: Instant) -> bool:
-    """Whether the same write now would be one that was undone."""
+    """Whether the same write now would mean that the last one was undone."""
     return written.at <= now < max(written.at, written.again_at) + UNDONE_WITHIN_MS
 
 
@@ -119,7 +117,7 @@ def _key(decision: Decision) -> _Key:
 
 
 def _key_without_preconditions(decision: Decision) -> _Key:
-    """Without what it presumes, and without values that may be other ones with each plan, as times are."""
+    """Without preconditions, and without values that may change with each plan, such as times."""
     subject, act = _key(decision)
     act = msgspec.structs.replace(act, presumes=Preconditions())
     match act:

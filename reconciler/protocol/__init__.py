@@ -1,1 +1,1 @@
-"""Conversations without sockets, pure: who leads."""
+"""Pure protocol logic without I/O: leader election, write preconditions, patches, and write order."""

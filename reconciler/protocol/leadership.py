@@ -1,15 +1,15 @@
-"""Who leads: what one candidate does next, given the Lease as it was read and its own monotonic time.
+"""Leader election: the next step of a candidate, given the Lease as read and its own monotonic time.
 
-Theory of operation. A candidate that finds the Lease free takes it; the API server lets only one of them, since each
-write names the resourceVersion that it follows. Its holder writes it again every `retry`, and may act until `renew`
-after the moment just before such a write was sent. Whoever else sees the same record for `lease`, by its own clock and
-since it first saw it, takes it over. Of the duration in a record no more is believed than a candidate may go by. The
-write took effect after it was sent and was seen after it took effect, so the holder has stopped, `lease - renew`
-earlier, whatever the clocks say: only how fast they run must agree, and no two candidates act at the same time. A write
-whose answer was lost is no promise; it is found out by reading again.
+Theory of operation. A candidate takes a free Lease; the API server lets only one candidate succeed, because each
+write names the resourceVersion that it replaces. The holder renews the Lease every `retry`, and may act until
+`renew` after the time just before such a write was sent. Another candidate takes the Lease over if it sees the same
+record for `lease` by its own clock. The duration in a record counts only up to the maximum that a candidate may use.
+A write takes effect after it was sent and is seen after it took effect, so the holder stops at least `lease - renew`
+before a takeover, regardless of clock offsets: only clock rates must agree, and no two candidates act at the same
+time. A write without an answer counts as failed; the next read shows whether it succeeded.
 
-A term is what one candidate holds from taking the Lease until it first runs out. One that has ended stays ended, even
-if the Lease is still ours, as a plan made in it may be old. Times in a record are for people; nothing hangs on them.
+A term lasts from taking the Lease until it first expires. An expired term stays ended, even if the Lease is still
+ours, because a plan made in it may be old. Times in a record are for people and have no effect.
 """
 
 from typing import NewType
@@ -18,15 +18,15 @@ import msgspec
 
 from reconciler.model.cluster.metadata import LeaseSpec
 
-Monotonic = NewType("Monotonic", int)  # milliseconds of a clock of one process that never goes back
+Monotonic = NewType("Monotonic", int)  # milliseconds of a monotonic clock of one process
 
 
 _MOST_TRANSITIONS = 2**31 - 1  # the API server refuses a Lease with more
-LONGEST_LEASE_MS = 60_000  # that a candidate may go by
+LONGEST_LEASE_MS = 60_000  # maximum for a candidate
 
 
 class LeaseTiming(msgspec.Struct, frozen=True):
-    """As Kubernetes' own components do it."""
+    """Timing of leader election, with the defaults of Kubernetes components."""
 
     lease_ms: int = 15_000
     renew_ms: int = 10_000
@@ -34,37 +34,37 @@ class LeaseTiming(msgspec.Struct, frozen=True):
 
 
 def pace_of(lease_seconds: int) -> LeaseTiming:
-    """The same proportions for another lease."""
+    """The same proportions for another lease duration."""
     lease_ms = lease_seconds * 1000
     return LeaseTiming(lease_ms, lease_ms * 2 // 3, lease_ms * 2 // 15)
 
 
 class LeaseRecord(msgspec.Struct, frozen=True):
-    """The Lease as it was read; none where there is none."""
+    """The Lease as read; empty if absent."""
 
     spec: LeaseSpec
-    version: str  # its resourceVersion
+    version: str  # resourceVersion
 
 
 class CandidateState(msgspec.Struct, frozen=True):
-    """What a candidate knows: the record as it was last seen to change, and since when."""
+    """State of a candidate: the last changed record, and when the change was seen."""
 
-    me: str  # no other candidate, before or beside, is called so
+    me: str  # unique among all candidates, past and present
     record: LeaseRecord | None = None
     changed_at: Monotonic = Monotonic(0)
     leads_until: Monotonic | None = None  # None: no term
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """Write this, if the Lease is still as it was read."""
+    """A write that is valid only if the Lease has not changed since the read."""
 
     spec: LeaseSpec
-    after: LeaseRecord | None  # None: there is none, make it
+    after: LeaseRecord | None  # None: create the Lease
 
 
 def observe_record(candidate_state: CandidateState, record: LeaseRecord | None, now: Monotonic) -> CandidateState:
-    """After reading, `now` being after the answer: a record that changed counts from now. What is not ours ends our
-    term."""
+    """Updates the state after a read, with `now` after the answer. A changed record counts from now; a record of
+    another holder ends our term."""
     if record != candidate_state.record:
         candidate_state = msgspec.structs.replace(candidate_state, record=record, changed_at=now)
     if candidate_state.leads_until is not None and not (
@@ -75,7 +75,7 @@ def observe_record(candidate_state: CandidateState, record: LeaseRecord | None, 
 
 
 def claim(candidate_state: CandidateState, now: Monotonic, pace: LeaseTiming) -> Claim | None:
-    """What to write now, if anything; the times in it are for its writer to fill in."""
+    """The next write, if any; the writer fills in its times."""
     record = candidate_state.record
     if record is None:
         return Claim(_spec(candidate_state.me, 0, pace), None)
@@ -89,15 +89,14 @@ def claim(candidate_state: CandidateState, now: Monotonic, pace: LeaseTiming) ->
 
 
 def believed_ms(spec: LeaseSpec, pace: LeaseTiming) -> int:
-    """How long a record that does not change is believed. Its holder may go by a longer lease than ours, but by none
-    that `run` does not allow: whoever may write the Lease could otherwise keep everybody from leading for years."""
+    """How long an unchanged record is trusted. The holder may use a longer lease than ours, but at most the maximum
+    that `run` allows: otherwise anyone with write access to the Lease could prevent leadership for years."""
     return min(max(pace.lease_ms, spec.lease_duration_seconds * 1000), max(pace.lease_ms, LONGEST_LEASE_MS))
 
 
 def is_led(candidate_state: CandidateState, now: Monotonic, pace: LeaseTiming) -> bool:
-    """Whether somebody leads, as far as this candidate can tell: itself, or a holder whose record changed as lately as
-    holders write it. A record that is believed still, and that nobody has written for our own lease, tells of nobody.
-    """
+    """Whether there is a leader, as far as this candidate knows: itself, or a holder whose record changed within the
+    renewal time. A record that is still trusted, but was not renewed within our own lease duration, does not count."""
     if candidate_state.leads_until is not None and now < candidate_state.leads_until:
         return True
     record = candidate_state.record
@@ -107,7 +106,7 @@ def is_led(candidate_state: CandidateState, now: Monotonic, pace: LeaseTiming) -
 
 
 class LeaseWrite(msgspec.Struct, frozen=True):
-    """A claim that took effect: the record that it made, and when it was sent and answered."""
+    """A claim that took effect: its record, and when it was sent and answered."""
 
     record: LeaseRecord
     sent_at: Monotonic
@@ -115,7 +114,8 @@ class LeaseWrite(msgspec.Struct, frozen=True):
 
 
 def written(candidate_state: CandidateState, written: LeaseWrite, pace: LeaseTiming) -> CandidateState:
-    """The term goes on, or one begins; one that had run out before the answer has ended, and none follows at once."""
+    """Continues the term, or begins one. A term that expired before the answer has ended, and no new one begins at
+    once."""
     ran_out = candidate_state.leads_until is not None and written.answered_at >= candidate_state.leads_until
     until = Monotonic(written.sent_at + pace.renew_ms)
     is_leading = not ran_out and written.answered_at < until
@@ -128,7 +128,7 @@ def written(candidate_state: CandidateState, written: LeaseWrite, pace: LeaseTim
 
 
 def release(candidate_state: CandidateState) -> Claim | None:
-    """What to write on leaving, so that the next need not wait; None where it is not ours to give up."""
+    """The write that releases the Lease, so that the next leader need not wait; None if the Lease is not ours."""
     record = candidate_state.record
     if record is None or not _is_mine(candidate_state):
         return None

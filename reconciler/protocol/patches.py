@@ -1,7 +1,7 @@
-"""What an action changes of an object as it stands: a JSON merge patch, which is sent under the version that was seen.
+"""JSON merge patches for actions, sent with the resourceVersion that was read.
 
-A merge patch replaces lists as a whole. That is what is wanted: taints are one value to the API server anyway, and
-with the version beside it nobody's taint, gate or container can get lost.
+A merge patch replaces lists as a whole. That is correct here: the API server treats taints as one value anyway, and
+with the resourceVersion no taint, gate or container of others can get lost.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,14 +18,14 @@ Editing = Taint | Label | Annotate | Ungate | Resize
 
 
 class MergePatch(msgspec.Struct, frozen=True):
-    """A merge patch, and the subresource it is for."""
+    """A merge patch, and its subresource."""
 
     patch: Object
     subresource: str = ""
 
 
 def edit_of(act: Editing, found: Object) -> MergePatch | None:
-    """None where all is so already."""
+    """The patch of an action; None if the object is already in the desired state."""
     match act:
         case Taint():
             return _tainted(act, found)
@@ -40,7 +40,7 @@ def edit_of(act: Editing, found: Object) -> MergePatch | None:
 
 
 def merged(value: Any, patch: Any) -> Any:
-    """RFC 7396: what comes of a merge patch; neither is changed."""
+    """Result of a merge patch (RFC 7396); the arguments do not change."""
     if not isinstance(patch, dict):
         return patch
     before = value if isinstance(value, dict) else {}
@@ -49,7 +49,7 @@ def merged(value: Any, patch: Any) -> Any:
 
 
 def _tainted(act: Taint, found: Object) -> MergePatch | None:
-    """Taints are told apart by key and effect; those of others keep their order."""
+    """Sets or removes taints, identified by key and effect; other taints keep their order."""
     before: list[Object] = found.get("spec", {}).get("taints") or []
     effects = {act.effect, act.instead_of}
     own = [each for each in before if each["key"] == act.key and each["effect"] in effects]
@@ -78,13 +78,14 @@ def _ungated(gate: str, found: Object) -> MergePatch | None:
     if len(left) == len(before):
         return None
     patch: Object = {"spec": {"schedulingGates": left}}
-    if names.WAITS_FOR in (found["metadata"].get("annotations") or {}):  # it waits no longer
+    if names.WAITS_FOR in (found["metadata"].get("annotations") or {}):  # the pod no longer waits
         patch["metadata"] = {"annotations": {names.WAITS_FOR: None}}
     return MergePatch(patch)
 
 
 def _resized(act: Resize, found: Object) -> MergePatch | None:
-    """The first container. A limit that equals the request moves with it: a pod's class of service can't change."""
+    """Changes the requests of the first container. A limit equal to the request changes too, because the QoS class of a
+    pod is immutable."""
     first, *others = found["spec"]["containers"]
     resources = first.get("resources") or {}
     requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
@@ -101,12 +102,12 @@ def _resized(act: Resize, found: Object) -> MergePatch | None:
     return MergePatch({"spec": {"containers": [{**first, "resources": {**resources, **wished}}, *others]}}, "resize")
 
 
-# --- How a conflict over fields is told: who set which, so that a person knows whom to ask.
+# --- Text of a conflict over fields: which manager set which field, so that a person knows whom to contact.
 
 
 def conflict(fields: Iterable[tuple[str, str]]) -> str:
-    """Of field managers, and the field that each set."""
+    """Text for field managers, and the fields that each set."""
     pairs = sorted(set(fields))
     owners = sorted({owner for owner, _ in pairs})
     each = (f"{owner} set {', '.join(field for by, field in pairs if by == owner)}" for owner in owners)
-    return f"the field manager {'; '.join(each)} otherwise, and nothing is taken from another by force"
+    return f"the field manager {'; '.join(each)} to other values, and reconciler does not force changes"

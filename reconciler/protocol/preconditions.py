@@ -1,4 +1,4 @@
-"""Whether an object is still as a decision presumes; asked before a write, which the API server then checks again."""
+"""Preconditions of a write, checked before the write is sent; the API server checks them again."""
 
 import re
 from collections.abc import Iterable
@@ -19,51 +19,49 @@ Object = dict[str, Any]
 
 
 class WriteResult(msgspec.Struct, frozen=True):
-    """There is nothing to send any more."""
+    """Result of a write that is not sent."""
 
     result: Result
     detail: str = ""
 
 
 DONE = WriteResult("done")
-NO_LONGER_OURS = WriteResult("stale", "the right to write has run out meanwhile: whoever has it now plans anew")
+NO_LONGER_OURS = WriteResult("stale", "the leadership term has expired: the new leader makes a new plan")
 
 
 def identified(decision: Decision, found: Object | None) -> WriteResult | None:
-    """How it ends where the object is not there, or another has its name; None where it is the one that is meant."""
+    """Result if the object does not exist or has another uid; None if it is the expected object."""
     subject = decision.subject
     is_meant = found is not None and subject.uid in {"", found["metadata"].get("uid", "")}
     if isinstance(decision.act, Delete | Evict):
         is_going = found is None or not is_meant or found["metadata"].get("deletionTimestamp")
         return DONE if is_going else None
     if found is None:
-        return WriteResult("stale", f"{subject.title} is not there any more")
+        return WriteResult("stale", f"{subject.title} does not exist any more")
     return (
-        None
-        if is_meant
-        else WriteResult("stale", f"{subject.title} is another one by now: the one that was meant is gone")
+        None if is_meant else WriteResult("stale", f"{subject.title} was replaced by another object with the same name")
     )
 
 
 def presumed(decision: Decision, found: Object) -> WriteResult | None:
-    """How it ends where something else stands than was presumed; None where all of it stands."""
+    """Result if a precondition does not hold; None if all hold."""
     presumes, title = decision.act.presumes, decision.subject.title  # type: ignore[union-attr]  # a hold is no write
     if presumes.absent:
-        return WriteResult("stale", f"{title} is there already")
+        return WriteResult("stale", f"{title} already exists")
     if presumes.resource_version not in {"", found["metadata"].get("resourceVersion", "")}:
-        return WriteResult("stale", f"{title} has changed since it was looked at")
+        return WriteResult("stale", f"{title} has changed since the snapshot")
     borne = {each["key"] for each in (found.get("spec") or {}).get("taints") or ()} if presumes.untainted else set()
     if taken := sorted(borne.intersection(presumes.untainted)):
-        return WriteResult("stale", f"{title} bears {taken[0]} by now")
+        return WriteResult("stale", f"{title} has {taken[0]} now")
     for path, value in presumes.fields:
         stands = text_at(found, path)
         if stands != value:
-            return WriteResult("stale", f'{title} was to have "{value}" in {path}, and has "{stands}"')
+            return WriteResult("stale", f'{title} was expected to have "{value}" in {path}, but has "{stands}"')
     return None
 
 
 def text_at(found: Object, path: str) -> str:
-    """What stands at spec.nodeName or metadata.labels[gpu.scheduling/pool]; nothing where nothing does."""
+    """Value at a path such as spec.nodeName or metadata.labels[gpu.scheduling/pool]; empty if absent."""
     value: Any = found
     for key, word in _STEP.findall(path):
         value = value.get(key or word) if isinstance(value, dict) else None
@@ -72,43 +70,43 @@ def text_at(found: Object, path: str) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value, order="sorted").decode()
 
 
-# --- Whether a node is as empty as a decision presumes, by the pods that are bound to it now.
+# --- Whether a node is empty as expected, by the pods bound to it now.
 
 
 def occupied(node: Node, pods: Iterable[Pod], presumes: Preconditions, now: Instant) -> WriteResult | None:
-    """How it ends where some pod counts; None where none does. Pods that nobody will end do not count."""
+    """Result if a pod occupies the node; None otherwise. Pods that outlive a drain do not count."""
     longest = presumes.longest_grace_seconds
     counting = sorted(pod.title for pod in pods if pod.counts and not is_stuck(pod, node, now, longest))
     if not counting:
         return None
     others = f" and {len(counting) - 1} more" if len(counting) > 1 else ""
-    return WriteResult("stale", f"Node/{node.name} was to be empty, and Pod/{counting[0]}{others} came to it")
+    return WriteResult("stale", f"Node/{node.name} was expected to be empty, but has Pod/{counting[0]}{others}")
 
 
-# --- Pods that leave together or not at all: whether all of them are there still, asked before any is asked to leave.
+# --- Pods that must be evicted together: all of them must exist before the first is evicted.
 
 
 def leaves(ref: Ref, found: Object | None) -> bool:
-    """Whether there is nobody to ask: it is gone, on its way, or another has its name."""
+    """Whether no eviction is needed: the pod is deleted, terminating, or replaced by another with its name."""
     if found is None or found["metadata"].get("deletionTimestamp"):
         return True
     return ref.uid not in {"", found["metadata"].get("uid", "")}
 
 
 def no_longer_whole(ref: Ref) -> WriteResult:
-    """How it ends where one has left before any was asked: whoever planned it knew of all."""
-    return WriteResult("stale", f"{ref.title} leaves already, and was to leave together with others")
+    """Result if a pod of the group is leaving before any was evicted: the plan assumed all of them."""
+    return WriteResult("stale", f"{ref.title} is already leaving, but must be evicted together with others")
 
 
-# --- What goes with a Binding: Leases by which GPUs are lent to a pod, and what a pod must be like to be bound.
+# --- A Binding: Leases that lend GPUs to a pod, and conditions of a pod to be bound.
 #
-# A Lease is held by the pod's uid, and owned by the Node, so that it goes when the Node does.
+# The holder of a Lease is the pod's uid, and its owner is the Node, so that it is deleted with the Node.
 
 HELD = "spec.holderIdentity"
 
 
 def lease(name: str, namespace: str, pod: Object, node: Object) -> Object:
-    """As it is made."""
+    """The Lease to create."""
     owner = {"apiVersion": "v1", "kind": "Node", "name": node["metadata"]["name"], "uid": node["metadata"]["uid"]}
     return {
         "apiVersion": "coordination.k8s.io/v1",
@@ -120,28 +118,28 @@ def lease(name: str, namespace: str, pod: Object, node: Object) -> Object:
 
 def lent_to_another(title: str, holder: str) -> str:
     """Why nothing is bound."""
-    return f"{title} is held by {holder or 'nobody that is named'} already"
+    return f"{title} is already held by {holder or 'an unknown holder'}"
 
 
 def unbindable(act: Bind, title: str, pod: Object) -> WriteResult | None:
-    """How it ends without a Binding; None where there is to be one."""
+    """Result without a Binding; None if the pod may be bound."""
     spec = pod.get("spec") or {}
     node = spec.get("nodeName", "")
     if node:
-        return DONE if node == act.node else WriteResult("stale", f"{title} is bound to {node} already")
+        return DONE if node == act.node else WriteResult("stale", f"{title} is already bound to {node}")
     if gates := [str(each["name"]) for each in spec.get("schedulingGates") or ()]:
-        return WriteResult("stale", f"{title} waits behind scheduling gates: {', '.join(gates)}")
+        return WriteResult("stale", f"{title} has scheduling gates: {', '.join(gates)}")
     return None
 
 
-# --- Whether a manifest may be applied at all: asked again before it is sent, whoever the plan comes from.
+# --- Whether a manifest may be applied, checked again before it is sent, whatever the origin of the plan.
 #
-# Policies are checked when they are read. A saved plan, a custom resource or a fault of ours could bring a manifest
-# that no template may yield.
+# Policies are checked when they are read. A saved plan, a custom resource or a bug could contain a manifest that no
+# template may render.
 
 
 def why_unapplied(decision: Decision) -> WriteResult | None:
-    """How it ends without a write; None where the manifest is of its subject, and may be applied."""
+    """Result without a write; None if the manifest is for its subject and may be applied."""
     act, subject = decision.act, decision.subject
     if not isinstance(act, Apply):
         return None
@@ -154,20 +152,21 @@ def why_unapplied(decision: Decision) -> WriteResult | None:
         subject.namespace,
         subject.name,
     ):
-        return WriteResult("refused", f"{subject.title} is not applied: the manifest is of another object")
+        return WriteResult("refused", f"{subject.title} is not applied: the manifest is for another object")
     return None
 
 
-# --- Whether the status of one of our objects says already what it is to say.
+# --- Whether the status of one of our objects is up to date.
 
 
 def is_published(found: Object, status: Object) -> bool:
-    """All of it stands, beside what the API server fills in; and nothing does that we said before and no longer say."""
+    """Whether all fields of the status are set, ignoring defaults of the API server, and no field that we set before is
+    left over."""
     return _contains(found.get("status") or {}, status) and said_before(found) <= status.keys()
 
 
 def said_before(found: Object) -> set[str]:
-    """The fields of its status that we set."""
+    """Fields of the status that we set."""
     entries = found["metadata"].get("managedFields") or ()
     ours = [
         each.get("fieldsV1", {}).get("f:status", {})

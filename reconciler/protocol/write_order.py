@@ -1,7 +1,7 @@
-"""In which order the decisions of a plan are carried out. Owner of which of them wait, and for what.
+"""Order in which the decisions of a plan are carried out. Owns the waiting decisions.
 
-A decision names the subjects that must be done before it. One that waits for something that is not in the plan, that
-was not done, or that waits for it in turn is never begun: the next plan looks again.
+A decision names the subjects that must be done before it. A decision that waits for something that is not in the
+plan, that failed, or that waits for it in turn is never begun: the next plan decides again.
 """
 
 from collections import defaultdict
@@ -16,7 +16,7 @@ def verb_of(decision: Decision) -> str:
 
 
 class WriteOrder:
-    """Ask for those that are ready, tell how each ended, and ask again; what is left at the end is `left`."""
+    """Call `ready` for decisions to begin and `ended` for each result, repeatedly; `left` returns the rest."""
 
     def __init__(self, decisions: Iterable[Decision]) -> None:
         acted = [each for each in decisions if not isinstance(each.act, Hold) and not each.would]
@@ -29,13 +29,13 @@ class WriteOrder:
         self._free = [number for number, lacking in self._lacking.items() if not lacking]
 
     def ready(self) -> list[Decision]:
-        """Those that may begin now, each told once."""
+        """Decisions that may begin now, each returned once."""
         decisions = [self._waiting.pop(number) for number in self._free]
         self._free.clear()
         return decisions
 
     def ended(self, outcome: Outcome) -> None:
-        """What came of one that had begun."""
+        """Records the outcome of a decision."""
         if outcome.result != "done":
             return
         title = outcome.subject.title
@@ -46,9 +46,9 @@ class WriteOrder:
                 self._free.append(number)
 
     def left(self) -> Iterator[Outcome]:
-        """Those that never began, once nothing is under way any more."""
+        """Decisions that never began, once nothing is in progress."""
         for number, each in self._waiting.items():
             first = min(self._lacking[number])
-            detail = f"it comes after {first}, which was not done"
+            detail = f"it depends on {first}, which was not done"
             yield Outcome(each.subject, verb_of(each), "stale", detail)
         self._waiting.clear()

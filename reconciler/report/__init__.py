@@ -1,4 +1,4 @@
-"""One document, many formats: pure functions from what was found to the text that says so."""
+"""Reports: pure functions from results to documents, and from documents to text in each format."""
 
 from collections.abc import Callable
 
@@ -27,7 +27,7 @@ FORMATS = tuple(WRITERS)
 
 
 def write(document: ReportDocument | CheckReport, format: str, color: bool) -> str:  # noqa: A002 - what -o and people call it
-    """The document in one of FORMATS: nothing, or whole lines; only text for people has colours."""
+    """The document in one of FORMATS: empty, or complete lines. Only the text format has colours."""
     writer = WRITERS.get(format)
     if not writer:
         raise ValueError(f'there is no format "{format}"; choose one of {", ".join(FORMATS)}')

@@ -1,6 +1,4 @@
-"""What one cycle did, as a document: each write and what came of it, what was not written and why, and what is
-held.
-"""
+"""Report of one cycle: each write with its outcome, what was not written and why, and what is held."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,11 +37,11 @@ FORMAT_VERSION = 2
 TROUBLE = "CycleFailed"
 NOT_DONE = "WriteNotDone"
 AGAIN = "run it again to finish"
-NOTHING = "Nothing to do: the cluster is as the policies want it."
+NOTHING = "Nothing to do: the cluster matches the policies."
 
 
 class Applied(msgspec.Struct, frozen=True):
-    """A cycle, and what a reader must know beside it."""
+    """A cycle, and the notices for its reader."""
 
     setting: ReportHeader
     cycled: CycleResult
@@ -74,7 +72,7 @@ class Applied(msgspec.Struct, frozen=True):
 
 
 def applied_document(applied: Applied) -> ReportDocument:
-    """One line where there was nothing to do."""
+    """The document of a cycle; one line if there was nothing to do."""
     findings = tuple(sorted(_findings(applied)))
     return ReportDocument(
         command="apply",
@@ -90,7 +88,7 @@ def applied_document(applied: Applied) -> ReportDocument:
 
 
 def _findings(applied: Applied) -> Iterator[Finding]:
-    """What stopped the cycle, what is held, and writes that were not done."""
+    """The error that stopped the cycle, held decisions, and writes that were not done."""
     if applied.cycled.trouble:
         yield Finding("", 0, 0, TROUBLE, applied.cycled.trouble)
     yield from hold_findings(each for each in applied.decision_texts if each.held and not is_at_rest(each.decision))
@@ -130,7 +128,7 @@ def _blocks(applied: Applied) -> Iterator[Block]:
 
 
 def _items(applied: Applied, acted: list[DecisionText]) -> Iterator[Item]:
-    """Every write, however many are alike: what was done must be found here."""
+    """One item per write, even if many are equal: the report lists every write."""
     outcomes: Mapping[Ref, Outcome] = applied.outcomes
     for decision_text in acted:
         outcome = outcomes.get(decision_text.decision.subject)
@@ -145,12 +143,12 @@ def _items(applied: Applied, acted: list[DecisionText]) -> Iterator[Item]:
 
 def _why_not(outcome: Outcome | None) -> str:
     if outcome is None:
-        return "not done: nothing was sent"
+        return "not done: no request was sent"
     return f"{outcome.result}: {outcome.detail}" if outcome.detail else outcome.result
 
 
 def _totals(applied: Applied, rest: Sequence[DecisionText]) -> TextLine:
-    """What would be done in a pool that is only observed is not held."""
+    """Totals of the cycle. Suppressed decisions of pools in Observe mode do not count as held."""
     lines = [f"{applied.done} done"]
     if applied.not_done:
         lines.append(f"{applied.not_done} not done: {AGAIN}")
@@ -159,7 +157,7 @@ def _totals(applied: Applied, rest: Sequence[DecisionText]) -> TextLine:
     if waiting := sum(each.waits for each in rest):
         lines.append(f"{waiting} waiting")
     supposed = Counter(each.observation for each in rest if not each.held and each.observation is not None)
-    lines += [f"{number} would be if {clause}" for number, clause in conditions(supposed)]
+    lines += [f"{number} suppressed (would apply if {clause})" for number, clause in conditions(supposed)]
     return line(", ".join(lines), "warn" if applied.not_done else "plain")
 
 
@@ -178,16 +176,16 @@ def _payload(applied: Applied) -> dict[str, Any]:
     return entries
 
 
-# --- What a cycle puts into the log: a line for each decision that is another than in the cycle before, and for what
-# was written, in words and as fields.
+# --- Log lines of a cycle: one for each decision that differs from the cycle before, and one for each write, as text
+# and as fields.
 
 Level = Literal["info", "warning", "error"]
 
 
 class LogLine(msgspec.Struct, frozen=True):
-    """One line: an event of a closed set, a sentence, and what a machine looks for."""
+    """One log line: an event of a closed set, a sentence, and fields for programs."""
 
-    event: str  # decided, gone, written, trouble, recovered, planner-failed, policies-...; others tell of the process
+    event: str  # decided, gone, written, trouble, recovered, planner-failed, policies-...; others describe the process
     sentence: str
     fields: tuple[tuple[str, str | int], ...] = ()
     level: Level = "info"
@@ -201,12 +199,12 @@ class LogLine(msgspec.Struct, frozen=True):
 
 
 def lines(before: CycleResult | None, after: CycleResult) -> Iterator[LogLine]:
-    """What there is to say of a cycle that the one before has not said."""
+    """Log lines for what changed since the previous cycle."""
     yield from _of_policies(before, after)
     if after.trouble and (before is None or after.trouble != before.trouble):
         yield LogLine("trouble", after.trouble, level="error")
     if before is not None and before.trouble and not after.trouble:
-        yield LogLine("recovered", "what stood in the way is over")
+        yield LogLine("recovered", "the previous problem is resolved")
     if after.plan is not None:
         known = before.plan.troubles if before and before.plan else ()
         yield from (_of_trouble(each) for each in after.plan.troubles if each not in known)
@@ -221,7 +219,7 @@ def _of_policies(before: CycleResult | None, after: CycleResult) -> Iterator[Log
             text = f"{problem.file}:{problem.line}:{problem.column}: {problem.code}: {problem.sentence}"
             yield LogLine("policies-refused", text, (("code", problem.code), ("file", problem.file)), "error")
     if known and not after.problems:
-        yield LogLine("policies-good", "the policies are good again")
+        yield LogLine("policies-good", "the policies are valid again")
 
 
 def _of_decisions(known: Sequence[Decision], after: CycleResult) -> Iterator[LogLine]:
@@ -234,7 +232,7 @@ def _of_decisions(known: Sequence[Decision], after: CycleResult) -> Iterator[Log
     for each in known:
         if _key(each) not in left:
             fields = (("planner", each.planner), ("subject", each.subject.title))
-            yield LogLine("gone", f"{each.subject.title}: nothing is to be done any more", fields)
+            yield LogLine("gone", f"{each.subject.title}: no action needed any more", fields)
 
 
 def _of_decision(decision: Decision, after: CycleResult) -> LogLine:
@@ -261,11 +259,11 @@ def _of_decision(decision: Decision, after: CycleResult) -> LogLine:
 
 
 def _of_trouble(trouble: PlannerFailure) -> LogLine:
-    """With the places in our code: without them nobody could mend it."""
+    """With the code locations, which are needed to fix the bug."""
     what = f"GpuPool/{trouble.pool}" if trouble.pool else "any pool"
     fields = [("planner", trouble.planner), ("error", trouble.error), ("trace", " > ".join(trouble.trace))]
     fields += [("pool", trouble.pool)] if trouble.pool else []
-    text = f"{trouble.planner} could not plan for {what}, by a fault of reconciler: {trouble.error}"
+    text = f"{trouble.planner} could not plan for {what}, because of a bug in reconciler: {trouble.error}"
     return LogLine("planner-failed", text, tuple(fields), "error")
 
 
@@ -281,5 +279,5 @@ def _key(decision: Decision) -> tuple[str, Ref]:
 
 
 def _gist(decision: Decision) -> tuple[str, str, bool]:
-    """Facts and times move on with each cycle; what is meant is this."""
+    """Identity of a decision. Facts and times change with each cycle and are left out."""
     return type(decision.act).__name__, decision.reason.code, decision.would

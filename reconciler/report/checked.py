@@ -1,4 +1,4 @@
-"""A check of policies: the problems that were found, as a document."""
+"""Report of a check: the problems of the policies, as a document."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ FORMAT_VERSION = 1
 
 
 class CheckReport(msgspec.Struct, frozen=True):
-    """The problems in the policies that were looked at."""
+    """Problems of the checked policies."""
 
     problems: tuple[Problem, ...]
-    files: int  # how many were looked at, those without a problem too
+    files: int  # number of checked files, including files without problems
     tool_version: str
-    titles: tuple[tuple[str, str], ...] = ()  # of a problem's code, in one line
+    titles: tuple[tuple[str, str], ...] = ()  # one-line title per problem code
 
     @property
     def in_order(self) -> tuple[Problem, ...]:
@@ -34,7 +34,7 @@ class CheckReport(msgspec.Struct, frozen=True):
 
 
 def checked_document(checked: CheckReport) -> ReportDocument:
-    """Without blocks when all is well: then a terminal stays silent."""
+    """The document of a check. Without problems it has no blocks, so the text format prints nothing."""
     problems = checked.in_order
     findings = tuple(finding_of(problem) for problem in problems)
     blocks: tuple[Block, ...] = (Problems(problems), line(checked.summary)) if problems else ()

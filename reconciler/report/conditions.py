@@ -1,4 +1,4 @@
-"""The status of each policy as it is published: on the object, or in a ConfigMap of ours."""
+"""Published status of each policy: on the custom resource, or in a ConfigMap."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -23,23 +23,23 @@ from reconciler.plan.status.conditions import received as judged_next
 from reconciler.plan.status.reasons import PLANNER, Message, ProblemCount, StatusTold, WaitingForBundle, Why
 from reconciler.report.sentences import sentence
 
-# --- A standing as the status of a kind has it: conditions in Kubernetes' form, and problems.
+# --- Status of a kind: conditions in the form of Kubernetes, and problems.
 
-LONGEST = 1_024  # characters of a sentence
+LONGEST = 1_024  # characters of a message
 MOST_PROBLEMS = 100
 
 Body = dict[str, Any]
 
 
 def body_of(condition: ObjectCondition, generation: int, live: Mapping[str, Any], now: Instant) -> Body:
-    """`live` is the status as it is: a condition that does not turn keeps its time."""
+    """The condition as JSON. `live` is the current status: an unchanged condition keeps its transition time."""
     observed = {"observedGeneration": generation} if generation else {}
     turned = {each.get("type"): each for each in live.get("conditions") or ()}
     conditions = []
     for each in conditions_of(condition):
         before = turned.get(each.kind, {})
         status = "True" if each.holds else "False"
-        # Kubernetes counts in seconds here.
+        # Kubernetes uses whole seconds here.
         at = before.get("lastTransitionTime") if before.get("status") == status else None
         conditions.append(
             {
@@ -69,7 +69,7 @@ def _size_of(evaluated: SizeEvaluation) -> Body:
 
 
 def is_same(body: Body, live: Mapping[str, Any]) -> bool:
-    """Whether it says so already; conditions of other writers are theirs."""
+    """Whether the live status already has this content; conditions of other writers are ignored."""
     wanted = {each.get("type"): each for each in live.get("conditions") or ()}
     return (
         all(wanted.get(each["type"]) == each for each in body["conditions"])
@@ -80,12 +80,12 @@ def is_same(body: Body, live: Mapping[str, Any]) -> bool:
     )
 
 
-# --- Why a condition is as it is, in words: a table by kind of message.
+# --- Messages of conditions, by kind of message.
 
 _IN_FORCE = "the last good policies stay in force"
 _NOT_LIMITED: Mapping[LimitKind, str] = {
-    "ScaleUpLimited": "nothing keeps it from what pods need",
-    "ScaleDownHeld": "nothing keeps its empty nodes",
+    "ScaleUpLimited": "scale-up is not limited",
+    "ScaleDownHeld": "scale-down of empty nodes is not held",
 }
 
 
@@ -94,12 +94,12 @@ def message_of(why: Why) -> str:
 
 
 def problem_line(problem: Problem) -> str:
-    """A problem with its remedy; where it is, the object says."""
+    """A problem with its remedy. The object itself gives the location."""
     return f"{problem.code}: {problem.sentence}" + (f"; {problem.remedy}" if problem.remedy else "")
 
 
 def placed_line(problem: Problem) -> str:
-    """With its place, for where problems of all policies stand together."""
+    """A problem with its location, for lists of problems of all policies."""
     place = ":".join([problem.file, *(str(number) for number in (problem.line, problem.column) if number > 0)])
     return f"{place}: {problem_line(problem)}"
 
@@ -113,7 +113,7 @@ def _waiting(why: WaitingForBundle) -> str:
     more = f" and {why.others} more" if why.others else ""
     waiting = why.bundle.title if why.bundle else "this revision of the policies"
     culprit = f"{why.culprit.kind}/{why.culprit.name}"
-    return f"{waiting} waits until {culprit}{more} is corrected: {problem_line(why.problem)}; {_IN_FORCE}"
+    return f"{waiting} is not applied until {culprit}{more} is corrected: {problem_line(why.problem)}; {_IN_FORCE}"
 
 
 WORDS: Mapping[type[Message], Callable[[Any], str]] = {
@@ -122,41 +122,40 @@ WORDS: Mapping[type[Message], Callable[[Any], str]] = {
     reasons.WaitingForBundle: _waiting,
     reasons.PoliciesRefused: lambda it: f"{it.problem.file}: {problem_line(it.problem)}; {_IN_FORCE}",
     reasons.NotInBundle: lambda _: (
-        "it is no part of the bundle that is followed: delete it, or apply the bundle that it is part of"
+        "the object is not part of the bundle in force: delete the object, or apply its bundle"
     ),
     reasons.BundleReceived: lambda it: (
-        f"{it.bundle.title if it.bundle else 'a bundle'} was received and is judged next"
+        f"{it.bundle.title if it.bundle else 'a bundle'} was received and will be checked next"
     ),
-    reasons.Suspended: lambda _: "it is set aside, as it asks",
+    reasons.Suspended: lambda _: "suspended by spec.suspend",
     reasons.Observed: lambda it: (
-        f"mode Observe: nothing is written, and {it.suppressed or 'nothing'} would be done for what its template yields"
+        f"mode Observe: nothing is written; suppressed actions for its rendered objects: {it.suppressed or 'none'}"
     ),
-    reasons.Followed: lambda _: "it is followed",
+    reasons.Followed: lambda _: "the policy is in force",
     reasons.NotLimited: lambda it: _NOT_LIMITED[it.kind],
-    reasons.NothingRefused: lambda _: "every way to buy may be tried",
+    reasons.NothingRefused: lambda _: "every launch option is available",
     reasons.MachinesRefused: lambda it: (
-        f"no machine came by these ways: {short_words(it.shortages)}; those who wait are asked for in others"
+        f"these launch options failed: {short_words(it.shortages)}; waiting pods use other options"
     ),
 }
 
 
-# --- Decisions that tell each policy how it stands; none where it is told so already.
+# --- Decisions that write policy statuses; none if the status is up to date.
 
 NAME = names.STATUS_CONFIG_MAP
 LONGEST_DIGEST = 128  # characters
-MOST_BYTES = 800_000  # of 1 MiB that a ConfigMap may hold, with what else stands in it
+MOST_BYTES = 800_000  # of 1 MiB per ConfigMap, which also holds metadata
 
 
 def statuses(inputs: Inputs, plan: Plan | None, context: StatusContext) -> tuple[Decision, ...]:
-    """One a custom resource that is to be told something new; or one for all policies, where they are not in the
-    cluster."""
+    """One decision per custom resource whose status changes; otherwise one for all policies."""
     scenery = Scenery(inputs, plan, context)
     return tuple(_of_objects(scenery)) if context.are_resources else tuple(_of_all(scenery))
 
 
 def received(observed: Observed, now: Instant) -> tuple[Decision, ...]:
-    """Objects whose status speaks of another bundle than they came with are Reconciling, before the bundle is judged:
-    their status would pass for a status of the new bundle."""
+    """Sets objects whose status describes another bundle to Reconciling before the bundle is checked. Otherwise their
+    old status would pass for the status of the new bundle."""
     scenery = Scenery(Inputs(Desired("", ""), observed, now), None, StatusContext(are_resources=True))
     return tuple(
         decision
@@ -179,19 +178,19 @@ def _policies(scenery: Scenery) -> list[Unstructured]:
 
 
 def _is_new(resource: Unstructured) -> bool:
-    """Whether it came with a bundle, and its status speaks of another bundle or of none."""
+    """Whether the object belongs to a bundle, and its status describes another bundle or none."""
     digest, status = _digest_of(resource), _status_of(resource)
     return digest is not None and bool(status.get("conditions")) and status.get("bundle") != digest
 
 
 def _digest_of(resource: Unstructured) -> str | None:
-    """As far as a status has room for it: anybody may write an annotation."""
+    """The digest, cut to the length limit of the status: the annotation may have been written by anybody."""
     digest = bundle_digest(resource)
     return None if digest is None else digest[:LONGEST_DIGEST]
 
 
 def _write_status(resource: Unstructured, condition: ObjectCondition, now: Instant) -> Decision | None:
-    """None where its status says so already."""
+    """None if the status is up to date."""
     digest, before = _digest_of(resource), _status_of(resource)
     body = body_of(condition, resource.metadata.generation, before, now)
     if digest is not None:
@@ -208,7 +207,7 @@ def _status_of(resource: Unstructured) -> dict[str, Any]:
 
 
 def _of_all(scenery: Scenery) -> Iterator[Decision]:
-    """The ConfigMap, each policy a line of it."""
+    """The ConfigMap, with one line per policy."""
     context, desired = scenery.context, scenery.inputs.desired
     before = _published_statuses(context)
     lines: dict[str, str] = {"revision": desired.revision, "environment": desired.environment}
@@ -218,7 +217,7 @@ def _of_all(scenery: Scenery) -> Iterator[Decision]:
     standings = [(f"{each.kind}.{each.name}", standing_in(scenery, each.kind, each.name)) for each in desired.declared]
     lines |= _fitting(
         (key, _json(body_of(condition, 0, before.get(key, {}), scenery.inputs.now)))
-        # what waits for somebody comes first
+        # policies that need attention come first
         for key, condition in sorted(standings, key=lambda each: each[1].is_ready)
     )
     subject = Ref("ConfigMap", context.namespace, NAME)
@@ -226,12 +225,12 @@ def _of_all(scenery: Scenery) -> Iterator[Decision]:
     manifest = _json({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": lines})
     if manifest != context.before:
         reason = Reason(StatusTold(subject, ProblemCount(len(problems))))
-        # It is ours alone: what a person wrote into it says nothing to anybody.
+        # Only we own this ConfigMap: edits by people are overwritten.
         yield Decision(PLANNER, subject, Apply(manifest=manifest, force=True), reason)
 
 
 def _fitting(lines: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """As many as a ConfigMap has room for, and how many more there are."""
+    """As many lines as fit into a ConfigMap, and the number of omitted policies."""
     found: dict[str, str] = {}
     size_bytes = left = 0
     for key, line in lines:
@@ -240,11 +239,11 @@ def _fitting(lines: Iterable[tuple[str, str]]) -> dict[str, str]:
             left += 1
         else:
             found[key] = line
-    return found | ({"omitted": f"{left} more policies, for which there is no room here"} if left else {})
+    return found | ({"omitted": f"{left} more policies omitted because of the size limit"} if left else {})
 
 
 def _published_statuses(context: StatusContext) -> dict[str, dict[str, Any]]:
-    """The statuses in the ConfigMap as it was written last, which is by us."""
+    """Statuses in the ConfigMap as last written by us."""
     if not context.before:
         return {}
     lines: dict[str, str] = msgspec.json.decode(context.before)["data"]

@@ -1,6 +1,5 @@
-"""Decisions in words: what is done, what is suppressed in Observe mode, what an edit changes, and why a saved plan
-may not be applied.
-"""
+"""Texts for decisions: actions, suppressed decisions of pools in Observe mode, edits, and reasons why a saved plan
+cannot be applied."""
 
 import re
 from collections import Counter, defaultdict
@@ -35,11 +34,11 @@ from reconciler.plan.manifests.wanted_manifest import wish_of
 from reconciler.report.document import Detail, Item, Tone
 from reconciler.report.sentences import sentence
 
-# --- What would be done in pools that are only observed, and what would have to be for that: in words, by its cause.
+# --- Suppressed decisions, and the conditions under which they would apply, by cause.
 
 
 def conditions(supposed: Mapping[Observation, int]) -> Iterator[tuple[int, str]]:
-    """How many decisions, and the clause that follows "if"; pools with the same causes together."""
+    """Number of decisions, and the clause that follows "if"; pools with the same causes are grouped."""
     alike: dict[tuple[bool, bool, bool], Counter[Observation]] = {}
     for each, number in supposed.items():
         alike.setdefault((each.by_mode, each.is_unadopted, bool(each.environment)), Counter())[each] += number
@@ -51,18 +50,18 @@ def conditions(supposed: Mapping[Observation, int]) -> Iterator[tuple[int, str]]
 def _of_several(by_mode: bool, is_unadopted: bool, is_kept: bool) -> str:
     parts = (
         (by_mode, "their GpuPools were in mode Enforce"),
-        (is_unadopted, "their NodePools, which someone else made, were adopted"),
-        (is_kept, "their NodePools were not kept by other environments"),
+        (is_unadopted, "their NodePools, created by someone else, were adopted"),
+        (is_kept, "their NodePools were not owned by other environments"),
     )
     return " and ".join(words for applies, words in parts if applies)
 
 
 def marked(heading: str, observation: Observation | None) -> str:
-    """A heading of what would be done, with why it is not."""
-    return f"{heading} (would: {observation.causes_text})" if observation is not None else heading
+    """A heading of suppressed changes, with the cause."""
+    return f"{heading} (suppressed: {observation.causes_text})" if observation is not None else heading
 
 
-# --- Why a saved plan may not be applied, in words.
+# --- Reasons why a saved plan cannot be applied.
 
 _MOST_NAMED = 5
 
@@ -71,9 +70,9 @@ def difference_words(difference: Difference) -> str:
     """One sentence, without the final full stop."""
     match difference:
         case OtherCluster(saved=saved, found=found):
-            return f"it is for cluster {saved or 'unknown'}, and this is {found or 'unknown'}"
+            return f"the plan is for cluster {saved or 'unknown'}, this cluster is {found or 'unknown'}"
         case Expired(at=at):
-            return f"it expired at {timestamp(at)}"
+            return f"the plan expired at {timestamp(at)}"
         case UnreadNow(kind=kind, why=why):
             return f"{kind} could not be read: {why}"
         case _:
@@ -85,19 +84,19 @@ def _about_subject(
 ) -> str:
     match difference:
         case NothingToDo():
-            return "nothing is to be done about it any more"
+            return "the action is no longer needed"
         case OtherObject():
-            return "it is another object of that name"
+            return "the object was replaced by another with the same name"
         case HeldNow(reason=reason):
-            return f"it is held now: {sentence(reason)}"
+            return f"the action is now held: {sentence(reason)}"
         case OtherAction(reason=reason):
-            return f"something else would be done about it now: {sentence(reason)}"
+            return f"the action has changed: {sentence(reason)}"
         case OtherFields(before=before, now=now):
-            return f"it differs in {', '.join(now)} now, and then in {', '.join(before)}"
+            return f"the object now differs in {', '.join(now)}; in the plan it differed in {', '.join(before)}"
         case TakesMore(nodes=nodes):
-            return f"it would take {_listed(nodes)} too"
+            return f"the action would also remove {_listed(nodes)}"
         case BusierNow(nodes=nodes):
-            return f"more is in use on {_listed(nodes)}"
+            return f"more GPUs are in use on {_listed(nodes)}"
 
 
 def _listed(nodes: tuple[str, ...]) -> str:
@@ -105,13 +104,13 @@ def _listed(nodes: tuple[str, ...]) -> str:
     return text if len(nodes) <= _MOST_NAMED else f"{text} and {len(nodes) - _MOST_NAMED} more"
 
 
-# --- What an edit changes in an object of the cluster, field by field, in the words of YAML.
+# --- Edits of an object in the cluster, field by field, in YAML notation.
 
 _WORD = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class Edited(msgspec.Struct, frozen=True):
-    """A field as it was and as it will be; of a list, one item that goes or comes."""
+    """A field before and after; for a list, one item that is added or removed."""
 
     path: str
     before: str | None
@@ -119,7 +118,7 @@ class Edited(msgspec.Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """spec.limits.nodes: 8 -> 10, spec.template.spec.taints: + {effect: NoSchedule, key: dedicated}."""
+        """Such as spec.limits.nodes: 8 -> 10, or spec.template.spec.taints: + {effect: NoSchedule, key: dedicated}."""
         if self.before is None:
             return f"{self.path}: + {self.after}"
         if self.after is None:
@@ -128,7 +127,7 @@ class Edited(msgspec.Struct, frozen=True):
 
 
 def edited(decision: Decision, inputs: Inputs) -> tuple[Edited, ...]:
-    """Of an object that is there already, whether it is edited or held; nothing for any other decision."""
+    """Edits of an existing object, carried out or held; empty for any other decision."""
     live = _live(decision.subject, inputs.observed) if _edits(decision) else None
     wished = _wished(decision, inputs, live) if live is not None else None
     if live is None or wished is None:
@@ -138,12 +137,12 @@ def edited(decision: Decision, inputs: Inputs) -> tuple[Edited, ...]:
 
 
 def _edits(decision: Decision) -> bool:
-    """Whether it is about an object as a whole: nodes and pods are acted on one by one."""
+    """Whether the decision is about a whole object: nodes and pods are acted on one by one."""
     return isinstance(decision.act, Apply | Hold) and decision.subject.kind not in {"Node", "Pod"}
 
 
 def _wished(decision: Decision, inputs: Inputs, live: Unstructured) -> dict[str, Any] | None:
-    """The manifest that is applied, or that would be if nothing held it."""
+    """The manifest that is applied, or would be applied if it were not held."""
     if isinstance(decision.act, Apply):
         applied: dict[str, Any] = msgspec.json.decode(decision.act.manifest)
         return applied
@@ -169,7 +168,7 @@ def _items(path: str, before: str | None, after: str | None) -> Iterator[Edited]
 
 
 def _parts(path: str, was: Any, will: Any) -> Iterator[Edited]:
-    """Of a map each key that differs, of a list each item that goes or comes; None is where nothing is said."""
+    """Of a map each key that differs, of a list each item that is added or removed; None means absent."""
     if isinstance(was, dict) and isinstance(will, dict):
         for key in sorted(was.keys() | will.keys()):
             if was.get(key) != will.get(key):
@@ -188,12 +187,12 @@ def _parts(path: str, was: Any, will: Any) -> Iterator[Edited]:
 
 
 def _below(path: str, key: str) -> str:
-    """spec.limits.cpu, spec.limits[nvidia.com/gpu]."""
+    """Such as spec.limits.cpu or spec.limits[nvidia.com/gpu]."""
     return f"{path}.{key}" if _WORD.fullmatch(key) else f"{path}[{key}]"
 
 
 def flow(value: Any) -> str:
-    """As people write it on one line: {key: dedicated, effect: NoSchedule}."""
+    """The value in YAML flow style, such as {key: dedicated, effect: NoSchedule}."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key}: {flow(each)}" for key, each in sorted(value.items())) + "}"
     if isinstance(value, list):
@@ -201,20 +200,20 @@ def flow(value: Any) -> str:
     return value if isinstance(value, str) and value else msgspec.json.encode(value).decode()
 
 
-# More decisions for one and the same reason say no more.
+# Further decisions with the same reason are only counted.
 MOST_ALIKE = 5
 
 
 class DecisionText(msgspec.Struct, frozen=True):
-    """A decision, its reason as a sentence, and what a person can do about it, where that is not in the sentence."""
+    """A decision, its reason as a sentence, and the remedy, unless the sentence contains it."""
 
     decision: Decision
     sentence: str
     remedy: str = ""
-    edited: tuple[Edited, ...] = ()  # what it changes in an object that is there
+    edited: tuple[Edited, ...] = ()  # edits of an existing object
     hold: HoldClass | None = None  # None for an action
-    blocks: bool = False  # a blocked hold that counts for the change: the command ends with exit code 4
-    observation: Observation | None = None  # why the decision is only supposed; None where it stands as it is
+    blocks: bool = False  # a blocked hold that counts for this change: the command ends with exit code 4
+    observation: Observation | None = None  # why the decision is suppressed; None if it is not
 
     @property
     def held(self) -> bool:
@@ -222,47 +221,47 @@ class DecisionText(msgspec.Struct, frozen=True):
 
     @property
     def held_by_someone(self) -> bool:
-        """Whether a person or a guard holds it."""
+        """Whether a person or a guard holds the decision."""
         return is_held(self.decision)
 
     @property
     def waits(self) -> bool:
-        """Whether it is a hold that goes on by itself."""
+        """Whether this is a hold that ends by itself."""
         return self.held and not self.held_by_someone
 
     @property
     def is_supposed(self) -> bool:
-        """Whether it says what would be done, or waited for."""
+        """Whether the decision is suppressed."""
         return self.decision.would or self.observation is not None
 
     @property
     def until(self) -> Instant | None:
-        """When what is held is looked at again."""
+        """When the hold is re-evaluated."""
         return self.decision.act.until if isinstance(self.decision.act, Hold) else None
 
     @property
     def place(self) -> str:
-        """The line of policy that asked for it."""
+        """The policy line that causes the decision."""
         return place_of(self.decision.reason.origin)
 
 
 def note_of(reason: Reason) -> str:
-    """What an Event says of what was done, or is not, for a reason."""
+    """Message of a Kubernetes Event about the reason."""
     try:
         return sentence(reason)
-    except KeyError:  # a reason without a sentence is a fault, but what was done is no less done
+    except KeyError:  # a reason without a sentence is a bug, but must not hide the action
         return reason.code
 
 
 def place_of(origin: Origin | None) -> str:
-    """File and line; nothing where nobody wrote it."""
+    """File and line; empty without an origin."""
     if origin is None or not origin.file:
         return ""
     return origin.place
 
 
 def decision_items(decision_texts: Sequence[DecisionText], now: Instant) -> Iterator[Item]:
-    """Of decisions for one reason the first few, and how many more there are."""
+    """The first few decisions per reason, and the number of further ones."""
     alike: defaultdict[tuple[str, bool], list[DecisionText]] = defaultdict(list)
     for each in decision_texts:
         alike[each.decision.reason.code, each.is_supposed].append(each)
@@ -280,14 +279,14 @@ def _item(decision_text: DecisionText, now: Instant) -> Item:
     if decision_text.remedy:
         details.append(Detail(f"remedy: {decision_text.remedy}"))
     if decision_text.until is not None:
-        details.append(Detail(f"looked at again {format_moment(decision_text.until, now)}"))
+        details.append(Detail(f"re-evaluated {format_moment(decision_text.until, now)}"))
     return Item(
         mark, would(decision.subject.title, decision_text.is_supposed), decision_text.place, tuple(details), tone
     )
 
 
 def mark_of(decision_text: DecisionText) -> tuple[str, Tone]:
-    """What stands before its title, and how that is coloured."""
+    """The mark before the title, and its tone."""
     match decision_text.decision.act:
         case Hold():
             return ("!", "warn") if decision_text.held_by_someone else (".", "dim")
@@ -300,5 +299,5 @@ def mark_of(decision_text: DecisionText) -> tuple[str, Tone]:
 
 
 def would(title: str, marked: bool) -> str:
-    """What a pool that only observes would have done bears the word."""
-    return f"{title} (would)" if marked else title
+    """Appends "(suppressed)" to the title of a suppressed decision."""
+    return f"{title} (suppressed)" if marked else title

@@ -1,4 +1,4 @@
-"""A Document: what is reported, such that every format can write it."""
+"""ReportDocument: the content of a report, independent of the format."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeVar
@@ -7,24 +7,23 @@ import msgspec
 
 from reconciler.model.problem import Problem
 
-# --- What a document is laid out of: a small closed set of blocks, which every format for people can write.
+# --- Building blocks of a document: a small closed set that every format can write.
 #
-# Texts in blocks are plain: whoever writes a format makes them fit for it, whatever a policy or a cluster put into
-# them.
+# Texts in blocks are unescaped: each format escapes them, whatever a policy or a cluster contains.
 
 Tone = Literal["plain", "strong", "dim", "good", "warn", "bad"]
 Severity = Literal["error", "warning", "note"]
 
 
 class TextLine(msgspec.Struct, frozen=True):
-    """One line; its parts stand a little apart."""
+    """One line; its parts are separated by spaces."""
 
     parts: tuple[str, ...]
     tone: Tone = "plain"
 
 
 class Blank(msgspec.Struct, frozen=True):
-    """Space between lines, where a format needs it."""
+    """A blank line, in formats that use one."""
 
 
 class Fact(msgspec.Struct, frozen=True):
@@ -35,13 +34,13 @@ class Fact(msgspec.Struct, frozen=True):
 
 
 class FactList(msgspec.Struct, frozen=True):
-    """Labels on the left, what they mean on the right."""
+    """Labels on the left, their values on the right."""
 
     facts: tuple[Fact, ...]
 
 
 class Detail(msgspec.Struct, frozen=True):
-    """A line below an item, and what it comes to."""
+    """A line below an item, with an aside."""
 
     text: str
     aside: str = ""
@@ -49,7 +48,7 @@ class Detail(msgspec.Struct, frozen=True):
 
 
 class Item(msgspec.Struct, frozen=True):
-    """One object of a list: what happens to it, its name, and where it was written."""
+    """One object of a list: its mark, name, and origin."""
 
     mark: str
     title: str
@@ -59,20 +58,20 @@ class Item(msgspec.Struct, frozen=True):
 
 
 class ItemList(msgspec.Struct, frozen=True):
-    """A list of objects; their places stand below one another, and so do the asides of their details."""
+    """A list of objects. Their places are aligned, and so are the asides of their details."""
 
     items: tuple[Item, ...]
 
 
 class TableColumn(msgspec.Struct, frozen=True):
-    """Numbers stand on the right."""
+    """A column; numbers are right-aligned."""
 
     heading: str
     right: bool = False
 
 
 class Row(msgspec.Struct, frozen=True):
-    """One cell a column; the mark stands before the first."""
+    """A row with one cell per column; the mark precedes the first cell."""
 
     cells: tuple[str, ...]
     mark: str = ""
@@ -80,21 +79,21 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class RowGroup(msgspec.Struct, frozen=True):
-    """Rows that belong together."""
+    """Rows below a common heading."""
 
     rows: tuple[Row, ...]
     heading: str = ""
 
 
 class Table(msgspec.Struct, frozen=True):
-    """Within a section, a first column without a heading takes that of the section."""
+    """A table. Within a section, a first column without a heading takes the heading of the section."""
 
     columns: tuple[TableColumn, ...]
     groups: tuple[RowGroup, ...]
 
 
 class ReportNote(msgspec.Struct, frozen=True):
-    """Something to be minded, and what to do about it."""
+    """A note, and its remedy."""
 
     severity: Severity
     text: str
@@ -102,19 +101,19 @@ class ReportNote(msgspec.Struct, frozen=True):
 
 
 class ReportNotes(msgspec.Struct, frozen=True):
-    """Several of them."""
+    """A group of notes."""
 
     notes: tuple[ReportNote, ...]
 
 
 class Problems(msgspec.Struct, frozen=True):
-    """Faults in policies, with the source lines they stand on."""
+    """Problems of policies, with their source lines."""
 
     problems: tuple[Problem, ...]
 
 
 class Section(msgspec.Struct, frozen=True):
-    """Blocks below a heading; where there is little room, one may be folded away."""
+    """Blocks below a heading; formats for small displays may fold the section."""
 
     heading: str
     blocks: tuple["Block", ...]
@@ -125,12 +124,12 @@ Block = TextLine | Blank | FactList | ItemList | Table | ReportNotes | Problems 
 
 
 def line(text: str, tone: Tone = "plain") -> TextLine:
-    """A line of one part."""
+    """A line with one part."""
     return TextLine((text,), tone)
 
 
 class Finding(msgspec.Struct, frozen=True, gc=False, order=True):
-    """What is shown beside a line of a policy; a line of 0 means the file as a whole, a column of 0 the whole line."""
+    """An annotation of a policy line; line 0 means the whole file, column 0 the whole line."""
 
     file: str
     line: int
@@ -140,35 +139,36 @@ class Finding(msgspec.Struct, frozen=True, gc=False, order=True):
     remedy: str = ""
     width: int = 1
     severity: Severity = "error"
-    subject: str = ""  # what it is about; it is known again by this, or else by its sentence
+    subject: str = ""  # identifies the finding across runs, together with its code; otherwise the sentence does
 
 
 class CheckedCount(msgspec.Struct, frozen=True):
-    """How many were looked at, those that nothing was found about too, and what they are called."""
+    """Number of checked objects, including those without findings, and their name."""
 
     number: int
     noun: str
-    fault: str  # what was looked for: error
+    fault: str  # what the check looks for: error
 
 
 class ReportDocument(msgspec.Struct, frozen=True):
-    """People read the blocks, programs the payload; pipelines show findings, pull requests the annotations."""
+    """A report. The blocks are for people, the payload for programs, the findings for pipelines, the annotations for
+    pull requests."""
 
-    command: str  # that made it: validate
+    command: str  # that made the document, such as validate
     title: str
     tool_version: str
     blocks: tuple[Block, ...]
     payload: dict[str, Any]  # JSON
-    otherwise: str  # what a page says when there are no blocks
+    otherwise: str  # text of a page without blocks
     judged: CheckedCount
     findings: tuple[Finding, ...] = ()
     annotations: tuple[Finding, ...] = ()
-    titles: tuple[tuple[str, str], ...] = ()  # of a finding's code, in one line
+    titles: tuple[tuple[str, str], ...] = ()  # one-line title per finding code
 
 
 def finding_of(problem: Problem) -> Finding:
-    """A fault in a policy, as it is shown beside its line."""
-    # Where a line is known, so is the column: the first, if nothing better.
+    """A problem of a policy as an annotation of its line."""
+    # A known line has a column: the first if no other is known.
     column = max(1, problem.column)
     return Finding(
         problem.file,
@@ -182,7 +182,7 @@ def finding_of(problem: Problem) -> Finding:
     )
 
 
-# --- What a report is about: which policies, which cluster, when, and by which version.
+# --- Isolation of report parts: a part that raises is left out and the report says so.
 
 
 T = TypeVar("T")
@@ -191,26 +191,26 @@ _LONGEST = 200  # characters of an error
 
 
 class SectionContainment:
-    """Of one report."""
+    """Error isolation for the parts of one report."""
 
     def __init__(self) -> None:
         self._notes: dict[str, None] = {}
 
     def part(self, what: str, run: Callable[[], T], instead: T) -> T:
-        """What the part comes to, or `instead` where it raises."""
+        """Result of the part, or `instead` if the part raises."""
         try:
             return run()
         except Exception as error:  # noqa: BLE001 - whatever it is, the rest of the report is told
             text = f"{type(error).__name__}: {error}"[:_LONGEST]
-            self._notes[f"{what} could not be told, by a fault of reconciler: {text}"] = None
+            self._notes[f"the report lacks {what}, because of a bug in reconciler: {text}"] = None
             return instead
 
     def several(self, what: str, run: Callable[[], Iterable[T]]) -> tuple[T, ...]:
-        """The same of a part that is a list; none of it where it raises."""
+        """The same for a part that is a list; empty if the part raises."""
         none: tuple[T, ...] = ()
         return self.part(what, lambda: tuple(run()), none)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Which parts are missing, a sentence each."""
+        """The missing parts, one sentence each."""
         return tuple(self._notes)

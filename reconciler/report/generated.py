@@ -1,4 +1,4 @@
-"""The files that follow from the shape of reports: their paths from the root of the repository, and what they say."""
+"""Generated files about reports: paths from the root of the repository, and content."""
 
 from collections.abc import Iterator
 from enum import Enum
@@ -31,30 +31,30 @@ def published_files() -> dict[str, str]:
     return schemas | {REASONS_PAGE: reasons_page(), SMART_PODS_PAGE: smart_pods_page()}
 
 
-# --- The reference of reasons: each code with the class of a hold, its facts and their types, and its sentence.
+# --- Reference of reasons: each code with its hold class, its facts and their types, and its sentence.
 
 _OPENING = """\
 # Reasons
 
-Why something is done, or is not: each decision of a plan bears one of these codes. `plan -o json` has it with its
-facts, `explain` tells the sentence. This page is written by `make generate`.
+Each decision of a plan has one of these codes as its reason. `plan -o json` prints the code with its
+facts, `explain` prints the sentence. This page is written by `make generate`.
 
-The second column is the class of a hold with this reason. `blocked`: a person must act before it goes on, and the
-command ends with [exit code 4](exit-codes.md). `waiting`: it waits for a timer, a window, demand or a read, and goes on
-by itself. `waiting, held`: it waits until a person takes back what they asked for, such as a freeze, or does something.
-Reports list what is blocked or held under "Held", and what goes on by itself under "Waiting".
+The second column is the class of a hold with this reason. `blocked`: a person must act before the decision continues,
+and the command ends with [exit code 4](exit-codes.md). `waiting`: the decision waits for a timer, a window, demand or a
+read, and continues by itself. `waiting, held`: the decision waits until a person acts, for example by ending a freeze.
+Reports list blocked and held decisions under "Held", and the others under "Waiting".
 
-What stands in braces in a sentence is a fact, or is made of several. The facts of a code and their types are in the
+Braces in a sentence contain a fact, or text made from several facts. The facts of a code and their types are in the
 third column, as `plan -o json` has them:
 
 - text, number, true or false: as in JSON. Where several texts are listed, the fact is one of them.
 - time: RFC 3339, `2026-11-18T14:52:00Z`.
 - object: `kind`, `namespace`, `name` and `uid`, each a text.
-- reason: `reason`, its code; `facts`, its facts; and `sentence`. The cause, or the reason of what is held.
-- list: of what is named.
-- What stands in parentheses after a fact is the fields of an object of JSON.
+- reason: `reason`, its code; `facts`, its facts; and `sentence`. The cause, or the reason of the held decision.
+- list: an array of the named type.
+- Parentheses after a fact contain the fields of a JSON object.
 
-A fact with a question mark is left out where there is nothing to tell.
+A fact with a question mark is optional.
 """
 _SIMPLE: dict[Any, str] = {
     str: "text",
@@ -69,7 +69,7 @@ _SIMPLE: dict[Any, str] = {
 
 
 def reasons_page() -> str:
-    """Every reason by its code; what stands in braces differs from case to case."""
+    """The page of all reasons by code; texts in braces differ from case to case."""
     rows = [
         f"| `{code}` | {_class(each)} | {_cell(facts_of(each))} | {_cell(_sentence(each))} |"
         for code, each in sorted(REASONS.items())
@@ -78,7 +78,7 @@ def reasons_page() -> str:
 
 
 def facts_of(declared: Declared) -> str:
-    """Names and types, in the order in which they are declared."""
+    """Names and types of the facts, in declaration order."""
     return ", ".join(_fields(declared))
 
 
@@ -116,7 +116,7 @@ def _is_union(hint: Any) -> bool:
 
 
 def _sentence(declared: Declared) -> str:
-    """How a fact is written is no concern of a reader: {until:time} is {until}."""
+    """The sentence without format specifications: {until:time} is {until}."""
     pieces = declared.template.split("{")
     rest = (piece.partition("}") for piece in pieces[1:])
     return pieces[0] + "".join(f"{{{name.partition(':')[0]}}}{after}" for name, _, after in rest)
@@ -127,28 +127,28 @@ def _class(declared: Declared) -> str:
 
 
 def _cell(text: str) -> str:
-    """A vertical bar would end it, and Markdown must not read anything into the rest."""
+    """Text escaped for a table cell of Markdown."""
     return text.replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;")
 
 
-# --- The page of a smart pod's life: its phases and what leads from one to the next, and how far its machine has come.
+# --- Reference of smart pods: phases, transitions, and phases of the NodeClaim.
 
 _SMART_PODS_OPENING = """\
 # Phases of smart pods
 
-What a smart pod is, what happens to it, and what it is then. `Pending`, `Scheduled` and `Failed` stand on it in the
-annotation `gpu.scheduling/phase`; `NodeReady` and `Completed` last no longer than it takes to delete it, and its
-NodeClaim and node stay. What is not in the table is refused, by name, and changes nothing. This page is written by
+This page lists the phases of a smart pod and their transitions. `Pending`, `Scheduled` and `Failed` are stored in its
+annotation `gpu.scheduling/phase`; `NodeReady` and `Completed` last until the smart pod is deleted; its
+NodeClaim and node stay. Events that the table does not list are refused and change nothing. This page is written by
 `make generate`.
 """
 _MACHINE = """\
-How far the machine has come that Karpenter buys for it is read from the NodeClaim; the first that applies counts. A
-NodeClaim never says that it failed: it is gone, then.
+The phase of the machine that Karpenter launches for the smart pod follows from the NodeClaim; the first match counts. A
+NodeClaim has no failed phase: a failed NodeClaim is deleted.
 """
 
 
 def smart_pods_page() -> str:
-    """A diagram, a table, and the machine's own."""
+    """The page: a diagram, a table of transitions, and a table of machine phases."""
     return "\n".join((_SMART_PODS_OPENING, *_diagram(), "", *_table(), "", _MACHINE, *_machine())) + "\n"
 
 
@@ -160,7 +160,7 @@ def _diagram() -> Iterator[str]:
 
 
 def _table() -> Iterator[str]:
-    yield f"| what happens | {' | '.join(each.value for each in SmartPodPhase)} |"
+    yield f"| event | {' | '.join(each.value for each in SmartPodPhase)} |"
     yield "|---" * (1 + len(SmartPodPhase)) + "|"
     for event in PhaseEvent:
         after = (TABLE.get((phase, event)) for phase in SmartPodPhase)

@@ -1,4 +1,4 @@
-"""The JSON Schema of a report's JSON, from the structs it is made of; draft-07, and strict."""
+"""JSON Schema of a report's JSON, from its structs; draft-07, strict."""
 
 from typing import Annotated, Any
 
@@ -10,7 +10,7 @@ Keywords = dict[str, Any]
 
 
 def shape_schema(shape: type[msgspec.Struct], title: str, origin: str) -> Keywords:
-    """Nothing may be missing, and nothing more may be there. `origin` is where a reader would edit it."""
+    """The schema: all fields are required, no others are allowed. `origin` is the source file to edit."""
     (top,), definitions = msgspec.json.schema_components([shape], ref_template="#/definitions/{name}")
     strict = {name: _strict(definition) for name, definition in sorted(definitions.items())}
     comment = f"Written by `make generate` from {origin}; edit there."
@@ -18,7 +18,7 @@ def shape_schema(shape: type[msgspec.Struct], title: str, origin: str) -> Keywor
 
 
 def _strict(schema: Any) -> Any:
-    """In the words of draft-07, and with every field in its place: defaults are written out."""
+    """The schema in draft-07, with defaults as required fields."""
     if isinstance(schema, list):
         return [_strict(each) for each in schema]
     if not isinstance(schema, dict):
@@ -29,20 +29,20 @@ def _strict(schema: Any) -> Any:
     if "prefixItems" in entries:
         entries |= {"items": entries.pop("prefixItems"), "additionalItems": False}
     if "properties" in schema:
-        # Names of fields are no keywords: a field may be called title.
+        # Field names are not keywords: a field may be called title.
         entries["properties"] = {name: _strict(each) for name, each in schema["properties"].items()}
         entries |= {"required": sorted(entries["properties"]), "additionalProperties": False}
     return entries
 
 
-# --- What JSON reports have in common: how a moment is written, and what made them.
+# --- Types shared by JSON reports: times, and the tool.
 
 TIME_PATTERN = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{3})?Z$"
 Time = Annotated[str, msgspec.Meta(description="2026-11-18T14:52:00Z", pattern=TIME_PATTERN)]
 
 
 class Tool(msgspec.Struct, frozen=True):
-    """What made it."""
+    """The program that wrote the report."""
 
     name: str
     version: str

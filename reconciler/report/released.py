@@ -1,4 +1,4 @@
-"""What of ours comes off a cluster, or came off it, as a document; and what stays, so that nobody takes it for lost."""
+"""Report of a release: objects and marks of reconciler that are removed, and those that stay."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -31,21 +31,21 @@ from reconciler.report.plans.plan_json import decision_json
 from reconciler.report.wording import counted
 
 FORMAT_VERSION = 2
-NOTHING = "Nothing of ours is left that comes off."
+NOTHING = "Nothing of reconciler is left to release."
 
 
 class ReleaseHeader(msgspec.Struct, frozen=True):
-    """What was looked at."""
+    """Scope of the release."""
 
     cluster: str
     observed: Observed
     now: Instant
     tool_version: str
-    pool: str = ""  # else all of it
+    pool: str = ""  # empty: everything
 
 
 class Released(msgspec.Struct, frozen=True):
-    """`left` is what there still is; nothing is carried out before somebody has said yes."""
+    """Result of a release. `left` is what remains to be released; without confirmation nothing is carried out."""
 
     about: ReleaseHeader
     carried_out: tuple[tuple[Decision, Outcome], ...] = ()
@@ -54,24 +54,24 @@ class Released(msgspec.Struct, frozen=True):
 
     @property
     def why_unsure(self) -> str:
-        """Something of ours may be there that could not be seen."""
+        """Why objects of ours may exist that could not be read."""
         return why_unsure(self.about.observed)
 
     @property
     def failed(self) -> tuple[tuple[Decision, Outcome], ...]:
-        """What did not come off, and was not taken off by a later try either."""
+        """Releases that failed, and did not succeed in a later try."""
         still = {each.subject for each in self.left if not isinstance(each.act, Hold)}
         last = {decision.subject: (decision, outcome) for decision, outcome in self.carried_out}
         return tuple(each for subject, each in sorted(last.items()) if subject in still and each[1].result != "done")
 
     @property
     def done(self) -> int:
-        """Of how many objects something came off."""
+        """Number of objects released."""
         return len({decision.subject for decision, outcome in self.carried_out if outcome.result == "done"})
 
 
 def released_document(released: Released) -> ReportDocument:
-    """What was done, or would be; then what stays."""
+    """The document: releases done or planned; then what stays."""
     return ReportDocument(
         command="release",
         title=f"Release of {released.about.pool or 'everything'} in {released.about.cluster}",
@@ -85,7 +85,7 @@ def released_document(released: Released) -> ReportDocument:
 
 def _blocks(released: Released) -> Iterator[Block]:
     if released.why_unsure:
-        text = f"something of ours may be left that could not be seen: {released.why_unsure}"
+        text = f"objects of reconciler may be left that could not be read: {released.why_unsure}"
         yield ReportNotes((ReportNote("warning", text),))
     done = [decision for decision, outcome in released.carried_out if outcome.result == "done"]
     if done:
@@ -107,25 +107,25 @@ def _blocks(released: Released) -> Iterator[Block]:
 
 def _total(released: Released, due: int) -> str:
     if not released.is_asked:
-        return f"{counted(due, 'object')} to be released: say --yes to do it." if due else NOTHING
+        return f"{counted(due, 'object')} to be released: add --yes to release them." if due else NOTHING
     text = f"{counted(released.done, 'object')} released" if released.done else ""
     if released.failed:
-        return f"{text or 'nothing released'}, {len(released.failed)} not: run it again to finish"
-    return f"{text}; nothing of ours is left that comes off." if text else NOTHING
+        return f"{text or 'nothing released'}, {len(released.failed)} not: run the command again to finish"
+    return f"{text}; nothing of reconciler is left to release." if text else NOTHING
 
 
 def _stays(observed: Observed) -> Iterator[str]:
     node_pools = sorted(each.name for each in observed.node_pools if each.is_ours)
     if node_pools:
         yield (
-            f"{counted(len(node_pools), 'NodePool')} with their nodes, labels and budgets, as they are: "
-            f"{', '.join(node_pools)}; Karpenter goes on with them"
+            f"{counted(len(node_pools), 'NodePool')} with their nodes, labels and budgets, unchanged: "
+            f"{', '.join(node_pools)}; Karpenter continues to manage them"
         )
     if observed.policies:
         text = counted(len(observed.policies), "custom resource")
-        yield f"{text} of ours: whoever applied them takes them away; no NodePool goes with them"
+        yield f"{text} of reconciler: delete them with the tool that applied them; their NodePools stay"
     namespaces = f"{observed.own_namespace}, {names.SMART_PODS_NAMESPACE} and {names.LEASES_NAMESPACE}"
-    yield f"the namespaces {namespaces}, roles, admission policies and definitions: what installed them takes them away"
+    yield f"the namespaces {namespaces}, roles, admission policies and definitions: uninstall them"
 
 
 def _items(released: Released, decisions: list[Decision]) -> Iterator[Item]:

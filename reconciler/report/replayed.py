@@ -1,4 +1,4 @@
-"""Plans that were made again, as a document: whether the same came of them."""
+"""Report of repeated plans: whether each result is the same."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,11 +10,11 @@ from reconciler.report.document import Block, CheckedCount, Detail, Item, ItemLi
 from reconciler.report.wording import counted, short_digest
 
 FORMAT_VERSION = 1
-BROKEN = "no plan: it would break an invariant"
+BROKEN = "no plan: the plan would break an invariant"
 
 
 class ReplayResult(msgspec.Struct, frozen=True):
-    """One of them; nothing is expected where nobody knows what came of it first."""
+    """One repeated plan; `expected` is empty if the original result is unknown."""
 
     at: Instant
     digest: str
@@ -28,7 +28,7 @@ class ReplayResult(msgspec.Struct, frozen=True):
 
 
 def replayed_document(results: Sequence[ReplayResult], tool_version: str) -> ReportDocument:
-    """Those that differ are listed; the others are counted."""
+    """The document: plans that differ are listed; the others are counted."""
     return ReportDocument(
         command="replay",
         title="Replay",
@@ -51,14 +51,14 @@ def _blocks(results: Sequence[ReplayResult], tool_version: str) -> Iterator[Bloc
             yield line(f"plan of {timestamp(each.at)}: {digest}, {counted(each.decisions, 'decision')}")
     if expected:
         same = expected - len(differing)
-        yield line(f"{same} of {counted(expected, 'plan')} came out the same", "warn" if differing else "good")
+        yield line(f"{same} of {counted(expected, 'plan')} gave the same result", "warn" if differing else "good")
 
 
 def _item(result: ReplayResult, tool_version: str) -> Item:
     digest = short_digest(result.digest) if result.digest else BROKEN
-    details = [Detail(f"was {short_digest(result.expected)}, is {digest}")]
+    details = [Detail(f"was {short_digest(result.expected)}, is now {digest}")]
     if result.version not in {"", tool_version}:
-        details.append(Detail(f"reconciler {result.version} made it first, this is {tool_version}"))
+        details.append(Detail(f"originally planned by reconciler {result.version}, now by {tool_version}"))
     return Item("!", f"plan of {timestamp(result.at)}", details=tuple(details), tone="bad")
 
 

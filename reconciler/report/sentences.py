@@ -1,4 +1,4 @@
-"""Reasons to sentences."""
+"""Sentences for reasons."""
 
 from collections.abc import Callable, Mapping
 from string import Formatter
@@ -14,7 +14,7 @@ from reconciler.plan.reason_catalog import REASONS
 from reconciler.plan.reasons import counted
 from reconciler.plan.status import reasons as statuses
 
-# How a fact is written, by its type.
+# Format of a fact, by its type.
 WORDS: Mapping[type, Callable[[Any], str]] = {
     **guards.WORDS,
     **capacity.WORDS,
@@ -22,7 +22,7 @@ WORDS: Mapping[type, Callable[[Any], str]] = {
     **{kind: words for feature in FEATURES for kind, words in feature.words.items()},
 }
 
-# By code, what stands in its template and is no fact, or is written otherwise than by its type.
+# By code, template fields that are not facts, or are not formatted by type.
 PARTS: Mapping[type[Facts], Mapping[str, Callable[[Any], str]]] = {
     **guards.PARTS,
     **holds.PARTS,
@@ -31,23 +31,23 @@ PARTS: Mapping[type[Facts], Mapping[str, Callable[[Any], str]]] = {
 
 
 def sentence(reason: Reason) -> str:
-    """What a person is told."""
+    """The sentence of a reason."""
     return _filled(REASONS[reason.code].template, reason.facts)
 
 
 def guarded_sentence(reason: Reason) -> str:
-    """What a person is told of a decision that a guard holds."""
+    """The sentence of a decision that a guard holds."""
     declared = REASONS[reason.code]
     return _filled(declared.while_held or declared.template, reason.facts)
 
 
 def words_of(reason: Reason) -> str:
-    """The sentence as a part of another."""
+    """The sentence as a clause of another sentence."""
     return sentence(reason).removesuffix(".")
 
 
 class _FactFormatter(Formatter):
-    """Owner of how a fact is written: by its type, and by what the template says beside its name."""
+    """Formats a fact by its type, and by the format specification in the template."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         spec, _, where_there_is_none = format_spec.partition("|")
@@ -74,7 +74,7 @@ def _time(moment: Instant | None) -> str:
 
 
 def _minutes(seconds: int) -> str:
-    """Whole ones, or with a tenth."""
+    """Minutes, with one decimal if they are not whole."""
     tenths = seconds // 6
     return f"{tenths // 10}.{tenths % 10}" if tenths % 10 else str(tenths // 10)
 

@@ -1,4 +1,4 @@
-"""How values are written: numbers, money and moments for people, text made visible, and canonical JSON."""
+"""Formats of values: numbers, money and times for people, visible text, and canonical JSON."""
 
 import json
 import re
@@ -9,32 +9,32 @@ from reconciler.model.instant import Instant, span
 
 
 def per_mille(part: int, whole: int) -> int:
-    """Rounded to the nearest; of nothing it is nothing."""
+    """The share in per mille, rounded to the nearest; 0 if the whole is 0."""
     return (2_000 * part + whole) // (2 * whole) if whole else 0
 
 
 def percent(per_mille: int) -> str:
-    """66.7 %."""
+    """Such as 66.7 %."""
     return f"{per_mille // 10}.{per_mille % 10} %"
 
 
 def counted(number: int, noun: str) -> str:
-    """A number and what it counts: 1 error, 2 errors."""
+    """A number with its noun: 1 error, 2 errors."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def listed(words: Sequence[str]) -> str:
-    """a, b and c."""
+    """Such as a, b and c."""
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def dollars(micro_dollars: int) -> str:
-    """$1,324.20, to the cent."""
+    """Such as $1,324.20, to the cent."""
     return f"{'-' if _cents(micro_dollars) < 0 else ''}${_amount(micro_dollars)}"
 
 
 def difference(micro_dollars: int) -> str:
-    """What changes in a bill, without its currency: -746.64, +14.75, 0."""
+    """Change of a cost without currency: -746.64, +14.75, 0."""
     cents = _cents(micro_dollars)
     return f"{'-' if cents < 0 else '+'}{_amount(micro_dollars)}" if cents else "0"
 
@@ -49,24 +49,24 @@ def _amount(micro_dollars: int) -> str:
 
 
 def age(then: Instant, now: Instant) -> str:
-    """40 s ago; what is not past, clocks being what they are, is now."""
-    return f"{span((now - then) // 1_000)} ago" if now - then >= 1_000 else "just now"
+    """Such as 40 s ago. Times in the future, due to clock differences, count as now."""
+    return f"{span((now - then) // 1_000)} ago" if now - then >= 1_000 else "now"
 
 
 def short_digest(digest: str) -> str:
-    """sha256:7f3a91c2, enough to compare two by eye."""
+    """Such as sha256:7f3a91c2, enough to compare two by eye."""
     algorithm, _, digits = digest.rpartition(":")
     return f"{algorithm}:{digits[:8]}"
 
 
-# --- Text from a policy made fit to be shown: what is invisible, or would steer a terminal, is written out.
+# --- Text from policies made safe for display: invisible characters and terminal control characters are escaped.
 #
-# Policies come from anyone who can open a pull request. An escape sequence, a change of writing direction or a space
-# that is no space must neither act on the reader's terminal nor hide in what is quoted. Nor must a quoted text act on
-# the continuous integration that keeps the output: GitHub takes a line that begins with :: for a command, and ##[
-# anywhere in a line; Azure Pipelines ##vso[, and TeamCity ##teamcity[.
+# Anyone who can open a pull request can write policies. An escape sequence, a change of writing direction or a special
+# space must neither act on the reader's terminal nor be invisible in a quotation. A quoted text must not act on a CI
+# system that reads the output either: GitHub treats a line that begins with :: as a command, and ##[ anywhere in a
+# line; Azure Pipelines ##vso[, and TeamCity ##teamcity[.
 
-# Vowels and finals of Korean that was taken apart: they join the syllable before them.
+# Vowels and finals of decomposed Korean text: they join the preceding syllable.
 _JOINING_JAMO = range(0x1160, 0x1200)
 
 
@@ -82,12 +82,12 @@ def visible(text: str) -> str:
 
 
 def of_one_width(text: str) -> str:
-    """An excerpt, of which pieces are shown side by side: what begins a command is broken without another length."""
+    """An excerpt whose pieces are shown side by side: command prefixes are broken without a change of length."""
     return _COMMAND.sub(lambda begin: f"{begin[1]}(" if begin[1] else f"{begin[2]}.", text)
 
 
 def visible_lines(text: str) -> str:
-    """The same for a text of several lines."""
+    """`visible` for a text of several lines."""
     return "\n".join(map(visible, text.split("\n")))
 
 
@@ -96,7 +96,7 @@ def _inert(begin: re.Match[str]) -> str:
 
 
 def columns(text: str) -> int:
-    """How many columns of a terminal a visible text takes."""
+    """Display width of a visible text, in columns."""
     return len(text) if text.isascii() else sum(map(_columns, text))
 
 
@@ -106,19 +106,19 @@ def _columns(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1
 
 
-# --- JSON whose bytes depend on nothing but the value, and that may be shown on any terminal and in any log.
+# --- Canonical JSON: bytes depend only on the value, and are safe for any terminal and log.
 
-_CANONICAL_JSON_COMMAND = re.compile(r"(##\w*)\[")  # of continuous integration, wherever it stands in a line
+_CANONICAL_JSON_COMMAND = re.compile(r"(##\w*)\[")  # of CI systems, anywhere in a line
 
 
 def canonical_json(value: object) -> str:
-    """Keys sorted, two spaces of indent, letters as they are, and all that does not print escaped."""
+    """JSON with sorted keys and an indent of two; letters unescaped, non-printing characters escaped."""
     text = _CANONICAL_JSON_COMMAND.sub(r"\1\\u005b", json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False))
     return "".join(each if each.isprintable() or each == "\n" else _escaped(each) for each in text) + "\n"
 
 
 def _escaped(character: str) -> str:
-    """As JSON escapes it; half of a surrogate pair is no text at all, and strict readers refuse it."""
+    """The character as a JSON escape; lone surrogates are not text, and strict parsers refuse them."""
     if "\ud800" <= character <= "\udfff":
         return "\ufffd"
     digits = character.encode("utf-16-be").hex()

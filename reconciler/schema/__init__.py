@@ -1,1 +1,2 @@
-"""What others are told of the kinds: editors by JSON Schema, API servers by definitions, people by a reference."""
+"""Published descriptions of the kinds: JSON Schema for editors, CustomResourceDefinitions for API servers, and a
+reference for people."""

@@ -1,4 +1,4 @@
-"""The admission policy that limits the controller's account to what its rights are for, written from the rights."""
+"""The admission policy that limits the controller's account to its rights, generated from the rights."""
 
 import json
 from collections import defaultdict
@@ -24,20 +24,19 @@ from reconciler.model.manifest_rules.shape import (
 from reconciler.model.right import Changes, Right, RightLimits
 from reconciler.schema.rights.rules import writing_rights
 
-# --- The limits of a right as expressions in CEL, one list an operation; all of a list must hold.
+# --- Limits of a right as CEL expressions, one list per operation; all in a list must hold.
 #
-# Theory of operation. What may not change is not listed: an object is compared field by field with what it was before,
-# and only the fields that may change are left out of that. So a field that a later Kubernetes adds may not change
-# either.
+# Theory of operation. An object is compared field by field with its previous state, except for the fields that may
+# change. So fields added by a later Kubernetes version must not change either.
 
 CREATE, UPDATE, DELETE = "CREATE", "UPDATE", "DELETE"
 _VERBS: Mapping[str, str] = {"create": CREATE, "update": UPDATE, "patch": UPDATE, "delete": DELETE}
 
-# What the API server itself writes at each change.
+# Fields that the API server updates with each change.
 _BOOKKEEPING = ("managedFields", "resourceVersion", "generation")
 _NO_EVICTION = ("NoSchedule", "PreferNoSchedule")
 
-# Maps and lists that are left out where they are empty.
+# Maps and lists that are omitted if empty.
 VARIABLES: Mapping[str, str] = {
     "labels": "object != null && has(object.metadata.labels) ? dyn(object.metadata.labels) : dyn({})",
     "oldLabels": "oldObject != null && has(oldObject.metadata.labels) ? dyn(oldObject.metadata.labels) : dyn({})",
@@ -59,12 +58,12 @@ GATES: Mapping[str, str] = {
 
 
 def operations(verbs: tuple[str, ...]) -> tuple[str, ...]:
-    """What the API server calls them, where something is written; to patch what is not there is to create it."""
+    """Operations of the API server for verbs that write; patching an absent object creates it."""
     return tuple(sorted({_VERBS[each] for each in verbs if each in _VERBS}))
 
 
 def variables(limits: list[RightLimits]) -> dict[str, str]:
-    """Those that the expressions of these limits name."""
+    """Variables used in the expressions of these limits."""
     changes = [each.changes for each in limits if each.changes]
     taints = TAINTS if any(each.taints for each in changes) else {}
     gates = GATES if any(each.gates for each in changes) else {}
@@ -72,7 +71,7 @@ def variables(limits: list[RightLimits]) -> dict[str, str]:
 
 
 def allowed(limits: RightLimits, operation: str) -> list[str]:
-    """What must hold for a write of an object."""
+    """Conditions for a write of an object."""
     names = [_named(limits, operation), *_labelled(limits, operation), *_with_fields(limits, operation)]
     if operation == CREATE and limits.made_as:
         names += _shaped(limits.made_as)
@@ -117,7 +116,7 @@ def _with_fields(limits: RightLimits, operation: str) -> list[str]:
 
 
 def _shaped(shape: Fields) -> list[str]:
-    """One expression a field of the outermost two levels: a cost of its own, and a line of its own in the policy."""
+    """One expression per field of the two outermost levels: each has its own cost and its own line in the policy."""
     lines = []
     for entry in shape.entries:
         value = f"dyn(object)[{literal(entry.name)}]"
@@ -162,7 +161,7 @@ def _unchanged(changes: Changes) -> list[str]:
 
 
 def _same(new: str, old: str, left_out: list[str]) -> str:
-    """All fields but these are as they were, those of later versions of Kubernetes too."""
+    """All other fields are unchanged, including fields of later Kubernetes versions."""
     skipped = f"k in {literal(left_out)} || " if left_out else ""
     return (
         f"dyn({new}).all(k, {skipped}(k in dyn({old}) && dyn({new})[k] == dyn({old})[k])) "
@@ -171,7 +170,7 @@ def _same(new: str, old: str, left_out: list[str]) -> str:
 
 
 def _same_texts(new: str, old: str, keys: tuple[str, ...], kept: tuple[str, ...]) -> list[str]:
-    """All keys but these are as they were."""
+    """All other keys are unchanged."""
     ways = [f"k.startsWith({literal(key)})" if key.endswith("/") else f"k == {literal(key)}" for key in keys]
     may_change = f"({' || '.join(ways)})" if ways else "false"
     if kept:
@@ -183,18 +182,18 @@ def _same_texts(new: str, old: str, keys: tuple[str, ...], kept: tuple[str, ...]
     ]
 
 
-# --- The admission policies of the controller as manifests: one a kind that it writes, and one against all others.
+# --- Admission policies of the controller as manifests: one per kind that it writes, and one for all other kinds.
 #
-# RBAC stays as it is: the policies take away from what roles grant, and grant nothing.
+# The policies restrict what RBAC roles grant, and grant nothing.
 
 _API = "admissionregistration.k8s.io/v1"
 _POLICY = "ValidatingAdmissionPolicy"
 _CHANGES = (CREATE, UPDATE, DELETE)
-_HEAD = "What the account of the controller may write of what its roles let it write, and nothing of any other kind."
+_HEAD = "Limits what the controller's account may write: only objects of these kinds, and only as stated here."
 
 
 class Account(msgspec.Struct, frozen=True):
-    """Whom the policies limit, and what their names begin with."""
+    """The account that the policies limit, and the prefix of their names."""
 
     namespace: str = names.OWN_NAMESPACE
     name: str = names.SERVICE_ACCOUNT
@@ -205,7 +204,7 @@ class Account(msgspec.Struct, frozen=True):
 
 
 def admission_page(wishes: Sequence[Desired], namespace: str = names.OWN_NAMESPACE) -> str:
-    """For the policies of all these environments; without any, for whatever policies there may be."""
+    """The policies for all these environments; without environments, for any policies."""
     manifests = admission_policies(writing_rights(wishes, namespace), Account(namespace))
     return f"# {_HEAD}\n" + "---\n".join(_yaml(each) for each in manifests)
 
@@ -236,7 +235,7 @@ def _of_resource(account: Account, group: str, resource: str, granted: list[Righ
 
 
 def _validations(resource: str, operation: str, granted: list[Right]) -> Iterator[dict[str, str]]:
-    """Where several rights are for an operation, any of them is enough."""
+    """Any one of several rights for an operation is sufficient."""
     meant = [right for right in granted if operation in operations(right.verbs)]
     ways: list[list[str]] = []
     for right in meant:
@@ -266,7 +265,8 @@ def _validation(expression: str, message: str) -> dict[str, str]:
 
 
 def _nothing_else(account: Account, resources: list[tuple[str, str]]) -> dict[str, Any]:
-    """Whatever roles the account is bound to by mistake: pods/exec and tokens of other accounts are writes too."""
+    """Denies other kinds, even if the account is bound to further roles by mistake: pods/exec and tokens of other
+    accounts are writes too."""
     rule = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]}
     known = [f"{group}/{resource}" for group, resource in resources]
     requested = (
@@ -311,27 +311,27 @@ def _yaml(data: dict[str, Any]) -> str:
     return yaml.safe_dump(data, default_flow_style=False, sort_keys=False, width=120)
 
 
-# --- A shape as an expression in CEL, for an object that the API server has filled in.
+# --- A shape as a CEL expression, for an object with defaults of the API server.
 #
-# Fields are read by index and never by selector: `namespace` is a reserved word in CEL. `dyn()` keeps the API server
-# from checking the expressions against the types of Kubernetes, which can't be walked as maps.
+# Fields are read by index, not by selector, because `namespace` is a reserved word in CEL. `dyn()` prevents type checks
+# against the types of Kubernetes, which cannot be iterated as maps.
 
 TRUE = "true"
 
 
 def literal(value: Any) -> str:
-    """A text, number, truth value or list of them; CEL writes them as JSON does."""
+    """A text, number, boolean, or list of them; CEL literals are the same as in JSON."""
     return json.dumps(value)
 
 
 def every(parts: list[str]) -> str:
-    """All of these hold."""
+    """Conjunction of the parts."""
     kept = [each for each in parts if each != TRUE]
     return " && ".join(kept) or TRUE
 
 
 def matches(shape: Shape, value: str, depth: int = 0) -> str:
-    """Whether a value, which is there, is as the shape says; types are for the API server to check."""
+    """Whether an existing value matches the shape; the API server checks types."""
     match shape:
         case RestrictedText(refused=beginnings):
             return every([f"!{value}.startsWith({literal(each)})" for each in beginnings])

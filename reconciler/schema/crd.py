@@ -1,8 +1,8 @@
-"""The CustomResourceDefinitions of the kinds: what an API server is told, so that it refuses what the reader would.
+"""CustomResourceDefinitions of the kinds, so that an API server refuses the same objects as the reader.
 
-Where they differ: it takes no float for a quantity (0.5 without quotes is one), since all it has for a number or a text
-is int-or-string; it drops fields that it doesn't know unless it is asked to be strict; and whether names lead anywhere
-only the reader can tell. An object that slips through is told of in its status.
+Differences: the API server accepts no float for a quantity (such as 0.5 without quotes), because its type for a
+number or a text is int-or-string; it drops unknown fields unless validation is strict; and only the reader can check
+references. An object that passes in spite of an error gets the error in its status.
 """
 
 from typing import Any
@@ -29,9 +29,7 @@ from reconciler.policy.shape import (
 from reconciler.schema.reference import quoted, refusal, refusal_with_figures
 
 CATEGORY = "gpu-scheduling"
-BUNDLE = (
-    "Digest of the bundle that the object was rendered with, so that each bundle is a new generation of its objects."
-)
+BUNDLE = "Digest of the bundle that the object was rendered with; each bundle is a new generation of its objects."
 
 _LONGEST_HOURS = 10 * 366 * 24  # as in Duration
 
@@ -59,7 +57,7 @@ def crd_of(kind: Kind) -> dict[str, Any]:
 
 
 def crd_name(kind: Kind) -> str:
-    """What the definition is called: Kubernetes asks for this very name."""
+    """Name of the definition, as Kubernetes requires it."""
     return f"{kind.plural}.{GROUP}"
 
 
@@ -87,9 +85,9 @@ def _document(kind: Kind) -> Keywords:
         **({"required": ["spec"]} if "required" in spec else {}),
         **({"x-kubernetes-validations": [_short_name(kind)]} if kind.longest_name < LONGEST_NAME else {}),
         "properties": {
-            "apiVersion": {"description": "The version that the object is written in.", "type": "string"},
-            "kind": {"description": "What kind of object it is.", "type": "string"},
-            # Kubernetes describes it, and allows nothing else here.
+            "apiVersion": {"description": "API version of the object.", "type": "string"},
+            "kind": {"description": "Kind of the object.", "type": "string"},
+            # Kubernetes describes metadata, and allows nothing else here.
             "metadata": {"type": "object"},
             **({"bundle": {"description": BUNDLE, "type": "string", "maxLength": 128}} if kind.is_policy else {}),
             "spec": spec,
@@ -99,7 +97,7 @@ def _document(kind: Kind) -> Keywords:
 
 
 def _short_name(kind: Kind) -> Keywords:
-    """A bound that the schema of metadata may not hold, as that belongs to Kubernetes."""
+    """A limit on the name that the schema of metadata must not contain, as Kubernetes owns it."""
     return {
         "rule": f"size(self.metadata.name) <= {kind.longest_name}",
         "message": f"a {kind.name} has a name of at most {kind.longest_name} characters (RC109): shorten it",
@@ -119,8 +117,8 @@ def _rule(rule: ValidationRule, spec: Object) -> Keywords:
 
 
 def _status(kind: Kind) -> Keywords:
-    """A policy that no controller has seen yet has a status of no generation: kstatus, by which Flux and others judge
-    readiness, takes an object without any status for current. The other kinds must not hold up a sync."""
+    """Default status of a policy that no controller has seen: without a status, kstatus (used by Flux and others)
+    treats an object as current. The other kinds must not delay a sync."""
     every = describe(PolicyStatus if kind.is_policy else ObjectStatus)
     report = describe(kind.report).fields if kind.report else ()
     default = {"default": {"observedGeneration": -1}} if kind.is_policy else {}
@@ -160,13 +158,13 @@ def _property(field: Field) -> Keywords:
     return {
         "description": description(field),
         **_node(field.shape),
-        # An object that is left out gets {}, so that the defaults of its own fields are filled in too.
+        # An omitted object gets {}, so that defaults of its fields apply.
         **({} if default is None else {"default": default}),
     }
 
 
 def _merging(shape: ListOf) -> Keywords:
-    """How writers share a list, and by what its items are told apart; items without that are one whole."""
+    """How writers share a list: keys of its items; a list without keys is one value."""
     if not shape.merge_key:
         return {"x-kubernetes-list-type": "atomic"}
     if shape.ordered:
@@ -178,7 +176,7 @@ def _merging(shape: ListOf) -> Keywords:
 
 
 def _keys(shape: MapOf) -> Keywords:
-    """A schema of the API server has no word for keys, but for a rule."""
+    """Schemas of the API server cannot restrict map keys, except by a rule."""
     if isinstance(shape.key, Choice):
         values = shape.key.values
         rule = f"self.all(key, key in [{', '.join(map(quoted, values))}])"
@@ -192,7 +190,7 @@ def _quantity(shape: Measured) -> Keywords:
     return {
         "x-kubernetes-int-or-string": True,
         "anyOf": [{"type": "integer"}, {"type": "string"}],
-        # These are for the integer, the others for the text.
+        # Limits of the integer; the others are for the text.
         "minimum": LEAST_QUANTITY,
         "maximum": QUANTITIES_BELOW,
         "exclusiveMaximum": True,
@@ -201,7 +199,7 @@ def _quantity(shape: Measured) -> Keywords:
 
 
 def _duration(shape: Measured) -> Keywords:
-    """The bound that no pattern can hold."""
+    """The upper limit, which no pattern can express."""
     longest = f"duration(self) <= duration('{_LONGEST_HOURS}h')"
     words = [f"self == {quoted(word)}" for word in shape.words]
     return {"rule": " || ".join([*words, longest]), "message": "is longer than ten years"}

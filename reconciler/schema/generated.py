@@ -1,4 +1,4 @@
-"""The files that follow from the kinds, and from what is looked at: their paths from the root, and what they say."""
+"""Generated files about kinds and rights: paths from the root of the repository, and content."""
 
 import json
 import re
@@ -27,19 +27,21 @@ REFERENCE = "docs/reference/kinds.md"
 RIGHTS = "deploy/observe/rbac.yaml"
 ACTING_RIGHTS = "deploy/core/rbac.yaml"
 ADMISSION = "deploy/core/admission.yaml"
-_RIGHTS_ORIGIN = "Written by `make generate`: for any policies. `reconciler rbac PATHS` prints what some policies need."
+_RIGHTS_ORIGIN = (
+    "Written by `make generate`: for any policies. `reconciler rbac PATHS` prints the rights for given policies."
+)
 _ACTING_ORIGIN = (
     "Written by `make generate`: for any policies, with smart pods in their default namespace. "
-    "`reconciler rbac PATHS --write` prints what some policies need."
+    "`reconciler rbac PATHS --write` prints the rights for given policies."
 )
 _ADMISSION_ORIGIN = (
     "Written by `make generate` from the rights of rbac.yaml. "
-    "`reconciler rbac PATHS --admission` prints the same for some policies."
+    "`reconciler rbac PATHS --admission` prints the same for given policies."
 )
 
 
 def generated_files() -> dict[str, str]:
-    """Path to content. Kinds that no team writes into its repository have no overlays."""
+    """Path to content. Kinds that teams do not write into their repository have no overlays."""
     schemas = {f"{_kebab(kind.name)}.{VERSION}.json": schema_of(kind) for kind in KINDS}
     schemas |= {f"{_kebab(kind.name)}.overlay.{VERSION}.json": overlay_schema_of(kind) for kind in POLICY_KINDS}
     schemas[f"policies.{VERSION}.json"] = combined_schema_of(POLICY_KINDS)
@@ -54,17 +56,17 @@ def generated_files() -> dict[str, str]:
 
 
 def as_json(schema: dict[str, Any]) -> str:
-    """As it stands in a file."""
+    """The schema as file content."""
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
 def as_yaml(manifest: dict[str, Any]) -> str:
-    """As it stands in a file: keys in their own order, and what stands twice is written twice."""
+    """The manifest as file content: keys in their own order, without aliases."""
     return yaml.dump(manifest, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=120)
 
 
 class _Plain(yaml.SafeDumper):
-    """No anchors and aliases: some readers refuse them, ours among them bounds them, and a person must look them up."""
+    """No anchors and aliases: some readers refuse them, ours limits them, and people have to look them up."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -74,7 +76,7 @@ def _kebab(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()
 
 
-# --- The command line by which kubectl writes everything that a plan is made from into one file.
+# --- The command line with which kubectl writes all inputs of a plan from a cluster into one file.
 
 CLUSTER_FILE = "cluster.json"
 
@@ -82,7 +84,7 @@ CLUSTER_FILE = "cluster.json"
 def resources(
     wishes: Sequence[Desired], own_namespace: str = names.OWN_NAMESPACE, namespace: str = ""
 ) -> tuple[str, ...]:
-    """What to list, as kubectl names resources: in a namespace, or else in the whole cluster."""
+    """Resources to list, as kubectl names them: in a namespace, or in the whole cluster."""
     rights = [right for right in reading_rights(wishes, own_namespace) if right.namespace == namespace]
     named = {(right.group, plural) for right in rights for plural in right.resources}
     return tuple(sorted(f"{plural}.{group}" if group else plural for group, plural in named))
@@ -91,11 +93,11 @@ def resources(
 def kubectl_line(
     wishes: Sequence[Desired], plan_options: Sequence[str], own_namespace: str = names.OWN_NAMESPACE
 ) -> str:
-    """One line for a shell: kubectl writes the file, and `reconciler plan` reads it.
+    """A shell command line: kubectl writes the file, and `reconciler plan` reads it.
 
-    kubectl refuses a list with a kind that the API server does not serve, so that the line first asks which kinds are
-    served. Leases are listed in our namespaces only: the rights to look cover no others. The file then has all there is
-    of every kind, which `--complete` says.
+    kubectl refuses a list with a kind that the API server does not serve, so the line first lists the served kinds.
+    Leases are listed in our namespaces only, because the rights to observe cover no others. The file then lists all
+    objects of every kind, as `--complete` states.
     """
     everywhere = "|".join(resources(wishes, own_namespace))
     served = f"kubectl api-resources --verbs=list -o name | grep -xE '{everywhere}' | paste -sd, -"

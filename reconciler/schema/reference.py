@@ -1,4 +1,4 @@
-"""The reference of the kinds as one Markdown page: every field in words, every rule, with anchors that stay."""
+"""Reference of the kinds as one Markdown page: all fields and rules, with stable anchors."""
 
 import copy
 import re
@@ -36,9 +36,9 @@ _OPENING = f"""<!-- Written by `make generate` from reconciler/model/kinds; edit
 
 # The kinds
 
-Every object begins with `apiVersion: {API_VERSION}`, its `kind` and `metadata: {{name: ...}}`; what follows stands
-below `spec`. The same text is a file in Git or a custom resource. In an overlay, maps merge, lists replace, and null
-restores the default. Editors that read JSON Schema complete and check a file that begins with
+Every object begins with `apiVersion: {API_VERSION}`, its `kind` and `metadata: {{name: ...}}`; the following fields are
+below `spec`. The same text works as a file in Git and as a custom resource. In an overlay, maps merge, lists replace,
+and null restores the default. Editors that read JSON Schema complete and check a file that begins with
 
 ```yaml
 # yaml-language-server: $schema=../schemas/policies.v1.json
@@ -48,7 +48,7 @@ or, for an overlay, `policies.overlay.v1.json`.
 """
 _STATUS = """## Status
 
-Where the kinds are custom resources, the status of each says what came of it.
+If the policies are custom resources, each has a status.
 """
 
 
@@ -64,19 +64,19 @@ def _overview(kinds: tuple[Kind, ...]) -> str:
     rows = [
         (f"[{kind.name}](#{kind.name.lower()})", f"`{kind.short}`", _scope(kind), kind.shape.sentence) for kind in kinds
     ]
-    return _table(("kind", "short name", "scope", "what it is"), rows)
+    return _table(("kind", "short name", "scope", "description"), rows)
 
 
 def _kind(kind: Kind) -> str:
     anchor = kind.name.lower()
-    place = "In a namespace" if kind.namespaced else "In the cluster, without a namespace"
+    place = "Namespaced" if kind.namespaced else "Cluster-scoped"
     parts = [
         f"## {kind.name}\n\n{kind.shape.sentence}\n",
         f"{place}; `kubectl get {kind.plural}`, or `{kind.short}`. {_versions(kind)}.\n",
         *_tables(anchor, _Path(kind.name), kind.shape),
     ]
     if kind.rules:
-        parts += ["Between its fields:\n", _rules(kind)]
+        parts += ["Rules between fields:\n", _rules(kind)]
     if kind.report:
         report = describe(kind.report)
         parts += [f"### {kind.name} `status`\n\n{report.sentence}\n"]
@@ -97,7 +97,7 @@ def _rules(kind: Kind) -> str:
 
 
 class _Path(msgspec.Struct, frozen=True):
-    """Where an object stands in its kind."""
+    """Position of an object in its kind."""
 
     kind: str
     path: str = ""
@@ -107,8 +107,8 @@ class _Path(msgspec.Struct, frozen=True):
 
 
 def _tables(anchor: str, place: _Path, shape: Object) -> Iterator[str]:
-    """The table of an object's fields, and then those of the objects in them."""
-    yield _table(("field", "takes", "default", "what it is"), (_row(anchor, field) for field in shape.fields))
+    """Table of an object's fields, followed by those of nested objects."""
+    yield _table(("field", "type", "default", "description"), (_row(anchor, field) for field in shape.fields))
     for field in shape.fields:
         if inner := _inner(field.shape):
             name, inner_place = f"{anchor}-{field.name.lower()}", place.to(field)
@@ -179,11 +179,11 @@ def _takes(shape: Shape, anchor: str) -> str:
 
 
 def _merge_key_text(shape: ListOf) -> str:
-    return f"; no two may agree in {' and '.join(f'`{name}`' for name in shape.merge_key)}" if shape.merge_key else ""
+    return f"; unique by {' and '.join(f'`{name}`' for name in shape.merge_key)}" if shape.merge_key else ""
 
 
 def _from_one(within: Within) -> Within:
-    """A text of 0 to 9 characters is one of at most 9."""
+    """0 to 9 characters are described as at most 9."""
     return within if within.least else Within(most=within.most)
 
 
@@ -192,17 +192,16 @@ def _table(titles: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
 
 
-# --- Versions of a kind: documents of one are read as another through conversions, each a pure function on plain data.
+# --- Versions of a kind: documents are converted between versions by pure functions on plain data.
 #
-# A conversion goes one step, from one version to the next or back. A chain of them is found by itself: the shortest.
-# What an older version has no field for, a conversion back keeps in an annotation, so that there and back again loses
-# nothing.
+# A conversion is one step between two versions. The shortest chain is found automatically. A conversion to an older
+# version keeps fields that it lacks in an annotation, so that a round trip loses nothing.
 
 Document = dict[str, Any]
 
 
 class Conversion(msgspec.Struct, frozen=True):
-    """One step. `convert` is given a document of its own, which it may change; its apiVersion is set afterwards."""
+    """One step. `convert` gets its own copy of a document, which it may change; its apiVersion is set afterwards."""
 
     kind: str
     from_version: str
@@ -211,7 +210,7 @@ class Conversion(msgspec.Struct, frozen=True):
 
 
 class NoConversion(ValueError):
-    """No chain of conversions leads to the version that is wanted."""
+    """No chain of conversions leads to the target version."""
 
 
 # Every kind has one version so far.
@@ -219,13 +218,13 @@ CONVERSIONS: tuple[Conversion, ...] = ()
 
 
 def convert(document: Mapping[str, Any], conversions: Iterable[Conversion], target: str) -> Document:
-    """The same object in the version `target`, such as v2; raises NoConversion. The document itself is left alone."""
+    """The same object in the version `target`, such as v2. Raises NoConversion. The argument does not change."""
     kind, version = str(document.get("kind")), str(document.get("apiVersion")).removeprefix(f"{GROUP}/")
     steps = tuple(step for step in conversions if step.kind == kind)
     chain = _chain(steps, version, target)
     if chain is None:
         known = " or ".join(readable(kind, steps, target))
-        raise NoConversion(f"{kind} can't be read from version {version} as {target}: write it in {known}")
+        raise NoConversion(f"{kind} cannot be converted from version {version} to {target}: write it in {known}")
     converted = copy.deepcopy(dict(document))
     for step in chain:
         converted = {**step.convert(converted), "apiVersion": f"{GROUP}/{step.to_version}"}
@@ -233,7 +232,7 @@ def convert(document: Mapping[str, Any], conversions: Iterable[Conversion], targ
 
 
 def readable(kind: str, conversions: Iterable[Conversion], target: str) -> tuple[str, ...]:
-    """The versions of a kind that can be read as `target`, itself among them."""
+    """Versions of a kind that can be read as `target`, including itself."""
     steps = tuple(step for step in conversions if step.kind == kind)
     found, before = {target}, set[str]()
     while found != before:
@@ -243,7 +242,7 @@ def readable(kind: str, conversions: Iterable[Conversion], target: str) -> tuple
 
 
 def _chain(steps: tuple[Conversion, ...], version: str, target: str) -> tuple[Conversion, ...] | None:
-    """The fewest steps between two versions; of chains of one length, the one declared first."""
+    """The fewest steps between two versions; among equal chains, the one declared first."""
     reached = {version}
     waiting: deque[tuple[str, tuple[Conversion, ...]]] = deque([(version, ())])
     while waiting:
@@ -257,34 +256,34 @@ def _chain(steps: tuple[Conversion, ...], version: str, target: str) -> tuple[Co
     return None
 
 
-# --- Rules in words: without the figures of any object, or, for the API server to fill in, with those of one.
+# --- Rules as text: without figures, or with the figures of an object for the API server.
 
 _FIGURE = re.compile(r"\{([a-z_]+)\}")
 
 
 def without_figures(rule: ValidationRule) -> str:
-    """What must hold, of any object."""
+    """The rule for any object."""
     return _FIGURE.sub("", rule.sentence).replace("  ", " ").replace(" ,", ",").strip()
 
 
 def refusal(rule: ValidationRule) -> str:
-    """The whole message to somebody whose object breaks it."""
+    """The complete message for an object that violates the rule."""
     return f"{without_figures(rule)} ({rule.code}): {rule.remedy}"
 
 
 def refusal_with_figures(rule: ValidationRule, shape: Object) -> str | None:
-    """The same as an expression in CEL that names the object's own figures; None where the sentence has none."""
+    """The message as a CEL expression with the figures of the object; None if it has no figures."""
     named = _FIGURE.findall(rule.sentence)
     by_attribute = {field.attribute: field for field in shape.fields}
     for attribute in named:
         if not isinstance(by_attribute[attribute].shape, WholeNumber | Flag | Words | Choice | Measured):
-            raise TypeError(f"{rule.code} names {attribute}, which can't be written as one word")
-    # Texts put together by + may grow without bound in the API server's reckoning of costs, those by format may not.
+            raise TypeError(f"{rule.code} names {attribute}, which is not a single word")
+    # The cost estimate of the API server is unbounded for texts joined by +, but not for format.
     form = _FIGURE.sub("%s", f"{rule.sentence} ({rule.code}): {rule.remedy}".replace("%", "%%"))
     figures = ", ".join(f"self.{by_attribute[attribute].name}" for attribute in named)
     return f"{quoted(form)}.format([{figures}])" if named else None
 
 
 def quoted(text: str) -> str:
-    """A text in CEL."""
+    """A CEL string literal."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

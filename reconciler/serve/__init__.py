@@ -1,1 +1,1 @@
-"""HTTP: what a running reconciler answers."""
+"""HTTP endpoints of a running reconciler."""

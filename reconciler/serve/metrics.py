@@ -1,4 +1,4 @@
-"""What is measured of the cycles; owner of the counters, which one thread moves and another reads."""
+"""Metrics of the cycles. Owns the counters, which one thread updates and another reads."""
 
 from collections import Counter as Counts
 from collections.abc import Iterable, Iterator
@@ -28,7 +28,7 @@ from reconciler.serve.smart_pod_metrics import SmartPodMetrics
 
 
 class Metrics:
-    """A Publisher."""
+    """A Publisher of metrics."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -45,17 +45,17 @@ class Metrics:
             "reconciler_cycles", "Cycles, by whether a plan was carried out.", ["result"], registry=self.registry
         )
         self._writes = Counter(
-            "reconciler_writes", "Writes that were sent, by what came of them.", ["verb", "result"],
+            "reconciler_writes", "Writes that were sent, by result.", ["verb", "result"],
             registry=self.registry,
         )  # fmt: skip
         self._refused_now = Gauge(
-            "reconciler_writes_refused", "Objects of which the API server refused the last write, by verb.", ["verb"],
+            "reconciler_writes_refused", "Objects whose last write the API server refused, by verb.", ["verb"],
             registry=self.registry,
         )  # fmt: skip
         self._refused: dict[Ref, str] = {}  # verb
         self._refused_verbs: set[str] = set()
         self._failures = Counter(
-            "reconciler_planner_failures", "Plans in which a planner raised, by the pool that it was planning for.",
+            "reconciler_planner_failures", "Plans in which a planner failed, by planner and pool.",
             ["planner", "pool"], registry=self.registry,
         )  # fmt: skip
         self._decisions = Gauge(
@@ -63,16 +63,18 @@ class Metrics:
         )
         self._counted: set[tuple[str, str]] = set()
         self._cycle_at = Gauge(
-            "reconciler_last_cycle_timestamp_seconds", "When the last cycle began.", registry=self.registry
+            "reconciler_last_cycle_timestamp_seconds", "Start time of the last cycle.", registry=self.registry
         )
         self._seen_at = Gauge(
-            "reconciler_seen_timestamp_seconds", "When the cluster was last seen whole.", registry=self.registry
+            "reconciler_seen_timestamp_seconds",
+            "Time of the last complete snapshot of the cluster.",
+            registry=self.registry,
         )
         self._problems = Gauge(
             "reconciler_policy_problems", "Problems of policies that were refused.", registry=self.registry
         )
         self._set_aside = Gauge(
-            "reconciler_set_aside_objects", "Objects that cannot be understood, and are set aside.", ["kind", "reason"],
+            "reconciler_set_aside_objects", "Objects that cannot be parsed and are ignored.", ["kind", "reason"],
             registry=self.registry,
         )  # fmt: skip
         self._aside: set[tuple[str, str]] = set()
@@ -94,7 +96,7 @@ class Metrics:
                 self._failures.labels(trouble.planner, trouble.pool).inc()
             counts = Counts(map(_labels, cycled.plan.decisions))
             self._counted |= set(counts)
-            for labels in self._counted:  # one that is not decided any more is told as none
+            for labels in self._counted:  # labels without decisions are set to zero
                 self._decisions.labels(*labels).set(counts[labels])
         self._smart_pods.publish(cycled)
         self._scale_down.publish(cycled)
@@ -102,7 +104,7 @@ class Metrics:
         self._durations.publish(cycled)
 
     def _count_refused(self, cycled: CycleResult) -> None:
-        """What a plan does not ask for any more was refused for good."""
+        """Updates refused writes. A write that is no longer planned is removed."""
         if cycled.plan is not None:
             refs = {each.subject for each in cycled.plan.decisions if not isinstance(each.act, Hold)}
             self._refused = {subject: verb for subject, verb in self._refused.items() if subject in refs}
@@ -118,21 +120,21 @@ class Metrics:
 
     def _count_set_aside(self, counts: Counts[tuple[str, str]]) -> None:
         self._aside |= set(counts)
-        for labels in self._aside:  # a kind of which none is set aside any more is told as none
+        for labels in self._aside:  # a kind without ignored objects is set to zero
             self._set_aside.labels(*labels).set(counts[labels])
 
     def leaderless(self, is_leaderless: bool) -> None:
-        """Whether nobody leads now, as far as this replica can tell."""
+        """Sets whether no replica leads, as far as this replica knows."""
         self._leaderless.set(is_leaderless)
 
     def lead(self, leads: bool) -> None:
-        """Whether this replica leads now."""
+        """Sets whether this replica leads."""
         self._leads.set(leads)
         if not leads:
             self._smart_pods.forget()
 
     def text(self) -> bytes:
-        """As Prometheus reads it."""
+        """The metrics in the Prometheus text format."""
         return generate_latest(self.registry)
 
 
@@ -142,26 +144,27 @@ def _labels(decision: Decision) -> tuple[str, str]:
     return decision.planner, "would" if decision.would else type(decision.act).__name__.lower()
 
 
-# --- How long parts of a cycle take, and nodes that go; owner of the figures, moved like those in metrics.py.
+# --- Durations of the parts of a cycle, and of node removals. Owns the histograms, with the same threads as the other
+# metrics.
 
 WHOLE = "main"  # a cycle
 EMPTY, NON_EMPTY = "scale_down_empty", "scale_down_non_empty"
-# From a plan of a small cluster to the drain of a node full of work.
+# From a plan of a small cluster to the drain of a busy node.
 _BUCKETS_SECONDS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200)
 
 
 class Durations:
-    """By the name of a function, as other autoscalers call it."""
+    """Durations by function, with the label names of other autoscalers."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._seconds = Histogram(
             "reconciler_function_duration_seconds",
-            "How long the parts of a cycle take, and, from when a node is kept from pods until its deletion, nodes.",
+            "Duration of the parts of a cycle, and of node removals from the first taint to the deletion.",
             ["function"],
             registry=registry,
             buckets=_BUCKETS_SECONDS,
         )
-        for function in (EMPTY, NON_EMPTY):  # told before there is the first
+        for function in (EMPTY, NON_EMPTY):  # published before the first observation
             self._seconds.labels(function)
 
     def publish(self, cycled: CycleResult) -> None:
@@ -170,39 +173,39 @@ class Durations:
         self.observe(WHOLE, sum(spent_ms for _, spent_ms in cycled.spent_ms) / 1_000)
 
     def observe(self, function: str, seconds: float) -> None:
-        """Once more."""
+        """Records one duration."""
         self._seconds.labels(function).observe(max(0.0, seconds))
 
 
-# --- What is measured of nodes that go, empty ones and those that were drained apart; owner of the figures, moved like
-# those in metrics.py.
+# --- Metrics of node removals, separately for empty and drained nodes. Owns the counters, with the same threads as the
+# other metrics.
 #
-# A node counts once, when the deletion that its planner decided on took effect. How long it took counts from when it
-# was to be kept from pods, by the time of the taint on it; what was evicted counts by what came of it.
+# A node counts once, when its planned deletion took effect. The duration begins when the node was to stop accepting
+# pods, by the time in its taint. Evictions count by result.
 
 _EMPTY, _DRAINED = "empty", "underutilized"
 _REASONS = {EmptyNodeDeleted.__name__: _EMPTY, DrainedNodeDeleted.__name__: _DRAINED}
-# The same write within this time is one write: what it did was not seen yet when it was decided on again.
+# The same write within this time is one write: its effect was not visible when it was planned again.
 _AGAIN_MS = 60_000
 
 
 class ScaleDownMetrics:
-    """Told of each cycle."""
+    """Updated with each cycle."""
 
     def __init__(self, registry: CollectorRegistry, durations: Durations) -> None:
         self._durations = durations
         labels = ["reason"]
         self._nodes = Counter(
-            "reconciler_scaled_down_nodes", "Nodes that were deleted, by why they could go.", labels, registry=registry
+            "reconciler_scaled_down_nodes", "Nodes that were deleted, by reason.", labels, registry=registry
         )
         self._gpu_nodes = Counter(
-            "reconciler_scaled_down_gpu_nodes", "The same of nodes with GPUs, by their pool.", [*labels, "pool"],
+            "reconciler_scaled_down_gpu_nodes", "GPU nodes that were deleted, by reason and pool.", [*labels, "pool"],
             registry=registry,
         )  # fmt: skip
         self._evicted = Counter(
-            "reconciler_evictions", "Pods that were asked to leave, by what came of it.", ["result"], registry=registry
+            "reconciler_evictions", "Evictions that were sent, by result.", ["result"], registry=registry
         )
-        self._counted: dict[str, Instant] = {}  # uids of nodes, and when they were counted
+        self._counted: dict[str, Instant] = {}  # node uids, and when they were counted
 
     def publish(self, cycled: CycleResult) -> None:
         if cycled.plan is None:
@@ -236,17 +239,17 @@ def _nodes(cycled: CycleResult, uid: str) -> Iterator[Node]:
 
 
 def _kept_from_pods_at(node: Node, reason: str) -> Instant | None:
-    """An empty one is kept from pods for some time before the one that its taint tells."""
+    """Time from which the node accepts no pods; for an empty node, some time before the deletion time in its taint."""
     taint = node.taint(names.DELETION_TIME if reason == _EMPTY else names.DRAINING)
     at = unix_seconds(taint.value) if taint is not None else None
     return None if at is None else later(at, -(HARD_AHEAD_MS if reason == _EMPTY else 0))
 
 
-# --- Gauges that features declare; owner of which label values have been published.
+# --- Gauges declared by features. Owns the published label values.
 
 
 class FeatureGauges:
-    """A Publisher."""
+    """A Publisher of gauges."""
 
     def __init__(self, registry: CollectorRegistry, features: Iterable[Feature]) -> None:
         declared = [gauge for feature in features for gauge in feature.gauges]
@@ -259,7 +262,7 @@ class FeatureGauges:
 
 
 class _Family:
-    """One gauge, and the label values that were published so far."""
+    """One gauge, and its published label values."""
 
     def __init__(self, declared: FeatureGauge, registry: CollectorRegistry) -> None:
         self._declared = declared

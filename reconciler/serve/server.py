@@ -1,4 +1,4 @@
-"""The HTTP servers of a running reconciler; owner of the socket that each listens on."""
+"""HTTP servers of a running reconciler. Each owns its listening socket."""
 
 import asyncio
 import contextlib
@@ -15,18 +15,18 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-# --- HTTP connections with limits: how many at once, how many a client, and how long each step may take.
+# --- HTTP connections with limits: in total, per client, and on the duration of each step.
 #
 # A connection over a limit is closed before anything is read. An exchange has one deadline, from its first byte, or the
-# opening of the connection, until its answer has been sent: whoever sends a header byte by byte, or does not read the
-# answer, is cut off. Between exchanges a connection stays open for a moment. So no client holds a place for long, and
-# none holds them all.
+# opening of the connection, until its answer has been sent: clients that send a header byte by byte, or do not read the
+# answer, are disconnected. Between exchanges a connection stays open briefly. So no client occupies a connection for
+# long, and none occupies them all.
 
 LARGEST_HEADER = 16_384  # bytes
 
 
 class ConnectionLimits(msgspec.Struct, frozen=True):
-    """Of one server."""
+    """Limits of one server."""
 
     connections: int = 128
     of_one_client: int = 32
@@ -38,12 +38,12 @@ LIMITS = ConnectionLimits()
 
 
 class BoundedProtocol(H11Protocol):
-    """One connection; owner of its deadline. `bounded` makes the class of a server, which counts its clients."""
+    """One connection. Owns its deadline. `bounded` makes the class of a server, which counts its clients."""
 
     limits: ClassVar[ConnectionLimits] = LIMITS
     clients: ClassVar[Counter[str]] = Counter()
 
-    _address = ""  # of the client, once it counts
+    _address = ""  # of the client, once the connection counts
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -67,7 +67,7 @@ class BoundedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if not self._address:  # what was sent before it was refused
+        if not self._address:  # data sent before the connection was refused
             return
         if self._deadline is None:
             self._begin()
@@ -78,7 +78,7 @@ class BoundedProtocol(H11Protocol):
         super().on_response_complete()
 
     def timeout_keep_alive_handler(self) -> None:
-        """Also where the client does not read what was sent."""
+        """Closes the connection, also if the client does not read the answer."""
         super().timeout_keep_alive_handler()
         self.loop.call_later(self.limits.exchange_seconds, self.transport.abort)
 
@@ -97,11 +97,11 @@ def bounded(limits: ConnectionLimits) -> type[BoundedProtocol]:
     return type("BoundedProtocolOfServer", (BoundedProtocol,), own)
 
 
-_GRACE_SECONDS = 1  # for answers that are under way at the end
+_GRACE_SECONDS = 1  # for pending answers at shutdown
 
 
 class ListenAddress(msgspec.Struct, frozen=True):
-    """Where it listens; port 0 takes any that is free."""
+    """Address to listen on; port 0 selects any free port."""
 
     host: str
     port: int
@@ -111,7 +111,7 @@ class ListenAddress(msgspec.Struct, frozen=True):
 
 
 class Server:
-    """Listens from the start, so that an address in use is told at once. Raises OSError."""
+    """Binds its address immediately, so that an address in use is reported at once. Raises OSError."""
 
     def __init__(self, address: ListenAddress, application: Starlette, limits: ConnectionLimits = LIMITS) -> None:
         family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
@@ -135,29 +135,29 @@ class Server:
         return ListenAddress(host, port)
 
     async def serve(self) -> None:
-        """Until it is told to stop."""
+        """Runs until stopped."""
         try:
             await self._server.serve([self._socket])
         finally:
             self._socket.close()
 
     def stop(self) -> None:
-        """From the thread that serves."""
+        """Stops the server. Call from the serving thread."""
         self._server.should_exit = True
 
 
 class _Quiet(uvicorn.Server):
-    """Signals are for the whole process, not for its server."""
+    """Signals are handled by the process, not by its server."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
 
-# --- What a running reconciler answers to those who run it: whether it lives, whether it is ready, and its metrics.
+# --- Endpoints for operators: liveness, readiness, and metrics.
 #
-# Probes may have a server of their own, so that whoever holds the connections of the other one does not have the
-# replica restarted.
+# Probes may have a separate server, so that clients that occupy the connections of the other server do not cause a
+# restart.
 
 METRICS_TYPE = "text/plain; version=1.0.0; charset=utf-8"
 
@@ -165,12 +165,12 @@ Why = Callable[[], str]
 
 
 class Answers(msgspec.Struct, frozen=True):
-    """Asked on the main thread: each only looks, and never waits."""
+    """Callbacks on the main thread; none blocks."""
 
-    why_unhealthy: Why  # nothing when it lives
-    why_unready: Why  # nothing when it is ready
+    why_unhealthy: Why  # empty if healthy
+    why_unready: Why  # empty if ready
     metrics: Callable[[], bytes]
-    notices: Callable[[], tuple[str, ...]] = tuple  # what is amiss though it is ready, a line each
+    notices: Callable[[], tuple[str, ...]] = tuple  # warnings while ready, one line each
 
 
 def application(answers: Answers) -> Starlette:
@@ -183,7 +183,7 @@ def application(answers: Answers) -> Starlette:
 
 
 def probes(answers: Answers) -> Starlette:
-    """Whether the replica lives, and whether it is ready."""
+    """Routes of the probes: liveness and readiness."""
     return Starlette(routes=_probes(answers))
 
 
@@ -199,5 +199,5 @@ def _probes(answers: Answers) -> list[Route]:
 
 
 def _said(why_not: str, notices: tuple[str, ...] = ()) -> Response:
-    """A probe goes by the code, and a person reads on."""
+    """The status code is for the probe, the text for people."""
     return PlainTextResponse("\n".join((why_not or "ok", *notices)), status_code=503 if why_not else 200)

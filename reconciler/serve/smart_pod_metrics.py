@@ -1,12 +1,11 @@
-"""What is measured of smart pods and of the machines that come; owner of the figures, moved like those in metrics.py.
+"""Metrics of smart pods and of launched machines. Owns the figures, with the same threads as the other metrics.
 
-Theory of operation. All of it follows from one cycle after the other. What was made, and how it ended, are decisions of
-the planner that were done; how many there are, and how long they wait, is seen. Each smart pod is one attempt to get a
-node, and each attempt ends in exactly one result, known by the uid of the pod: the first that is decided, which for the
-last of all ways to buy is the note that none is left; or `lost`, where the pod is gone and nobody here deleted it. A
-machine counts once, when it is first seen ready: those that were ready when this process first
-looked came before its time, and count for nobody. What has
-ended carries no time at which it did, so its time runs from when it was first seen so.
+Theory of operation. All metrics follow from consecutive cycles. Creations and results are executed decisions of the
+planner; the number of smart pods and their waiting times are observed. Each smart pod is one attempt to get a node,
+and each attempt has exactly one result, keyed by the uid of the pod: the first result that is decided, which for the
+last launch option is the note that no option is left; or `lost`, if the pod disappeared without a deletion by this
+process. A machine counts once, when it is first seen ready; machines that were ready when this process started do
+not count. Finished attempts have no end time, so their duration ends when the end was first seen.
 """
 
 from collections import Counter as Counts
@@ -38,7 +37,7 @@ from reconciler.protocol.write_order import verb_of
 
 PHASES = ("Pending", "Scheduled", "NodeReady", "Completed", "Failed")
 _ENDED = frozenset({"Completed", "Failed"})
-# What became of one, by the reason for which it is deleted or noted to have failed.
+# Result of an attempt, by the reason for its deletion or for its failure note.
 _RESULTS: Mapping[type[Facts], str] = {
     SmartPodDone: "completed",
     SmartPodWithoutMachine: "failed",
@@ -53,45 +52,45 @@ _LOST = "lost"
 _FAILED = ("failed", "timeout")
 _CLAIMS, _PODS = "nodeclaims.karpenter.sh", "pods"
 _INITIALIZED = "Initialized"
-# The same write within this time is one write: what it did was not seen yet when it was decided on again.
+# The same write within this time is one write: its effect was not visible when it was planned again.
 _AGAIN_MS = 10_000
 _BUCKETS_SECONDS = (15, 30, 60, 90, 120, 180, 240, 300, 420, 600, 900, 1_800)
 
 
 class SmartPodMetrics:
-    """Told of each cycle."""
+    """Updated with each cycle."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._created = Counter("reconciler_smart_pods_created", "Smart pods that were made.", registry=registry)
+        self._created = Counter("reconciler_smart_pods_created", "Smart pods that were created.", registry=registry)
         self._finished = Counter(
-            "reconciler_smart_pods_finished", "Smart pods that were deleted, by what became of them.", ["result"],
+            "reconciler_smart_pods_finished", "Smart pods that were deleted, by result.", ["result"],
             registry=registry,
         )  # fmt: skip
         self._active = Gauge(
-            "reconciler_smart_pods_active", "Smart pods that there are, by phase.", ["phase"], registry=registry
+            "reconciler_smart_pods_active", "Existing smart pods, by phase.", ["phase"], registry=registry
         )
         self._pending = Gauge(
-            "reconciler_smart_pods_pending_seconds", "For how long the oldest pending smart pod has been.",
+            "reconciler_smart_pods_pending_seconds", "Age of the oldest pending smart pod.",
             registry=registry,
         )  # fmt: skip
         self._leftover = Gauge(
-            "reconciler_smart_pods_leftover", "Smart pods that should have been cleared away.", registry=registry
+            "reconciler_smart_pods_leftover", "Smart pods that should have been deleted.", registry=registry
         )
         self._success = Gauge(
-            "reconciler_scaling_success_rate", "Share of smart pods whose machine came; 1 while none has ended.",
+            "reconciler_scaling_success_rate", "Share of finished smart pods that got a machine; 1 if none finished.",
             registry=registry,
         )  # fmt: skip
         self._provision = Histogram(
-            "reconciler_nodeclaim_provision_duration_seconds", "From a NodeClaim's creation until it is initialized.",
+            "reconciler_nodeclaim_provision_duration_seconds", "Time from creation to initialization of a NodeClaim.",
             buckets=_BUCKETS_SECONDS, registry=registry,
         )  # fmt: skip
         self._results: Counts[str] = Counts()
         self._phases = set(PHASES)
         self._counted_at: dict[tuple[Ref, str], Instant] = {}
-        self._initialized: set[str] | None = None  # uids of claims; None before any were seen
-        self._ended_at: dict[str, Instant] = {}  # when a pod was first seen to have ended, by its uid
-        self._open: set[str] = set()  # uids of pods that were seen, and have no result yet
-        self._closed: dict[str, Instant] = {}  # when a pod got its result, by its uid
+        self._initialized: set[str] | None = None  # claim uids; None before the first snapshot
+        self._ended_at: dict[str, Instant] = {}  # by pod uid, when the end of the pod was first seen
+        self._open: set[str] = set()  # uids of seen pods without a result
+        self._closed: dict[str, Instant] = {}  # by pod uid, when the pod got its result
         for result in sorted({*_RESULTS.values(), _LOST}):
             self._finished.labels(result)
         for phase in PHASES:
@@ -116,7 +115,7 @@ class SmartPodMetrics:
         return key not in lately
 
     def forget(self) -> None:
-        """Another replica leads from now on: how the attempts that are open here will end is seen there."""
+        """Another replica leads now, and observes the ends of the open attempts."""
         self._open.clear()
 
     def _count(self, decision: Decision, now: Instant) -> None:
@@ -127,7 +126,7 @@ class SmartPodMetrics:
             self._close(decision.subject.uid, result, now)
 
     def _close(self, uid: str, result: str, now: Instant) -> None:
-        """The first result of an attempt counts."""
+        """Records the first result of an attempt."""
         self._open.discard(uid)
         if uid in self._closed:
             return
@@ -138,7 +137,7 @@ class SmartPodMetrics:
         self._success.set(completed / (completed + failed) if completed + failed else 1)
 
     def _follow(self, pods: list[Pod], now: Instant) -> None:
-        """Which attempts are open. A pod that failed before this process looked has had its result."""
+        """Updates open attempts. A pod that failed before this process started already has its result."""
         there = {each.metadata.uid for each in pods}
         for uid in sorted(self._open - there):
             self._close(uid, _LOST, now)
@@ -151,7 +150,7 @@ class SmartPodMetrics:
         self._follow(pods, now)
         phases = Counts(_phase(each) for each in pods)
         self._phases |= set(phases)
-        for phase in sorted(self._phases):  # one that none is in any more is told as none
+        for phase in sorted(self._phases):  # a phase without pods is set to zero
             self._active.labels(phase).set(phases[phase])
         waits = [now - since for each in pods if _phase(each) == "Pending" and (since := _since(each)) is not None]
         self._pending.set(max([*waits, 0]) / 1000)
@@ -183,7 +182,7 @@ class SmartPodMetrics:
 
 
 def _done(cycled: CycleResult) -> Iterator[Decision]:
-    """What the planner decided about pods, and was done."""
+    """Executed decisions of the planner about pods."""
     done = {(each.subject, each.verb) for each in cycled.outcomes if each.result == "done"}
     for decision in cycled.plan.decisions if cycled.plan and done else ():
         is_ours = decision.planner == PLANNER and decision.subject.kind == "Pod"
@@ -197,7 +196,7 @@ def _smart_pods(desired: Desired, observed: Observed) -> list[Pod]:
 
 
 def _phase(pod: Pod) -> str:
-    """One that has only just been made bears none yet."""
+    """Phase of the pod; a new pod has no phase annotation yet."""
     return pod.metadata.annotations.phase or PHASES[0]
 
 
@@ -206,7 +205,7 @@ def _has_ended(pod: Pod) -> bool:
 
 
 def _since(pod: Pod) -> Instant | None:
-    """When it began to wait: at its creation, or when another way to buy was tried."""
+    """When the wait began: creation of the pod, or its last retry with another launch option."""
     again = unix_seconds(pod.metadata.annotations.since)
     made = moment(pod.metadata.creation_timestamp)
     return max(made, again) if again is not None and made is not None else made

@@ -1,1 +1,1 @@
-"""Where policies come from: folders, and revisions of Git repositories; both end as a Bundle."""
+"""Sources of policies: folders, and revisions of Git repositories; both produce a Bundle."""

@@ -1,4 +1,4 @@
-"""Policies and templates from folders and files on disk, as they were at one moment."""
+"""Reads policies and templates from folders and files on disk, as one consistent state."""
 
 import errno
 import hashlib
@@ -25,7 +25,7 @@ from reconciler.sources.walk import (
     shown,
 )
 
-# --- Folders on disk as a tree to walk, and how a file in them is opened so that nothing can lead the reader elsewhere.
+# --- Folders on disk as a tree to walk, with safe opening of files.
 
 CALLED = (
     (stat.S_ISFIFO, "a FIFO"),
@@ -34,19 +34,19 @@ CALLED = (
     (stat.S_ISBLK, "a block device"),
 )
 
-# No terminal is taken over, no FIFO waited for, no link followed, and no child inherits it.
+# Do not take over a terminal, wait for a FIFO, follow a link, or pass the descriptor to children.
 OPENING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
-# Gone, or a link, FIFO, socket or file where something else was listed.
+# The file is deleted, or is a link, FIFO, socket or other file now.
 MOVED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO})
 
 
 class Changed(Exception):
-    """The file is no longer what was listed."""
+    """The file is not the listed one any more."""
 
 
 class FileTree:
-    """What lies in the areas, given by their real paths; whatever a link finds elsewhere is outside."""
+    """Content of the areas, given by their real paths; link targets elsewhere are outside."""
 
     def __init__(self, areas: tuple[str, ...]) -> None:
         self._areas = areas
@@ -67,7 +67,7 @@ class FileTree:
         return node_at(real)
 
     def read(self, bundle_file: BundleFile) -> bytes:
-        """The content that was listed; raises Changed if it is another by now, OSError if it can't be read."""
+        """The listed content. Raises Changed if the file changed since, OSError if it cannot be read."""
         area = self._area(bundle_file.node.real)
         if area is None:
             raise Changed
@@ -81,7 +81,7 @@ class FileTree:
             return content
 
     def _unresolved(self, path: Path, error: OSError) -> ResolvedPath:
-        """A link that leads nowhere may still lead out."""
+        """A broken link may still lead out of the areas."""
         try:
             points_to = str(path.readlink())
             if self._area(os.path.realpath(path)) is None:
@@ -96,7 +96,7 @@ class FileTree:
 
 
 def node_at(real: str) -> ResolvedPath:
-    """What is at a path that has no links in it."""
+    """The node at a path without links."""
     try:
         status = os.lstat(real)
     except OSError as error:
@@ -114,7 +114,7 @@ def _stamp(status: os.stat_result) -> tuple[int, ...]:
 
 
 def _open_below(area: str, parts: tuple[str, ...]) -> int:
-    """Opens part by part, none of them a link: a link put there after the listing cannot lead out of the area."""
+    """Opens each path component without following links: a link created after the listing cannot leave the area."""
     descriptor = _open(area, is_folder=bool(parts))
     for number, part in enumerate(parts, start=1):
         folder = descriptor
@@ -138,7 +138,7 @@ ATTEMPTS = 5
 
 
 class Start(msgspec.Struct, frozen=True):
-    """A path as the user gave it, and what is there."""
+    """A path given by the user, and its node."""
 
     given: Path
     node: ResolvedPath
@@ -149,14 +149,14 @@ class Start(msgspec.Struct, frozen=True):
 
     @property
     def beside(self) -> Path:
-        """The folder that this one lies in, by the user's words where they name one."""
+        """The parent folder, with the user's spelling if it names one."""
         return self.given.parent if self.given.name not in {"", ".."} else self.given / ".."
 
 
 def read_directory(root: Path | Sequence[Path], bounds: SourceBounds) -> Bundle:
     """All policies below the roots, and all templates of the folders `templates` among and beside them.
 
-    A root that is a file is that file alone. A file that changed while it was read is read again with all others.
+    A root may be a single file. If a file changes during the read, all files are read again.
     """
     roots = [root] if isinstance(root, Path) else list(root)
     for _ in range(ATTEMPTS):
@@ -165,12 +165,12 @@ def read_directory(root: Path | Sequence[Path], bounds: SourceBounds) -> Bundle:
             return bundle
     file = Start(roots[0], ResolvedPath("folder")).shown or "."
     sentence = f"changed during each of {ATTEMPTS} attempts to read it"
-    remedy = "write the files elsewhere, then swap them in by one rename or one link"
+    remedy = "write the files elsewhere, then move them in with one rename or one link"
     return bundled("", [], [SourceFault.CHANGING.problem(file, sentence, remedy)])
 
 
 def list_directory(roots: Sequence[Path], bounds: SourceBounds) -> tuple[FileTree, Listing]:
-    """All there is to read below the roots, without reading it."""
+    """Lists all files below the roots, without reading them."""
     starts = [Start(given, _at(given)) for given in roots]
     folders = [start for start in starts if start.node.kind == "folder"]
     beside = [templates for start in folders if (templates := _templates_beside(start))]
@@ -186,7 +186,7 @@ def list_directory(roots: Sequence[Path], bounds: SourceBounds) -> tuple[FileTre
             walk.add(obstacle(start.shown, start.node))
         else:
             sentence = f"cannot be read: {start.node.detail}"
-            walk.add(SourceFault.UNREADABLE.problem(start.shown, sentence, "name a folder or a file that is there"))
+            walk.add(SourceFault.UNREADABLE.problem(start.shown, sentence, "name an existing folder or file"))
     for templates in beside:
         if templates.node.kind == "folder":
             walk.below(Root("template", templates.node.real, templates.shown))
@@ -196,7 +196,7 @@ def list_directory(roots: Sequence[Path], bounds: SourceBounds) -> tuple[FileTre
 
 
 def _read_once(roots: Sequence[Path], bounds: SourceBounds) -> Bundle | None:
-    """The bundle, or None if anything moved meanwhile."""
+    """The bundle, or None if a file changed meanwhile."""
     tree, listing = list_directory(roots, bounds)
     read: list[Read] = []
     problems: list[Problem] = []
@@ -212,7 +212,7 @@ def _read_once(roots: Sequence[Path], bounds: SourceBounds) -> Bundle | None:
 
 
 def _at(given: Path) -> ResolvedPath:
-    """What the user named; a link there may lead anywhere, since the user named it."""
+    """The node of a path named by the user. A link may lead anywhere here, because the user named it."""
     try:
         return node_at(os.path.realpath(given, strict=True))
     except OSError as error:
@@ -222,20 +222,20 @@ def _at(given: Path) -> ResolvedPath:
 
 
 def _templates_beside(start: Start) -> Start | None:
-    """The folder beside a root. It may be a link, but not out of the folder that holds both."""
+    """The templates folder beside a root. It may be a link, but only within their parent folder."""
     real = os.path.realpath(start.beside)
     if not os.path.lexists(Path(real, TEMPLATES_FOLDER)):
         return None
     return Start(start.beside / TEMPLATES_FOLDER, FileTree((real,)).look(real, TEMPLATES_FOLDER))
 
 
-# --- How the texts that were read become a Bundle: sorted, one template a name, and named by what they hold.
+# --- A Bundle from the texts: sorted, with unique template names, and a revision from their content.
 
 Read = tuple[BundleFile, bytes]
 
 
 def bundled(revision: str, read: Sequence[Read], problems: Sequence[Problem]) -> Bundle:
-    """The bundle of a revision; without a name for it, its content names it."""
+    """The bundle of a revision; without a given revision, the content determines it."""
     policies = sorted((Text(file.path, content) for file, content in read if file.role == "policy"), key=_path)
     templates, doubles = _one_a_name([(file, content) for file, content in read if file.role == "template"])
     return Bundle(
@@ -247,13 +247,13 @@ def bundled(revision: str, read: Sequence[Read], problems: Sequence[Problem]) ->
 
 
 def _one_a_name(read: Sequence[Read]) -> tuple[list[Text], list[Problem]]:
-    """Templates of one name are one where they say the same; else nobody could tell which is meant."""
+    """Merges equal templates with the same name; different ones are ambiguous."""
     first: dict[str, Read] = {}
     problems = []
     for file, content in sorted(read, key=lambda pair: (pair[0].path, pair[0].file)):
         known, text = first.setdefault(file.path, (file, content))
         if text != content:
-            sentence = f"is the template {file.path}, and so is {known.file}, which differs"
+            sentence = f"defines the template {file.path} differently from {known.file}"
             problems.append(SourceFault.TWO_OF_ONE_NAME.problem(file.file, sentence, "rename one of them"))
     texts = [Text(path, content, bundle_file.file) for path, (bundle_file, content) in sorted(first.items())]
     return texts, problems
@@ -263,7 +263,7 @@ def _digest(policies: Sequence[Text], templates: Sequence[Text]) -> str:
     digest = hashlib.sha256()
     for role, texts in (("policy", policies), ("template", templates)):
         for text in texts:
-            # Lengths in front: no two lists of texts come to the same bytes.
+            # Length prefixes: different lists of texts never give the same bytes.
             path = text.path.encode("utf-8", "surrogateescape")
             digest.update(f"{role} {len(path)} {len(text.content)}\n".encode() + path + text.content)
     return digest.hexdigest()

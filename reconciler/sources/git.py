@@ -1,10 +1,10 @@
-"""Policies and templates of one revision of a Git repository: blobs only, the same whatever is checked out.
+"""Reads policies and templates of one revision of a Git repository: blobs only, independent of any checkout.
 
-A repository on disk is read where it is. A remote is fetched into the cache folder, whose owner is
-`repository.cache`. GitPython reads what is of the plain layout, without starting git (`repository.in_process`). For
-the rest, such as partial clones, alternates, reftable and SHA-256, three plumbing commands read: rev-parse, ls-tree
-and cat-file; none of them runs a hook or a filter, and the environment they get forbids the rest
-(`repository.environment`). A link is followed within the commit and never on disk.
+A repository on disk is read in place. A remote is fetched into the cache folder, owned by `repository.cache`.
+GitPython reads repositories with the plain layout, without starting git (`repository.in_process`). For others, such
+as partial clones, alternates, reftable and SHA-256, three plumbing commands read: rev-parse, ls-tree and cat-file.
+None of them runs a hook or a filter, and their environment prevents others (`repository.process`). Links are
+followed within the commit and never on disk.
 """
 
 import contextlib
@@ -26,25 +26,24 @@ from reconciler.sources.repository.commit import Commit, Commits, GitCommits, Gi
 from reconciler.sources.repository.process import Credentials, GitFailed, Session, credentials_for, reading
 from reconciler.sources.walk import Refused, SourceBounds, SourceFault, shown
 
-# --- Who last changed some lines of policies: a bounded walk of our own over the commits of a repository.
+# --- Authors of policy lines: a bounded walk over the commits of a repository.
 #
-# Theory of operation. A line of a file at a commit is looked for in the parents of the commit. Where a parent has the
-# same file, or has the line unchanged at the place that it moved from, the walk goes on there (the first such parent of
-# a merge); where none has it, the commit is the one that wrote the line. Files are compared by the longest common
-# subsequence of what lies between their common beginning and end. A file that was renamed was written by the commit
-# that renamed it.
+# Theory of operation. The walk looks for a line of a file in the parents of the commit. If a parent has the same file,
+# or has the line unchanged at its previous position, the walk continues there (at the first such parent of a merge).
+# Otherwise the commit wrote the line. Files are compared by the longest common subsequence of the lines between their
+# common beginning and end. The commit that renames a file counts as the author of its lines.
 #
-# Every step is bounded: commits, time, and the size of what is compared. A walk that meets a bound, or the end of a
-# shallow clone, says before which commit it knows nothing.
+# Every step is bounded: commits, time, and the size of compared texts. A walk that reaches a bound, or the end of a
+# shallow clone, returns the commit before which the author is unknown.
 
-MOST_LINES = 5  # that one question is about
+MOST_LINES = 5  # per question
 MOST_COMMITS = 20_000
 MOST_COMPARED = 1_000_000  # pairs of lines
 LONGEST_TEXT = 200  # characters of a name or a subject
 
 
 class _BlobLine(msgspec.Struct, frozen=True):
-    """A line of a file as one commit has it: `file` is the id of the blob, `line` counts from 0."""
+    """A line of a file at one commit: `file` is the id of the blob, `line` counts from 0."""
 
     commit: str
     file: str
@@ -52,7 +51,7 @@ class _BlobLine(msgspec.Struct, frozen=True):
 
 
 class LineHistory:
-    """Walks the history of one repository until a time of the monotonic clock; owner of the lines that it read last."""
+    """Walks the history of one repository until a time of the monotonic clock. Owns the lines read last."""
 
     def __init__(self, commits: Commits, largest_bytes: int, until: float) -> None:
         self._commits = commits
@@ -61,7 +60,7 @@ class LineHistory:
         self._lines: dict[str, list[bytes]] = {}
 
     def last_change(self, origin: Origin) -> LastChange | None:
-        """Of a line at its revision; None where the revision has no such line."""
+        """Last change of a line at its revision; None if the revision does not have the line."""
         try:
             file = self._commits.file_at(origin.revision, origin.file)
             if not file or not 0 < origin.line <= len(self._lines_of(file)):
@@ -80,7 +79,7 @@ class LineHistory:
         return LastChange(origin, unknown_before=place.commit)
 
     def _before(self, place: _BlobLine, path: str) -> _BlobLine | None:
-        """Where the line comes from, one commit earlier; None where the commit wrote it."""
+        """The line in the previous commit; None if this commit wrote the line."""
         if time.monotonic() > self._until:
             raise Unfit("it takes long")
         parents = self._commits.parents(place.commit)
@@ -108,7 +107,8 @@ class LineHistory:
 
 
 def place_before(after: Sequence[bytes], before: Sequence[bytes], line: int) -> int | None:
-    """Where a line stood in the file before; None where it was not there. Raises Unfit where that takes too long."""
+    """Position of a line in the previous version of the file; None if absent. Raises Unfit if the search takes too
+    long."""
     head = _common(lambda number: after[number] == before[number], min(len(after), len(before)))
     if line < head:
         return line
@@ -130,8 +130,8 @@ def _common(is_same: Callable[[int], bool], most: int) -> int:
 
 
 def _in_common(new: Sequence[bytes], old: Sequence[bytes], line: int) -> int | None:
-    """The partner of a line in a longest common subsequence."""
-    # lengths[i][j]: of the longest common subsequence of new[i:] and old[j:]
+    """Partner of a line in a longest common subsequence."""
+    # lengths[i][j]: length of the longest common subsequence of new[i:] and old[j:]
     lengths = [[0] * (len(old) + 1) for _ in range(len(new) + 1)]
     for i in range(len(new) - 1, -1, -1):
         row, below = lengths[i], lengths[i + 1]
@@ -151,7 +151,7 @@ def _in_common(new: Sequence[bytes], old: Sequence[bytes], line: int) -> int | N
 
 
 def _short(text: str) -> str:
-    """One line, and not endless: names and subjects may be anything."""
+    """The text as one line of bounded length: names and subjects may contain anything."""
     text = shown(" ".join(text.split()))
     return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
 
@@ -163,30 +163,30 @@ def _day(seconds: int) -> str:
         return ""
 
 
-REMEDY = "see that the repository is whole (git fsck); a partial clone holds only what was checked out"
+REMEDY = "check the repository with git fsck; a partial clone has only checked-out content"
 
 
 class GitPlace(msgspec.Struct, frozen=True):
     """A folder (or one file) of a repository at a revision."""
 
-    repository: str  # a folder, bare or not, or an address of https or SSH
+    repository: str  # a folder, bare or not, or an https or SSH URL
     revision: str = "HEAD"
     path: str = ""
 
 
 class Access(msgspec.Struct, frozen=True):
-    """What a reading needs besides: where remotes are kept, what opens them, and who may call it off."""
+    """Resources of a read: cache folder, credentials, and a stop event."""
 
     cache: Path | None = None
     credentials: Credentials = Credentials()
     cancelled: Event = msgspec.field(default_factory=Event)
 
 
-NO_ACCESS = Access()  # enough for a repository on disk
+NO_ACCESS = Access()  # sufficient for a repository on disk
 
 
 def read_revision(place: GitPlace, bounds: SourceBounds, access: Access = NO_ACCESS) -> Bundle:
-    """The bundle whose revision is the full id of the commit; with problems and nothing else where it can't be read."""
+    """The bundle, with the full commit id as its revision. If it cannot be read, the bundle only has problems."""
     try:
         address = parse_address(place.repository)
         check_revision(place.revision, address)
@@ -203,15 +203,15 @@ def read_revision(place: GitPlace, bounds: SourceBounds, access: Access = NO_ACC
 def last_changes(
     place: GitPlace, origins: Sequence[Origin], bounds: SourceBounds, access: Access = NO_ACCESS
 ) -> tuple[LastChange, ...]:
-    """Who last changed some lines of a revision, as far as the commits that are there tell: no more is fetched for it
-    than was for reading them. Where nothing can be told, nothing is: nobody asked for the history alone."""
+    """Last changes of policy lines, from the commits that are available: nothing more is fetched. Empty if unknown,
+    without problems."""
     if not origins or not COMMIT.fullmatch(place.revision):
         return ()
     try:
         address = parse_address(place.repository)
         credentials = credentials_for(address, access.credentials)
         until = time.monotonic() + bounds.history_seconds
-        # in_process gives a part of the time; the walk ends by itself, and keeps what it found.
+        # in_process gives a part of the time; the walk ends by itself and returns its results so far
         session = Session(address.shown, bounds, until + in_process.SHARE * bounds.history_seconds, access.cancelled)
         with opened(Fetch(address, place.revision, credentials), access, session) as (repository, _):
             return _last_changes(repository, origins, session, until)
@@ -237,12 +237,12 @@ def _last_changes(
 
 @contextlib.contextmanager
 def opened(fetch: Fetch, access: Access, session: Session) -> Iterator[tuple[Repository, str]]:
-    """The repository on disk that holds a revision, and the revision there, for as long as the block lasts."""
+    """The repository on disk that contains the revision, and the commit id, while the block lasts."""
     try:
         if fetch.address.transport == "path":
             yield Repository(_git_dir(fetch.address, session)), fetch.revision
         elif access.cache is None:
-            sentence = "cannot be fetched, as no cache folder is named"
+            sentence = "cannot be fetched without a cache folder"
             raise session.refuse(SourceFault.GIT_FAILED, sentence, "name a cache folder")
         else:
             with GitCache(access.cache).fetched(fetch, session) as (git_dir, identity):
@@ -252,7 +252,7 @@ def opened(fetch: Fetch, access: Access, session: Session) -> Iterator[tuple[Rep
 
 
 def _bundle(repository: Repository, revision: str, path: str, session: Session) -> Bundle:
-    """In this process where that is safe, else by git in a process of its own, which also tells what is wrong."""
+    """Reads in this process if that is safe, otherwise with a git process, which also reports errors."""
     with contextlib.suppress(Unfit), in_process.opened(repository, session) as objects:
         return Commit(objects, objects.resolve(revision), session).bundle(path)
     identity = commit_of(reading(repository.git_dir), revision, session)
@@ -260,21 +260,21 @@ def _bundle(repository: Repository, revision: str, path: str, session: Session) 
 
 
 def _git_dir(address: RepositoryAddress, session: Session) -> str:
-    """Git must not look for one itself: what it finds above could be anybody's."""
+    """The git directory. Git must not search for one itself, because a parent folder may belong to anybody."""
     folder = Path(os.path.realpath(address.location))
     if (folder / ".git").is_dir() or (folder / ".git").is_file():
         return str(folder / ".git")
     if (folder / "HEAD").is_file() and (folder / "objects").is_dir():
         return str(folder)
-    sentence = "is no Git repository"
+    sentence = "is not a Git repository"
     raise session.refuse(SourceFault.GIT_FAILED, sentence, "name the top folder of a work tree, or a bare repository")
 
 
 def _checked_path(path: str, session: Session) -> str:
     parts = [part for part in path.split("/") if part not in {"", "."}]
     if path.startswith("/") or ".." in parts or shown(path) != path:
-        sentence = f"'{shown(path)}' is no path within a repository"
+        sentence = f"'{shown(path)}' is not a path within a repository"
         raise session.refuse(
-            SourceFault.UNREADABLE, sentence, "give it from the top of the repository, such as policies"
+            SourceFault.UNREADABLE, sentence, "write the path from the top of the repository, such as policies"
         )
     return "/".join(parts)

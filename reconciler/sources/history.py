@@ -1,6 +1,4 @@
-"""The inputs of plans that acted, kept on a volume for some days, so that what was decided can be asked about
-later.
-"""
+"""History: inputs of plans with actions, stored on a volume for some days, to explain past decisions."""
 
 import os
 import stat
@@ -21,10 +19,10 @@ from reconciler.plan.files.valid_names import why_invalid
 from reconciler.plan.reason_catalog import decoded
 from reconciler.sources.input_file import UnfitFile
 
-# --- What stands in a file of the history: records one after another, the first whole, the others as differences.
+# --- Format of a history file: a sequence of records, the first complete, the others as differences.
 #
-# A record is its length and its checksum, four bytes each, and then JSON, compressed. A file whose writer was killed
-# ends in the middle of a record: what stands before that is good.
+# A record is its length and its checksum, four bytes each, and compressed JSON. If a writer was killed, the file ends
+# within a record; earlier records are valid.
 
 SUFFIX = ".history"
 _HEAD_BYTES = 8
@@ -36,12 +34,12 @@ FORMAT = 2
 
 
 class HistoryRecord(msgspec.Struct, frozen=True):
-    """The inputs of one plan, and what came of them."""
+    """Inputs of one plan, and its digest."""
 
     digest: str  # of the plan
-    version: str  # of the reconciler that made it
+    version: str  # of the reconciler that made the plan
     told: Successor
-    format: int = 1  # where a file does not say it: facts of reasons had no types
+    format: int = 1  # 1 if the file does not say: facts of reasons had no types
 
     @property
     def at(self) -> Instant:
@@ -61,13 +59,13 @@ class _Record1(msgspec.Struct, frozen=True):
 
 
 def framed(record: HistoryRecord) -> bytes:
-    """As it is written."""
+    """The record in its file format."""
     content = zlib.compress(msgspec.json.encode(record))
     return len(content).to_bytes(4, "big") + zlib.crc32(content).to_bytes(4, "big") + content
 
 
 def records(file: Path) -> Iterator[HistoryRecord]:
-    """All that are whole. Raises msgspec.MsgspecError where another version wrote what this one can't read."""
+    """All complete records. Raises msgspec.MsgspecError if this version cannot read them."""
     with open(file, "rb", opener=_regular) as content:
         while len(head := content.read(_HEAD_BYTES)) == _HEAD_BYTES:
             length, checksum = int.from_bytes(head[:4], "big"), int.from_bytes(head[4:], "big")
@@ -90,44 +88,44 @@ def _record(text: bytes) -> HistoryRecord:
 
 
 def _regular(file: str, flags: int) -> int:
-    """Raises UnfitFile: a FIFO of such a name would never end."""
+    """Opens a regular file. Raises UnfitFile: reading a FIFO of this name would never end."""
     descriptor = os.open(file, flags | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise UnfitFile(file, "it is no regular file", "take it out of the folder of the history")
+        raise UnfitFile(file, "it is not a regular file", "remove it from the history folder")
     return descriptor
 
 
 def _decompressed(text: bytes) -> bytes:
-    """Raises msgspec.DecodeError where it is no compressed text, or would fill the memory."""
+    """Raises msgspec.DecodeError if the text is not compressed, or would exceed the memory."""
     unpacking = zlib.decompressobj()
     try:
         result = unpacking.decompress(text, _MOST_BYTES)
     except zlib.error as fault:
-        raise msgspec.DecodeError(f"it is not compressed as it was written: {fault}") from fault
+        raise msgspec.DecodeError(f"the compressed data is damaged: {fault}") from fault
     if not unpacking.eof:
-        raise msgspec.DecodeError(f"it is larger than {_MOST_BYTES >> 30} GiB, or cut off")
+        raise msgspec.DecodeError(f"the record is larger than {_MOST_BYTES >> 30} GiB, or truncated")
     return result
 
 
 def began_at(file: Path) -> Instant:
-    """When its first plan was made; its name says so."""
+    """Time of its first plan, from its name."""
     return Instant(int(file.name.partition("-")[0]))
 
 
 def files(folder: Path) -> list[Path]:
-    """Oldest first."""
+    """History files, oldest first."""
     found = [each for each in folder.glob(f"*{SUFFIX}") if each.name.partition("-")[0].isdecimal()]
     return sorted(found, key=lambda each: (began_at(each), each.name))
 
 
-# --- What was kept, read again: the inputs of plans, in the order in which they were made.
+# --- Reads recorded inputs, in the order in which plans were made.
 
 _BEGINNING = Instant(0)
 
 
 class RecordedInputs(msgspec.Struct, frozen=True):
-    """The inputs of a plan, its digest, and the version of reconciler that made it."""
+    """Inputs of a plan, its digest, and the version of reconciler that made the plan."""
 
     inputs: Inputs
     digest: str
@@ -135,36 +133,36 @@ class RecordedInputs(msgspec.Struct, frozen=True):
 
 
 class NotKept(ValueError):
-    """There is nothing to answer from; the sentence says what there is."""
+    """The history has no answer; the message says what it has."""
 
 
 def kept(folder: Path, since: Instant = _BEGINNING, until: Instant | None = None) -> Iterator[RecordedInputs]:
-    """All of a time, the oldest first. Raises NotKept."""
+    """All records of a time range, oldest first. Raises NotKept."""
     found = files(folder)
     if not found:
-        raise NotKept(f"no history is kept in {folder}")
+        raise NotKept(f"{folder} contains no history")
     for file, following in zip_longest(found, found[1:]):
         if (until is not None and began_at(file) > until) or (following and began_at(following) <= since):
             continue
         succession = Succession()
         for record in _records(file):
             if why := why_invalid(record.told.inputs):
-                raise NotKept(f"{file.name} is no history that reconciler writes: {why}")
+                raise NotKept(f"{file.name} is not a history file of reconciler: {why}")
             inputs = succession.take(record.told)
             if inputs.now >= since and (until is None or inputs.now <= until):
                 yield RecordedInputs(inputs, record.digest, record.version)
 
 
 def kept_at(folder: Path, at: Instant) -> RecordedInputs:
-    """Of the last plan that acted by then. Raises NotKept."""
+    """The last plan with actions up to this time. Raises NotKept."""
     found = files(folder)
     before = [file for file in found if began_at(file) <= at]
     if not before:
-        first = f"it begins at {timestamp(began_at(found[0]))}" if found else f"no history is kept in {folder}"
-        raise NotKept(f"nothing is kept of {timestamp(at)}: {first}")
+        first = f"the history begins at {timestamp(began_at(found[0]))}" if found else f"{folder} contains no history"
+        raise NotKept(f"no record for {timestamp(at)}: {first}")
     found_last = deque(kept(folder, since=began_at(before[-1]), until=at), maxlen=1)
     if not found_last:
-        raise NotKept(f"the file {before[-1].name} of the history holds no whole record")
+        raise NotKept(f"the history file {before[-1].name} contains no complete record")
     return found_last[0]
 
 
@@ -173,17 +171,17 @@ def _records(file: Path) -> Iterator[HistoryRecord]:
         yield from records(file)
     except msgspec.MsgspecError as fault:
         raise NotKept(
-            f"{file.name} can't be read by this version of reconciler: {fault}; read it with the version that wrote it"
+            f"{file.name} cannot be read by this version of reconciler: {fault}; use the version that wrote it"
         ) from fault
 
 
-# --- Keeps the inputs of plans; a History is the owner of the file that it writes, and of how much is kept in all.
+# --- Writes the history. A History owns its current file, and the retention.
 
 _DAY_MS = 24 * 3600 * 1000
 
 
 class HistoryRetention(msgspec.Struct, frozen=True):
-    """How much is kept: the oldest files go first."""
+    """Retention: the oldest files are deleted first."""
 
     total_bytes: int = 1 << 30
     kept_ms: int = 7 * _DAY_MS
@@ -192,23 +190,23 @@ class HistoryRetention(msgspec.Struct, frozen=True):
 
 
 class History:
-    """One process writes here at a time; files of those before it stay until they are too old."""
+    """Written by one process at a time; earlier files stay until their retention ends."""
 
     def __init__(self, folder: Path, bounds: HistoryRetention | None = None) -> None:
         self._folder = folder
         self._bounds = bounds or HistoryRetention()
         self._file: Path | None = None
-        self._before: Inputs | None = None  # what the last record of the file was of
-        self._written = 0  # records in it
+        self._before: Inputs | None = None  # inputs of the last record of the file
+        self._written = 0  # number of its records
 
     def keep(self, inputs: Inputs, digest: str) -> None:
-        """After this it can be read again, though the process be killed. Raises OSError; the next may be kept again."""
+        """Appends a record durably. Raises OSError; later calls may succeed."""
         file, before = self._file, self._before
         if file is None or before is None or self._is_full(file, inputs.now):
             file, before, self._written = self._folder / f"{inputs.now}-{os.getpid()}{SUFFIX}", None, 0
-        self._file = self._before = None  # what fails here may have left half a record: the next begins a file
+        self._file = self._before = None  # a failure may leave half a record: the next call begins a new file
         delta = successor(before, inputs)
-        safe = canonical(delta.inputs)  # nothing that may be secret goes onto a volume
+        safe = canonical(delta.inputs)  # no secrets on the volume
         content = framed(HistoryRecord(digest, __version__, msgspec.structs.replace(delta, inputs=safe), FORMAT))
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._sweep(file, inputs.now, len(content))
@@ -221,7 +219,7 @@ class History:
         return self._written >= self._bounds.file_records or now - began_at(file) > self._bounds.file_ms
 
     def _sweep(self, current: Path, now: Instant, coming_bytes: int) -> None:
-        """The file that is being written stays, whatever its size: the bound then holds when it is full."""
+        """The current file is never deleted, whatever its size: the limit applies once it is full."""
         kept = files(self._folder)
         total_bytes = coming_bytes + sum(each.stat().st_size for each in kept)
         for file, following in zip_longest(kept, kept[1:]):
@@ -233,7 +231,7 @@ class History:
 
 
 def _for_its_owner(file: str, flags: int) -> int:
-    """It holds a cluster: nobody else reads it, whatever the umask says."""
+    """Opens a file only its owner can read, whatever the umask: it contains a cluster."""
     descriptor = os.open(file, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     os.fchmod(descriptor, 0o600)
     return descriptor

@@ -1,4 +1,4 @@
-"""Files beside the policies: those that a person or a scenario names, and the defaults that the product brings."""
+"""Input files besides policies: files that a person or a scenario names, and built-in defaults."""
 
 import json
 import os
@@ -14,13 +14,13 @@ import reconciler
 from reconciler.model.bundle import Text
 from reconciler.sources.directory import CALLED
 
-# --- How a file is read that a person or a scenario named: a regular file or standard input, up to a limit.
+# --- Reads a named file: a regular file or standard input, up to a limit.
 #
-# A FIFO could keep a command waiting for ever, and a device never end. Limits are far above what real fleets need: a
-# cluster of 20,000 nodes and 400,000 pods takes 3 GB as kubectl prints it.
+# Reading a FIFO could block forever, and a device never ends. Limits are far above the needs of real fleets: a cluster
+# of 20,000 nodes and 400,000 pods takes 3 GB as kubectl prints it.
 
 MOST_CLUSTER_BYTES = 8 << 30
-MOST_PLAN_BYTES = 1 << 30  # a saved plan, or the report of one
+MOST_PLAN_BYTES = 1 << 30  # a saved plan, or its report
 MOST_TRACE_BYTES = 1 << 30
 MOST_SCENARIO_BYTES = 16 << 20
 MOST_MANIFEST_BYTES = 64 << 20
@@ -31,7 +31,7 @@ _CHUNK_BYTES = 1 << 20
 
 
 class UnfitFile(OSError):
-    """Not a file that is read; the sentence says why, the remedy what to do."""
+    """A file that cannot be read, with a sentence and a remedy."""
 
     def __init__(self, name: str, sentence: str, remedy: str) -> None:
         super().__init__(0, sentence, name)
@@ -43,7 +43,7 @@ class UnfitFile(OSError):
 
 
 def read_file(path: Path, most_bytes: int) -> bytes:
-    """All of it. Raises UnfitFile, or another OSError."""
+    """The complete content. Raises UnfitFile, or another OSError."""
     name = path.as_posix()
     if name in STDIN:
         return _read_stdin(most_bytes)
@@ -51,13 +51,13 @@ def read_file(path: Path, most_bytes: int) -> bytes:
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            called = next((word for is_kind, word in _CALLED if is_kind(status.st_mode)), "no regular file")
-            remedy = "name a regular file; --cluster takes - for standard input"
-            raise UnfitFile(name, f"it is {called}, and only regular files are read", remedy)
+            called = next((word for is_kind, word in _CALLED if is_kind(status.st_mode)), "not a regular file")
+            remedy = "name a regular file; --cluster - reads standard input"
+            raise UnfitFile(name, f"it is {called}; only regular files are read", remedy)
         if status.st_size > most_bytes:
             raise _too_large(name, most_bytes)
         with open(descriptor, "rb", closefd=False) as file:
-            content = file.read(status.st_size)  # in one buffer: it may be gigabytes
+            content = file.read(status.st_size)  # in one buffer: the file may have gigabytes
         more = _read_up_to(descriptor, name, most_bytes - len(content))
         return content + more if more else content
     finally:
@@ -68,20 +68,20 @@ _CALLED = ((stat.S_ISDIR, "a folder"), *CALLED)
 
 
 def _read_stdin(most_bytes: int) -> bytes:
-    """What is piped in or redirected. A device there, /dev/zero or a terminal, has no end."""
+    """Content of a pipe or a redirected file. A device such as /dev/zero or a terminal has no end."""
     name = "standard input"
     try:
         descriptor = sys.stdin.fileno()
         status = os.fstat(descriptor)
     except (AttributeError, ValueError, OSError):
-        raise UnfitFile(name, "it is closed", "pipe something in, or name a file") from None
+        raise UnfitFile(name, "it is closed", "pipe data in, or name a file") from None
     if stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode):
-        raise UnfitFile(name, "it is a device, and nothing was piped in", "pipe something in, or name a file")
+        raise UnfitFile(name, "it is a device, not a pipe or a file", "pipe data in, or name a file")
     return _read_up_to(descriptor, name, most_bytes)
 
 
 def _read_up_to(descriptor: int, name: str, most_bytes: int) -> bytes:
-    """What comes until the end: a file may grow while it is read, and a pipe does not tell how much it holds."""
+    """Reads to the end: a file may grow during the read, and a pipe has no size."""
     content = bytearray()
     while chunk := os.read(descriptor, _CHUNK_BYTES):
         content += chunk
@@ -92,20 +92,17 @@ def _read_up_to(descriptor: int, name: str, most_bytes: int) -> bytes:
 
 def _too_large(name: str, most_bytes: int) -> UnfitFile:
     most = f"{most_bytes >> 30} GiB" if most_bytes >= 1 << 30 else f"{most_bytes >> 20} MiB"
-    return UnfitFile(
-        name, f"it is larger than {most}, the most that is read", "see whether it is the file that you mean"
-    )
+    return UnfitFile(name, f"it is larger than the limit of {most}", "check that this is the intended file")
 
 
-# --- What the product brings along: templates that pools use by default, Karpenter's schema of a NodePool, and the
-# demo.
+# --- Built-in files: default templates of pools, Karpenter's schema of a NodePool, and the demo.
 #
-# A wheel has them in its package; a checkout has them at its root, and the schema where the build put it.
+# A wheel has them in its package; a checkout has them at its root, and the schema where the build wrote it.
 
 SCHEMA = "karpenter.sh_nodepools.json"
 NOT_CHECKED = (
-    "NodePools were not checked against Karpenter's schema, which this installation was built without; "
-    "in a checkout, `python build_karpenter_schema.py` makes it"
+    "NodePools were not checked against Karpenter's schema, which this installation does not include; "
+    "in a checkout, run `python build_karpenter_schema.py`"
 )
 
 
@@ -122,13 +119,13 @@ def example_policies() -> tuple[Text, ...]:
 
 
 def demo_scenario() -> Text:
-    """The scenario that the demo plays."""
+    """The scenario of the demo."""
     return Text("scenario.yaml", (_folder("examples") / "demo" / "scenario.yaml").read_bytes())
 
 
 @cache
 def karpenter_schema() -> Any | None:
-    """The OpenAPI schema of Karpenter's NodePool; without it, NOT_CHECKED is to be said once."""
+    """The OpenAPI schema of Karpenter's NodePool; if None, print NOT_CHECKED once."""
     file = _package() / SCHEMA
     return json.loads(file.read_bytes())["schema"] if file.is_file() else None
 

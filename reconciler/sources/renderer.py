@@ -1,9 +1,9 @@
-"""Renders templates in a child process that may not take more than its share, whatever they try.
+"""Renders templates in a child process with limited resources.
 
-Theory of operation. All requests of a call go to one child, which answers one after another. A request that takes too
-much ends the child, or makes it end itself; the first request without an answer did it. What is left goes to another
-child, with half the share of time for each, and first those whose templates have harmed nobody: so what is innocent is
-rendered before the time of the call is up, and of the rest it is said that it was not.
+Theory of operation. All requests of a call go to one child, which answers one after another. A request that exceeds
+a limit ends the child; the first request without an answer caused it. The remaining requests go to another child,
+with half the time limit for each, and templates that caused no failure come first: so harmless templates are
+rendered before the time of the call ends. The others fail with a message.
 """
 
 import importlib.util
@@ -26,15 +26,16 @@ from reconciler.model.bundle import Rendering, RenderRequest, Text
 from reconciler.model.problem import Problem
 from reconciler.policy.words import did_you_mean
 
-# --- One conversation with a child process: it gets all input at once; its lines are taken until it ends or time is up.
+# --- One conversation with a child process: it gets all input at once; its output lines are read until it ends or the
+# deadline.
 #
-# A process, as only from outside can a template be kept from taking all time and memory.
+# A separate process is required, because only a process can limit a template's time and memory from outside.
 
 CHUNK_BYTES = 1 << 16
 
 
 class Exchange(msgspec.Struct, frozen=True):
-    """What is said to a child, and how long it may take to answer."""
+    """Input of a child, and the deadline for its answers."""
 
     command: Sequence[str]
     environment: dict[str, str]
@@ -44,19 +45,19 @@ class Exchange(msgspec.Struct, frozen=True):
 
 
 class Ending(msgspec.Struct, frozen=True):
-    """How it went: at the end of its output, at the deadline, with a line that was too long, or never begun."""
+    """How a conversation ended: end of output, deadline, a line that was too long, or a failed start."""
 
     why: Literal["ended", "overdue", "flooded", "not started"]
-    signal: int = 0  # that ended it
+    signal: int = 0  # signal that ended the child
     detail: str = ""
 
 
 class _Flooded(Exception):
-    """A line is longer than any answer can be."""
+    """A line is longer than any valid answer."""
 
 
 def converse(exchange: Exchange, take: Callable[[bytes], None]) -> Ending:
-    """Starts the child, hands over each line that it says, and has ended it when this returns."""
+    """Starts the child, passes each of its lines to `take`, and has ended the child when this returns."""
     try:
         process = subprocess.Popen(
             exchange.command,
@@ -66,7 +67,7 @@ def converse(exchange: Exchange, take: Callable[[bytes], None]) -> Ending:
             stderr=subprocess.DEVNULL,
             env=exchange.environment,
             cwd="/",
-            start_new_session=True,  # Ctrl-C in a terminal is for us, and we end it
+            start_new_session=True,  # Ctrl-C in a terminal reaches only the parent, which ends the child
         )
     except OSError as error:
         return Ending("not started", detail=str(error))
@@ -82,7 +83,7 @@ def converse(exchange: Exchange, take: Callable[[bytes], None]) -> Ending:
 
 
 def _ended_by_itself(process: subprocess.Popen[bytes], deadline: float) -> bool:
-    """What closed its output is as good as gone; how it ended is worth a moment."""
+    """Waits briefly for a child that closed its output, to learn how it ended."""
     if process.stdout is None or not process.stdout.closed:
         return False
     try:
@@ -93,7 +94,7 @@ def _ended_by_itself(process: subprocess.Popen[bytes], deadline: float) -> bool:
 
 
 def _exchange(process: subprocess.Popen[bytes], exchange: Exchange, take: Callable[[bytes], None]) -> bool:
-    """Whether the child reached the end of its output in time."""
+    """Whether the child reached the end of its output before the deadline."""
     stdin, stdout = process.stdin, process.stdout
     if stdin is None or stdout is None:
         return True
@@ -124,11 +125,11 @@ def _write(descriptor: int, unsent: memoryview) -> memoryview:
     try:
         return unsent[os.write(descriptor, unsent[:CHUNK_BYTES]) :]
     except BrokenPipeError:
-        return unsent[:0]  # it has ended; its output says the rest
+        return unsent[:0]  # the child has ended; its output tells the rest
 
 
 def _take_lines(heard: bytearray, said: bytes, take: Callable[[bytes], None]) -> None:
-    """Adds what was said to what was heard before, and hands over the lines that are whole."""
+    """Appends the new output, and passes on complete lines."""
     *whole, rest = said.split(b"\n")
     for line in whole:
         heard += line
@@ -137,27 +138,27 @@ def _take_lines(heard: bytearray, said: bytes, take: Callable[[bytes], None]) ->
     heard += rest
 
 
-# --- The templates of one call by name, and problems that point into them.
+# --- Templates of one call by name, and problems located in them.
 
 FOLDER = "templates/"
 
-# Names stand in line marks, and in sentences.
+# Names are part of line marks and sentences.
 _NAME = re.compile("[^\x00-\x1f\x7f-\x9f\ue000\ue001\u2028\u2029]+")
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """What is wrong with a template, as the child says it; the name is the template's, a line of 0 all of it."""
+    """A fault in a template as the child reports it; the name is the template's, line 0 means the whole template."""
 
     code: str
     name: str
     sentence: str
     line: int = 0
-    word: str = ""  # what to underline
+    word: str = ""  # the word to underline
     remedy: str = ""
 
 
 class TemplateTexts:
-    """Those that can be rendered, and what is wrong with the others."""
+    """Templates that can be rendered, and the faults of the others."""
 
     def __init__(self, templates: Sequence[Text]) -> None:
         self.texts: dict[str, str] = {}
@@ -172,17 +173,17 @@ class TemplateTexts:
                 self.broken[template.path] = line, f"byte {error.start + 1} of the file is not UTF-8"
 
     def lacks(self, name: str) -> Problem | None:
-        """What to say where a template is asked for that is not there."""
+        """The problem if a requested template does not exist."""
         if name in self.texts or name in self.broken:
             return None
         if name.startswith("/") or ".." in name.split("/"):
-            text = f'"{name}" leads out of the folder of templates'
+            text = f'"{name}" is outside of the templates folder'
             return self.problem(Fault("RC403", name, text, remedy="name a template of the bundle"))
         text = f'there is no template "{name}"{did_you_mean(name, [*self.texts, *self.broken])}'
-        return self.problem(Fault("RC405", name, text, remedy=f"add {FOLDER}{name}, or name one that is there"))
+        return self.problem(Fault("RC405", name, text, remedy=f"add {FOLDER}{name}, or name an existing template"))
 
     def problem(self, fault: Fault) -> Problem:
-        """The fault with its source line, and with a column where its word stands there."""
+        """The fault with its source line, and a column if its word occurs there."""
         lines = self.texts.get(fault.name, "").splitlines()
         excerpt = lines[fault.line - 1] if 0 < fault.line <= len(lines) else ""
         blanks = len(excerpt) - len(excerpt.lstrip())
@@ -200,8 +201,8 @@ class TemplateTexts:
 
 
 CHILD = "reconciler.sources.rendering.child.main"
-# Of our environment nothing is passed on, and nothing is imported but from the folders named. Hashes are the same each
-# time, so that no set shows another order; that is why it is not -I, which would not look at PYTHONHASHSEED.
+# The child inherits no environment and imports only from the given folders. Hashes are fixed, so that sets have a
+# stable order; this is why -I is not used, which would ignore PYTHONHASHSEED.
 ISOLATED = ("-P", "-s", "-S", "-B", "-W", "ignore")
 ENVIRONMENT = {"LANG": "C.UTF-8", "PYTHONHASHSEED": "0"}
 BEGIN = "import importlib, sys; sys.path += sys.argv[2:]; importlib.import_module(sys.argv[1]).main()"
@@ -213,10 +214,10 @@ OUT_OF_TIME = frozenset({signal.SIGXCPU, signal.SIGPROF, signal.SIGVTALRM})
 
 
 class RenderBounds(msgspec.Struct, frozen=True):
-    """What one call, and one rendering of it, may take."""
+    """Limits of one call, and of one rendering."""
 
     call_seconds: float = 10
-    share_seconds: float = 1  # of the processor, for one rendering
+    share_seconds: float = 1  # CPU time of one rendering
     least_share_seconds: float = 0.1
     memory_bytes: int = 512 << 20  # of the child
     rendering_bytes: int = 8 << 20
@@ -236,18 +237,18 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class BoundedRenderer:
-    """A Renderer whose time and memory are bounded."""
+    """A Renderer with limits on time and memory."""
 
     def __init__(self, bounds: RenderBounds | None = None) -> None:
         self._bounds = bounds or RenderBounds()
 
     def render(self, templates: Sequence[Text], requests: Sequence[RenderRequest]) -> tuple[Rendering, ...]:
-        """One rendering a request, in order."""
+        """One rendering per request, in order."""
         return _Call(TemplateTexts(templates), requests, self._bounds).rendered()
 
 
 class _Call:
-    """Owner of what is known while one call of `render` lasts."""
+    """State of one call of `render`."""
 
     def __init__(self, templates: TemplateTexts, requests: Sequence[RenderRequest], bounds: RenderBounds) -> None:
         self._templates = templates
@@ -259,7 +260,7 @@ class _Call:
         self._bytes_left = bounds.call_bytes
         self._lines_left = bounds.call_lines
         self._begun = False  # the child of this round is ready
-        self._was_told = False  # it has said itself which request was too much for it
+        self._was_told = False  # the child itself named the request that exceeded a limit
 
     def rendered(self) -> tuple[Rendering, ...]:
         for index, request in enumerate(self._requests):
@@ -271,15 +272,15 @@ class _Call:
             self._begun = self._was_told = False
             ending = self._round(waiting, share_seconds, deadline)
             if not self._begun and ending.why != "overdue":
-                text = f"the process that renders templates could not be started {ending.detail}".strip()
-                self._give_up(text, "see whether memory or processes are short on this machine")
+                text = f"the template renderer process could not be started {ending.detail}".strip()
+                self._give_up(text, "check the memory and process limits of this machine")
             elif (
                 ending.why != "overdue" and not self._was_told and (left := [i for i in waiting if i not in self._done])
             ):
                 self._fail(left[0], f"rendering this takes {_ending_text(ending)}", REMEDY)
             share_seconds = max(share_seconds / 2, self._bounds.least_share_seconds)
-        text = f"the {self._bounds.call_seconds:g} s that all renderings may take were over before this one was done"
-        self._give_up(text, "look first at the others that take too much")
+        text = f"the time limit of {self._bounds.call_seconds:g} s for all renderings ended before this one was done"
+        self._give_up(text, "first reduce the renderings that exceed a limit")
         return tuple(self._done[index] for index in range(len(self._requests)))
 
     def _waiting(self) -> list[int]:
@@ -287,7 +288,7 @@ class _Call:
         return sorted(left, key=lambda index: self._requests[index].template in self._harmful)
 
     def _round(self, waiting: Sequence[int], share_seconds: float, deadline: float) -> Ending:
-        """One child, for as many of those that wait as it gets through."""
+        """Runs one child for as many of the waiting requests as possible."""
         limits = {
             "memory_bytes": self._bounds.memory_bytes,
             "cpu_seconds": math.ceil(self._bounds.call_seconds) + 1,
@@ -310,10 +311,10 @@ class _Call:
         try:
             return converse(exchange, self._take)
         except (msgspec.DecodeError, LookupError):
-            return Ending("flooded")  # what no child of ours says
+            return Ending("flooded")  # not an output of our child
 
     def _take(self, line: bytes) -> None:
-        """The child says that it begins, or answers."""
+        """Handles a line of the child: its start, or an answer."""
         if not self._begun:
             self._begun = True
             return
@@ -330,7 +331,7 @@ class _Call:
         self._lines_left -= len(answer.lines) // 2
         if self._bytes_left < 0 or self._lines_left < 0:
             most = f"{self._bounds.call_bytes >> 20} MiB or {self._bounds.call_lines:,} lines"
-            self._fail(answer.index, f"with this one, all renderings together have more than {most}", REMEDY)
+            self._fail(answer.index, f"all renderings together exceed {most} with this one", REMEDY)
             return
         pairs = zip(answer.lines[::2], answer.lines[1::2], strict=True)
         lines = tuple(self._place(answer.files[file], line) for file, line in pairs)
@@ -353,13 +354,13 @@ class _Call:
 
 def _ending_text(ending: Ending) -> str:
     if ending.why == "flooded":
-        return "more output than it may have"
+        return "more output than the limit"
     if ending.signal in OUT_OF_TIME:
-        return "more time than it may have"
-    return "more memory than it may have"
+        return "more time than the limit"
+    return "more memory than the limit"
 
 
 def _folders() -> list[str]:
-    """Where the child finds itself and Jinja, without looking at anything else that is installed."""
+    """Import folders of the child: its own code and Jinja, without other installed packages."""
     origins = [spec.origin for name in IMPORTED if (spec := importlib.util.find_spec(name)) and spec.origin]
     return sorted({str(Path(origin).parents[1]) for origin in origins})

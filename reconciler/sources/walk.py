@@ -1,7 +1,7 @@
-"""A walk over a tree of files, on disk or in Git alike: what in it is a policy or a template, and what is in the way.
+"""Walks a tree of files, on disk or in Git: finds policies, templates, and obstacles.
 
-Links are followed as `find -L` does: a link stands for what it points to, under its own name. A folder is never entered
-from within itself, and every name counts against a bound, so a walk ends whatever the links do.
+Links are followed like in `find -L`: a link stands for its target, under its own name. A folder is never entered
+from within itself, and every name counts against a limit, so a walk always ends.
 """
 
 import unicodedata
@@ -12,18 +12,18 @@ import msgspec
 
 from reconciler.model.problem import Problem
 
-# --- Which names are policies, which are templates, and which no message could show as they are.
+# --- Names of policies, names of templates, and names that cannot be displayed.
 
 POLICY_SUFFIXES = (".yaml", ".yml", ".json")
-# Kustomize's own files lie beside the objects that they list, and hold none.
+# Kustomize's own files are beside the objects that they list, and contain none.
 KUSTOMIZATIONS = frozenset({"kustomization.yaml", "kustomization.yml"})
 TEMPLATE_SUFFIX = ".j2"
 TEMPLATES_FOLDER = "templates"
 
-# Git knows no limit, disks do.
+# Git has no limit, file systems do.
 LONGEST_NAME = 255
 
-# They reorder what a terminal shows, so that a path reads as another one.
+# They reorder displayed text, so that a path reads as another one.
 REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
@@ -40,7 +40,7 @@ def is_hidden(name: str) -> bool:
 
 
 def name_fault(name: str) -> str:
-    """What keeps a name from being shown; empty when nothing does."""
+    """Why the name cannot be displayed; empty if it can."""
     if len(name) > LONGEST_NAME:
         return f"is longer than {LONGEST_NAME} letters"
     if any(unicodedata.category(letter) == "Cs" for letter in name):
@@ -61,66 +61,66 @@ def _is_control(letter: str) -> bool:
 
 def _escaped(letter: str) -> str:
     number = ord(letter)
-    if 0xDC80 <= number <= 0xDCFF:  # how Python carries a byte that it could not decode
+    if 0xDC80 <= number <= 0xDCFF:  # Python's encoding of an undecodable byte
         number -= 0xDC00
     return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
 
 
-# --- How much a source reads before it refuses: whatever lies in a folder or a repository, reading it ends.
+# --- Limits of a source: reading always ends, whatever a folder or a repository contains.
 
-ENTRY_BYTES = 512  # of a line of a listing, on the average
+ENTRY_BYTES = 512  # average size of a line in a listing
 
 
 class SourceBounds(msgspec.Struct, frozen=True):
-    """What is beyond one of these is a Problem that names it, never a part of what was there."""
+    """Limits. Exceeding one is a Problem; nothing is truncated silently."""
 
     files: int = 2_000  # policies and templates together
     file_bytes: int = 1 << 20
     total_bytes: int = 32 << 20
-    depth: int = 16  # folders below the one that was named
-    entries: int = 50_000  # names that are looked at, ignored ones included
-    deadline_seconds: float = 60.0  # for all that one revision asks of git
-    history_seconds: float = 5.0  # for who last changed the lines that one question is about
-    disk_bytes: int = 512 << 20  # that a fetched revision may take while git writes it
+    depth: int = 16  # folders below the named one
+    entries: int = 50_000  # names, ignored ones included
+    deadline_seconds: float = 60.0  # for all git processes of one revision
+    history_seconds: float = 5.0  # to find the last changes of the lines of one question
+    disk_bytes: int = 512 << 20  # of a fetched revision, while git writes it
     memory_bytes: int = 1 << 30  # of each git process, where the kernel can limit it
 
     @property
     def listing_bytes(self) -> int:
-        """Of the listing of a tree: its entries, at their average."""
+        """Size limit of a tree's listing: its entries, at their average size."""
         return self.entries * ENTRY_BYTES
 
 
 Kind = Literal["file", "folder", "special", "submodule", "omitted", "outside", "broken"]
 Role = Literal["policy", "template"]
 
-TOO_LARGE_REMEDY = "split it, or move it out of the policies"
-LINK_REMEDY = "put the file itself there, or name the folder it lies in as a further path"
+TOO_LARGE_REMEDY = "split the file, or move it out of the policies"
+LINK_REMEDY = "replace the link with the file, or name the target's folder as a further path"
 
 
 class ResolvedPath(msgspec.Struct, frozen=True):
-    """What a name stands for, links followed."""
+    """What a name refers to, links followed."""
 
     kind: Kind
-    real: str = ""  # where it is, without links
+    real: str = ""  # the path without links
     size_bytes: int = 0
-    stamp: tuple[int | str, ...] = ()  # differs when the content does
-    detail: str = ""  # where a link points, or why nothing can be told
+    stamp: tuple[int | str, ...] = ()  # changes with the content
+    detail: str = ""  # target of a link, or an error
 
 
 class Tree(Protocol):
-    """The two things a walk asks of a tree."""
+    """Interface of a tree for a walk."""
 
     def names(self, folder: str, most: int) -> list[str]:
-        """Names in a real folder, no more than asked for; raises OSError with the reason where it can't be read."""
+        """Names in a real folder, at most `most`. Raises OSError if the folder cannot be read."""
         ...
 
     def look(self, folder: str, name: str) -> ResolvedPath:
-        """What a name in a real folder stands for."""
+        """What a name in a real folder refers to."""
         ...
 
 
 class Root(msgspec.Struct, frozen=True):
-    """Where a walk begins, how problems call that, and how deep it is below what the user named."""
+    """Start of a walk, its name in problems, and its depth below the named folder."""
 
     role: Role
     real: str
@@ -129,7 +129,7 @@ class Root(msgspec.Struct, frozen=True):
 
 
 class BundleFile(msgspec.Struct, frozen=True):
-    """A file to read: `path` is what the bundle calls it, `file` what problems call it."""
+    """A file to read: `path` is its name in the bundle, `file` its name in problems."""
 
     role: Role
     path: str
@@ -138,7 +138,7 @@ class BundleFile(msgspec.Struct, frozen=True):
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """All there is to read, and all that is wrong with it; two that are equal saw the same tree."""
+    """All files to read, and all problems; equal listings saw the same tree."""
 
     files: tuple[BundleFile, ...]
     problems: tuple[Problem, ...]
@@ -146,7 +146,7 @@ class Listing(msgspec.Struct, frozen=True):
 
 
 class TreeWalk:
-    """Owner of what one walk has found so far."""
+    """State of one walk."""
 
     def __init__(self, tree: Tree, bounds: SourceBounds) -> None:
         self._tree = tree
@@ -157,25 +157,25 @@ class TreeWalk:
         self._template_folders: set[str] = set()
         self._looked: dict[tuple[str, str], ResolvedPath] = {}  # links can lead to the same name many times
         self._entries = 0
-        self._called = ""  # what a problem of the whole stands against: the first root
+        self._called = ""  # the first root, named by problems of the whole walk
 
     def add(self, *problems: Problem) -> None:
         self._problems += problems
 
     def below(self, root: Root) -> None:
-        """Takes in all that lies below a folder."""
+        """Adds everything below a folder."""
         self._called = self._called or root.shown
         self._root(root, frozenset())
 
     def single(self, path: str, node: ResolvedPath) -> None:
-        """Takes in one file that was named itself."""
+        """Adds a file that was named itself."""
         self._called = self._called or path
         self._files.append(BundleFile("policy", path, path, node))
 
     def listing(self) -> Listing:
         if self._entries > self._bounds.entries:
             return Listing((), tuple(self._problems), tuple(self._folders))
-        # Roots may overlap; what both found under one name is one file.
+        # Roots may overlap; a file found twice under one name counts once.
         files = {(one.role, one.path, one.file): one for one in self._files}
         problems = dict.fromkeys(self._problems)
         listing = Listing(tuple(files.values()), tuple(problems), tuple(self._folders))
@@ -208,8 +208,8 @@ class TreeWalk:
                 return
 
     def _too_many_names(self, root: Root) -> None:
-        sentence = f"holds more than {self._bounds.entries:,} names, folders within and what links lead to included"
-        remedy = "name a folder that holds only policies, and let no links multiply it"
+        sentence = f"contains more than {self._bounds.entries:,} names, including subfolders and link targets"
+        remedy = "name a folder with only policies, without links that multiply them"
         self.add(SourceFault.TOO_MUCH.problem(root.shown or ".", sentence, remedy))
 
     def _name(self, root: Root, folder: str, inner: tuple[str, ...], above: frozenset[str]) -> None:
@@ -220,7 +220,7 @@ class TreeWalk:
             return
         if fault := name_fault(name):
             called = shown(joined(root.shown, *inner[:-1], name[:LONGEST_NAME]))
-            remedy = "rename it: short, UTF-8, without control characters"
+            remedy = "choose a short name in UTF-8, without control characters"
             self.add(SourceFault.BAD_NAME.problem(called, f"the name {fault}", remedy))
             return
         file = joined(root.shown, *inner)
@@ -235,7 +235,7 @@ class TreeWalk:
         file = joined(root.shown, *inner)
         depth = root.depth + len(inner)
         if depth > self._bounds.depth:
-            sentence = f"is {depth} folders deep, and a bundle may be {self._bounds.depth} deep"
+            sentence = f"is {depth} folders deep; the limit is {self._bounds.depth}"
             self.add(SourceFault.TOO_MUCH.problem(file, sentence, "move the policies up"))
         elif node.real in above:
             return
@@ -245,45 +245,45 @@ class TreeWalk:
             self._folder(root, node.real, inner, above | {node.real})
 
     def _path(self, root: Root, inner: tuple[str, ...]) -> str:
-        """Policies are called as the user would call them, templates as policies do."""
+        """Policies have the user's path, templates the same as policies."""
         return joined(root.shown, *inner) if root.role == "policy" else "/".join(inner)
 
 
 def obstacle(file: str, node: ResolvedPath) -> Problem:
-    """What to say of a name that is neither a file nor a folder."""
+    """The problem of a name that is neither a file nor a folder."""
     detail = shown(node.detail)
     if node.kind == "outside":
-        sentence = f"is a link to {detail}, outside of what is read"
+        sentence = f"is a link to {detail}, outside of the folders that are read"
         return SourceFault.LINK_LEAVES.problem(file, sentence, LINK_REMEDY)
     if node.kind == "submodule":
-        sentence = "is a submodule, and what it holds is in another repository"
+        sentence = "is a submodule; its content is in another repository"
         return SourceFault.KEPT_ELSEWHERE.problem(file, sentence, "commit the policies themselves")
     if node.kind == "omitted":
         return SourceFault.TOO_MUCH.problem(file, f"has {detail}", TOO_LARGE_REMEDY)
     if node.kind == "special":
         return SourceFault.NOT_A_FILE.problem(
-            file, f"is {detail}, not a file", "put a regular file there, or take it away"
+            file, f"is {detail}, not a file", "replace it with a regular file, or delete it"
         )
-    return SourceFault.UNREADABLE.problem(file, f"cannot be read: {detail}", "make it readable, or take it away")
+    return SourceFault.UNREADABLE.problem(file, f"cannot be read: {detail}", "make it readable, or delete it")
 
 
 def within(listing: Listing, bounds: SourceBounds, called: str) -> Listing:
-    """The listing without what is too large; beyond a bound of the whole, nothing of it is left to read."""
+    """The listing without files above the size limit; empty if a limit of the whole is exceeded."""
     problems = list(listing.problems)
     files = []
     for one in listing.files:
         if one.node.size_bytes <= bounds.file_bytes:
             files.append(one)
             continue
-        sentence = f"has {one.node.size_bytes:,} bytes, and a file may have {bounds.file_bytes:,}"
+        sentence = f"has {one.node.size_bytes:,} bytes; the limit per file is {bounds.file_bytes:,}"
         problems.append(SourceFault.TOO_MUCH.problem(one.file, sentence, TOO_LARGE_REMEDY))
     total_bytes = sum(one.node.size_bytes for one in files)
-    remedy = "name a folder that holds only policies"
+    remedy = "name a folder with only policies"
     if len(files) > bounds.files:
-        sentence = f"holds {len(files):,} files, and a bundle may have {bounds.files:,}"
+        sentence = f"contains {len(files):,} files; the limit is {bounds.files:,}"
         problems.append(SourceFault.TOO_MUCH.problem(called, sentence, remedy))
     if total_bytes > bounds.total_bytes:
-        sentence = f"holds {total_bytes:,} bytes in all, and a bundle may have {bounds.total_bytes:,}"
+        sentence = f"contains {total_bytes:,} bytes in total; the limit is {bounds.total_bytes:,}"
         problems.append(SourceFault.TOO_MUCH.problem(called, sentence, remedy))
     if len(files) > bounds.files or total_bytes > bounds.total_bytes:
         files = []
@@ -291,23 +291,23 @@ def within(listing: Listing, bounds: SourceBounds, called: str) -> Listing:
 
 
 def joined(*parts: str) -> str:
-    """A path with '/' between its parts; empty parts leave no trace."""
+    """A path with '/' between its parts; empty parts are skipped."""
     named = [part for part in parts if part]
     return "/".join([part.rstrip("/") if part != "/" else "" for part in named[:-1]] + named[-1:])
 
 
 def _matters(role: Role, name: str, node: ResolvedPath) -> bool:
-    """Whether it could hold policies. What lies outside is not even looked at, so it may be a folder if named so."""
+    """Whether the name could contain policies. Nodes outside are not inspected, so those may be folders."""
     if node.kind in {"folder", "submodule"} or (node.kind in {"outside", "broken"} and "." not in name):
         return True
     return is_policy(name) if role == "policy" else is_template(name)
 
 
-# --- The faults that reading policies can meet: a code, a title, and how a Problem is made of each.
+# --- Faults of reading policies: code, title, and their Problem.
 
 
 class SourceFault(Enum):
-    """The value is the code and the title."""
+    """Code and title of a fault."""
 
     UNREADABLE = ("RC501", "A path cannot be read")
     LINK_LEAVES = ("RC502", "A link leads outside the policy directory")
@@ -333,12 +333,12 @@ class SourceFault(Enum):
         return self.value[1]
 
     def problem(self, file: str, sentence: str, remedy: str) -> Problem:
-        """A Problem of the file as a whole."""
+        """A Problem of the whole file."""
         return Problem(file, 0, 0, self.code, sentence, remedy)
 
 
 class Refused(Exception):
-    """Ends the reading of a source for one fault of the whole."""
+    """Ends the read of a source because of one fault of the whole."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.sentence)

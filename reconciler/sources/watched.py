@@ -1,7 +1,7 @@
-"""A source that keeps up with what it reads; a Watched is the owner of its last good bundle and of one thread.
+"""A source that follows changes. A WatchedSource owns its last good bundle and one thread.
 
-The thread is there because reading waits: for the kernel to tell of a change, for git, for a network. The loop asks for
-the latest bundle at its own pace and must never wait for any of that.
+The thread is needed because reading waits for the kernel, for git, or for a network. The loop requests the latest
+bundle at its own pace and must never block.
 """
 
 import os
@@ -20,21 +20,21 @@ from reconciler.sources.directory import list_directory, read_directory
 from reconciler.sources.git import Access, GitPlace, read_revision
 from reconciler.sources.walk import TEMPLATES_FOLDER, SourceBounds, SourceFault
 
-# --- When to read again: a round each time that files may have changed, or that a remote is due to be asked.
+# --- Triggers for a read: files may have changed, or a remote is due to be polled.
 #
-# Folders are watched one by one and not by subtree, since a subtree would take in whatever links lead to. Mounts are
-# swapped by a link above or beside the files, so what holds a root, and each link on the way to it, is watched too.
+# Folders are watched individually instead of as a subtree, because a subtree would include link targets. Mounts are
+# swapped by a link above or beside the files, so the parent of a root and each link on the way to it are watched too.
 
-SETTLED_MS = 50  # without a further change: what one command writes is one change
-LONGEST_MS = 500  # while changes keep coming
+SETTLED_MS = 50  # quiet time after a change: one command causes many changes
+LONGEST_MS = 500  # maximum wait while changes continue
 QUIET_MS = 200
-LOOK_SECONDS = 60.0  # even without a word of change: some file systems tell nothing
+LOOK_SECONDS = 60.0  # fallback interval: some file systems report no changes
 RETRY_SECONDS = 1.0
-LINKS_FOLLOWED = 40  # as the kernel does
+LINKS_FOLLOWED = 40  # same limit as the kernel
 
 
 class PollInterval(msgspec.Struct, frozen=True):
-    """How often a remote is asked: after the interval and up to a tenth more, so that replicas do not ask as one."""
+    """Poll interval of a remote: the interval plus up to a tenth, so that replicas do not poll at the same time."""
 
     interval_seconds: float
     chance: random.Random
@@ -44,14 +44,14 @@ class PollInterval(msgspec.Struct, frozen=True):
 
 
 class Watch(msgspec.Struct, frozen=True):
-    """All that lies in the folders concerns us; of what lies elsewhere, only the names."""
+    """Watched folders, and watched single names in other folders."""
 
     folders: frozenset[str]
     names: frozenset[str]
 
     @property
     def places(self) -> list[str]:
-        """Every folder to be told about."""
+        """All folders to watch."""
         around = {str(Path(name).parent) for name in self.names}
         return sorted(folder for folder in {*self.folders, *around} if Path(folder).is_dir())
 
@@ -60,23 +60,23 @@ class Watch(msgspec.Struct, frozen=True):
 
 
 def polled(pace: PollInterval, stop: Event) -> Iterator[None]:
-    """A round whenever the pace says so, until stopped."""
+    """Yields at each poll, until stopped."""
     while not stop.wait(pace.next_seconds()):
         yield
 
 
 def watched(roots: Sequence[Path], bounds: SourceBounds, stop: Event) -> Iterator[None]:
-    """A round whenever what is below the roots may have changed, until stopped."""
+    """Yields whenever files below the roots may have changed, until stopped."""
     while not stop.is_set():
         try:
             yield from _while_it_lasts(watch_of(roots, bounds), roots, bounds, stop)
-        except OSError:  # a folder is gone between listing and watching, or the kernel watches no more
+        except OSError:  # a folder was deleted between listing and watching, or the kernel's watch limit is reached
             if not stop.wait(RETRY_SECONDS):
                 yield
 
 
 def watch_of(roots: Sequence[Path], bounds: SourceBounds) -> Watch:
-    """What is to be watched as things are now."""
+    """What to watch in the current state."""
     _, listing = list_directory(roots, bounds)
     names: set[str] = set()
     for root in roots:
@@ -88,8 +88,8 @@ def watch_of(roots: Sequence[Path], bounds: SourceBounds) -> Watch:
 
 
 def _while_it_lasts(now: Watch, roots: Sequence[Path], bounds: SourceBounds, stop: Event) -> Iterator[None]:
-    """Rounds until there is something else to watch."""
-    is_due = True  # what changed before the watch stood has been told to nobody
+    """Yields until there is something else to watch."""
+    is_due = True  # changes before the watch was active were not reported
     looked = time.monotonic()
     batches = watch(
         *now.places,
@@ -106,14 +106,14 @@ def _while_it_lasts(now: Watch, roots: Sequence[Path], bounds: SourceBounds, sto
         concerned = any(now.concerns(path) for _, path in changes)
         if concerned or is_due or time.monotonic() > looked + LOOK_SECONDS:
             yield
-            is_due = concerned  # once more when all is quiet: the last write may have been half done
+            is_due = concerned  # once more when quiet: the last write may have been incomplete
             looked = time.monotonic()
             if watch_of(roots, bounds) != now:
                 return
 
 
 def _on_the_way(path: Path, hops: int = LINKS_FOLLOWED) -> set[str]:
-    """The real places of the path itself, of every link that leads to it, and of every folder that is yet to come."""
+    """Real paths of the path itself, of every link on the way to it, and of every folder that does not exist yet."""
     names = {str(Path(os.path.realpath(path.parent), path.name))}
     for place in (path, *path.parents):
         if place.is_symlink() or not os.path.lexists(place):
@@ -127,19 +127,19 @@ STOP_SECONDS = 2.0
 
 
 class BundleOrigin(Protocol):
-    """Where a bundle can be read again and again; setting the event calls off what goes on."""
+    """A bundle's origin, readable repeatedly; setting the event cancels a read."""
 
     def read(self, stop: Event) -> Bundle:
-        """What is there now."""
+        """The current bundle."""
         ...
 
     def rounds(self, stop: Event) -> Iterator[None]:
-        """Yields whenever it may be worth reading again, and ends when stopped."""
+        """Yields whenever a new read may be useful, and ends when stopped."""
         ...
 
 
 class WatchedFolders(msgspec.Struct, frozen=True):
-    """Folders and files on disk, read when the kernel tells of a change."""
+    """Folders and files on disk, read when the kernel reports a change."""
 
     roots: tuple[Path, ...]
     bounds: SourceBounds
@@ -152,7 +152,7 @@ class WatchedFolders(msgspec.Struct, frozen=True):
 
 
 class PolledRepository(msgspec.Struct, frozen=True):
-    """A revision, usually a branch, asked for at a pace; nothing is fetched while it stays the same."""
+    """A revision, usually a branch, polled at an interval; fetched only when it changes."""
 
     place: GitPlace
     bounds: SourceBounds
@@ -167,15 +167,15 @@ class PolledRepository(msgspec.Struct, frozen=True):
 
 
 class WatchedSource:
-    """A Source. `judge` says whether a whole bundle is good; `on_change` is told, on the thread, that there is news:
-    another latest bundle, or another one refused."""
+    """A Source. `judge` says whether a complete bundle is good; `on_change` is called on the thread for each new latest
+    or refused bundle."""
 
     def __init__(self, place: BundleOrigin, judge: Callable[[Bundle], bool], on_change: Callable[[], None]) -> None:
         self._place = place
         self._judge = judge
         self._on_change = on_change
         self._latest = _nothing(
-            SourceFault.NOTHING_GOOD_YET, "no good policies have been read yet", "see what was refused"
+            SourceFault.NOTHING_GOOD_YET, "no valid policies have been read yet", "see the refused revision"
         )
         self._refused: Bundle | None = None
         self._has_read = Event()
@@ -186,22 +186,22 @@ class WatchedSource:
         self._thread.start()
 
     def stop(self) -> None:
-        """Calls off what goes on and waits for the thread."""
+        """Cancels a read and waits for the thread."""
         self._stop.set()
         if self._thread.is_alive() and self._thread is not current_thread():
             self._thread.join(STOP_SECONDS)
 
     def latest(self) -> Bundle:
-        """The last good bundle; before the first, one that is a problem and nothing else. Never blocks."""
+        """The last good bundle; before the first, a bundle with only a problem. Never blocks."""
         return self._latest
 
     @property
     def last_refused(self) -> Bundle | None:
-        """What was read last, if it was not good."""
+        """The last bundle read, if it was not good."""
         return self._refused
 
     def wait_until_read(self, timeout_seconds: float) -> bool:
-        """Waits for the first reading, good or not; says whether there has been one."""
+        """Waits for the first read, good or not; returns whether there was one."""
         return self._has_read.wait(timeout_seconds)
 
     def _run(self) -> None:
@@ -228,7 +228,7 @@ class WatchedSource:
             self._on_change()
 
     def _read(self) -> tuple[Bundle, bool]:
-        """A bundle with problems is not whole, whatever the judge would say of the rest."""
+        """Reads a bundle. A bundle with problems is incomplete, and therefore never good."""
         try:
             bundle = self._place.read(self._stop)
             return bundle, not bundle.problems and self._judge(bundle)
@@ -237,9 +237,9 @@ class WatchedSource:
 
 
 def _broke_off(error: Exception) -> Bundle:
-    sentence = f"reading the policies broke off: {type(error).__name__}: {error}"
+    sentence = f"reading the policies failed: {type(error).__name__}: {error}"
     return _nothing(
-        SourceFault.BROKE_OFF, sentence, "report this as a mistake of the program; the last good policies stay in force"
+        SourceFault.BROKE_OFF, sentence, "report this as a bug in reconciler; the last good policies stay in force"
     )
 
 

@@ -59,7 +59,7 @@ def test_what_was_to_be_absent_and_is_there_otherwise_is_left_alone(ground: Grou
     ref = ground.put(objects.node_pool(name))
     make = Apply(manifest=apply_of(wished(name, {"weight": 7})), presumes=Preconditions(absent=True))
     (outcome,) = ground.apply([decision(Ref("NodePool", "", name), make)])
-    assert (outcome.result, outcome.detail) == ("stale", f"NodePool/{name} is there already")
+    assert (outcome.result, outcome.detail) == ("stale", f"NodePool/{name} already exists")
     assert "weight" not in spec_of(ground, ref)
 
 

@@ -63,8 +63,8 @@ def test_what_comes_after_one_that_was_not_done_is_not_begun(ground: Ground, nam
     outcomes = ground.apply(decisions)
     assert results(outcomes) == {first.name: "stale", second.name: "stale", third.name: "stale", free.name: "done"}
     told = {each.subject.name: each.detail for each in outcomes}
-    assert told[second.name] == f"it comes after {first.title}, which was not done"
-    assert told[third.name] == f"it comes after {second.title}, which was not done"
+    assert told[second.name] == f"it depends on {first.title}, which was not done"
+    assert told[third.name] == f"it depends on {second.title}, which was not done"
     assert names.EVICT_AT not in (ground.get(second) or {})["metadata"]["annotations"]
 
 

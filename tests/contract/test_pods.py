@@ -109,7 +109,7 @@ def test_none_of_them_is_asked_if_one_has_left_or_is_another(ground: Ground, nam
     for order, gone in ((refs, refs[1]), ([refs[0], another], another)):
         outcome = one(ground.apply(together(order)))
         assert outcome.result == "stale"
-        assert outcome.detail == f"{gone.title} leaves already, and was to leave together with others"
+        assert outcome.detail == f"{gone.title} is already leaving, but must be evicted together with others"
     assert [is_going(ground, each) for each in refs] == [False, True, False]
 
 
@@ -154,7 +154,7 @@ def test_what_is_lent_to_another_binds_nothing_and_what_was_taken_is_given_back(
     held(ground, f"{name}-1", "another")
     outcome = one(ground.apply([decision(pod, bind(name, f"{name}-0", f"{name}-1"))]))
     assert outcome.result == "stale"
-    assert outcome.detail == f"Lease/{names.LEASES_NAMESPACE}/{name}-1 is held by another already"
+    assert outcome.detail == f"Lease/{names.LEASES_NAMESPACE}/{name}-1 is already held by another"
     found = ground.get(pod)
     assert found
     assert "nodeName" not in found["spec"]
@@ -173,7 +173,7 @@ def test_a_pod_is_bound_once(ground: Ground, name: str) -> None:
     ground.put(objects.node(f"{name}-node"))
     pod = ground.put(objects.pod(name).on("elsewhere").manifest())
     outcome = one(ground.apply([decision(pod, bind(name, f"{name}-0"))]))
-    assert (outcome.result, outcome.detail) == ("stale", f"Pod/default/{name} is bound to elsewhere already")
+    assert (outcome.result, outcome.detail) == ("stale", f"Pod/default/{name} is already bound to elsewhere")
     assert ground.get(lease_of(f"{name}-0")) is None
 
 
@@ -181,7 +181,7 @@ def test_a_gated_pod_is_not_bound_and_nothing_is_lent_to_it(ground: Ground, name
     ground.put(objects.node(f"{name}-node"))
     pod = ground.put(objects.gated(name))
     outcome = one(ground.apply([decision(pod, bind(name, f"{name}-0"))]))
-    assert (outcome.result, "waits behind scheduling gates: example.com/quota" in outcome.detail) == ("stale", True)
+    assert (outcome.result, "has scheduling gates: example.com/quota" in outcome.detail) == ("stale", True)
     assert ground.get(lease_of(f"{name}-0")) is None
 
 

@@ -100,7 +100,7 @@ def test_a_field_that_is_not_as_presumed_is_told(ground: Ground, name: str, case
     path = "metadata.labels[example.com/team]"
     found, detail = result(ground, ref, presuming(case.act(ref), fields=((path, "ads"),)))
     assert found == "stale"
-    assert detail == f'{ref.title} was to have "ads" in {path}, and has "search"'
+    assert detail == f'{ref.title} was expected to have "ads" in {path}, but has "search"'
     assert ground.writes == written
     assert result(ground, ref, presuming(case.act(ref), fields=((path, "search"),))) == ("done", "")
     assert case.shows(ground.get(ref))
@@ -115,7 +115,7 @@ def test_a_taint_that_somebody_put_on_meanwhile_is_told(ground: Ground, name: st
     act = case.act(ref)
     wary = replace(act, presumes=replace(act.presumes, untainted=("example.com/other", theirs)))
     found, detail = result(ground, ref, wary)
-    assert (found, detail) == ("stale", f"{ref.title} bears {theirs} by now")
+    assert (found, detail) == ("stale", f"{ref.title} has {theirs} now")
     assert ground.writes == written
     unconcerned = replace(act, presumes=replace(act.presumes, untainted=("example.com/other",)))
     assert result(ground, ref, unconcerned) == ("done", "")
@@ -129,7 +129,7 @@ def test_what_is_not_there_is_not_made_up(ground: Ground, name: str, case: Case)
     written = ground.writes
     found, detail = result(ground, ref, case.act(ref))
     assert found == ("done" if case.goes else "stale")
-    assert case.goes or detail == f"{ref.title} is not there any more"
+    assert case.goes or detail == f"{ref.title} does not exist any more"
     assert ground.writes == written
     assert ground.get(ref) is None
 

@@ -38,8 +38,8 @@ def test_it_tells_a_review_that_is_blocked_and_the_ways_on(told: tuple[str, Path
     output, _ = told
     assert "BLOCKED by guard fleet: 640 GPUs in use would be disrupted, 64 allowed" in output
     assert "minGPUUtilizationPercent: 70 -> 80       in place; target size 114 -> 100" in output
-    assert re.search(r"without this change\n +- +empty, scaled down +6 +48 +-131\.76  08:30Z, marked now", output)
-    assert "Ways on: scaling of a100-training alone passes; or" in output
+    assert re.search(r"also without this change\n +- +empty, scaled down +6 +48 +-131\.76  08:30Z, marked now", output)
+    assert "Remedies: scaling of a100-training alone passes the guard; or" in output
 
 
 def test_it_shows_scenario_a_as_time_passes(told: tuple[str, Path]) -> None:
@@ -50,7 +50,7 @@ def test_it_shows_scenario_a_as_time_passes(told: tuple[str, Path]) -> None:
         ("08:00Z", "120", "80", "100", "20"),
         ("08:30Z", "100", "80", "100", "0"),
     ]
-    assert "20 empty nodes left; no pods moved, none of them waited" in output
+    assert "20 empty nodes left; no pods moved, no pod waited" in output
     assert "Will be deleted at 08:30Z (in 11 min) if still empty." in output
 
 

@@ -83,7 +83,7 @@ def test_a_pull_request_that_introduces_the_policies_is_compared_with_none(
     git(here, "commit", "--quiet", "--message", "without", "--allow-empty")
     assert main(["plan", "--base", "main", *AT]) == BLOCKED
     told = capsys.readouterr().out
-    assert "note: main has no policies in policies: all of this is new" in told
+    assert "note: main has no policies in policies: all policies are new" in told
     assert "+ GpuPool/a100-training" in told
     assert main(["plan", "--base", "nowhere", *AT]) == 3
     assert "error[RC512]" in capsys.readouterr().err
@@ -92,7 +92,7 @@ def test_a_pull_request_that_introduces_the_policies_is_compared_with_none(
 def test_so_is_one_that_moves_their_folder(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.move(here / "policies", here / "fleet")
     assert main(["plan", "--policies", "fleet", "--base", "main", *AT]) == BLOCKED
-    assert "main has no policies in fleet: all of this is new" in capsys.readouterr().out
+    assert "main has no policies in fleet: all policies are new" in capsys.readouterr().out
 
 
 def test_an_environment_that_is_new_is_compared_with_what_base_was(
@@ -117,7 +117,7 @@ def test_a_dump_is_planned_by_its_own_policies_where_there_are_no_others(
     shutil.rmtree(here / "policies")
     capsys.readouterr()
     assert main(["plan", "--cluster", "some.dump", "-o", "json=again.json", "-o", "text"]) == BLOCKED
-    assert "the policies are those of some.dump, since there are none in policies" in capsys.readouterr().out
+    assert "using the policies of some.dump, because policies has none" in capsys.readouterr().out
     asked, again = (json.loads((here / name).read_text()) for name in ("asked.json", "again.json"))
     assert asked["decisions"] == again["decisions"]
     assert asked["decisions"]

@@ -87,7 +87,7 @@ def test_one_that_dies_while_it_plans_gives_no_plan_and_another_is_started(plann
     # The signal may have come before the question; then another has answered it, and nothing was lost.
     assert [str(each) for each in failed] in (
         [],
-        ["no plan was made: the planner was ended by signal 9; it is started again"],
+        ["no plan was made: the planner was ended by signal 9; the planner is restarted"],
     )
     assert child.plan(inputs) == decide(inputs).plan
     assert process_of(child) != first
@@ -164,7 +164,7 @@ def test_a_broken_invariant_comes_through_and_a_fault_ends_nothing(
     first = process_of(child)
     with pytest.raises(BrokenInvariant, match="broken by everyone"):
         child.plan(pruning("NodePool/broken"))
-    with pytest.raises(Unavailable, match="by a fault of reconciler: KeyError: 'what'"):
+    with pytest.raises(Unavailable, match="because of a bug in reconciler: KeyError: 'what'"):
         child.plan(pruning("NodePool/fault"))
     assert child.plan(inputs) == decide(inputs).plan
     assert process_of(child) == first

@@ -1,1 +1,1 @@
-"""One module a command, imported only when it is called."""
+"""One module per command, imported only when the command runs."""

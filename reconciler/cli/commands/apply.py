@@ -1,4 +1,4 @@
-"""`reconciler apply`: one cycle by a person, or exactly a saved plan."""
+"""`reconciler apply`: runs one cycle, or applies a saved plan exactly."""
 
 import re
 from functools import partial
@@ -40,24 +40,30 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 @click.command()
 @click.argument("saved", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="[PLAN]")
 @live_question_options
-@click.option("--prune", multiple=True, metavar="KIND/NAME", help="Agree to lose what no policy yields any more.")
-@click.option("--yes", is_flag=True, help="Do it without asking; where nobody can answer, nobody is asked.")
 @click.option(
-    "--digest", metavar="SHA256", help="Of the PLAN that was reviewed, whole: plan --out and reports print it."
+    "--prune",
+    multiple=True,
+    metavar="KIND/NAME",
+    help="Allow deletion of this object, which no policy declares any more.",
+)
+@click.option("--yes", is_flag=True, help="Skip the confirmation prompt. Without a terminal there is no prompt.")
+@click.option(
+    "--digest", metavar="SHA256", help="Full digest of the reviewed PLAN, as printed by plan --out and by reports."
 )
 @output_options
 def command(saved: Path | None, question: controller.Question, digest: str | None, **given: Any) -> int:
-    """Make the cluster follow the policies, once; or do exactly what PLAN says, which plan --out wrote.
+    """Apply the policies to the cluster once, or apply exactly a PLAN saved by plan --out.
 
-    On a terminal it shows the plan and asks before it does anything. A PLAN is applied without asking where --digest
-    names the one that was reviewed; without a terminal it must.
+    On a terminal, apply shows the plan and asks for confirmation. With --digest, which names the reviewed plan, a
+    PLAN is applied without a prompt. Without a terminal, a PLAN requires --digest.
 
-    Not beside a controller that runs: commit what it should do, or scale it to zero first."""
+    Do not use apply while a controller runs: commit the change instead, or scale the controller to zero first.
+    """
     context, namespace = question.place.context, question.place.namespace
     yes, shown = given.pop("yes"), given
     plan = _reviewed(saved, digest) if saved else None
     if digest and not saved:
-        raise click.UsageError("--digest is of a saved plan: name the file too")
+        raise click.UsageError("--digest requires a saved plan: name the PLAN file too")
     is_agreed = digest is not None if saved else yes or not is_answered()
     confirm = None if is_agreed else partial(_confirmed, context, digest_of_saved(plan) if plan else "")
     acting = Acting(context, lambda text: click.echo(f"note: {text}", err=True), namespace, confirm)
@@ -75,9 +81,9 @@ def _act(plan: SavedPlan | None, question: controller.Question, acting: Acting) 
         return apply_saved(plan, acting) if plan else apply_once(question, acting)
     except NotAllowed as error:
         text = "\n".join(f"  {visible(each)}" for each in error.sentences)
-        remedy = "  remedy: plan again, review that, and apply that"
+        remedy = "  remedy: create a new plan, review it, and apply it"
         raise click.ClickException(
-            f"nothing was done: no template may yield what PLAN holds\n{text}\n{remedy}"
+            f"nothing was done: PLAN contains objects that templates must not render\n{text}\n{remedy}"
         ) from None
     except Occupied as occupied:
         raise click.ClickException(str(occupied)) from None
@@ -85,12 +91,13 @@ def _act(plan: SavedPlan | None, question: controller.Question, acting: Acting) 
         raise click.ClickException(f"nothing was done: {declined}") from None
     except PlanOutdated as moved:
         text = "\n".join(f"  {each}" for each in moved.sentences)
-        remedy = "  remedy: plan again, look at it, and apply that"
-        raise click.ClickException(f"nothing was done: the plan does not fit any more\n{text}\n{remedy}") from None
+        remedy = "  remedy: create a new plan, review it, and apply it"
+        raise click.ClickException(f"nothing was done: the plan is out of date\n{text}\n{remedy}") from None
 
 
 def _confirmed(context: str | None, digest: str, scene: PlanningResult) -> bool:
-    """Shows the plan on standard error, with the digest of a saved one; one that does nothing is not asked about."""
+    """Shows the plan on standard error, with the digest of a saved plan, and asks for confirmation. A plan without
+    actions needs none."""
     if all(isinstance(each.act, Hold) or each.would for each in scene.plan.decisions):
         return True
     cluster_view = controller.ClusterView(scene.inputs.observed, context_name(context), scene.inputs.now)
@@ -98,30 +105,24 @@ def _confirmed(context: str | None, digest: str, scene: PlanningResult) -> bool:
     click.echo(report.write(document, "text", color=wants_color("auto")), nl=False, err=True)
     if not digest:
         return click.confirm("Apply this plan?", err=True)
-    click.echo(f"Its digest is {digest}.", err=True)
-    return click.confirm("Is that the digest of the plan that was reviewed, and is it to be applied?", err=True)
+    click.echo(f"Plan digest: {digest}", err=True)
+    return click.confirm("Is this the digest of the reviewed plan, and should the plan be applied?", err=True)
 
 
 def _reviewed(file: Path, digest: str | None) -> SavedPlan:
-    """Nothing is applied that nobody has reviewed: the file itself can say anything."""
+    """Reads a saved plan whose digest was reviewed. The file alone is not trusted."""
     if digest is not None and not _DIGEST.fullmatch(digest):
-        raise click.UsageError(
-            f"--digest takes all of a digest: sha256: and 64 digits; {len(digest)} characters are given"
-        )
+        raise click.UsageError(f"--digest must be a full digest, sha256: and 64 digits; got {len(digest)} characters")
     if digest is None and not is_answered():
-        raise click.UsageError(
-            "say which plan was reviewed: --digest sha256:…, as plan --out and its report printed it"
-        )
+        raise click.UsageError("name the reviewed plan with --digest sha256:…, as printed by plan --out and its report")
     try:
         plan = read(read_file(file, MOST_PLAN_BYTES))
     except BadPlan as bad:
         raise click.ClickException(f"{file}: {bad}\n  remedy: {bad.remedy}") from None
     found = digest_of_saved(plan)
     if digest is not None and digest != found:
-        text = f"{file} is not the plan that was reviewed: its digest is {found}, and --digest says {digest}"
-        raise click.ClickException(
-            f"nothing was done: {text}\n  remedy: take the file that was reviewed, or plan again"
-        )
+        text = f"{file} is not the reviewed plan: the file has digest {found}, --digest is {digest}"
+        raise click.ClickException(f"nothing was done: {text}\n  remedy: apply the reviewed file, or create a new plan")
     return plan
 
 
@@ -139,7 +140,7 @@ def _setting(cluster_view: controller.ClusterView, cycled: CycleResult) -> Repor
 
 
 def code_of(applied: Applied) -> ExitCode:
-    """A write that was not done comes before a blocked hold."""
+    """Exit code of an apply. A failed write takes precedence over a blocked hold."""
     if applied.cycled.trouble:
         return ExitCode.FAILED
     if applied.not_done:

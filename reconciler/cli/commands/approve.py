@@ -1,4 +1,5 @@
-"""`reconciler approve`: what policies cause may pass a guard, up to ceilings and for a time; objects may be lost."""
+"""`reconciler approve`: creates a ChangeApproval, which lets changes of policies pass a guard within ceilings, for a
+time."""
 
 import json
 import re
@@ -31,7 +32,7 @@ _COUNT = click.IntRange(0, 100_000)
 
 
 class ApprovalTerms(msgspec.Struct, frozen=True):
-    """For which guard, how far, how long, and why."""
+    """Guard, ceilings, expiry and reason of an approval."""
 
     guard: str
     ceilings: Ceiling
@@ -41,7 +42,7 @@ class ApprovalTerms(msgspec.Struct, frozen=True):
 
 
 class ApprovalTarget(msgspec.Struct, frozen=True):
-    """Where the policies are, of which environment they are meant, and in which cluster it is approved."""
+    """Location of the policies, their environment, and the cluster that gets the approval."""
 
     origins: Origins
     environment: str | None
@@ -49,7 +50,7 @@ class ApprovalTarget(msgspec.Struct, frozen=True):
 
 
 class _InvalidPolicies(Exception):
-    """Policies with problems are not approved."""
+    """Policies with problems cannot be approved."""
 
     def __init__(self, checkup: Checkup) -> None:
         super().__init__()
@@ -57,7 +58,7 @@ class _InvalidPolicies(Exception):
 
 
 def _options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command gets them as `terms` and `place`."""
+    """Adds the options; the command gets them as `terms` and `place`."""
 
     @wraps(command)
     def with_values(**given: Any) -> Any:
@@ -76,41 +77,50 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _OPTIONS = (
-    click.option("--guard", metavar="NAME", default="", help="The ChangeGuard that is passed."),
-    click.option("--removed-nodes", "max_removed_nodes", type=_COUNT, help="Empty nodes that may be removed."),
+    click.option("--guard", metavar="NAME", default="", help="Name of the ChangeGuard to pass."),
+    click.option("--removed-nodes", "max_removed_nodes", type=_COUNT, help="Ceiling for removed empty nodes."),
     click.option(
-        "--removed-percent", "max_removed_percent", type=click.IntRange(0, 100), help="Percent of a pool, likewise."
+        "--removed-percent",
+        "max_removed_percent",
+        type=click.IntRange(0, 100),
+        help="Ceiling for removed nodes, in percent of a pool.",
     ),
     click.option(
-        "--disrupted-gpus", "max_disrupted_gpus", type=click.IntRange(0, 1_000_000), help="GPUs in use, likewise."
+        "--disrupted-gpus",
+        "max_disrupted_gpus",
+        type=click.IntRange(0, 1_000_000),
+        help="Ceiling for disrupted GPUs in use.",
     ),
     click.option(
-        "--deleted-node-pools", "max_deleted_node_pools", type=click.IntRange(0, 1_000), help="NodePools, likewise."
+        "--deleted-node-pools",
+        "max_deleted_node_pools",
+        type=click.IntRange(0, 1_000),
+        help="Ceiling for deleted NodePools.",
     ),
     click.option(
         "--prune",
         metavar="KIND/NAME",
         multiple=True,
-        help="An object that may be deleted once no policy declares it: NodePool/old.",
+        help="An object that may be deleted when no policy declares it, such as NodePool/old.",
     ),
-    click.option("--expires", type=LastingType(), default="24h", show_default=True, help="How long it holds."),
-    click.option("--reason", default="", help="Why, for whoever asks."),
+    click.option(
+        "--expires", type=LastingType(), default="24h", show_default=True, help="How long the approval is valid."
+    ),
+    click.option("--reason", default="", help="Reason, recorded in the approval."),
     click.option(
         "--policies",
         type=click.Path(path_type=Path),
         multiple=True,
         metavar="PATH",
-        help="Where the policies are, where that is not policies.",
+        help="Path of the policies.  [default: policies]",
     ),
-    click.option("--repo", "repository", default="", metavar="URL", help="The repository that they are in."),
-    click.option("--revision", default="HEAD", show_default=True, metavar="REV", help="Its revision."),
-    click.option("--resources", is_flag=True, help="They are custom resources of the cluster."),
-    click.option("-e", "--environment", help="base, or the name of an overlay; needed where there are several."),
+    click.option("--repo", "repository", default="", metavar="URL", help="Git repository with the policies."),
+    click.option("--revision", default="HEAD", show_default=True, metavar="REV", help="Revision of the repository."),
+    click.option("--resources", is_flag=True, help="Read policies from custom resources of the cluster."),
+    click.option("-e", "--environment", help="base, or the name of an overlay; required if there are several."),
     click.option("--context", metavar="NAME", help="Context of the kubeconfig."),
 )
-_DRY_RUN = click.option(
-    "--dry-run", is_flag=True, help="Print the ChangeApproval, for kubectl create -f -, and write nothing."
-)
+_DRY_RUN = click.option("--dry-run", is_flag=True, help="Only print the ChangeApproval, for kubectl create -f -.")
 
 
 @click.command()
@@ -118,14 +128,14 @@ _DRY_RUN = click.option(
 @_options
 @_DRY_RUN
 def command(approved: tuple[str, ...], terms: ApprovalTerms, place: ApprovalTarget, *, dry_run: bool) -> int:
-    """Let what the policies KIND/NAME cause pass a guard, within the ceilings that are given.
+    """Let changes caused by the policies KIND/NAME pass a guard, within the given ceilings.
 
-    Each policy is approved by a digest of its spec and rendering, as they are now in the files, the repository or the
-    cluster that is named. It stays approved over rebases, squash merges and other commits, until its content changes or
-    the approval expires. Limits that are not named stay. With --prune, objects may be lost that no policy declares any
-    more. A revision, in the place of KIND/NAME, approves all that this very revision causes.
+    Each policy is approved by a digest of its spec and rendering, as read from the files, the repository or the
+    cluster. The approval survives rebases, squash merges and other commits, until the content of the policy changes
+    or the approval expires. Limits without a ceiling remain in force. --prune allows deletion of objects that no
+    policy declares any more. A revision instead of KIND/NAME approves all changes caused by exactly this revision.
 
-    It takes the right to make a ChangeApproval: see `reconciler rbac --person approver`.
+    The command needs the right to create ChangeApprovals: see `reconciler rbac --person approver`.
     """
     _check(approved, terms)
     try:
@@ -142,25 +152,29 @@ def command(approved: tuple[str, ...], terms: ApprovalTerms, place: ApprovalTarg
     for sentence in _sentences(spec):
         click.echo(f"ChangeApproval/{name}: {sentence}")
     if spec.objects:
-        click.echo("note: of a policy whose content changes nothing is approved any more", err=True)
-    click.echo(f"note: kubectl delete changeapproval {name} takes it back", err=True)
+        click.echo("note: the approval of a policy ends when its content changes", err=True)
+    click.echo(f"note: kubectl delete changeapproval {name} revokes the approval", err=True)
     return ExitCode.FINE
 
 
 def _check(approved: tuple[str, ...], terms: ApprovalTerms) -> None:
     if not approved and not terms.prune:
-        raise click.UsageError("say what is approved: KIND/NAME of a policy, or --prune KIND/NAME of what may be lost")
+        raise click.UsageError(
+            "name what to approve: KIND/NAME of a policy, or --prune KIND/NAME of an object that may be deleted"
+        )
     for title in terms.prune:
         if not _LOST.fullmatch(title):
-            raise click.UsageError(f'"{title}" names no object; write KIND/NAME, as plan tells it')
+            raise click.UsageError(f'"{title}" is not the name of an object; write KIND/NAME, as plan prints it')
     if not terms.guard:
         if approved or terms.ceilings != Ceiling():
-            raise click.UsageError("name the guard that is passed, with --guard NAME")
+            raise click.UsageError("name the guard to pass with --guard NAME")
         return
     if why := why_no_name(terms.guard):
-        raise click.UsageError(f'"{terms.guard}" is no name: write {why}')
+        raise click.UsageError(f'"{terms.guard}" is not a valid name: write {why}')
     if terms.ceilings == Ceiling():
-        raise click.UsageError("say how far, as in --removed-nodes 40: without ceilings no limit of a guard is lifted")
+        raise click.UsageError(
+            "give a ceiling, such as --removed-nodes 40: an approval without ceilings lifts no limit"
+        )
 
 
 def _approval(approved: tuple[str, ...], terms: ApprovalTerms, place: ApprovalTarget) -> ChangeApproval:
@@ -179,7 +193,7 @@ def _approval(approved: tuple[str, ...], terms: ApprovalTerms, place: ApprovalTa
 
 
 def _key(title: str) -> tuple[ApprovedKind, str] | None:
-    """GpuPool/a100; None of what names no policy."""
+    """GpuPool/a100 as kind and name; None if the title names no policy."""
     kind, _, name = title.partition("/")
     found = next((each for each in _KINDS if each == kind), None)
     return (found, name) if found and name else None
@@ -192,14 +206,14 @@ def _objects(approved: Sequence[str], guard: str, place: ApprovalTarget) -> list
     for title in dict.fromkeys(approved):
         key = _key(title)
         if key is None:
-            raise click.UsageError(f'"{title}" names no policy; write KIND/NAME, with a kind of {", ".join(_KINDS)}')
+            raise click.UsageError(
+                f'"{title}" is not the name of a policy; write KIND/NAME, with a kind of {", ".join(_KINDS)}'
+            )
         keys.append(key)
     desired = _desired(place)
     if guard not in {each.name for each in desired.guards}:
         known = ", ".join(each.name for each in desired.guards) or "none"
-        raise click.UsageError(
-            f"there is no ChangeGuard/{guard} in environment {desired.environment}; there is: {known}"
-        )
+        raise click.UsageError(f"there is no ChangeGuard/{guard} in environment {desired.environment}; found: {known}")
     return [_object(desired, *key) for key in sorted(keys)]
 
 
@@ -208,7 +222,7 @@ def _object(desired: Desired, kind: ApprovedKind, name: str) -> ApprovedObject:
     if digest is None:
         known = ", ".join(each.name for each in desired.declared if each.kind == kind) or "none"
         text = f"there is no {kind}/{name} in environment {desired.environment} of {desired.revision}"
-        raise click.UsageError(f"{text}; there is: {known}")
+        raise click.UsageError(f"{text}; found: {known}")
     return ApprovedObject(kind=kind, name=name, digest=digest)
 
 
@@ -221,33 +235,35 @@ def _desired(place: ApprovalTarget) -> Desired:
 
 
 def _whole(revision: str, repository: str) -> str:
-    """A commit's whole id: what begins alike may be another, and could be made to be."""
+    """Full id of a commit. A prefix may match another commit, or be forged."""
     if not _REVISION.fullmatch(revision):
         raise click.UsageError(
-            f'"{revision}" is no policy and no revision: write KIND/NAME, with a kind of {", ".join(_KINDS)}, or a '
+            f'"{revision}" is neither a policy nor a revision: write KIND/NAME with kind {", ".join(_KINDS)}, or a '
             "revision as plan -o json tells it: a commit, or dir: and 64 digits"
         )
     if not _BEGINNING.fullmatch(revision):
         return revision
     result = controller.read(controller.Origins((Path(),), repository, revision)).revision
     if not result.startswith(revision):
-        status = f"{revision} is the beginning of a commit's id, and {repository} has no such commit"
-        raise click.UsageError(f"{status}: name a repository that has, with --repo, or write the whole id")
+        status = f"{revision} is a prefix of a commit id, and {repository} has no such commit"
+        raise click.UsageError(f"{status}: name a repository with this commit with --repo, or write the full id")
     return result
 
 
 def _sentences(spec: ChangeApproval) -> Sequence[str]:
-    """What is approved, for people; digests are shown in short."""
+    """Sentences that describe the approval, with shortened digests."""
     lines = []
     if spec.objects:
         what = ", ".join(f"{each.kind}/{each.name} ({each.digest[:SHOWN]})" for each in spec.objects)
-        lines.append(f"what {what} {'cause' if len(spec.objects) > 1 else 'causes'} may pass guard {spec.guard_name}")
+        lines.append(
+            f"changes that {what} {'cause' if len(spec.objects) > 1 else 'causes'} may pass guard {spec.guard_name}"
+        )
     if spec.revision:
         lines.append(f"plans of {spec.revision} may pass guard {spec.guard_name}")
     within = f", within {_ceilings(spec.ceilings)}" if spec.ceilings != Ceiling() else ""
     lines = [f"{each} until {spec.expires}{within}" for each in lines]
     if spec.prune:
-        once = f"once no policy declares {'them' if len(spec.prune) > 1 else 'it'}"
+        once = f"when no policy declares {'them' if len(spec.prune) > 1 else 'it'}"
         passing = f", and may pass guard {spec.guard_name}{within}" if spec.guard_name else ""
         lines.append(f"{', '.join(spec.prune)} may be deleted until {spec.expires}, {once}{passing}")
     return lines

@@ -1,4 +1,4 @@
-"""`reconciler demo`: policies, a pull request to them, and a cluster that follows them, all of it imagined."""
+"""`reconciler demo`: example policies, a pull request to them, and a simulated cluster that follows them."""
 
 import shutil
 import sys
@@ -17,12 +17,12 @@ from reconciler.cli.exit_codes import ExitCode
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Where its files are left, to go on with; else a new folder among the temporary ones.",
+    help="Folder for the demo's files; by default a new temporary folder.",
 )
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
-@click.option("--fast", is_flag=True, help="Do not wait for anybody to see time pass.")
+@click.option("--fast", is_flag=True, help="Do not pause between steps.")
 def command(folder: Path | None, color: str, **given: Any) -> int:
-    """Check example policies, review a pull request to them, and watch a cluster follow. Needs no cluster."""
+    """Check example policies, review a pull request, and watch a simulated cluster follow it. Needs no cluster."""
     screen = Screen(color, moves=not given["fast"])
     tour = Tour(screen, folder or Path(tempfile.mkdtemp(prefix="reconciler-demo-")))
     tour.welcome()
@@ -35,7 +35,7 @@ def command(folder: Path | None, color: str, **given: Any) -> int:
 
 
 def _called_as() -> str:
-    """How this very program is called from another folder; nothing where its name will do."""
+    """Command that runs this program from another folder; empty if `reconciler` is on the path."""
     started = Path(sys.argv[0])
     found = shutil.which("reconciler")
     if started.name == "reconciler" and not (found and Path(found).samefile(started)):

@@ -1,4 +1,4 @@
-"""`reconciler dump`: all that a plan follows from, in one file that can be handed on and replayed."""
+"""`reconciler dump`: writes all inputs of a plan into one file that can be shared and replayed."""
 
 from pathlib import Path
 
@@ -17,12 +17,13 @@ from reconciler.schema.generated import kubectl_line
 
 @click.command()
 @question_options
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="A file; else standard output.")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Output file; by default standard output.")
 @click.option(
-    "--kubectl", is_flag=True, help="Instead, print the command line that lists with kubectl what a plan needs."
+    "--kubectl", is_flag=True, help="Instead, print the kubectl command line that lists the objects a plan needs."
 )
 def command(question: controller.Question, out: Path | None, kubectl: bool) -> int:
-    """Write policies and cluster into one file: redacted, canonical, with a digest. Any plan of it is the same plan."""
+    """Write policies and cluster into one file: redacted, canonical, with a digest. Every plan from this file is the
+    same."""
     if kubectl:
         return _print_kubectl(question)
     checkup, cluster_view, inputs = answered(lambda: controller.inputs_of(question))
@@ -40,7 +41,7 @@ def command(question: controller.Question, out: Path | None, kubectl: bool) -> i
 
 
 def _print_kubectl(question: controller.Question) -> int:
-    """For the policies at hand; where there are none, for any policies."""
+    """Prints the kubectl command line for the given policies; without policies, for any policies."""
     if question.takes_dumped and not any(path.exists() for path in question.origins.paths):
         click.echo(kubectl_line((), (), question.place.namespace))
         return ExitCode.FINE
@@ -58,7 +59,7 @@ def _print_kubectl(question: controller.Question) -> int:
 
 
 def _plan_options(question: controller.Question) -> tuple[str, ...]:
-    """The options by which `plan` finds the same policies."""
+    """Options with which `plan` finds the same policies."""
     origins = question.origins
     options: list[str] = []
     if origins.repository:

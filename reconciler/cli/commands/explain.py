@@ -1,4 +1,4 @@
-"""`reconciler explain`: why something is, or is not, being acted on; now, or at a time of which the history tells."""
+"""`reconciler explain`: why an object is, or is not, acted on; now, or at a time in the history."""
 
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,12 @@ from reconciler.report.plans.guard_section import with_ways_on
 @click.command()
 @click.argument("subject")
 @question_options
-@click.option("--at", type=TimeType(), help="As it was then, from the history of run.")
+@click.option("--at", type=TimeType(), help="Explain the state at this time, from the history of run.")
 @history_option
 @output_options
 def command(subject: str, question: controller.Question, at: Instant | None, **given: Any) -> int:
-    """Tell why SUBJECT is, or is not, being acted on: node/NAME, pod/NAMESPACE/NAME, pool/NAME, provisioner/NAME,
-    claim/NAME for the node of a NodeClaim, or any other object of the plan as KIND/NAME or KIND/NAMESPACE/NAME."""
+    """Show why SUBJECT is, or is not, acted on: node/NAME, pod/NAMESPACE/NAME, pool/NAME, provisioner/NAME, claim/NAME
+    for the node of a NodeClaim, or any other object of the plan as KIND/NAME or KIND/NAMESPACE/NAME."""
     history: Path | None = given.pop("history")
     try:
         meant = parse_subject(subject)
@@ -55,12 +55,12 @@ def command(subject: str, question: controller.Question, at: Instant | None, **g
 
 
 def _past(history: Path | None, at: Instant) -> tuple[controller.ClusterView, PlanningResult]:
-    # Only here: the history is of no use to those who ask about now.
+    # Imported only when needed: explaining the present needs no history.
     from reconciler.controller.dry_run import past  # noqa: PLC0415
     from reconciler.sources.history import NotKept  # noqa: PLC0415
 
     if history is None:
-        raise click.UsageError("name the folder of the history with --history: run keeps one where it is told to")
+        raise click.UsageError("name the history folder with --history, as given to run")
     try:
         return answered(lambda: past(history, at))
     except NotKept as missing:

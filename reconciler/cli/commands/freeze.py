@@ -1,4 +1,4 @@
-"""`reconciler freeze`: nothing is done to a node, a pool, what a guard guards, or anything, until then."""
+"""`reconciler freeze`: stops changes to a node, a pool, everything a guard covers, or everything, for a time."""
 
 from typing import Any
 
@@ -13,21 +13,21 @@ from reconciler.model.fields import LONGEST_LABEL_VALUE, LONGEST_NAME, why_no_na
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.quantity import Duration
 
-# What can be frozen, and the most characters that its name has. The name of a pool becomes the value of a label.
+# What can be frozen, and the maximum length of its name. A pool's name becomes a label value.
 _KINDS = {"node": LONGEST_NAME, "pool": LONGEST_LABEL_VALUE, "guard": LONGEST_NAME}
 
 
 class FreezeTerms(msgspec.Struct, frozen=True):
-    """How long, and why; or that a freeze ends."""
+    """Duration and reason of a freeze, or the end of a freeze."""
 
     length: Duration | None
     lift: bool
     reason: str
 
     def until(self) -> str:
-        """In whole seconds; nothing where it ends. Raises UsageError."""
+        """End of the freeze in whole seconds; empty for --lift. Raises UsageError."""
         if self.lift == (self.length is not None) or (self.lift and self.reason):
-            raise click.UsageError("say how long, as in --for 4h; or --lift a freeze, and nothing else")
+            raise click.UsageError("give a duration, such as --for 4h, or --lift alone")
         if self.length is None:
             return ""
         return timestamp(Instant(-(-(controller.current_instant() + self.length.milliseconds) // 1000) * 1000))
@@ -35,15 +35,17 @@ class FreezeTerms(msgspec.Struct, frozen=True):
 
 @click.command()
 @click.argument("subject")
-@click.option("--for", "length", type=LastingType(), help="How long: 30m, 4h.")
-@click.option("--reason", default="", help="Why, for whoever asks.")
+@click.option("--for", "length", type=LastingType(), help="Duration, such as 30m or 4h.")
+@click.option("--reason", default="", help="Reason, recorded with the freeze.")
 @click.option("--lift", is_flag=True, help="Instead, end the freeze now.")
 @context_option
 def command(subject: str, place: controller.ClusterPlace, **terms: Any) -> int:
-    """Freeze SUBJECT: node/NAME, pool/NAME, guard/NAME for all that it guards, or all. Only untainting and releasing go
-    on there then. Karpenter does not mind it: it leaves alone what karpenter.sh/do-not-disrupt says so of.
+    """Freeze SUBJECT: node/NAME, pool/NAME, guard/NAME for everything the guard covers, or all. While frozen, the
+    controller only removes taints and releases objects. A freeze does not stop Karpenter: annotate nodes or pods
+    with karpenter.sh/do-not-disrupt for that.
 
-    What freezes all is written on the namespace of the controller: --namespace names it, as it does for run."""
+    The freeze of all is an annotation on the controller's namespace: --namespace names the namespace, as for run.
+    """
     kind, name = _meant(subject, place.namespace)
     until = FreezeTerms(**terms).until()
     try:
@@ -54,9 +56,9 @@ def command(subject: str, place: controller.ClusterPlace, **terms: Any) -> int:
     if written.note:
         click.echo(f"note: {written.note}", err=True)
     if until:
-        click.echo(f"{subject} is frozen until {until} ({where}): only untainting and releasing go on there")
+        click.echo(f"{subject} is frozen until {until} ({where}): only untainting and releasing continue")
     else:
-        click.echo(f"{subject} is not frozen any more ({where})")
+        click.echo(f"{subject} is no longer frozen ({where})")
     return ExitCode.FINE
 
 
@@ -65,7 +67,7 @@ def _meant(subject: str, namespace: str) -> tuple[str, str]:
         return "all", namespace
     kind, slash, name = subject.partition("/")
     if kind not in _KINDS or not slash:
-        raise click.UsageError(f'"{subject}" names nothing to freeze; write node/NAME, pool/NAME, guard/NAME or all')
+        raise click.UsageError(f'"{subject}" cannot be frozen; write node/NAME, pool/NAME, guard/NAME or all')
     if why := why_no_name(name, _KINDS[kind]):
-        raise click.UsageError(f'"{name}" is no name of a {kind}: write {why}')
+        raise click.UsageError(f'"{name}" is not a valid name of a {kind}: write {why}')
     return kind, name

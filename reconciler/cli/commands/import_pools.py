@@ -1,4 +1,4 @@
-"""`reconciler import`: policies and templates from the NodePools that a cluster has."""
+"""`reconciler import`: writes policies and templates for the NodePools of a cluster."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -21,14 +21,14 @@ from reconciler.report.wording import visible
 
 
 class ImportTarget(msgspec.Struct, frozen=True):
-    """Where files go, and whether those that are there may be overwritten."""
+    """Target folder, and whether existing files may be overwritten."""
 
     folder: Path
     force: bool
 
 
 def _target(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command gets two of its options as `target`."""
+    """Adds two options; the command gets them as `target`."""
 
     @wraps(command)
     def with_target(folder: Path, force: bool, **others: Any) -> Any:
@@ -45,23 +45,23 @@ def _target(command: Callable[..., Any]) -> Callable[..., Any]:
     type=click.Path(file_okay=False, path_type=Path),
     default=".",
     show_default=True,
-    help="Folder that gets policies/base/ and templates/.",
+    help="Folder for policies/base/ and templates/.",
 )
-@click.option("--force", is_flag=True, help="Overwrite files that are there already.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 @click.option(
     "--cluster-autoscaler",
     "autoscaler",
     metavar="FILE|NAMESPACE/NAME",
-    help="A Cluster Autoscaler's manifest, or its Deployment in the cluster: its flags become a DrainPolicy.",
+    help="Manifest of a Cluster Autoscaler, or its Deployment in the cluster: converts its flags to a DrainPolicy.",
 )
 @click.argument("names", nargs=-1, metavar="[POOL]...")
 @_target
 def command(
     place: controller.ClusterPlace, target: ImportTarget, autoscaler: str | None, names: tuple[str, ...]
 ) -> int:
-    """Write policies that say what NodePools in the cluster are: those named POOL, or all that have GPUs.
+    """Write policies that match the NodePools in the cluster: the named POOLs, or all NodePools with GPUs.
 
-    Each is adopted as it is, in mode Observe, such that none of its nodes drifts.
+    Each NodePool is adopted unchanged, in mode Observe, so that none of its nodes drifts.
     """
     cluster_view = answered(lambda: controller.observed_cluster(place))
     for text in cluster_view.notes:
@@ -70,16 +70,16 @@ def command(
         _require_observed(cluster_view.observed)
     found = imported(cluster_view.observed, names)
     for skipped in found.skipped:
-        _say(f"note: NodePool/{skipped.name} is left out: {skipped.why}")
+        _say(f"note: NodePool/{skipped.name} is skipped: {skipped.why}")
     if names and found.skipped:
-        raise click.ClickException("nothing was written, because not all that was named can be imported")
+        raise click.ClickException("nothing was written: not every named NodePool can be imported")
     if autoscaler:
         found = found.with_drain_policy(_flags(place, autoscaler))
     if not found.files:
         pools = (
-            "no NodePool with GPUs is without a policy"
+            "every NodePool with GPUs already has a policy"
             if cluster_view.observed.node_pools
-            else "there are no NodePools"
+            else "the cluster has no NodePools"
         )
         _say(f"nothing to import: {pools}")
         return ExitCode.FINE
@@ -89,9 +89,9 @@ def command(
     for note in notes:
         _say(f"note: {target.folder / note.file}: {note.sentence}; {note.remedy}")
     if checkup.resolved.problems:
-        _say(f"next: write what is not known yet, until `reconciler validate {policies}` finds no problem")
+        _say(f"next: fill in the unknown values until `reconciler validate {policies}` finds no problem")
         return ExitCode.INVALID_POLICY
-    _say(f"next: `reconciler plan --policies {policies}` shows what adopting them does")
+    _say(f"next: `reconciler plan --policies {policies}` shows the effect of adopting the NodePools")
     return ExitCode.FINE
 
 
@@ -104,27 +104,27 @@ def _flags(place: controller.ClusterPlace, autoscaler: str) -> Flags:
 
 def _require_observed(observed: Observed) -> None:
     if why := observed.why_unread(NODE_POOLS):
-        raise click.ClickException(f"without NodePools there is nothing to import: {why}")
+        raise click.ClickException(f"nothing to import: NodePools could not be read: {why}")
     if NODE_POOLS in observed.absent:
-        raise click.ClickException("the cluster has no Karpenter: it does not serve NodePools")
+        raise click.ClickException("the cluster does not serve NodePools: Karpenter is not installed")
 
 
 def _differences(checkup: controller.Checkup, observed: Observed) -> Iterator[ImportNote]:
-    """What the policies would render otherwise than it stands in the cluster."""
+    """Fields that the policies would render differently from the cluster."""
     live = {pool.name: pool for pool in observed.node_pools}
     for wish in checkup.resolved.wishes:
         for manifest in wish.manifests:
             for field in differences(json.loads(manifest.body), live[manifest.name]):
-                text = f"{field} of NodePool/{manifest.name} would not stay as it is"
-                yield ImportNote(manifest.origin.file, text, "`reconciler plan` shows what that would do to its nodes")
+                text = f"{field} of NodePool/{manifest.name} would change"
+                yield ImportNote(manifest.origin.file, text, "`reconciler plan` shows the effect on its nodes")
 
 
 def _write(target: ImportTarget, found: Imported) -> None:
     try:
         written = write_all(target.folder, found.files, target.force)
     except AlreadyThere as there:
-        remedy = "nothing was written; name another folder with --to, or overwrite them with --force"
-        raise click.ClickException(f"already there: {there}; {remedy}") from None
+        remedy = "nothing was written; choose another folder with --to, or overwrite with --force"
+        raise click.ClickException(f"files exist: {there}; {remedy}") from None
     except OSError as error:
         raise click.ClickException(f"nothing was written: {error}") from None
     for path in written:

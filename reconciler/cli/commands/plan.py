@@ -1,4 +1,4 @@
-"""`reconciler plan`: what would happen. Nothing is ever written to the cluster."""
+"""`reconciler plan`: shows the planned changes. Never writes to the cluster."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -22,15 +22,22 @@ from reconciler.report.plans.plan_document import plan_document
 
 @click.command()
 @question_options
-@click.option("--base", default="", metavar="REV", help="Tell what this change does apart from what happens anyway.")
-@click.option("--prune", multiple=True, metavar="KIND/NAME", help="Agree to lose what no policy yields any more.")
-@click.option("--forecast", "ahead", type=LastingType(), metavar="6h", help="Tell what comes of it in so many hours.")
+@click.option(
+    "--base", default="", metavar="REV", help="Show only what this change causes, compared with revision REV."
+)
+@click.option(
+    "--prune",
+    multiple=True,
+    metavar="KIND/NAME",
+    help="Allow deletion of this object, which no policy declares any more.",
+)
+@click.option("--forecast", "ahead", type=LastingType(), metavar="6h", help="Simulate the plan this far ahead.")
 @ending_options
 @output_options
 def command(
     question: controller.Question, ending: PlanOutput, outputs: tuple[Output, ...], color: str, **given: Any
 ) -> int:
-    """Tell what would happen to the cluster, and why: nodes, GPUs, evictions, money."""
+    """Show what would happen to the cluster, and why: nodes, GPUs, evictions, cost."""
     run = answered(lambda: controller.dry_run(question))
     if run.cluster_view is None or run.head is None:
         return refused(run.checkup, outputs, color)
@@ -72,9 +79,10 @@ def _with_forecast(
 
 
 def _pointless(prune: tuple[str, ...], head: PlanningResult) -> Iterator[str]:
-    """A name that is mistyped, or of what policies yield still, must not pass for an agreement."""
+    """Notes for --prune options without effect: a mistyped name, or an object that policies still declare, is no
+    consent."""
     wished = {Ref(each.kind, each.namespace, each.name).title for each in head.inputs.desired.manifests}
     subjects = {each.subject.title for each in head.plan.decisions} - wished
     return (
-        f"--prune {each} agrees to nothing: no such object is to be pruned" for each in prune if each not in subjects
+        f"--prune {each} has no effect: the plan does not prune this object" for each in prune if each not in subjects
     )

@@ -1,4 +1,5 @@
-"""`reconciler rbac`: the least rights that the policies need, to look and to act, what limits them, and people's."""
+"""`reconciler rbac`: prints the minimal rights that the policies need to observe and to act, admission policies that
+enforce these limits, and rights for people."""
 
 from typing import Any
 
@@ -17,14 +18,16 @@ from reconciler.schema.rights.rules import PEOPLE, enforces
 
 @click.command()
 @origin_options
-@click.option("-e", "--environment", help="For base, or for the overlay of this name; else for all of them.")
-@click.option("--write", is_flag=True, help="Instead, what acting needs beside it.")
-@click.option("--admission", is_flag=True, help="Instead, the admission policies that limit acting to these rights.")
-@click.option("--resources", is_flag=True, help="With --write: the policies will be custom resources of the cluster.")
-@click.option("--person", type=click.Choice(list(PEOPLE)), help="Instead, what a person needs to approve, say.")
+@click.option("-e", "--environment", help="base, or the name of an overlay; by default all environments.")
+@click.option("--write", is_flag=True, help="Instead, the additional rights needed to act.")
+@click.option("--admission", is_flag=True, help="Instead, the admission policies that limit writes to these rights.")
+@click.option("--resources", is_flag=True, help="With --write: policies are custom resources of the cluster.")
+@click.option(
+    "--person", type=click.Choice(list(PEOPLE)), help="Instead, the rights a person needs, for example to approve."
+)
 @namespace_option
 def command(origins: controller.Origins, environment: str | None, namespace: str, **asked: Any) -> int:
-    """Print, as YAML, the rights that looking needs with the policies in PATHS. Without PATHS: with any policies."""
+    """Print, as YAML, the rights needed to observe with the policies in PATHS. Without PATHS: with any policies."""
     if asked["person"]:
         return _of_a_person(asked, environment, namespace)
     wishes: tuple[Desired, ...] = ()
@@ -36,7 +39,7 @@ def command(origins: controller.Origins, environment: str | None, namespace: str
             click.echo(f"note: {notice}", err=True)
         wishes = _wishes(checkup.resolved, environment)
     elif environment is not None:
-        raise click.UsageError("an environment is one of some policies: name their PATHS, or --repo")
+        raise click.UsageError("--environment requires policies: name their PATHS, or --repo")
     click.echo(_page(asked, wishes, namespace), nl=False)
     return ExitCode.FINE
 
@@ -47,7 +50,7 @@ def _of_a_person(requested: dict[str, Any], environment: str | None, namespace: 
         or environment is not None
         or any(requested[each] for each in ("write", "resources", "admission"))
     ):
-        raise click.UsageError("what people need follows from no policies: leave out the rest")
+        raise click.UsageError("--person does not depend on policies: remove the other options")
     click.echo(person_page(requested["person"], namespace), nl=False)
     return ExitCode.FINE
 
@@ -55,22 +58,22 @@ def _of_a_person(requested: dict[str, Any], environment: str | None, namespace: 
 def _page(requested: dict[str, Any], wishes: tuple[Desired, ...], namespace: str) -> str:
     if requested["admission"]:
         if requested["write"] or requested["resources"]:
-            raise click.UsageError("--admission prints what limits all rights to act: leave out the rest")
+            raise click.UsageError("--admission covers all rights to act: remove the other options")
         return admission_page(wishes, namespace)
     if not requested["write"]:
         if requested["resources"]:
-            raise click.UsageError("--resources goes with --write: looking is the same either way")
+            raise click.UsageError("--resources requires --write: rights to observe do not depend on it")
         return reading_page(wishes, namespace)
     if wishes and not enforces(wishes):
-        click.echo("note: no pool is in mode Enforce: this is only for what it keeps for itself", err=True)
-    # For whatever policies there may be, they may be kept either way.
+        click.echo("note: no pool is in mode Enforce: these rights only cover the controller's own objects", err=True)
+    # Without policies, include the rights for both places of policies.
     return writing_page(
         wishes, namespace, resources=requested["resources"] if wishes or requested["resources"] else None
     )
 
 
 def _names_policies() -> bool:
-    """Elsewhere `policies` is taken for granted; rights for whatever policies there may be are an answer too."""
+    """Whether policies are named. Other commands default to `policies`; here no policies means any policies."""
     given = click.get_current_context().params
     return bool(given["paths"] or given["repository"])
 

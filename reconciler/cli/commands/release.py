@@ -1,4 +1,4 @@
-"""`reconciler release`: takes everything of ours off a cluster, NodePools and Nodes apart."""
+"""`reconciler release`: removes the reconciler's own objects and marks from a cluster; NodePools and Nodes stay."""
 
 from typing import Any
 
@@ -15,20 +15,20 @@ from reconciler.report.released import Released, ReleaseHeader, released_documen
 
 @click.command()
 @cluster_options
-@click.option("--pool", default="", metavar="NAME", help="Only what belongs to one pool.")
-@click.option("--yes", is_flag=True, help="Do it; else it is only told.")
+@click.option("--pool", default="", metavar="NAME", help="Only release this pool.")
+@click.option("--yes", is_flag=True, help="Carry out the release; by default it is only shown.")
 @output_options
 def command(place: controller.ClusterPlace, outputs: tuple[Output, ...], color: str, **asked: Any) -> int:
-    """Take our taints, labels, gates, pods and freezes off the cluster. NodePools and Nodes stay as they are.
+    """Remove our taints, labels, gates, pods and freezes from the cluster. NodePools and Nodes stay unchanged.
 
-    A controller that runs would put them back: stop it first. For one pool, have it leave that alone first: suspend the
-    pool, or set its mode to Observe.
+    Stop a running controller first, because a controller would add them again. For one pool, suspend the pool or set
+    its mode to Observe first.
     """
     if not asked["yes"]:
         write(released_document(_to_be_released(place, asked["pool"])), outputs, color)
         return ExitCode.FINE
     if place.file:
-        raise click.UsageError("--yes acts on the live cluster: leave out --cluster")
+        raise click.UsageError("--yes acts on the live cluster: remove --cluster")
     acting = Acting(place.context, lambda text: click.echo(f"note: {text}", err=True), place.namespace)
     released = _released(acting, asked["pool"])
     write(released_document(released), outputs, color)

@@ -1,5 +1,5 @@
-"""`reconciler render`: what the policies yield, or they themselves as custom resources, and nothing else, on standard
-output or in a file."""
+"""`reconciler render`: prints the rendered manifests, or the policies as custom resources, to standard output or a
+file."""
 
 import json
 from collections.abc import Callable
@@ -26,30 +26,28 @@ from reconciler.report.checked import CheckReport
 from reconciler.sources.input_file import MOST_MANIFEST_BYTES, read_file
 
 _CAUTION = """\
-# adopt: true. Adopting it leaves the labels gpu.scheduling/* out of the template that is there; kubectl apply of this
-# would put them in, and so drift every node. `reconciler plan` tells what adopting does.
+# adopt: true. Adopting keeps the labels gpu.scheduling/* out of the existing template. kubectl apply of this file
+# would add them and make every node drift. `reconciler plan` shows the effect of adopting.
 """
 
 
 class RenderTarget(msgspec.Struct, frozen=True):
-    """Where the output goes, and whether it may be empty."""
+    """Output destination, and whether an empty output is allowed."""
 
     file: Path | None
     allow_empty: bool
 
 
 def _target(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command gets two of its options as `target`."""
+    """Adds two options; the command gets them as `target`."""
 
     @click.option(
         "--out",
         "file",
         type=click.Path(dir_okay=False, path_type=Path),
-        help="Write to this file, whole or not at all: what is refused leaves the file as it is.",
+        help="Write to this file atomically: on failure the file does not change.",
     )
-    @click.option(
-        "--allow-empty", is_flag=True, help="Write also where the policies yield nothing, which prunes everything."
-    )
+    @click.option("--allow-empty", is_flag=True, help="Also write an empty output, which prunes everything.")
     @wraps(command)
     def with_target(file: Path | None, allow_empty: bool, **others: Any) -> Any:
         return command(target=RenderTarget(file, allow_empty), **others)
@@ -59,22 +57,24 @@ def _target(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command()
 @origin_options
-@click.option("-e", "--environment", help="Whose manifests: base, or the name of an overlay.")
+@click.option("-e", "--environment", help="Environment to render: base, or the name of an overlay.")
 @click.option(
-    "--smart-pods", is_flag=True, help="Also what asks Karpenter for machines: a pod for each of their types."
+    "--smart-pods",
+    is_flag=True,
+    help="Also print smart pods, which request nodes from Karpenter: one per instance type.",
 )
-@click.option("--as-resources", is_flag=True, help="Instead, the policies themselves, as custom resources.")
+@click.option("--as-resources", is_flag=True, help="Instead, print the policies as custom resources.")
 @_target
 def command(
     origins: controller.Origins, environment: str | None, smart_pods: bool, as_resources: bool, target: RenderTarget
 ) -> int:
-    """Print the manifests that the policies in PATHS (policies) yield, as YAML, always in the same order.
+    """Print the manifests rendered from the policies in PATHS (policies), as YAML, in stable order.
 
-    As custom resources, each policy says which bundle it is part of, so that a cluster never follows half of one: apply
-    them all, and let what applies them take away what is no longer among them.
+    With --as-resources, each policy names its bundle, so that a cluster never follows part of a bundle: apply all of
+    them, and let the applying tool delete those that are no longer included.
     """
     if smart_pods and as_resources:
-        raise click.UsageError("--smart-pods goes with manifests: leave out --as-resources")
+        raise click.UsageError("--smart-pods cannot be combined with --as-resources")
     bundle = controller.read(origins)
     checkup = controller.check_bundle(bundle, ", ".join(path.as_posix() for path in origins.paths), environment)
     resolved = checkup.resolved
@@ -95,12 +95,11 @@ def command(
 
 
 def _write(text: str, target: RenderTarget) -> None:
-    """Whatever applies an empty file takes away all that the file before it held: somebody must agree to that."""
+    """Writes the output. Applying an empty file deletes everything applied before, so an empty output needs
+    --allow-empty."""
     if not text and not target.allow_empty and not (target.file and _is_empty(target.file)):
-        sentence = (
-            "nothing was written: the policies yield nothing, and applying that takes away all that was applied before"
-        )
-        raise click.ClickException(f"{sentence}; correct the paths, or agree with --allow-empty")
+        sentence = "nothing was written: policies render nothing, and applying that deletes everything applied before"
+        raise click.ClickException(f"{sentence}; correct the paths, or use --allow-empty")
     if target.file:
         replace_files({target.file: text.encode()})
     else:
@@ -108,7 +107,7 @@ def _write(text: str, target: RenderTarget) -> None:
 
 
 def _is_empty(file: Path) -> bool:
-    """Whether a file is there that holds no object, so that a further empty one takes nothing away."""
+    """Whether the existing file contains no object, so that another empty file deletes nothing."""
     try:
         return all(document is None for document in yaml.safe_load_all(read_file(file, MOST_MANIFEST_BYTES)))
     except (OSError, yaml.YAMLError):
@@ -117,8 +116,8 @@ def _is_empty(file: Path) -> bool:
 
 def _resources(bundle: Bundle, wish: Desired) -> list[str]:
     if pools := own_templates(bundle, wish):
-        text = f"{', '.join(pools)}: custom resources can't bring a template of their own with them"
-        raise click.ClickException(f"{text}; name one that reconciler brings, or have it follow the repository")
+        text = f"{', '.join(pools)}: custom resources cannot include their own templates"
+        raise click.ClickException(f"{text}; use a template of reconciler, or let the controller follow the repository")
     return [
         f"# {each.declared.origin().place} at {short_content(wish.revision)}\n{_yaml(each.document)}"
         for each in custom_resources(wish)
@@ -130,7 +129,7 @@ def _manifests(wish: Desired) -> list[str]:
 
 
 def _document(wish: Desired, manifest: Manifest) -> str:
-    """YAML with a comment that says where it comes from."""
+    """YAML with a comment that names its origin."""
     body = _yaml(json.loads(manifest.body))
     origin, template = manifest.origin, manifest.template
     pool = wish.pool(manifest.pool)
@@ -141,7 +140,7 @@ def _document(wish: Desired, manifest: Manifest) -> str:
 
 
 def _smart_pod(wish: Desired, pod: SmartPod) -> str:
-    """One that would be made with a name, GPUs and memory of its own."""
+    """A sample smart pod; real ones get their own name, GPUs and memory."""
     pool = wish.pool(pod.pool)
     place = f"{pool.origin().place} " if pool else ""
     head = f"# {place}by {pod.template.file} at {short_content(wish.revision)}, for {pod.instance_type}"

@@ -1,4 +1,4 @@
-"""`reconciler replay`: plans, made again from what they followed from."""
+"""`reconciler replay`: repeats plans from their recorded inputs."""
 
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,13 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.command()
 @click.argument("dump", required=False, type=_FILE)
 @history_option
-@click.option("--since", type=TimeType(), help="Of the history, only what was planned from then on.")
-@click.option("--until", type=TimeType(), help="Of the history, only what was planned by then.")
-@click.option("--expect", metavar="PLAN", help="What the plan of DUMP was: its digest, or what plan -o json wrote.")
+@click.option("--since", type=TimeType(), help="Only plans in the history since this time.")
+@click.option("--until", type=TimeType(), help="Only plans in the history up to this time.")
+@click.option("--expect", metavar="PLAN", help="Expected plan of DUMP: its digest, or the output of plan -o json.")
 @output_options
 def command(dump: Path | None, history: Path | None, **given: Any) -> int:
-    """Plan again from DUMP, or from the history of run, and tell whether the same plan comes of it; else exit 1."""
+    """Repeat the plan of DUMP, or the plans in the history of run, and check that each result is the same; otherwise
+    exit 1."""
     span = TimeRange(given.pop("since") or Instant(0), given.pop("until"))
     expected = given.pop("expect")
     if dump is not None:
@@ -35,7 +36,7 @@ def command(dump: Path | None, history: Path | None, **given: Any) -> int:
     elif history is not None and expected is None:
         results = answered(lambda: _of_history(history, span))
     else:
-        raise click.UsageError("name a dump, or the folder of a history with --history; --expect is for a dump")
+        raise click.UsageError("name a dump, or a history folder with --history; --expect requires a dump")
     write(replayed_document(results, __version__), **given)
     return ExitCode.FAILED if any(each.differs for each in results) else ExitCode.FINE
 
@@ -55,7 +56,7 @@ def _of_history(folder: Path, span: TimeRange) -> list[ReplayResult]:
 
 
 class _Plan(msgspec.Struct):
-    """What is looked at of plan.json."""
+    """The fields of plan.json that replay reads."""
 
     digest: str
 
@@ -66,4 +67,4 @@ def _digest(expected: str) -> str:
     try:
         return msgspec.json.decode(read_file(Path(expected), MOST_PLAN_BYTES), type=_Plan).digest
     except msgspec.MsgspecError as error:
-        raise click.UsageError(f"{expected} is no plan as plan -o json writes it: {error}") from None
+        raise click.UsageError(f"{expected} is not a plan in the format of plan -o json: {error}") from None

@@ -16,7 +16,7 @@ from reconciler.serve.server import ListenAddress
 
 
 class AddressType(click.ParamType[ListenAddress]):
-    """Reads 127.0.0.1:8080, [::]:8080 and :8080, which is every address of the machine."""
+    """Parses 127.0.0.1:8080, [::]:8080, and :8080 for all addresses of the machine."""
 
     name = "HOST:PORT"
 
@@ -25,7 +25,7 @@ class AddressType(click.ParamType[ListenAddress]):
             return value
         host, _, port = str(value).rpartition(":")
         if not port.isdecimal() or int(port) > 65_535:
-            self.fail(f'"{value}" is no address; write 127.0.0.1:8080.', param, ctx)
+            self.fail(f'"{value}" is not an address; write 127.0.0.1:8080.', param, ctx)
         return ListenAddress(host.strip("[]") or "0.0.0.0", int(port))  # noqa: S104 - where somebody asks for it
 
 
@@ -37,13 +37,13 @@ class AddressType(click.ParamType[ListenAddress]):
     type=AddressType(),
     default="127.0.0.1:8080",
     show_default=True,
-    help="For /metrics, and for /healthz and /readyz.",
+    help="Address of /metrics, /healthz and /readyz.",
 )
 @click.option(
     "--probes",
     "probe_address",
     type=AddressType(),
-    help="For /healthz and /readyz alone: a port of their own, for the kubelet.",
+    help="Separate address of /healthz and /readyz, for the kubelet.",
 )
 @history_option
 @click.option(
@@ -52,13 +52,13 @@ class AddressType(click.ParamType[ListenAddress]):
     default=15,
     show_default=True,
     metavar="N",
-    help="How long another replica waits for one that has died before it leads.",
+    help="Duration of the leader Lease: how long another replica waits for a dead leader.",
 )
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def command(question: controller.Question, **chosen: Any) -> int:
-    """Make the cluster follow the policies, until told to stop. Several replicas may run: one of them leads."""
+    """Run the controller: apply the policies to the cluster continuously. With several replicas, one leads."""
     end = answered(lambda: run_replica(Settings(question, **chosen)))
     code = ExitCode.INTERRUPTED if end.signal == signal.SIGINT else ExitCode.FINE
-    if end.is_stuck:  # Python would wait for its threads, as long as an API server says nothing
+    if end.is_stuck:  # Python would wait for threads that wait for an API server
         os._exit(code)
     return code

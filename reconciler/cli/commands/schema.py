@@ -1,4 +1,4 @@
-"""`reconciler schema`: what editors and API servers are told of the kinds."""
+"""`reconciler schema`: prints schemas of the kinds, for editors and API servers."""
 
 from pathlib import Path
 
@@ -18,21 +18,23 @@ from reconciler.simulate.scenario.reading import scenario_files
 
 @click.command()
 @click.argument("kind", required=False)
-@click.option("--overlay", is_flag=True, help="The schema of an overlay: nothing is required, null restores a default.")
-@click.option("--crd", is_flag=True, help="The CustomResourceDefinition instead, as YAML.")
+@click.option(
+    "--overlay", is_flag=True, help="Print the schema of an overlay: no field is required, null restores a default."
+)
+@click.option("--crd", is_flag=True, help="Print the CustomResourceDefinition instead, as YAML.")
 @click.option(
     "--write",
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Write every schema and definition, the reference and the rights below this folder, and print their names.",
+    help="Write all schemas, definitions, reference pages and RBAC below this folder, and print the file names.",
 )
 def command(kind: str | None, overlay: bool, crd: bool, folder: Path | None) -> None:
-    """Print the JSON Schema or the CustomResourceDefinition of a KIND; without one, of all of them together."""
+    """Print the JSON Schema or the CustomResourceDefinition of a KIND; without KIND, of all kinds."""
     if overlay and crd:
-        raise click.UsageError("an overlay is a file, and --crd is for the cluster: give one of --overlay and --crd")
+        raise click.UsageError("--overlay and --crd cannot be combined")
     if folder is not None:
         if kind or overlay or crd:
-            raise click.UsageError("--write writes everything: give it alone")
+            raise click.UsageError("--write writes everything: remove the other options")
         _write(folder)
         return
     chosen = _chosen(kind) if kind else None

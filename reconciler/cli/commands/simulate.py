@@ -1,4 +1,4 @@
-"""`reconciler simulate`: the same loop over hours or days in seconds, on an imagined cluster."""
+"""`reconciler simulate`: runs the real loop over hours or days of simulated time, on a simulated cluster."""
 
 import os
 from collections.abc import Iterator
@@ -34,35 +34,43 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
     type=click.Path(exists=True, path_type=Path),
     multiple=True,
     metavar="DIR",
-    help="In the place of the scenario's last policies; several are told beside one another.",
+    help="Replace the scenario's last policies; repeat to compare several sets of policies.",
 )
 @click.option(
     "--tree",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
-    help="The folder in which all lies that SCENARIO names; else its own.",
+    help="Folder of the files that SCENARIO names; by default the folder of SCENARIO.",
 )
-@click.option("--seed", type=click.IntRange(0, 2**53), help="From which all chance follows; else the scenario's.")
-@click.option("--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Sets of policies at once.")
 @click.option(
-    "--report", "folder", type=_FOLDER, metavar="DIR", help="Write a page with plots there, and the plots as SVG."
+    "--seed", type=click.IntRange(0, 2**53), help="Seed of all random numbers; by default the scenario's seed."
+)
+@click.option(
+    "--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Sets of policies simulated in parallel."
+)
+@click.option(
+    "--report",
+    "folder",
+    type=_FOLDER,
+    metavar="DIR",
+    help="Write an HTML page with plots, and the plots as SVG, to this folder.",
 )
 @click.option(
     "--shrink",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Where something fails, look for a small scenario in which it still does, and write it there.",
+    help="If the simulation fails, search for a smaller scenario that still fails, and write it to this file.",
 )
 @click.option(
     "--write-trace",
     "trace",
     type=_FOLDER,
     metavar="DIR",
-    help="Play nothing: write the nodes it begins with and the pods that come as nodes.csv and pods.csv there.",
+    help="Do not simulate: write the initial nodes and the arriving pods to this folder, as nodes.csv and pods.csv.",
 )
 @output_options
 def command(scenario: Path, outputs: tuple[Output, ...], color: str, **given: Any) -> int:
-    """Play SCENARIO through: the real loop, an imagined cluster. Exit 1 where it fails what it expects."""
+    """Simulate SCENARIO: the real loop on a simulated cluster. Exit 1 if an expectation of the scenario is not met."""
     ready = answered(lambda: prepared(SimulationRequest(scenario, given["policies"], given["seed"], given["tree"])))
     if ready.checkup.resolved.problems:
         return refused(ready.checkup, outputs, color)
@@ -89,7 +97,7 @@ def _played(ready: Prepared, jobs: int) -> tuple[Simulated, ...]:
 
 @contextmanager
 def _report_impossible() -> Iterator[None]:
-    """What the scenario asks for can't be, or not here."""
+    """Turns errors of the scenario into messages."""
     try:
         yield
     except (NoCapacity, NoSuchPool, WorkerLost) as error:
@@ -119,7 +127,7 @@ def _report(folder: Path, runs: tuple[Simulated, ...]) -> None:
     _make(folder)
     files = {"index.html": page.html, **page.pictures}
     replace_files({folder / name: text.encode() for name, text in files.items()})
-    click.echo(f"{folder / 'index.html'}: the report as a page, with its pictures beside it", err=True)
+    click.echo(f"{folder / 'index.html'}: HTML report, with its plots in the same folder", err=True)
     if page.note:
         click.echo(f"note: {page.note}", err=True)
 
@@ -130,10 +138,10 @@ def _shrink(files: tuple[Path, Path], ready: Prepared, runs: tuple[Simulated, ..
     with progress("shrinking") as tell:
         text = shrunk(play, ScenarioRelocation(scenario.parent, file.parent), tell)
     replace_files({file: text.encode()})
-    click.echo(f"{file}: a smaller scenario that fails in the same way", err=True)
+    click.echo(f"{file}: smaller scenario that fails in the same way", err=True)
     before, after = scenario.parent.resolve(), file.parent.resolve()
     if not before.is_relative_to(after):
         click.echo(
-            f"note: it names files beside its folder: play it with --tree {os.path.commonpath((before, after))}",
+            f"note: the scenario names files outside its folder: use --tree {os.path.commonpath((before, after))}",
             err=True,
         )

@@ -1,4 +1,4 @@
-"""`reconciler status`: how things stand, at one look."""
+"""`reconciler status`: shows an overview of policies and cluster."""
 
 import click
 
@@ -14,7 +14,7 @@ from reconciler.report.status.overview import overview_document, overview_of
 @question_options
 @output_options
 def command(question: controller.Question, outputs: tuple[Output, ...], color: str) -> int:
-    """Tell how the policies and the cluster stand: pools, nodes, GPUs, what is on its way, what is held, who leads."""
+    """Show an overview of policies and cluster: pools, nodes, GPUs, nodes that come or leave, holds, and the leader."""
     run = answered(lambda: controller.dry_run(question))
     if run.cluster_view is None or run.head is None:
         return refused(run.checkup, outputs, color)

@@ -1,4 +1,4 @@
-"""`reconciler validate`: every problem of the policies, in one run."""
+"""`reconciler validate`: shows all problems of the policies in one run."""
 
 import threading
 
@@ -15,14 +15,15 @@ from reconciler.report.checked import CheckReport
 @click.command()
 @origin_options
 @output_options
-@click.option("-e", "--environment", help="Only base and this one: base, or the name of an overlay.")
-@click.option("--watch", is_flag=True, help="Look again whenever the policies change, until Ctrl-C.")
+@click.option("-e", "--environment", help="Only check base and this environment: base, or the name of an overlay.")
+@click.option("--watch", is_flag=True, help="Check again whenever the policies change, until Ctrl-C.")
 def command(
     origins: controller.Origins, outputs: tuple[Output, ...], color: str, environment: str | None, watch: bool
 ) -> int:
-    """Tell every problem of the policies in PATHS (policies), base and each overlay. Silent when all is well.
+    """Show all problems of the policies in PATHS (policies), in base and each overlay. Prints nothing if there are
+    none.
 
-    Warnings alone leave the exit code at 0.
+    The exit code is 0 if there are only warnings.
     """
     if watch:
         _keep_watching(origins, outputs, color)
@@ -40,7 +41,8 @@ def _tell(checkup: controller.Checkup, outputs: tuple[Output, ...], color: str) 
 
 
 def _keep_watching(origins: controller.Origins, outputs: tuple[Output, ...], color: str) -> None:
-    """Ends with an interrupt. Which revision is in force is told beside the problems of a newer one."""
+    """Checks again on each change, until interrupted. Names the revision in force beside the problems of a newer
+    revision."""
     changed = threading.Event()
     source = controller.watch(origins, changed.set)
     source.start()

@@ -1,1 +1,1 @@
-"""Scenarios read, played and told."""
+"""Loads and runs scenarios, and reports their results."""

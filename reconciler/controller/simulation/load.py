@@ -1,4 +1,4 @@
-"""From the file of a scenario to a Play: everything that it names is read, rendered and checked here."""
+"""Loads a scenario file into a Play: reads, renders and checks everything that the scenario names."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -28,17 +28,17 @@ _TEMPLATES = "templates/"
 
 
 class SimulationRequest(msgspec.Struct, frozen=True):
-    """A scenario's file; the folders of policies to play it with, instead of its last ones; its seed; and the folder
-    that everything must lie in which the scenario names."""
+    """A scenario file; the policy folders that replace its last policies; its seed; and the folder that must contain
+    all files of the scenario."""
 
     file: Path
     policies: tuple[Path, ...] = ()
     seed: int | None = None
-    tree: Path | None = None  # None: the scenario's own folder
+    tree: Path | None = None  # None: the folder of the scenario
 
 
 class Prepared(msgspec.Struct, frozen=True):
-    """The plays, one a set of policies; none where something has problems."""
+    """The plays, one per set of policies; none if there are problems."""
 
     checkup: Checkup
     plays: tuple[Play, ...] = ()
@@ -46,7 +46,7 @@ class Prepared(msgspec.Struct, frozen=True):
 
 
 def prepared(request: SimulationRequest) -> Prepared:
-    """Raises NotChosen, OSError."""
+    """Loads the request. Raises NotChosen, OSError."""
     text = Text(request.file.as_posix(), read_file(request.file, MOST_SCENARIO_BYTES))
     read = read_scenario(text)
     if read.scenario is None:
@@ -64,7 +64,7 @@ def _refused(problems: tuple[Problem, ...], notices: Sequence[str] = ()) -> Chec
 
 
 class _ScenarioReader:
-    """Owner of the problems found in all that one scenario names."""
+    """Owner of the problems found in one scenario and its files."""
 
     def __init__(self, request: SimulationRequest, name: str, written: tuple[Text, Scenario]) -> None:
         self.problems: list[Problem] = []
@@ -76,7 +76,7 @@ class _ScenarioReader:
         self._tree = os.path.realpath(request.tree or self._folder)
 
     def plays(self) -> Iterator[Play]:
-        """One for each set of policies; a play with problems is not to be played."""
+        """One play per set of policies; a play with problems must not be run."""
         request, scenario = self._request, self._scenario
         first = [self._revised(each, f"spec.policies[{at}]") for at, each in enumerate(scenario.policies[:-1])]
         observed, memory = self._read_snapshot()
@@ -97,7 +97,7 @@ class _ScenarioReader:
                 )
 
     def _last_ones(self) -> Iterator[tuple[str, ScenarioRevision, str]]:
-        """The scenario's last revision and its place there; or those that a person named, which may lie anywhere."""
+        """The scenario's last revision and its place; or policies named by a person, which may be in any folder."""
         last = self._scenario.policies[-1]
         if not self._request.policies:
             yield "", last, f"spec.policies[{len(self._scenario.policies) - 1}]"
@@ -111,7 +111,7 @@ class _ScenarioReader:
     def _revised(self, revision: ScenarioRevision, place: str) -> Revised | None:
         if revision.folder:
             folder = Path(os.path.normpath(self._folder / revision.folder))
-            # Templates are read beside the folder: they are in the tree where what holds both is.
+            # Templates are read from beside the folder: they are in the tree if the parent folder is.
             if place and not (
                 self._is_inside(folder, f"{place}.folder") and self._is_inside(folder.parent, f"{place}.folder")
             ):
@@ -172,30 +172,32 @@ class _ScenarioReader:
             return None
 
     def _is_inside(self, path: Path, place: str) -> bool:
-        """Whether it lies in the tree, wherever links lead; else that is a problem, and nothing of it is read or shown.
+        """Whether the path is in the tree, with links resolved; otherwise records a problem, and the file is not read
+        or shown.
 
-        A scenario may come from anybody: what it names must not bring files of the one who plays it into a report."""
+        A scenario may come from anybody and must not bring other files of the user into a report.
+        """
         with suppress(ValueError):  # a NUL in the path
             if Path(os.path.realpath(path)).is_relative_to(self._tree):
                 return True
-        text = "leads out of the folder of the scenario"
-        remedy = "move what it names below that folder, or name the folder that holds both with --tree"
+        text = "is outside of the scenario's folder"
+        remedy = "move the file below that folder, or name a common parent folder with --tree"
         self.problems.append(place_of(self._text, (place, "RC501", text, remedy)))
         return False
 
     def _unread(self, place: str, error: OSError) -> None:
-        """A file that the scenario names there."""
+        """Records a file of the scenario that cannot be read."""
         text = f"{Path(error.filename).as_posix()} cannot be read: {error.strerror}"
-        self.problems.append(place_of(self._text, (place, "RC501", text, "name a file that is there")))
+        self.problems.append(place_of(self._text, (place, "RC501", text, "name an existing file")))
 
 
 def relative(path: Path, folder: Path) -> str:
-    """As it is named from a folder."""
+    """The path relative to a folder."""
     return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
 
 
 def _labelled(paths: Sequence[Path]) -> Iterator[tuple[str, Path]]:
-    """Each by as much of its end as tells it from the others."""
+    """Each path with the shortest suffix that distinguishes it from the others."""
     for path in paths:
         others = {each.resolve().parts for each in paths if each != path}
         parts = path.resolve().parts
@@ -206,7 +208,7 @@ def _labelled(paths: Sequence[Path]) -> Iterator[tuple[str, Path]]:
 
 
 def _bundle(revision: ScenarioRevision) -> Bundle:
-    """Files that are written out in the scenario; they are found there by their names."""
+    """Bundle of files that are inline in the scenario, under their names."""
     texts = [Text(path, content.encode()) for path, content in sorted(revision.files.items())]
     policies = tuple(each for each in texts if not each.path.endswith(_TEMPLATE))
     templates = [each for each in texts if each.path.endswith(_TEMPLATE)]

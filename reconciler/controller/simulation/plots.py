@@ -1,6 +1,6 @@
-"""What came of simulations in pictures: capacity and use, queueing, taints and deletions, disruption, cost.
+"""Plots of simulations: capacity and use, queueing, taints and deletions, disruption, cost.
 
-Of one simulation a picture shows the parts; of several, one line each, so that they can be compared.
+A plot of one simulation shows its parts; a plot of several shows one line each for comparison.
 """
 
 import re
@@ -21,16 +21,15 @@ from reconciler.report.formats.html_page import Picture
 from reconciler.report.simulation.simulated import Simulated, TimelineStep
 from reconciler.report.wording import counted, dollars
 
-# --- How a plot is drawn with matplotlib: its frame, its lines and bars, and the SVG that comes of it.
+# --- Drawing with matplotlib: axes, lines and bars, and the SVG output.
 #
-# The same figures give the same bytes: no dates, no random names. Text and lines of the axes take the colour of the
-# page.
+# The same figures give the same bytes: no dates, no random names. Text and axes take the colour of the page.
 
 COLORS = ("#3b82c4", "#d9822b", "#3a9d6a", "#a05fc0", "#c4504b", "#8a8f98")
 BAD = "#c4504b"
 GOOD = "#3a9d6a"
 
-_INK = "#1a2b3c"  # stands for the colour of the page's text
+_INK = "#1a2b3c"  # placeholder for the text colour of the page
 _SETTING: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "reconciler",
@@ -50,8 +49,8 @@ _SETTING: Any = {
     "lines.linewidth": 1.5,
 }
 _DAY_MS = 86_400_000
-_LEVELS = 6  # of what a tick stands for, from years to seconds
-_MOST_HAPPENINGS = 30  # that are drawn: beyond that they would be a curtain
+_LEVELS = 6  # units of tick labels, from years to seconds
+_MOST_HAPPENINGS = 30  # that are drawn; more would hide the plot
 
 Series = Callable[[TimelineStep], float]
 
@@ -72,7 +71,7 @@ class PlotPanel(msgspec.Struct, frozen=True):
         self.axes.fill_between(self._times, values, label=label, color=self.color, alpha=0.3, step="post", linewidth=0)
 
     def bars(self, series: Series, label: str, color: str) -> None:
-        """Where there is something; each as wide that it can still be seen."""
+        """Bars for values above zero, each wide enough to be visible."""
         found = [(_day(each.at), series(each)) for each in self.run.steps if series(each)]
         if found:
             times, values = zip(*found, strict=True)
@@ -86,7 +85,7 @@ class PlotPanel(msgspec.Struct, frozen=True):
 
 
 def plot(name: str, unit: str, runs: Sequence[Simulated], draw: Callable[[PlotPanel], None]) -> str:
-    """The SVG; `name` sets the names within it apart from those of other plots on the page."""
+    """The SVG; `name` keeps its ids distinct from those of other plots on the page."""
     with mpl.rc_context(_SETTING):
         figure = Figure(figsize=(9.6, 2.7))
         figure.subplots_adjust(left=0.07, right=0.97, bottom=0.17, top=0.88)
@@ -100,12 +99,12 @@ def plot(name: str, unit: str, runs: Sequence[Simulated], draw: Callable[[PlotPa
 
 
 def _day(moment: Instant) -> float:
-    """As matplotlib counts."""
+    """The time as matplotlib's day number."""
     return moment / _DAY_MS
 
 
 def _days(run: Simulated) -> str:
-    """The first and the last: hours alone would not say of which day they are."""
+    """First and last day: times alone would not name the day."""
     first, last = (timestamp(each)[:10] for each in (run.start, Instant(max(run.start, run.end - 1))))
     return f"{first}, UTC" if first == last else f"{first} to {last}, UTC"
 
@@ -137,7 +136,7 @@ def _frame(axes: Any, unit: str, runs: Sequence[Simulated]) -> None:
 
 
 def _svg(figure: Figure, name: str) -> str:
-    """Without prolog and metadata."""
+    """The SVG without prolog and metadata."""
     text = StringIO()
     figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     svg = text.getvalue()
@@ -157,7 +156,7 @@ class _Subject(msgspec.Struct, frozen=True):
 
 
 def pictures(runs: Sequence[Simulated]) -> tuple[Picture, ...]:
-    """Of one simulation, or of several beside one another."""
+    """Plots of one simulation, or of several for comparison."""
     return tuple(_drawn(each, runs) for each in _SUBJECTS)
 
 
@@ -220,7 +219,7 @@ def _queues(panel: PlotPanel) -> None:
 
 def _leaving(panel: PlotPanel) -> None:
     if _most(panel.run, _tainted):
-        panel.area(_tainted, "tainted by us")
+        panel.area(_tainted, "tainted by the controller")
     panel.bars(lambda step: step.bought, "bought", GOOD)
     panel.bars(lambda step: -step.removed, "removed", BAD)
 
@@ -270,7 +269,11 @@ def _queue_words(run: Simulated) -> str:
 def _leaving_words(run: Simulated) -> str:
     tainted = _most(run, _tainted)
     text = f"{counted(run.sums.nodes_bought, 'node')} bought, {run.sums.nodes_removed} removed"
-    return f"{text}, at most {tainted} tainted by us at once" if tainted else f"{text}, none tainted by us"
+    return (
+        f"{text}, at most {tainted} tainted by the controller at once"
+        if tainted
+        else f"{text}, none tainted by the controller"
+    )
 
 
 def _disruption_words(run: Simulated) -> str:
@@ -281,7 +284,7 @@ def _disruption_words(run: Simulated) -> str:
 
 
 def _cost_words(run: Simulated) -> str:
-    return f"{dollars(run.sums.micro_dollars)} in all"
+    return f"{dollars(run.sums.micro_dollars)} in total"
 
 
 _SUBJECTS = (

@@ -1,4 +1,4 @@
-"""The report of simulations as one page by itself, with plots where matplotlib is installed."""
+"""HTML page with the report of simulations, with plots if matplotlib is installed."""
 
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -10,11 +10,11 @@ from reconciler.report.formats.html_page import Picture
 from reconciler.report.simulation.simulated import Simulated
 from reconciler.report.simulation.simulated_document import simulated_document
 
-NO_PLOTS = "the page has no plots, since matplotlib is not installed: pip install 'reconciler[report]'"
+NO_PLOTS = "the page has no plots, because matplotlib is not installed: pip install 'reconciler[report]'"
 
 
 class SimulationPage(msgspec.Struct, frozen=True):
-    """The page, its pictures by the names of their files, and what its writer should know."""
+    """The page, its pictures by file name, and a note."""
 
     html: str
     pictures: Mapping[str, str]
@@ -22,7 +22,7 @@ class SimulationPage(msgspec.Struct, frozen=True):
 
 
 def page_of(runs: Sequence[Simulated], tool_version: str) -> SimulationPage:
-    """Without pictures where they can't be drawn."""
+    """The page; without pictures if they cannot be drawn."""
     drawn: tuple[Picture, ...] = ()
     if has_plots := find_spec("matplotlib") is not None:
         from reconciler.controller.simulation.plots import pictures  # noqa: PLC0415 - an optional extra

@@ -1,6 +1,5 @@
-"""Runs simulations: one after the other, in parallel processes, shrunk to a small scenario that still fails, or as
-the forecast of a plan.
-"""
+"""Runs simulations: sequentially, in parallel processes, shrunk to a small failing scenario, or as the forecast of a
+plan."""
 
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -29,11 +28,11 @@ from reconciler.simulate.runner.shrink import MOST_TRIES, how_it_fails, shrink
 from reconciler.simulate.scenario.reading import scenario_text
 from reconciler.simulate.scenario.spec import Scenario, ScenarioRevision
 
-Tell = Callable[[float], None]  # how far it is, in parts of 1
+Tell = Callable[[float], None]  # progress from 0 to 1
 
 
 def played(plays: Sequence[Play], jobs: int, tell: Tell) -> tuple[Simulated, ...]:
-    """In the order of the plays, whichever is done first. Raises WorkerLost, and what staging.run raises."""
+    """Results in the order of the plays. Raises WorkerLost, and the errors of staging.run."""
     if jobs > 1 and len(plays) > 1:
         return side_by_side(plays, jobs, tell)
     simulateds = []
@@ -46,28 +45,28 @@ def _part(tell: Tell, number: int, plays: int) -> Tell:
     return lambda part: tell((number + part) / plays)
 
 
-# --- Several plays at once, each in a process of its own; a worker is owner of where it tells how far it is.
+# --- Parallel plays, each in its own process. A worker owns its progress entry.
 #
-# Processes are started afresh (spawn) and only for `--jobs` above one: a simulation keeps one core busy, and several
-# sets of policies know nothing of each other. Ctrl-C is for the process that started them: it ends them.
+# Processes are spawned, and only for `--jobs` above one: a simulation keeps one core busy, and sets of policies are
+# independent. Ctrl-C is handled by the parent, which ends the workers.
 
-Parts = Array[c_double]  # how far each play is, in parts of 1
+Parts = Array[c_double]  # progress of each play, from 0 to 1
 
 _LOOKS_SECONDS = 0.2
 _ENDS_WITHIN_SECONDS = 2
 
-_parts: list[Parts] = []  # in a worker: one
+_parts: list[Parts] = []  # one in each worker
 
 
 class WorkerLost(Exception):
-    """A process came to an end before its play did."""
+    """A process ended before its play."""
 
     def __init__(self) -> None:
-        super().__init__("a process that played policies was killed, perhaps for want of memory: try fewer --jobs")
+        super().__init__("a simulation process was killed, perhaps because of insufficient memory: try fewer --jobs")
 
 
 def side_by_side(plays: Sequence[Play], jobs: int, tell: Callable[[float], None]) -> tuple[Simulated, ...]:
-    """In the order of the plays, whichever is done first. Raises WorkerLost, and what staging.run raises."""
+    """Results in the order of the plays. Raises WorkerLost, and the errors of staging.run."""
     context = get_context("spawn")
     parts: Parts = context.RawArray(c_double, len(plays))
     others = active_children()
@@ -95,8 +94,8 @@ def _awaited(
         done, left = wait(left, _LOOKS_SECONDS)
         tell()
         for each in done:
-            each.result()  # what one of them raises, the others are not waited for
-        # The pool itself may not watch one that it started when it already waited for another.
+            each.result()  # do not wait for the others if one fails
+        # The pool may miss the end of a process that it started while already waiting for another.
         if any(each.exitcode is not None for each in workers):
             raise WorkerLost
     return tuple(each.result() for each in futures)
@@ -104,9 +103,9 @@ def _awaited(
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """A process that is started in here is never interrupted; this one is, afterwards."""
+    """Processes started in this block ignore interrupts; this process handles them afterwards."""
     heard: list[int] = []
-    # Threads of libraries may hear what this thread does not, and Python would interrupt this one for it.
+    # Threads of libraries may receive the signal, and Python would then interrupt this thread.
     handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -119,7 +118,7 @@ def _uninterrupted() -> Iterator[None]:
 
 
 def _abandon(pool: ProcessPoolExecutor, others: Sequence[BaseProcess]) -> None:
-    """Nobody waits for what is played: the processes end now."""
+    """Ends the processes now."""
     pool.shutdown(wait=False, cancel_futures=True)
     workers = [each for each in active_children() if each not in others]
     for each in workers:
@@ -129,7 +128,7 @@ def _abandon(pool: ProcessPoolExecutor, others: Sequence[BaseProcess]) -> None:
 
 
 def _begin(parts: Parts) -> None:
-    """In a worker, before it plays."""
+    """Initializes a worker."""
     _parts.append(parts)
 
 
@@ -140,11 +139,11 @@ def _played(number: int, play: Play) -> Simulated:
     return run(play, RunOptions(tell=tell))
 
 
-# --- Looks for a small scenario that fails as a larger one does.
+# --- Search for a small scenario that fails like a larger one.
 
 
 class ScenarioRelocation(msgspec.Struct, frozen=True):
-    """Where a scenario stood, and where another is to stand: it names its files from there."""
+    """Old and new location of a scenario: file names are relative to it."""
 
     before: Path
     after: Path
@@ -154,7 +153,7 @@ class ScenarioRelocation(msgspec.Struct, frozen=True):
 
 
 def shrunk(play: Play, moved: ScenarioRelocation, tell: Callable[[float], None]) -> str:
-    """The text of the smallest that was found."""
+    """The text of the smallest scenario found."""
     before = how_it_fails(run(play))
     tries = 0
 
@@ -162,7 +161,7 @@ def shrunk(play: Play, moved: ScenarioRelocation, tell: Callable[[float], None])
         nonlocal tries
         tries += 1
         tell(tries / MOST_TRIES)
-        if any(unknown_names((smaller,))):  # what is left must be read again
+        if any(unknown_names((smaller,))):  # the smaller scenario must be valid
             return False
         return bool(before & how_it_fails(run(smaller, RunOptions(stops_when_broken=True))))
 
@@ -181,16 +180,16 @@ def _moved(scenario: Scenario, moved: ScenarioRelocation) -> Scenario:
     return replace(scenario, cluster=cluster, workloads=workloads, policies=policies)
 
 
-# --- What a plan would come to over the next hours: the same engine, from the cluster as it was seen.
+# --- Forecast of a plan: the simulator, starting from the snapshot of the cluster.
 #
-# The load of the present goes on: what runs keeps running, and what is lost of it is made anew by whatever made it.
+# The present load continues: running pods keep running, and lost pods are recreated by their owners.
 
 _SHORT_MS = 6 * 3_600_000
-_LONGER_CYCLES = Duration(30_000)  # days are long enough that a look each second would tell no more
+_LONGER_CYCLES = Duration(30_000)  # over days, cycles each second would add nothing
 
 
 def forecast(planned: DryRun, head: PlanningResult, ahead: Duration, tell: Tell) -> Forecast:
-    """Raises NoCapacity."""
+    """Forecast of the plan. Raises NoCapacity."""
     base = planned.base
     policies = (head.inputs.desired, base.inputs.desired) if base is not None else ()
     before = run(_play(WITHOUT, base, ahead, policies), _watched(tell, 0)) if base is not None else None

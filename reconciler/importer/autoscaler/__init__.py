@@ -1,1 +1,1 @@
-"""A DrainPolicy from the flags of a Cluster Autoscaler."""
+"""Converts flags of a Cluster Autoscaler to a DrainPolicy."""

@@ -1,4 +1,4 @@
-"""Flags of a Cluster Autoscaler: read from its Deployment, and the field of a DrainPolicy for each."""
+"""Flags of a Cluster Autoscaler: reads them from its Deployment, and maps them to fields of a DrainPolicy."""
 
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
@@ -15,7 +15,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 PROGRAM = "cluster-autoscaler"
 
 
-# Flags about nodes that go which are true or false.
+# Boolean flags about scale-down.
 _SWITCHES = frozenset(
     {
         "cordon-node-before-terminating",
@@ -36,52 +36,52 @@ _SWITCHES = frozenset(
 
 
 class NoFlags(ValueError):
-    """A sentence: why there are none to be found."""
+    """No flags were found; the message says why."""
 
 
 class Flags(msgspec.Struct, frozen=True):
-    """By their names without dashes; one that is given several times has several values."""
+    """Flags by name without dashes; a repeated flag has several values."""
 
     of: Mapping[str, tuple[str, ...]]
 
     def value(self, name: str) -> str | None:
-        """The last one, which counts."""
+        """The last value, which is effective."""
         names = self.of.get(name)
         return names[-1] if names else None
 
     def is_false(self, name: str) -> bool:
-        """As Go reads it; a flag that is not given is neither."""
+        """Parsed like in Go; False for a flag that is not given."""
         return self.value(name) in {"false", "f", "F", "0", "FALSE", "False"}
 
     def is_true(self, name: str) -> bool:
-        """The same."""
+        """Parsed like in Go; False for a flag that is not given."""
         return self.value(name) in {"true", "t", "T", "1", "TRUE", "True"}
 
 
 def documents(content: bytes) -> list[Any]:
-    """What JSON or YAML holds. Raises NoFlags."""
+    """Documents of JSON or YAML content. Raises NoFlags."""
     try:
         if content.lstrip()[:1] in {b"{", b"["}:
             return [msgspec.json.decode(content)]
         return list(yaml.load_all(content, Loader=_LOADER))
     except (msgspec.MsgspecError, yaml.YAMLError, UnicodeDecodeError, RecursionError) as fault:
-        raise NoFlags(f"it is neither JSON nor YAML: {' '.join(str(fault).split())}") from None
+        raise NoFlags(f"the file is neither JSON nor YAML: {' '.join(str(fault).split())}") from None
 
 
 def flags_in(documents: list[Any], only: str = "") -> Flags:
-    """`documents`: manifests, or lists of them; `only`: namespace/name of the one that is meant. Raises NoFlags."""
+    """`documents` are manifests, or lists of them; `only` is the namespace/name to select. Raises NoFlags."""
     found = [each for document in documents for each in _running(document) if only in {"", _title(each[0])}]
     if not found:
         where = f"Deployment {only}" if only else "container"
-        raise NoFlags(f"no {where} that runs {PROGRAM} is there")
+        raise NoFlags(f"no {where} runs {PROGRAM}")
     if len(found) > 1:
         text = ", ".join(sorted(_title(body) for body, _ in found))
-        raise NoFlags(f"several run {PROGRAM} ({text}): say which one as NAMESPACE/NAME, or give a file of one")
+        raise NoFlags(f"several run {PROGRAM} ({text}): name one as NAMESPACE/NAME, or give a file with only one")
     return Flags(_read(found[0][1]))
 
 
 def _running(document: Any) -> Iterator[tuple[Mapping[str, Any], list[str]]]:
-    """The workloads that run it, and with which words."""
+    """Workloads that run the program, with their command lines."""
     if not isinstance(document, dict):
         return
     for item in document.get("items") or ():
@@ -112,8 +112,8 @@ def _title(document: Mapping[str, Any]) -> str:
 
 
 def _read(words: list[str]) -> dict[str, tuple[str, ...]]:
-    """--name=value, --name value, and --name, which is true; one dash does as well. The word after a switch is not its
-    value, as in Go."""
+    """Parses --name=value, --name value, and --name, which means true; one dash works as well. As in Go, the word after
+    a boolean flag is not its value."""
     result: dict[str, tuple[str, ...]] = {}
     at = 0
     while at < len(words):
@@ -130,55 +130,56 @@ def _read(words: list[str]) -> dict[str, tuple[str, ...]]:
     return result
 
 
-# --- Flags of Cluster Autoscaler about nodes that go, without a field of their own: what is done instead of each.
+# --- Flags of Cluster Autoscaler about scale-down without a corresponding field, and the behavior of reconciler
+# instead.
 
 _BY_ANNOTATION = (
-    'pods of that kind keep their node, unless they carry cluster-autoscaler.kubernetes.io/safe-to-evict: "true"'
+    'such pods block the drain of their node, unless they have cluster-autoscaler.kubernetes.io/safe-to-evict: "true"'
 )
-_DAEMONS = "pods of DaemonSets and static pods never count"
-_ALL_NODES = "all nodes are looked at, as far as simulationTimeBound lets them"
-_BRAKE = "nothing is drained in a pool of which more than 3 nodes and more than 45 % are not ready"
+_DAEMONS = "pods of DaemonSets and static pods are ignored"
+_ALL_NODES = "all nodes are evaluated, within simulationTimeBound"
+_BRAKE = "a pool with more than 3 unready nodes and more than 45 % unready nodes is not drained"
 _TAINTS = "up to 200 candidates are tainted in one plan"
-_EVICTED_LAST = "DaemonSet pods are evicted last, when nothing else is left on the node, and from empty nodes too"
-_DELETED = "a node is deleted once it was empty for a minute; delay-deletion annotations are not read"
+_EVICTED_LAST = "DaemonSet pods are evicted last, after all other pods, and from empty nodes too"
+_DELETED = "a node is deleted after it was empty for a minute; delay-deletion annotations are ignored"
 INSTEAD = {
-    "cordon-node-before-terminating": "a node that is drained has the NoSchedule taint gpu.scheduling/draining",
+    "cordon-node-before-terminating": "a drained node has the NoSchedule taint gpu.scheduling/draining",
     "daemonset-eviction-for-empty-nodes": _EVICTED_LAST,
     "daemonset-eviction-for-occupied-nodes": _EVICTED_LAST,
-    "drain-priority-config": "each pod has the grace that it asks for, up to maxGracefulTerminationSeconds: write the "
-    "longest there",
-    "expendable-pods-priority-cutoff": "pods of any priority need another place before they are evicted",
-    "force-delete-failed-nodes": "Karpenter ends machines that never become nodes",
-    "force-delete-unregistered-nodes": "Karpenter ends machines that never become nodes",
+    "drain-priority-config": "each pod has its own grace period, up to maxGracefulTerminationSeconds: set this to the "
+    "longest one",
+    "expendable-pods-priority-cutoff": "pods of every priority are evicted only if they fit elsewhere",
+    "force-delete-failed-nodes": "Karpenter terminates machines that never become nodes",
+    "force-delete-unregistered-nodes": "Karpenter terminates machines that never become nodes",
     "ignore-daemonsets-utilization": _DAEMONS,
     "ignore-mirror-pods-utilization": _DAEMONS,
     "max-bulk-soft-taint-count": _TAINTS,
     "max-bulk-soft-taint-time": _TAINTS,
-    "max-nodes-total": "write limits into the GpuPools, and maxSize into their NodeProvisioners",
-    "max-pod-eviction-time": "evictions are tried again until nothing went on for maxGracefulTerminationSeconds and "
+    "max-nodes-total": "set limits in the GpuPools, and maxSize in their NodeProvisioners",
+    "max-pod-eviction-time": "evictions are retried until there is no progress for maxGracefulTerminationSeconds and "
     "two minutes",
     "max-total-unready-percentage": _BRAKE,
-    "min-replica-count": "write a PodDisruptionBudget for what must keep so many pods",
+    "min-replica-count": "create a PodDisruptionBudget for workloads that need a minimum number of pods",
     "node-delete-delay-after-taint": _DELETED,
     "node-deletion-batcher-interval": _DELETED,
     "node-deletion-delay-timeout": _DELETED,
-    "node-group-auto-discovery": "write minSize and maxSize of each group into the NodeProvisioner of the pool that "
-    "takes its place",
+    "node-group-auto-discovery": "set minSize and maxSize of each group in the NodeProvisioner of the pool that "
+    "replaces it",
     "ok-total-unready-count": _BRAKE,
     "scale-down-candidates-pool-min-count": _ALL_NODES,
     "scale-down-candidates-pool-ratio": _ALL_NODES,
-    "scale-down-delay-after-add": "a node that has come settles for a minute, and while pods wait for nodes of a pool "
-    "none of it begins to be drained",
-    "scale-down-delay-after-delete": "nothing waits after a deletion: how many nodes go is limited by the two "
-    "parallelisms, and by a ChangeGuard",
-    "scale-down-delay-after-failure": "a node that could not be emptied is left alone for 5 min, then 10, 20 and 40",
-    "scale-down-delay-type-local": "no delay holds for the whole cluster",
+    "scale-down-delay-after-add": "a new node is not drained for a minute, and while pods wait for nodes of a pool "
+    "no drain begins there",
+    "scale-down-delay-after-delete": "no delay follows a deletion: the number of removed nodes is limited by the two "
+    "parallelism fields, and by a ChangeGuard",
+    "scale-down-delay-after-failure": "after a failed drain, the node is retried after 5 min, then 10, 20 and 40",
+    "scale-down-delay-type-local": "no delay applies to the whole cluster",
     "scale-down-non-empty-candidates-count": _ALL_NODES,
     "skip-nodes-with-custom-controller-pods": _BY_ANNOTATION,
     "skip-nodes-with-local-storage": _BY_ANNOTATION,
     "unremovable-node-recheck-timeout": _ALL_NODES,
 }
-# Where one of these is true, it says what is done anyway.
+# If one of these is true, it requests the default behavior.
 _AS_HERE = frozenset(
     {
         "daemonset-eviction-for-empty-nodes",
@@ -195,7 +196,7 @@ EXPLAINED_FLAGS = frozenset({*INSTEAD, _NODES, _OF_CPU})
 
 
 def notes(flags: Flags) -> Iterator[tuple[str, str]]:
-    """A sentence and a remedy for each flag that a DrainPolicy can't say."""
+    """A sentence and a remedy for each flag without a field in a DrainPolicy."""
     for name in sorted(flags.of.keys() & INSTEAD.keys()):
         if name in _AS_HERE and flags.is_true(name):
             continue
@@ -204,26 +205,24 @@ def notes(flags: Flags) -> Iterator[tuple[str, str]]:
     for value in flags.of.get(_NODES, ()):
         yield _of_group(value)
     if (value := flags.value(_OF_CPU)) is not None:
-        text = (
-            f"--{_OF_CPU}={value} is not taken over: Cluster Autoscaler judges nodes without GPUs by it, and no other"
-        )
-        yield text, "spec.utilizationThresholdPercent says what --scale-down-gpu-utilization-threshold says"
+        text = f"--{_OF_CPU}={value} is not converted: Cluster Autoscaler uses it only for nodes without GPUs"
+        yield text, "spec.utilizationThresholdPercent corresponds to --scale-down-gpu-utilization-threshold"
 
 
 def _of_group(value: str) -> tuple[str, str]:
-    """least:most:name, where the name may have colons of its own."""
+    """Parses least:most:name; the name may contain colons."""
     least, _, rest = value.partition(":")
     most, _, group = rest.partition(":")
     if not (least.isdigit() and most.isdigit() and group):
-        return f"--{_NODES}={value} can't be read", "write minSize and maxSize into the NodeProvisioner of its pool"
+        return f"--{_NODES}={value} cannot be parsed", "set minSize and maxSize in the NodeProvisioner of its pool"
     sizes = f"minSize: {least} and maxSize: {most}"
     return (
-        f"--{_NODES}={value} keeps {least} to {most} nodes of {group}, which a DrainPolicy can't say",
-        f"write {sizes} into the NodeProvisioner of the pool that takes its place",
+        f"--{_NODES}={value} keeps {least} to {most} nodes of {group}, which a DrainPolicy cannot express",
+        f"set {sizes} in the NodeProvisioner of the pool that replaces it",
     )
 
 
-# --- Which field of a DrainPolicy says what which flag of Cluster Autoscaler says, and what is said of the others.
+# --- Fields of a DrainPolicy for flags of Cluster Autoscaler, and notes about the others.
 
 MOST_NODES = 10_000
 _MOST_GRACE_SECONDS = 86_400
@@ -232,12 +231,12 @@ _UNITS |= {"s": Decimal(1_000), "m": Decimal(60_000), "h": Decimal(3_600_000)}
 
 
 class Counterpart(msgspec.Struct, frozen=True):
-    """A field, and the flags that say it: the first that is given counts, else what Cluster Autoscaler does without."""
+    """A field, and its flags: the first given flag counts, otherwise the default of Cluster Autoscaler."""
 
     field: str
     flags: tuple[str, ...]
     default: str
-    read: Callable[[str], Any]  # raises ValueError with what was expected
+    read: Callable[[str], Any]  # raises ValueError with the expected form
 
 
 def _within(read: int, least: int, most: int) -> int:
@@ -261,15 +260,15 @@ def _seconds(text: str) -> int:
 
 
 def _percent(text: str) -> int:
-    """A share of one; what is less than a percent is cut off."""
+    """A ratio as percent, rounded down."""
     try:
         return _within(int(Decimal(text) * 100), 0, 100)
     except InvalidOperation:
-        raise ValueError("a share from 0 to 1, such as 0.5") from None
+        raise ValueError("a ratio from 0 to 1, such as 0.5") from None
 
 
 def _duration(text: str) -> str:
-    """Go's way of writing, in ours."""
+    """Converts a Go duration."""
     left, total = text, Decimal(0)
     while left:
         number = left[: len(left) - len(left.lstrip("0123456789."))]
@@ -285,13 +284,13 @@ def _duration(text: str) -> str:
     return str(Duration(int(total)))
 
 
-SYSTEM_POD_TIMEOUT = "blocking-system-pod-distruption-timeout"  # spelled as Cluster Autoscaler spells it
+SYSTEM_POD_TIMEOUT = "blocking-system-pod-distruption-timeout"  # spelled as in Cluster Autoscaler
 
 COUNTERPARTS = (
-    # scale-down-utilization-threshold is for nodes without GPUs: Cluster Autoscaler never judges a GPU node by it.
+    # scale-down-utilization-threshold is for nodes without GPUs: Cluster Autoscaler never applies it to a GPU node.
     Counterpart("utilizationThresholdPercent", ("scale-down-gpu-utilization-threshold",), "0.5", _percent),
     Counterpart("maxDrainParallelism", ("max-drain-parallelism",), "1", _nodes),
-    # The older name of it is what the newer one defaults to.
+    # The newer flag defaults to the older one.
     Counterpart("maxScaleDownParallelism", ("max-scale-down-parallelism", "max-empty-bulk-delete"), "10", _nodes),
     Counterpart("scaleDownUnneededTime", ("scale-down-unneeded-time",), "10m", _duration),
     Counterpart("scaleDownUnreadyTime", ("scale-down-unready-time",), "20m", _duration),
@@ -301,7 +300,7 @@ COUNTERPARTS = (
 )
 
 ENABLED = "scale-down-enabled"
-# Flags that are true by default, and the field that says what false means.
+# Flags that are true by default, and the field for the value false.
 _SWITCHED_OFF = {
     "scale-down-unready-enabled": ("scaleDownUnreadyTime", "8760h"),
     "skip-nodes-with-system-pods": ("systemPodTimeout", "0s"),
@@ -309,18 +308,18 @@ _SWITCHED_OFF = {
 
 
 def switched_off(flags: Flags) -> Iterator[tuple[str, str, str]]:
-    """A flag that is false, the field, and the value that the field has instead of another flag's."""
+    """A flag that is false, the field, and its value in place of another flag's value."""
     for flag, (field, value) in _SWITCHED_OFF.items():
         if flags.is_false(flag):
             yield flag, field, value
 
 
-# What a cluster keeps in all: least:most, of GPUs with their sort before that.
+# Cluster-wide limits: least:most, for GPUs preceded by their type.
 _KEEPS = {"cores-total": ("cpu", ""), "memory-total": ("memory", "Gi"), "gpu-total": (names.NVIDIA_GPU, "")}
 
 
 def least_of_cluster(flags: Flags) -> dict[str, str]:
-    """What clusterMin says; raises ValueError, naming the flag."""
+    """Values of clusterMin. Raises ValueError that names the flag."""
     result: dict[str, str] = {}
     for flag, (resource, unit) in _KEEPS.items():
         values = flags.of.get(flag, ())

@@ -1,4 +1,4 @@
-"""The DrainPolicy that says what a Cluster Autoscaler was told, as a person would write it, and what it can't say."""
+"""Writes the DrainPolicy for the flags of a Cluster Autoscaler, formatted for people, with notes about the rest."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -26,7 +26,7 @@ _COMMENTS_AT = 45
 
 
 class ImportedField(msgspec.Struct, frozen=True):
-    """A line of the policy, and where it comes from."""
+    """A line of the policy, and its origin."""
 
     name: str
     value: Any
@@ -34,7 +34,7 @@ class ImportedField(msgspec.Struct, frozen=True):
 
 
 class FlagMapping(msgspec.Struct):
-    """Owner of what comes of the flags."""
+    """Fields and notes collected from the flags."""
 
     fields: list[ImportedField] = []
     notes: list[ImportNote] = []
@@ -44,12 +44,10 @@ class FlagMapping(msgspec.Struct):
 
 
 def drain_policy(flags: Flags) -> tuple[Text, tuple[ImportNote, ...]]:
-    """For all pools, and suspended: whether they are to be drained is for people to say."""
+    """The policy for all pools, suspended: people decide which pools to drain."""
     mapping = FlagMapping([], [])
     mapping.fields.append(_suspend(flags))
-    mapping.fields.append(
-        ImportedField("poolNames", ["*"], "all pools; each of them only decides while its mode is Observe")
-    )
+    mapping.fields.append(ImportedField("poolNames", ["*"], "all pools; pools in mode Observe are only evaluated"))
     for each in COUNTERPARTS:
         mapping.fields.append(_field(each, flags, mapping))
     _switch_off(flags, mapping)
@@ -62,46 +60,44 @@ def drain_policy(flags: Flags) -> tuple[Text, tuple[ImportNote, ...]]:
 def _suspend(flags: Flags) -> ImportedField:
     if flags.is_false(ENABLED):
         return ImportedField("suspend", True, f"--{ENABLED}=false")
-    return ImportedField(
-        "suspend", True, "take this out once it says what you mean: pools in mode Enforce are drained then"
-    )
+    return ImportedField("suspend", True, "remove this after review: pools in mode Enforce are then drained")
 
 
 def _field(line: Counterpart, flags: Flags, mapping: FlagMapping) -> ImportedField:
-    """The first flag that is given and can be read."""
+    """The first flag that is given and valid."""
     given = [(name, value) for name in line.flags if (value := flags.value(name)) is not None]
     read: list[tuple[str, Any]] = []
     for name, value in given:
         try:
             read.append((f"--{name}={value}", line.read(value)))
         except ValueError as error:
-            mapping.note(f"--{name}={value} is not {error}", f"see whether spec.{line.field} says what is meant")
+            mapping.note(f"--{name}={value} is not {error}", f"check spec.{line.field}")
     for other, value in read[1:]:
         if value != read[0][1]:
-            mapping.note(f"{other} is not gone by, as {read[0][0]} says spec.{line.field}", "see whether that is right")
+            mapping.note(f"{other} is ignored, because {read[0][0]} sets spec.{line.field}", "check the value")
     if read:
         return ImportedField(line.field, read[0][1], read[0][0])
-    return ImportedField(line.field, line.read(line.default), f"{PROGRAM}'s default of --{line.flags[0]}")
+    return ImportedField(line.field, line.read(line.default), f"default of {PROGRAM} for --{line.flags[0]}")
 
 
 def _switch_off(flags: Flags, mapping: FlagMapping) -> None:
-    """What a flag that is false leaves no meaning to."""
+    """Removes fields that a false flag makes irrelevant."""
     for flag, field, value in switched_off(flags):
         at = next(at for at, each in enumerate(mapping.fields) if each.name == field)
         mapping.fields[at] = ImportedField(field, value, f"--{flag}=false")
         if flag == "scale-down-unready-enabled":
-            sentence = f"--{flag}=false has no counterpart: a node that is not ready for {value} goes all the same"
-            mapping.note(sentence, f"see whether spec.{field} says what is meant")
+            sentence = f"--{flag}=false has no counterpart: a node that is not ready for {value} is removed anyway"
+            mapping.note(sentence, f"check spec.{field}")
 
 
 def _agree(mapping: FlagMapping) -> None:
-    """Drained nodes count among all that leave."""
+    """Limits parallelism: drained nodes are part of all removed nodes."""
     values = {each.name: each.value for each in mapping.fields}
     most, drains = values["maxScaleDownParallelism"], values["maxDrainParallelism"]
     if drains > most:
         at = next(at for at, each in enumerate(mapping.fields) if each.name == "maxDrainParallelism")
         mapping.fields[at] = ImportedField(
-            "maxDrainParallelism", most, f"{mapping.fields[at].comment}; no more than leave in all"
+            "maxDrainParallelism", most, f"{mapping.fields[at].comment}; at most the total number of removed nodes"
         )
 
 
@@ -109,11 +105,11 @@ def _cluster_min(flags: Flags, mapping: FlagMapping) -> None:
     try:
         least = least_of_cluster(flags)
     except ValueError as error:
-        mapping.note(f"{error} can't be read", "write spec.clusterMin: what the cluster is to keep in all")
+        mapping.note(f"{error} cannot be parsed", "write spec.clusterMin: the minimum for the whole cluster")
         return
     if least:
         mapping.fields.append(
-            ImportedField("clusterMin", least, "the least of --cores-total, --memory-total and --gpu-total")
+            ImportedField("clusterMin", least, "minimum of --cores-total, --memory-total and --gpu-total")
         )
 
 
@@ -123,11 +119,11 @@ def _others(flags: Flags, mapping: FlagMapping) -> None:
     rest = sorted(flags.of.keys() - EXPLAINED_FLAGS - READ)
     if rest:
         listed = ", ".join(f"--{name}" for name in rest)
-        mapping.note(f"{listed}: no counterpart in a DrainPolicy", "they are not about which nodes go")
+        mapping.note(f"{listed}: no counterpart in a DrainPolicy", "they do not control node removal")
 
 
 def _lines(mapping: FlagMapping) -> Iterator[str]:
-    yield f"# What the flags of {PROGRAM} say, as `reconciler import` found them."
+    yield f"# Converted by `reconciler import` from the flags of {PROGRAM}."
     yield "apiVersion: gpu.scheduling/v1"
     yield "kind: DrainPolicy"
     yield f"metadata: {{name: {NAME}}}"

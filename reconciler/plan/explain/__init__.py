@@ -1,2 +1,1 @@
-"""What stands behind a plan, for who asks about one subject: typed answers, of which reconciler/report/explain makes
-sentences."""
+"""Typed explanations of a plan for one subject; reconciler/report/explain formats them."""

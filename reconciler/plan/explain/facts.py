@@ -1,6 +1,5 @@
-"""Facts behind explanations: decisions about a subject, guards that hold consequences, pods that keep a node, and
-nodes where a pod would fit.
-"""
+"""Facts behind explanations: decisions about a subject, guards that hold consequences, pods that block a drain, and
+nodes where a pod would fit."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ from reconciler.plan.guards.reasons import HeldByGuard
 
 
 class ExplainedObject(msgspec.Struct, frozen=True):
-    """The subject that a person asked about."""
+    """The subject of an explanation."""
 
     kind: str
     name: str
@@ -33,7 +32,7 @@ class ExplainedObject(msgspec.Struct, frozen=True):
 
 
 def decisions_about(scene: PlanningResult, *subjects: ExplainedObject) -> tuple[Decision, ...]:
-    """In the order of the plan: of objects of these kinds and names, and of pods that leave with others."""
+    """Decisions about objects of these kinds and names, and about pods evicted together with others, in plan order."""
     wanted = {(each.kind.lower(), each.namespace, each.name) for each in subjects}
     return tuple(
         each
@@ -42,14 +41,14 @@ def decisions_about(scene: PlanningResult, *subjects: ExplainedObject) -> tuple[
     )
 
 
-# --- Which guard holds a consequence, or a part of it.
+# --- Guards that hold a consequence, or a part of it.
 
-# Nodes that are not there yet.
+# Fates of nodes that do not exist yet.
 COMES: frozenset[Fate] = frozenset({"bought", "scheduled", "limited"})
 
 
 def by_guard(scene: PlanningResult, consequence: Consequence) -> Iterator[tuple[Ref | None, Consequence]]:
-    """The parts of it that one guard holds, each with the guard; first what no guard holds."""
+    """Parts of the consequence by guard; the part that no guard holds comes first."""
     groups: dict[Ref | None, list[str]] = {}
     for name in consequence.nodes if consequence.cause == "change" else ():
         own = consequence.only((name,))
@@ -64,8 +63,8 @@ def by_guard(scene: PlanningResult, consequence: Consequence) -> Iterator[tuple[
 
 
 def guard_holding(scene: PlanningResult, consequence: Consequence) -> Ref | None:
-    """The guard that holds what it follows from: the edit of the NodePool, or what is done to its nodes one by one. No
-    guard holds a purchase, but for nodes that follow on those which an edit removes."""
+    """The guard that holds the cause: the edit of the NodePool, or the actions on its nodes. No guard holds a purchase,
+    except replacements of nodes removed by an edit."""
     if consequence.fate in COMES and (consequence.order is None or consequence.order.stage != "refill"):
         return None
     is_ours = consequence.fate in {"scaled", "drained"}
@@ -80,11 +79,11 @@ def guard_holding(scene: PlanningResult, consequence: Consequence) -> Ref | None
     return None
 
 
-# --- Which pods keep a node from being emptied, each with its reason.
+# --- Pods that block a drain of a node, each with its reason.
 
 
 def blocking_reasons(scene: PlanningResult, weighed: DrainEligibility) -> list[Reason]:
-    """Nothing where it is what is known of the node already."""
+    """Empty if the reason of the node already says the same."""
     reasons = _held(scene, weighed) if isinstance(weighed.reason.facts, BeingDrained) else _keep(scene, weighed)
     return reasons if reasons != [weighed.reason] else []
 
@@ -93,7 +92,7 @@ def _keep(scene: PlanningResult, weighed: DrainEligibility) -> list[Reason]:
     if weighed.is_candidate:
         return []
     reasons = keepers(scene.inputs, Draft(scene.fleet, scene.inputs.desired), weighed.node)
-    # Nodes that had no room are counted in a plan once for pods that are alike; of one pod let there be one count.
+    # A plan counts nodes without capacity once for equal pods; here the count is for one pod.
     return [weighed.reason if _is_without_place(each, weighed.reason) else each for each in reasons]
 
 
@@ -103,7 +102,7 @@ def _is_without_place(reason: Reason, before: Reason) -> bool:
 
 
 def _held(scene: PlanningResult, weighed: DrainEligibility) -> list[Reason]:
-    """Of a node that is being emptied: its pods that can't be asked to leave now, in the order of the plan."""
+    """Pods of a node being drained that cannot be evicted now, in plan order."""
     pods = {(pod.metadata.namespace, pod.name) for pod in scene.fleet.pods_on(weighed.node)}
     return [
         each.reason
@@ -113,10 +112,10 @@ def _held(scene: PlanningResult, weighed: DrainEligibility) -> list[Reason]:
     ]
 
 
-# --- On which nodes a pod would fit, and what keeps it from the others.
+# --- Nodes on which a pod would fit, and why the others are rejected.
 
 
 def refusals_by_node(scene: PlanningResult, pod: Pod) -> Counter[Obstacle]:
-    """How many of the other nodes have which first reason not to take the pod."""
+    """First reasons of the other nodes to reject the pod, with counts."""
     others = (node.name for node in scene.inputs.observed.nodes if node.name != pod.node)
     return Counter(reasons[0] for name in others if (reasons := fits(scene.fleet.snapshot, pod, name)))

@@ -1,4 +1,4 @@
-"""Why a node is scaled down, or is not: what its provisioner goes by, which nodes go first, and what keeps it."""
+"""Why a node is, or is not, scaled down: size of its pool, order of deletion, and obstacles."""
 
 from collections.abc import Iterator
 from enum import Enum
@@ -26,7 +26,7 @@ from reconciler.plan.windows import closed, provisioners_now
 
 
 class StayCause(Enum):
-    """Why a node is not scaled down, whatever the size."""
+    """Why a node is not scaled down, whatever the target size."""
 
     STANDS_STILL = "standsStill"
     DRAINING = "draining"
@@ -38,29 +38,29 @@ class StayCause(Enum):
 
 
 class Stay(msgspec.Struct, frozen=True):
-    """The cause, and what is known of it."""
+    """The cause, and its data."""
 
     cause: StayCause
-    until: Instant | None = None  # of SETTLING, and of WINDOW_CLOSED where a window ever opens
+    until: Instant | None = None  # of SETTLING, and of WINDOW_CLOSED if a window ever opens
     policy: str = ""  # of LEFT_TO_DRAIN: the DrainPolicy
 
 
 class Keeper(msgspec.Struct, frozen=True):
-    """What the deletion of a marked node waits for: the cause, and what stands behind it."""
+    """Why a marked node is not deleted yet: the cause, and its origin."""
 
     cause: KeptWhile
-    by: Reason | Declared[GpuPool] | Freeze  # a limit of its provisioner, its suspended pool or a freeze
+    by: Reason | Declared[GpuPool] | Freeze  # a limit of its provisioner, its suspended pool, or a freeze
 
 
 class MarkedNodes(msgspec.Struct, frozen=True):
-    """The marked nodes of a pool but for those that this plan takes the mark off."""
+    """Marked nodes of a pool, except those that this plan unmarks."""
 
-    times: tuple[Instant, ...]  # when each goes
-    still: int  # those that stand still, and go at no time
+    times: tuple[Instant, ...]  # deletion times
+    still: int  # standstill nodes, which are not deleted
 
 
 class ScaleDownForecast(msgspec.Struct, frozen=True, dict=True):
-    """One node of a pool that a provisioner sizes."""
+    """One node of a pool with a NodeProvisioner."""
 
     scene: PlanningResult
     node: Node
@@ -69,7 +69,7 @@ class ScaleDownForecast(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def departing(self) -> dict[str, Departing]:
-        """Of its pool."""
+        """Departing nodes of its pool."""
         departing_nodes = departing(self.scene.inputs, self.scene.plan)
         return {name: each for name, each in departing_nodes.items() if each.pool == self.evaluated.pool}
 
@@ -79,7 +79,7 @@ class ScaleDownForecast(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def empty(self) -> list[Node]:
-        """The empty nodes that are ours to take, in the order in which they go; those that are marked come first."""
+        """Empty nodes that can be scaled down, in order of deletion; marked nodes come first."""
         fleet, pool = self.scene.fleet, self.scene.inputs.desired.pool(self.evaluated.pool)
         freezes = Freezes(self.scene.inputs, fleet)
         free = [
@@ -96,12 +96,12 @@ class ScaleDownForecast(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _drain_policy(self) -> Declared[DrainPolicy] | None:
-        """The one to which nodes of the pool belong that are not ready."""
+        """The DrainPolicy that removes unready nodes of the pool."""
         return drain_policies(self.scene.inputs.desired).get(self.evaluated.pool)
 
     @property
     def left_to_drain(self) -> str:
-        """The DrainPolicy that removes the node since it is not ready; nothing where none does."""
+        """The DrainPolicy that removes the node because it is not ready; empty if none."""
         return self._drain_policy.name if self._drain_policy and not self.node.is_ready else ""
 
     @property
@@ -114,7 +114,7 @@ class ScaleDownForecast(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def rank(self) -> int:
-        """Counted from 1; 0 for a node that is in use."""
+        """Position in the order, from 1; 0 for a node in use."""
         names_in_order = [each.name for each in self.empty]
         return names_in_order.index(self.node.name) + 1 if self.node.name in names_in_order else 0
 
@@ -125,7 +125,8 @@ class ScaleDownForecast(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def is_still(self) -> bool:
-        """Whether it bears a taint with which no planner goes on, and whose time says nothing therefore."""
+        """Whether the node has a taint of ours that no planner continues with, so that the time in the taint has no
+        meaning."""
         return is_still(self.scene, self.node)
 
     @property
@@ -135,13 +136,13 @@ class ScaleDownForecast(msgspec.Struct, frozen=True, dict=True):
 
 
 def is_still(scene: PlanningResult, node: Node) -> bool:
-    """Whether the node bears a taint with which no planner goes on by itself."""
+    """Whether the node has a taint of ours that no planner continues with by itself."""
     standstill = scene.standstills.get(node.name)
     return standstill is not None and not standstill.goes_on_alone
 
 
 def forecast_scale_down(scene: PlanningResult, node: Node) -> ScaleDownForecast | None:
-    """Nothing where no provisioner was evaluated for its pool."""
+    """None if no NodeProvisioner was evaluated for its pool."""
     evaluated = next((each for each in scene.plan.sizes if node.pool and each.pool == node.pool), None)
     wishes = provisioners_now(scene.inputs)
     wish = next((each for each in wishes if evaluated and each.name == evaluated.provisioner), None)
@@ -149,7 +150,7 @@ def forecast_scale_down(scene: PlanningResult, node: Node) -> ScaleDownForecast 
 
 
 def keepers_of(node: ScaleDownForecast) -> Iterator[Keeper]:
-    """Nothing where the node is not marked."""
+    """Empty if the node is not marked."""
     if node.own is None or not node.own.is_marked:
         return
     for each in node.evaluated.limits:
@@ -163,7 +164,7 @@ def keepers_of(node: ScaleDownForecast) -> Iterator[Keeper]:
 
 
 def stay_of(node: ScaleDownForecast) -> Stay | None:
-    """Why it is no empty node, whatever the size; None where the size alone decides."""
+    """Why the node is excluded whatever the target size; None if only the size decides."""
     scene, seen = node.scene, node.node
     if node.is_still:
         return Stay(StayCause.STANDS_STILL)
@@ -183,7 +184,7 @@ def stay_of(node: ScaleDownForecast) -> Stay | None:
 
 
 def deciding_keys(node: ScaleDownForecast) -> list[Key]:
-    """Of the order in which nodes go, only keys that tell the empty nodes apart."""
+    """Sort keys of the deletion order that distinguish the empty nodes."""
     pool = node.scene.inputs.desired.pool(node.evaluated.pool)
     if pool is None:
         return [KEYS[-1]]

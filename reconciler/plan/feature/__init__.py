@@ -1,1 +1,1 @@
-"""What a feature declares for the rest of the program."""
+"""Declarations of features for the rest of the program."""

@@ -1,8 +1,8 @@
-"""What a feature is: one folder of `plan`, and one value that tells all other parts what they need to know of it.
+"""Feature: one folder of `plan`, and one value that declares it to all other parts.
 
-A feature declares; the parts read. The engine runs `plan` and keeps the section of the memory, `report` makes sentences
-of `reasons`, `schema` grants `rights`, `serve` publishes `gauges`, `release` takes away what the feature wrote, and the
-check of a plan judges `invariants`. `features.py` has the list.
+The engine runs `plan` and stores the section of the memory, `report` formats `reasons`, `schema` grants `rights`,
+`serve` publishes `gauges`, `release` removes what the feature wrote, and the check of a plan evaluates `invariants`.
+`features.py` has the list.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -26,14 +26,14 @@ Release = Callable[[ReleaseContext], Iterable[Decision]]
 
 
 class Settle(Protocol):
-    """Pure: what is remembered of the decisions that passed the guards."""
+    """Pure: the memory after the decisions that passed the guards."""
 
     def __call__(self, inputs: Inputs, fleet: Fleet, decisions: tuple[Decision, ...], memory: Memory) -> Memory: ...
 
 
 class FeatureGauge(msgspec.Struct, frozen=True):
-    """One family of /metrics. `values`: by the values of the labels, after a cycle with a plan. Label values that a
-    later cycle leaves out become 0."""
+    """One family of /metrics. `values` returns values by label values, after a cycle with a plan. Label values missing
+    in a later cycle become 0."""
 
     name: str
     sentence: str
@@ -42,24 +42,24 @@ class FeatureGauge(msgspec.Struct, frozen=True):
 
 
 class Feature(msgspec.Struct, frozen=True, kw_only=True):
-    """All but the planner may be left out."""
+    """A feature. Only the planner is required."""
 
-    name: str  # as decisions, metrics and messages name the planner
+    name: str  # the planner's name in decisions, metrics and messages
     plan: Planner
     settle: Settle | None = None
-    needs: tuple[str, ...] = ()  # fields of Observed: while one cannot be read, no plan is complete, and reports say so
+    needs: tuple[str, ...] = ()  # fields of Observed: if one cannot be read, the plan is incomplete, and reports say so
     reasons: tuple[type[Facts], ...] = ()
-    words: Words = {}  # how a fact of a type is written
-    parts: Parts = {}  # by class of facts: what the template names beside the fields
+    words: Words = {}  # format of a fact, by type
+    parts: Parts = {}  # by class of facts: template fields besides the struct's fields
     rights: tuple[WriteRight, ...] = ()
-    pod_annotations: tuple[str, ...] = ()  # keys that the feature writes on pods
+    pod_annotations: tuple[str, ...] = ()  # keys of annotations that the feature writes on pods
     gauges: tuple[FeatureGauge, ...] = ()
     release: tuple[Release, ...] = ()
     invariants: tuple[Invariant, ...] = ()
 
 
 def declared_in(*modules: ModuleType) -> tuple[type[Facts], ...]:
-    """The codes that modules declare: their classes of facts with a template."""
+    """Codes declared by modules: their classes of facts with a template."""
     return tuple(
         each
         for module in modules

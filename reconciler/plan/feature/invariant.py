@@ -1,4 +1,4 @@
-"""An invariant of plans: what must hold of each, whatever planners decide."""
+"""Invariants of plans: conditions that every plan must satisfy, whatever the planners decide."""
 
 from collections.abc import Callable, Iterator
 
@@ -11,7 +11,7 @@ from reconciler.model.plan.plan import Plan
 
 
 class Acted(msgspec.Struct, frozen=True):
-    """A decision to act, and the action."""
+    """A decision to act, and its action."""
 
     decision: Decision
     act: Action
@@ -22,7 +22,7 @@ class Acted(msgspec.Struct, frozen=True):
 
 
 class InvariantInput(msgspec.Struct, frozen=True):
-    """What is judged: all actions of a plan, and what they follow from."""
+    """Input of an invariant: all actions of a plan, and the plan's inputs."""
 
     inputs: Inputs
     fleet: Fleet
@@ -31,7 +31,7 @@ class InvariantInput(msgspec.Struct, frozen=True):
 
 
 class Invariant(msgspec.Struct, frozen=True):
-    """What must hold, and what breaks it."""
+    """An invariant, and the function that finds violations."""
 
     sentence: str
     broken_by: Callable[[InvariantInput], Iterator[str]]

@@ -1,4 +1,4 @@
-"""What is looked at when a cluster is left, and the decisions that take off what was put there."""
+"""Input for releasing a cluster, and decisions that remove the reconciler's marks and objects."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -19,14 +19,14 @@ _OWN_NAMESPACES = frozenset({names.OWN_NAMESPACE, SmartPods().namespace})
 
 
 class ReleaseContext(msgspec.Struct, frozen=True, dict=True):
-    """What is looked at: all of it, or what belongs to one pool."""
+    """Scope of a release: the whole cluster, or one pool."""
 
     observed: Observed
     pool: str = ""
 
     @property
     def nodes(self) -> Iterator[Node]:
-        """A node that is leaving takes all of it with it."""
+        """Nodes to clean up; a node that is being deleted needs no cleanup."""
         nodes = (each for each in self.observed.nodes if not each.metadata.leaving)
         return (each for each in nodes if not self.pool or each.pool == self.pool)
 
@@ -43,7 +43,7 @@ class ReleaseContext(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def own_pods(self) -> frozenset[tuple[str, str]]:
-        """Namespace and name of the pods that we made. Labels alone prove nothing in the namespaces of tenants."""
+        """Namespace and name of pods created by reconciler. In namespaces of tenants, labels alone prove nothing."""
         return frozenset((each.metadata.namespace, each.name) for each in self.observed.pods if made_by_us(each))
 
     def is_own_pod(self, namespace: str, name: str) -> bool:
@@ -51,7 +51,7 @@ class ReleaseContext(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def claimed_labels(self) -> dict[str, dict[str, str]]:
-        """What Karpenter was to put on each node, by the node's name."""
+        """Labels that Karpenter should set on each node, by node name."""
         return {each.status.node_name: each.metadata.labels for each in self.observed.node_claims}
 
 
@@ -60,7 +60,7 @@ def released(subject: Ref, act: Action | Hold, facts: CodeFacts, pool: str) -> D
 
 
 def made_by_us(pod: Pod) -> bool:
-    """A smart pod, wherever it is, or what bears our label where nobody else makes pods."""
+    """Whether the pod is a smart pod, or has our label in a namespace where only reconciler creates pods."""
     if request_by_name(pod) is not None:
         return True
     return pod.metadata.labels.get(names.MANAGED) == "true" and pod.metadata.namespace in _OWN_NAMESPACES

@@ -1,4 +1,4 @@
-"""What a feature declares of the rights that writing needs: which policies ask for a right, and what the right is."""
+"""A feature's rights to write: which policies require a right, and the right itself."""
 
 from collections.abc import Callable
 
@@ -9,30 +9,30 @@ from reconciler.model.desired import Declared, Manifest
 from reconciler.model.policy.gpu import GpuPool
 from reconciler.model.right import RightLimits
 
-# Server-side apply is a patch, and where the object is not there yet, its maker must be allowed to create it too.
+# Server-side apply is a patch, and creating an absent object also requires the create verb.
 APPLY_AND_DELETE = ("create", "delete", "patch")
 
 
-# By these a node is of a pool. The controller writes neither, so no other node becomes one.
+# These labels make a node part of a pool. The controller writes neither, so it cannot add nodes to a pool.
 NODES_OF_POOLS = (names.KARPENTER_POOL, names.POOL)
 OWN_OBJECTS = ((names.MANAGED, "true"),)
-LEFT_BEHIND = RightLimits("delete what an older version made", labels=OWN_OBJECTS)
+LEFT_BEHIND = RightLimits("delete objects of older versions", labels=OWN_OBJECTS)
 
 
 class Enforced(msgspec.Struct, frozen=True):
-    """The pools that are acted on, and what their templates yield; or any that there may be."""
+    """Enforced pools, and their rendered objects; or any possible ones."""
 
-    namespace: str  # where the reconciler runs
+    namespace: str  # namespace of the reconciler
     pools: tuple[Declared[GpuPool], ...] = ()
-    scaled: frozenset[str] = frozenset()  # of these, those that a NodeProvisioner scales
-    drained: frozenset[str] = frozenset()  # and those that a DrainPolicy names
+    scaled: frozenset[str] = frozenset()  # pools with a NodeProvisioner
+    drained: frozenset[str] = frozenset()  # pools with a DrainPolicy
     manifests: tuple[Manifest, ...] = ()
     is_any: bool = False
-    resources: bool | None = None  # whether policies are custom resources; None: they may be
+    resources: bool | None = None  # whether policies are custom resources; None: unknown
 
 
 class WriteRight(msgspec.Struct, frozen=True):
-    """`asked_for`: the namespaces for which the right is needed; nothing stands for the whole cluster."""
+    """`asked_for`: namespaces that need the right; empty means the whole cluster."""
 
     asked_for: Callable[[Enforced], set[str]]
     group: str
@@ -43,10 +43,10 @@ class WriteRight(msgspec.Struct, frozen=True):
 
 
 def where_acted_on(enforced: Enforced) -> set[str]:
-    """In the whole cluster, where any pool is in mode Enforce."""
+    """The whole cluster, if any pool is in mode Enforce."""
     return {""} if enforced.is_any or enforced.pools else set()
 
 
 def where_left_by_older_versions(enforced: Enforced) -> set[str]:
-    """In our own namespace, where older versions made smart pods, and what templates yielded."""
+    """Our own namespace, where older versions created smart pods and rendered objects."""
     return {enforced.namespace} if enforced.is_any or enforced.pools else set()

@@ -1,1 +1,1 @@
-"""What is kept of plans: their inputs, a plan to be carried out later, and both together for whoever explains."""
+"""Files about plans: dumps of inputs, saved plans, and planning results for explanations."""

@@ -1,8 +1,8 @@
-"""A dump: the inputs of a plan as canonical JSON, digested, and without what may be secret.
+"""A dump: inputs of a plan as canonical JSON, with a digest and without secrets.
 
-The same cluster gives the same bytes in whatever order it was read. What is left out here was not read in the first
-place, so that a dump replays to the same plan; it is left out again because inputs may come from elsewhere. What the
-policies say stands in it as it is.
+The same cluster gives the same bytes in whatever order it was read. Data omitted here is never read for a plan
+either, so a dump replays to the same plan; it is omitted again because inputs may have other origins. Content of
+policies is not redacted.
 """
 
 import re
@@ -36,7 +36,7 @@ from reconciler.plan.reason_catalog import decoded
 
 _NAME = "reconciler-dump"
 FORMAT = f"{_NAME}/2"
-_BEFORE = f"{_NAME}/1"  # read still
+_BEFORE = f"{_NAME}/1"  # still readable
 
 _OBJECTS = (
     "nodes",
@@ -61,7 +61,7 @@ _OBJECTS = (
 )
 
 
-# No plan looks at labels of these, but of domains that are gone by.
+# Kinds of which plans read only labels of the domains in DOMAINS.
 _UNLABELLED = (
     "budgets",
     "workloads",
@@ -80,7 +80,7 @@ _OF_VOLUMES = frozenset({names.ZONE, names.REGION, names.ZONE_BEFORE, names.REGI
 
 
 class BadDump(ValueError):
-    """Not a dump that can be read; the sentence says why, the remedy what to do."""
+    """The content is not a valid dump, with a sentence and a remedy."""
 
     def __init__(self, sentence: str, remedy: str) -> None:
         super().__init__(sentence)
@@ -98,7 +98,7 @@ _DIGEST_LENGTH = len(f"sha256:{sha256().hexdigest()}")
 
 
 def write(inputs: Inputs) -> bytes:
-    """The dump, in one buffer: at 100,000 pods a second one would cost as much as the cluster itself."""
+    """The dump in one buffer: at 100,000 pods a second buffer would cost as much as the cluster itself."""
     before, after = b'{"digest":"', b'","format":"%s","inputs":' % FORMAT.encode()
     start = len(before) + _DIGEST_LENGTH + len(after)
     buffer = bytearray()
@@ -111,25 +111,25 @@ def write(inputs: Inputs) -> bytes:
 
 
 def read(content: bytes) -> Inputs:
-    """Raises BadDump."""
+    """Parses a dump. Raises BadDump."""
     try:
         file = msgspec.json.decode(content, type=_DumpFile)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
-        raise BadDump(f"it is no dump: {fault}", "write it again with reconciler dump") from fault
+        raise BadDump(f"not a dump: {fault}", "create a new dump with reconciler dump") from fault
     if file.format not in {FORMAT, _BEFORE}:
         raise _of_another_format(file.format)
     if not _is_whole(file):
         raise BadDump(
-            "what it holds does not match its digest: it was changed after it was written, or is damaged",
-            "take the dump again as it was written",
+            "the content does not match its digest: the file was modified or is damaged",
+            "use the original file",
         )
     try:
         inputs = decoded(file.inputs, Inputs) if file.format == FORMAT else _inputs_1(file.inputs)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
-        remedy = "read it with the version of reconciler that wrote it, or write it again with this one"
-        raise BadDump(f"this version of reconciler cannot read it: {fault}", remedy) from fault
+        remedy = "use the version of reconciler that wrote the dump, or create a new dump with this version"
+        raise BadDump(f"this version of reconciler cannot read the dump: {fault}", remedy) from fault
     if why := why_invalid(inputs):
-        raise BadDump(f"reconciler writes no such dump: {why}", "write it again with reconciler dump")
+        raise BadDump(f"invalid dump: {why}", "create a new dump with reconciler dump")
     return inputs
 
 
@@ -139,14 +139,17 @@ def _inputs_1(content: msgspec.Raw) -> Inputs:
 
 
 def redacted(inputs: Inputs) -> Inputs:
-    """As `canonical`, and of namespaces and volumes those labels alone that a selector in the same inputs names; of all
-    else masks in the place of what no selector names.
+    """Like `canonical`; of namespaces and volumes keeps only labels that a selector in the same inputs names, and masks
+    other label values that no selector names.
 
-    Only of whole inputs: a part of them does not show which selectors there are."""
+    Only for complete inputs: a part does not show all selectors.
+    """
     inputs = masked(canonical(inputs))
     observed = inputs.observed
     of_namespaces = {key for pod in observed.pods for key in _namespace_selectors(pod)} | {_NAMESPACE_NAME}
-    if any('"namespaceSelector"' in each.body for each in inputs.desired.smart_pods):  # not read as those of pods are
+    if any(
+        '"namespaceSelector"' in each.body for each in inputs.desired.smart_pods
+    ):  # smart pods are rendered manifests, not parsed pods
         of_namespaces |= {key for each in observed.namespaces for key in each.metadata.labels}
     of_volumes = _OF_VOLUMES | {key for claim in observed.volume_claims for key in _keys(claim.spec.selector)}
     return msgspec.structs.replace(
@@ -172,7 +175,7 @@ def _keys(selector: LabelSelector | None) -> Iterator[str]:
 
 
 def _with_labels(each: Any, keys: Collection[str]) -> Any:
-    """With the labels of these keys, and of domains that are gone by."""
+    """The object with only labels of these keys, and of the domains in DOMAINS."""
     labels = each.metadata.labels
     kept = {key: value for key, value in labels.items() if key in keys or key.partition("/")[0] in DOMAINS}
     if len(kept) == len(labels):
@@ -181,14 +184,14 @@ def _with_labels(each: Any, keys: Collection[str]) -> Any:
 
 
 def canonical(inputs: Inputs) -> Inputs:
-    """Every collection in order, and nothing in it that may be secret."""
+    """Every collection sorted, without secrets."""
     desired, observed = inputs.desired, inputs.observed
     wishes = {
         key: tuple(sorted(getattr(desired, key), key=lambda each: (each.kind, each.name)))
         for key in ("pools", "provisioners", "drains", "pressures", "guards")
     }
     manifests = tuple(sorted(desired.manifests, key=lambda each: (each.kind, each.namespace, each.name, each.pool)))
-    # Those of one pool stand in the order in which it would have its machines.
+    # Machine options of a pool keep their order, which is the order of preference.
     smart_pods = tuple(sorted(desired.smart_pods, key=lambda each: each.pool))
     return msgspec.structs.replace(
         inputs,
@@ -215,7 +218,7 @@ def _observed(observed: Observed) -> Observed:
 
 
 def _place(each: Any) -> tuple[str, str, str, str, str]:
-    """Where an object stands among the others; no two of a cluster share it."""
+    """Sort key of an object, unique in a cluster."""
     metadata = each.metadata
     kind = getattr(each, "kind", "")
     return getattr(each, "api_version", ""), kind, metadata.namespace, metadata.name, metadata.uid
@@ -235,7 +238,7 @@ def _digest(content: bytes | memoryview) -> bytes:
 
 
 def _is_whole(file: _DumpFile) -> bool:
-    """A file that was only laid out anew, by jq say, still is."""
+    """Whether the digest matches. A reformatted file, for example by jq, still matches."""
     digest = file.digest.encode()
     return digest == _digest(memoryview(file.inputs)) or digest == _digest(
         _ENCODER.encode(msgspec.json.decode(file.inputs))
@@ -245,33 +248,33 @@ def _is_whole(file: _DumpFile) -> bool:
 def _of_another_format(found: str) -> BadDump:
     name, _, version = found.partition("/")
     if name != _NAME:
-        return BadDump(f'it is no dump: its format is "{found}"', "write it with reconciler dump")
+        return BadDump(f'not a dump: its format is "{found}"', "create one with reconciler dump")
     return BadDump(
-        f"it is a dump of format {version}, and this version of reconciler reads 1 and 2",
-        "read it with the version of reconciler that wrote it",
+        f"the dump has format {version}; this version of reconciler reads 1 and 2",
+        "use the version of reconciler that wrote it",
     )
 
 
-# --- Labels of pods, nodes and machines in a dump: the values that nothing in the same inputs asks for are masked.
+# --- Labels of pods, nodes and machines in a dump: values that nothing in the inputs selects are masked.
 #
-# Plans order objects by their labels. A mask therefore sorts as its value did among the other values of the same label,
+# Plans order objects by their labels. Therefore a mask sorts like its value among the other values of the same label,
 # and equal values have equal masks, so that a dump replays to the same plan.
 
 _MASKED_LABELS_OBJECTS = sorted({each.field for each in RESOURCE_KINDS})
 _MASKED = ("pods", "nodes", "node_claims", "node_pools", "policies", "kept")
-# What Kubernetes, the cloud and the GPU operator say about a machine.
+# Labels of Kubernetes, clouds and the GPU operator about machines.
 _OF_MACHINES = frozenset(
     {*DOMAINS, "node.kubernetes.io", "topology.kubernetes.io", "failure-domain.beta.kubernetes.io", "nvidia.com"}
 )
 _READ = frozenset(value for value in vars(names).values() if isinstance(value, str))
 _STRING = re.compile(rb'"([^"\\]+)')
 _MASKED_LABELS_ENCODER = msgspec.json.Encoder()
-# Sorts before every character that a label may have: what begins with a value and this stands right behind the value.
+# Sorts before every character of a label value: a value followed by this sorts directly after the value.
 _MASK = "*"
 
 
 def masked(inputs: Inputs) -> Inputs:
-    """Only of whole inputs: a part of them does not show which labels are asked for."""
+    """Only for complete inputs: a part does not show which labels are selected."""
     observed = inputs.observed
     objects = [each for field in _MASKED for each in getattr(observed, field)]
     keys = {key for each in objects for key in each.metadata.labels if not _is_of_machines(key)}
@@ -289,7 +292,7 @@ def _is_of_machines(key: str) -> bool:
 
 
 def _strings(inputs: Inputs) -> Iterator[bytes]:
-    """Every string of the inputs but what is in the metadata of objects; so every label that a selector names."""
+    """Every string of the inputs outside of metadata, which includes every label named by a selector."""
     for part in (inputs.desired, inputs.memory, inputs.hints):
         yield from _STRING.findall(_MASKED_LABELS_ENCODER.encode(part))
     for field in _MASKED_LABELS_OBJECTS:
@@ -300,7 +303,7 @@ def _strings(inputs: Inputs) -> Iterator[bytes]:
 
 
 def _masks(key: str, objects: Iterable[Any]) -> Mapping[str, str]:
-    """By value. The name of the object itself is no secret, and compared with the label: it stays."""
+    """Masks by value. The object's own name is not a secret, and is compared with the label, so it stays."""
     shown, hidden = set[str](), set[str]()
     for each in objects:
         value = each.metadata.labels.get(key)
@@ -326,11 +329,11 @@ def _with_masks(each: Any, masks: Mapping[str, Mapping[str, str]]) -> Any:
     return msgspec.structs.replace(each, metadata=msgspec.structs.replace(each.metadata, labels=entries))
 
 
-# --- A plan and all that it followed from: what reports and explanations are made of.
+# --- A plan with its inputs, for reports and explanations.
 
 
 class PlanningResult(msgspec.Struct, frozen=True, dict=True):
-    """What went in, and what came of it."""
+    """A plan with its inputs."""
 
     inputs: Inputs
     fleet: Fleet
@@ -338,5 +341,5 @@ class PlanningResult(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def standstills(self) -> Mapping[str, Standstill]:
-        """By node: taints of ours with which no planner goes on."""
+        """By node: taints of ours that no planner continues with."""
         return Standstills(self.inputs, self.fleet).all

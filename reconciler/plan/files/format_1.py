@@ -1,7 +1,7 @@
-"""Reads inputs that a version before typed facts wrote: dumps of format 1, and records of the history without a format.
+"""Reads inputs written before facts were typed: dumps of format 1, and history records without a format.
 
-Only hints hold reasons there, and hints may be lost at any time. What that version wrote about a reason is converted
-where it fits the facts that its code has now; else the hint is dropped, and what would be told by it is found anew.
+Only hints contain reasons there, and hints may be dropped at any time. Reasons are converted if they fit the present
+facts of their code; other hints are dropped and recomputed.
 """
 
 from typing import Any, TypeVar, get_type_hints
@@ -26,28 +26,28 @@ class _FailedSearch(msgspec.Struct, frozen=True):
 
 
 class Hints1(msgspec.Struct, frozen=True):
-    """Of the hints, what was written about reasons."""
+    """Reasons in hints of format 1."""
 
     tried: dict[str, _FailedSearch] = {}
 
 
 class Inputs1(msgspec.Struct, frozen=True):
-    """The same of inputs."""
+    """Reasons in inputs of format 1."""
 
     hints: Hints1 = Hints1()
 
 
 class _Unconverted(CodeFacts, frozen=True):
-    """Stands for facts of format 1 until they are converted."""
+    """Placeholder for facts of format 1 before their conversion."""
 
 
 def decoded_1(content: bytes | bytearray | memoryview | msgspec.Raw, kind: type[T]) -> T:
-    """What holds inputs, with reasons that have no facts yet. Raises msgspec.MsgspecError for what is no such value."""
+    """Decodes a value that contains inputs, with reasons without facts. Raises msgspec.MsgspecError if invalid."""
     return msgspec.json.decode(content, type=kind, dec_hook=_without_facts)
 
 
 def skimmed(content: bytes | bytearray | memoryview | msgspec.Raw, kind: type[T]) -> T | None:
-    """What was written about reasons; None where nobody wrote that."""
+    """Decodes only reasons; None if there are none."""
     try:
         return msgspec.json.decode(content, type=kind)
     except msgspec.MsgspecError:
@@ -55,7 +55,7 @@ def skimmed(content: bytes | bytearray | memoryview | msgspec.Raw, kind: type[T]
 
 
 def with_typed_hints(inputs: Inputs, written: Inputs1 | None) -> Inputs:
-    """Inputs of `decoded_1`, with the facts of the hints that can be converted, and without all other hints."""
+    """Inputs of `decoded_1`, with facts of hints that can be converted, and without the other hints."""
     known = written.hints.tried if written is not None else {}
     converted = ((node, _converted(tried, known.get(node))) for node, tried in inputs.hints.tried.items())
     kept = {node: tried for node, tried in converted if tried is not None}
@@ -86,7 +86,7 @@ def _facts(written: _Reason) -> Facts | None:
 
 
 def _plain(value: str | int, hint: Any) -> Any:
-    """An object was written as its title."""
+    """Objects were written as titles."""
     if hint is not Ref or not isinstance(value, str):
         return value
     kind, *place = value.split("/")

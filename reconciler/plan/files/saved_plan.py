@@ -1,14 +1,14 @@
-"""A saved plan: what is to be done, exactly, and enough to tell whether what it presumes has moved since.
+"""A saved plan: exact actions, and the data to detect changes of their preconditions.
 
-It holds the policies that it follows from, so that it is applied without them at hand; what it does, and what that
-takes away; but of the cluster nothing else. What a guard holds is not in it. It is canonical: the same plan gives the
-same bytes, and a digest covers all of them: actions with their whole payload, policies, manifests, cluster and times.
-It is not signed, and whoever changes the file can write a digest that fits: so whoever applies it names the digest that
-was reviewed. Who may apply is for the cluster to say.
+The file contains the policies, so that it can be applied without them; the actions and the nodes that they remove;
+and nothing else of the cluster. Actions held by a guard are not included. The file is canonical: the same plan gives
+the same bytes, and a digest covers all of them: actions with payload, policies, manifests, cluster and times. It is
+not signed, and anyone who modifies the file can update the digest: therefore a person who applies the file names the
+digest that was reviewed. The rights to apply come from the cluster.
 
-Whether it still holds is judged against a plan made anew from the same policies: each of its actions must be decided
-again, alike, and take no node and no GPU in use that it did not take before. That an object was written meanwhile
-without consequence, as Karpenter does with each NodePool's status, moves nothing.
+Validity is checked against a new plan from the same policies: each action must be decided again in the same way, and
+must not remove additional nodes or GPUs in use. Writes to an object without effect on the plan, such as NodePool
+status updates by Karpenter, do not matter.
 """
 
 from collections.abc import Iterator
@@ -33,18 +33,18 @@ from reconciler.plan.planner import digest_of, unread_of_use
 from reconciler.plan.reason_catalog import decoded
 from reconciler.plan.reasons import OfPaths
 
-# --- What keeps a saved plan from being applied: what is no longer as the plan was saved.
+# --- Differences that prevent a saved plan from being applied.
 
 
 class OtherCluster(msgspec.Struct, frozen=True):
     """The plan is for another cluster."""
 
-    saved: str  # uid; empty: not known
+    saved: str  # uid; empty: unknown
     found: str
 
 
 class Expired(msgspec.Struct, frozen=True):
-    """The plan was to be applied earlier."""
+    """The validity of the plan has ended."""
 
     at: Instant
 
@@ -57,33 +57,33 @@ class UnreadNow(msgspec.Struct, frozen=True):
 
 
 class NothingToDo(msgspec.Struct, frozen=True):
-    """Nothing is decided about the subject any more."""
+    """There is no decision about the subject any more."""
 
     subject: Ref
 
 
 class OtherObject(msgspec.Struct, frozen=True):
-    """An object with another uid has the name of the subject."""
+    """Another object, with another uid, has the name of the subject."""
 
     subject: Ref
 
 
 class HeldNow(msgspec.Struct, frozen=True):
-    """The action is held."""
+    """The action is held now."""
 
     subject: Ref
     reason: Reason
 
 
 class OtherAction(msgspec.Struct, frozen=True):
-    """Another action is decided."""
+    """A different action is decided now."""
 
     subject: Ref
     reason: Reason
 
 
 class OtherFields(msgspec.Struct, frozen=True):
-    """The subject differs in other fields from what the policies ask for."""
+    """The subject differs from the policies in other fields now."""
 
     subject: Ref
     before: tuple[str, ...]
@@ -91,14 +91,14 @@ class OtherFields(msgspec.Struct, frozen=True):
 
 
 class TakesMore(msgspec.Struct, frozen=True):
-    """The action takes away more nodes."""
+    """The action removes more nodes now."""
 
     subject: Ref
     nodes: tuple[str, ...]
 
 
 class BusierNow(msgspec.Struct, frozen=True):
-    """More is in use on nodes that the action takes away."""
+    """More GPUs are in use on nodes that the action removes."""
 
     subject: Ref
     nodes: tuple[str, ...]
@@ -120,11 +120,11 @@ Difference = (
 _NAME = "reconciler-plan"
 FORMAT = f"{_NAME}/2"
 _ENCODER = msgspec.json.Encoder(order="sorted")
-_AGAIN = "plan again, review that, and apply that"
+_AGAIN = "create a new plan, review it, and apply it"
 
 
 class BadPlan(ValueError):
-    """Not a saved plan that can be read; the sentence says why, the remedy what to do."""
+    """The content is not a valid saved plan, with a sentence and a remedy."""
 
     def __init__(self, sentence: str, remedy: str) -> None:
         super().__init__(sentence)
@@ -132,29 +132,29 @@ class BadPlan(ValueError):
 
 
 class SavedAction(msgspec.Struct, frozen=True):
-    """One action, and what it takes away."""
+    """One action, and the nodes that it removes."""
 
     decision: Decision
     takes: tuple[DisruptionRecord, ...] = ()
 
 
 class SavedPlan(msgspec.Struct, frozen=True):
-    """What stands in the file."""
+    """Content of the file."""
 
     desired: Desired
     cluster_uid: str
     made_at: Instant
     expires_at: Instant
-    digest: str  # of the plan that was saved
+    digest: str  # of the saved plan
     steps: tuple[SavedAction, ...]
     prune: tuple[str, ...] = ()
 
 
 class WrittenPlan(msgspec.Struct, frozen=True):
-    """The file, and what a report says of it."""
+    """The file, and its data for reports."""
 
     content: bytes
-    digest: str  # of everything in it: who applies it names this one
+    digest: str  # of the complete content: named by whoever applies the file
     actions: int
     expires_at: Instant
 
@@ -166,7 +166,7 @@ class _SavedPlanFile(msgspec.Struct):
 
 
 def saved_of(scene: PlanningResult, expires_at: Instant) -> SavedPlan:
-    """What is worth saving of a plan."""
+    """The parts of a plan to save."""
     inputs = canonical(scene.inputs)
     return SavedPlan(
         desired=inputs.desired,
@@ -180,7 +180,7 @@ def saved_of(scene: PlanningResult, expires_at: Instant) -> SavedPlan:
 
 
 def write(scene: PlanningResult, expires_at: Instant) -> WrittenPlan:
-    """The file."""
+    """The file content."""
     saved = saved_of(scene, expires_at)
     content = _ENCODER.encode(saved)
     digest = _digest(content)
@@ -189,45 +189,43 @@ def write(scene: PlanningResult, expires_at: Instant) -> WrittenPlan:
 
 
 def digest_of_saved(saved: SavedPlan) -> str:
-    """Made anew from everything that is gone by, never copied from the file."""
+    """Computed from the content, never copied from the file."""
     return _digest(_ENCODER.encode(saved))
 
 
 def read(content: bytes) -> SavedPlan:
-    """Raises BadPlan."""
+    """Parses a saved plan. Raises BadPlan."""
     try:
         file = msgspec.json.decode(content, type=_SavedPlanFile)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
-        raise BadPlan(f"it is no saved plan: {fault}", "write one with reconciler plan --out") from fault
+        raise BadPlan(f"not a saved plan: {fault}", "create one with reconciler plan --out") from fault
     name, _, version = file.format.partition("/")
     if name != _NAME:
-        raise BadPlan(f'it is no saved plan: its format is "{file.format}"', "write one with reconciler plan --out")
+        raise BadPlan(f'not a saved plan: its format is "{file.format}"', "create one with reconciler plan --out")
     if file.format != FORMAT:
-        text = (
-            f"it is a saved plan of format {version}, and this version of reconciler reads {FORMAT.partition('/')[2]}"
-        )
-        raise BadPlan(text, "plan again, and apply that")
+        text = f"the saved plan has format {version}; this version of reconciler reads {FORMAT.partition('/')[2]}"
+        raise BadPlan(text, "create a new plan and apply it")
     if not _is_whole(file):
-        text = "what it holds does not match its digest: it was changed after it was written, or is damaged"
+        text = "the content does not match its digest: the file was modified or is damaged"
         raise BadPlan(text, _AGAIN)
     try:
         saved = decoded(file.plan, SavedPlan)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
-        raise BadPlan(f"this version of reconciler cannot read it: {fault}", _AGAIN) from fault
-    if digest_of_saved(saved) != file.digest:  # the digest covers a field that would be passed over
-        raise BadPlan("it holds what this version of reconciler does not know", _AGAIN)
+        raise BadPlan(f"this version of reconciler cannot read the plan: {fault}", _AGAIN) from fault
+    if digest_of_saved(saved) != file.digest:  # the digest also covers fields that decoding would ignore
+        raise BadPlan("the plan contains data unknown to this version of reconciler", _AGAIN)
     if why := _why_invalid(saved):
-        raise BadPlan(f"reconciler writes no such plan: {why}", _AGAIN)
+        raise BadPlan(f"invalid plan: {why}", _AGAIN)
     return saved
 
 
 def inputs_for(saved: SavedPlan, observed: Observed, memory: Memory, now: Instant) -> Inputs:
-    """What the plan that is made anew follows from."""
+    """Inputs of the new plan for comparison."""
     return Inputs(saved.desired, observed, now, memory, prune=saved.prune)
 
 
 def moved(saved: SavedPlan, scene: PlanningResult) -> tuple[Difference, ...]:
-    """Why it may not be applied any more; nothing where it may. `scene` is of `inputs_for`."""
+    """Why the plan may not be applied any more; empty if it may. `scene` is the plan of `inputs_for`."""
     inputs = scene.inputs
     if inputs.observed.cluster_uid != saved.cluster_uid:
         return (OtherCluster(saved.cluster_uid, inputs.observed.cluster_uid),)
@@ -235,7 +233,7 @@ def moved(saved: SavedPlan, scene: PlanningResult) -> tuple[Difference, ...]:
 
 
 def exactly(saved: SavedPlan, scene: PlanningResult) -> Plan:
-    """What was saved and nothing else, with what is to be remembered of it. Only where nothing has moved."""
+    """Exactly the saved actions, with their updates of the memory. Only if nothing has changed."""
     wanted = {step.decision.subject for step in saved.steps}
     kept = tuple(each for each in scene.plan.decisions if each.subject in wanted and not isinstance(each.act, Hold))
     judged = judge(scene.inputs, scene.fleet, Proposed(kept, scene.plan.consequences))
@@ -247,7 +245,7 @@ def exactly(saved: SavedPlan, scene: PlanningResult) -> Plan:
 
 
 def _is_whole(file: _SavedPlanFile) -> bool:
-    """A file that was only laid out anew, by jq say, still is."""
+    """Whether the digest matches. A reformatted file, for example by jq, still matches."""
     try:
         laid_out = _ENCODER.encode(msgspec.json.decode(file.plan))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -256,11 +254,11 @@ def _is_whole(file: _SavedPlanFile) -> bool:
 
 
 def _why_invalid(saved: SavedPlan) -> str:
-    """What the planner would never have written."""
+    """Content that the planner would never write."""
     for step in saved.steps:
         decision = step.decision
         if isinstance(decision.act, Hold) or decision.would:
-            return f"it holds a decision about {decision.subject.title!a} that is not carried out"
+            return f"the decision about {decision.subject.title!a} is not an action"
         if why := next(of_decision(decision), ""):
             return why
         if isinstance(decision.act, Apply) and (why := why_not_its_own(decision.subject, decision.act.manifest)):
@@ -310,13 +308,13 @@ def _step_moved(step: SavedAction, scene: PlanningResult) -> Iterator[Difference
 
 
 def _paths(decision: Decision) -> tuple[str, ...]:
-    """The fields that it edits."""
+    """Fields that the decision edits."""
     facts = decision.reason.facts
     return facts.paths if isinstance(facts, OfPaths) else ()
 
 
 def _decided_now(scene: PlanningResult, before: Decision) -> Decision | None:
-    """On the same subject, whatever uid it has; the one that acts before one that does not."""
+    """The present decision about the same subject, whatever its uid; actions take precedence over holds."""
     place = (before.subject.kind, before.subject.namespace, before.subject.name)
     decisions = [
         each for each in scene.plan.decisions if (each.subject.kind, each.subject.namespace, each.subject.name) == place
@@ -325,7 +323,7 @@ def _decided_now(scene: PlanningResult, before: Decision) -> Decision | None:
 
 
 def _without_preconditions(act: Action) -> Action:
-    """What is asked for, whatever it presumes of the object's version, and wherever a pod would go."""
+    """The action without resourceVersions and pod destinations."""
     act = act.api_request if isinstance(act, Evict) else act
     return msgspec.structs.replace(act, presumes=Preconditions(absent=act.presumes.absent))
 

@@ -1,6 +1,6 @@
-"""Names, namespaces and kinds of everything that a file says: a dump, a saved plan, a history, what kubectl printed.
+"""Validates names, namespaces and kinds in a file: a dump, a saved plan, a history, kubectl output.
 
-The API server never hands out an object that breaks these rules; a file can be written by anybody.
+The API server never returns an object that breaks these rules, but anybody can write a file.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,12 +16,12 @@ from reconciler.plan.check import KINDS, why_not_its_own
 
 
 def why_invalid(inputs: Inputs) -> str:
-    """The first thing that is wrong, as a sentence; nothing where all names are valid."""
+    """The first invalid name, as a sentence; empty if all are valid."""
     return next(of_inputs(inputs), "")
 
 
 def of_inputs(inputs: Inputs) -> Iterator[str]:
-    """All that is wrong with the names in what a plan follows from, a sentence each."""
+    """All invalid names in inputs of a plan, one sentence each."""
     yield from of_observed(inputs.observed)
     yield from of_desired(inputs.desired)
     for hints in inputs.hints.destinations.values():
@@ -30,15 +30,15 @@ def of_inputs(inputs: Inputs) -> Iterator[str]:
 
 
 def of_observed(observed: Observed) -> Iterator[str]:
-    """The same for a cluster."""
+    """Invalid names in a cluster."""
     if not is_namespace(observed.own_namespace):
-        yield f"{shortened(observed.own_namespace)} is no namespace"
+        yield f"{shortened(observed.own_namespace)} is not a valid namespace"
     for field in _FIELDS:
         kinds = _KINDS_OF[field]
         for each in getattr(observed, field):
             kind = getattr(each, "kind", "") or kinds[0]
             if kind not in kinds and field != "node_classes":  # of these each cloud has its own
-                yield f"{shortened(kind)} is no kind of object that stands among {field}"
+                yield f"{shortened(kind)} is not a kind of {field}"
             elif why := why_no_object(kind, each.metadata.namespace, each.metadata.name):
                 yield why
     yield from _no_nodes(each.node for each in observed.pods if each.node)
@@ -46,7 +46,7 @@ def of_observed(observed: Observed) -> Iterator[str]:
 
 
 def of_desired(desired: Desired) -> Iterator[str]:
-    """The same for policies and what they yield."""
+    """Invalid names in policies and their rendered objects."""
     for declared in desired.declared:
         if why := why_no_object(declared.kind, "", declared.name):
             yield why
@@ -56,11 +56,11 @@ def of_desired(desired: Desired) -> Iterator[str]:
             yield why
     for pod in desired.smart_pods:
         if not is_object_name(pod.pool):
-            yield f"{shortened(pod.pool)} is no name of a GpuPool"
+            yield f"{shortened(pod.pool)} is not a valid GpuPool name"
 
 
 def of_decision(decision: Decision) -> Iterator[str]:
-    """The same for a decision, with all that its action names."""
+    """Invalid names in a decision, including all names in its action."""
     act = decision.act
     for ref in (*decision.refs, *decision.after, *decision.about):
         if why := _why_no_ref(ref):
@@ -71,17 +71,17 @@ def of_decision(decision: Decision) -> Iterator[str]:
     if isinstance(act, Ungate) and act.node:
         yield from _no_nodes((act.node,))
     if isinstance(act, Evict):
-        yield from (f"{each.ref.title} is no Pod" for each in act.others if each.ref.kind != "Pod")
+        yield from (f"{each.ref.title} is not a Pod" for each in act.others if each.ref.kind != "Pod")
 
 
 def _why_no_ref(ref: Ref) -> str:
     if ref.kind not in KINDS:
-        return f"{shortened(ref.kind)} is no kind of object that is looked at or written"
+        return f"{shortened(ref.kind)} is not a kind that reconciler reads or writes"
     return why_no_object(ref.kind, ref.namespace, ref.name)
 
 
 def _no_nodes(names: Iterable[str]) -> Iterator[str]:
-    return (f"{shortened(each)} is no name of a Node" for each in names if not is_object_name(each))
+    return (f"{shortened(each)} is not a valid Node name" for each in names if not is_object_name(each))
 
 
 def _by_field() -> dict[str, tuple[str, ...]]:

@@ -1,1 +1,1 @@
-"""Nodes that our planners take away, now or later, as consequences of a plan: nodes, GPUs, evictions and money."""
+"""Impact of a plan: nodes that our planners remove now or later, as consequences with GPUs, evictions and cost."""

@@ -1,9 +1,9 @@
-"""Which consequences come because of this change, which would come without it, and which it spares.
+"""Attributes consequences: caused by this change, also happening without it, or spared by it.
 
-Two plans of the same cluster are compared, that of the change and that of its base, node by node. A fate that both have
-comes anyway, and so does what stands in both. A fate that only the change brings is its doing, also where the base has
-another one. Where the base drifts a node and the change does not, the node is spared. So each node stands on one side.
-Nodes that are not there yet are compared by the names that stand for them (purchases.py).
+Two plans of the same cluster are compared node by node: the plan of the change and the plan of its base. A fate in
+both plans happens in any case. A fate only in the plan of the change is caused by it, even if the base has another
+fate for the node. If only the base drifts a node, the change spares the node. So each node is on one side. Nodes
+that do not exist yet are compared by placeholder names (purchases.py).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,7 +16,8 @@ from reconciler.model.plan.plan import Plan
 from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.guards.observing import inaction_of
 
-# What takes a node away, or would if nothing held it up, and what buys one: of these it is told that they do not come.
+# Fates that remove a node, would remove it if nothing prevented it, or buy one: reported as spared if they no longer
+# happen.
 _SPARED: frozenset[Fate] = frozenset(
     {"scaled", "drained", "removed", "replaced", "blocked", "deleted", "bought", "scheduled"}
 )
@@ -26,15 +27,15 @@ _By = Mapping[_Node, Consequence]
 
 
 class Blame(msgspec.Struct, frozen=True):
-    """Each in the order of the plan."""
+    """Attributed consequences, each group in the order of the plan."""
 
     without: tuple[Consequence, ...] = ()
     causes: tuple[Consequence, ...] = ()
-    spared: tuple[Consequence, ...] = ()  # would come without the change, and do not come with it
+    spared: tuple[Consequence, ...] = ()  # happen only without the change
 
 
 def blame(plan: Plan, base: Plan | None) -> Blame:
-    """Without a base, what changes is blamed on the plan, and what stands is not."""
+    """Without a base, changes are attributed to the plan, and independent consequences are not."""
     if base is None:
         changed = [each for each in plan.consequences if each.cause == "change"]
         consequences = [each for each in plan.consequences if each.cause == "standing"]
@@ -52,7 +53,7 @@ def blame(plan: Plan, base: Plan | None) -> Blame:
     def is_new(node: _Node) -> bool:
         return not comes_anyway(node) and not (node in without and is_spared(node))
 
-    # What stands in a pool that the base does not look at is in no plan of the base.
+    # Independent consequences in a pool that the base does not declare are in no plan of the base.
     unseen = _parts(plan.consequences, lambda node: comes_anyway(node) and node not in without)
     return Blame(
         (*_parts(base.consequences, comes_anyway), *unseen),
@@ -62,13 +63,13 @@ def blame(plan: Plan, base: Plan | None) -> Blame:
 
 
 def instead_of(consequences: Iterable[Consequence], base: Plan | None) -> Iterator[Consequence]:
-    """What the base does to nodes for which the change has another fate."""
+    """Consequences of the base for nodes with another fate under the change."""
     nodes = {(each.node_pool, node) for each in consequences if each.fate != "exchanged" for node in each.nodes}
     yield from _parts(base.consequences if base is not None else (), lambda node: node in nodes)
 
 
 def pool_of(consequence: Consequence) -> str:
-    """The GpuPool; of a NodePool that no policy declares any more, its own name, which was the same."""
+    """The GpuPool; for a NodePool that no policy declares any more, its own name, which was the same."""
     return consequence.pool or consequence.node_pool
 
 
@@ -79,7 +80,7 @@ def _is_same(head: Consequence, before: Consequence | None) -> bool:
 
 
 def _by_node(consequences: Iterable[Consequence]) -> _By:
-    """An exchange is told beside another fate of the same nodes."""
+    """An exchange is reported in addition to another fate of the same nodes."""
     return {(each.node_pool, node): each for each in consequences if each.fate != "exchanged" for node in each.nodes}
 
 
@@ -90,13 +91,13 @@ def _parts(consequences: Iterable[Consequence], belongs: Callable[[_Node], bool]
             yield left
 
 
-# --- Pools in which only one of two plans acts: a change sets mode, or suspends a pool, or takes that back.
+# --- Pools in which only one of two plans acts, because a change sets mode, or suspends or resumes a pool.
 #
-# A plan tells what it would do in pools that only observe, or that are suspended or frozen. Where both plans only tell,
-# both are told. Where one acts and the other does not, what the other would do is nothing that comes: so a pull request
-# that sets `mode: Enforce` shows what will be done because of it, and one that suspends a pool what no longer will be.
+# A plan includes suppressed changes of pools that are in Observe mode, suspended or frozen. If both plans only
+# suppress, both are reported. If only one acts, suppressed changes of the other are ignored: a pull request that sets
+# `mode: Enforce` shows its actions, and one that suspends a pool shows the actions that no longer happen.
 
-# What others have begun or will begin, and what was asked of them already.
+# Started or requested by others, or requested before.
 _OTHERS: frozenset[Stage] = frozenset({"machine", "asked", "karpenter"})
 
 
@@ -104,15 +105,15 @@ class Side(msgspec.Struct, frozen=True):
     """One of two plans, or the only one."""
 
     scene: PlanningResult
-    quiet: frozenset[str] = frozenset()  # pools in which it does not act, and the other does
+    quiet: frozenset[str] = frozenset()  # pools in which only the other plan acts
 
     def does(self, pool: str, stage: Stage | None = None) -> bool:
-        """Whether what it does or would do there is told. `stage`: of a purchase."""
+        """Whether actions or suppressed actions of the plan in this pool are reported. `stage` is of a purchase."""
         return pool not in self.quiet or stage in _OTHERS
 
 
 def sides(scene: PlanningResult, base: PlanningResult | None) -> tuple[Side, Side | None]:
-    """Both plans, without what edits of NodePools would do where they only tell."""
+    """Both plans, without suppressed edits of NodePools."""
     if base is None:
         return Side(scene), None
     declared = {pool.name for pool in scene.inputs.desired.pools} & {pool.name for pool in base.inputs.desired.pools}

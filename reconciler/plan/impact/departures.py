@@ -1,10 +1,10 @@
-"""Nodes that scaling and drains take away, as consequences like all others; impact/pricing.py prices them.
+"""Nodes removed by scaling and drains, as consequences; impact/pricing.py prices them.
 
-A node that goes anyway goes so, whatever else would become of it. A node that only this plan would mark goes by its
-drift, where it drifts.
+A node that is removed in any case keeps that fate whatever else would happen to it. A node that only this plan would
+mark keeps its drift fate, if it drifts.
 
-A node that stands still (plan/holds/standstill.py) goes nowhere. Of a pool in which nothing is carried out all is told
-as what the plan would do: nothing of it comes anyway, and a node that really bears a taint goes at no time.
+A standstill node (plan/holds/standstill.py) is not removed. In a pool where nothing is carried out, everything is
+reported as suppressed: nothing happens in any case, and a node with a taint has no deletion time.
 """
 
 from collections import Counter
@@ -37,11 +37,11 @@ from reconciler.plan.impact.blame import Side
 from reconciler.plan.scaling.reasons import PLANNER as SCALING
 from reconciler.plan.windows import closed
 
-# --- Which nodes drains empty: those that are being drained, and candidates once their timers are over.
+# --- Nodes that drains empty: those being drained, and candidates after their timers.
 #
-# A what-if of the limits that decide how many candidates go: the nodes that a NodeProvisioner keeps, and clusterMin.
-# Where not all may go, the candidates that save most go. Parallelism and the limits of guards decide only when a
-# candidate goes, so they exclude none.
+# Simulates the limits on the number of candidates: nodes that a NodeProvisioner keeps, and clusterMin. If not all may
+# be drained, the candidates with the highest savings are. Parallelism and limits of guards only delay candidates, so
+# they exclude none.
 
 
 class NodeDrain(msgspec.Struct, frozen=True, gc=False):
@@ -51,8 +51,8 @@ class NodeDrain(msgspec.Struct, frozen=True, gc=False):
     pool: str
     begins_at: Instant | None  # None: not before a guard allows it, a window opens, or a pod has completed
     seconds: int | None  # from then on, until the node is deleted; None: windows of its policy may close before
-    parallelism: int  # how many nodes its policy drains at once
-    has_begun: bool = False  # its taint is on the node
+    parallelism: int  # nodes that its policy drains at once
+    has_begun: bool = False  # the node has its taint
     is_known: bool = False  # its timer ran before this plan
     is_acted_on: bool = False  # by this plan: a timer, the taint, an eviction, or the deletion
 
@@ -65,7 +65,7 @@ def drains(scene: PlanningResult) -> dict[str, NodeDrain]:
 
 
 class _Forecast:
-    """Owner of the limits while candidates are counted against them."""
+    """State of the limits while candidates are counted against them."""
 
     def __init__(self, scene: PlanningResult) -> None:
         self._scene = scene
@@ -89,7 +89,7 @@ class _Forecast:
         return isinstance(act, Taint) and act.key == names.DRAINING and act.value is None
 
     def _within_limits(self, candidates: list[DrainNode]) -> Iterator[DrainNode]:
-        """Those that begin in this plan first; of the others those first that save most."""
+        """Nodes that begin in this plan first; then by savings."""
         cluster_min = self._eligibility.cluster_min
         for drain_node in sorted(candidates, key=self._order_key):
             budget = self._eligibility.budgets.get(drain_node.pool)
@@ -106,7 +106,7 @@ class _Forecast:
         return not self._begins_now(drain_node), self._eligibility.worth.key(drain_node), drain_node.name
 
     def _begins_now(self, drain_node: DrainNode) -> bool:
-        """Whether this plan drains it, or would if no guard held it."""
+        """Whether this plan drains the node, or would if no guard held it."""
         decision = self._decisions.get(drain_node.name)
         return decision is not None and (_drains(decision) or _is_held_by_guard(decision))
 
@@ -147,7 +147,7 @@ class _Forecast:
 
 
 def _draft(scene: PlanningResult) -> Draft:
-    """As the drain planner found it: with what scaling does in this plan."""
+    """The draft as the drain planner saw it: with the actions of scaling in this plan."""
     draft = Draft(scene.fleet, scene.inputs.desired)
     for each in scene.plan.decisions:
         if each.planner == SCALING and not isinstance(each.act, Hold):
@@ -171,7 +171,7 @@ def _is_held_by_guard(decision: Decision) -> bool:
 
 
 def _acted_on(scene: PlanningResult) -> Iterator[str]:
-    """Names of nodes that this plan marks or deletes, or from which it evicts."""
+    """Names of nodes that this plan marks, deletes, or evicts from."""
     pods = {(each.metadata.namespace, each.name): each.node for each in scene.inputs.observed.pods}
     for each in scene.plan.decisions:
         if each.planner != PLANNER or isinstance(each.act, Hold):
@@ -183,25 +183,25 @@ def _acted_on(scene: PlanningResult) -> Iterator[str]:
 
 
 class _Departure(msgspec.Struct, frozen=True, gc=False):
-    """One node, whichever planner takes it away."""
+    """One departing node of any planner."""
 
     pool: str
     fate: Fate
     cause: Cause
     at: Instant | None
-    wave: int = 0  # how many nodes of its pool at once; 0: nothing limits them
-    seconds: int | None = None  # for one wave; None: not known
+    wave: int = 0  # nodes of its pool at once; 0: unlimited
+    seconds: int | None = None  # for one wave; None: unknown
 
 
 def with_departures(own: Side, base: Side | None = None) -> tuple[Side, Side | None]:
-    """Both plans, with the nodes that scaling and drains take away among their consequences."""
+    """Both plans, with nodes removed by scaling and drains among their consequences."""
     departures = _departures(own)
     if base is None:
         standing = frozenset(name for name, each in departures.items() if each.cause == "standing")
         return _with(own, departures, standing), None
     before = _departures(base)
     declared = {pool.name for pool in base.scene.inputs.desired.pools}
-    # What the base brings about as well is not caused by the change, whatever this plan does to it.
+    # Consequences that the base also has are not caused by the change, whatever this plan does to the node.
     entries = {
         name: _caused(each, standing=_comes_anyway(each, before.get(name), is_seen=each.pool in declared))
         for name, each in departures.items()
@@ -210,7 +210,7 @@ def with_departures(own: Side, base: Side | None = None) -> tuple[Side, Side | N
 
 
 def _departures(side: Side) -> dict[str, _Departure]:
-    """By the name of the node."""
+    """By node name."""
     scene = side.scene
     by_node = {name: _of_drain(each) for name, each in drains(scene).items()}
     for name, each in departing(scene.inputs, scene.plan).items():
@@ -222,7 +222,7 @@ def _departures(side: Side) -> dict[str, _Departure]:
 
 
 def _as_it_stands(scene: PlanningResult, node: str, departure: _Departure) -> _Departure | None:
-    """The same as far as it is carried out, or would be."""
+    """The departure as far as it is carried out, or would be."""
     standstill = scene.standstills.get(node)
     if of_another_cluster(scene.inputs, departure.pool):
         return None
@@ -238,7 +238,7 @@ def _of_drain(drain: NodeDrain) -> _Departure:
 
 
 def _comes_anyway(departure: _Departure, before: _Departure | None, *, is_seen: bool) -> bool:
-    """`is_seen`: the base declares the pool, so that what it would do there is known."""
+    """`is_seen`: the base declares the pool, so its consequences there are known."""
     if before is None:
         return departure.cause == "standing" and not is_seen
     return before.fate == departure.fate and (departure.fate == "drained" or departure.cause == "standing")
@@ -261,11 +261,11 @@ def _with(side: Side, departures: Mapping[str, _Departure], anyway: frozenset[st
 
 
 def _consequences(fleet: Fleet, departs: Mapping[str, _Departure]) -> Iterator[Consequence]:
-    """One a pool, fate and cause."""
+    """One per pool, fate and cause."""
     groups: dict[tuple[Fate, str, Cause], dict[str, _Departure]] = {}
     for name, each in departs.items():
         groups.setdefault((each.fate, each.pool, each.cause), {})[name] = each
-    # What stands is paid for first, and scaling before drains, as the planners come.
+    # Independent consequences are priced first, and scaling before drains, in planner order.
     order = sorted(groups, key=lambda key: (key[0] != "scaled", key[1], key[2] != "standing"))
     for fate, pool, cause in order:
         nodes = groups[fate, pool, cause]
@@ -290,18 +290,18 @@ def _share(fleet: Fleet, name: str, departure: _Departure) -> Share:
     return Share(gpus, in_use, len(moving), 0, 0, (), at=departure.at)
 
 
-# --- The nodes that a plan lets scaling take away, marked before or by it, and when each goes.
+# --- Nodes that a plan allows scaling to remove, marked before or by the plan, with their times.
 #
-# What a guard holds is among them: it goes once that is approved. What a plan takes the mark off is not.
+# Nodes held by a guard are included: they are removed after approval. Nodes that the plan unmarks are not.
 
 
 class Departing(msgspec.Struct, frozen=True, gc=False):
-    """One node."""
+    """One departing node."""
 
     node: str
     pool: str
     at: Instant | None  # None: not before it is marked, which is held
-    since: Instant | None = None  # when it was marked, as its delay tells
+    since: Instant | None = None  # when it was marked, by its delay
     is_marked: bool = False  # before this plan
 
 

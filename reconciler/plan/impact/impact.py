@@ -1,7 +1,7 @@
-"""What a plan does to the fleet: nodes that Karpenter, scaling and drains take away, nodes that are bought, and money.
+"""Impact of a plan on the fleet: nodes removed by Karpenter, scaling and drains, bought nodes, and cost.
 
-A plan says what Karpenter does to the nodes of NodePools that it edits or deletes. What our own planners do to nodes,
-now and later, is added here as consequences of the same form. Then all are priced together.
+A plan contains the consequences of Karpenter for nodes of edited or deleted NodePools. This module adds the
+consequences of our own planners, now and later, in the same form, and prices all of them.
 """
 
 from collections.abc import Iterator
@@ -27,16 +27,16 @@ def with_impact(scene: PlanningResult, base: PlanningResult | None = None) -> Pr
     return priced(own.scene, before.scene if before is not None else None)
 
 
-# --- What drains that begin later will take of the limits of guards.
+# --- Expected use of guard limits by later drains.
 #
-# A drain begins only as far as the limits of a guard allow (plan/drain/batch.py), so candidates of drains never exceed
-# a limit together. A reader of a plan still has to know how much is to come. A node that exceeds a limit all by itself
-# is held by the guard once its timer is over.
+# A drain begins only within the limits of a guard (plan/drain/batch.py), so drain candidates never exceed a limit
+# together. Reports still show how many are expected. A node that exceeds a limit alone is held by the guard when its
+# timer ends.
 
 
 def with_expected(scene: PlanningResult) -> PlanningResult:
-    """What each guard says to the plan, with what drains will take later. Where that is more than a limit allows, it is
-    not known how long the drains take. `scene`: with what drains take away among its consequences."""
+    """The guards' verdicts with expected later drains. If these exceed a limit, the duration of the drains is unknown.
+    `scene` includes the consequences of drains."""
     marks = tuple(_marks(scene)) if scene.plan.guarded else ()
     if not marks:
         return scene
@@ -54,12 +54,12 @@ def with_expected(scene: PlanningResult) -> PlanningResult:
 
 
 def _delays(guarded: GuardVerdict) -> bool:
-    """Whether drains take more than a limit allows at once."""
+    """Whether drains exceed a limit, and are therefore delayed."""
     return any(each.expected and each.counted + each.expected > each.allowed for each in guarded.counts)
 
 
 def _marks(scene: PlanningResult) -> Iterator[DisruptionRecord]:
-    """Of each node that a drain empties later, and that does not count already."""
+    """Records of nodes that are drained later, and are not counted yet."""
     now = scene.inputs.now
     stage = GuardContext(scene.fleet, scene.inputs)
     ledger = DisruptionLedger(stage, scene.plan.memory.marks, frozenset())

@@ -1,19 +1,20 @@
-"""What each consequence changes in the bill, node by node, and the bills before and after: one list of prices for all.
+"""Cost difference of each consequence, node by node, and bills before and after, with one price list.
 
-Theory of operation. The money of a change compares the same nodes before and after it. So the fleet as it is, the fleet
-without the change and the fleet with it are billed by the same prices and the same commitment: those of the change, and
-those of its base for machines that only the base prices. An edit of prices or of committedNodes moves no node, and
-changes no money here; by how much it prices the fleet anew is told apart (`Bills.repriced`).
+Theory of operation. The cost of a change compares the same nodes before and after it. So the current fleet, the
+fleet without the change and the fleet with it are billed with the same prices and the same commitment: those of the
+change, and those of its base for machines that only the base prices. An edit of prices or of committedNodes moves no
+node, and changes no cost here; its effect on the current fleet is reported separately (`Bills.repriced`).
 
-A ledger of each pool goes through three states. From the fleet as it is: what comes anyway leads to what both have in
-common. What the base does and the change does not leads on to the fleet without the change. From there, taking back
-what the change spares, and doing what it causes, leads to the fleet with it. Each step of one node is its share of the
-money. So shares always add up to the difference of two bills, whatever runs on a commitment and in which order:
+The ledger of each pool goes through three states. It begins with the current fleet; consequences in both plans lead
+to their common state. Consequences only in the base lead to the fleet without the change. From there, undoing the
+consequences that the change spares, and applying those that it causes, leads to the fleet with the change. The cost
+of a node is the difference of its step. So the costs always add up to the difference of two bills, whatever runs on
+a commitment and in which order:
 
-    without - now  = what comes anyway + what the base does to nodes that the change spares or treats otherwise
-    with - without = what the change causes - what it spares
+    without - now  = consequences in both + consequences only in the base
+    with - without = consequences caused by the change - consequences spared by it
 
-A node that the base would treat otherwise is priced by the difference of its two fates.
+A node with another fate in the base is priced by the difference of its two fates.
 """
 
 from collections import Counter
@@ -43,18 +44,18 @@ _Tariffs = Mapping[str, Tariff]  # by pool
 
 
 class Bills(msgspec.Struct, frozen=True):
-    """Of one pool, in micro dollars an hour."""
+    """Bills of one pool, in micro dollars per hour."""
 
     now: int = 0
-    without: int = 0  # once all is done that comes without the change
-    with_change: int = 0  # once the change is done too
-    committed: int = 0  # of each: paid whether nodes run or not
-    repriced: int = 0  # what the fleet as it is costs more by these prices than by those of the base
-    unpriced: int = 0  # nodes without a known price, in none of them
+    without: int = 0  # after all that happens without the change
+    with_change: int = 0  # after the change too
+    committed: int = 0  # part of each bill that is paid whether nodes run or not
+    repriced: int = 0  # additional cost of the current fleet with these prices compared with those of the base
+    unpriced: int = 0  # nodes without a known price, in none of the bills
 
 
 class Priced(msgspec.Struct, frozen=True):
-    """Two plans whose consequences are priced, and the bill of each pool that has nodes or is declared."""
+    """Two plans with priced consequences, and the bill of each pool that has nodes or is declared."""
 
     scene: PlanningResult
     base: PlanningResult | None
@@ -62,7 +63,7 @@ class Priced(msgspec.Struct, frozen=True):
 
 
 def priced(scene: PlanningResult, base: PlanningResult | None) -> Priced:
-    """`scene`, `base`: with all their consequences."""
+    """`scene` and `base` include all their consequences."""
     blamed = blame(scene.plan, base.plan if base else None)
     own, before = scene.inputs.desired, base.inputs.desired if base else scene.inputs.desired
     prices = tariffs((own, before)), tariffs((before, own))
@@ -96,7 +97,7 @@ def _book(books: Mapping[str, "_Book"], consequence: Consequence) -> "_Book":
 
 
 class _Money:
-    """Owner of what each node of a plan changes, by its fate."""
+    """Cost differences of a plan's nodes, by fate."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, str, str], tuple[CostChange, MachineOrder | None]] = {}
@@ -105,14 +106,14 @@ class _Money:
         self._found[consequence.node_pool, consequence.fate, node] = change, order
 
     def put_into(self, scene: PlanningResult, more: Iterable[Consequence] = ()) -> PlanningResult:
-        """The plan with this money, and no other."""
+        """The plan with exactly these costs."""
         consequences = tuple(each for one in scene.plan.consequences for each in self._priced(one))
         return msgspec.structs.replace(
             scene, plan=msgspec.structs.replace(scene.plan, consequences=(*consequences, *more))
         )
 
     def _priced(self, consequence: Consequence) -> Iterator[Consequence]:
-        """By what replaces its nodes, where that is something else than before."""
+        """Splits the consequence by replacement machine, if that differs from the old one."""
         groups: dict[MachineOrder | None, list[tuple[str, Share]]] = {}
         for node, share in zip(consequence.nodes, consequence.shares, strict=True):
             key = consequence.node_pool, consequence.fate, node
@@ -128,7 +129,7 @@ def _paying(share: Share, change: CostChange) -> Share:
 
 
 class _Book:
-    """Owner of one pool's ledger, as it goes from the fleet as it is to the fleet with the change."""
+    """Ledger of one pool, from the current fleet to the fleet with the change."""
 
     def __init__(
         self, scene: PlanningResult, base: PlanningResult | None, pool: str, prices: tuple[_Tariffs, _Tariffs]
@@ -138,15 +139,17 @@ class _Book:
         own, before = scene.inputs.desired.pool(pool), base.inputs.desired.pool(pool) if base else None
         self._own, self._before = _spec(own or before), _spec(before or own)
         self._machines = machines_of(scene, pool)
-        self._there: dict[str, MachineType | None] = dict(self._machines)  # as the ledger has them
-        self._others: list[tuple[str, Share, MachineType]] = []  # by what the change replaces nodes that go anyway
+        self._there: dict[str, MachineType | None] = dict(self._machines)  # as in the ledger
+        self._others: list[
+            tuple[str, Share, MachineType]
+        ] = []  # different replacements for nodes that are replaced in any case
         self.ledger = CostLedger(prices[0].get(pool), Counter(self._machines.values()))
         self._now = self.ledger.bill
         by_base = CostLedger(prices[1].get(pool), Counter(self._machines.values()))
         self._by_base = by_base.bill.micro_dollars_per_hour
 
     def bills(self, without: int) -> Bills:
-        """`without`: the bill of the fleet without the change."""
+        """`without` is the bill of the fleet without the change."""
         now = self._now
         return Bills(
             now.micro_dollars_per_hour,
@@ -158,7 +161,7 @@ class _Book:
         )
 
     def anyway(self, consequence: Consequence, monies: Iterable[_Money]) -> None:
-        """What the base does, and the change too."""
+        """Applies a consequence in both plans."""
         for node, share in _shares(consequence):
             after = self._end(consequence, node, share, self._before)
             other = self._end(consequence, node, share, self._own)
@@ -169,24 +172,24 @@ class _Book:
                 money.note(consequence, node, change, order)
 
     def without(self, consequence: Consequence, money: _Money) -> None:
-        """What only the base does."""
+        """Applies a consequence only in the base."""
         for node, share in _shares(consequence):
             after = self._end(consequence, node, share, self._before)
             money.note(consequence, node, self._move(node, after), self._order(consequence, node, after))
 
     def spare(self, consequence: Consequence) -> None:
-        """Takes that back, the last first."""
+        """Undoes a consequence of the base, last node first."""
         for node, _ in reversed(_shares(consequence)):
             self._move(node, self._machines.get(node))
 
     def add_cause(self, consequence: Consequence, money: _Money) -> None:
-        """What the change does, from what the base would have made of the node."""
+        """Applies a consequence of the change, starting from the node's fate in the base."""
         for node, share in _shares(consequence):
             after = self._end(consequence, node, share, self._own)
             money.note(consequence, node, self._move(node, after), self._order(consequence, node, after))
 
     def exchanged(self) -> Iterator[Consequence]:
-        """Nodes that are replaced anyway, and by other machines with the change."""
+        """Nodes that are replaced in any case, with different machines under the change."""
         groups: dict[MachineOrder, list[tuple[str, Share]]] = {}
         for node, share, other in self._others:
             order = MachineOrder(other.instance_type, other.capacity_type)
@@ -197,7 +200,7 @@ class _Book:
             yield summed(like, shared)
 
     def scheduled(self, consequence: Consequence, monies: Iterable[_Money]) -> None:
-        """On top of all else, and in no bill."""
+        """Priced in addition to everything else, and in no bill."""
         if consequence.fate != "scheduled" or consequence.order is None:
             return
         ledger, order = self.ledger.copy(), consequence.order
@@ -207,7 +210,7 @@ class _Book:
                 money.note(consequence, node, change)
 
     def _move(self, node: str, after: MachineType | None) -> CostChange:
-        """Where it is not known what following costs, the bill stays as it is: what is compared are the same nodes."""
+        """If the cost of the replacement is unknown, the bill does not change, since only equal nodes are compared."""
         before = self._there.get(node)
         if not self.ledger.compares(before, after):
             return UNKNOWN
@@ -215,7 +218,7 @@ class _Book:
         return self.ledger.exchange(before, after)
 
     def _end(self, consequence: Consequence, node: str, share: Share, spec: GpuPool | None) -> MachineType | None:
-        """What is paid for in the end."""
+        """The machine that is paid for in the end."""
         order, before = consequence.order, self._machines.get(node)
         if consequence.fate in LEAVES:
             return None
@@ -226,7 +229,7 @@ class _Book:
         return before
 
     def _order(self, consequence: Consequence, node: str, after: MachineType | None) -> MachineOrder | None:
-        """What replaces a node, where that is something else."""
+        """The replacement, if it differs."""
         if consequence.fate != "replaced" or after is None or after == self._machines.get(node):
             return None
         return MachineOrder(after.instance_type, after.capacity_type)
@@ -241,8 +244,8 @@ def _spec(declared: Declared[GpuPool] | None) -> GpuPool | None:
 
 
 def machines_of(scene: PlanningResult, pool: str) -> dict[str, MachineType]:
-    """What is paid for now, by the name of the node; of a machine without a node, by that of its NodeClaim. A node
-    belongs to the pool by its label, whoever made it."""
+    """Machines paid for now, by node name; without a node, by NodeClaim name. The label decides the pool of a node,
+    whoever created it."""
     machine_types = {node.name: machine_of(node.metadata.labels) for node in scene.fleet.nodes_of(pool)}
     for each in NodePoolSurvey(scene.fleet, pool, scene.inputs.now).all():
         if each.machine is not None:

@@ -1,10 +1,10 @@
-"""Nodes that pools are to get, as consequences: what is on its way, what smart pods ask for, now or later, and what
-Karpenter is left to buy for pods that it sees.
+"""New nodes of pools as consequences: launching, requested by smart pods now or later, or left to Karpenter for pods it
+sees.
 
-Nodes that are not there yet have no names, and one is as good as another: those of one pool, instance type and capacity
-type are numbered, those first that come first. So two plans that buy 48 and 58 of them have 48 in common, whichever
-pods they are for. What a plan of the base buys as well comes anyway, also where Karpenter buys it; what only the plan
-of the change buys is caused by the change.
+Nodes that do not exist yet have no names and are interchangeable: those of one pool, instance type and capacity type
+are numbered in order of arrival. So two plans that buy 48 and 58 nodes have 48 in common, whichever pods they are
+for. Purchases that the base plan also has happen in any case, even if Karpenter makes them; purchases only in the
+plan of the change are caused by it.
 """
 
 from collections import Counter
@@ -28,16 +28,16 @@ from reconciler.plan.reasons import counted
 from reconciler.plan.windows import at, changes_at, is_open
 
 _STAGES: tuple[Stage, ...] = get_args(Stage)
-# What goes on without this plan: it was decided before, or is not ours to decide.
+# Continues without this plan: decided before, or not by us.
 _UNCHANGED_STAGES: frozenset[Stage] = frozenset({"machine", "asked", "karpenter", "attempt", "schedule", "limit"})
-# What was begun before, also where the base does not look at the pool.
+# Begun before, even if the base does not declare the pool.
 _BEGUN: frozenset[Stage] = frozenset({"machine", "asked"})
 
-_Named = Mapping[str, Purchase]  # by the name that stands for the node
+_Named = Mapping[str, Purchase]  # by placeholder name of the node
 
 
 def with_purchases(own: Side, base: Side | None = None) -> tuple[Side, Side | None]:
-    """Both plans, with the nodes that come among their consequences. `own`, `base`: with all that goes."""
+    """Both plans, with new nodes among their consequences. `own` and `base` include all departures."""
     bought = _named(own)
     if base is None:
         return _with(own, bought, _causes(own, bought)), None
@@ -92,7 +92,7 @@ def _named(side: Side) -> _Named:
 
 
 def _kind(purchase: Purchase) -> Iterator[str]:
-    """What makes one as good as another; no node has a slash in its name."""
+    """Properties of interchangeable nodes; placeholder names contain a slash, node names never do."""
     yield purchase.pool
     if purchase.stage in {"limit", "schedule"}:
         yield purchase.stage
@@ -113,7 +113,7 @@ def _with(side: Side, named: _Named, causes: Mapping[str, Cause]) -> Side:
 
 
 def _consequences(named: _Named, causes: Mapping[str, Cause]) -> Iterator[Consequence]:
-    """One a pool, fate, cause and order."""
+    """One per pool, fate, cause and order."""
     groups: dict[tuple[str, Fate, Cause, MachineOrder], list[str]] = {}
     for name, each in named.items():
         order = MachineOrder(each.instance_type, each.capacity_type, each.stage, each.why, each.limit)
@@ -137,23 +137,23 @@ def _shares(names: Iterable[str], named: _Named) -> Iterator[tuple[str, Share]]:
         yield name, Share(each.gpus, 0, 0, 0, 0, (), at=each.at, serves=each.pods, is_paid_for=each.is_paid_for)
 
 
-# --- Nodes that a NodeProvisioner asks for after this plan: in place of nodes that Karpenter removes, and by schedules.
+# --- Nodes that a NodeProvisioner requests after this plan: replacements for nodes removed by Karpenter, and by
+# schedules.
 #
-# Both follow from the size that the pool will have once all is done that the plan leads to. Scaling and drains leave
-# what minSize and warmNodes keep; Karpenter, which removes empty nodes that drift, knows neither, so these are bought
-# again.
+# Both follow from the size of the pool after all planned changes. Scaling and drains respect minSize and warmNodes;
+# Karpenter deletes empty drifted nodes regardless of both, so these are bought again.
 
 
 class _Size(msgspec.Struct, frozen=True):
-    """Of one pool, once all is done."""
+    """Size of one pool after all planned changes."""
 
     nodes: int
-    needed: int  # in use by pods, or bought for pods
-    removed: int  # nodes that Karpenter takes away for good
-    closed: int  # empty ones that others have cordoned
+    needed: int  # used by pods, or bought for pods
+    removed: int  # removed by Karpenter without replacement
+    closed: int  # empty nodes cordoned by others
 
     def lacks(self, wish: NodeProvisioner) -> tuple[int, int]:
-        """For minSize, and beside that for warmNodes."""
+        """Missing nodes for minSize, and additional ones for warmNodes."""
         least = wish.min_size - self.nodes
         warm = self.needed + self.closed + wish.warm_nodes - self.nodes if wish.warm_nodes else 0
         room = max(0, wish.max_size - self.nodes)
@@ -162,7 +162,7 @@ class _Size(msgspec.Struct, frozen=True):
 
 
 def later(scene: PlanningResult, bought: Iterable[Purchase]) -> Iterator[Purchase]:
-    """Of each NodeProvisioner that is not suspended. `bought`: of all pools."""
+    """For each NodeProvisioner that is not suspended. `bought` covers all pools."""
     wishes = {each.name: each for each in scene.inputs.desired.provisioners}
     coming = [each for each in bought if each.stage != "limit"]
     for evaluated in scene.plan.sizes:
@@ -187,7 +187,7 @@ def _size(scene: PlanningResult, evaluated: SizeEvaluation, coming: list[Purchas
 def _refilled(
     scene: PlanningResult, wish: Declared[NodeProvisioner], pool: Declared[GpuPool], size: _Size
 ) -> Iterator[Purchase]:
-    """No more than Karpenter removes: what else is lacking is asked for in this plan already."""
+    """At most as many as Karpenter removes: other missing nodes are already requested in this plan."""
     least, warm = size.lacks(at(wish, scene.inputs.now).spec)
     least = min(least, size.removed)
     warm = min(warm, size.removed - least)
@@ -198,7 +198,7 @@ def _refilled(
 def _scheduled(
     scene: PlanningResult, wish: Declared[NodeProvisioner], pool: Declared[GpuPool], size: _Size
 ) -> Iterator[Purchase]:
-    """By the schedules that begin later, each at its next time: how many nodes more than before."""
+    """By schedules that begin later, each at its next time: number of additional nodes."""
     now = scene.inputs.now
     starts = {changes_at(each, now) for each in wish.spec.schedules if not is_open(each, now)}
     for start in sorted(each for each in starts if each is not None):
@@ -215,7 +215,7 @@ def _by_reason(least: int, warm: int) -> tuple[tuple[Why, int], tuple[Why, int]]
 def _purchase(
     scene: PlanningResult, pool: Declared[GpuPool], stage: Stage, why: Why, begins: Instant | None
 ) -> Purchase:
-    """By the pool's first choice: which others fail by then is not known."""
+    """With the first choice of the pool, because later failures are unknown."""
     spec = pool.spec
     choice = next(iter(choices(spec, zones_of(spec, scene.fleet))), None)
     instance_type = choice.instance_type if choice is not None else ""
@@ -223,25 +223,23 @@ def _purchase(
     return Purchase(pool.name, stage, why, instance_type, capacity_type, spec.devices.count, at=begins)
 
 
-# --- Nodes that come, in words: which, what for, and when.
+# --- Text about new nodes: type, purpose, and time.
 
 
 def bought_words(consequence: Consequence) -> str:
-    """bought for minSize, p4d.24xlarge (reserved); of nodes that are bought, scheduled or held back."""
+    """Such as bought for minSize, p4d.24xlarge (reserved), for nodes that are bought, scheduled or limited."""
     order = consequence.order
     if order is None:
         return "bought"
     match consequence.fate:
         case "limited":
-            return f"wanted{_for(consequence, order)}, held back by a limit"
+            return f"needed{_for(consequence, order)}, prevented by a limit"
         case "scheduled":
             return f"bought by a schedule{_for(consequence, order)}, {order.words}"
         case _:
             is_coming = order.stage == "machine"
             return (
-                f"bought, on the way, {order.words}"
-                if is_coming
-                else f"bought{_for(consequence, order)}, {order.words}"
+                f"bought, launching, {order.words}" if is_coming else f"bought{_for(consequence, order)}, {order.words}"
             )
 
 
@@ -256,35 +254,35 @@ def _for(consequence: Consequence, order: MachineOrder) -> str:
 
 
 def bought_when(consequence: Consequence, now: Instant) -> Iterator[str]:
-    """How far it is; and that part of it is paid for already."""
+    """Stage of the purchase, and the part covered by a commitment."""
     order = consequence.order
     if order is None:
         return
     yield _when(consequence, order, now)
     if covered := _on_commitment(consequence):
         some = "" if covered == len(consequence.nodes) else f"{covered} of them "
-        yield f"{some}on the commitment, paid for anyway"
+        yield f"{some}covered by the commitment"
 
 
 def _when(consequence: Consequence, order: MachineOrder, now: Instant) -> str:
     first = consequence.first_at
     match order.stage:
         case "machine":
-            return "Karpenter has bought them" if len(consequence.nodes) > 1 else "Karpenter has bought it"
+            return "NodeClaims exist" if len(consequence.nodes) > 1 else "NodeClaim exists"
         case "asked":
-            return "asked for already"
+            return "already requested"
         case "karpenter":
-            return "left to Karpenter, which sees the pods"
+            return "left to Karpenter for unschedulable pods"
         case "attempt":
             return f"at the next attempt{f', {clock(first, now)}' if first is not None else ''}"
         case "node_pool":
-            return f"once NodePool/{consequence.node_pool} is there"
+            return f"once NodePool/{consequence.node_pool} exists"
         case "refill":
-            return "once nodes that Karpenter removes are gone"
+            return "after Karpenter has deleted the old nodes"
         case "schedule":
-            return f"from {clock(first, now)}, while the schedule holds; in no total" if first is not None else ""
+            return f"from {clock(first, now)}, while the schedule is active; in no total" if first is not None else ""
         case "limit":
-            least = "at least so many: " if order.why == "demand" else ""
+            least = "lower bound: " if order.why == "demand" else ""
             limit = limit_words(order.limit) if order.limit is not None else "a limit"
             return f"{least}{limit} allows no more"
         case "request" | None:

@@ -1,1 +1,1 @@
-"""What Karpenter makes of a NodePool: which nodes an edit drifts, and what becomes of them. Pure."""
+"""Model of Karpenter: which nodes drift after an edit of a NodePool, and what happens to them. Pure."""

@@ -10,7 +10,7 @@ from cronsim import CronSim, CronSimError
 from reconciler.model.instant import Instant, utc
 from reconciler.model.parsers import UnreadableSchedule, can_be_read, in_our_words
 
-# What the API server fills in where the field is left out; an empty list is something else: no budget at all.
+# Default of the API server for an absent field; an empty list means no budget at all.
 _DEFAULT_NODES = "10%"
 _DEFAULT: tuple[Mapping[str, Any], ...] = ({"nodes": _DEFAULT_NODES},)
 
@@ -19,16 +19,16 @@ _LONGEST = 20
 
 
 def allowed_at_once(node_pool_spec: Mapping[str, Any], nodes: int, reason: str, now: Instant) -> int | None:
-    """The least that a budget in force allows for a reason (Drifted, Empty, Underutilized); None: nothing limits it.
+    """The minimum that budgets in force allow for a reason (Drifted, Empty, Underutilized); None: unlimited.
 
-    Nodes that are not ready or already on their way out count against it while they last; that is not subtracted here.
+    Unready and departing nodes count against a budget while they exist; they are not subtracted here.
     """
     least: int | None = None
     for budget in _budgets(node_pool_spec):
         try:
             allowed = _allowed(budget, nodes, now)
         except UnreadableWindow:
-            # Whichever reason that budget is for: Karpenter then disrupts nothing of this NodePool.
+            # Whatever the budget's reason: Karpenter then disrupts no node of this NodePool.
             return 0
         if allowed is not None and _is_for(budget, reason):
             least = allowed if least is None else min(least, allowed)
@@ -53,19 +53,19 @@ def _allowed(budget: Mapping[str, Any], nodes: int, now: Instant) -> int | None:
     if written is None:
         return 0
     number = int(written[1])
-    # Rounded up: 5 % of 10 nodes is one node, not none.
+    # Rounded up: 5 % of 10 nodes is one node.
     return -(-number * nodes // 100) if written[2] else number
 
 
-# --- Whether the window of a NodePool's budget is open: it opens when its schedule strikes, for its duration, in UTC.
+# --- Whether a budget's window is open: it opens at each time of its schedule, for its duration, in UTC.
 
 
 class UnreadableWindow(Exception):
-    """A schedule or a duration that Karpenter can't read; it then disrupts nothing at all."""
+    """A schedule or duration that Karpenter cannot parse; Karpenter then disrupts nothing."""
 
 
 def is_open(schedule: str | None, duration: str | None, now: Instant) -> bool:
-    """Whether the schedule struck within the duration up to now; a budget with neither is always in force."""
+    """Whether the schedule fired within the duration before now; a budget with neither is always in force."""
     if schedule is None and duration is None:
         return True
     try:
@@ -79,18 +79,18 @@ def is_open(schedule: str | None, duration: str | None, now: Instant) -> bool:
         raise UnreadableWindow(str(error)) from None
     try:
         return next(CronSim(words, moment - length)) <= moment
-    except (OverflowError, ValueError):  # before the first year, or beyond the last one that a calendar has
+    except (OverflowError, ValueError):  # outside of the supported years
         return False
     except (CronSimError, StopIteration):
         if can_be_read(words):
-            # It never strikes, as on a 31st of February. Karpenter takes "never" for the year 1, and so for struck.
+            # It never fires, as on the 31st of February. Karpenter reads "never" as the year 1, and so as fired.
             return True
         raise UnreadableWindow(f'schedule "{schedule}"') from None
 
 
-# --- Durations as Go writes them: what a NodePool's expireAfter and terminationGracePeriod say.
+# --- Durations in Go's format: expireAfter and terminationGracePeriod of a NodePool.
 #
-# The same length has many words (720h, 30h690h, 2592000s), and Karpenter goes by the length.
+# One duration has many spellings (720h, 30h690h, 2592000s), and Karpenter compares the duration.
 
 NEVER = "Never"
 
@@ -98,7 +98,7 @@ _UNIT_NANOSECONDS = {
     "ns": 1,
     "us": 1_000,
     "µs": 1_000,
-    "μs": 1_000,  # the other mu: both stand on keyboards
+    "μs": 1_000,  # the other mu: keyboards have both
     "ms": 1_000_000,
     "s": 1_000_000_000,
     "m": 60_000_000_000,
@@ -111,7 +111,7 @@ _DURATIONS_LONGEST = 256  # characters
 
 
 def nanoseconds(text: str) -> int:
-    """Reads 1h30m, 90s or 1.5h. Raises ValueError with a sentence."""
+    """Parses 1h30m, 90s or 1.5h. Raises ValueError with a sentence."""
     if text in ("0", "+0", "-0"):
         return 0
     whole = _WHOLE.fullmatch(text) if len(text) <= _DURATIONS_LONGEST else None
@@ -120,17 +120,17 @@ def nanoseconds(text: str) -> int:
     sign, parts = whole[1], whole[2]
     found = sum(_length(*part.groups(default="")) for part in _PART.finditer(parts))
     if found > _LONGEST_NANOSECONDS:
-        raise ValueError(f'"{text}" is longer than the 292 years that Go can count')
+        raise ValueError(f'"{text}" is longer than the 292 years supported by Go')
     return -found if sign == "-" else found
 
 
 def nanoseconds_unless_never(text: str) -> int | None:
-    """The same, and None for Never."""
+    """Like `nanoseconds`, and None for Never."""
     return None if text == NEVER else nanoseconds(text)
 
 
 def _length(whole: str, fraction: str, only_fraction: str, unit: str) -> int:
-    """Of one number and its unit; what is finer than a nanosecond is cut off."""
+    """Of one number with its unit; fractions of a nanosecond are dropped."""
     digits = fraction or only_fraction
     unit_nanoseconds = _UNIT_NANOSECONDS[unit]
     cut: int = int(digits or "0") * unit_nanoseconds // 10 ** len(digits)

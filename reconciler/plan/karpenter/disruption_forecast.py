@@ -1,12 +1,12 @@
-"""What becomes of the nodes that Karpenter drifts or deletes: who goes, when, what is in the way, and what it saves.
+"""Forecast of nodes that Karpenter disrupts: which, when, obstacles, and cost.
 
-Drift: Karpenter deletes empty nodes first and buys nothing for them; for a busy one it buys another, waits until that
-is initialized, and evicts the pods; in each case as many at once as the budgets for Drifted allow. In a NodePool of a
-fixed size (spec.replicas) an empty node is replaced as well. What holds a node up keeps Karpenter from beginning with
-it, and so do limits that leave no room for a replacement, and pods that would then find no place. A NodePool that is
-deleted takes its NodeClaims with it, all at once, and no node that has none. Nobody calls back a node that is leaving.
+Drift: Karpenter deletes empty nodes first without replacement. For a busy node it launches a replacement, waits
+until that is initialized, and evicts the pods. Budgets for Drifted limit both. In a NodePool of a fixed size
+(spec.replicas) empty nodes are replaced too. Karpenter does not begin with a node that has an obstacle, if limits
+leave no room for a replacement, or if its pods would not fit elsewhere. Deleting a NodePool deletes all of its
+NodeClaims at once, but no node without a NodeClaim. A deletion that has begun cannot be stopped.
 
-Budgets are taken as they are now, and the times are rough: as if every wave took as long as the slowest node.
+Budgets are evaluated at the present time, and durations are estimates: every wave takes as long as its slowest node.
 """
 
 from collections import Counter, defaultdict
@@ -37,20 +37,20 @@ from reconciler.plan.karpenter.reschedulability import Goes, homeless_of
 from reconciler.plan.nodes.eviction import PodBudgets
 from reconciler.plan.sums import NOTHING, UNKNOWN, CostChange, CostLedger, MachineType, Tariff, successor
 
-# --- For how many nodes at once a NodePool's limits let Karpenter launch replacements.
+# --- Number of replacements that a NodePool's limits allow at once.
 #
-# A replacement is launched before the node that it is for goes. Yet that node does not count when room is looked for,
-# nor does one that is leaving: nodes go one for one, any number at a time, as long as no limit is exceeded beforehand;
-# where one is, no replacement is launched at all. That machines are replaced by equals is taken for granted here.
+# A replacement is launched before the old node is deleted, but the old node does not count against the limits then, nor
+# do departing nodes. So nodes are replaced one for one, any number at a time, as long as no limit is exceeded
+# beforehand; if one is exceeded, no replacement is launched. Replacements are assumed to be of equal size.
 #
-# A NodePool of a fixed size (spec.replicas) is stricter: all its nodes count until they are gone, so that it takes room
-# above them for each replacement.
+# A NodePool of a fixed size (spec.replicas) is stricter: all its nodes count until they are deleted, so each
+# replacement needs room within the limits.
 
 _NODES = "nodes"
 
 
 def room(spec: Mapping[str, Any], survey: NodePoolSurvey, gone: Collection[str]) -> int | None:
-    """How many at once, when some nodes are gone; 0 is none at all, None is any number."""
+    """Number of replacements at once, after some nodes are deleted; 0 is none, None is unlimited."""
     limits = {name: _milli(most) for name, most in (spec.get("limits") or {}).items()}
     if not limits:
         return None
@@ -72,30 +72,29 @@ def _amount(surveyed_node: Surveyed, resource: str) -> int:
 
 
 def _milli(written: Any) -> int | None:
-    """Rounded up; nothing where it can't be read: then it limits nothing here."""
+    """In thousandths, rounded up; None if the value cannot be parsed: it is no limit here."""
     amount = billionths(str(written))
     return None if amount is None else -(-amount // 1_000_000)
 
 
-# --- What the bill is less by, node by node, once the nodes of a fate are gone or replaced.
+# --- Cost difference of each node that is deleted or replaced.
 #
-# A node that is replaced by one of its own sort costs what it did. Where its pool no longer allows its sort, what
-# follows it is the pool's first choice: the difference is told where both prices are known, and else only that it is
-# not. Reports price all consequences anew, with those of our own planners and by the prices of a change
-# (impact/pricing.py).
+# A replacement of the same machine type costs the same. If the pool no longer allows the type, the replacement is the
+# first choice of the pool: the difference is known if both prices are. Reports price all consequences again, together
+# with those of our own planners and with the prices of a change (impact/pricing.py).
 
 _SAVES: frozenset[Fate] = frozenset({"removed", "deleted"})
 
 
 class Till:
-    """Owner of the machines that are left in a NodePool while its fates are told one after the other."""
+    """Owner of the remaining machines of a NodePool while its fates are computed one after another."""
 
     def __init__(self, declared: Declared[GpuPool] | None, machines: Counter[MachineType]) -> None:
         self._pool = declared.spec if declared is not None else None
         self._ledger = CostLedger(Tariff(self._pool) if self._pool is not None else None, machines)
 
     def saved(self, fate: Fate, machine: MachineType | None) -> CostChange:
-        """By one node of this fate; its machine is then no longer among those that are left."""
+        """Cost difference of one node of this fate; its machine is then no longer among the remaining ones."""
         if machine is None:
             return NOTHING
         if fate in _SAVES:
@@ -106,29 +105,29 @@ class Till:
         return NOTHING
 
 
-# A GPU machine boots, joins, and its driver and device plugin come up: minutes, and Karpenter waits for all of it.
+# A GPU machine boots, joins, and starts its driver and device plugin. Karpenter waits several minutes for that.
 NEW_NODE_SECONDS = 300
-# The machine of a drained node is shut down; until it is gone, it counts against the budgets.
+# A drained node's machine shuts down; until it is deleted, it counts against the budgets.
 NODE_GONE_SECONDS = 120
 
-# What goes without any change goes first: of what is paid for anyway, the change may then find fewer nodes.
+# Nodes that are removed without any change come first: the change may then find fewer nodes.
 _CAUSES: tuple[Cause, ...] = ("standing", "change")
 _ORDER: tuple[tuple[Cause, Fate], ...] = tuple((cause, fate) for cause in _CAUSES for fate in get_args(Fate))
 
 
 class Surroundings(msgspec.Struct, frozen=True):
-    """What the fate of a NodePool's nodes depends on besides the NodePool."""
+    """Context that determines the fate of a NodePool's nodes."""
 
     fleet: Fleet
     now: Instant
     budgets: PodBudgets
-    pool: str  # the GpuPool that the NodePool is for
-    declared: Declared[GpuPool] | None = None  # None: nobody declares it, and no price is known
-    steps: int = 1_000_000  # that may be spent on looking for places for pods
+    pool: str  # the GpuPool of the NodePool
+    declared: Declared[GpuPool] | None = None  # None: no policy declares it, and no price is known
+    steps: int = 1_000_000  # limit of the placement search
 
 
 class _Expected(msgspec.Struct, frozen=True, gc=False):
-    """One node, and what is expected of it."""
+    """One node with its expected fate."""
 
     survey: Surveyed
     ahead: NodeOutlook
@@ -137,7 +136,7 @@ class _Expected(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_unconditional(self) -> bool:
-        """Whether it goes without any change."""
+        """Whether the node is removed without any change."""
         return self.ahead.leaving or self.cause == "standing"
 
 
@@ -149,7 +148,7 @@ class _Pace(msgspec.Struct, frozen=True):
 def fates(
     node_pool: Unstructured, after_spec: Mapping[str, Any] | None, drift: Drift, around: Surroundings
 ) -> tuple[Consequence, ...]:
-    """What becomes of them, by cause and fate; `after_spec` is None where the NodePool is deleted, whatever drifts."""
+    """Consequences by cause and fate; `after_spec` is None if the NodePool is deleted, whatever drifts."""
     survey = NodePoolSurvey(around.fleet, node_pool.name, around.now)
     groups: defaultdict[tuple[Cause, Fate], list[Due]] = defaultdict(list)
     for due in _within_limits(tuple(_dues(node_pool, after_spec, drift, around)), survey):
@@ -164,7 +163,7 @@ def fates(
 
 
 def _within_limits(dues: Sequence[Due], survey: NodePoolSurvey) -> Iterator[Due]:
-    """Each with the room that there is for replacements once the empty nodes, which go first, are gone."""
+    """Adds the room for replacements after empty nodes, which are deleted first."""
     gone: set[str] = set()
     for cause in _CAUSES:
         own = [due for due in dues if due.cause == cause]
@@ -195,7 +194,7 @@ def _dues(
         ahead, without_home = each.ahead, homeless.get(each.ahead.name, ())
         if each.is_unconditional and (ahead.leaving or not is_opened):
             yield Due(ahead, "drifts", "standing", live, live_is_shut, without_home)
-        else:  # what the edit lets begin is its doing, though it drifted before
+        else:  # nodes that the edit unblocks count as caused by it, though they drifted before
             yield Due(ahead, each.intent, "change", after, after_is_shut, without_home)
 
 
@@ -225,7 +224,7 @@ def _intended(survey: NodePoolSurvey, drift: Drift, is_deleted: bool) -> Iterato
 
 
 def _consequence(pool: str, dues: Sequence[Due], pace: _Pace, till: Till) -> Consequence:
-    """All of `dues` share cause, fate and rules."""
+    """`dues` share cause, fate and rules."""
     first = dues[0]
     like = Consequence(
         pool=pool,
@@ -258,7 +257,7 @@ def _share(due: Due, till: Till) -> Share:
 
 
 def _pace(fate: Fate, dues: Sequence[Due], gone_before: int) -> _Pace:
-    """How many at once, and roughly how long all of them take."""
+    """Wave size, and estimated duration of all waves."""
     ahead = [due.ahead for due in dues]
     waits = max(each.wait_seconds for each in ahead)
     drains = max(each.drain_seconds for each in ahead)
@@ -276,7 +275,7 @@ def _pace(fate: Fate, dues: Sequence[Due], gone_before: int) -> _Pace:
 
 
 def _waves(dues: Sequence[Due], waits_seconds: int, wave_seconds: int, gone_before: int) -> _Pace:
-    # None: no budget. 0: the budgets are shut, and only nodes that are past them are left.
+    # None: no budget. 0: the budgets are closed, and only nodes past them are left.
     wave = dues[0].rules.wave(gone_before) or 0
     if room_left := dues[0].room:
         wave = min(wave, room_left) if wave else room_left

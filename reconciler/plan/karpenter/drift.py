@@ -1,14 +1,14 @@
-"""Which NodeClaims of a NodePool are drifted, would be by an edit, or would no longer be.
+"""NodeClaims of a NodePool that are drifted, drift after an edit, or no longer drift.
 
-Karpenter judges every claim again whenever its NodePool changes. A claim is drifted when it bears another hash of the
-template than its NodePool (both of the same version), or when its labels are not what the NodePool requires; both
-can end as they began. Other reasons, such as a newer image, are the cloud's, and no edit of a NodePool ends them. A
-claim that is not launched yet is not marked before it is, but then at once: it counts as if it were launched. One that
-is being deleted stays as it is.
+Karpenter evaluates every claim when its NodePool changes. A claim is drifted if its template hash differs from that
+of its NodePool (both with the same version), or if its labels do not satisfy the requirements; both can end. Other
+reasons, such as a newer image, come from the cloud provider, and no edit of a NodePool ends them. A claim that is
+not launched yet is marked as soon as it is launched, so it is treated as launched. A claim that is being deleted
+does not change.
 
-After an edit the NodePool bears the hash of the new template, which `template_hash` foretells. That it can is seen by
-the hash that the NodePool bears now. Where it can't (another version of Karpenter, or Karpenter has not yet seen the
-NodePool as it stands), fields are compared instead: one that differs drifts every claim that bears a hash.
+After an edit the NodePool gets the hash of the new template, which `template_hash` predicts. The prediction is
+trusted if it also yields the current hash of the NodePool. Otherwise (another version of Karpenter, or Karpenter has
+not processed the NodePool yet), fields are compared instead: a different field drifts every claim with a hash.
 """
 
 import re
@@ -29,16 +29,16 @@ from reconciler.plan.karpenter.template_hash import (
     template_hash,
 )
 
-# --- Which fields of a NodePool are edited such that nodes may drift, and what an edit of each field does.
+# --- Edited fields of a NodePool that may drift nodes, and the effect of an edit of each field.
 #
-# A difference in words is no edit: order within a list, 60m for 1h, an expireAfter that says what holds anyway. One
-# that looks like none is: an empty list or mapping is hashed otherwise than one that was never written.
+# A different spelling is not an edit: order within a list, 60m for 1h, an explicit default of expireAfter. But an empty
+# list or map and an absent one have different hashes.
 
 REQUIREMENTS = "template.spec.requirements"
 
 Effect = Literal["in place", "drifts all", "drifts what no longer matches"]
 
-# By the path below spec; the first that is its beginning.
+# By path below spec; the first prefix that matches.
 EFFECTS: tuple[tuple[str, Effect], ...] = (
     (REQUIREMENTS, "drifts what no longer matches"),
     ("template", "drifts all"),
@@ -47,18 +47,18 @@ EFFECTS: tuple[tuple[str, Effect], ...] = (
 
 
 def effect_of(path: str) -> Effect:
-    """What an edit of this field does, provided that it is one: see `which_fields`."""
+    """Effect of an edit of this field, if it is an edit: see `which_fields`."""
     return next(effect for beginning, effect in EFFECTS if _is_within(path, beginning))
 
 
 def which_fields(before_spec: Mapping[str, Any], after_spec: Mapping[str, Any]) -> tuple[str, ...]:
-    """Paths below spec of the fields whose edit drifts nodes, all or some, sorted."""
+    """Sorted paths below spec of fields whose edit drifts all or some nodes."""
     before, after = _template(before_spec), _template(after_spec)
     try:
         hashes = field_hashes(before), field_hashes(after)
         required = _edits_demands(before), _edits_demands(after)
     except ValueError:
-        # Not what Karpenter 1.14 reads: then every difference counts.
+        # Not a format of Karpenter 1.14: every difference counts.
         hashes = _written(before), _written(after)
         required = _at(before, "spec.requirements"), _at(after, "spec.requirements")
     names = [f"template.{path}" for path in HASHED_PATHS if hashes[0].get(path) != hashes[1].get(path)]
@@ -85,14 +85,14 @@ def _at(template: Mapping[str, Any], path: str) -> Any:
     return found.get(key) if isinstance(found, Mapping) else None
 
 
-# --- Whether a NodeClaim still is what its NodePool requires.
+# --- Whether a NodeClaim satisfies the requirements of its NodePool.
 #
-# Karpenter compares a claim's own labels, never its node's. Requirements on one key are joined first: to a set of
-# values that are allowed, or to all values but some, either way within bounds. A label that is missing is fine only
-# where some values or all are excluded. The joined form decides, not the words: bounds alone ask for the label, bounds
-# and a NotIn with a value between them do not.
+# Karpenter compares the labels of the claim, never of its node. Requirements on one key are intersected first: to a set
+# of allowed values, or to all values except some, either within bounds. A missing label is allowed only if values are
+# excluded, or no value is allowed. The intersected form decides: bounds alone require the label, bounds and a NotIn
+# with a value between them do not.
 
-# Older and foreign names of a label, which Karpenter takes for the newer one on both sides; the last is AWS's.
+# Older and vendor names of labels, which Karpenter maps to the newer one on both sides; the last is AWS's.
 _ALIASES = {
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
@@ -103,11 +103,11 @@ _ALIASES = {
 }
 _NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _LARGEST = 2**63 - 1
-_LONGEST = 256  # characters of a number: Go reads leading zeros
+_LONGEST = 256  # characters of a number: Go accepts leading zeros
 
 
 class Allowed(msgspec.Struct, frozen=True, gc=False):
-    """The values of one label that are allowed: `values`, or all but `values`; at least and at most."""
+    """Allowed values of one label: `values`, or all but `values`; within bounds."""
 
     values: frozenset[str]
     all_but: bool
@@ -116,14 +116,14 @@ class Allowed(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def may_be_missing(self) -> bool:
-        """Whether a claim without the label will do: values are excluded, or there is none that would do."""
+        """Whether a claim without the label is allowed: values are excluded, or no value is allowed."""
         return self.all_but == bool(self.values)
 
     def has(self, value: str) -> bool:
         return (value in self.values) != self.all_but and _within(value, self.least, self.most)
 
     def joined(self, other: "Allowed") -> "Allowed":
-        """What both allow."""
+        """Intersection of both."""
         least = max((each for each in (self.least, other.least) if each is not None), default=None)
         most = min((each for each in (self.most, other.most) if each is not None), default=None)
         if least is not None and most is not None and least > most:
@@ -146,7 +146,7 @@ Demands = Mapping[str, Allowed]
 
 
 def demands(requirements: Sequence[NodePoolRequirement]) -> Demands:
-    """What is allowed, by label, in the newer names of labels."""
+    """Allowed values by label, with the newer names of labels."""
     requirements_by_key: dict[str, Allowed] = {}
     for each in requirements:
         key, allowed = _ALIASES.get(each.key, each.key), _allowed(each)
@@ -160,7 +160,7 @@ def meets(labels: Mapping[str, str], demanded: Demands) -> bool:
 
 
 def _values(labels: Mapping[str, str], key: str) -> frozenset[str]:
-    """What a claim says of a label under any of its names."""
+    """Values of a label of the claim under any of its names."""
     names = (key, *(older for older, newer in _ALIASES.items() if newer == key))
     return frozenset(labels[name] for name in names if name in labels)
 
@@ -168,7 +168,7 @@ def _values(labels: Mapping[str, str], key: str) -> frozenset[str]:
 def _allows(allowed: Allowed, said: frozenset[str]) -> bool:
     if len(said) == 1:
         return all(allowed.has(value) for value in said)
-    # Two names of one label that contradict each other are as good as no label at all.
+    # Two contradicting names of one label count as no label.
     return allowed.may_be_missing
 
 
@@ -194,7 +194,7 @@ def _allowed(requirement: NodePoolRequirement) -> Allowed:
 
 
 def _bound(values: Sequence[str]) -> int:
-    """The API server lets only numbers through."""
+    """The API server accepts only numbers."""
     return (_number(values[0]) if values else None) or 0
 
 
@@ -204,7 +204,7 @@ def _number(text: str) -> int | None:
 
 
 def _within(value: str, least: int | None, most: int | None) -> bool:
-    """Without bounds anything is; with them, only numbers are."""
+    """Every value without bounds; only numbers with bounds."""
     if least is None and most is None:
         return True
     found = _number(value)
@@ -213,23 +213,23 @@ def _within(value: str, least: int | None, most: int | None) -> bool:
 
 DRIFTED = "Drifted"
 
-# Reasons that the next look at the NodePool can end.
+# Drift reasons that the next evaluation of the NodePool can end.
 _BY_NODE_POOL = frozenset({"NodePoolDrifted", "RequirementsDrifted"})
-_OTHER_HASH = "another"  # no claim bears it
+_OTHER_HASH = "another"  # no claim has it
 _ANY_VERSION = ""
 
 
 class Drift(msgspec.Struct, frozen=True):
     """Names of NodeClaims, sorted."""
 
-    already: tuple[str, ...] = ()  # drifted now or about to be, and still after the edit
-    fresh: tuple[str, ...] = ()  # by the edit
+    already: tuple[str, ...] = ()  # drifted now or soon, and still after the edit
+    fresh: tuple[str, ...] = ()  # drifted by the edit
     undrifted: tuple[str, ...] = ()  # drifted now, and no longer after the edit
-    exact: bool = True  # False: the hash could not be foretold, and fields were compared instead
+    exact: bool = True  # False: the hash could not be predicted, and fields were compared instead
 
 
 class _DriftFields(msgspec.Struct, frozen=True):
-    """What Karpenter goes by when it looks at a claim."""
+    """Fields of a claim that Karpenter compares."""
 
     hash: str
     version: str
@@ -246,7 +246,7 @@ class _DriftFields(msgspec.Struct, frozen=True):
 
 
 def drift_of(node_pool: Unstructured, after_spec: Mapping[str, Any], claims: Sequence[NodeClaim]) -> Drift:
-    """What becomes of the NodePool's claims when its spec is edited to `after_spec`; others' are passed over."""
+    """Drift of the NodePool's claims if its spec is edited to `after_spec`; claims of other NodePools are ignored."""
     foretold = _foretold(node_pool, after_spec)
     before, after = foretold or _compared(node_pool, after_spec)
     already: list[str] = []
@@ -274,7 +274,7 @@ def _stays_drifted(claim: NodeClaim) -> bool:
 
 
 def _foretold(node_pool: Unstructured, after_spec: Mapping[str, Any]) -> tuple[_DriftFields, _DriftFields] | None:
-    """Before and after, by hashes; None where they can't be foretold."""
+    """Before and after, by hashes; None if they cannot be predicted."""
     bears, version = _hash_and_version(node_pool)
     try:
         if version != HASH_VERSION or template_hash(_template(node_pool.spec)) != bears:
@@ -295,7 +295,7 @@ def _compared(node_pool: Unstructured, after_spec: Mapping[str, Any]) -> tuple[_
         required = _demands(node_pool.spec), _demands(after_spec)
         rehashed = any(path != REQUIREMENTS for path in changed)
     except ValueError:
-        # Nobody can say which labels still match: then any difference is one that drifts all.
+        # It is unknown which labels still match: any difference drifts all claims.
         required, rehashed = ({}, {}), bool(changed)
     return _DriftFields(bears, version, required[0]), _DriftFields(
         _OTHER_HASH if rehashed else bears, version, required[1]

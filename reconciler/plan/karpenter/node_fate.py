@@ -1,4 +1,4 @@
-"""One node and what is intended for it, and the fate that follows: an ordered table, first match wins."""
+"""Fate of one node under an intended change: an ordered table, first match wins."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,11 +18,11 @@ from reconciler.plan.karpenter.budgets import allowed_at_once, nanoseconds
 from reconciler.plan.nodes.eviction import FOREVER, EvictionCandidate, EvictionObstacle, PodBudgets, stays_until
 from reconciler.plan.sums import MachineType, machine_of
 
-# --- The nodes of a NodePool as they are found: the NodeClaim, its Node once that has appeared, and the pods on it.
+# --- Nodes of a NodePool: the NodeClaim, its Node once it exists, and its pods.
 
 
 class Surveyed(msgspec.Struct, frozen=True, gc=False):
-    """A node as it is found; at least one of claim and node is there."""
+    """A node; at least one of claim and node exists."""
 
     claim: NodeClaim | None
     node: Node | None
@@ -43,14 +43,14 @@ class Surveyed(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def capacity(self) -> Mapping[str, str]:
-        """What it has, pods or not; of a machine that has not joined yet, what is expected."""
+        """Capacity of the node, including used capacity; for a machine that has not joined, the expected capacity."""
         if self.node is not None and self.node.status.capacity:
             return self.node.status.capacity
         return self.claim.status.capacity if self.claim is not None else {}
 
     @property
     def machine(self) -> MachineType | None:
-        """What is paid for; nothing before it was bought."""
+        """The machine that is paid for; None before its launch."""
         if self.node is not None:
             return machine_of(self.node.metadata.labels)
         is_bought = self.claim is not None and self.claim.status.provider_id
@@ -69,7 +69,7 @@ class Surveyed(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def bound_seconds(self) -> int | None:
-        """The longest that its pods can hold it up, once it is deleted."""
+        """The longest time that its pods can delay its deletion."""
         written = self.claim.spec.termination_grace_period if self.claim is not None else ""
         try:
             return -(-nanoseconds(written) // 1_000_000_000)
@@ -78,7 +78,7 @@ class Surveyed(msgspec.Struct, frozen=True, gc=False):
 
 
 class NodePoolSurvey(msgspec.Struct, frozen=True):
-    """Where to look: one NodePool of a fleet, at one moment."""
+    """One NodePool of a fleet at one time."""
 
     fleet: Fleet
     node_pool: str
@@ -90,7 +90,7 @@ class NodePoolSurvey(msgspec.Struct, frozen=True):
         return Surveyed(claim, node, self.fleet.pods_on(name), self.now)
 
     def all(self) -> Iterator[Surveyed]:
-        """Every NodeClaim, and every node of the NodePool that no NodeClaim names."""
+        """Every NodeClaim, and every node of the NodePool without a NodeClaim."""
         claims = self.fleet.claims_of(self.node_pool)
         for claim in claims:
             yield self.of_claim(claim)
@@ -100,52 +100,51 @@ class NodePoolSurvey(msgspec.Struct, frozen=True):
                 yield Surveyed(None, node, self.fleet.pods_on(node.name), self.now)
 
     def machines(self) -> Counter[MachineType]:
-        """What is paid for."""
+        """Machines that are paid for."""
         return Counter(surveyed_node.machine for surveyed_node in self.all() if surveyed_node.machine is not None)
 
 
-# --- What is ahead of one node once Karpenter is to take it away: what has to move, what is in the way, how long it
-# takes.
+# --- Outlook of one node for a disruption by Karpenter: pods to move, obstacles, duration.
 #
-# By Karpenter's own rules: a pod that is finished or leaving holds nothing up; a DaemonSet's pod never has to move, yet
-# its do-not-disrupt or its PodDisruptionBudget stands in the way of the node like any other's; and what pods hold up is
-# bounded by the terminationGracePeriod of the NodeClaim (not by that of the NodePool, which may have been edited
-# since), while the annotation of the node itself holds without bound.
+# Rules of Karpenter: a finished or terminating pod is no obstacle; a DaemonSet pod never has to move, but its
+# do-not-disrupt annotation or PodDisruptionBudget is an obstacle like any other's; obstacles of pods are limited by the
+# terminationGracePeriod of the NodeClaim (not that of the NodePool, which may have changed since), whereas the
+# annotation of the node itself has no time limit.
 
-# What the API server fills in where a pod says nothing.
+# Default of the API server for pods.
 _DEFAULT_GRACE_SECONDS = 30
 
 
 class NodeOutlook(msgspec.Struct, frozen=True, gc=False):
-    """One node, or a NodeClaim whose node has not appeared yet."""
+    """Outlook of one node, or of a NodeClaim without a node yet."""
 
     name: str
-    machine: MachineType | None  # None: nothing was bought yet
+    machine: MachineType | None  # None: not launched yet
     gpus: int
     gpus_in_use: int
-    pods: int  # that have to move
-    leaving: bool  # someone is taking it away already
-    kept: bool  # it is annotated itself: Karpenter does not begin
-    held_by: tuple[Hindrance, ...]  # what stands in the way of its pods
-    stalls: bool  # with no end known
+    pods: int  # pods that have to move
+    leaving: bool  # already being deleted
+    kept: bool  # the node itself is annotated: Karpenter does not begin
+    held_by: tuple[Hindrance, ...]  # obstacles of its pods
+    stalls: bool  # without a known end
     wait_seconds: int  # until Karpenter may begin
     drain_seconds: int  # from then on, until its pods are gone
 
 
 class _EvictionDelay(msgspec.Struct, frozen=True, gc=False):
     by: frozenset[Hindrance]
-    until: Instant  # FOREVER: no end is known
+    until: Instant  # FOREVER: no known end
 
 
 def outlook(surveyed_node: Surveyed, budgets: PodBudgets, gpu_requests: GpuRequests) -> NodeOutlook:
-    """What is ahead of it."""
+    """Outlook of the node."""
     moving = moving_pods(surveyed_node)
     held = _held(surveyed_node, budgets)
     bound = surveyed_node.bound_seconds
     grace = max((_grace_seconds(pod) for pod in moving), default=0)
     endless = held.until == FOREVER
     wait = 0 if endless else max(0, -((surveyed_node.now - held.until) // 1000))
-    # Where there is a bound Karpenter begins at once, and waits for the pods until then.
+    # With a limit, Karpenter begins at once, and waits for the pods until then.
     begins_in = wait if bound is None else 0
     drains_in = grace if bound is None else bound if endless else min(bound, wait + grace)
     gpus = surveyed_node.gpus
@@ -165,12 +164,12 @@ def outlook(surveyed_node: Surveyed, budgets: PodBudgets, gpu_requests: GpuReque
 
 
 def held_by(surveyed_node: Surveyed, budgets: PodBudgets) -> frozenset[Hindrance]:
-    """Whatever keeps pods on it."""
+    """Obstacles of its pods."""
     return _held(surveyed_node, budgets).by
 
 
 def moving_pods(surveyed_node: Surveyed) -> list[Pod]:
-    """The pods that need another place once it goes."""
+    """Pods that need another node."""
     return [pod for pod in surveyed_node.pods if pod.is_reschedulable and not _goes_by_itself(pod)]
 
 
@@ -188,7 +187,7 @@ def _held(surveyed_node: Surveyed, budgets: PodBudgets) -> _EvictionDelay:
 
 
 def _goes_by_itself(pod: Pod) -> bool:
-    """A leaving pod needs no new place, but a StatefulSet's does: only once it is gone another takes its name."""
+    """A terminating pod needs no new node, except that of a StatefulSet: its successor starts only after it is gone."""
     if not pod.metadata.leaving:
         return False
     owner = pod.metadata.controller
@@ -196,7 +195,7 @@ def _goes_by_itself(pod: Pod) -> bool:
 
 
 def outlasts_the_drain(pod: Pod) -> bool:
-    """Karpenter never evicts a pod that tolerates the taint which it drains a node by, so no budget is asked."""
+    """Karpenter never evicts a pod that tolerates its disruption taint, so budgets do not matter."""
     return any(_tolerates_the_drain(each) for each in pod.spec.tolerations)
 
 
@@ -214,19 +213,19 @@ def _grace_seconds(pod: Pod) -> int:
     return _DEFAULT_GRACE_SECONDS if given is None else given
 
 
-# Karpenter does not begin with a node whose pods would not all find a place.
-FITS_NOWHERE = Hindrance("pods that would fit nowhere else", "no_place")
+# Karpenter does not begin with a node whose pods would not all fit elsewhere.
+FITS_NOWHERE = Hindrance("pods that would fit on no other node", "no_place")
 _ANNOTATED = Hindrance(names.DO_NOT_DISRUPT, "annotation")
 
 Intent = Literal["drifts", "deleted", "undrifted"]
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """What a NodePool's spec says about its drifted nodes."""
+    """Rules of a NodePool's spec for drifted nodes."""
 
     node_pool: str
     spec: Mapping[str, Any]
-    nodes: int  # what a percentage is of
+    nodes: int  # the base of percentages
     now: Instant
 
     @property
@@ -235,7 +234,7 @@ class Rules(msgspec.Struct, frozen=True):
         return self.spec.get("replicas") is not None
 
     def wave(self, gone: int = 0) -> int | None:
-        """How many nodes at once, when some have gone already; None: no budget limits it."""
+        """Number of nodes at once, after some are gone; None: no budget limits it."""
         return allowed_at_once(self.spec, self.nodes - gone, "Drifted", self.now)
 
     @property
@@ -248,19 +247,19 @@ class Rules(msgspec.Struct, frozen=True):
 
 
 class Due(msgspec.Struct, frozen=True, gc=False):
-    """A node, what is intended for it, and by which rules."""
+    """A node, its intended change, and the rules."""
 
     ahead: NodeOutlook
     intent: Intent
     cause: Cause
     rules: Rules
-    budgets_are_shut: bool  # they let no node go at all
-    homeless: tuple[Homeless, ...] = ()  # pods of it that would fit nowhere
-    room: int | None = None  # for how many replacements at once there is room; None: nothing limits them
+    budgets_are_shut: bool  # they allow no node at all
+    homeless: tuple[Homeless, ...] = ()  # its pods that would fit on no node
+    room: int | None = None  # number of replacements at once; None: unlimited
 
     @property
     def held_by(self) -> tuple[Hindrance, ...]:
-        """What holds it up; a node that is leaving already is past its budgets and its own annotation."""
+        """Obstacles of the node; a departing node is past its budgets and its own annotation."""
         hindrances = set(self.ahead.held_by)
         if self.intent == "undrifted":
             return ()
@@ -278,7 +277,7 @@ class Due(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def needs_another(self) -> bool:
-        """Whether a replacement is launched before it goes."""
+        """Whether a replacement is launched first."""
         return self.ahead.pods > 0 or self.rules.keeps_its_size
 
     @property

@@ -1,11 +1,11 @@
-"""Whether pods would find a place once their nodes have gone: on a node that stays, or on a new one of any NodePool.
+"""Whether pods would fit elsewhere after their nodes are gone: on a remaining node, or on a new one of any NodePool.
 
-A new node is like those that its NodePool has: the labels that they share, what they have to give, less what DaemonSets
-take of it; with labels and taints of the template as it would stand. Of a NodePool without nodes nobody knows what its
-machines can hold, so they are taken to hold anything. Any number of new nodes can be bought, so that a pod which fits
-on one is never homeless; others share out what is free on the nodes that stay.
+A new node resembles existing nodes of its NodePool: their common labels, and their capacity minus that of
+DaemonSets, with labels and taints of the edited template. The capacity of a NodePool without nodes is unknown and
+assumed to be unlimited. Any number of new nodes can be launched, so a pod that fits on one always has a place; other
+pods share the free capacity of remaining nodes.
 
-A pod whose place can't be judged (fleet/questions.py) is not said to be homeless.
+A pod whose placement cannot be evaluated (fleet/questions.py) is not reported as homeless.
 """
 
 from collections import Counter, defaultdict
@@ -31,24 +31,24 @@ from reconciler.model.plan.consequence import Homeless, homeless_order
 from reconciler.model.plan.decision import Obstacle
 from reconciler.plan.karpenter.template_hash import NodeClaimTemplate, read_template
 
-# What a machine of which nothing is known is taken to have of each resource that pods ask for.
+# Assumed amount of each requested resource on a machine with unknown capacity.
 _PLENTY = str(10**12)
 
 _Kind = tuple[str, str, str, frozenset[tuple[str, str]]]
 
 
 class Goes(msgspec.Struct, frozen=True):
-    """The NodePool whose nodes go."""
+    """A NodePool whose nodes are removed."""
 
     node_pool: str
-    after_spec: Mapping[str, Any] | None  # what new nodes of it are like; None: it buys none
-    others: frozenset[str] = frozenset()  # nodes that go as well
+    after_spec: Mapping[str, Any] | None  # spec of its new nodes; None: it launches none
+    others: frozenset[str] = frozenset()  # other removed nodes
 
 
 def homeless_of(
     fleet: Fleet, goes: Goes, pods: Mapping[str, Sequence[Pod]], steps: int
 ) -> dict[str, tuple[Homeless, ...]]:
-    """Of pods that have to move, by the node that they are on, those that would find no place."""
+    """By node, pods that have to move and fit on no node."""
     if not any(pods.values()):
         return {}
     with fleet.snapshot.fork():
@@ -64,7 +64,7 @@ def homeless_of(
 
 
 class _Search:
-    """Owner of one search: the fleet without the nodes that go, and with a new one of each kind that can be bought."""
+    """One search: the fleet without the removed nodes, and with a new node of each possible kind."""
 
     def __init__(self, fleet: Fleet, goes: Goes, pods: Mapping[str, Sequence[Pod]]) -> None:
         self._snapshot = snapshot = fleet.snapshot
@@ -79,7 +79,7 @@ class _Search:
         self._stays[[row for _, row in self._new]] = False
 
     def run(self, steps: int) -> dict[str, tuple[Obstacle, ...]]:
-        """Why it fits nowhere, by the uid of a pod."""
+        """By pod uid, why the pod fits on no node."""
         snapshot, waiting = self._snapshot, self._without_new_node()
         placed = place(snapshot, waiting, Search(allowed=self._stays, budget=steps))
         return {
@@ -89,7 +89,7 @@ class _Search:
         }
 
     def _without_new_node(self) -> list[Pod]:
-        """Those for which no new node would do."""
+        """Pods that fit on no new node."""
         snapshot, judging = self._snapshot, self._snapshot.part(FilterChain)
         rows = [row for _, row in self._new]
         waiting: list[Pod] = []
@@ -104,7 +104,7 @@ class _Search:
         return waiting
 
     def _why(self, pod_class: PodClass, ruled_out: Rejections) -> tuple[Obstacle, ...]:
-        """What new nodes of its own NodePool have against it; else what rules out the nodes that stay."""
+        """Obstacles on new nodes of its own NodePool; otherwise obstacles on the remaining nodes."""
         judging = self._snapshot.part(FilterChain)
         own = [row for node_pool, row in self._new if node_pool == self._node_pool]
         if own:
@@ -117,7 +117,7 @@ def _goes(node: Node) -> bool:
 
 
 def _brought(snapshot: Snapshot, node: Node, daemons: Sequence[Pod]) -> int:
-    """Its row, with those of the DaemonSets' pods on it that would come to it too."""
+    """Adds the node and those DaemonSet pods that would also run on it; returns its row."""
     row = snapshot.bring(node)
     judging = snapshot.part(FilterChain)
     for pod in daemons:
@@ -128,7 +128,7 @@ def _brought(snapshot: Snapshot, node: Node, daemons: Sequence[Pod]) -> int:
 
 
 def _kinds(fleet: Fleet, goes: Goes) -> Iterator[tuple[str, Node, Sequence[Pod]]]:
-    """A new node of each kind that could be bought, and the DaemonSets' pods that nodes like it have."""
+    """A new node of each possible kind, with the DaemonSet pods of similar nodes."""
     known = daemon_sets(fleet.observed)
     specs: dict[str, Mapping[str, Any]]
     specs = {each.name: each.spec for each in fleet.observed.node_pools if not each.metadata.deletion_timestamp}
@@ -155,7 +155,7 @@ def _kind(node: Node) -> _Kind:
 
 
 def _like(nodes: Sequence[Node], template: NodeClaimTemplate, name: str) -> Node:
-    """A new node, like these in all that they share."""
+    """A new node with the common properties of these nodes."""
     shared = set(nodes[0].metadata.labels.items()).intersection(*(node.metadata.labels.items() for node in nodes[1:]))
     return _made(name, dict(shared) | _declared(template, dict(shared)), template, nodes[0].status)
 
@@ -172,7 +172,7 @@ def _made(name: str, labels: dict[str, str], template: NodeClaimTemplate, status
 
 
 def _declared(template: NodeClaimTemplate, labels: Mapping[str, str]) -> dict[str, str]:
-    """Labels by the template, and by requirements that the nodes which are there no longer meet."""
+    """Labels from the template, and from requirements that existing nodes no longer meet."""
     found: dict[str, str] = {}
     for each in template.spec.requirements or ():
         if each.operator == "In" and each.values and labels.get(each.key) not in each.values:

@@ -1,7 +1,7 @@
-"""The number that Karpenter writes into the annotation karpenter.sh/nodepool-hash, version v3.
+"""Computes the annotation karpenter.sh/nodepool-hash, version v3.
 
-A claim bears the number of the template it was made from; where its NodePool bears another, it is drifted. All of a
-template is hashed but its requirements. The parts and their names are those of Karpenter's own types.
+A claim has the hash of the template it was created from; if its NodePool has another hash, the claim is drifted. The
+hash covers the template except its requirements. Parts and names are those of Karpenter's own types.
 """
 
 import re
@@ -14,15 +14,15 @@ import msgspec
 
 from reconciler.plan.karpenter.budgets import nanoseconds, nanoseconds_unless_never
 
-# --- The hash that Karpenter makes of structures, rebuilt from small rules so that a number can be foretold.
+# --- Karpenter's hash of structures, rebuilt from simple rules.
 #
-# Everything ends in FNV-1, 64 bits. A text is hashed by its bytes, a number by its eight, lowest first; two hashes in
-# order are hashed as two numbers. What has no order is XORed: entries of a mapping (key and value in order), items of a
-# list. A structure starts with the hash of its type's name; each field XORs the hash of its name and value in order. An
-# XOR alone would let equal parts in different places cancel out, so mappings are hashed once more at their end, and
-# structures after every field: for that reason the order of a structure's fields counts. A list gets no such end: a
-# list with the same item twice hashes as an empty one. Fields that hold Go's zero value are left out; an empty mapping
-# or list is not zero, only one that was never written is.
+# Everything ends in FNV-1, 64 bits. A text is hashed by its bytes, a number by its eight bytes, lowest first; two
+# hashes in order are hashed as two numbers. Unordered values are XORed: entries of a map (key and value in order),
+# items of a list. A structure starts with the hash of its type's name; each field XORs the hash of its name and value
+# in order. XOR alone would let equal parts in different places cancel out, so maps are hashed once more at their end,
+# and structures after every field: therefore the order of a structure's fields matters. A list gets no such end: a list
+# with the same item twice hashes like an empty one. Fields with Go's zero value are left out; an empty map or list is
+# not zero, only an absent one.
 
 _OFFSET = 0xCBF29CE484222325
 _PRIME = 0x100000001B3
@@ -43,7 +43,7 @@ def text(written: str) -> int:
 
 
 def number(value: int) -> int:
-    """Of a signed number of 64 bits."""
+    """Hash of a signed 64-bit number."""
     return octets((value & _MASK).to_bytes(8, "little"))
 
 
@@ -55,7 +55,7 @@ def mapping(entries: Mapping[str, str]) -> int:
 
 
 def unordered(items: Iterable[int]) -> int:
-    """Of a list, from the hashes of its items."""
+    """Hash of a list, from the hashes of its items."""
     result = 0
     for item in items:
         result ^= item
@@ -63,7 +63,7 @@ def unordered(items: Iterable[int]) -> int:
 
 
 def structure(type_name: str, fields: Iterable[tuple[str, int | None]]) -> int:
-    """Of a structure, from the hashes of its fields in the order of their declaration; None is left out."""
+    """Hash of a structure, from the hashes of its fields in declaration order; None is left out."""
     result = text(type_name)
     for name, value in fields:
         if value is not None:
@@ -75,20 +75,20 @@ def _in_order(first: int, second: int) -> int:
     return octets(first.to_bytes(8, "little") + second.to_bytes(8, "little"))
 
 
-# --- A NodePool's template as Karpenter reads it: None is what was not written, which is not the same as empty.
+# --- A NodePool's template as Karpenter reads it: None means absent, which differs from empty.
 
-EXPIRES_AFTER = "720h"  # what the API server writes where nothing is said
+EXPIRES_AFTER = "720h"  # default of the API server
 
 
 class TemplateMetadata(msgspec.Struct, frozen=True, gc=False):
-    """What its nodes are labelled with."""
+    """Labels and annotations of its nodes."""
 
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
 
 
 class TemplateTaint(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """A taint that its nodes are born with."""
+    """A taint on new nodes."""
 
     key: str = ""
     value: str | None = None
@@ -97,7 +97,7 @@ class TemplateTaint(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class TemplateClass(msgspec.Struct, frozen=True, gc=False):
-    """The class of its machines."""
+    """The node class."""
 
     kind: str = ""
     name: str = ""
@@ -105,7 +105,7 @@ class TemplateClass(msgspec.Struct, frozen=True, gc=False):
 
 
 class NodePoolRequirement(msgspec.Struct, frozen=True, gc=False):
-    """A label compared. `minValues` is left behind: it limits what is bought, never what may stay."""
+    """A requirement on a label. `minValues` is ignored: it restricts launches, never existing nodes."""
 
     key: str
     operator: str
@@ -113,7 +113,7 @@ class NodePoolRequirement(msgspec.Struct, frozen=True, gc=False):
 
 
 class TemplateSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """What its nodes are."""
+    """Spec of its nodes."""
 
     taints: tuple[TemplateTaint, ...] | None = None
     startup_taints: tuple[TemplateTaint, ...] | None = None
@@ -124,23 +124,23 @@ class TemplateSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class NodeClaimTemplate(msgspec.Struct, frozen=True, gc=False):
-    """The whole of it."""
+    """The complete template."""
 
     metadata: TemplateMetadata = TemplateMetadata()
     spec: TemplateSpec = TemplateSpec()
 
 
 def read_template(written: Mapping[str, Any]) -> NodeClaimTemplate:
-    """Reads `spec.template`. Raises ValueError with a sentence where the API server would refuse it."""
+    """Parses `spec.template`. Raises ValueError with a sentence if the API server would refuse it."""
     try:
         return msgspec.convert(written, NodeClaimTemplate)
     except msgspec.ValidationError as refused:
-        raise ValueError(f"spec.template is not what Karpenter reads: {refused}") from None
+        raise ValueError(f"spec.template is not valid for Karpenter: {refused}") from None
 
 
 HASH_VERSION = "v3"
 
-# Paths below `template`, in the order of the fields of Karpenter's types, which counts.
+# Paths below `template`, in the field order of Karpenter's types, which matters.
 _METADATA = (("metadata.labels", "Labels"), ("metadata.annotations", "Annotations"))
 _SPEC = (
     ("spec.taints", "Taints"),
@@ -156,17 +156,17 @@ _FIRST_MOMENT = datetime(1, 1, 1, tzinfo=UTC)
 
 
 def template_hash(template: Mapping[str, Any]) -> str:
-    """Of `spec.template`. Raises ValueError with a sentence where the API server would refuse it."""
+    """Hash of `spec.template`. Raises ValueError with a sentence if the API server would refuse it."""
     read = read_template(template)
     parts = _part_hashes(read)
     metadata = _of_parts("ObjectMeta", _METADATA, parts)
-    # Requirements are not hashed; but a spec with nothing but requirements is not left out as one with nothing is.
+    # Requirements are not hashed; but a spec with only requirements is not zero.
     spec = _of_parts("NodeClaimTemplateSpec", _SPEC, parts, kept=read.spec.requirements is not None)
     return str(structure("NodeClaimTemplate", (("ObjectMeta", metadata), ("Spec", spec))))
 
 
 def field_hashes(template: Mapping[str, Any]) -> dict[str, int]:
-    """What each field adds, by its path below `template`; those that are left out are missing."""
+    """Contribution of each field, by path below `template`; zero fields are missing."""
     return _part_hashes(read_template(template))
 
 
@@ -225,7 +225,7 @@ def _grace(written: str | None) -> int | None:
 
 
 def _expiry(written: str | None) -> int | None:
-    """Never is left out; no time at all, unlike with the grace period, is not."""
+    """Never is left out; an absent value is not, unlike for the grace period."""
     length = nanoseconds_unless_never(written or EXPIRES_AFTER)
     return None if length is None else structure("NillableDuration", (("Duration", number(length)),))
 
@@ -235,7 +235,7 @@ def _text(written: str | None) -> int | None:
 
 
 def _moment(written: str | None) -> int | None:
-    """A time as Go keeps it in binary, in the zone of Karpenter's process: that is UTC in its image."""
+    """A time in Go's binary form, in the time zone of Karpenter's process: UTC in its image."""
     if written is None:
         return None
     parts = _MOMENT.fullmatch(written)

@@ -1,1 +1,1 @@
-"""The first planner: what templates yield is made and kept, adopted when asked, and pruned when agreed."""
+"""The first planner: creates and updates rendered objects, adopts existing ones on request, and prunes with consent."""

@@ -1,12 +1,12 @@
-"""Three ways, what stands, what is wished and what we set before; so what a server-side apply would change.
+"""Three-way comparison of live object, desired manifest and previously set fields, to predict a server-side apply.
 
-Where the wish says something, it wins. What we set and no longer wish goes, unless someone else set it too; then the
-server's default comes back, if there is one. All else stays: fields of others, and defaults. A list is one value,
-unless managedFields takes it apart by keys; a map is taken apart, unless its kind has it as one value. Where another
-manager set a field to something else, the API server would refuse: such a field is foreign.
+Desired values win. Fields that we set and no longer desire are removed, unless someone else also set them; then the
+default of the server applies, if there is one. Other fields do not change: fields of others, and defaults. A list is
+one value, unless managedFields splits it by keys; a map is split, unless its kind defines it as one value. A field
+that another manager set to a different value is foreign: the API server would refuse the change.
 
-`kubectl get` leaves managedFields out. Then all of an object that is ours counts as set by us, and all of another as
-set by someone else.
+`kubectl get` omits managedFields. Then all fields of our objects count as set by us, and all fields of others as set
+by someone else.
 """
 
 import re
@@ -19,27 +19,27 @@ from reconciler.model.cluster.unstructured import DOMAINS, Unstructured, without
 from reconciler.model.quantity import Quantity
 from reconciler.plan.karpenter.budgets import nanoseconds
 
-# --- What applying a manifest would change: fields, the object as it would then stand, and what is in the way.
+# --- Effect of applying a manifest: changed fields, the resulting object, and conflicts.
 
 
 class ManifestFieldChange(msgspec.Struct, frozen=True):
-    """A field, and what it is and would be: JSON, or None where nothing is said."""
+    """A changed field with its old and new value as JSON, or None if absent."""
 
-    path: str  # spec.limits.cpu
+    path: str  # such as spec.limits.cpu
     before: str | None
     after: str | None
 
 
 class Foreign(msgspec.Struct, frozen=True, order=True):
-    """A field that would be changed although another manager set it to what it is: the API server would refuse."""
+    """A field that would be changed although another manager set it: the API server would refuse the change."""
 
     path: str
     manager: str
-    shared: bool = False  # we set it too, to the same
+    shared: bool = False  # we set the same value too
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """What an apply would do; `merged` is the object as it would then stand."""
+    """Effect of an apply; `merged` is the resulting object."""
 
     changes: tuple[ManifestFieldChange, ...]
     merged: dict[str, Any]
@@ -47,48 +47,48 @@ class Comparison(msgspec.Struct, frozen=True):
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The spec as it would then stand."""
+        """The resulting spec."""
         found = self.merged.get("spec")
         return found if isinstance(found, dict) else {}
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """What changes."""
+        """Paths of changed fields."""
         return tuple(each.path for each in self.changes)
 
     @property
     def managers(self) -> tuple[str, ...]:
-        """Who is in the way."""
+        """Managers of foreign fields."""
         return tuple(sorted({each.manager for each in self.foreign}))
 
     @property
     def contested(self) -> tuple[str, ...]:
-        """The fields of which others are in the way."""
+        """Paths of foreign fields."""
         return tuple(sorted({each.path for each in self.foreign}))
 
 
-# --- Who set which field of an object, as its managedFields tell: trees of f:FIELD, k:{KEYS}, v:VALUE and '.'.
+# --- Field ownership from managedFields: trees of f:FIELD, k:{KEYS}, v:VALUE and '.'.
 
 Tree = dict[str, Any]
 
-# Stands for every field within, where nobody noted who set what.
+# Stands for every field within, if ownership is unknown.
 ALL: Tree = {"*": {}}
 
 
 class Owners(msgspec.Struct, frozen=True):
-    """Who owns something at a place of an object, or within it; None or absent where they own nothing."""
+    """Owners of a place in an object, or within it; None or absent if they own nothing there."""
 
     ours: Tree | None = None
     others: tuple[tuple[str, Tree], ...] = ()
 
     def within(self, key: str) -> "Owners":
-        """The same one step further in."""
+        """Owners one step further in."""
         ours = None if self.ours is None else _step(self.ours, key)
         others = [(who, _step(tree, key)) for who, tree in self.others]
         return Owners(ours, tuple((who, tree) for who, tree in others if tree is not None))
 
     def taken_apart(self, mark: str) -> list[str]:
-        """The keys with that mark by which anybody owns parts of the value, sorted."""
+        """Keys with that mark by which managers own parts of the value, sorted."""
         trees = [tree for _, tree in self.others]
         if self.ours is not None:
             trees.append(self.ours)
@@ -100,7 +100,7 @@ def _step(tree: Tree, key: str) -> Tree | None:
 
 
 def owned_by_us(live: Unstructured) -> Tree | None:
-    """The fields that our server-side applies set; None when there were none."""
+    """Fields set by our server-side applies; None if there were none."""
     for entry in live.metadata.managed_fields:
         if entry.manager == names.FIELD_MANAGER and entry.operation == "Apply" and not entry.subresource:
             return entry.fields
@@ -108,7 +108,7 @@ def owned_by_us(live: Unstructured) -> Tree | None:
 
 
 def owners_of(live: Unstructured) -> Owners:
-    """Who owns what, from the whole object inwards."""
+    """Owners from the root of the object."""
     entries = live.metadata.managed_fields
     ours = owned_by_us(live)
     others = tuple(
@@ -119,7 +119,7 @@ def owners_of(live: Unstructured) -> Owners:
     return Owners(ours, others)
 
 
-# --- What the API server does with fields of the kinds that templates yield, and no object tells.
+# --- Behavior of the API server for fields of rendered kinds, which objects do not show.
 
 Path = tuple[str, ...]
 
@@ -127,19 +127,19 @@ _NODE = ("spec", "template", "spec")
 
 
 class Traits(msgspec.Struct, frozen=True):
-    """Of one kind."""
+    """Traits of one kind."""
 
-    # What the server writes where nothing is said.
+    # Defaults of the server.
     defaults: dict[Path, Any] = {}
-    # What it leaves out when it stores the object, since that says no more than nothing.
+    # Values equal to absent ones, dropped by the server.
     unstored: dict[Path, Any] = {}
-    # Maps that have one owner and are replaced as a whole.
+    # Maps with one owner, replaced as a whole.
     atomic_maps: frozenset[Path] = frozenset()
-    # What can't be changed once it is there: the field, and all within.
+    # Immutable fields, with everything below.
     fixed: tuple[Path, ...] = ()
-    # Built-in kinds are stored without what is empty; custom resources as they were written.
+    # Built-in kinds are stored without empty values; custom resources as written.
     drops_empty: bool = True
-    # Where the server and its plug-ins fill in so much that what is not said can't be told from what was taken back.
+    # The server and its plug-ins set so many fields that defaults and removed fields cannot be distinguished.
     filled_in: bool = False
 
 
@@ -174,19 +174,19 @@ def traits(kind: str) -> Traits:
 
 
 def fixed_fields(kind: str, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of the paths that can't be changed."""
+    """The immutable ones of these paths."""
     fixed = [".".join(each) for each in traits(kind).fixed]
     return tuple(path for path in paths if any(f"{path}.".startswith((f"{each}.", f"{each}[")) for each in fixed))
 
 
-# Who set the fields of an object that does not tell.
+# Owner of fields if managedFields is missing.
 SOMEONE = "someone else"
 
 _APART = frozenset({"apiVersion", "kind", "metadata"})
 
 
 def compare(live: Unstructured, desired: dict[str, Any]) -> Comparison:
-    """What applying a manifest would change."""
+    """Effect of applying a manifest."""
     desired = _as_read(live, desired)
     kind = traits(live.kind)
     owners = _owners(live, kind)
@@ -207,7 +207,7 @@ def compare(live: Unstructured, desired: dict[str, Any]) -> Comparison:
 
 
 def _as_read(live: Unstructured, desired: dict[str, Any]) -> dict[str, Any]:
-    """The manifest without what is not read of an object either: it could only seem to differ."""
+    """The manifest without fields that are never read: they would seem to differ."""
     metadata = desired["metadata"]
     if not live.metadata.managed_fields and "annotations" in metadata:
         seen = {key: value for key, value in metadata["annotations"].items() if key.partition("/")[0] in DOMAINS}
@@ -224,13 +224,13 @@ def _owners(live: Unstructured, kind: Traits) -> Owners:
     return Owners() if kind.filled_in else Owners(rest)
 
 
-# --- Owner of what one comparison has found so far: it walks what stands, what is wished and who set what side by side.
+# --- State of one comparison: walks live object, manifest and owners in parallel.
 
 _WORD = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class FieldWalk:
-    """Everywhere None is what says nothing."""
+    """None always means absent."""
 
     def __init__(self, kind: Traits) -> None:
         self._kind = kind
@@ -238,7 +238,7 @@ class FieldWalk:
         self.foreign: list[Foreign] = []
 
     def merged(self, path: Path, live: Any, wished: Any, owners: Owners) -> Any:
-        """The value as it would stand after an apply."""
+        """The value after an apply."""
         if wished is None:
             return self._unsaid(path, live, owners)
         if live == wished or (live is None and wished == self._kind.unstored.get(path)):
@@ -263,7 +263,7 @@ class FieldWalk:
         return self._changed(path, live, wished)
 
     def _unsaid(self, path: Path, live: Any, owners: Owners) -> Any:
-        """What is left of a value that is not wished: all that we did not set, or that another set too."""
+        """Remainder of a value that is not desired: everything that we did not set, or that others set too."""
         if live is None or owners.ours is None:
             return live
         if not owners.others:
@@ -278,7 +278,7 @@ class FieldWalk:
         return live
 
     def _by_key(self, path: Path, lists: tuple[list[Any], list[Any], tuple[str, ...]], owners: Owners) -> list[Any]:
-        """A list whose items are known by some of their fields; one not named in the wish may be a default."""
+        """A list with keyed items; an item missing in the manifest may be a default."""
         live, wished, keys = lists
         left, found = list(wished), []
         for item in live:
@@ -300,18 +300,18 @@ class FieldWalk:
         return path in self._kind.atomic_maps and not owners.taken_apart("f:")
 
     def _keys(self, live: list[Any], wished: list[Any], owners: Owners) -> tuple[str, ...]:
-        """The fields by which the items of a list are known; none where it is one value."""
+        """Key fields of the items of a list; empty if the list is one value."""
         if not all(isinstance(item, dict) for item in (*live, *wished)):
             return ()
         if owned := owners.taken_apart("k:"):
             return tuple(sorted(msgspec.json.decode(owned[0][2:])))
-        # Nobody noted who set what: what the server fills in everywhere names its items.
+        # Ownership is unknown: use the keys of defaults that the server adds.
         named = all("name" in item for item in (*live, *wished))
         return ("name",) if self._kind.filled_in and named and not owners.others else ()
 
 
 def _as_set(live: list[Any], wished: list[Any], owners: Owners, owned: list[str]) -> list[Any]:
-    """What a list that is a set would hold."""
+    """Content of a list that is a set."""
     only_ours = {key for key in owned if key in (owners.ours or {}) and not owners.within(key).others}
     stays = [item for item in live if item in wished or f"v:{_json(item)}" not in only_ours]
     return stays + [item for item in wished if item not in stays]
@@ -322,7 +322,7 @@ def _item(identity: dict[str, Any]) -> str:
 
 
 def _written(path: Path) -> str:
-    """spec.limits.cpu, spec.limits[nvidia.com/gpu], spec.containers[name=main].image."""
+    """Such as spec.limits.cpu, spec.limits[nvidia.com/gpu], or spec.containers[name=main].image."""
     parts = (f".{part}" if _WORD.fullmatch(part) else part if part[0] == "[" else f"[{part}]" for part in path)
     return "".join(parts).removeprefix(".")
 
@@ -331,25 +331,25 @@ def _json(value: Any) -> str:
     return msgspec.json.encode(value, order="sorted").decode()
 
 
-# --- When two values of a field mean the same to Kubernetes, although they are written differently.
+# --- Equality of field values for Kubernetes despite different spellings.
 #
-# Rules go by the name of a field and of the field around it: there are no schemas here. Where none applies, values are
-# the same when they are equal. Custom resources are kept as they were written: there an empty list is not the same as
-# none, and Karpenter hashes it otherwise. Built-in kinds drop what is empty.
+# Rules depend on the name of a field and of its parent: there are no schemas here. Without a rule, values are equal
+# only if identical. Custom resources are stored as written: there an empty list differs from an absent one, and
+# Karpenter hashes them differently. Built-in kinds drop empty values.
 
-# What stands in these, each under the name of a resource, is an amount: "1000m" is 1, and 8 is "8".
+# Maps from resource names to quantities: "1000m" is 1, and 8 is "8".
 _AMOUNTS = frozenset({"limits", "requests", "overhead", "capacity"})
 _DURATIONS = frozenset({"expireAfter", "terminationGracePeriod", "consolidateAfter", "duration"})
-# Lists that Karpenter and the scheduler read as sets.
+# Lists that Karpenter and the scheduler treat as sets.
 _UNORDERED = frozenset({"requirements", "taints", "startupTaints", "values", "reasons"})
-# Texts of people: "60m" in a label is no duration.
+# Free texts: "60m" in a label is not a duration.
 _TEXTS = frozenset({"labels", "annotations", "matchLabels", "nodeSelector"})
-# Elsewhere an empty map says something: `selector: {}` selects all, `emptyDir: {}` is a volume.
+# Elsewhere an empty map has a meaning: `selector: {}` selects all, `emptyDir: {}` is a volume.
 _EMPTY_SAYS_NOTHING = _AMOUNTS | _TEXTS | {"metadata", "resources", "securityContext"}
 
 
 def same(one: Any, other: Any, path: Path, drops_empty: bool) -> bool:
-    """Whether two values of the field mean the same; None is no value."""
+    """Whether two values of the field are equal for Kubernetes; None means absent."""
     if one == other:
         return True
     name, around = path[-1], path[-2] if len(path) > 1 else ""
@@ -369,7 +369,7 @@ def _without_empty(value: Any, name: str) -> Any:
 
 
 def _plain(value: Any, name: str, around: str) -> Any:
-    """The same for all that means the same."""
+    """Normalized form: the same for equal values."""
     if isinstance(value, dict):
         return {key: _plain(each, key, name) for key, each in value.items()}
     if isinstance(value, list):
@@ -386,6 +386,6 @@ def _measure(value: Any, name: str, around: str) -> Any:
             return Quantity.parse(str(value)).milli
         if name in _DURATIONS and around not in _TEXTS and isinstance(value, str):
             return nanoseconds(value)
-    except ValueError:  # Never, or finer than is kept: only equal texts are the same
+    except ValueError:  # Never, or finer than the stored precision: only equal texts are equal
         return value
     return value

@@ -1,4 +1,4 @@
-"""Owner of what one plan has looked up: objects and pools by name, and the drift that there is already."""
+"""Lookups of one plan: objects and pools by name, and existing drift."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -21,10 +21,10 @@ NODE_POOL = "NodePool"
 
 Key = tuple[str, str, str]  # kind, namespace, name
 
-# What must have been read to tell how many nodes an edit or a deletion takes, and what runs on them.
+# Kinds required to count the nodes affected by an edit or a deletion, and their pods.
 _FLEET = ("nodes", "pods", "nodeclaims.karpenter.sh")
 
-# The titles of what is kept whole, by kind.
+# Titles of completely stored objects, by kind.
 _TITLES: dict[str, tuple[str, ...]] = {
     each.kind: tuple(
         resource_kind.title
@@ -37,62 +37,61 @@ _TITLES: dict[str, tuple[str, ...]] = {
 
 
 class ManifestContext:
-    """Inputs and fleet, and what follows from both alone."""
+    """Inputs and fleet, with data derived from them."""
 
     def __init__(self, inputs: Inputs, fleet: Fleet) -> None:
         self.inputs = inputs
         self.fleet = fleet
         observed = inputs.observed
-        # Smart pods are made by another planner, as they are needed.
+        # Another planner creates smart pods on demand.
         kept = (each for each in observed.kept if not (each.kind == "Pod" and names.COMPONENT in each.metadata.labels))
         self.objects: dict[Key, Unstructured] = {key_of(each): each for each in (*observed.node_pools, *kept)}
         self.pools: dict[str, Declared[GpuPool]] = {pool.name: pool for pool in inputs.desired.pools}
 
     @cached_property
     def approvals(self) -> Approvals:
-        """The ChangeApprovals that hold now."""
+        """ChangeApprovals in force."""
         return Approvals(self.inputs)
 
     @cached_property
     def own_namespaces(self) -> frozenset[str]:
-        """Where nobody else is to have rights to write; nothing stands for objects without a namespace."""
+        """Namespaces in which only reconciler should have rights to write; empty text for cluster-scoped objects."""
         smart_pods = (pool.spec.smart_pods.namespace for pool in self.pools.values())
         return frozenset({"", names.OWN_NAMESPACE, *smart_pods})
 
     @property
     def environment(self) -> str:
-        """The one that is planned for."""
+        """The planned environment."""
         return self.inputs.desired.environment
 
     def other_environment(self, live: Unstructured) -> str:
-        """The one that keeps the object, if it is another; nothing where the object does not say."""
+        """The other environment that owns the object; empty if unknown or the planned one."""
         keeper = live.metadata.annotations.get(names.ENVIRONMENT, self.environment)
         return keeper if keeper != self.environment else ""
 
     def why_unread(self, kind: str) -> str:
-        """Why objects of the kind could not be read; nothing when they could."""
+        """Why objects of the kind could not be read; empty if they were read."""
         if kind not in _TITLES:
-            return f"{kind} is no kind that is looked at"
+            return f"{kind} is not a kind that reconciler reads"
         return self.inputs.observed.why_unread(*_TITLES[kind])
 
     def is_absent(self, kind: str) -> bool:
-        """Whether the cluster serves no such kind."""
+        """Whether the cluster does not serve the kind."""
         return any(title in self.inputs.observed.absent for title in _TITLES.get(kind, ()))
 
     def is_taken(self, key: Key) -> bool:
-        """Whether someone else has an object of this name; of kinds that are seen only where they are ours, nobody."""
+        """Whether someone else has an object of this name; always false if only our objects of the kind are read."""
         return key in self._strangers
 
     @cached_property
     def why_fleet_unread(self) -> str:
-        """Why nobody can tell what runs on a pool's nodes; nothing when one can."""
+        """Why pods and nodes of a pool are unknown; empty if known."""
         return self.inputs.observed.why_unread(*_FLEET)
 
     def current_consequences(
         self, node_pool: Unstructured, pool: str, after_spec: Mapping[str, Any] | None = None
     ) -> tuple[Consequence, ...]:
-        """What Karpenter does to the pool's nodes already, without any change; or once an edit that drifts none of them
-        opens its budgets."""
+        """Disruptions of the pool's nodes by Karpenter without any change, or after an edit that only opens budgets."""
         drifted = tuple(each.name for each in self.fleet.drifted_claims_of(node_pool.name))
         if not drifted or self.why_fleet_unread:
             return ()
@@ -101,7 +100,7 @@ class ManifestContext:
     def fates(
         self, node_pool: Unstructured, after_spec: Mapping[str, Any] | None, drift: Drift, pool: str
     ) -> tuple[Consequence, ...]:
-        """What becomes of the pool's nodes; `after_spec` is None where the NodePool is deleted."""
+        """Consequences for the pool's nodes; `after_spec` is None if the NodePool is deleted."""
         around = Surroundings(
             self.fleet, self.inputs.now, self._budgets, pool, self.pools.get(pool), self.inputs.budget
         )
@@ -109,7 +108,7 @@ class ManifestContext:
 
     @cached_property
     def _strangers(self) -> frozenset[Key]:
-        """What is not kept whole because it is not ours. Only asked for when something is to be made."""
+        """Objects of others, which are not stored completely. Only computed when an object must be created."""
         observed = self.inputs.observed
         seen = [("Pod", each.metadata) for each in observed.pods]
         seen += [("PodDisruptionBudget", each.metadata) for each in observed.budgets]

@@ -1,4 +1,4 @@
-"""One manifest: what it takes that the cluster has it as it is wished, or what is in the way."""
+"""Decision for one manifest: create, update, adopt, or hold."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -30,7 +30,7 @@ _NOTHING = Verdict()
 
 
 class _Edit(msgspec.Struct, frozen=True):
-    """An object of ours that is not as it is wished."""
+    """One of our objects that differs from its manifest."""
 
     wish: WantedManifest
     live: Unstructured
@@ -39,7 +39,7 @@ class _Edit(msgspec.Struct, frozen=True):
 
 
 def ensure(context: ManifestContext, manifest: Manifest) -> Verdict:
-    """What to do for one manifest; for one that stands as it is wished, nothing."""
+    """Decisions for one manifest; none if the object matches."""
     live = context.objects.get((manifest.kind, manifest.namespace, manifest.name))
     verdict = _decided(context, manifest, live)
     if live is None or live.kind != NODE_POOL or verdict.consequences:
@@ -67,12 +67,13 @@ def _decided(context: ManifestContext, manifest: Manifest, live: Unstructured | 
 
 
 def _is_kept_elsewhere(context: ManifestContext, manifest: Manifest, live: Unstructured) -> bool:
-    """What is for all pools is for those of every environment: whichever made it keeps it for the others."""
+    """Shared objects are for the pools of all environments: the environment that created one maintains it for the
+    others."""
     return not manifest.pool and live.is_ours and bool(context.other_environment(live))
 
 
 def _in_the_way(context: ManifestContext, manifest: Manifest, live: Unstructured | None) -> Reason | None:
-    """What forbids to look any further; the first that applies."""
+    """The first reason that prevents any further evaluation."""
     facts = _facts_in_the_way(context, manifest, live)
     return Reason(facts, manifest.origin) if facts is not None else None
 
@@ -95,7 +96,7 @@ def _facts_in_the_way(context: ManifestContext, manifest: Manifest, live: Unstru
 
 
 def _no_place(context: ManifestContext, manifest: Manifest, subject: Ref) -> CodeFacts | None:
-    """Why an object that is not there can't be made."""
+    """Why an absent object cannot be created."""
     if context.is_absent(manifest.kind):
         return reasons.KindAbsent(object=subject, kind=manifest.kind)
     if context.is_taken((manifest.kind, manifest.namespace, manifest.name)):
@@ -126,7 +127,7 @@ def _edited(context: ManifestContext, wish: WantedManifest, live: Unstructured) 
 
 
 def _refused(edit: _Edit) -> Reason | None:
-    """Why the API server would refuse it."""
+    """Why the API server would refuse the edit."""
     subject, origin, comparison = edit.subject, edit.wish.manifest.origin, edit.comparison
     if fixed := fixed_fields(edit.live.kind, comparison.paths):
         return Reason(reasons.FieldFixed(object=subject, paths=fixed), origin)
@@ -137,7 +138,7 @@ def _refused(edit: _Edit) -> Reason | None:
 
 
 def _may_force(edit: _Edit) -> bool:
-    """Whether every field in question is shared with whoever had the object before we adopted it."""
+    """Whether every conflicting field is shared with the manager from before the adoption."""
     return edit.wish.adopted and all(each.shared for each in edit.comparison.foreign)
 
 
@@ -186,15 +187,15 @@ def _held(manifest: Manifest, live: Unstructured | None, why: Reason) -> Verdict
     return Verdict((Decision(reasons.PLANNER, ref_of(manifest, live), Hold(), why, manifest.pool),))
 
 
-# --- What was someone else's becomes ours, when asked: no node of it drifts, or it is not adopted.
+# --- Adoption on request: only if no node of the NodePool drifts.
 #
-# An adopted object keeps its former manager beside us, who set the same fields to the same. The API server would refuse
-# each later edit of such a shared field as a conflict; so what was adopted is edited by force, where we share the
-# field. A field that the former manager has set anew since is its alone, and is not taken from it.
+# An adopted object keeps its former manager beside us, with the same values. The API server would refuse later edits of
+# such shared fields as conflicts; therefore fields shared with us in adopted objects are edited by force. A field that
+# the former manager has changed since belongs to it alone, and is not taken over.
 
 
 def adopt(context: ManifestContext, manifest: Manifest, live: Unstructured) -> Verdict:
-    """Takes the object over, or says why not."""
+    """Adopts the object, or returns the reason against it."""
     wish = wish_of(manifest, live, context.environment, adopting=True)
     comparison = compare(live, wish.body)
     subject = ref_of(manifest, live)
@@ -213,14 +214,14 @@ def adopt(context: ManifestContext, manifest: Manifest, live: Unstructured) -> V
 def labels(
     context: ManifestContext, wish: WantedManifest, node_pool: Ref, after: tuple[Ref, ...] = ()
 ) -> Iterator[Decision]:
-    """Puts on each node what it lacks."""
+    """Sets missing labels on each node."""
     if not wish.node_labels:
         return
     for node in context.fleet.nodes_of(node_pool.name):
         borne = node.metadata.labels
         lacking = tuple((key, value) for key, value in wish.node_labels.items() if borne.get(key) != value)
         if lacking and not node.metadata.leaving:
-            # Of that very node, whatever else changed on it: a kubelet writes its status every few minutes.
+            # Precondition is the uid only: a kubelet updates its node every few minutes.
             act = Label(labels=lacking)
             node_labels = tuple(NodeLabel(key, value) for key, value in lacking)
             reason = Reason(NodeLacksLabels(node=node.name, labels=node_labels, object=node_pool), wish.manifest.origin)
@@ -251,13 +252,13 @@ def _reason(subject: Ref, manifest: Manifest, comparison: Comparison) -> Reason:
     return Reason(facts, manifest.origin)
 
 
-# --- Whether an object surely stands as it is wished: one walk that builds nothing, for the many that do each time.
+# --- Fast check that an object matches its manifest, without building objects, for the common case.
 
 _APART = frozenset({"apiVersion", "kind", "metadata"})
 
 
 def is_settled(live: Unstructured, desired: dict[str, Any]) -> bool:
-    """Yes is certain: all that is wished stands there, and nothing else was set by us. No only means: compare."""
+    """True is certain: all desired values are set, and no others by us. False means that a comparison is needed."""
     ours = owned_by_us(live)
     if ours is None:
         return False
@@ -278,7 +279,7 @@ def is_settled(live: Unstructured, desired: dict[str, Any]) -> bool:
 
 
 def _stands(live: Any, wished: Any, ours: Tree | None) -> bool:
-    # Without parts of our own, it may be one value to the server: then it must be all the same.
+    # Without own parts, the server may treat it as one value: it must be equal.
     if not ours or not isinstance(wished, dict) or not isinstance(live, dict):
         return bool(live == wished)
     for key, value in wished.items():

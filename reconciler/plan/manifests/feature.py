@@ -1,4 +1,4 @@
-"""What pools' templates yield, NodePools above all, on the cluster as it is declared."""
+"""Objects rendered from pools' templates, mainly NodePools, kept as declared."""
 
 from collections.abc import Callable
 
@@ -25,7 +25,7 @@ PRIORITY_CLASSES = RightLimits(
 
 
 def _yielded(kind: str) -> Callable[[Enforced], set[str]]:
-    """The templates of pools yield objects of a kind."""
+    """Namespaces in which templates render objects of a kind."""
 
     def asked_for(enforced: Enforced) -> set[str]:
         return {""} if enforced.is_any or any(each.kind == kind for each in enforced.manifests) else set()
@@ -46,7 +46,7 @@ FEATURE = Feature(
             "karpenter.sh",
             ("nodepools",),
             APPLY_AND_DELETE,
-            "What the pools' templates yield for Karpenter.",
+            "NodePools rendered from templates.",
             NODE_POOLS,
         ),
         WriteRight(
@@ -54,7 +54,7 @@ FEATURE = Feature(
             "scheduling.k8s.io",
             ("priorityclasses",),
             APPLY_AND_DELETE,
-            "That of smart pods, below all others; and those that the pools' templates yield.",
+            "The PriorityClass of smart pods, below all others; and those rendered from templates.",
             PRIORITY_CLASSES,
         ),
         WriteRight(
@@ -62,7 +62,7 @@ FEATURE = Feature(
             "policy",
             ("poddisruptionbudgets",),
             ("delete",),
-            "PodDisruptionBudgets that templates yielded for an older version.",
+            "PodDisruptionBudgets rendered from templates of an older version.",
             LEFT_BEHIND,
         ),
     ),

@@ -1,4 +1,4 @@
-"""What templates yield is made and kept, one manifest at a time; then comes what no manifest yields any more."""
+"""Creates and updates rendered objects, one manifest at a time, and then prunes objects without a manifest."""
 
 import json
 from collections.abc import Iterator, Set
@@ -20,7 +20,7 @@ from reconciler.plan.manifests.ensure import ensure
 
 
 def manifests(inputs: Inputs, draft: Draft) -> Verdict:
-    """Nothing is decided for what stands as it is wished; that costs one walk over each manifest."""
+    """No decision for objects that match; that costs one walk over each manifest."""
     context = ManifestContext(inputs, draft.fleet)
     verdicts = []
     for each in sorted(inputs.desired.manifests, key=_key):
@@ -38,24 +38,23 @@ def _key(manifest: Manifest) -> Key:
     return manifest.kind, manifest.namespace, manifest.name
 
 
-# --- What of ours no policy yields any more: it stays until a person agrees by its title, and goes only when all is
-# known.
+# --- Pruning: our objects without a manifest stay until a person allows their deletion by title, and are deleted only
+# if the effect is known.
 #
-# A ChangeApproval agrees to the loss, or `--prune` of the command that plans.
+# A ChangeApproval allows the deletion, or `--prune` of the planning command.
 #
-# What is ours is told by labels on the objects themselves, so that nothing else need be remembered. An annotation tells
-# which environment keeps it: what is another's is never pruned, and not even told. Where there is none, since it was
-# applied before there were any, it may be anyone's: that is told, and a person may agree all the same.
+# Labels on the objects identify ours, so no other record is needed. An annotation names the environment that owns an
+# object: objects of other environments are never pruned or reported. Objects without the annotation, applied before it
+# existed, may belong to any environment: they are reported, and a person may allow their deletion.
 #
-# In the namespaces of tenants our labels prove nothing: an object there is told, and holds up nobody's pipeline.
+# In namespaces of tenants our labels prove nothing: an object there is reported, and blocks no pipeline.
 #
-# An empty wish prunes nothing, not even what a person agreed to lose: a folder that was not mounted, a branch that was
-# not checked out and a wish for nothing at all look the same from here, and the agreement may stand in a pipeline since
-# long ago.
+# Without any desired object nothing is pruned, even with consent: a folder that was not mounted, a branch that was not
+# checked out and an intentionally empty bundle look the same, and the consent may have been in a pipeline for long.
 
 
 def prune(context: ManifestContext, left_out: Set[str] = frozenset()) -> Iterator[Verdict]:
-    """For each object of the inventory that no manifest yields, in order; without those of pools that are left out."""
+    """Decisions for each object of the inventory without a manifest, in order; `left_out` pools are skipped."""
     wished = {(each.kind, each.namespace, each.name) for each in context.inputs.desired.manifests}
     for key in sorted(context.objects.keys() - wished):
         live = context.objects[key]
@@ -68,7 +67,7 @@ def prune(context: ManifestContext, left_out: Set[str] = frozenset()) -> Iterato
 
 
 def _comes_and_goes(live: Unstructured) -> bool:
-    """No manifest yields smart pods: they are made as they are needed, and cleared away by whoever made them."""
+    """Whether the object is a smart pod: those have no manifest, and their creator deletes them."""
     return live.kind == "Pod" and names.COMPONENT in live.metadata.labels
 
 
@@ -93,7 +92,7 @@ def _orphan(context: ManifestContext, live: Unstructured) -> Verdict:
 
 
 def _in_the_way(context: ManifestContext, live: Unstructured, subject: Ref) -> Reason | None:
-    """What forbids it, agreed or not; the first that applies."""
+    """The first reason that prevents pruning, with or without consent."""
     if live.metadata.deletion_timestamp:
         return Reason(reasons.BeingDeleted(object=subject))
     if not context.inputs.desired.pools:
@@ -112,7 +111,7 @@ def _pruned(subject: Ref, agreed: str, takes: tuple[Consequence, ...]) -> CodeFa
 
 
 def _undeclared(subject: Ref, takes: tuple[Consequence, ...]) -> CodeFacts:
-    """Of an object that says which environment keeps it: the one that is planned for."""
+    """For an object that names the planned environment as its owner."""
     if subject.kind != NODE_POOL:
         return reasons.ObjectNotDeclared(object=subject)
     nodes, gpus, pods = _lost(takes)
@@ -120,7 +119,7 @@ def _undeclared(subject: Ref, takes: tuple[Consequence, ...]) -> CodeFacts:
 
 
 def _unclaimed(subject: Ref, environment: str, takes: tuple[Consequence, ...]) -> CodeFacts:
-    """Of an object that does not say which environment keeps it."""
+    """For an object without an owning environment."""
     if subject.kind != NODE_POOL:
         return reasons.ObjectUnclaimed(environment=environment, object=subject)
     nodes, gpus, pods = _lost(takes)
@@ -128,18 +127,18 @@ def _unclaimed(subject: Ref, environment: str, takes: tuple[Consequence, ...]) -
 
 
 def _lost(takes: tuple[Consequence, ...]) -> tuple[int, int, int]:
-    """Nodes, GPUs and pods that go with a NodePool."""
+    """Nodes, GPUs and pods deleted with a NodePool."""
     nodes, gpus = sum(len(each.nodes) for each in takes), sum(each.gpus for each in takes)
     return nodes, gpus, sum(each.pods for each in takes)
 
 
-# --- Node classes that NodePools name and the cluster does not have: of such a NodePool Karpenter launches nothing.
+# --- Missing node classes: Karpenter launches no node for a NodePool whose node class does not exist.
 
 _CLASSES = {(each.group, each.kind): each for each in RESOURCE_KINDS if each.field == "node_classes"}
 
 
 def unknown_node_classes(inputs: Inputs) -> Iterator[str]:
-    """A sentence for each NodePool that policies yield with such a class; of kinds that were not read, none."""
+    """One sentence per rendered NodePool with a missing node class; none for kinds that were not read."""
     there = {(each.kind, each.metadata.name) for each in inputs.observed.node_classes}
     for manifest in inputs.desired.manifests:
         if manifest.kind != "NodePool":

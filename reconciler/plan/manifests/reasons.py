@@ -1,4 +1,4 @@
-"""Why a manifest is applied, an object pruned, a label put on a node; or why not."""
+"""Reasons of the manifests planner: apply, prune, label, and holds."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,34 +12,34 @@ PLANNER = "manifests"
 
 
 class NodeLabel(msgspec.Struct, frozen=True, gc=False):
-    """A label that a node lacks."""
+    """A label missing on a node."""
 
     key: str
     value: str
 
 
 class Differs(OfPaths, frozen=True):
-    """An object that is there differs from its manifest. No code of its own."""
+    """An existing object that differs from its manifest. Not a code by itself."""
 
     object: Ref
 
 
-# Something is wished.
+# Desired objects.
 
 
 class Missing(CodeFacts, frozen=True):
-    template = "{object} is not in the cluster yet: it is made."
+    template = "{object} does not exist yet and is created."
 
     object: Ref
 
 
 class EditedInPlace(Differs, frozen=True):
-    template = "{object} differs in {paths}; that changes in place, and no node is touched."
+    template = "{object} differs in {paths}; the edit is in place and affects no node."
 
 
 class EditedOpening(Differs, frozen=True):
     template = (
-        "{object} differs in {paths}; that changes in place, and lets Karpenter begin with nodes that had drifted "
+        "{object} differs in {paths}; the edit is in place, and lets Karpenter disrupt nodes that had drifted "
         "before: {nodes}, with {gpus} GPUs."
     )
 
@@ -48,19 +48,19 @@ class EditedOpening(Differs, frozen=True):
 
 
 class EditedForNewNodes(Differs, frozen=True):
-    template = "{object} differs in {paths}; that counts for nodes still to come, and none of {nodes} drifts."
+    template = "{object} differs in {paths}; the edit affects only new nodes, and none of {nodes} drifts."
 
     nodes: int
 
 
 class EditedBeforeNodes(Differs, frozen=True):
-    template = "{object} differs in {paths}; that counts for nodes still to come: it has no nodes yet."
+    template = "{object} differs in {paths}; the edit affects only new nodes, and the NodePool has no nodes yet."
 
 
 class EditDriftsSome(Differs, frozen=True):
     template = (
-        "{object} differs in {paths}; that drifts {drifted} of {nodes} nodes, with {gpus} GPUs: Karpenter replaces "
-        "the busy ones and deletes the empty."
+        "{object} differs in {paths}; the edit drifts {drifted} of {nodes} nodes, with {gpus} GPUs: Karpenter replaces "
+        "busy nodes and deletes empty ones."
     )
 
     drifted: int
@@ -70,8 +70,8 @@ class EditDriftsSome(Differs, frozen=True):
 
 class EditDriftsAll(Differs, frozen=True):
     template = (
-        "{object} differs in {paths}; that drifts all {nodes} nodes, with {gpus} GPUs: Karpenter replaces the busy "
-        "ones and deletes the empty."
+        "{object} differs in {paths}; the edit drifts all {nodes} nodes, with {gpus} GPUs: Karpenter replaces busy "
+        "nodes and deletes empty ones."
     )
 
     nodes: int
@@ -79,17 +79,17 @@ class EditDriftsAll(Differs, frozen=True):
 
 
 class EditEndsDrift(Differs, frozen=True):
-    template = "{object} differs in {paths}; that ends the drift of {undrifted} of {nodes} nodes, and drifts none."
+    template = "{object} differs in {paths}; the edit ends drift of {undrifted} of {nodes} nodes, and drifts none."
 
     undrifted: int
     nodes: int
 
 
-# Something is wished, and something is in the way.
+# Desired objects with an obstacle.
 
 
 class KindUnread(CodeFacts, frozen=True):
-    template = "{object} could not be looked at ({why}): nothing is written blindly."
+    template = "{object} could not be read ({why}), so it is not written."
 
     object: Ref
     why: str
@@ -97,7 +97,7 @@ class KindUnread(CodeFacts, frozen=True):
 
 class KindAbsent(CodeFacts, frozen=True):
     template = (
-        "the cluster serves no {kind}: install what defines it (Karpenter, for a NodePool), and {object} follows."
+        "the cluster does not serve {kind}: install its definition (Karpenter, for a NodePool) to create {object}."
     )
     by_person = True
 
@@ -106,14 +106,14 @@ class KindAbsent(CodeFacts, frozen=True):
 
 
 class BeingDeleted(CodeFacts, frozen=True):
-    template = "{object} is being deleted: what becomes of it is waited for."
+    template = "{object} is being deleted: waiting for the end of the deletion."
 
     object: Ref
 
 
 class NotOurs(CodeFacts, frozen=True):
     template = (
-        "{object} was made by someone else{observed}; adopt: true in GpuPool/{pool} takes it over without drifting a "
+        "{object} was created by someone else{observed}; adopt: true in GpuPool/{pool} adopts it without drifting a "
         "node."
     )
     hold = "blocked"
@@ -124,8 +124,7 @@ class NotOurs(CodeFacts, frozen=True):
 
 class NotOursForAll(CodeFacts, frozen=True):
     template = (
-        "{object} was made by someone else, and smart pods of all pools need it as ours: delete it, and it is made "
-        "anew."
+        "{object} was created by someone else, but smart pods of all pools need it: delete it, and it is created again."
     )
     hold = "blocked"
 
@@ -134,8 +133,8 @@ class NotOursForAll(CodeFacts, frozen=True):
 
 class OwnedByOther(CodeFacts, frozen=True):
     template = (
-        "{object} is kept by environment {environment}{observed}: take it out there first. If there is no such "
-        "environment any more, take the annotation gpu.scheduling/environment off {object}."
+        "{object} is owned by environment {environment}{observed}: remove it there first. If there is no such "
+        "environment any more, remove the annotation gpu.scheduling/environment from {object}."
     )
     hold = "blocked"
 
@@ -144,9 +143,7 @@ class OwnedByOther(CodeFacts, frozen=True):
 
 
 class NameTaken(CodeFacts, frozen=True):
-    template = (
-        "someone else made {object}, and it is left alone: give ours another name in its template, or delete theirs."
-    )
+    template = "{object} was created by someone else and is not changed: rename ours in its template, or delete theirs."
     hold = "blocked"
 
     object: Ref
@@ -154,9 +151,9 @@ class NameTaken(CodeFacts, frozen=True):
 
 class FieldConflict(CodeFacts, frozen=True):
     template = (
-        "{object}: the field manager {managers:and} (whoever wrote it with that tool) set {paths} otherwise, and "
-        "the API server would refuse to change that; to take the field over, delete it from their manifest and apply "
-        "that once, or write their value into the policy."
+        "{object}: the field manager {managers:and} (the tool that wrote it) set {paths} to other values, and "
+        "the API server would refuse the change; to take the field over, delete it from the other manifest and apply "
+        "that once, or write the other value into the policy."
     )
     hold = "blocked"
 
@@ -166,34 +163,31 @@ class FieldConflict(CodeFacts, frozen=True):
 
 
 class FieldFixed(Differs, frozen=True):
-    template = (
-        "{object} differs in {paths}, which can't be changed once it is there; take that back, or give the object "
-        "another name."
-    )
+    template = "{object} differs in {paths}, which is immutable; revert the change, or give the object another name."
     hold = "blocked"
 
 
 class ImpactUnread(Differs, frozen=True):
     template = (
-        "{object} differs in {paths}, which may drift nodes, and how many can't be told ({why}): held until it can."
+        "{object} differs in {paths}, which may drift an unknown number of nodes ({why}): held until it is known."
     )
 
     why: str
 
 
-# Someone else's object is taken over.
+# Adoption.
 
 
 class Adopted(CodeFacts, frozen=True):
-    template = "{object} is taken over, as adopt: true says; no node of it drifts."
+    template = "{object} is adopted because of adopt: true; none of its nodes drifts."
 
     object: Ref
 
 
 class AdoptedByForce(OfPaths, frozen=True):
     template = (
-        "{object} is taken over, as adopt: true says; no node of it drifts. It takes force: {managers:and} set "
-        "{paths} otherwise, and loses them."
+        "{object} is adopted because of adopt: true; none of its nodes drifts. By force: {managers:and} set "
+        "{paths} to other values, and lose ownership."
     )
 
     object: Ref
@@ -202,8 +196,8 @@ class AdoptedByForce(OfPaths, frozen=True):
 
 class AdoptionWouldDrift(CodeFacts, frozen=True):
     template = (
-        "{object} is not taken over: {drifted} of {nodes} nodes would drift, because the policy differs in {paths}. "
-        "Write the policy as the NodePool is (reconciler import does), adopt it, then change it."
+        "{object} is not adopted: {drifted} of {nodes} nodes would drift, because the policy differs in {paths}. "
+        "Make the policy match the NodePool (with reconciler import), adopt it, then change it."
     )
     hold = "blocked"
 
@@ -215,7 +209,7 @@ class AdoptionWouldDrift(CodeFacts, frozen=True):
 
 class NodeLacksLabels(CodeFacts, frozen=True):
     template = (
-        "{node} lacks {labels}: in the template of {object}, which was made by someone else, that would drift every "
+        "{node} lacks {labels}, set on the node because in the template of the adopted {object} they would drift every "
         "node."
     )
 
@@ -224,13 +218,13 @@ class NodeLacksLabels(CodeFacts, frozen=True):
     object: Ref
 
 
-# Something of ours is wished no longer.
+# Objects without a manifest.
 
 
 class NodePoolNotDeclared(CodeFacts, frozen=True):
     template = (
-        "no policy declares {object} any more. Deleting it takes {nodes} nodes, {gpus} GPUs and {pods} pods at once, "
-        "outside all budgets: it stays until somebody agrees to lose it (reconciler approve --prune {object})."
+        "no policy declares {object} any more. Deletion removes {nodes} nodes, {gpus} GPUs and {pods} pods at once, "
+        "ignoring all budgets: it stays until a person allows the deletion (reconciler approve --prune {object})."
     )
     hold = "blocked"
 
@@ -242,7 +236,7 @@ class NodePoolNotDeclared(CodeFacts, frozen=True):
 
 class ObjectNotDeclared(CodeFacts, frozen=True):
     template = (
-        "no policy yields {object} any more: it stays until somebody agrees to lose it (reconciler approve --prune "
+        "no policy renders {object} any more: it stays until a person allows the deletion (reconciler approve --prune "
         "{object})."
     )
     hold = "blocked"
@@ -252,9 +246,9 @@ class ObjectNotDeclared(CodeFacts, frozen=True):
 
 class NodePoolUnclaimed(CodeFacts, frozen=True):
     template = (
-        "no policy of environment {environment} declares {object}, and it does not say whose it is: another "
-        "environment may. Deleting it takes {nodes} nodes, {gpus} GPUs and {pods} pods at once, outside all budgets: "
-        "it stays until somebody agrees to lose it (reconciler approve --prune {object})."
+        "no policy of environment {environment} declares {object}, and its environment is unknown: another "
+        "environment may. Deletion removes {nodes} nodes, {gpus} GPUs and {pods} pods at once, ignoring budgets: "
+        "it stays until a person allows the deletion (reconciler approve --prune {object})."
     )
     hold = "blocked"
 
@@ -267,8 +261,8 @@ class NodePoolUnclaimed(CodeFacts, frozen=True):
 
 class ObjectUnclaimed(CodeFacts, frozen=True):
     template = (
-        "no policy of environment {environment} yields {object}, and it does not say whose it is: another "
-        "environment may. It stays until somebody agrees to lose it (reconciler approve --prune {object})."
+        "no policy of environment {environment} renders {object}, and its environment is unknown: another "
+        "environment may. It stays until a person allows the deletion (reconciler approve --prune {object})."
     )
     hold = "blocked"
 
@@ -278,8 +272,8 @@ class ObjectUnclaimed(CodeFacts, frozen=True):
 
 class ObjectOnlyLabelled(CodeFacts, frozen=True):
     template = (
-        "no policy yields {object}, and whoever may write to its namespace could have given it our labels. It stays "
-        "until somebody agrees to lose it (reconciler approve --prune {object})."
+        "no policy renders {object}, and its labels may come from anyone with access to its namespace. It stays "
+        "until a person allows the deletion (reconciler approve --prune {object})."
     )
     by_person = True
 
@@ -288,27 +282,27 @@ class ObjectOnlyLabelled(CodeFacts, frozen=True):
 
 class NodePoolPruned(CodeFacts, frozen=True):
     template = (
-        "no policy declares {object} any more, and {by} agrees to lose it: it is deleted, and with it {nodes} nodes, "
-        "{gpus} GPUs and {pods} pods, outside all budgets."
+        "no policy declares {object} any more, and {by} allows the deletion: it is deleted with {nodes} nodes, "
+        "{gpus} GPUs and {pods} pods, ignoring all budgets."
     )
 
     object: Ref
-    by: str  # the ChangeApproval, or the option of the command that plans
+    by: str  # the ChangeApproval, or the option of the planning command
     nodes: int
     gpus: int
     pods: int
 
 
 class ObjectPruned(CodeFacts, frozen=True):
-    template = "no policy yields {object} any more, and {by} agrees to lose it: it is deleted."
+    template = "no policy renders {object} any more, and {by} allows the deletion: it is deleted."
 
     object: Ref
-    by: str  # the ChangeApproval, or the option of the command that plans
+    by: str  # the ChangeApproval, or the option of the planning command
 
 
 class PruneUnread(CodeFacts, frozen=True):
     template = (
-        "no policy yields {object} any more, and what would go with it can't be told ({why}): it stays until it can."
+        "no policy renders {object} any more, and the effect of its deletion is unknown ({why}): it stays until known."
     )
 
     object: Ref
@@ -317,19 +311,19 @@ class PruneUnread(CodeFacts, frozen=True):
 
 class NothingDeclared(CodeFacts, frozen=True):
     template = (
-        "the policies declare no GpuPool at all, which is more likely a wrong folder than a wish: {object} stays, "
-        "agreed to or not. Declare at least one pool; or, if all shall go, delete {object} by hand."
+        "the policies declare no GpuPool, probably because of a wrong folder: {object} stays, "
+        "even with consent. Declare at least one pool; or, to remove everything, delete {object} manually."
     )
     hold = "blocked"
 
     object: Ref
 
 
-# --- The words of facts about manifests.
+# --- Texts of facts about manifests.
 
 
 def _and_its_nodes(facts: NotOurs | OwnedByOther) -> str:
-    """What it means for nodes that their NodePool is not ours."""
+    """Effect on nodes if their NodePool is not ours."""
     return ", and its nodes are only observed" if facts.object.kind == "NodePool" else ""
 
 

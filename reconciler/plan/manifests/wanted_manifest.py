@@ -1,8 +1,8 @@
-"""A manifest as it is applied: with the marks of the inventory, and without what would drift an adopted NodePool.
+"""The manifest to apply: with labels of the inventory, and without fields that would drift an adopted NodePool.
 
-Labels of our own domain in the template of a NodePool that was someone else's would drift every node of it. Those that
-its template lacks are left out, now and ever after, and are put on the Node objects instead. So is the startup taint
-for nodes that arrive, of any NodePool that lacks it.
+Labels of our domain in the template of an adopted NodePool would drift all its nodes. Labels that its template lacks
+are omitted permanently, and are set on the Node objects instead. The same applies to the startup taint for arriving
+nodes, for any NodePool that lacks it.
 """
 
 from typing import Any
@@ -18,12 +18,12 @@ from reconciler.plan.manifests.context import NODE_POOL
 
 
 class WantedManifest(msgspec.Struct, frozen=True):
-    """What shall stand in the cluster, and on the Node objects."""
+    """Desired state in the cluster, and on the Node objects."""
 
     manifest: Manifest
     body: dict[str, Any]
     node_labels: dict[str, str] = {}
-    adopted: bool = False  # it was someone else's
+    adopted: bool = False  # it belonged to someone else
 
     @property
     def text(self) -> str:
@@ -32,12 +32,12 @@ class WantedManifest(msgspec.Struct, frozen=True):
 
 
 def ref_of(manifest: Manifest, live: Unstructured | None) -> Ref:
-    """The object, with the uid that it has."""
+    """Reference to the object, with its uid if it exists."""
     return Ref(manifest.kind, manifest.namespace, manifest.name, live.metadata.uid if live else "")
 
 
 def wish_of(manifest: Manifest, live: Unstructured | None, environment: str, adopting: bool = False) -> WantedManifest:
-    """What to apply for an environment, given what is there."""
+    """What to apply for an environment, given the live object."""
     body = msgspec.json.decode(manifest.body)
     metadata = body["metadata"]
     metadata["labels"] = {**metadata.get("labels", {}), names.MANAGED: YES}
@@ -56,42 +56,41 @@ def wish_of(manifest: Manifest, live: Unstructured | None, environment: str, ado
 
 
 def _taken_out(body: dict[str, Any], live: Unstructured) -> dict[str, str]:
-    """Takes the labels that would drift out of the template, and returns them."""
+    """Removes the labels that would drift nodes from the template, and returns them."""
     taken = lacking_labels(live, body)
     if taken:
         template = body["spec"]["template"]
         left = {key: value for key, value in template_labels(body["spec"]).items() if key not in taken}
         template["metadata"] = {**template["metadata"], "labels": left}
-        if not left:  # to say that there are none would take away those of others
+        if not left:  # an empty map would remove labels of others
             del template["metadata"]["labels"]
         if not template["metadata"]:
             del template["metadata"]
     return taken
 
 
-# --- Whether a NodePool of ours was someone else's before: an annotation says so, and what is missing when that was
-# lost.
+# --- Whether a NodePool of ours was adopted: by an annotation, or by missing labels if the annotation was lost.
 #
-# Where the annotation is gone, our labels would go into a template that stands without them, and drift every node. So a
-# template that has none of the labels of our domain that are wished counts as adopted, unless someone else took them
-# out: a map of labels belongs to whoever wrote it last, so while we own it, it is as we wrote it.
+# Without the annotation, our labels would be added to a template that lacks them, and drift all its nodes. Therefore a
+# template without any of our desired labels counts as adopted, unless someone else removed them: the last writer owns a
+# map of labels, so while we own the map, it is as we wrote it.
 
 YES = "true"
 
 
 def was_adopted(live: Unstructured, body: dict[str, Any]) -> bool:
-    """Whether our labels are to be kept out of its template."""
+    """Whether our labels must stay out of its template."""
     return live.metadata.annotations.get(names.ADOPTED) == YES or _lost_its_mark(live, body)
 
 
 def lacking_labels(live: Unstructured, body: dict[str, Any]) -> dict[str, str]:
-    """The labels of our domain that the manifest has in its template, and the NodePool has not."""
+    """Labels of our domain that the manifest has in its template and the NodePool lacks."""
     wished, there = template_labels(body.get("spec")), template_labels(live.spec)
     return {key: wished[key] for key in sorted(wished) if key.startswith(names.OURS) and key not in there}
 
 
 def template_labels(spec: Any) -> dict[str, str]:
-    """Of the nodes that a NodePool makes."""
+    """Labels of new nodes of a NodePool."""
     template = (spec or {}).get("template") or {}
     return (template.get("metadata") or {}).get("labels") or {}
 
@@ -104,7 +103,7 @@ def _lost_its_mark(live: Unstructured, body: dict[str, Any]) -> bool:
     if not live.metadata.managed_fields:
         return not has_ours
     owners = _owners_of_labels(live)
-    if has_ours:  # together with us, whoever had it before: then all that stands there was there before us
+    if has_ours:  # shared with the former owner: everything in it existed before us
         return owners.ours is not None and bool(owners.others)
     is_all_ours = len(lacking) == len(template_labels(body.get("spec")))
     return owners.ours is not None or not owners.others or is_all_ours
@@ -117,16 +116,17 @@ def _owners_of_labels(live: Unstructured) -> Owners:
     return owners
 
 
-# --- The startup taint that holds new nodes back until they can be used: of NodePools that we make, and fixed at that.
+# --- Startup taint that protects new nodes until they are usable: set when reconciler creates a NodePool, and never
+# changed.
 #
-# To put it into a template that lacks it would drift every node, and so would taking it out. So where a live NodePool
-# lacks it, adopted or made before there was such a taint, it is no part of the wish; and one that has it keeps it.
+# Adding the taint to a template, or removing it, would drift all its nodes. So a live NodePool without it, adopted or
+# created before the taint existed, never gets it; one with the taint keeps it.
 
 _FIELD = "startupTaints"
 
 
 def keep_arriving_as_it_is(body: dict[str, Any], live: Unstructured) -> None:
-    """Takes it out of what is wished of a NodePool that stands without it, and puts it in where it stands with it."""
+    """Removes the taint from the manifest if the live NodePool lacks it, and adds it if the live NodePool has it."""
     wished, there = _node(body.get("spec")), _node(live.spec)
     kept = [each for each in there.get(_FIELD) or () if _is_arriving(each)]
     left = [each for each in wished.get(_FIELD) or () if not _is_arriving(each)]
@@ -135,7 +135,7 @@ def keep_arriving_as_it_is(body: dict[str, Any], live: Unstructured) -> None:
         wished[_FIELD] = wished[_FIELD] if is_wished else [*left, *kept]
     elif left:
         wished[_FIELD] = left
-    elif wished.get(_FIELD):  # to say that there are none would take away those of others
+    elif wished.get(_FIELD):  # an empty list would remove taints of others
         del wished[_FIELD]
 
 
@@ -147,16 +147,16 @@ def _node(spec: Any) -> dict[str, Any]:
     return ((spec or {}).get("template") or {}).get("spec") or {}
 
 
-# --- What is wished, written as it stands wherever that means the same.
+# --- Manifest in the spelling of the live object, for equal values.
 #
-# The API server compares texts: 43200m sent where somebody else set 720h is a conflict with that somebody, and where
-# nobody did it would be an edit that changes nothing.
+# The API server compares texts: sending 43200m when another manager set 720h is a conflict, and otherwise it would be
+# an edit without effect.
 
 _APART = frozenset({"apiVersion", "kind", "metadata"})
 
 
 def as_it_stands(body: dict[str, Any], live: Unstructured) -> dict[str, Any]:
-    """The manifest, in the spelling of the object that is there."""
+    """The manifest in the spelling of the live object."""
     drops_empty = traits(live.kind).drops_empty
     return {
         name: wished if name in _APART else _spelled(live.rest.get(name), wished, (name,), drops_empty)

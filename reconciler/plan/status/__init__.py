@@ -1,1 +1,1 @@
-"""How each policy stands, as data; reconciler/report/conditions publishes it in words."""
+"""Status of each policy as data; reconciler/report/conditions formats it."""

@@ -1,9 +1,9 @@
-"""How a policy stands: the first rule that applies says it.
+"""Status of a policy, by an ordered table of rules: the first match wins.
 
-Ready is what it is when there is nothing left to do for it, Reconciling while that is on its way, and Stalled when it
-waits for a person. Of policies that were refused, only those with a problem are Stalled; the others wait, so that who
-reads statuses, as Flux does, names the culprit. A pool is on its way while what its template yields is not in the
-cluster as it is wished; that it grows and shrinks all day is its rest, and so it is that of its provisioner.
+A policy is Ready when nothing is left to do for it, Reconciling while that is in progress, and Stalled while it
+waits for a person. Of refused policies only those with problems are Stalled; the others wait, so that readers of
+statuses, such as Flux, name the cause. A pool is Reconciling while its rendered objects in the cluster differ from
+the desired ones. Changes of size are normal and do not affect the status of a pool or its provisioner.
 """
 
 from collections.abc import Callable
@@ -40,19 +40,19 @@ from reconciler.plan.status.reasons import (
     Why,
 )
 
-# --- What statuses are told from, beside a plan and its inputs.
+# --- Input of statuses, besides a plan and its inputs.
 
 
 class StatusContext(msgspec.Struct, frozen=True):
-    """`problems`: of the policies that were read last. While there are any, what was good before stays in force."""
+    """`problems` are those of the policies read last. While there are any, the last good policies stay in force."""
 
     problems: tuple[Problem, ...] = ()
-    are_resources: bool = False  # the policies are custom resources, and are told themselves
-    namespace: str = names.OWN_NAMESPACE  # where the ConfigMap is that tells of them otherwise
-    before: str = ""  # the manifest of that ConfigMap as it was written last
+    are_resources: bool = False  # the policies are custom resources, which have their own statuses
+    namespace: str = names.OWN_NAMESPACE  # namespace of the status ConfigMap otherwise
+    before: str = ""  # the manifest of that ConfigMap as last written
 
 
-# Written by people; claims and what agents report are told elsewhere.
+# Written by people; claims and reports of agents have other statuses.
 POLICIES = frozenset({"GpuPool", "NodeProvisioner", "DrainPolicy", "PressurePolicy", "ChangeGuard"})
 
 _BEFORE_JUDGED = frozenset({BundleIncomplete.__name__, BundleReceived.__name__})
@@ -61,7 +61,7 @@ Key = tuple[str, str]  # kind and name
 
 
 class PolicyCondition(msgspec.Struct, frozen=True):
-    """One thing that holds of it, or does not."""
+    """A condition of a policy, true or false."""
 
     kind: str
     holds: bool
@@ -69,19 +69,19 @@ class PolicyCondition(msgspec.Struct, frozen=True):
 
 
 class ObjectCondition(msgspec.Struct, frozen=True):
-    """Why it is ready, reconciling or stalled."""
+    """Why a policy is ready, reconciling or stalled."""
 
     why: Why
     is_ready: bool = False
     is_reconciling: bool = False
     is_stalled: bool = False
     problems: tuple[Problem, ...] = ()
-    further: tuple[PolicyCondition, ...] = ()  # conditions of its kind alone
+    further: tuple[PolicyCondition, ...] = ()  # conditions specific to the kind
     size: SizeEvaluation | None = None  # of a NodeProvisioner
 
 
 def conditions_of(condition: ObjectCondition) -> tuple[PolicyCondition, ...]:
-    """The three that every kind has, and its own."""
+    """The three conditions of every kind, and those of its own kind."""
     three = (
         ("Ready", condition.is_ready),
         ("Reconciling", condition.is_reconciling),
@@ -91,20 +91,20 @@ def conditions_of(condition: ObjectCondition) -> tuple[PolicyCondition, ...]:
 
 
 class Scenery(msgspec.Struct, frozen=True, dict=True):
-    """What the rules look at, sorted out once for all policies."""
+    """Input of the rules, indexed once for all policies."""
 
     inputs: Inputs
-    plan: Plan | None  # None: there was nothing to plan from
+    plan: Plan | None  # None: no inputs to plan from
     context: StatusContext
 
     @cached_property
     def declared(self) -> dict[Key, Declared[Any]]:
-        """The policies that are followed."""
+        """The policies in force."""
         return {(each.kind, each.name): each for each in self.inputs.desired.declared}
 
     @cached_property
     def decisions(self) -> dict[str, list[Decision]]:
-        """By pool, those about what its template yields."""
+        """By pool, decisions about its rendered objects."""
         wished = {(each.kind, each.namespace, each.name) for each in self.inputs.desired.manifests}
         decisions: dict[str, list[Decision]] = {}
         for each in self.plan.decisions if self.plan else ():
@@ -120,7 +120,7 @@ class Scenery(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def resources(self) -> dict[Key, Unstructured]:
-        """The policies that are custom resources."""
+        """Policies as custom resources."""
         there = self.inputs.observed.policies if self.context.are_resources else ()
         policies = (each for each in there if each.kind in POLICIES and not each.metadata.deletion_timestamp)
         return {(each.kind, each.name): each for each in policies}
@@ -132,18 +132,18 @@ class Scenery(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def culprits(self) -> tuple[Key, ...]:
-        """The policies that have problems, in order."""
+        """Policies with problems, in order."""
         keys = {*self.resources} if self.context.are_resources else {*self.declared}
         return tuple(key for key in sorted(keys) if self.problems_of(key)) if self.context.problems else ()
 
     def problems_of(self, key: Key) -> tuple[Problem, ...]:
-        """Its own, and those that its template has with it."""
+        """Problems of the policy, and of its template with this policy."""
         title, subject = "/".join(key), PolicyRef(*key)
         return tuple(each for each in self.context.problems if each.file == title or each.subject == subject)
 
 
 class PolicyStatusContext(msgspec.Struct, frozen=True):
-    """One policy."""
+    """Input of the rules for one policy."""
 
     scenery: Scenery
     kind: str
@@ -155,14 +155,14 @@ class PolicyStatusContext(msgspec.Struct, frozen=True):
 
     @property
     def bundle(self) -> BundleObjects | None:
-        """The bundle that it was rendered with."""
+        """The bundle of the policy."""
         resource = self.scenery.resources.get((self.kind, self.name))
         digest = bundle_digest(resource) if resource is not None else None
         return self.scenery.bundles.get(digest) if digest is not None else None
 
     @property
     def is_left_over(self) -> bool:
-        """Whether its bundle was judged before: no bundle of which more objects are to come. Its status tells."""
+        """Whether its bundle was checked before, by its status: no more objects of this bundle will arrive."""
         resource, bundle = self.scenery.resources.get((self.kind, self.name)), self.bundle
         status = resource.status if resource is not None else {}
         if bundle is None or not status:
@@ -173,7 +173,7 @@ class PolicyStatusContext(msgspec.Struct, frozen=True):
 
     @property
     def decisions(self) -> list[Decision]:
-        """About what it yields; of a pool alone."""
+        """Decisions about its rendered objects; only for pools."""
         return self.scenery.decisions.get(self.name, []) if self.kind == "GpuPool" else []
 
 
@@ -182,7 +182,7 @@ def condition_of(about: PolicyStatusContext) -> ObjectCondition:
 
 
 def received(scenery: Scenery, kind: str, name: str) -> ObjectCondition:
-    """Of an object whose bundle is judged next."""
+    """Status of an object whose bundle will be checked next."""
     return ObjectCondition(BundleReceived(PolicyStatusContext(scenery, kind, name).bundle), is_reconciling=True)
 
 
@@ -192,7 +192,7 @@ def _invalid(about: PolicyStatusContext) -> ObjectCondition | None:
 
 
 def _incomplete(about: PolicyStatusContext) -> ObjectCondition | None:
-    """Its bundle is still being applied, beside another bundle that is followed or without one."""
+    """The bundle of the object is still being applied, beside another bundle in force or without one."""
     bundle = about.bundle
     if bundle is None or bundle.is_whole or about.is_left_over:
         return None
@@ -200,7 +200,7 @@ def _incomplete(about: PolicyStatusContext) -> ObjectCondition | None:
 
 
 def _waits(about: PolicyStatusContext) -> ObjectCondition | None:
-    """It waits for others to be corrected: its bundle is followed as soon as they are."""
+    """The policy waits for corrections of other policies; its bundle then comes into force."""
     culprits = about.scenery.culprits
     if not culprits:
         return None
@@ -210,7 +210,7 @@ def _waits(about: PolicyStatusContext) -> ObjectCondition | None:
 
 
 def _refused(about: PolicyStatusContext) -> ObjectCondition | None:
-    """A problem that no object causes by itself."""
+    """A problem that belongs to no single object."""
     problems = about.scenery.context.problems
     if not problems:
         return None
@@ -249,7 +249,7 @@ def _observed(about: PolicyStatusContext) -> ObjectCondition | None:
     return ObjectCondition(Observed(sum(each.would for each in about.decisions)), is_ready=True)
 
 
-# Where no rule applies.
+# If no rule applies.
 FOLLOWED = ObjectCondition(Followed(), is_ready=True)
 
 RULES: tuple[Callable[[PolicyStatusContext], ObjectCondition | None], ...] = (
@@ -265,8 +265,8 @@ RULES: tuple[Callable[[PolicyStatusContext], ObjectCondition | None], ...] = (
 )
 
 
-# --- How a policy stands, with what its kind alone is told: the size of a pool and what keeps it from its target, and
-# machines that could not be bought lately.
+# --- Status of a policy with conditions of its kind: size of a pool, what prevents its target, and failed launch
+# options.
 
 
 def standing_in(scenery: Scenery, kind: str, name: str) -> ObjectCondition:
@@ -280,7 +280,7 @@ def standing_in(scenery: Scenery, kind: str, name: str) -> ObjectCondition:
 
 
 def _sized(condition: ObjectCondition, evaluated: SizeEvaluation) -> ObjectCondition:
-    """One that has nothing else to say says why the pool has its size."""
+    """A condition without another message states the reason of the pool's size."""
     if condition == FOLLOWED:
         condition = msgspec.structs.replace(condition, why=evaluated.reason)
     further = tuple(_limit(evaluated, kind) for kind in get_args(LimitKind))

@@ -1,4 +1,4 @@
-"""Why a status is written."""
+"""Reasons for writing a status."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
@@ -15,41 +15,40 @@ PLANNER = "statuses"
 
 
 class ProblemCount(msgspec.Struct, frozen=True, gc=False):
-    """Of all policies together."""
+    """Problems of all policies."""
 
     problems: int
 
 
 class StatusTold(CodeFacts, frozen=True):
-    template = "{object} is told how it stands: {standing}."
+    template = "The status of {object} is updated: {standing}."
 
     object: Ref
-    standing: str | ProblemCount  # the message that its status gets
+    standing: str | ProblemCount  # the message of the status
 
 
 REASONS: tuple[type[CodeFacts], ...] = (StatusTold,)
 
 
-# --- What is said of statuses. Reasons hold these as data.
+# --- Text of statuses. Reasons hold these as data.
 
 
 def problem_words(count: ProblemCount) -> str:
-    """2 problems."""
+    """Such as 2 problems."""
     return f"{count.problems} problems" if count.problems else "no problem"
 
 
 WORDS: Mapping[type, Callable[[Any], str]] = {ProblemCount: problem_words}
 
 
-# --- Why a condition of a policy is as it is, where no decision says so: one class a case, whose name is published as
-# the reason of the condition.
+# --- Reasons of policy conditions without a decision: one class per case, whose name is the published reason.
 
-# Problems that no single object causes.
+# Problems that belong to no single object.
 NOT_WHOLE, SEVERAL, UNREAD = "RC521", "RC522", "RC523"
 
 
 class Message(msgspec.Struct, frozen=True, tag=True):
-    """Words of each are in reconciler/report/conditions.py."""
+    """Texts are in reconciler/report/conditions.py."""
 
     @property
     def code(self) -> str:
@@ -70,16 +69,16 @@ class BundleIncomplete(Message, frozen=True):
 
 
 class WaitingForBundle(Message, frozen=True):
-    """Others are to be corrected first."""
+    """Other policies must be corrected first."""
 
     culprit: PolicyRef
-    others: int  # that have problems besides
+    others: int  # number of other policies with problems
     problem: Problem
     bundle: BundleObjects | None
 
 
 class PoliciesRefused(Message, frozen=True):
-    """By a problem that no object causes by itself."""
+    """Refused because of a problem that belongs to no single object."""
 
     codes: ClassVar[dict[str, str]] = {
         NOT_WHOLE: WaitingForBundle.__name__,
@@ -99,7 +98,7 @@ class NotInBundle(Message, frozen=True):
 
 
 class BundleReceived(Message, frozen=True):
-    """The bundle is judged next."""
+    """The bundle will be checked next."""
 
     bundle: BundleObjects | None
 
@@ -109,7 +108,7 @@ class Suspended(Message, frozen=True):
 
 
 class Observed(Message, frozen=True):
-    suppressed: int  # decisions about what its template yields
+    suppressed: int  # decisions about its rendered objects
 
 
 class Followed(Message, frozen=True):
@@ -121,7 +120,7 @@ class NotLimited(Message, frozen=True):
 
 
 class NothingRefused(Message, frozen=True):
-    """Every way to buy may be tried."""
+    """Every launch option is available."""
 
 
 class MachinesRefused(Message, frozen=True):
@@ -129,5 +128,5 @@ class MachinesRefused(Message, frozen=True):
 
     @property
     def code(self) -> str:
-        """Of the last one."""
+        """The code of the last shortage."""
         return self.shortages[-1].why

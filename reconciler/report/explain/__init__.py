@@ -1,1 +1,1 @@
-"""Answers to "why?", in words: what is known of one subject, what would happen to it, and what stands behind that."""
+"""Texts of `explain`: facts about one subject, its planned changes, and their reasons."""

@@ -1,4 +1,4 @@
-"""What is told of a subject: a headline, what will happen, and rows of what is behind it."""
+"""Explanation of a subject: a headline, the outcome, and rows of details."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -21,11 +21,11 @@ from reconciler.plan.impact.purchases import bought_when, bought_words
 from reconciler.report.sentences import sentence
 from reconciler.report.wording import counted
 
-Row = tuple[str, str]  # its label, and what it says
+Row = tuple[str, str]  # label and text
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """The answer."""
+    """Explanation of one subject."""
 
     title: str
     headline: str
@@ -35,24 +35,25 @@ class Explanation(msgspec.Struct, frozen=True):
 
 
 class UnknownSubject(ValueError):
-    """There is no such thing, or it was not named as one is; the sentence says how."""
+    """The subject does not exist or has a wrong form; the message says which."""
 
 
 def unread(scene: PlanningResult, *kinds: str) -> str:
-    """That one of the kinds could not be read, and why: what is not seen then may be there. Nothing when all could."""
+    """The first of the kinds that could not be read, and why; objects of this kind may exist unseen. Empty if all were
+    read."""
     found = next((each for each in scene.inputs.observed.unread if each.kind in kinds), None)
     return f"{found.kind} could not be read: {found.why}" if found else ""
 
 
 def placed(origin: Origin | None) -> str:
-    """file:line @ revision."""
+    """Such as file:line @ revision."""
     if origin is None:
         return ""
     return origin.place + (f" @ {short_revision(origin.revision)}" if origin.revision else "")
 
 
 def decision_sentence(scene: PlanningResult, decision: Decision) -> str:
-    """What a decision says, as one sentence with the place that it goes back to."""
+    """A decision as one sentence, with its origin."""
     place = placed(decision.reason.origin)
     return f"{would(scene, decision)}{_hold_state(decision)}{sentence(decision.reason)}" + (
         f" {place}" if place else ""
@@ -60,57 +61,58 @@ def decision_sentence(scene: PlanningResult, decision: Decision) -> str:
 
 
 def _hold_state(decision: Decision) -> str:
-    """Of a hold, whether somebody holds it, or it waits by itself."""
+    """Prefix of a hold: whether somebody holds the decision, or it waits for a condition."""
     if not isinstance(decision.act, Hold) or is_at_rest(decision):
         return ""
     return "Held: " if is_held(decision) else "Waiting: "
 
 
 def would(scene: PlanningResult, decision: Decision) -> str:
-    """That a decision is not carried out, and what would have to be for that; nothing where it is carried out."""
+    """Prefix of a suppressed decision, with the condition under which it would apply; empty otherwise."""
     return would_if(supposed_by(scene.inputs, decision))
 
 
 def would_if(observation: Observation | None) -> str:
-    """How a sentence begins about what would be done in a pool that is only observed."""
-    return f"Would, if {observation.unless}: " if observation is not None else ""
+    """Prefix of a sentence about a suppressed change."""
+    return f"Would apply if {observation.unless}: " if observation is not None else ""
 
 
 def would_be(scene: PlanningResult, consequence: Consequence, words: str) -> str:
-    """The same, as what would be where the pool only observes, or a guard holds it. What stands happens anyway."""
+    """The sentence with its condition: the pool is in Observe mode, or a guard holds the change. Changes that happen
+    independently have no condition."""
     condition = condition_of(scene, consequence)
     return f"{condition}{words[0].lower()}{words[1:]}" if condition else words
 
 
 def condition_of(scene: PlanningResult, consequence: Consequence) -> str:
-    """On what it depends, as a sentence begins with it; empty where it comes as it is."""
+    """Condition of a consequence, as the beginning of a sentence; empty if unconditional."""
     if consequence.cause == "standing":
         return ""
     if inaction := inaction_of(scene.inputs, scene.fleet, consequence.pool):
         return would_if(inaction)
     guard = guard_holding(scene, consequence)
-    return f"Once {guard.title} lets it: " if guard is not None else ""
+    return f"Once {guard.title} allows the change: " if guard is not None else ""
 
 
 FATES: dict[Fate, str] = {
-    "scaled": "is empty and more than its pool needs: it is deleted at its time",
-    "drained": "is not needed: its pods are evicted, and it is deleted",
-    "removed": "drifts and is empty: Karpenter deletes it and does not replace it",
-    "replaced": "drifts: Karpenter launches a new node, evicts its pods and deletes it",
-    "blocked": "drifts, and stays until what holds it up gives way",
-    "deleted": "is deleted with its NodePool, outside all budgets",
-    "undrifted": "is drifted now, and no longer will be",
-    "exchanged": "is replaced by another machine than before",
+    "scaled": "is empty and surplus: the node is deleted when its timer ends",
+    "drained": "is not needed: its pods are evicted, and the node is deleted",
+    "removed": "drifts and is empty: Karpenter deletes the node and does not replace it",
+    "replaced": "drifts: Karpenter launches a new node, evicts the pods and deletes the old node",
+    "blocked": "drifts, but cannot be disrupted now",
+    "deleted": "is deleted with its NodePool, ignoring all budgets",
+    "undrifted": "is drifted now, but no longer after the change",
+    "exchanged": "is replaced by a different machine type than before",
     "bought": "is bought",
     "scheduled": "is bought by a schedule",
-    "limited": "is wanted, and held back by a limit",
+    "limited": "is needed, but prevented by a limit",
 }
 
 
 def fate_of(scene: PlanningResult, consequence: Consequence) -> str:
-    """What becomes of a node, for a sentence that begins with the node. `consequence`: of one node, or of all."""
+    """Planned change of a node, for a sentence that begins with the node. `consequence` covers one node, or all."""
     if consequence.fate == "drained":
-        words = FATES["drained"] if consequence.pods else "is empty and not needed: it is deleted"
+        words = FATES["drained"] if consequence.pods else "is empty and not needed: the node is deleted"
         return words + _drained_from(scene, consequence)
     waves = ""
     if consequence.wave and consequence.fate in {"removed", "replaced"}:
@@ -125,7 +127,7 @@ def fate_of(scene: PlanningResult, consequence: Consequence) -> str:
 
 
 def coming_words(scene: PlanningResult, consequence: Consequence) -> str:
-    """48 nodes, 384 GPUs: bought for minSize, p4d.24xlarge (reserved); at once. With its money, where that is known."""
+    """Such as 48 nodes, 384 GPUs: bought for minSize, p4d.24xlarge (reserved); at once. Includes known costs."""
     nodes, gpus = counted(len(consequence.nodes), "node"), counted(consequence.gpus, "GPU")
     when = "; ".join(bought_when(consequence, scene.inputs.now))
     cents = consequence.micro_dollars_per_hour // 10_000
@@ -137,15 +139,15 @@ def coming_words(scene: PlanningResult, consequence: Consequence) -> str:
 def _drained_from(scene: PlanningResult, consequence: Consequence) -> str:
     now, first = scene.inputs.now, consequence.first_at
     if first is None:
-        return ", once a guard or a window allows, or pods have completed"
+        return ", once a guard or window allows the drain, or pods have completed"
     return f", since {clock(first, now)}" if first <= now else f", from {clock(first, now)} on"
 
 
-# --- Decisions in words, those that are alike together.
+# --- Sentences for decisions, equal ones grouped.
 
 
 def decided_rows(scene: PlanningResult, decisions: Iterable[Decision]) -> Iterator[Row]:
-    """A row for each decision; one for all that share their reason, with the first of them as an example."""
+    """One row per decision; decisions with the same reason share a row with the first of them as an example."""
     groups: dict[tuple[str, str, str, bool, bool], list[Decision]] = {}
     for each in decisions:
         is_held = isinstance(each.act, Hold)
@@ -163,28 +165,30 @@ def decided_rows(scene: PlanningResult, decisions: Iterable[Decision]) -> Iterat
 
 
 def tally(scene: PlanningResult, decisions: Iterable[Decision]) -> str:
-    """3 to carry out, 2 held, 4 waiting: for their time, or for what goes on by itself."""
+    """Such as 3 to carry out, 2 held, 4 waiting."""
     every = tuple(decisions)
     holds = [each for each in every if isinstance(each.act, Hold)]
     held = sum(is_held(each) and not is_at_rest(each) for each in holds)
     supposed = Counter(observation_behind(scene.inputs, each) for each in every if each.would)
     parts = [(len(every) - len(holds) - supposed.total(), "to carry out")]
-    parts += [(number, f"to carry out if {each.unless}") for each, number in supposed.items() if each is not None]
+    parts += [
+        (number, f"suppressed (would apply if {each.unless})") for each, number in supposed.items() if each is not None
+    ]
     parts += [(held, "held"), (len(holds) - held, "waiting")]
     return f"{', '.join(f'{number} {what}' for number, what in parts if number)}."
 
 
-# --- What stands over a node or a pool, whoever acts on it: freezes, and what guards still allow in the hour.
+# --- Freezes of a node or a pool, and the remaining limits of guards in the last hour.
 
 
 def freeze_rows(freeze: Freeze | None) -> Iterator[Row]:
-    """The widest, if there is any."""
+    """The widest freeze, if any."""
     if freeze is not None:
-        yield "frozen", f"{freeze.scope_text}, {freeze.until_text}: only untainting and releasing go on"
+        yield "frozen", f"{freeze.scope_text}, {freeze.until_text}: only untainting and releasing continue"
 
 
 def guard_rows(scene: PlanningResult, pool: str) -> Iterator[Row]:
-    """Each guard of the pool, what it has counted in the hour, and allows."""
+    """Each guard of the pool, with its counts of the last hour and its limits."""
     said = {each.guard: each for each in scene.plan.guarded if not each.would}
     for guard in scene.inputs.desired.guards:
         if {"*", pool} & set(guard.spec.pool_names):
@@ -196,4 +200,4 @@ def guard_rows(scene: PlanningResult, pool: str) -> Iterator[Row]:
 def _hour(guarded: GuardVerdict) -> str:
     hour = [each for each in guarded.counts if each.period == "hour"]
     counts = ", ".join(f"{each.before} of {each.allowed} {MEASURES[each.measure]}" for each in hour)
-    return f"in the hour so far {counts}" if counts else "no limit of the hour"
+    return f"in the last hour {counts}" if counts else "no limit per hour"

@@ -1,4 +1,4 @@
-"""Why a node is, or is not, being acted on."""
+"""Explanation of a node."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -42,12 +42,12 @@ from reconciler.report.sentences import sentence
 from reconciler.report.wording import counted
 
 OUR_DOMAIN = "gpu.scheduling/"
-_BY_TAINT = frozenset({BeingDrained, ScaledDown})  # true only where a planner goes on with the taint
-OWN: dict[Fate, str] = {"scaled": PLANNER, "drained": DRAIN}  # who takes a node away, where Karpenter does not
+_BY_TAINT = frozenset({BeingDrained, ScaledDown})  # only shown if a planner continues with the taint
+OWN: dict[Fate, str] = {"scaled": PLANNER, "drained": DRAIN}  # planner that deletes the node, unless Karpenter does
 
 
 def about_node(scene: PlanningResult, name: str) -> Explanation:
-    """Everything that is known of the node."""
+    """All known facts about the node."""
     node = scene.fleet.node(name)
     if node is None:
         raise UnknownSubject(unread(scene, "nodes") or f"there is no node {name}")
@@ -56,10 +56,10 @@ def about_node(scene: PlanningResult, name: str) -> Explanation:
     decisions = decisions_about(scene, ExplainedObject("Node", name), *claimed)
     fates = [own for each in scene.plan.consequences if (own := each.only((name,))) is not None]
     scaled = forecast_scale_down(scene, node)
-    # What is true of the taints that the node bears comes before what would be done.
+    # Existing taints of the node come before planned changes.
     ordered = sorted(decisions, key=lambda each: each.planner != TAINTS)
     outcome = [_outcome(scene, scaled, each) for each in ordered if not isinstance(each.act, Label)]
-    # What we do to the node ourselves is told by the decision; its pods may be all that this plan acts on.
+    # Our own actions on the node are described by the decision; this plan may act only on its pods.
     is_told = {each.planner for each in decisions}
     outcome += [
         would_be(scene, each, f"It {fate_of(scene, each)}.") for each in fates if OWN.get(each.fate) not in is_told
@@ -82,7 +82,7 @@ def about_node(scene: PlanningResult, name: str) -> Explanation:
 
 
 def _evicted(scene: PlanningResult, node: Node) -> Iterator[Row]:
-    """The pods that this plan asks to leave the node."""
+    """The pods that this plan evicts from the node."""
     here = {(pod.metadata.namespace, pod.name) for pod in scene.fleet.pods_on(node.name)}
     requested = [
         ref.title
@@ -98,7 +98,7 @@ def _evicted(scene: PlanningResult, node: Node) -> Iterator[Row]:
 
 
 def _outcome(scene: PlanningResult, scaled: ScaleDownForecast | None, decision: Decision) -> str:
-    """What scaling does to it in as few words as will do, since the rows tell the rest."""
+    """The planned scale-down of the node, in short: the rows have the details."""
     at = scaled.leaves_at if scaled else None
     if scaled is None or at is None or scaled.is_still or not _announces(decision):
         return decision_sentence(scene, decision)
@@ -112,7 +112,7 @@ def _outcome(scene: PlanningResult, scaled: ScaleDownForecast | None, decision: 
 
 
 def _announces(decision: Decision) -> bool:
-    """Whether it says when scaling takes the node away, or what that waits for."""
+    """Whether the decision says when the node is scaled down, or why not yet."""
     if decision.planner not in {PLANNER, TAINTS}:
         return False
     is_own = isinstance(decision.reason.facts, (SurplusEmptyNode, MarkedNodeHeld, *STOPPED))
@@ -127,7 +127,7 @@ def _headline(scene: PlanningResult, node: Node) -> str:
 
 def _load(scene: PlanningResult, node: Node) -> tuple[str, ...]:
     if why := unread(scene, "pods"):
-        return (counted(node.gpus, "GPU"), f"how many in use is not known: {why}")
+        return (counted(node.gpus, "GPU"), f"GPUs in use unknown: {why}")
     pods = [pod for pod in scene.fleet.pods_on(node.name) if pod.counts]
     used = f"{gpus_in_use(scene.fleet, [node])} of {node.gpus} GPUs in use"
     return (used, counted(len(pods), "pod") if pods else "empty")
@@ -139,12 +139,12 @@ def _why(scene: PlanningResult, node: Node, fates: list[Consequence]) -> Iterato
         if decision.subject.kind == "NodePool" and decision.subject.name in causes:
             yield "why", decision_sentence(scene, decision)
     if reason := untouchable(node):
-        yield "left alone", sentence(reason)
+        yield "not acted on", sentence(reason)
     elif opted_out := opt_out(node, scene.inputs.now):
-        yield "left alone", sentence(opted_out.reason)
+        yield "not acted on", sentence(opted_out.reason)
     pool = scene.inputs.desired.pool(node.pool)
     if pool is None:
-        yield "policy", f"no GpuPool is named {node.pool}" if node.pool else "it bears no pool's label"
+        yield "policy", f"there is no GpuPool {node.pool}" if node.pool else "the node has no pool label"
     else:
         yield "policy", f"GpuPool/{pool.name}, mode {pool.spec.mode}, {placed(pool.origin())}"
 
@@ -153,7 +153,7 @@ def _karpenter(scene: PlanningResult, node: Node) -> Iterator[Row]:
     claim = next((each for each in scene.fleet.claims_of(node.pool) if each.status.node_name == node.name), None)
     if claim is None:
         why = scene.inputs.observed.why_unread("nodeclaims.karpenter.sh")
-        yield "Karpenter", f"not known: {why}" if why else "knows no NodeClaim of it"
+        yield "Karpenter", f"unknown: {why}" if why else "no NodeClaim for this node"
         return
     expires = claim.spec.expire_after or "Never"
     yield "Karpenter", f"NodeClaim/{claim.name}: {_drifted(claim)}, expires: {expires}"
@@ -168,15 +168,15 @@ def _drifted(claim: NodeClaim) -> str:
 
 
 def _drained(scene: PlanningResult, node: Node) -> Iterator[Row]:
-    """What it was found to be when candidates for a drain were looked for."""
+    """Result of the drain evaluation of the node."""
     for each in scene.plan.weighed:
         if each.node != node.name or (type(each.reason.facts) in _BY_TAINT and is_still(scene, node)):
             continue
-        since = f" It is one since {timestamp(each.since)}." if each.since is not None else ""
+        since = f" Candidate since {timestamp(each.since)}." if each.since is not None else ""
         place = placed(each.reason.origin)
         yield (
             "drained",
-            f"{'a candidate' if each.is_candidate else 'no'}: {sentence(each.reason)}{since} {place}".rstrip(),
+            f"{'candidate' if each.is_candidate else 'no'}: {sentence(each.reason)}{since} {place}".rstrip(),
         )
         if each.tried is not None:
             yield "last tried", _last_tried(each)
@@ -186,11 +186,11 @@ def _drained(scene: PlanningResult, node: Node) -> Iterator[Row]:
 
 
 def _last_tried(weighed: DrainEligibility) -> str:
-    """When its pods found no places; why, where this plan tells something else."""
+    """When placement of its pods failed last, and why, if this plan has another reason."""
     tried = weighed.tried
     if tried is None:
         return "never"
-    since = f", in vain since {timestamp(tried.since)}" if tried.since != tried.at else ", in vain"
+    since = f", without success since {timestamp(tried.since)}" if tried.since != tried.at else ", without success"
     text = "" if tried.reason == weighed.reason else f": {sentence(tried.reason)}"
     return f"at {timestamp(tried.at)}{since}{text}"
 
@@ -201,21 +201,19 @@ def _in_play(scene: PlanningResult, node: Node) -> Iterator[Row]:
     drain = next((each for each in desired.drains if {"*", node.pool} & set(each.spec.pool_names)), None)
     parts = [
         f"NodeProvisioner/{provisioner.name} {placed(provisioner.origin())}" if provisioner else "no NodeProvisioner",
-        f"DrainPolicy/{drain.name} {placed(drain.origin())}"
-        if drain
-        else "no DrainPolicy: what runs here is not moved",
+        f"DrainPolicy/{drain.name} {placed(drain.origin())}" if drain else "no DrainPolicy: pods are not moved",
     ]
-    yield "in play", "; ".join(parts)
+    yield "policies", "; ".join(parts)
     ours = [
         f"{taint.key}={taint.value}:{taint.effect}" for taint in node.spec.taints if taint.key.startswith(OUR_DOMAIN)
     ]
     if ours:
-        yield "so far", f"taint {', '.join(ours)}"
+        yield "taints", f"{', '.join(ours)}"
     yield from freeze_rows(Freezes(scene.inputs, scene.fleet).of_node(node.name))
     yield from guard_rows(scene, node.pool)
 
 
-# --- Which pods keep a node from being emptied, in words: a row a pod, and no more than can be read.
+# --- Pods that block a drain of the node: one row per pod, up to a limit.
 
 MOST_LISTED = 10
 
@@ -231,12 +229,12 @@ def keeping_rows(scene: PlanningResult, weighed: DrainEligibility) -> Iterator[R
 
 
 def _order(reason: Reason) -> tuple[str, str]:
-    """By the pod that keeps the node."""
+    """Sort key: the pod that blocks the drain."""
     pod = pod_of(reason)
     return pod.title if pod is not None else "", sentence(reason)
 
 
-# --- What would have to be otherwise for a node to be a candidate for a drain, in words: a table by kind of change.
+# --- Changes that would make a node a drain candidate, by kind of change.
 
 _MOST_NAMED = 10
 _FIELDS: Mapping[SizeField, str] = {
@@ -248,13 +246,13 @@ _FIELDS: Mapping[SizeField, str] = {
 
 
 def changes_of(inputs: Inputs, weighed: DrainEligibility) -> str:
-    """One sentence: what would have to be otherwise; nothing where nothing near would do."""
+    """One sentence with the required changes; empty if no small change suffices."""
     after, told = flipped(inputs, weighed)
     return " and ".join(map(change_words, told)) if after is not None else ""
 
 
 def change_words(change: Change) -> str:
-    """As a part of a sentence."""
+    """A change as a clause."""
     return WORDS[type(change)](change)
 
 
@@ -277,33 +275,33 @@ def _size_lowered(change: SizeLowered) -> str:
         f"{'more' if field == 'min_gpu_utilization_percent' else 'less'}"
         for field, value in change.figures
     ]
-    return " and ".join([*words, *(["no schedule asks for more"] if change.without_schedules else [])])
+    return " and ".join([*words, *(["no schedule requires more"] if change.without_schedules else [])])
 
 
 WORDS: Mapping[type[Change], Callable[[Any], str]] = {
-    changes.DisruptionEnds: lambda it: f"Karpenter does not disrupt Node/{it.node}",
-    changes.TaintRemoved: lambda it: f"the taint {it.key} of Node/{it.node} is taken off",
+    changes.DisruptionEnds: lambda it: f"Karpenter is not disrupting Node/{it.node}",
+    changes.TaintRemoved: lambda it: f"the taint {it.key} of Node/{it.node} is removed",
     changes.NodeUncordoned: lambda it: f"Node/{it.node} is not cordoned",
     changes.DriverUpgraded: lambda it: f"the driver of Node/{it.node} is upgraded",
     changes.OptOutRemoved: lambda it: f"Node/{it.node} does not carry {it.key}: {it.value}",
     changes.GpusReturned: lambda it: f"no GPU of Node/{it.node} is lent",
-    changes.PodArrives: lambda it: f"a pod runs on Node/{it.node} that may be moved",
+    changes.PodArrives: lambda it: f"a movable pod runs on Node/{it.node}",
     changes.NodeReady: lambda it: f"Node/{it.node} is ready",
-    changes.NodeLikeIt: lambda it: f"there is another node like Node/{it.node}, in use and with room",
+    changes.NodeLikeIt: lambda it: f"another node of the same kind as Node/{it.node} is in use and has free capacity",
     changes.NodesReady: lambda it: f"{it.nodes} more nodes of {it.pool} are ready",
     changes.PoolResumed: lambda it: f"GpuPool/{it.pool} is not suspended",
     changes.Thawed: lambda it: (
         "not everything is frozen" if it.scope.kind == "everything" else f"{it.scope.words} is not frozen"
     ),
-    changes.TurnComes: lambda _: "it is its turn, in the next plans",
-    changes.PlannerDone: lambda it: f"{it.planner} has done with it, in the next plan",
+    changes.TurnComes: lambda _: "the node is evaluated in one of the next plans",
+    changes.PlannerDone: lambda it: f"{it.planner} has finished with the node, in the next plan",
     changes.TimePasses: lambda it: f"it is {timestamp(it.at)} or later",
     changes.PodAnnotated: lambda it: f"{_each(it.of)} carries {it.key}: {it.value}",
     changes.AnnotationRemoved: lambda it: f"{_each(it.of)} does not carry {it.key}",
-    changes.RunsNotToCompletion: lambda it: f"{_each(it.of)} does not say that it runs to completion",
-    changes.NotUnsafeToEvict: lambda it: f"{_each(it.of)} does not say that it is not safe to evict",
-    changes.NoGpuClaim: lambda it: f"{_each(it.of)} is of no GpuClaim",
-    changes.PodGone: lambda it: f"{_each(it.of)} is gone",
+    changes.RunsNotToCompletion: lambda it: f"{_each(it.of)} is not marked as run-to-completion",
+    changes.NotUnsafeToEvict: lambda it: f"{_each(it.of)} is not marked as unsafe to evict",
+    changes.NoGpuClaim: lambda it: f"{_each(it.of)} belongs to no GpuClaim",
+    changes.PodGone: lambda it: f"{_each(it.of)} is deleted",
     changes.BudgetAllows: lambda it: (
         f"{_each(it.of)} allows {'a disruption' if it.disruptions == 1 else f'{it.disruptions} disruptions'}"
     ),
@@ -311,13 +309,13 @@ WORDS: Mapping[type[Change], Callable[[Any], str]] = {
         f"{' and '.join(it.budgets)} {'does' if len(it.budgets) == 1 else 'do'} not select {it.pod}"
     ),
     changes.GangRefRemoved: lambda it: f"{_titles(it.claims)} has no gangRef",
-    changes.PodsGone: lambda it: f"{_titles(it.pods)} {'is' if len(it.pods) == 1 else 'are'} gone",
+    changes.PodsGone: lambda it: f"{_titles(it.pods)} {'is' if len(it.pods) == 1 else 'are'} deleted",
     changes.ThresholdRaised: lambda it: (
         f"utilizationThresholdPercent of DrainPolicy/{it.policy} is {it.percent} or more"
     ),
     changes.ClusterMinLowered: lambda it: (
         f"clusterMin of {' and of '.join(f'DrainPolicy/{each}' for each in it.policies)} "
-        f"wants {it.left} of {it.resource} or less"
+        f"requires {it.left} of {it.resource} or less"
     ),
     changes.ParallelismRaised: lambda it: f"maxDrainParallelism of DrainPolicy/{it.policy} is {it.nodes} or more",
     changes.SizeLowered: _size_lowered,

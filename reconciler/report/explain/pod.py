@@ -1,4 +1,4 @@
-"""Why a pod is where it is, and whether it will have to move."""
+"""Explanation of a pod: its placement, and whether the plan moves it."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ from reconciler.report.wording import counted
 
 
 def about_pod(scene: PlanningResult, namespace: str, name: str) -> Explanation:
-    """Everything that is known of the pod."""
+    """All known facts about the pod."""
     pods = [pod for pod in scene.inputs.observed.pods if pod.name == name and pod.metadata.namespace == namespace]
     if not pods:
         raise UnknownSubject(unread(scene, "pods") or f"there is no pod {name} in namespace {namespace}")
@@ -45,20 +45,20 @@ def about_pod(scene: PlanningResult, namespace: str, name: str) -> Explanation:
 
 
 def _undecided(scene: PlanningResult, pod: Pod) -> str:
-    """What is said of a pod about which nothing is decided."""
+    """Outcome of a pod without decisions."""
     if pod.node or not pod.counts or pod.metadata.leaving:
-        return "Nothing is planned that would move it."
+        return "No planned change moves the pod."
     if gates := ", ".join(each.name for each in pod.spec.scheduling_gates if each.name != names.CAPACITY_GATE):
-        return f"It waits for whoever lifts its gates ({gates}): nothing is bought for it before."
+        return f"The pod waits for removal of its scheduling gates ({gates}); until then nothing is bought for it."
     if why := unread(scene, "pods", "nodes", "nodeclaims.karpenter.sh"):
-        return f"What it waits for is not known: {why}."
+        return f"What the pod waits for is unknown: {why}."
     if is_coming(pod, SmartPodIdentity(scene.inputs.desired)):
-        return "It waits for the scheduler, which has not said that no node has room: nothing is bought for it before."
-    return "It waits for room on a node that is there: no pool of these policies is asked for it."
+        return "The pod waits for the scheduler to report it as unschedulable; until then nothing is bought for it."
+    return "The pod waits for capacity on existing nodes: no pool of these policies serves it."
 
 
 def _fates(scene: PlanningResult, pod: Pod) -> Iterator[Consequence]:
-    """Of its node, as far as that moves it."""
+    """Consequences for its node that move the pod."""
     for each in scene.plan.consequences if pod.node and pod.counts else ():
         own = each.only((pod.node,))
         if own is not None:
@@ -67,37 +67,37 @@ def _fates(scene: PlanningResult, pod: Pod) -> Iterator[Consequence]:
 
 def _headline(scene: PlanningResult, pod: Pod) -> str:
     where = f"on {pod.node}" if pod.node else "on no node"
-    return ", ".join((pod.status.phase or "not seen by a kubelet", where, f"{scene.fleet.gpu_requests.of(pod)} GPUs"))
+    return ", ".join((pod.status.phase or "no kubelet status", where, f"{scene.fleet.gpu_requests.of(pod)} GPUs"))
 
 
 def _rows(scene: PlanningResult, pod: Pod) -> Iterator[Row]:
     if owner := pod.metadata.controller:
-        yield "made by", f"{owner.kind}/{owner.name}"
+        yield "owner", f"{owner.kind}/{owner.name}"
     if pod.stays_with_its_node:
-        yield "moves", "never: it comes and goes with its node"
+        yield "moves", "never: the pod belongs to its node"
     if (until := stays_until(pod)) > scene.inputs.now:
         end = "" if until == FOREVER else f", until {timestamp(until)}"
-        yield "held up by", f"its annotation {names.DO_NOT_DISRUPT}{end}"
+        yield "protected", f"by annotation {names.DO_NOT_DISRUPT}{end}"
     for budget in PodBudgets(scene.inputs.observed.budgets).of(pod):
-        yield "budget", f"{budget.title} allows {budget.status.disruptions_allowed} more to be away"
+        yield "budget", f"{budget.title}: disruptionsAllowed is {budget.status.disruptions_allowed}"
     if why := unread(scene, "poddisruptionbudgets.policy"):
-        yield "budget", f"not known: {why}"
+        yield "budget", f"unknown: {why}"
     yield from _waits(pod)
     yield from waiting_rows(scene, pod)
     yield from smart_rows(scene, pod)
     if pod.counts:
         yield from where_it_fits(scene, pod)
     if pod.node and scene.fleet.node(pod.node):
-        yield "its node", about_node(scene, pod.node).headline
+        yield "node", about_node(scene, pod.node).headline
     elif pod.node and (why := unread(scene, "nodes")):
-        yield "its node", f"not known: {why}"
+        yield "node", f"unknown: {why}"
 
 
 def _homeless(pod: Pod, fates: Sequence[Consequence]) -> Iterator[Row]:
     for fate in fates:
         for homeless in fate.homeless:
             if homeless.owner == pod.made_by:
-                yield "after it", f"it would fit nowhere: {obstacles_words(homeless.why)}"
+                yield "after eviction", f"fits on no node: {obstacles_words(homeless.why)}"
 
 
 def _waits(pod: Pod) -> Iterator[Row]:
@@ -110,47 +110,47 @@ def _waits(pod: Pod) -> Iterator[Row]:
         yield "gate", gate.name
 
 
-# --- What a pod behind our gate waits for and what was asked for it; and what a smart pod is for.
+# --- Gated pods: the reason for waiting, and their smart pods. Smart pods: what they are for.
 
 _MOST_LISTED = 5
 
 
 def waiting_rows(scene: PlanningResult, pod: Pod) -> Iterator[Row]:
-    """Of a pod that is not placed: why it waits, and each smart pod that was made for it."""
+    """Of an unscheduled pod: why it waits, and each smart pod created for it."""
     if pod.node:
         return
     others = [each.name for each in pod.spec.scheduling_gates if each.name != names.CAPACITY_GATE]
     if is_gated(pod):
-        yield "waits for", "a node with room for it that can be used; then its gate is lifted"
+        yield "waits for", "a usable node with free capacity; then its gate is removed"
     elif others and len(others) < len(pod.spec.scheduling_gates):
         yield (
             "waits for",
-            f"{' and '.join(others)} first: nothing is bought for it before those who put them on lift them",
+            f"removal of {' and '.join(others)} by other controllers; until then nothing is bought for it",
         )
     pool, _, refused = pod.metadata.annotations.waits_for.partition(".")
     if refused == REFUSED:
-        yield "was told", f"no machine of pool {pool} can be had"
+        yield "event", f"no node of pool {pool} can be launched"
     elif pool:
-        yield "was told", f"insufficient GPUs in pool {pool}, scaling triggered"
+        yield "event", f"insufficient GPUs in pool {pool}, scaling triggered"
     for each in _all(scene):
         if pod.metadata.uid in each.request.pods:
-            yield "asked for", f"by Pod/{each.pod.title}: {_choice(each)}, {_stands(each)}{_for(scene, each.pod)}"
+            yield "requested", f"by Pod/{each.pod.title}: {_choice(each)}, {_stands(each)}{_for(scene, each.pod)}"
 
 
 def smart_rows(scene: PlanningResult, pod: Pod) -> Iterator[Row]:
-    """Of a smart pod; nothing of any other."""
+    """Rows of a smart pod; empty for any other pod."""
     each = next((each for each in _all(scene) if each.pod is pod), None)
     if each is None:
         return
     request = each.request
-    yield "is for", _whom(scene, each)
-    yield "asks for", f"{_choice(each)} with {counted(request.count, 'GPU')}, in pool {request.pool}"
+    yield "serves", _whom(scene, each)
+    yield "requests", f"{_choice(each)} with {counted(request.count, 'GPU')}, in pool {request.pool}"
     yield "phase", f"{_stands(each)}{_for(scene, pod)}"
     if (retries := pod.metadata.annotations.retries) not in {"", "0"}:
-        yield "before it", f"{retries} ways to buy had failed"
+        yield "retries", f"{retries} launch options failed before"
     pool = scene.inputs.desired.pool(request.pool)
     if pool is not None:
-        yield "at most", f"{span(pool.spec.smart_pods.active_deadline_seconds)}, while no machine is on its way for it"
+        yield "deadline", f"{span(pool.spec.smart_pods.active_deadline_seconds)}, unless a NodeClaim exists for the pod"
 
 
 def _all(scene: PlanningResult) -> Iterator[Requested]:
@@ -175,11 +175,11 @@ def _whom(scene: PlanningResult, each: Requested) -> str:
     there = sorted(f"Pod/{pod.title}" for pod in scene.inputs.observed.pods if pod.metadata.uid in wanted)
     more, gone = len(there) - _MOST_LISTED, len(wanted) - len(there)
     told_of = there[:_MOST_LISTED] + ([f"{more} more"] if more > 0 else [])
-    return ", ".join(told_of + ([f"{counted(gone, 'pod')} that are gone"] if gone else []))
+    return ", ".join(told_of + ([f"{counted(gone, 'pod')} deleted since"] if gone else []))
 
 
 def _for(scene: PlanningResult, pod: Pod) -> str:
-    """, for 34 s."""
+    """Such as ", for 34 s"."""
     try:
         since = instant(pod.metadata.creation_timestamp)
     except ValueError:
@@ -187,15 +187,15 @@ def _for(scene: PlanningResult, pod: Pod) -> str:
     return f", for {span(max(0, Instant(scene.inputs.now - since) // 1_000))}"
 
 
-# --- On which nodes a pod would fit, and what keeps it from the others, in words.
+# --- Nodes on which a pod would fit, and why the others are rejected.
 
 _MOST_REASONS = 5
 
 
 def where_it_fits(scene: PlanningResult, pod: Pod) -> Iterator[Row]:
-    """What the scheduler would say of it now; of a pod that runs, what it would say of one that takes its place."""
+    """Result of the scheduler's filters now; for a running pod, the result for a pod that replaces it."""
     if why := unread(scene, "nodes", "pods"):
-        yield "fits", f"not known: {why}"
+        yield "fits", f"unknown: {why}"
         return
     others = sum(node.name != pod.node for node in scene.inputs.observed.nodes)
     first: Counter[str] = Counter()
@@ -204,6 +204,6 @@ def where_it_fits(scene: PlanningResult, pod: Pod) -> Iterator[Row]:
     yield "fits", f"on {others - first.total()} of {counted(others, 'other node' if pod.node else 'node')}"
     amounts = sorted(first.items(), key=lambda each: (-each[1], each[0]))
     for reason, nodes in amounts[:_MOST_REASONS]:
-        yield "not on", f"{counted(nodes, 'node')}: {reason}"
+        yield "does not fit", f"{counted(nodes, 'node')}: {reason}"
     if more := sum(nodes for _, nodes in amounts[_MOST_REASONS:]):
-        yield "not on", f"{counted(more, 'node')} for other reasons"
+        yield "does not fit", f"{counted(more, 'node')} for other reasons"

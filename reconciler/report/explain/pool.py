@@ -1,4 +1,4 @@
-"""Why a pool's NodePool and its size are, or are not, being changed, in words."""
+"""Explanation of a pool: why its NodePool and its size are, or are not, changed. Explanation of a NodeProvisioner."""
 
 from collections import Counter
 from collections.abc import Iterator, Set
@@ -41,26 +41,26 @@ from reconciler.report.wording import counted
 
 NODE_POOLS = "nodepools.karpenter.sh"
 
-# What becomes of nodes, in the order in which it is told.
+# Fates of nodes, in report order.
 _BECOME: tuple[tuple[Fate, str], ...] = (
     ("scaled", "scaled down"),
     ("drained", "drained"),
     ("removed", "removed by Karpenter"),
     ("replaced", "replaced by Karpenter"),
     ("deleted", "deleted with the NodePool"),
-    ("blocked", "drifted and held up"),
+    ("blocked", "drifted but cannot be disrupted"),
     ("undrifted", "no longer drifted"),
-    ("exchanged", "replaced by other machines than before"),
+    ("exchanged", "replaced by different machine types than before"),
 )
 
 
 def about_pool(scene: PlanningResult, name: str) -> Explanation:
-    """Everything that is known of the pool: its policy, its NodePool, its nodes."""
+    """All known facts about the pool: policy, NodePool, nodes."""
     pool = scene.inputs.desired.pool(name)
     live = [each for each in scene.inputs.observed.node_pools if each.name == name]
     nodes = scene.fleet.nodes_of(name)
     if pool is None and not live and not nodes:
-        none = f"there is no pool {name}: no policy, no NodePool and no node names it"
+        none = f"there is no pool {name}: no policy, NodePool or node has this name"
         raise UnknownSubject(unread(scene, NODE_POOLS, "nodes") or none)
     decisions = tuple(each for each in scene.plan.decisions if name in {each.pool, each.subject.name})
     decided = tuple(decided_rows(scene, decisions))
@@ -69,16 +69,18 @@ def about_pool(scene: PlanningResult, name: str) -> Explanation:
         outcome = outcomes or tally(scene, decisions)
         rows = (*decided, *_rows(scene, name))
     else:
-        outcome = decided[0][1] if decided else "It is as the policies want it; nothing is to be done."
+        outcome = decided[0][1] if decided else "The pool matches the policies; nothing to do."
         rows = tuple(_rows(scene, name))
     return Explanation(f"pool/{name}", headline(scene, use_of(scene.fleet, name, 0)), outcome, rows, decisions)
 
 
 def _departing(scene: PlanningResult, pool: str) -> str:
-    """Of its 120 nodes, 6 are scaled down and 4 are drained."""
+    """Such as: Of its 120 nodes, 6 are scaled down and 4 are drained."""
     size = counted(use_of(scene.fleet, pool, 0).nodes, "node")
     begins = f"Of its {size}, "
-    by_condition: dict[str, Counter[Fate]] = {}  # Would, if GpuPool/a100 were in mode Enforce: of its 12 nodes,
+    by_condition: dict[
+        str, Counter[Fate]
+    ] = {}  # keyed by prefix: Would apply if GpuPool/a100 were in mode Enforce: of its 12 nodes,
     for each in scene.plan.consequences:
         for _, part in by_guard(scene, each) if each.pool == pool and each.fate not in COMES else ():
             by_condition.setdefault(would_be(scene, part, begins), Counter())[part.fate] += len(part.nodes)
@@ -91,8 +93,8 @@ def _become(nodes: Counter[Fate]) -> str:
 
 
 def _coming(scene: PlanningResult, pool: str) -> str:
-    """10 nodes are bought: 8 of p4d.24xlarge (reserved) and 2 of p4d.24xlarge (spot)."""
-    by_condition: dict[str, Counter[str]] = {}  # Would, were the pool acted on:
+    """Such as: 10 nodes are bought: 8 of p4d.24xlarge (reserved) and 2 of p4d.24xlarge (spot)."""
+    by_condition: dict[str, Counter[str]] = {}  # keyed by condition
     for each in scene.plan.consequences:
         if each.pool == pool and each.fate == "bought" and each.order is not None:
             by_condition.setdefault(condition_of(scene, each), Counter())[each.order.words] += len(each.nodes)
@@ -107,27 +109,27 @@ def _bought(sorts: Counter[str]) -> str:
 
 
 def headline(scene: PlanningResult, use: Use) -> str:
-    """How it is used, as far as that is known."""
+    """Utilization of the pool, as far as it is known."""
     if why := unread(scene, "nodes"):
-        return f"its nodes are not known: {why}"
+        return f"nodes unknown: {why}"
     if why := unread(scene, "pods"):
-        return f"{counted(use.nodes, 'node')}, {use.gpus_total} GPUs, how many in use is not known: {why}"
+        return f"{counted(use.nodes, 'node')}, {use.gpus_total} GPUs, GPUs in use unknown: {why}"
     used = f"{use.gpus_used} of {use.gpus_total} GPUs in use"
     return f"{counted(use.nodes, 'node')}, {use.busy_nodes} busy, {used}"
 
 
 def _rows(scene: PlanningResult, name: str) -> Iterator[Row]:
     pool = scene.inputs.desired.pool(name)
-    yield "policy", f"mode {pool.spec.mode}, {placed(pool.origin())}" if pool else "none: nothing is decided for it"
+    yield "policy", f"mode {pool.spec.mode}, {placed(pool.origin())}" if pool else "none: the pool is not managed"
     live = next((each for each in scene.inputs.observed.node_pools if each.name == name), None)
     if live is None:
         why = scene.inputs.observed.why_unread(NODE_POOLS)
-        yield "NodePool", f"not known: {why}" if why else "there is none"
+        yield "NodePool", f"unknown: {why}" if why else "none"
     else:
-        yield "NodePool", "in our inventory" if live.is_ours else "made by someone else"
+        yield "NodePool", "in our inventory" if live.is_ours else "created by someone else"
     for consequence in scene.plan.consequences:
         if consequence.pool == name:
-            cause = "because of this change" if consequence.cause == "change" else "as things stand"
+            cause = "because of this change" if consequence.cause == "change" else "independent of this change"
             if consequence.fate in COMES:
                 yield cause, would_be(scene, consequence, coming_words(scene, consequence))
                 continue
@@ -137,9 +139,9 @@ def _rows(scene: PlanningResult, name: str) -> Iterator[Row]:
     for evaluated in scene.plan.sizes:
         if evaluated.pool == name:
             marked = f", {marked_words(scene, evaluated)}" if evaluated.marked else ""
-            yield "scaled by", f"provisioner/{evaluated.provisioner}: target {evaluated.target}{marked}"
+            yield "scaled by", f"NodeProvisioner/{evaluated.provisioner}: target {evaluated.target}{marked}"
     if short := short_of(scene.plan.memory.shortages, name, scene.inputs.now):
-        yield "can't be had", short_words(short)
+        yield "unavailable", short_words(short)
     yield from freeze_rows(Freezes(scene.inputs, scene.fleet).of_pool(name))
     yield from guard_rows(scene, name)
     drifted = [claim for claim in scene.fleet.claims_of(name) if claim.says("Drifted")]
@@ -147,11 +149,11 @@ def _rows(scene: PlanningResult, name: str) -> Iterator[Row]:
         yield "drifted now", counted(len(drifted), "NodeClaim")
 
 
-# --- Why a provisioner keeps as many nodes as it does, what it is about to do, and what keeps it from that.
+# --- Explanation of a NodeProvisioner: target size, planned actions, and what prevents them.
 
 
 def about_provisioner(scene: PlanningResult, name: str) -> Explanation:
-    """What it asks for, and the size that follows from how its pool is used now."""
+    """The NodeProvisioner's target, and its reasons."""
     declared: Declared[NodeProvisioner] | None = next(
         (each for each in provisioners_now(scene.inputs) if each.name == name), None
     )
@@ -169,11 +171,11 @@ def about_provisioner(scene: PlanningResult, name: str) -> Explanation:
     sentences = tuple(("told", decision_sentence(scene, each)) for each in decisions)
     if why := unread(scene, "nodes", "pods"):
         rows = (policy, ("target", why), *sentences)
-        return Explanation(title, headline(scene, use), "Its target is not known.", rows, decisions)
+        return Explanation(title, headline(scene, use), "The target is unknown.", rows, decisions)
     evaluated = next((each for each in scene.plan.sizes if each.provisioner == name), None)
     if evaluated is None:
-        why = "it is suspended" if spec.suspend else f"no GpuPool is named {spec.pool_name}"
-        return Explanation(title, headline(scene, use), f"It does nothing: {why}.", (policy, *sentences), decisions)
+        why = "the NodeProvisioner is suspended" if spec.suspend else f"there is no GpuPool {spec.pool_name}"
+        return Explanation(title, headline(scene, use), f"Inactive: {why}.", (policy, *sentences), decisions)
     rows = (policy, *_by_time(declared, scene.inputs.now), *_provisioner_rows(scene, evaluated))
     return Explanation(title, headline(scene, evaluated.use), _beside_target(evaluated), rows, decisions)
 
@@ -181,13 +183,13 @@ def about_provisioner(scene: PlanningResult, name: str) -> Explanation:
 def _beside_target(evaluated: SizeEvaluation) -> str:
     more = evaluated.size - evaluated.target
     if not more:
-        return "As many nodes as its target."
+        return "The pool has its target size."
     marked = f"; {evaluated.tainted} {'is' if evaluated.tainted == 1 else 'are'} marked" if evaluated.tainted else ""
     return f"{counted(abs(more), 'node')} {'more' if more > 0 else 'fewer'} than its target{marked}."
 
 
 def _by_time(wish: Declared[NodeProvisioner], now: Instant) -> Iterator[Row]:
-    """Each schedule: what it asks for, and until when it holds or when it begins; and whether a window is open."""
+    """Each schedule with its sizes and times; and whether a window is open."""
     for number, each in enumerate(wish.spec.schedules):
         sizes = (("minSize", each.min_size), ("warmNodes", each.warm_nodes))
         requested = ", ".join(f"{field} {size}" for field, size in sizes if size is not None)
@@ -195,8 +197,8 @@ def _by_time(wish: Declared[NodeProvisioner], now: Instant) -> Iterator[Row]:
         position = "never" if moment is None else f"{'until' if is_open(each, now) else 'from'} {timestamp(moment)}"
         yield "schedule", f"{requested} {position}, {placed(wish.origin(f'spec.schedules[{number}]'))}"
     if shut := closed(wish.spec.windows, now):
-        opens = f"until {timestamp(shut.until)}" if shut.until is not None else "for ever"
-        yield "windows", f"closed {opens}: no further node is marked"
+        opens = f"until {timestamp(shut.until)}" if shut.until is not None else "forever"
+        yield "windows", f"closed {opens}: no more nodes are marked"
 
 
 def _provisioner_rows(scene: PlanningResult, evaluated: SizeEvaluation) -> Iterator[Row]:
@@ -208,7 +210,7 @@ def _provisioner_rows(scene: PlanningResult, evaluated: SizeEvaluation) -> Itera
     still = [each for each in scene.standstills.values() if each.node.pool == evaluated.pool]
     left = evaluated.leaving_otherwise - sum(each.node.taint(names.DRAINING) is not None for each in still)
     if left > 0:
-        yield "leaving", f"{counted(left, 'node')} by other hands: drained, or by Karpenter"
+        yield "leaving", f"{counted(left, 'node')} drained, or removed by Karpenter"
     if evaluated.arriving:
         yield "arriving", counted(evaluated.arriving, "node")
     for consequence in scene.plan.consequences:
@@ -220,25 +222,25 @@ def _provisioner_rows(scene: PlanningResult, evaluated: SizeEvaluation) -> Itera
             )
     if evaluated.pods:
         needed = counted(evaluated.missing, "more node")
-        yield "demand", f"{counted(evaluated.pods, 'pod')} without a place; {needed} to be bought"
+        yield "demand", f"{counted(evaluated.pods, 'pod')} without a node; {needed} to be bought"
     for each in evaluated.limits:
-        yield "kept from", sentence(each.reason)
+        yield "limited by", sentence(each.reason)
     for decision in decisions_about(scene, ExplainedObject("NodeProvisioner", evaluated.provisioner)):
         if not any(each.reason == decision.reason for each in evaluated.limits):
-            yield "told", decision_sentence(scene, decision)
+            yield "decided", decision_sentence(scene, decision)
     yield from freeze_rows(Freezes(scene.inputs, scene.fleet).of_pool(evaluated.pool))
     yield from guard_rows(scene, evaluated.pool)
 
 
 def _about_to(scene: PlanningResult, evaluated: SizeEvaluation) -> Iterator[Row]:
-    """What this plan does for it, alike decisions together."""
+    """Actions of this plan for the pool, equal ones grouped."""
     pools = departing(scene.inputs, scene.plan)
     of_pool = [each for each in pools.values() if each.pool == evaluated.pool and not each.is_marked]
     new = [each for each in of_pool if each.at is not None]
     if new:
-        yield "about to", f"mark {counted(len(new), 'more node')}, such as {new[0].node}"
+        yield "planned", f"mark {counted(len(new), 'more node')}, such as {new[0].node}"
     for guard, held in sorted(_held_by_guards(scene, {each.node for each in of_pool if each.at is None}).items()):
-        yield "kept from", f"marking {counted(held, 'more node')}: {guard} holds that"
+        yield "held", f"marking {counted(held, 'more node')}: held by {guard}"
     marked = {each.node for each in new}
     others = [
         each
@@ -250,11 +252,11 @@ def _about_to(scene: PlanningResult, evaluated: SizeEvaluation) -> Iterator[Row]
     for each in others:
         groups.setdefault(type(each.reason.facts), []).append(each)
     for alike in groups.values():
-        yield "about to", f"{counted(len(alike), 'node')}: {decision_sentence(scene, alike[0])}"
+        yield "planned", f"{counted(len(alike), 'node')}: {decision_sentence(scene, alike[0])}"
 
 
 def _held_by_guards(scene: PlanningResult, nodes: Set[str]) -> Counter[str]:
-    """How many of these nodes each guard holds."""
+    """Number of these nodes held by each guard."""
     decisions = [each for each in scene.plan.decisions if each.planner == PLANNER and each.subject.name in nodes]
     holds = (each.reason.facts for each in decisions)
     return Counter(facts.guard.title for facts in holds if isinstance(facts, HeldByGuard))

@@ -1,4 +1,4 @@
-"""Why a node is scaled down, or is not, in words."""
+"""Why a node is, or is not, scaled down."""
 
 from collections.abc import Iterator, Mapping
 
@@ -29,18 +29,18 @@ from reconciler.report.wording import counted
 
 
 def why_rows(node: ScaleDownForecast) -> Iterator[Row]:
-    """Of one that goes: why, why this one, and what would keep it. Of one that stays: why that one."""
+    """For a node that is scaled down: why, why this node, and what would prevent it. For another node: why not."""
     if node.own is None or node.is_still:
         yield from _stays(node)
         return
     use, evaluated = node.evaluated.use, node.evaluated
     gone = min(evaluated.surplus, len(node.empty))
     text = f"{use.busy_nodes} of {counted(use.nodes, 'node')} busy: {size_words(evaluated)}"
-    go = "would go" if node.observation else "goes" if gone == 1 else "go"
+    go = "would be deleted" if node.observation else "is deleted" if gone == 1 else "are deleted"
     yield "why", f"{text}, so {gone} of the {len(node.empty)} empty {go}"
     by = decide_size(use, node.wish.spec).by
     yield "why", f"{by}, {placed(node.wish.origin(f'spec.{by}'))}"
-    yield from (("kept from", _keeper_words(each)) for each in keepers_of(node))
+    yield from (("prevented by", _keeper_words(each)) for each in keepers_of(node))
     if node.rank:
         yield "why this one", f"{_ordinal(node.rank)} in order: {_order_words(node)}"
         if kept := ", or ".join(_kept(node)):
@@ -58,12 +58,12 @@ def _keeper_words(keeper: Keeper) -> str:
 
 
 def kept_words(node: ScaleDownForecast) -> str:
-    """What the deletion of a marked node waits for, as a sentence goes on with it."""
+    """What prevents deletion of a marked node, as a clause after "while"."""
     return " and ".join(KEPT_WHILE[each.cause] for each in keepers_of(node))
 
 
 def stop_rows(node: ScaleDownForecast) -> Iterator[Row]:
-    """How a person keeps it."""
+    """The command that keeps the node."""
     if node.own is not None and not node.is_still and not node.observation:
         yield "to stop it", f'reconciler freeze node/{node.node.name} --for 4h --reason "..."'
 
@@ -75,34 +75,34 @@ def _stays(node: ScaleDownForecast) -> Iterator[Row]:
     elif not node.rank:
         return
     elif surplus:
-        go = "would go" if node.observation else "is to go" if surplus == 1 else "are to go"
+        go = "would be deleted" if node.observation else "is to be deleted" if surplus == 1 else "are to be deleted"
         are = f"of {counted(len(node.empty), 'empty node')} {go}"
-        yield "scaled down", f"{surplus} {are}, and it comes {_ordinal(node.rank)}; {by}"
+        yield "scaled down", f"{surplus} {are}; this node is {_ordinal(node.rank)} in order; {by}"
     else:
         yield "scaled down", f"no: {size_words(node.evaluated)}; {by}"
 
 
 _STAYS: Mapping[StayCause, str] = {
-    StayCause.STANDS_STILL: "not as things stand, whatever size is asked for by",
-    StayCause.DRAINING: "not while it is drained: it is left to whoever drains it;",
-    StayCause.BUSY: "not while a pod is on it: only empty nodes are, by",
-    StayCause.LENT: "not while a GPU of it is lent: only empty nodes are, by",
+    StayCause.STANDS_STILL: "not in the current state, regardless of the target size of",
+    StayCause.DRAINING: "not while it is drained: its drain deletes the node;",
+    StayCause.BUSY: "not while a pod runs on it: only empty nodes are scaled down by",
+    StayCause.LENT: "not while one of its GPUs is lent: only empty nodes are scaled down by",
     StayCause.LEFT_TO_DRAIN: "not while it is not ready: DrainPolicy/{policy} removes it instead of",
-    StayCause.SETTLING: "not before {until}: it has just come, and settles until then;",
+    StayCause.SETTLING: "not before {until}: the node is new, and in its settling time;",
     StayCause.WINDOW_CLOSED: "not before {until}: until then no window is open;",
 }
 
 
 def _stay_words(stay: Stay) -> str:
-    """The provisioner that says so follows."""
+    """The reason, followed by the name of the NodeProvisioner."""
     if stay.cause is StayCause.WINDOW_CLOSED and stay.until is None:
-        return "no window ever opens;"
+        return "not at all: no window ever opens;"
     until = _at(stay.until) if stay.until is not None else ""
     return _STAYS[stay.cause].format(until=until, policy=stay.policy)
 
 
 def size_words(evaluated: SizeEvaluation) -> str:
-    """Why its pool is wanted with so many nodes, as a part of a sentence."""
+    """Reason of the target size, as a clause."""
     match evaluated.reason.facts:
         case TargetSize(why=why) | TargetGrows(why=why):
             return fact_words(why)
@@ -112,7 +112,7 @@ def size_words(evaluated: SizeEvaluation) -> str:
 
 _ORDER: Mapping[KeyName, str] = {
     "readiness": "unready first",
-    "price": "dearer first",
+    "price": "more expensive first",
     "priced": "unknown price last",
     "name": "then by name",
 }
@@ -121,14 +121,14 @@ _ORDER: Mapping[KeyName, str] = {
 def _order_words(node: ScaleDownForecast) -> str:
     bought = f" ({node.node.capacity_type})" if node.node.capacity_type else ""
     words = [f"{_ORDER[each.name]}{bought if each.name == 'price' else ''}" for each in deciding_keys(node)]
-    return ", ".join(words).removeprefix("then ") or "the only one that is empty"
+    return ", ".join(words).removeprefix("then ") or "the only empty node"
 
 
 def _kept(node: ScaleDownForecast) -> Iterator[str]:
     own, spec, use = node.own, node.wish.spec, node.evaluated.use
     if own is not None and not node.is_hard:
         soft = f" (the taint is soft until {_at(Instant(own.at - HARD_AHEAD_MS))})" if own.at is not None else ""
-        yield f"a pod lands on it{soft}"
+        yield f"a pod is scheduled to the node{soft}"
     if node.evaluated.pods:
         return
     found: KeptIf = kept_if(node.evaluated, spec, node.rank)
@@ -153,10 +153,10 @@ def _ordinal(number: int) -> str:
 
 
 def marked_words(scene: PlanningResult, evaluated: SizeEvaluation) -> str:
-    """How many nodes are marked, and when they go."""
+    """Number of marked nodes, and when they are deleted."""
     marked = marked_nodes(scene, evaluated)
     words = [_deleted_words(scene, evaluated.pool, marked.times)] if marked.times else []
-    words += [f"{counted(marked.still, 'node')} marked, and not deleted as things stand"] if marked.still else []
+    words += [f"{counted(marked.still, 'node')} marked, but not deleted in the current state"] if marked.still else []
     return "; ".join(words)
 
 

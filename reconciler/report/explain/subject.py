@@ -1,4 +1,4 @@
-"""What a person asked about, and who answers."""
+"""Parses the subject of `explain`, and selects its explanation."""
 
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -24,10 +24,10 @@ from reconciler.report.header import ReportHeader
 from reconciler.report.plans.plan_json import decision_json
 from reconciler.report.wording import counted
 
-# Kinds that are asked about by their own names; a plan may name others, which templates yield.
+# Kinds with their own explanations; a plan may contain other kinds, which templates render.
 OTHERS = frozenset({"drainpolicy", "changeguard", *(each.kind.lower() for each in RESOURCE_KINDS)})
 SUBJECTS = ("node/NAME", "pod/NAMESPACE/NAME", "pool/NAME", "claim/NAME", "provisioner/NAME")
-# Other words for the same, as kubectl and our kinds have them.
+# Aliases, as in kubectl and our kinds.
 _WORDS = {
     "nodes": "node",
     "pods": "pod",
@@ -39,7 +39,7 @@ _WORDS = {
 
 
 def parse_subject(text: str) -> ExplainedObject:
-    """Reads node/n1, pod/team-a/train-0. Raises UnknownSubject."""
+    """Parses node/n1 or pod/team-a/train-0. Raises UnknownSubject."""
     kind, *rest = text.split("/")
     kind = _WORDS.get(kind.lower(), kind.lower())
     if kind == "pod" and len(rest) == 2:
@@ -52,12 +52,12 @@ def parse_subject(text: str) -> ExplainedObject:
                 return ExplainedObject(kind, name)
             case [namespace, name] if namespace and name:
                 return ExplainedObject(kind, name, namespace)
-    raise UnknownSubject(f'"{text}" names no subject; write one of {", ".join(SUBJECTS)}')
+    raise UnknownSubject(f'"{text}" is not a subject; write one of {", ".join(SUBJECTS)}')
 
 
 def about(scene: PlanningResult, subject: ExplainedObject) -> Explanation:
-    """The answer, from the same decisions and consequences as the report of the plan has. Raises UnknownSubject, with a
-    name that is close where there is one."""
+    """The explanation, from the same decisions and consequences as the report of the plan. Raises UnknownSubject, with
+    a similar name if there is one."""
     try:
         return answer(with_impact(scene).scene, subject)
     except UnknownSubject as unknown:
@@ -69,20 +69,22 @@ def about(scene: PlanningResult, subject: ExplainedObject) -> Explanation:
 
 
 def _decided_alone(scene: PlanningResult, subject: ExplainedObject, error: Exception) -> Explanation:
-    """What the plan decides, where explaining it raised."""
+    """The decisions about the subject, if the explanation raised."""
     kind = {"claim": "NodeClaim", "pool": "NodePool"}.get(subject.kind, subject.kind)
     decisions = decisions_about(scene, ExplainedObject(kind, subject.name, subject.namespace))
-    why = f"Why could not be told, by a fault of reconciler: {type(error).__name__}: {error}."
-    outcome = " ".join(decision_sentence(scene, each) for each in decisions) or "Nothing is decided about it itself."
+    why = f"The explanation failed because of a bug in reconciler: {type(error).__name__}: {error}."
+    outcome = (
+        " ".join(decision_sentence(scene, each) for each in decisions) or "There is no decision about this object."
+    )
     return Explanation(subject.title, f"an object of kind {kind}", f"{outcome} {why}", (), decisions)
 
 
 def answer(scene: PlanningResult, subject: ExplainedObject) -> Explanation:
-    """`scene`: with what scaling and drains take away among its consequences."""
+    """`scene` includes the consequences of scaling and drains."""
     try:
         return _by_kind(scene, subject)
     except UnknownSubject:
-        # An object that this plan makes is in no list yet.
+        # An object that this plan creates is not listed yet.
         kind = {"claim": "NodeClaim", "pool": "NodePool"}.get(subject.kind, subject.kind)
         made = ExplainedObject(kind, subject.name, subject.namespace)
         if not decisions_about(scene, made):
@@ -127,22 +129,22 @@ def _names(scene: PlanningResult, subject: ExplainedObject) -> list[str]:
     return sorted(set(names.get(subject.kind, pools)))
 
 
-# --- Why something is done, or not, to an object that has no explanation of its own kind.
+# --- Explanation of objects of other kinds.
 
 
 def about_object(scene: PlanningResult, subject: ExplainedObject) -> Explanation:
-    """What the plan decides about it; of a policy, where it was written."""
+    """Decisions of the plan about the object; for a policy, also its origin."""
     decisions = decisions_about(scene, subject)
     policy = _policy(scene, subject)
     if not decisions and not policy:
-        raise UnknownSubject(f"there is no {subject.title} among the policies and the decisions of this plan")
+        raise UnknownSubject(f"no policy and no decision of this plan is about {subject.title}")
     title = decisions[0].subject.title if decisions else policy
     rows = tuple(_rows(scene, subject))
     drains = " ".join(f"It drains {text}." for label, text in rows if label == "drains")
     outcome = (
         " ".join(decision_sentence(scene, each) for each in decisions)
         or drains
-        or "Nothing is decided about it itself."
+        or "There is no decision about this object."
     )
     return Explanation(title, _headline(policy, subject), outcome, rows, decisions)
 
@@ -152,7 +154,7 @@ def _headline(policy: str, subject: ExplainedObject) -> str:
 
 
 def _policy(scene: PlanningResult, subject: ExplainedObject) -> str:
-    """The title of the policy, as it is written."""
+    """Title of the policy, with the case of its kind."""
     desired = scene.inputs.desired
     for each in (*desired.drains, *desired.guards, *desired.provisioners, *desired.pools):
         if each.kind.lower() == subject.kind.lower() and each.name == subject.name:
@@ -180,25 +182,25 @@ def _rows(scene: PlanningResult, subject: ExplainedObject) -> Iterator[Row]:
             yield "drains", f"{nodes} of {consequence.pool}, with {pods}{when}"
 
 
-# --- Why something is, or is not, being acted on, as a document.
+# --- An explanation as a document.
 
 FORMAT_VERSION = 2
 
 
 class Explained(msgspec.Struct, frozen=True):
-    """Rows of one label that follow one another belong together."""
+    """An explanation. Consecutive rows with the same label belong together."""
 
     setting: ReportHeader
-    subject: str  # node/ip-10-3-41-7
+    subject: str  # such as node/ip-10-3-41-7
     headline: str
-    outcome: str = ""  # what will happen to it
+    outcome: str = ""  # planned changes
     rows: tuple[tuple[str, str], ...] = ()
     decision_texts: tuple[DecisionText, ...] = ()
-    last_changes: tuple[LastChange, ...] = ()  # of the lines that asked for what is decided
+    last_changes: tuple[LastChange, ...] = ()  # of the policy lines that cause the decisions
 
 
 def explained_document(explained: Explained) -> ReportDocument:
-    """The subject, what will happen to it, and what is behind that."""
+    """The document: subject, outcome, and details."""
     return ReportDocument(
         command="explain",
         title=explained.subject,
@@ -230,7 +232,7 @@ def _facts(explained: Explained) -> tuple[Fact, ...]:
 
 
 def _of_decisions(explained: Explained) -> Iterator[tuple[str, str]]:
-    """The lines that asked for what is decided, and when that is looked at again."""
+    """Policy lines that cause the decisions, and when the decisions are re-evaluated."""
     places = []
     for each in explained.decision_texts:
         if each.place:
@@ -238,23 +240,23 @@ def _of_decisions(explained: Explained) -> Iterator[tuple[str, str]]:
             revision = f" @ {short_revision(origin.revision)}" if origin and origin.revision else ""
             places.append(f"{each.place}{revision}")
     places = list(dict.fromkeys(places))
-    yield from (("asked for by", place) for place in places)
+    yield from (("declared in", place) for place in places)
     yield from (("last changed", _changed(change, len(places) > 1)) for change in explained.last_changes)
     times = sorted(
         {decision_text.until for decision_text in explained.decision_texts if decision_text.until is not None}
     )
     if times:
-        others = f", and {len(times) - 1} more times" if len(times) > 1 else ""
-        yield "looked at again", f"{format_moment(times[0], explained.setting.now)}{others}"
+        others = f", and at {len(times) - 1} later times" if len(times) > 1 else ""
+        yield "re-evaluated", f"{format_moment(times[0], explained.setting.now)}{others}"
     yield from (
-        ("to do", remedy)
+        ("remedy", remedy)
         for remedy in dict.fromkeys(decision_text.remedy for decision_text in explained.decision_texts)
         if remedy
     )
 
 
 def _changed(change: LastChange, is_one_of_many: bool) -> str:
-    """4c1f9e2 by A. Name on 2026-11-02: what they said of it."""
+    """Such as 4c1f9e2 by A. Name on 2026-11-02: commit subject."""
     line = f"{change.origin.place}: " if is_one_of_many else ""
     if change.unknown_before:
         return f"{line}unknown before {short_revision(change.unknown_before)}"

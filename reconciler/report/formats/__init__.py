@@ -1,1 +1,1 @@
-"""The formats of a report: each a function from a document to text."""
+"""Formats of a report: functions from a document to text."""

@@ -11,25 +11,25 @@ from reconciler.report.document import Finding, ReportDocument, Severity
 from reconciler.report.formats.text import place_of, span_of
 from reconciler.report.wording import canonical_json, counted, visible
 
-# GitHub drops what a step says beyond these of one kind, without a word.
+# GitHub silently drops annotations of a step beyond these limits per kind.
 ANNOTATIONS = 10
 
 _COMMANDS: tuple[tuple[Severity, str], ...] = (("error", "error"), ("warning", "warning"), ("note", "notice"))
 
 
 def write_github(document: ReportDocument) -> str:
-    """Nothing when there is nothing beside a line."""
+    """GitHub workflow commands; empty without findings."""
     lines: list[str] = []
     left_out: list[str] = []
     for severity, command in _COMMANDS:
         findings = [each for each in document.annotations if each.severity == severity]
-        # The line that tells what was left out is a notice too.
+        # The line about omitted findings is a notice too.
         room = ANNOTATIONS - (command == "notice" and bool(left_out or len(findings) > ANNOTATIONS))
         lines += [_annotation(command, each) for each in findings[:room]]
         if len(findings) > room:
             left_out.append(counted(len(findings) - room, f"more {command}"))
     if left_out:
-        remedy = f"see all of them with: reconciler {document.command} -o text"
+        remedy = f"list all with: reconciler {document.command} -o text"
         lines.append(f"::notice::{', '.join(left_out)} without an annotation; {remedy}")
     return "".join(f"{line}\n" for line in lines)
 
@@ -39,7 +39,7 @@ def _annotation(command: str, finding: Finding) -> str:
     if finding.line > 0:
         properties["line"] = str(finding.line)
     if span := span_of(finding):
-        # GitHub means the last column by the end, not the one after it.
+        # GitHub's end column is inclusive.
         properties |= {"col": str(span.start), "endColumn": str(span.end - 1)}
     properties["title"] = finding.code
     written = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
@@ -52,15 +52,15 @@ def _property(text: str) -> str:
 
 
 def _message(text: str) -> str:
-    # Lines stay lines; anything else that does not print is written out, or a log would show what it does.
+    # Newlines are kept; other characters that do not print are escaped, so that a log does not act on them.
     return visible(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 
-# --- The findings of a document for code scanning: a SARIF 2.1.0 log of one run.
+# --- Findings for code scanning: a SARIF 2.1.0 log with one run.
 #
-# A result is known again from run to run by its fingerprint, which must not change as lines move: it is taken of the
-# code, the file, the subject or else the sentence, and which of its like the result is. GitHub goes by a fingerprint
-# that its upload adds, and warns of one that a tool has put in that place; hence ours has a name of its own.
+# A result is identified across runs by its fingerprint, which must not change when lines move. The fingerprint covers
+# the code, the file, the subject or else the sentence, and an index among equal results. GitHub's upload adds its own
+# fingerprint and warns if a tool sets that name; therefore ours has another name.
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 FINGERPRINT = "problem/v1"
@@ -70,7 +70,7 @@ _NEVER_ESCAPED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxy
 
 
 def write_sarif(document: ReportDocument) -> str:
-    """The log, with or without results in it."""
+    """The log, with or without results."""
     codes = sorted({finding.code for finding in document.findings})
     titles = dict(document.titles)
     driver = {
@@ -100,17 +100,17 @@ def _results(document: ReportDocument, codes: list[str]) -> list[dict[str, Any]]
             "message": {"text": _sarif_message(finding)},
             "partialFingerprints": {FINGERPRINT: _fingerprint(*alike, str(seen[alike]))},
         }
-        # What was found in no file at all has no location.
+        # A finding without a file has no location.
         results.append({**result, **({"locations": [_location(finding)]} if finding.file else {})})
     return results
 
 
 def _sarif_message(finding: Finding) -> str:
-    """Where there is little room, only the first sentence is shown: what is wrong comes first."""
+    """Message of a result. Small displays show only the first sentence, so the problem comes first."""
     text = finding.sentence
     if finding.remedy:
         text += f"{' ' if text.endswith(('.', '?', '!')) else '. '}Remedy: {finding.remedy}"
-    # Brackets before parentheses would be a link, to wherever a policy says.
+    # Brackets followed by parentheses would be a link to a URL chosen by the policy.
     return _BRACKET.sub(r"\\\g<0>", text) if "](" in text else text
 
 
@@ -124,7 +124,7 @@ def _location(finding: Finding) -> dict[str, Any]:
 
 
 def _uri(path: str) -> str:
-    """A relative reference; a colon is escaped too, or what stands before it would be taken for a scheme."""
+    """A relative reference. Colons are escaped, because the text before one would be parsed as a scheme."""
     written = path.encode(errors="surrogatepass")
     return "".join(chr(byte) if byte in _NEVER_ESCAPED else f"%{byte:02X}" for byte in written)
 
@@ -133,17 +133,16 @@ def _fingerprint(*parts: str) -> str:
     digest = sha256()
     for part in parts:
         written = part.encode(errors="surrogatepass")
-        # With its length before it, no part can be mistaken for the end of another.
+        # Each part is prefixed with its length, so that different parts cannot concatenate to the same text.
         digest.update(b"%d:%b" % (len(written), written))
     return digest.hexdigest()
 
 
-# --- The findings of a document as a pipeline shows tests: what an error was found about failed, what a warning was
-# found about was skipped, and what there are only notes about passed.
+# --- Findings as tests for a pipeline: an error is a failure, a warning is skipped, and notes pass.
 
 
 def write_junit(document: ReportDocument) -> str:
-    """XML of one suite; never without a test, since many a reader takes that for a fault."""
+    """XML with one suite; never without a test, since many readers treat that as an error."""
     suite = f"reconciler {document.command}"
     tests: defaultdict[str, list[Finding]] = defaultdict(list)
     for finding in document.findings:
@@ -174,8 +173,7 @@ def _passes(findings: Sequence[Finding]) -> bool:
 
 
 def _outcomes(findings: Sequence[Finding]) -> Iterator[str]:
-    """Each error by itself, and beside errors what else was found; of a test that was skipped there is only one
-    outcome."""
+    """One failure per error, with other findings beside them; a skipped test has only one outcome."""
     if _failed(findings):
         for each in (each for each in findings if each.severity == "error"):
             message, code = _xml(each.sentence), _xml(each.code)
@@ -192,7 +190,7 @@ def _outcomes(findings: Sequence[Finding]) -> Iterator[str]:
 
 
 def _passed(document: ReportDocument, suite: str, others: int) -> Iterator[str]:
-    """The number stands beside the name: a name that changes would be another test in every run."""
+    """The number of passed tests is not part of the name, because a changed name would be another test in every run."""
     noun, fault = document.judged.noun, document.judged.fault
     text = f"<system-out>{counted(others, noun)} without {fault}s</system-out>"
     yield from _test(suite, f"other {noun}s", [text])
@@ -213,13 +211,13 @@ def _finding_text(finding: Finding) -> str:
 
 
 def _xml(text: str) -> str:
-    """Escaped; what XML may not hold even escaped does not print, and is written out."""
+    """Escaped. Characters that XML does not allow even escaped do not print, and are written out."""
     return escape(visible(text))
 
 
-# --- A document for programs: one JSON object, whose shape has a version.
+# --- JSON for programs: one object with a format version.
 
 
 def write_json(document: ReportDocument) -> str:
-    """The payload, and nothing of what is laid out for people."""
+    """The payload, without the blocks for people."""
     return canonical_json(document.payload)

@@ -1,4 +1,4 @@
-"""A document as one page by itself: no scripts, nothing fetched, light or dark as the reader likes it."""
+"""A document as a self-contained HTML page: no scripts, no external resources, light and dark mode."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -26,7 +26,7 @@ from reconciler.report.document import (
 from reconciler.report.formats.text import place_of, span_of, underlined
 from reconciler.report.wording import visible
 
-# --- How a page looks: the reader's own fonts and sizes, and either colour scheme.
+# --- Style of the page: the reader's fonts and sizes, and both colour schemes.
 
 STYLE = """
 :root { color-scheme: light dark; --text: #1f2328; --page: #ffffff; --quiet: #59636e; --rule: #d1d9e0; --soft: #f6f8fa;
@@ -64,31 +64,31 @@ footer { margin-top: 2rem; font-size: 0.85em; }
 """
 
 
-# --- A picture on a page: drawn already, with words that say the same to whoever can't see it.
+# --- Pictures: inline SVG, with a text alternative.
 
 
 class Picture(msgspec.Struct, frozen=True):
-    """Its SVG is put into the page as it is: only a drawing of ours may come here."""
+    """A picture. Its SVG is inserted unescaped: only drawings of reconciler are allowed here."""
 
-    name: str  # a word, for its file
+    name: str  # used as file name
     heading: str
     words: str
     svg: str
 
     @property
     def alone(self) -> str:
-        """A file of its own: dark on white, since no page gives it colours."""
+        """A separate SVG file: dark on white, since no page sets its colours."""
         opening, rest = self.svg.split(">", 1)
         white = '<rect width="100%" height="100%" fill="#ffffff"/>'
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{opening} color="#1f2328">{white}{rest}\n'
 
 
-# Whatever a text tried, the browser would neither run nor fetch a thing.
+# Even if a text contained markup, the browser would neither run nor fetch anything.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
 def write(document: ReportDocument, pictures: Sequence[Picture] = ()) -> str:
-    """Never empty. Pictures stand before the first section."""
+    """The page, never empty. Pictures precede the first section."""
     blocks = document.blocks or (line(document.otherwise),)
     first = next((at for at, block in enumerate(blocks) if isinstance(block, Section)), len(blocks))
     title = _text(document.title)
@@ -153,7 +153,7 @@ def _section(section: Section, level: int) -> Iterator[str]:
 
 
 def _picture(picture: Picture) -> Iterator[str]:
-    """Drawn by us from numbers: all that is text in it has been escaped by whoever drew it."""
+    """The SVG is drawn by reconciler from numbers; its texts are already escaped."""
     yield f"<section><h2>{_text(picture.heading)}</h2>"
     yield f'<figure role="img" aria-label="{_text(picture.words)}">{picture.svg}'
     yield f"<figcaption>{_text(picture.words)}</figcaption></figure></section>"

@@ -1,4 +1,4 @@
-"""A document for a comment on a pull request: tables, lists, and what is long folded away."""
+"""A document as Markdown for a pull request comment: tables, lists, and folded sections."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -31,14 +31,14 @@ _TITLE_LEVEL = 3
 
 
 def write(document: ReportDocument) -> str:
-    """Always with a title: a comment can't be empty."""
+    """The Markdown text, always with a title: a comment cannot be empty."""
     blocks = document.blocks or (line(document.otherwise),)
     paragraphs = [f"{'#' * _TITLE_LEVEL} {inline(document.title)}", *_paragraphs(blocks, _TITLE_LEVEL + 1)]
     return "\n\n".join(paragraphs) + "\n"
 
 
 def _paragraphs(blocks: Sequence[Block], level: int) -> Iterator[str]:
-    """What is separated by empty lines."""
+    """Paragraphs, to be separated by blank lines."""
     for block in blocks:
         match block:
             case TextLine():
@@ -115,12 +115,12 @@ def _problem(problem: Problem) -> Iterator[str]:
         yield from (f"  {text}" for text in fenced([each.rstrip() for each in underlined(problem.excerpt, span)]))
 
 
-# --- Text made fit for Markdown as GitHub and GitLab read it: it says what it says, and marks, links and calls nothing.
+# --- Text escaped for Markdown of GitHub and GitLab, without formatting, links or mentions.
 
 _MARKS = re.compile(r"[\\`*_{}\[\]|~]")
 # At the start of a line these would begin a heading, a list, a quote or a rule.
 _STARTS = re.compile(r"^([-+#=]|[0-9]+(?=[.)]))")
-# These call people and teams, and link issues and addresses: a comment in between, which nobody sees, parts them.
+# These mention people and teams, and link issues and addresses: an invisible comment separates them.
 _CALLS = re.compile(
     r"(?<=@)(?=\w)|(?<=#)(?=\d)|(?<=GH-)(?=\d)|(?<=:)(?=//)|(?<=www)(?=\.)|(?<=mailto:)|(?<=xmpp:)", re.IGNORECASE
 )
@@ -130,24 +130,24 @@ _DOLLAR = "<span>$</span>"
 
 
 def inline(text: str) -> str:
-    """For a paragraph, a list or a cell of a table."""
+    """Text for a paragraph, a list or a table cell."""
     written = _MARKS.sub(r"\\\g<0>", escape(visible(text).strip(), quote=False))
     return _apart(_STARTS.sub(_escaped_start, written))
 
 
 def within_html(text: str) -> str:
-    """Between tags of HTML, where marks mean nothing."""
+    """Text between HTML tags, where Markdown formatting does not apply."""
     return _apart(escape(visible(text).strip(), quote=False))
 
 
 def code(text: str) -> str:
-    """As code, in a paragraph, a list or a cell."""
+    """Code in a paragraph, a list or a table cell."""
     written = inline(text)
     return f"<code>{written}</code>" if written else ""
 
 
 def fenced(lines: list[str]) -> list[str]:
-    """A block of code, within a fence longer than any in it."""
+    """A code block, with a fence longer than any fence in it."""
     shown = [visible(line) for line in lines]
     longest = max((len(run) for line in shown for run in re.findall(r"`+", line)), default=0)
     fence = "`" * max(3, longest + 1)

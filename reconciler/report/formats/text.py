@@ -1,4 +1,4 @@
-"""A document for a person at a terminal: aligned by the columns that characters take, never wrapped."""
+"""A document for a terminal: aligned by display width, never wrapped."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -25,13 +25,13 @@ from reconciler.report.document import (
 )
 from reconciler.report.wording import columns, of_one_width, visible
 
-# --- Colours of a terminal, or none.
+# --- Terminal colours, or none.
 
 _CODES: dict[Tone, int] = {"strong": 1, "dim": 2, "bad": 31, "good": 32, "warn": 33}
 
 
 class Paint(msgspec.Struct, frozen=True):
-    """What puts colours around a text where colours are wanted."""
+    """Colour codes around texts, if colours are enabled."""
 
     color: bool
 
@@ -53,14 +53,14 @@ class Paint(msgspec.Struct, frozen=True):
 
 APART = "   "
 INDENT = "  "
-# What is longer stands out of its column: one long value must not push all others off the screen.
+# Longer values overflow their column, so that one long value does not widen the column for all.
 LONGEST_ALIGNED = 60
 
 _NOTES: dict[Severity, tuple[str, Tone]] = {"error": ("!", "bad"), "warning": ("!", "warn"), "note": ("note:", "dim")}
 
 
 def write(document: ReportDocument, color: bool) -> str:
-    """Nothing when there is nothing to say."""
+    """The text; empty without blocks."""
     paint = Paint(color)
     lines = [line.rstrip() for block in document.blocks for line in _lines(block, "", paint)]
     return "".join(f"{line}\n" for line in lines)
@@ -99,7 +99,7 @@ def _section(section: Section, indent: str, paint: Paint) -> Iterator[str]:
 
 
 def _shares_its_line(table: Table) -> bool:
-    """Whether the heading of the section stands beside those of the table, since the first column has none."""
+    """Whether the section heading shares a line with the column headings, since the first column has none."""
     return not table.columns[0].heading and any(column.heading for column in table.columns)
 
 
@@ -107,7 +107,7 @@ def _facts(facts: FactList, indent: str, paint: Paint) -> Iterator[str]:
     labels = widest(cell(fact.label) for fact in facts.facts)
     for fact in facts.facts:
         label = cell(fact.label)
-        # Beside each line but the first there is only room.
+        # Continuation lines are only indented.
         beside = [paint.dim(label) + room(label, labels), *(room("", labels) for _ in fact.lines[1:])]
         for left, right in zip(beside, fact.lines or ("",), strict=True):
             yield f"{indent or INDENT}{left}{INDENT}{visible(right)}"
@@ -136,45 +136,45 @@ def _notes(notes: ReportNotes, indent: str, paint: Paint) -> Iterator[str]:
             yield f"{indent}{room('', len(mark) + 1)}remedy: {visible(note.remedy)}"
 
 
-# --- Texts of a width, counted in the columns of a terminal.
+# --- Padding by display width.
 
 
 def cell(text: str) -> str:
-    """What is shown of a text beside others; blanks around it would only look like a fault of the alignment."""
+    """Visible text of a cell, without surrounding blanks, which would look like misalignment."""
     return visible(text).strip()
 
 
 def widest(texts: Iterable[str], most: int | None = None) -> int:
-    """The width of the widest; those of more than `most` columns don't count."""
+    """Width of the widest text; texts wider than `most` are ignored."""
     widths = (columns(text) for text in texts)
     return max((width for width in widths if most is None or width <= most), default=0)
 
 
 def room(text: str, width: int) -> str:
-    """What fills it up to the width; nothing where it is wider."""
+    """Padding up to the width; empty for a wider text."""
     return " " * max(0, width - columns(text))
 
 
 def padded(text: str, width: int) -> str:
-    """Filled up to the width."""
+    """The text padded to the width."""
     return text + room(text, width)
 
 
-# --- A table for a terminal: columns as wide as what stands in them, numbers on the right.
+# --- Tables for a terminal: columns as wide as their content, numbers right-aligned.
 
 GAP = "  "
 _PLAIN = Paint(color=False)
 
 
 class Corner(msgspec.Struct, frozen=True):
-    """What stands above the first column, and where it begins."""
+    """Heading above the first column, and its indent."""
 
     text: str
     indent: str
 
 
 def table_lines(table: Table, corner: Corner, indent: str, paint: Paint) -> Iterator[str]:
-    """Rows below the heading of their group stand further in."""
+    """Lines of the table; rows are indented below the heading of their group."""
     marks = widest(cell(row.mark) for group in table.groups for row in group.rows)
     top = corner.indent + cell(corner.text)
     firsts = [_first(row, _lead(group, indent), marks, _PLAIN) for group in table.groups for row in group.rows]
@@ -197,14 +197,14 @@ def _lead(group: RowGroup, indent: str) -> str:
 
 
 def _first(row: Row, lead: str, marks: int, paint: Paint) -> str:
-    """Where no row of the table has a mark, there is no room for one."""
+    """First cell of a row; without marks in the table there is no mark column."""
     mark = cell(row.mark)
     apart = f"{room(mark, marks)} " if marks else ""
     return lead + paint.toned(mark, row.tone) + apart + cell(row.cells[0])
 
 
 def _widths(table: Table) -> Iterator[int]:
-    """Of the columns after the first."""
+    """Widths of the columns after the first."""
     for number, column in enumerate(table.columns[1:], 1):
         yield widest([cell(column.heading), *(cell(row.cells[number]) for group in table.groups for row in group.rows)])
 
@@ -216,37 +216,37 @@ def _aligned(table: Table, cells: Sequence[str], widths: Sequence[int], painted:
         yield space + painted(text) if column.right else painted(text) + space
 
 
-# --- Where on its line a finding begins and ends.
+# --- Columns of a finding in its line.
 
 
 class TextSpan(msgspec.Struct, frozen=True, gc=False):
-    """Columns count characters, from 1; the end is the first that is no longer meant."""
+    """Columns count characters from 1; the end is exclusive."""
 
     start: int
     end: int
 
 
 def span_of(finding: Finding) -> TextSpan | None:
-    """At least one column wide; None for a finding of a whole file or a whole line."""
+    """The span of a finding, at least one column wide; None for a whole file or a whole line."""
     if finding.line < 1 or finding.column < 1:
         return None
     return TextSpan(finding.column, finding.column + max(1, finding.width))
 
 
 def place_of(finding: Finding) -> str:
-    """The file, and as much as is known of where in it."""
+    """File of the finding, with line and column if known."""
     if finding.line < 1:
         return finding.file
     return f"{finding.file}:{finding.line}" + (f":{finding.column}" if finding.column > 0 else "")
 
 
-# --- Problems for a person at a terminal: place, sentence, source line and caret.
+# --- Problems for a terminal: place, sentence, source line and caret.
 
 _TONES: dict[str, Tone] = {"error": "bad", "warning": "warn"}
 
 
 def problem_lines(problem: Problem, paint: Paint) -> list[str]:
-    """One line, or two or three."""
+    """One to three lines for a problem."""
     finding = finding_of(problem)
     span = span_of(finding)
     place = visible(place_of(finding))
@@ -258,7 +258,7 @@ def problem_lines(problem: Problem, paint: Paint) -> list[str]:
 
 
 def _excerpt(problem: Problem, span: TextSpan, paint: Paint) -> list[str]:
-    """The source line with its number in a gutter, and below it carets and the remedy."""
+    """The source line with its number, and below it the carets and the remedy."""
     source, carets = underlined(problem.excerpt, span)
     gutter = f"  {problem.line} |"
     blank = "|".rjust(len(gutter))
@@ -268,20 +268,20 @@ def _excerpt(problem: Problem, span: TextSpan, paint: Paint) -> list[str]:
     ]
 
 
-# --- The source line a problem stands on, and the carets below it.
+# --- The source line of a problem, and the carets below it.
 #
-# Both lines are laid out from the same pieces, one for each character of the source, so that a caret stands below what
-# it means however wide that is shown. Only what lies around the problem is looked at: a line may be as long as a file.
+# Both lines are built from the same pieces, one per source character, so that carets are aligned whatever the display
+# width. Only the text around the problem is processed, because a line may be as long as a file.
 
 LINE_COLUMNS = 100
-TAB = "    "  # always as wide, so that a line that is cut looks as it did whole
+TAB = "    "  # constant width, so that a cut line is displayed like the full line
 CUT = "..."
 
 
 def underlined(source: str, span: TextSpan) -> tuple[str, str]:
-    """What is shown of a source line, and a line with carets below the span."""
+    """Displayed part of a source line, and a line with carets below the span."""
     source = of_one_width(source.rstrip("\r\n"))
-    # What is missing at the end of a line is marked one past it.
+    # Something missing at the end of a line is marked one column after the end.
     start = min(span.start - 1, len(source))
     first, last = _window(source, start)
     before = (CUT if first else "") + _shown(source[first:start])
@@ -291,7 +291,7 @@ def underlined(source: str, span: TextSpan) -> tuple[str, str]:
 
 
 def _window(source: str, start: int) -> tuple[int, int]:
-    """The part of a line that is shown: half of the columns right of the start, unless one side can do with less."""
+    """Displayed part of a line: half of the columns right of the start, unless one side needs less."""
     left = source[max(0, start - LINE_COLUMNS) : start][::-1]
     right = source[start : start + LINE_COLUMNS]
     wanted = _fitting(right, LINE_COLUMNS // 2)
@@ -300,7 +300,7 @@ def _window(source: str, start: int) -> tuple[int, int]:
 
 
 def _fitting(text: str, room: int) -> int:
-    """How many characters of a text fit."""
+    """Number of characters of the text that fit."""
     count = 0
     for each in text:
         room -= _room(each)
@@ -311,7 +311,7 @@ def _fitting(text: str, room: int) -> int:
 
 
 def _room(text: str) -> int:
-    """Columns of a text, marks that stack up on one letter counted as well: they may be thousands."""
+    """Width of the text; combining marks count too, since there may be thousands."""
     return sum(max(1, columns(_shown(each))) for each in text)
 
 

@@ -1,1 +1,1 @@
-"""The report of a plan: what changes, what that does to nodes, GPUs, pods and the bill, and what is held."""
+"""Report of a plan: changes, their effect on nodes, GPUs, pods and cost, and holds."""

@@ -1,4 +1,4 @@
-"""What is shown beside lines of policies: what an edit does to nodes, and what is held or held up."""
+"""Annotations of policy lines: effects of edits on nodes, and holds."""
 
 from collections.abc import Iterator
 
@@ -30,23 +30,23 @@ from reconciler.report.wording import counted, difference
 HELD_UP = "HeldUp"
 
 _BY_US: frozenset[Fate] = frozenset({"scaled", "drained", "bought"})
-# Of the others it is told elsewhere that nothing happens to nodes now.
+# Other fates do not remove nodes now.
 _SUMMARIZED: frozenset[Fate] = frozenset({"scaled", "drained", "bought", "removed", "replaced", "blocked", "deleted"})
 
 
 def annotations(planned: Planned, blamed: Blame) -> tuple[Finding, ...]:
-    """A line of policy with a consequence, each; what changes in place is worth none."""
+    """One annotation per policy line with consequences; in-place changes get none."""
     found = _edited(planned, blamed) if planned.base else _written(planned, blamed)
     return tuple(sorted([*_blocked(planned), *hold_findings(beside_guards(planned.decision_texts)), *found]))
 
 
 def findings(planned: Planned, blamed: Blame) -> tuple[Finding, ...]:
-    """Decisions that are held, and nodes that this change would move and that something holds up."""
+    """Held decisions, and nodes that this change would disrupt but that cannot be disrupted."""
     return tuple(sorted([*hold_findings((*planned.held, *planned.waiting)), *_held_up(planned, blamed)]))
 
 
 def _blocked(planned: Planned) -> Iterator[Finding]:
-    """Beside the limit that is exceeded."""
+    """At the line of the exceeded limit."""
     for each in planned.plan.guarded:
         if each.blocks:
             origin = each.exceeded[0].origin if each.exceeded else each.origin
@@ -55,7 +55,7 @@ def _blocked(planned: Planned) -> Iterator[Finding]:
             title = f"ChangeGuard/{each.guard}"
             severity: Severity = "error" if is_blocking(planned.decision_texts, each) else "warning"
             finding = _beside(origin, severity, title, sentence)
-            yield msgspec.structs.replace(finding, remedy=f"to let it pass: {remedy}" if remedy else "")
+            yield msgspec.structs.replace(finding, remedy=f"to let the change pass: {remedy}" if remedy else "")
 
 
 def _edited(planned: Planned, blamed: Blame) -> Iterator[Finding]:
@@ -75,7 +75,7 @@ def _edited(planned: Planned, blamed: Blame) -> Iterator[Finding]:
 
 
 def _caused(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
-    """Only what an edit of such a policy can bring about."""
+    """Consequences that an edit of such a policy can cause."""
     fates = _BY_US
     match change.kind:
         case "NodeProvisioner":
@@ -104,7 +104,7 @@ def _written(planned: Planned, blamed: Blame) -> Iterator[Finding]:
 
 
 def _drained(planned: Planned, drained: tuple[Consequence, ...]) -> Iterator[Finding]:
-    """Beside the DrainPolicy of each pool that it takes nodes from."""
+    """At the DrainPolicy of each pool whose nodes are drained."""
     policies = {each.pool: each for each in planned.plan.weighed}
     for each in drained:
         weighed = policies.get(each.pool)
@@ -114,7 +114,7 @@ def _drained(planned: Planned, drained: tuple[Consequence, ...]) -> Iterator[Fin
 
 
 def _bought(planned: Planned, bought: tuple[Consequence, ...]) -> Iterator[Finding]:
-    """Beside what decides over the size of each pool that nodes are bought for."""
+    """At the policy that sets the size of each pool with bought nodes."""
     for evaluated in planned.plan.sizes:
         summary = _summary(bought, evaluated.pool)
         if summary and evaluated.reason.origin is not None:
@@ -122,7 +122,7 @@ def _bought(planned: Planned, bought: tuple[Consequence, ...]) -> Iterator[Findi
 
 
 def _summary(consequences: tuple[Consequence, ...], pool: str) -> str:
-    """In numbers: the same as in every other report."""
+    """Counts, the same as in every other report."""
     own = [each for each in consequences if pool_of(each) == pool and each.fate in _SUMMARIZED]
     fates: dict[Fate, int] = {}
     for each in own:
@@ -142,7 +142,7 @@ def _held_up(planned: Planned, blamed: Blame) -> Iterator[Finding]:
         if each.fate == "blocked":
             file, line = _place(_cause(planned, each))
             by = ", ".join(f"{hindrance.title} on {count}" for hindrance, count in each.held_by)
-            sentence = f"{counted(len(each.nodes), 'node')} of NodePool/{each.node_pool} drift and are held up"
+            sentence = f"{counted(len(each.nodes), 'node')} of NodePool/{each.node_pool} drift but cannot be disrupted"
             yield Finding(
                 file=file,
                 line=line,
@@ -155,7 +155,7 @@ def _held_up(planned: Planned, blamed: Blame) -> Iterator[Finding]:
 
 
 def _cause(planned: Planned, consequence: Consequence) -> Origin | None:
-    """The line that was edited; else the one that the NodePool follows from."""
+    """The edited line; otherwise the line that the NodePool is rendered from."""
     for change in planned.changes:
         if change.kind == "GpuPool" and change.name == pool_of(consequence):
             return change_origin(change)

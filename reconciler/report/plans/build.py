@@ -1,4 +1,4 @@
-"""From a plan and the fleet it is for to what its report says: decisions in words, and each pool with its bill."""
+"""Builds the report of a plan: decisions as texts, and each pool with its cost."""
 
 from collections.abc import Iterable
 
@@ -26,28 +26,28 @@ from reconciler.report.sentences import sentence
 
 
 class Compared(msgspec.Struct, frozen=True):
-    """The plan of another revision on the same cluster, and what the policies of the two differ in."""
+    """The plan of the base revision on the same cluster, and the policy changes between the two."""
 
     scene: PlanningResult
     changes: tuple[PolicyChange, ...]
 
     @property
     def scope(self) -> ChangeScope:
-        """By which the holds that count are found."""
+        """Scope by which holds count for this change."""
         return ChangeScope(frozenset((each.kind, each.name) for each in self.changes), self.scene.plan)
 
 
 def planned_of(
     setting: ReportHeader, scene: PlanningResult, compared: Compared | None, notices: tuple[str, ...] = ()
 ) -> Planned:
-    """All that the report of a plan says."""
+    """All content of a plan's report."""
     before, contained, planned = compared.scene if compared else None, SectionContainment(), scene
-    departs = contained.several("what goes", lambda: _departing(planned, before))
+    departs = contained.several("the departing nodes", lambda: _departing(planned, before))
     unpriced = Priced(planned, before, {})
-    priced = contained.part("what goes, what comes and what it costs", lambda: with_impact(planned, before), unpriced)
+    priced = contained.part("departing nodes, new nodes and cost", lambda: with_impact(planned, before), unpriced)
     base = priced.base
-    scene = contained.part("what guards expect", lambda: with_expected(priced.scene), priced.scene)
-    nodes, gpus = contained.part("what is left of the fleet", lambda: _fleet_left(scene, base), (_NONE, _NONE))
+    scene = contained.part("the expected counts of guards", lambda: with_expected(priced.scene), priced.scene)
+    nodes, gpus = contained.part("the remaining fleet", lambda: _fleet_left(scene, base), (_NONE, _NONE))
     pools = contained.several("the pools", lambda: pool_lines(scene, base, priced.bills))
     guards, aside = guard_cluster_messages(scene.inputs), set_aside_notices(scene.inputs.observed)
     freezes = Freezes(scene.inputs, scene.fleet).all()
@@ -81,7 +81,7 @@ _NONE = Amount(0, 0, 0)
 
 
 def _departing(scene: PlanningResult, base: PlanningResult | None) -> tuple[Departing, ...]:
-    """What goes without the change goes at that time, though a guard holds all that comes with it."""
+    """Departing nodes. A node that departs without the change too has that time, even if a guard holds the change."""
     departing_nodes = _departures(scene)
     for name, each in (_departures(base) if base else {}).items():
         if name not in departing_nodes or departing_nodes[name].at is None:
@@ -90,7 +90,7 @@ def _departing(scene: PlanningResult, base: PlanningResult | None) -> tuple[Depa
 
 
 def _departures(scene: PlanningResult) -> dict[str, Departing]:
-    """A node that stands still goes at no time, whatever its taint says."""
+    """Departing nodes of a plan. A standstill node has no departure, whatever its taint."""
     by_node = departing(scene.inputs, scene.plan)
     return {name: each for name, each in by_node.items() if name not in scene.standstills}
 
@@ -98,7 +98,7 @@ def _departures(scene: PlanningResult) -> dict[str, Departing]:
 def describe_decisions(
     inputs: Inputs, decisions: Iterable[Decision], scope: ChangeScope | None = None
 ) -> tuple[DecisionText, ...]:
-    """The decisions in words, with what each changes in an object that is there, and the class of each hold."""
+    """Texts of the decisions, with their edits of existing objects and the class of each hold."""
     decisions = tuple(decisions)
     blocking = frozenset(blocked_holds(inputs, decisions, scope))
     return tuple(
@@ -115,7 +115,7 @@ def describe_decisions(
 
 
 def _fleet_left(scene: PlanningResult, base: PlanningResult | None) -> tuple[Amount, Amount]:
-    """Nodes and their GPUs. Each node counts once, by its name: two plans may have two fates for it."""
+    """Nodes and their GPUs. Each node counts once by name, since two plans may have two fates for it."""
     touched = {each.node_pool for one in (scene, base) if one for each in one.plan.consequences}
     pools = sorted({pool.name for pool in scene.inputs.desired.pools} | touched)
     there = [node for pool in pools for node in scene.fleet.nodes_of(pool) if not node.metadata.leaving]

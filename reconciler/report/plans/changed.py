@@ -1,4 +1,4 @@
-"""What changes, as a list: policies and their fields; without a base to compare with, what is written and deleted."""
+"""List of changes: policies and their fields; without a base, objects that are written and deleted."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
@@ -28,20 +28,20 @@ _MARKS: dict[Verb, tuple[str, Tone]] = {"add": ("+", "good"), "change": ("~", "w
 
 
 class ChangeCount(msgspec.Struct, frozen=True):
-    """How much changes."""
+    """Number of changes."""
 
     change: int = 0
     add: int = 0
     remove: int = 0
-    supposed: Mapping[Observation, int] = {}  # objects of pools that are only observed
+    supposed: Mapping[Observation, int] = {}  # objects of pools in Observe mode
 
 
 def count(planned: Planned) -> ChangeCount:
-    """Of policies, compared with a base; else of objects in the cluster."""
+    """Counts policies if there is a base, otherwise objects in the cluster."""
     verbs: list[Verb] = [each.verb for each in planned.changes]
     supposed: Counter[Observation] = Counter()
     if planned.base is None:
-        # One plan writes to some of the candidates of a drain, and its counts are of all.
+        # One plan writes to some of the drain candidates; its counts cover all of them.
         later = [each for each in planned.decision_texts if isinstance(each.decision.reason.facts, DrainCandidateNext)]
         verbs = [verb_of(each.decision) for each in planned.acted if each.observation is None]
         verbs += ["change" for each in later if each.observation is None]
@@ -50,7 +50,7 @@ def count(planned: Planned) -> ChangeCount:
 
 
 def verb_of(decision: Decision) -> Verb:
-    """What an action does to its subject."""
+    """The change that an action makes to its subject."""
     match decision.act:
         case Delete():
             return "remove"
@@ -61,7 +61,7 @@ def verb_of(decision: Decision) -> Verb:
 
 
 def changed_items(planned: Planned, blame: Blame) -> Iterator[Item]:
-    """Policies first; then what is written although no policy of its pool was edited: a template was, say."""
+    """Changed policies first; then writes without an edited policy of their pool, for example after a template edit."""
     for change in planned.changes:
         yield _policy_item(planned, blame, change)
     if planned.base is None:
@@ -70,7 +70,7 @@ def changed_items(planned: Planned, blame: Blame) -> Iterator[Item]:
 
 
 def _scaled_items(planned: Planned) -> Iterator[Item]:
-    """What is done to nodes and pods as they come and go, alike ones of a pool in one line."""
+    """Actions on nodes and pods, equal ones of a pool in one line."""
     alike: dict[tuple[str, str, str, bool], list[DecisionText]] = {}
     for each in planned.acted:
         if _of_the_day(each):
@@ -83,16 +83,16 @@ def _scaled_items(planned: Planned) -> Iterator[Item]:
         first, more = group[0], later[pool, code]
         total = len(group) + more
         title = first.decision.subject.title if total == 1 else f"{total} {kind}s of {pool}"
-        details = [Detail(first.sentence if total == 1 else f"one of them: {first.sentence}")]
+        details = [Detail(first.sentence if total == 1 else f"example: {first.sentence}")]
         if more:
-            details.append(Detail(f"{len(group)} of them in this plan, {more} in the plans after it"))
+            details.append(Detail(f"{len(group)} in this plan, {more} in later plans"))
         mark, tone = _MARKS[verb_of(first.decision)] if kind == "Pod" else ("~", "warn")
         yield Item(mark, would(title, would_be), first.place, tuple(details), tone)
 
 
 def unexplained(planned: Planned) -> tuple[DecisionText, ...]:
-    """What is done because of this change, and that the list of changed policies does not lead to."""
-    # Where a pool is acted on that was not before, the fields that changed do not say what is written.
+    """Actions caused by this change that the changed policies in the list do not explain."""
+    # If a pool was not acted on before, the changed fields do not say what is written.
     pools = (each for each in planned.changes if each.kind == "GpuPool")
     edited = {each.name for each in pools if SWITCHES.isdisjoint(field.path for field in each.fields)}
     anyway = _deeds(planned)
@@ -104,14 +104,14 @@ def unexplained(planned: Planned) -> tuple[DecisionText, ...]:
 
 
 def anyway(planned: Planned) -> tuple[DecisionText, ...]:
-    """What is done with this change just as without it."""
+    """Actions that are the same with and without this change."""
     deeds = _deeds(planned)
     return tuple(each for each in planned.acted if _deed(each.decision) in deeds and not _of_the_day(each))
 
 
 def _of_the_day(decision_text: DecisionText) -> bool:
-    """What follows from how a pool is used, whoever edits what: nodes that scaling or drains take away and pods that
-    are evicted for it, of which the section of their pool tells, and what smart pods ask for."""
+    """Actions that follow from the use of a pool, not from edits: nodes removed by scaling or drains and their evicted
+    pods, which the section of the pool reports, and requests of smart pods."""
     decision = decision_text.decision
     is_departure = decision.planner in {SCALING, DRAIN} and decision.subject.kind in {"Node", "Pod"}
     return decision.planner == SMART_PODS or is_departure
@@ -123,7 +123,7 @@ def _deeds(planned: Planned) -> frozenset[bytes]:
 
 
 def _deed(decision: Decision) -> bytes:
-    """What would be done in a pool that is only observed is not done."""
+    """Identity of an action. A suppressed action differs from one that is carried out."""
     act = decision.act.api_request if isinstance(decision.act, Evict) else decision.act
     return msgspec.json.encode((decision.subject, act, decision.would))
 
@@ -150,13 +150,13 @@ def _policy_item(planned: Planned, blame: Blame, change: PolicyChange) -> Item:
 
 
 def change_origin(change: PolicyChange) -> Origin:
-    """The first line that was edited; of what is new or gone, where it begins."""
+    """The first edited line; for a new or deleted policy, its beginning."""
     lines = [field.origin for field in change.fields if field.origin.file == change.origin.file]
     return min(lines, default=change.origin) if change.verb == "change" else change.origin
 
 
 def field_words(field: FieldChange) -> str:
-    """minSize: 8 -> 10, taints: + dedicated=training:NoSchedule."""
+    """Such as minSize: 8 -> 10, or taints: + dedicated=training:NoSchedule."""
     if field.before is None:
         return f"{field.path}: + {field.after}"
     if field.after is None:
@@ -164,25 +164,25 @@ def field_words(field: FieldChange) -> str:
     return f"{field.path}: {field.before} -> {field.after}"
 
 
-# --- What a changed field comes to: nothing is touched, or nodes drift, or it is held.
+# --- Effect of a changed field: in place, drift of nodes, or held.
 
 IN_PLACE = "in place"
 HELD = "held, see below"
 ALREADY = "drifted already"
 
-# These never get into what Karpenter compares nodes with. Any other field of a pool may: through a template, even that
-# which no template of ours uses.
+# Fields that never affect Karpenter's drift hash. Any other field of a pool may affect it through a template, even if
+# no template of ours uses the field.
 _NEVER_DRIFT = ("adopt", "committedNodes", "disruption", "limits", "mode", "smartPods", "suspend")
 _NEVER_DRIFT_OF_INSTANCE_TYPES = frozenset({"pricePerHour", "capacity"})
 _NEVER_BUY = frozenset({"adopt", "committedNodes", "disruption"})
 _DIM = frozenset({IN_PLACE, ALREADY})
 _DRIFTED: frozenset[Fate] = frozenset({"removed", "replaced", "blocked"})
-SWITCHES = frozenset({"mode", "adopt", "suspend"})  # fields that decide whether a pool is acted on at all
+SWITCHES = frozenset({"mode", "adopt", "suspend"})  # fields that decide whether the pool is acted on
 _TAKEN: tuple[tuple[Fate, str, str], ...] = (("scaled", "scale down", "scales down"), ("drained", "drain", "drains"))
 
 
 def drift_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
-    """drifts all 120 nodes; nothing where no node of the pool drifts that did not anyway, nor ceases to."""
+    """Such as drifts all 120 nodes; empty if the change neither causes nor ends drift."""
     if change.kind != "GpuPool":
         return ""
     line = planned.pool(change.name)
@@ -195,13 +195,13 @@ def drift_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
     verbs = (("delete", _share(deleted, line)), ("drift", _share(drifted, line)))
     lines = [f"{would}{verb if would else verb + 's'} {count}" for verb, count in verbs if count]
     if undrifted:
-        lines.append(f"{would}end{'' if would else 's'} the drift of {counted(len(undrifted), 'node')}")
+        lines.append(f"{would}end{'' if would else 's'} drift of {counted(len(undrifted), 'node')}")
     return ", ".join(lines)
 
 
 def switch_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
-    """drifts all 9 nodes, scales down 3 of 9 nodes; or spares 5 nodes. What comes of a pool that is acted on from now
-    on, or no longer is."""
+    """Such as drifts all 9 nodes, scales down 3 of 9 nodes, or spares 5 nodes: effect of a pool that is now acted on,
+    or no longer is."""
     line = planned.pool(change.name)
     is_supposed = line is not None and line.observation is not None
     lines = [] if any(map(_may_drift, change.fields)) else [drift_words(planned, blamed, change)]
@@ -214,13 +214,13 @@ def switch_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
 
 
 def drained_pools(planned: Planned, policy: str) -> list[str]:
-    """The pools whose nodes the DrainPolicy drains, with the change or without it."""
+    """Pools whose nodes the DrainPolicy drains, with or without the change."""
     plans = [plan for plan in (planned.plan, planned.base) if plan is not None]
     return sorted({each.pool for plan in plans for each in plan.weighed if each.policy == policy})
 
 
 def drain_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
-    """drains 5 of 11 nodes; nothing where the change of a DrainPolicy drains no other nodes."""
+    """Such as drains 5 of 11 nodes; empty if the change of a DrainPolicy drains no other nodes."""
     if change.kind != "DrainPolicy":
         return ""
     pools = drained_pools(planned, change.name)
@@ -241,7 +241,7 @@ def _nodes(consequences: Iterable[Consequence], pool: str, fates: Set[Fate]) -> 
 
 
 def _share(nodes: set[str], line: PoolLine | None) -> str:
-    """all 120 nodes, 34 of 120 nodes, 34 nodes."""
+    """Such as all 120 nodes, 34 of 120 nodes, or 34 nodes."""
     if not nodes:
         return ""
     if line is None or line.nodes < len(nodes):
@@ -250,7 +250,7 @@ def _share(nodes: set[str], line: PoolLine | None) -> str:
 
 
 def effect(planned: Planned, blamed: Blame, change: PolicyChange, field: FieldChange) -> tuple[str, Tone]:
-    """Of one field of a policy that was changed."""
+    """Effect of one changed field of a policy."""
     if change.kind == "GpuPool" and _is_held(planned, change.name):
         return HELD, "warn"
     buys = buy_words(planned, blamed, change)
@@ -277,7 +277,7 @@ def _drift_effect(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
 
 
 def _resized(planned: Planned, change: PolicyChange) -> tuple[str, Tone]:
-    """in place; target size 114 -> 100. Several fields of a provisioner come to one size together."""
+    """Such as in place; target size 114 -> 100. All changed fields of a provisioner share one size."""
     sizes = [
         next((each.target for each in plan.sizes if each.provisioner == change.name), None) if plan else None
         for plan in (planned.base, planned.plan)
@@ -291,20 +291,20 @@ def _resized(planned: Planned, change: PolicyChange) -> tuple[str, Tone]:
 
 
 def _drifts_anyway(planned: Planned, pool: str) -> bool:
-    """Whether the NodePool is edited while nodes of it drift; that they all do anyway is known by then."""
+    """Whether the NodePool is edited while nodes of it drift in any case."""
     edited = any(each.decision.pool == pool and each.decision.subject.kind == "NodePool" for each in planned.acted)
     return edited and bool(_nodes(planned.plan.consequences, pool, _DRIFTED))
 
 
 def _is_held(planned: Planned, pool: str) -> bool:
-    """Whether the NodePool stays as it is, whatever its policy says; what a guard holds comes once it is approved."""
+    """Whether the NodePool does not change whatever its policy says. Changes held by a guard happen after approval."""
     holds = (*planned.held, *planned.waiting)
     held = (each.decision for each in holds if not isinstance(each.decision.reason.facts, HeldByGuard))
     return any(each.pool == pool and each.subject.kind == "NodePool" for each in held)
 
 
 def _may_buy(field: FieldChange) -> bool:
-    """Whether a field of a pool decides over what is bought for it; any may that is not named."""
+    """Whether a pool's field may affect purchases; true for every field that is not listed."""
     steps = field.path.replace("[", ".[").split(".")
     return steps[0] not in _NEVER_BUY and "pricePerHour" not in steps
 
@@ -316,16 +316,16 @@ def _may_drift(field: FieldChange) -> bool:
     return steps[0] not in _NEVER_DRIFT
 
 
-# --- What a changed policy buys, in a few words beside it.
+# --- Purchases caused by a changed policy, in a few words.
 #
-# Told of the NodeProvisioner where one of the pool is edited, else of the GpuPool; what follows on drift of the
-# GpuPool.
+# Reported at the NodeProvisioner if one of the pool is edited, otherwise at the GpuPool. Purchases that follow drift
+# are reported at the GpuPool.
 
 _Sort = Callable[[Consequence], bool]
 
 
 def buy_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
-    """buys 10 nodes, buys 10 nodes fewer; nothing where the change buys what is bought anyway."""
+    """Such as buys 10 nodes, or buys 10 nodes fewer; empty if the change buys nothing different."""
     lines = []
     for pool, is_own in _pools(planned, change):
         more = _count(filter(is_own, blamed.causes), pool, "bought")
@@ -339,7 +339,7 @@ def buy_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
 
 
 def schedule_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
-    """buys 5 nodes by schedules; nothing where no schedule of a NodeProvisioner buys more than it did."""
+    """Such as buys 5 nodes by schedules; empty if no schedule of a NodeProvisioner buys more than before."""
     if change.kind != "NodeProvisioner":
         return ""
     nodes = ((pool, _count(blamed.causes, pool, "scheduled")) for pool, _ in _pools(planned, change))
@@ -352,7 +352,7 @@ def _verb(planned: Planned, pool: str) -> str:
 
 
 def _pools(planned: Planned, change: PolicyChange) -> list[tuple[str, _Sort]]:
-    """Those whose purchases are told of this policy, and which of these are."""
+    """Pools whose purchases are reported at this policy, and which kinds of purchase."""
     plans = [plan for plan in (planned.plan, planned.base) if plan is not None]
     sized = {(each.provisioner, each.pool) for plan in plans for each in plan.sizes}
     if change.kind == "NodeProvisioner":

@@ -1,4 +1,4 @@
-"""What guards say to a plan: that it is blocked, before all else; what each counted; and the ways on."""
+"""Guards in the report of a plan: whether the plan is blocked, the counts, and the possible remedies."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -13,14 +13,14 @@ from reconciler.report.header import ReportHeader
 from reconciler.report.plans.planned import Planned, beside_guards, is_blocking, reason_lines
 from reconciler.report.wording import counted
 
-# For a sentence, the gravest first.
+# For a sentence, most severe first.
 _DONE: dict[Measure, str] = {
     "deleted_node_pools": "{counted} NodePools deleted",
     "disrupted_gpus": "{counted} GPUs in use would be disrupted",
     "removed_nodes": "{counted} nodes removed",
     "removed_percent": "{counted} % of the nodes of {pool} removed",
 }
-# As `reconciler approve` calls the ceilings.
+# Options of `reconciler approve` for ceilings.
 OPTIONS: dict[Measure, str] = {
     "removed_nodes": "--removed-nodes",
     "removed_percent": "--removed-percent",
@@ -31,7 +31,7 @@ _COLUMNS = (TableColumn(""), TableColumn("", right=True), TableColumn(""), Table
 
 
 def blocked_lines(planned: Planned) -> Iterator[TextLine]:
-    """One a guard that holds something, and one for each other reason that blocks."""
+    """One line per guard that holds something, and one per other blocking reason."""
     for each in planned.plan.guarded:
         if each.blocks:
             yield line(blocked_words(planned, each), "bad" if is_blocking(planned.decision_texts, each) else "warn")
@@ -39,7 +39,7 @@ def blocked_lines(planned: Planned) -> Iterator[TextLine]:
 
 
 def guard_blocks(planned: Planned) -> tuple[Block, ...]:
-    """Of each guard that has something to count here."""
+    """One section per guard with counts."""
     shown = [each for each in planned.plan.guarded if each.held or each.exceeded or _counts_anything(each)]
     blocks: list[Block] = [_section(each) for each in shown]
     for each in shown:
@@ -48,36 +48,36 @@ def guard_blocks(planned: Planned) -> tuple[Block, ...]:
 
 
 def ways_on(planned: Planned, guarded: GuardVerdict) -> Iterator[TextLine]:
-    """What a person can do about what is held."""
+    """Remedies for a held plan."""
     if not guarded.blocks:
         return
     ways = list(other_ways(planned.setting, guarded))
     approve = approve_words(planned.setting, guarded)
     if approve:
-        yield line(f"Ways on: {'; '.join([*ways, 'or'])}" if ways else "Way on:")
+        yield line(f"Remedies: {'; '.join([*ways, 'or'])}" if ways else "Remedy:")
         yield line(f"  {approve}")
     elif ways:
-        yield line(f"Ways on: {'; '.join(ways)}")
+        yield line(f"Remedies: {'; '.join(ways)}")
 
 
 def other_ways(setting: ReportHeader, guarded: GuardVerdict) -> Iterator[str]:
-    """But for an approval."""
-    yield from (f"{title} alone passes" for title in guarded.alone)
+    """Remedies other than an approval."""
+    yield from (f"{title} alone passes the guard" for title in guarded.alone)
     if guarded.until is not None:
-        yield f"there is room at {clock(guarded.until, setting.now)}"
+        yield f"the limit has room again at {clock(guarded.until, setting.now)}"
     if guarded.by_the_hour:
         limits = ", ".join(guarded.by_the_hour)
-        yield f"with perHour: {{{limits}}} in place of perPlan it goes bit by bit, as each hour has room"
+        yield f"with perHour: {{{limits}}} instead of perPlan, the change proceeds in steps, as each hour allows"
 
 
 def with_ways_on(
     setting: ReportHeader, guards: Sequence[GuardVerdict], decision_texts: Iterable[DecisionText]
 ) -> tuple[DecisionText, ...]:
-    """The decisions, with the ways on as the remedy of those that a guard holds."""
+    """The decisions, with remedies for those held by a guard."""
     ways = {}
     for each in guards:
         approve = approve_words(setting, each)
-        words = [*other_ways(setting, each), *([f"approve it: {approve}"] if approve else [])]
+        words = [*other_ways(setting, each), *([f"approve the change: {approve}"] if approve else [])]
         ways[each.guard] = "; or ".join(words)
     return tuple(_with_remedy(each, ways) for each in decision_texts)
 
@@ -89,8 +89,7 @@ def _with_remedy(decision_text: DecisionText, ways: Mapping[str, str]) -> Decisi
 
 
 def approve_words(setting: ReportHeader, guarded: GuardVerdict) -> str:
-    """The command that lets it pass: by the policies that cause it, or else by the revision; nothing where neither is
-    known."""
+    """The command that approves the change: by its policies, otherwise by the revision; empty if neither is known."""
     ceilings = [f"{OPTIONS[measure]} {ceiling}" for measure, ceiling in _ceilings(guarded.needed)]
     if not ceilings:
         return ""
@@ -115,16 +114,16 @@ def _ceilings(needed: Needed) -> Iterator[tuple[Measure, int]]:
 
 
 def blocked_words(planned: Planned, guarded: GuardVerdict) -> str:
-    """In one line: which guard, until when, and what there is too much of."""
-    until = "" if guarded.until is None else f" until there is room at {clock(guarded.until, planned.setting.now)}"
+    """One line: the guard, when the limit has room again, and the exceeded limits."""
+    until = "" if guarded.until is None else f" until {clock(guarded.until, planned.setting.now)}"
     text = f"by guard {guarded.guard}{until}: {'; '.join(_exceeded(guarded))}"
     return (
-        f"BLOCKED {text}" if is_blocking(planned.decision_texts, guarded) else f"Held without this change too, {text}"
+        f"BLOCKED {text}" if is_blocking(planned.decision_texts, guarded) else f"Held also without this change, {text}"
     )
 
 
 def _exceeded(guarded: GuardVerdict) -> Iterator[str]:
-    """Those of the plan where there are any; percent only where it says more than the number of nodes."""
+    """Limits per plan if any is exceeded; percent only if the node count is not exceeded."""
     of_plan = [each for each in guarded.exceeded if each.period == "plan"]
     guard_counts = {each.measure: each for each in of_plan or guarded.exceeded}
     if "removed_nodes" in guard_counts:
@@ -132,7 +131,7 @@ def _exceeded(guarded: GuardVerdict) -> Iterator[str]:
     for measure, words in _DONE.items():
         if each := guard_counts.get(measure):
             done = words.format(counted=each.counted, pool=each.pool)
-            yield f"{done}{'' if each.period == 'plan' else ' in the hour'}, {each.allowed} allowed"
+            yield f"{done}{'' if each.period == 'plan' else ' in the last hour'}, {each.allowed} allowed"
 
 
 def _counts_anything(guarded: GuardVerdict) -> bool:
@@ -141,7 +140,7 @@ def _counts_anything(guarded: GuardVerdict) -> bool:
 
 def _section(guarded: GuardVerdict) -> Section:
     place = place_of(guarded.origin)
-    would = " (would: of pools that are only observed)" if guarded.would else ""
+    would = " (suppressed: pools in Observe mode)" if guarded.would else ""
     heading = f"Guard {guarded.guard}{would}" + (f", {place}" if place else "")
     rows = tuple(_row(each, guarded) for each in guarded.counts)
     names = ", ".join(f"ChangeApproval/{each}" for each in guarded.approvals)
@@ -150,9 +149,9 @@ def _section(guarded: GuardVerdict) -> Section:
 
 
 def _too_large(guarded: GuardVerdict) -> Iterator[TextLine]:
-    """Nodes that no plan may drain without an approval, once their timers are over."""
+    """Nodes whose drain needs an approval once their timers end, since no plan may drain them within the limits."""
     if number := guarded.too_large:
-        exceed = "exceeds a limit by itself" if number == 1 else "exceed a limit each by itself"
+        exceed = "exceeds a limit alone" if number == 1 else "each exceed a limit alone"
         them = "it" if number == 1 else "them"
         yield line(f"{counted(number, 'node')} to be drained {exceed}: the guard will hold {them}.", "warn")
 
@@ -161,14 +160,14 @@ def _row(count: GuardCount, guarded: GuardVerdict) -> Row:
     verdict = ""
     if count.exceeded:
         verdict = "approved" if guarded.approvals and not guarded.blocks else "EXCEEDED"
-    name = MEASURES[count.measure] + (" in the hour" if count.period == "hour" else "")
+    name = MEASURES[count.measure] + (" in the last hour" if count.period == "hour" else "")
     parts = ", ".join(f"{number} {part}" for part, number in count.parts)
     text = f"of {count.pool}" if count.pool and (count.counted or count.expected) else parts
     return Row((name, f"{count.counted} of {count.allowed}", verdict, ", ".join(filter(None, (text, _later(count))))))
 
 
 def _later(count: GuardCount) -> str:
-    """40 more to be drained later, in several plans."""
+    """Such as 40 more to be drained later, in several plans."""
     if not count.expected:
         return ""
     exceeds = count.counted + count.expected > count.allowed

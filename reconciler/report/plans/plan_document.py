@@ -1,4 +1,4 @@
-"""A plan as a document: what changes first, then what that does, what it costs, and what is held."""
+"""Report of a plan as a document: changes first, then their effect, cost, and holds."""
 
 from collections.abc import Iterator, Sequence
 
@@ -34,7 +34,7 @@ from reconciler.report.wording import counted, dollars, listed, short_digest
 
 
 def plan_document(planned: Planned) -> ReportDocument:
-    """One reassuring line where nothing changes and nothing is to be minded."""
+    """The document; one line if nothing changes and there are no notices."""
     blamed = blame(planned.plan, planned.base)
     subjects = {each.decision.subject for each in planned.decision_texts}
     return ReportDocument(
@@ -51,7 +51,7 @@ def plan_document(planned: Planned) -> ReportDocument:
 
 
 def _blocks(planned: Planned, blamed: Blame) -> Iterator[Block]:
-    """Parts with something to say, a blank line between them."""
+    """Sections with content, separated by blank lines."""
     parts = (
         tuple(_changes(planned, blamed)),
         tuple(_anyway(planned)),
@@ -77,9 +77,9 @@ def _blocks(planned: Planned, blamed: Blame) -> Iterator[Block]:
 
 
 def _saved(planned: Planned) -> Iterator[Block]:
-    """The digest whole: a part of it could be met by another file."""
+    """The full digest: another file could match a part of it."""
     if planned.saved_digest:
-        yield line(f"Saved plan {planned.saved_digest}: apply exactly this one with --digest.")
+        yield line(f"Saved plan {planned.saved_digest}: apply exactly this plan with --digest.")
 
 
 def _warnings(planned: Planned) -> Iterator[Block]:
@@ -97,7 +97,7 @@ def _changes(planned: Planned, blamed: Blame) -> Iterator[Block]:
 def _anyway(planned: Planned) -> Iterator[Block]:
     if decision_texts := anyway(planned):
         items = ItemList(tuple(decision_items(decision_texts, planned.setting.now)))
-        yield Section("Done without this change too", (items,), folded=True)
+        yield Section("Done also without this change", (items,), folded=True)
 
 
 def _pools(planned: Planned, blamed: Blame) -> Iterator[Block]:
@@ -118,8 +118,8 @@ def _waiting(planned: Planned) -> Iterator[Block]:
 
 
 def _held_items(planned: Planned) -> Iterator[Item]:
-    """Nodes that a guard holds in one line a pool, since the guard's section says what is counted. So are nodes whose
-    taints stay."""
+    """Nodes held by a guard in one line per pool, since the section of the guard has the counts. The same for nodes
+    whose taints stay."""
     of_guards = [each for each in planned.held if _is_of_pool(each) and _is_by_guard(each)]
     staying = [each for each in planned.held if _is_of_pool(each) and each.decision.planner == TAINTS]
     others = [each for each in planned.held if each not in of_guards and each not in staying]
@@ -129,7 +129,7 @@ def _held_items(planned: Planned) -> Iterator[Item]:
 
 
 def _guarded_items(of_guards: Sequence[DecisionText]) -> Iterator[Item]:
-    """One for each pool, planner and guard."""
+    """One item per pool, planner and guard."""
     alike: dict[tuple[str, bool, str], list[DecisionText]] = {}
     for each in of_guards:
         decision = each.decision
@@ -138,11 +138,11 @@ def _guarded_items(of_guards: Sequence[DecisionText]) -> Iterator[Item]:
             alike.setdefault(key, []).append(each)
     for (pool, is_scaled, guard), group in sorted(alike.items()):
         is_one = len(group) == 1
-        what, becomes = ("empty", "marked to leave") if is_scaled else ("not needed", "drained")
+        what, becomes = ("empty", "marked for deletion") if is_scaled else ("not needed", "drained")
         title = f"{counted(len(group), 'Node')} of {pool}, which {'is' if is_one else 'are'} {what}"
-        details = [Detail(f"{becomes} once {guard} lets {'it' if is_one else 'them'}")]
+        details = [Detail(f"{becomes} once {guard} allows {'it' if is_one else 'them'}")]
         if any(isinstance(each.decision.reason.facts, OverPlanLimit) for each in group):
-            details.append(Detail("perPlan holds all that the plan takes, until the plan takes less or is approved"))
+            details.append(Detail("perPlan holds all removals of the plan, until the plan removes less or is approved"))
         yield Item("!", title, group[0].place, tuple(details), "warn")
 
 
@@ -155,7 +155,7 @@ def _is_of_pool(decision_text: DecisionText) -> bool:
 
 
 def _staying_items(staying: Sequence[DecisionText]) -> Iterator[Item]:
-    """One for each pool, reason and taint, with the first of the nodes as an example."""
+    """One item per pool, reason and taint, with the first node as an example."""
     alike: dict[tuple[str, str, tuple[str, ...]], list[DecisionText]] = {}
     for each in staying:
         reason = each.decision.reason
@@ -167,16 +167,16 @@ def _staying_items(staying: Sequence[DecisionText]) -> Iterator[Item]:
             yield Item("!", first.decision.subject.title, first.place, (Detail(first.sentence),), "warn")
             continue
         more = [f"{len(names) - MOST_ALIKE} more"] if len(names) > MOST_ALIKE else []
-        details = (Detail(listed([*names[:MOST_ALIKE], *more])), Detail(f"one of them: {first.sentence}"))
+        details = (Detail(listed([*names[:MOST_ALIKE], *more])), Detail(f"example: {first.sentence}"))
         yield Item("!", f"{len(group)} Nodes of {pool}", first.place, details, "warn")
 
 
-# --- The lines that sum a plan up: what it costs, how much changes, and digests to know it again by.
+# --- Summary lines: cost, number of changes, and digests that identify the plan or the change.
 
 
 def cost_blocks(planned: Planned, blamed: Blame) -> tuple[TextLine | ReportNotes, ...]:
-    """What the fleet comes to: nodes and GPUs where they change, and money where prices are known. Nothing where
-    nothing happens to any node and no price is edited."""
+    """Totals of the fleet: nodes and GPUs if they change, cost if prices are known. Empty if no node and no price
+    changes."""
     cost = total_cost(planned)
     if blamed == Blame() and not cost.repriced:
         return ()
@@ -199,7 +199,7 @@ def _fleet(planned: Planned) -> Iterator[TextLine]:
 
 
 def _cost(planned: Planned, blamed: Blame, cost: Cost) -> Iterator[TextLine | ReportNotes]:
-    """Nothing where no prices are known."""
+    """The cost; empty without known prices."""
     if cost == Cost():
         return
     sums = (("now", cost.now), ("without", cost.without), ("with", cost.with_change))
@@ -211,16 +211,18 @@ def _cost(planned: Planned, blamed: Blame, cost: Cost) -> Iterator[TextLine | Re
     notes = []
     if cost.repriced:
         before = dollars(cost.now - cost.repriced)
-        text = f"by the prices and commitments before this change the same nodes cost {before}/h now."
+        text = f"with the prices and commitments before this change, the same nodes cost {before}/h now."
         notes.append(ReportNote("note", text))
     if unpriced := sum(pool.unpriced for pool in planned.pools):
-        notes.append(ReportNote("note", f"{counted(unpriced, 'node')} without a declared price: not in the cost."))
+        notes.append(
+            ReportNote("note", f"{counted(unpriced, 'node')} without a declared price: excluded from the cost.")
+        )
     if notes:
         yield ReportNotes(tuple(notes))
 
 
 def _moves_unpriced(planned: Planned, blamed: Blame) -> bool:
-    """Whether the bill changes by what nobody knows."""
+    """Whether the cost changes by an unknown amount."""
     moved = (*blamed.causes, *blamed.spared, *(() if planned.base else blamed.without))
     return any(each.unpriced for each in moved)
 
@@ -231,7 +233,8 @@ def _committed(cost: Cost, is_one: bool) -> Iterator[str]:
 
 
 def totals(planned: Planned) -> TextLine:
-    """The change is the same however the fleet moves, where it was compared with a base; else it is of this cluster."""
+    """With a base, counts of changed policies, which do not depend on the cluster; otherwise counts of objects in this
+    cluster."""
     number = count(planned)
     if planned.base is None:
         text = f"{counted(number.change, 'object')} to change, {number.add} to add, {number.remove} to delete"
@@ -244,17 +247,19 @@ def totals(planned: Planned) -> TextLine:
             text += f" ({blocked} blocked)"
     if waiting := len(planned.waiting):
         text += f", {waiting} waiting"
-    text += "".join(f"; {more} more if {clause}" for more, clause in conditions(number.supposed))
+    text += "".join(f"; {more} suppressed (would apply if {clause})" for more, clause in conditions(number.supposed))
     if planned.base is None:
-        return line(f"{text}. Plan {short_digest(planned.plan.digest)}, of the cluster as it was seen.", "strong")
-    return line(f"{text}. Change {short_digest(change_digest(planned))}, same however the fleet moves.", "strong")
+        return line(f"{text}. Plan {short_digest(planned.plan.digest)}, for this snapshot of the cluster.", "strong")
+    return line(
+        f"{text}. Change {short_digest(change_digest(planned))}, independent of the state of the cluster.", "strong"
+    )
 
 
 def no_changes(planned: Planned) -> str:
-    """What was compared, when nothing came of it."""
+    """Text for a plan without changes: what was compared."""
     setting = planned.setting
     compared = f"{setting.policies} was compared with "
     if setting.base_revision:
         compared += f"{short_revision(setting.base_revision)} and with "
-    among = " in what could be read" if planned.unread else ""
+    among = " in the objects that could be read" if planned.unread else ""
     return f"No changes{among}. {compared}{setting.cluster_text}, reconciler {setting.tool_version}."

@@ -1,4 +1,4 @@
-"""A plan for programs: its JSON, and the digest by which a change is known however the fleet moves."""
+"""JSON of a plan, and the change digest, which does not depend on the state of the cluster."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -44,13 +44,13 @@ from reconciler.report.wording import canonical_json
 
 
 def payload(planned: Planned) -> dict[str, Any]:
-    """As schemas/plan.json says."""
+    """The payload, as described by schemas/plan.json."""
     entries: dict[str, Any] = msgspec.to_builtins(_plan(planned, blame(planned.plan, planned.base)))
     return entries
 
 
 def change_digest(planned: Planned) -> str:
-    """Of the changes only: as long as a person's edit stays the same, so does this."""
+    """Digest of the changes only: stable while the edit does not change."""
     written = canonical_json(msgspec.to_builtins(_changes(planned)))
     return f"sha256:{sha256(written.encode()).hexdigest()}"
 
@@ -175,11 +175,11 @@ def _consequences(consequences: tuple[Consequence, ...], cause: Cause | Literal[
         )
 
 
-# --- The facts of a reason as a published format has them: objects by kind and name, times as RFC 3339.
+# --- Facts of a reason in a published format: objects by kind and name, times as RFC 3339.
 
 
 def facts_document(facts: Facts) -> dict[str, Any]:
-    """By name; what a reason does not tell is left out."""
+    """Facts by name, without empty optional facts."""
     return _fields(type(facts), facts.fields())
 
 
@@ -189,7 +189,7 @@ def _fields(of: Any, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any, hint: Any) -> Any:
-    """`hint`: its type as declared; a moment is known by that alone."""
+    """`hint` is the declared type, which distinguishes a time from a number."""
     if isinstance(value, Reason):
         return {"reason": value.code, "facts": facts_document(value.facts), "sentence": sentence(value)}
     if isinstance(value, Obstacle):
@@ -213,16 +213,16 @@ def _is_time(hint: Any) -> bool:
     return get_origin(hint) in {Union, UnionType} and Instant in get_args(hint)
 
 
-# --- Guards and freezes for programs.
+# --- JSON of guards and freezes.
 
 
 def guards_json(guarded: Sequence[GuardVerdict]) -> list[GuardTold]:
-    """Each that is in force here."""
+    """Each guard in force."""
     return [_guard(each) for each in guarded]
 
 
 def freezes_json(freezes: Sequence[Freeze]) -> list[FreezeTold]:
-    """Each that holds now."""
+    """Each freeze in force."""
     return [FreezeTold(each.scope_text, each.written, each.reason) for each in freezes]
 
 
@@ -261,13 +261,13 @@ def _limit(count: GuardCount) -> LimitTold:
     )
 
 
-# --- What a plan does to the fleet, all pools together.
+# --- Impact of a plan on the whole fleet.
 
 _DISRUPTED = frozenset({"drained", "replaced", "blocked", "deleted"})
 
 
 def impact(planned: Planned, blamed: Blame) -> Impact:
-    """A node that is replaced is one as before; what is held up is counted as if it were done in the end."""
+    """A replaced node counts as one removed and one added. Drift that cannot proceed now counts as if it were done."""
     disrupted = [each for each in blamed.causes if each.fate in _DISRUPTED]
     bought = [each for each in blamed.causes if each.fate == "bought"]
     cost = total_cost(planned)
@@ -284,7 +284,7 @@ def impact(planned: Planned, blamed: Blame) -> Impact:
 
 
 def total_cost(planned: Planned) -> Cost:
-    """Of all pools together."""
+    """Total over all pools."""
     costs = [pool.cost for pool in planned.pools]
     return Cost(
         now=sum(each.now for each in costs),

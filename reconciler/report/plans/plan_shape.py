@@ -1,4 +1,4 @@
-"""The JSON of a plan, as structs: what `plan -o json` prints, and the one source of its schema."""
+"""Structs of the JSON that `plan -o json` prints; the only source of its schema."""
 
 from typing import Annotated, Any, Literal
 
@@ -14,70 +14,67 @@ from reconciler.report.simulation.simulated_json import Summary
 
 FORMAT_VERSION: Literal[2] = 2
 
-# Any, of the forms that plan_shape.py describes: an object of another form differs from code to code.
+# Any, in one of the forms described in plan_shape.py: objects of other forms differ by code.
 Fact = Annotated[Any, msgspec.Meta(extra_json_schema={"$ref": "#/definitions/Fact"})]
 
 Digest = Annotated[str, msgspec.Meta(pattern=r"^sha256:[0-9a-f]{64}$")]
 Words = Annotated[
     dict[str, list[str]],
-    msgspec.Meta(description="By field, below spec: its value in the words that people write; of a list, its items."),
+    msgspec.Meta(description="Values by field below spec, as written in a policy; for a list, its items."),
 ]
 
 
 class ClusterSeen(msgspec.Struct, frozen=True):
-    """The cluster that was planned for."""
+    """The cluster that the plan is for."""
 
     name: str
-    uid: Annotated[str, msgspec.Meta(description="Of its namespace kube-system.")]
-    seen_at: Annotated[Time | None, msgspec.Meta(description="Null where a file does not tell.")]
+    uid: Annotated[str, msgspec.Meta(description="UID of the namespace kube-system.")]
+    seen_at: Annotated[Time | None, msgspec.Meta(description="Snapshot time; null if unknown.")]
 
 
 class KindUnread(msgspec.Struct, frozen=True):
-    """A kind that could not be read: that none are seen does not mean there are none."""
+    """A kind that could not be read: objects of this kind may exist."""
 
     kind: str
     why: str
 
 
 class ChangeTold(msgspec.Struct, frozen=True):
-    """Compared with a base, a policy that is edited; else an object of the cluster that is written or deleted."""
+    """With a base, an edited policy; otherwise an object of the cluster that is written or deleted."""
 
     kind: str
     name: str
     verb: Literal["add", "change", "remove"]
-    before: Annotated[Words | None, msgspec.Meta(description="Null where there was nothing.")]
-    after: Annotated[Words | None, msgspec.Meta(description="Null where there is nothing any more.")]
+    before: Annotated[Words | None, msgspec.Meta(description="Null if new.")]
+    after: Annotated[Words | None, msgspec.Meta(description="Null if deleted.")]
     file: str
     line: int
 
 
 class EditTold(msgspec.Struct, frozen=True):
-    """A field of an object that is there, as it is and as it would be; of a list, one item that goes or comes."""
+    """An edited field of an existing object, before and after; for a list, one item that is added or removed."""
 
     path: str
-    before: Annotated[str | None, msgspec.Meta(description="Null where there is nothing.")]
-    after: Annotated[str | None, msgspec.Meta(description="Null where there is nothing any more.")]
+    before: Annotated[str | None, msgspec.Meta(description="Null if absent.")]
+    after: Annotated[str | None, msgspec.Meta(description="Null if removed.")]
 
 
 class DecisionTold(msgspec.Struct, frozen=True):
-    """What is done, or is not, and why."""
+    """A decision, and its reason."""
 
     planner: str
     subject: Ref
-    pool: Annotated[str, msgspec.Meta(description="The GpuPool it is for.")]
-    action: Annotated[Action | None, msgspec.Meta(description="Null where nothing is done yet.")]
-    would: Annotated[bool, msgspec.Meta(description="The pool is only observed: nothing is carried out.")]
+    pool: Annotated[str, msgspec.Meta(description="The GpuPool of the decision.")]
+    action: Annotated[Action | None, msgspec.Meta(description="Null for a hold.")]
+    would: Annotated[bool, msgspec.Meta(description="Suppressed: the pool is in Observe mode.")]
     observed_because: Annotated[
         str,
-        msgspec.Meta(
-            description="Why the pool is only observed, where the decision says what would be done or waited for; "
-            "else empty."
-        ),
+        msgspec.Meta(description="Why the decision is suppressed; otherwise empty."),
     ]
-    reason: Annotated[str, msgspec.Meta(description="A code.")]
+    reason: Annotated[str, msgspec.Meta(description="Code of the reason.")]
     facts: Annotated[
         dict[str, Fact],
-        msgspec.Meta(description="By name: which there are follows from the code (docs/reference/reasons.md)."),
+        msgspec.Meta(description="Facts by name; the code determines which (docs/reference/reasons.md)."),
     ]
     sentence: str
     remedy: str
@@ -87,18 +84,18 @@ class DecisionTold(msgspec.Struct, frozen=True):
     ]
     held: Annotated[
         bool,
-        msgspec.Meta(description="A person or a guard holds it; false for an action, and a hold that ends by itself."),
+        msgspec.Meta(
+            description="A person or a guard holds the decision; false for actions and holds that end by themselves."
+        ),
     ]
     hold_until: Time | None
-    edits: Annotated[
-        list[EditTold], msgspec.Meta(description="What it changes in an object, or would change if it were not held.")
-    ]
-    file: Annotated[str | None, msgspec.Meta(description="The policy that asked for it.")]
+    edits: Annotated[list[EditTold], msgspec.Meta(description="Edits of an existing object, carried out or held.")]
+    file: Annotated[str | None, msgspec.Meta(description="File of the policy that causes the decision.")]
     line: int | None
 
 
 class Amount(msgspec.Struct, frozen=True):
-    """As it is now, once all is done that comes without this change, and once all is done with it."""
+    """Now, after all that happens without this change, and after all that happens with it."""
 
     now: int
     before: int
@@ -106,101 +103,101 @@ class Amount(msgspec.Struct, frozen=True):
 
 
 class Impact(msgspec.Struct, frozen=True):
-    """What it does to the fleet, all pools together."""
+    """Impact on the whole fleet."""
 
     nodes: Amount
     gpus: Amount
-    gpus_disrupted: Annotated[int, msgspec.Meta(description="GPUs in use on nodes that this change takes away.")]
-    pods_evicted: Annotated[int, msgspec.Meta(description="Pods that this change makes move.")]
-    nodes_bought: Annotated[int, msgspec.Meta(description="Nodes that are bought because of this change.")]
+    gpus_disrupted: Annotated[int, msgspec.Meta(description="GPUs in use on nodes that this change removes.")]
+    pods_evicted: Annotated[int, msgspec.Meta(description="Pods that this change evicts.")]
+    nodes_bought: Annotated[int, msgspec.Meta(description="Nodes bought because of this change.")]
     gpus_bought: Annotated[int, msgspec.Meta(description="GPUs of these nodes.")]
     micro_dollars_per_hour: Annotated[
         Amount,
         msgspec.Meta(
-            description="All three by the same prices and commitments: those of this change, and those of the base for "
-            "machines that only the base prices. after - before is the money of the consequences caused by the change, "
-            "less the money of those that it spares."
+            description="All use the same prices and commitments: those of this change, and those of the base for "
+            "machines that only the base prices. after - before is the cost of the consequences caused by the change, "
+            "minus the cost of those that the change spares."
         ),
     ]
     repriced_micro_dollars_per_hour: Annotated[
         int,
         msgspec.Meta(
-            description="What the fleet as it is costs more by the prices and commitments of this change than by those "
-            "of the base; in no amount above. 0 without a base."
+            description="Additional cost of the current fleet by the prices and commitments of this change, over those "
+            "of the base; not included in the amounts above. 0 without a base."
         ),
     ]
 
 
 class HeldBy(msgspec.Struct, frozen=True):
-    """What holds nodes up."""
+    """A reason why nodes cannot be disrupted."""
 
     name: str
     nodes: int
 
 
 class HomelessTold(msgspec.Struct, frozen=True):
-    """Pods of one owner that would fit nowhere."""
+    """Pods of one owner that fit on no node."""
 
-    owner: Annotated[str, msgspec.Meta(description="namespace/name of what made them.")]
+    owner: Annotated[str, msgspec.Meta(description="namespace/name of the owner.")]
     why: str
     pods: int
 
 
 class ConsequenceTold(msgspec.Struct, frozen=True):
-    """Nodes that share a fate."""
+    """Nodes with the same fate."""
 
     pool: str
     node_pool: str
     cause: Annotated[
         Cause | Literal["spared"],
         msgspec.Meta(
-            description="standing: comes without this change too. spared: would come without it, and does not with it."
+            description="standing: happens also without this change. spared: happens only without this change."
         ),
     ]
     fate: Fate
     nodes: Annotated[
         list[str],
         msgspec.Meta(
-            description="Names; for each node that is not there yet that of its NodeClaim, or one with slashes that "
-            "stands for it. Of what a limit holds back at least so many."
+            description="Node names. For a node that does not exist yet, its NodeClaim's name, or a placeholder with "
+            "slashes. Under a limit, the list is a lower bound."
         ),
     ]
     gpus: int
     gpus_in_use: int
-    pods: Annotated[int, msgspec.Meta(description="Pods that must move.")]
+    pods: Annotated[int, msgspec.Meta(description="Pods that are evicted.")]
     micro_dollars_per_hour: Annotated[
         int,
         msgspec.Meta(
-            description="What the bill changes by; negative is saved. What is scheduled is in no amount of the impact."
+            description="Change of the cost; negative values are savings. Scheduled purchases are not in the impact."
         ),
     ]
-    unpriced: Annotated[int, msgspec.Meta(description="Nodes without a declared price: not in the money.")]
+    unpriced: Annotated[int, msgspec.Meta(description="Nodes without a declared price, excluded from the cost.")]
     instance_type: Annotated[
         str | None,
-        msgspec.Meta(description="Of machines that come: bought, or in place of others of another sort; else null."),
+        msgspec.Meta(description="Machine type of bought or exchanged nodes; otherwise null."),
     ]
     capacity_type: str | None
     stage: Annotated[
         Stage | None,
         msgspec.Meta(
-            description="How far a purchase is. machine: a NodeClaim is there. asked: a smart pod asks for it. "
-            "request: a smart pod of this plan does. karpenter: Karpenter is left to buy it, for pods that it sees. "
-            "attempt: asked for at the next attempt. node_pool: once the NodePool is there. refill: once nodes that "
-            "Karpenter removes are gone. schedule: when a schedule begins. limit: not while a limit allows no more."
+            description="Stage of a purchase. machine: a NodeClaim exists. asked: a smart pod requests the node. "
+            "request: a smart pod of this plan requests the node. karpenter: Karpenter buys for pods it sees. "
+            "attempt: requested at the next attempt. node_pool: once the NodePool exists. refill: once nodes that "
+            "Karpenter removes are deleted. schedule: when a schedule begins. limit: prevented by a limit."
         ),
     ]
-    bought_for: Annotated[Why | None, msgspec.Meta(description="What asks for the nodes; else null.")]
-    pods_served: Annotated[int, msgspec.Meta(description="Pods that nodes are bought for.")]
-    limit: Annotated[str, msgspec.Meta(description="What allows no more nodes.")]
-    wave: Annotated[int, msgspec.Meta(description="Nodes at once; 0 where nothing limits them.")]
-    seconds: Annotated[int | None, msgspec.Meta(description="Roughly how long; null where no end is known.")]
+    bought_for: Annotated[Why | None, msgspec.Meta(description="Why nodes are bought; otherwise null.")]
+    pods_served: Annotated[int, msgspec.Meta(description="Pods for which nodes are bought.")]
+    limit: Annotated[str, msgspec.Meta(description="The limit that prevents more nodes.")]
+    wave: Annotated[int, msgspec.Meta(description="Nodes at a time; 0 if unlimited.")]
+    seconds: Annotated[int | None, msgspec.Meta(description="Estimated duration; null if unknown.")]
     held_by: list[HeldBy]
-    homeless: Annotated[list[HomelessTold], msgspec.Meta(description="Of the pods, those that would fit nowhere.")]
+    homeless: Annotated[list[HomelessTold], msgspec.Meta(description="Pods that fit on no node.")]
     begins_at: Annotated[
         Time | None,
         msgspec.Meta(
-            description="When the first node is deleted, if scaled, emptied, if drained, or asked for, if bought; else "
-            "null, as where a guard holds it."
+            description="When the first node is deleted (scaled), drained (drained) or requested (bought); otherwise "
+            "null, for example if a guard holds the change."
         ),
     ]
 
@@ -209,95 +206,99 @@ class LimitTold(msgspec.Struct, frozen=True):
     """One limit of a guard."""
 
     measure: Measure
-    period: Annotated[Period, msgspec.Meta(description="Of this plan, or of the hour that ends with it.")]
+    period: Annotated[Period, msgspec.Meta(description="This plan, or the hour that ends with it.")]
     counted: int
-    before: Annotated[int, msgspec.Meta(description="Of an hour: what there was without this plan.")]
+    before: Annotated[int, msgspec.Meta(description="For an hour: the count without this plan.")]
     expected: Annotated[
         int,
         msgspec.Meta(
-            description="What drains will take later, once the timers of their candidates are over; not in counted. "
-            "Drains wait for room within the limit."
+            description="Later drains, once the timers of their candidates end; not part of counted. "
+            "Drains wait until the limit allows them."
         ),
     ]
     allowed: int
     exceeded: bool
-    pool: Annotated[str, msgspec.Meta(description="Of a percentage: the pool that loses most.")]
-    parts: Annotated[dict[str, int], msgspec.Meta(description="What it is made of, in words.")]
+    pool: Annotated[str, msgspec.Meta(description="For a percentage: the pool with the highest value.")]
+    parts: Annotated[dict[str, int], msgspec.Meta(description="Parts of the count, with their descriptions.")]
     file: str
     line: int
 
 
 class GuardTold(msgspec.Struct, frozen=True):
-    """What a guard says."""
+    """Verdict of a guard."""
 
     guard: str
-    blocks: Annotated[bool, msgspec.Meta(description="It holds something, and nobody has approved that.")]
-    would: Annotated[bool, msgspec.Meta(description="Of pools that are only observed: nothing is held.")]
-    held: Annotated[int, msgspec.Meta(description="Decisions that it holds.")]
-    until: Annotated[Time | None, msgspec.Meta(description="When there is room again, where only the hour is full.")]
-    approval: Annotated[str, msgspec.Meta(description="The names of `approvals`, with commas between them.")]
-    approvals: Annotated[list[str], msgspec.Meta(description="The ChangeApprovals that let something pass.")]
-    needed: Annotated[Needed, msgspec.Meta(description="Ceilings of an approval that would let it pass.")]
-    needed_objects: Annotated[list[str], msgspec.Meta(description="Policies that it would have to name.")]
-    needed_losses: Annotated[list[str], msgspec.Meta(description="Objects whose loss it would have to agree to.")]
-    alone: Annotated[list[str], msgspec.Meta(description="What would pass by itself.")]
+    blocks: Annotated[bool, msgspec.Meta(description="The guard holds something that is not approved.")]
+    would: Annotated[bool, msgspec.Meta(description="For pools in Observe mode: nothing is held.")]
+    held: Annotated[int, msgspec.Meta(description="Number of held decisions.")]
+    until: Annotated[
+        Time | None, msgspec.Meta(description="When the limit has room again, if only limits per hour are exceeded.")
+    ]
+    approval: Annotated[str, msgspec.Meta(description="The names in `approvals`, separated by commas.")]
+    approvals: Annotated[list[str], msgspec.Meta(description="ChangeApprovals that let changes pass.")]
+    needed: Annotated[Needed, msgspec.Meta(description="Ceilings of an approval that would let the change pass.")]
+    needed_objects: Annotated[list[str], msgspec.Meta(description="Policies that the approval must name.")]
+    needed_losses: Annotated[list[str], msgspec.Meta(description="Objects whose deletion the approval must allow.")]
+    alone: Annotated[list[str], msgspec.Meta(description="Objects that would pass alone.")]
     by_the_hour: Annotated[
         list[str],
-        msgspec.Meta(description="Limits of perPlan that would let all go bit by bit, if they stood below perHour."),
+        msgspec.Meta(description="Limits of perPlan that, under perHour, would let the change pass in steps."),
     ]
     too_large: Annotated[
         int,
-        msgspec.Meta(description="Nodes to be drained later that exceed a limit each by itself: they will be held."),
+        msgspec.Meta(description="Nodes to be drained later that each exceed a limit alone: the guard will hold them."),
     ]
     limits: list[LimitTold]
 
 
 class FreezeTold(msgspec.Struct, frozen=True):
-    """What is frozen: only untainting and releasing go on there."""
+    """A freeze: only untainting and releasing continue."""
 
     what: str
-    until: Annotated[str, msgspec.Meta(description="As it stands in the annotation.")]
+    until: Annotated[str, msgspec.Meta(description="Value of the annotation.")]
     reason: str
 
 
 class ForecastTold(msgspec.Struct, frozen=True):
-    """What would come of it in some hours, if the present load goes on."""
+    """Simulated result after some hours, if the present load continues."""
 
-    seconds: Annotated[int, msgspec.Meta(description="How far it looks ahead.")]
-    without: Annotated[Summary | None, msgspec.Meta(description="Without this change; null where there is no base.")]
-    with_it: Annotated[Summary, msgspec.Meta(description="With it, as far as guards allow it now.")] = msgspec.field(
-        name="with"
+    seconds: Annotated[int, msgspec.Meta(description="Simulated time.")]
+    without: Annotated[Summary | None, msgspec.Meta(description="Without this change; null without a base.")]
+    with_it: Annotated[Summary, msgspec.Meta(description="With this change, as far as guards allow it now.")] = (
+        msgspec.field(name="with")
     )
     approved: Annotated[
         Summary | None,
-        msgspec.Meta(description="With it, once all that guards hold is approved; null: they hold nothing."),
+        msgspec.Meta(description="With this change, once all held changes are approved; null if none is held."),
     ]
 
 
 class PlanTold(msgspec.Struct, frozen=True):
-    """What would happen, and why."""
+    """A plan and its reasons."""
 
     format_version: Literal[2]
     tool: Tool
     environment: str
     revision: str
-    base_revision: Annotated[str | None, msgspec.Meta(description="What the changes are compared with.")]
+    base_revision: Annotated[str | None, msgspec.Meta(description="Revision that the changes are compared with.")]
     cluster: ClusterSeen
     now: Time
-    digest: Annotated[Digest, msgspec.Meta(description="Of the plan: the same inputs give the same.")]
-    change_digest: Annotated[Digest, msgspec.Meta(description="Of the changes only, however the fleet moves.")]
+    digest: Annotated[Digest, msgspec.Meta(description="Digest of the plan; depends only on its inputs.")]
+    change_digest: Annotated[
+        Digest, msgspec.Meta(description="Digest of the changes only, independent of the cluster state.")
+    ]
     saved_digest: Annotated[
         Digest | None,
-        msgspec.Meta(description="Of the whole file that --out wrote: what `apply --digest` is to be given."),
+        msgspec.Meta(description="Digest of the file written by --out, for `apply --digest`."),
     ]
     changes: list[ChangeTold]
     decisions: list[DecisionTold]
     blocked: Annotated[
-        list[str], msgspec.Meta(description="Subjects of the blocked holds that count: any ends with exit code 4.")
+        list[str], msgspec.Meta(description="Subjects of the blocked holds that count: if any, the exit code is 4.")
     ]
     impact: Impact
     consequences: list[ConsequenceTold]
-    forecast: Annotated[ForecastTold | None, msgspec.Meta(description="Where --forecast asked for it.")]
+    forecast: Annotated[ForecastTold | None, msgspec.Meta(description="Only with --forecast.")]
     guards: list[GuardTold]
     freezes: list[FreezeTold]
     unread: list[KindUnread]
@@ -306,7 +307,7 @@ class PlanTold(msgspec.Struct, frozen=True):
     memory: Memory
 
 
-# --- The JSON Schema of a plan's JSON, from the structs it is made of.
+# --- JSON Schema of a plan's JSON, from its structs.
 
 _FACT = {"$ref": "#/definitions/Fact"}
 _FACTS = {"type": "object", "additionalProperties": _FACT}
@@ -317,19 +318,19 @@ FORMS: tuple[Keywords, ...] = (
     {"type": "boolean"},
     {"description": "An object of the cluster.", "$ref": "#/definitions/Ref"},
     {
-        "description": "A cause, or the reason of what is held.",
+        "description": "A cause, or the reason of the held decision.",
         "type": "object",
         "properties": {"reason": {"type": "string"}, "facts": _FACTS, "sentence": {"type": "string"}},
         "required": ["facts", "reason", "sentence"],
         "additionalProperties": False,
     },
     {"description": "Several.", "type": "array", "items": _FACT},
-    {"description": "Fields by name, as docs/reference/reasons.md says of the code.", **_FACTS},
+    {"description": "Fields by name, as in docs/reference/reasons.md.", **_FACTS},
 )
 
 
 def plan_schema() -> Keywords:
-    """As it is published."""
+    """The published schema."""
     schema = shape_schema(PlanTold, "Plan", "reconciler/report/plans/plan_shape.py")
     fact = {"description": "One fact of a reason, in one of these forms.", "anyOf": list(FORMS)}
     return schema | {"definitions": dict(sorted({**schema["definitions"], "Fact": fact}.items()))}

@@ -1,4 +1,4 @@
-"""Planned: a plan and all that its report says beside it."""
+"""Planned: the input of a plan's report."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -21,18 +21,18 @@ from reconciler.report.plans.plan_shape import Amount
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """Micro dollars an hour: now, once all is done that comes without this change, and once all is done with it. All by
-    the same prices: see impact/pricing.py."""
+    """Micro dollars per hour: now, after all that happens without this change, and after all that happens with it. All
+    use the same prices: see impact/pricing.py."""
 
     now: int = 0
     without: int = 0
     with_change: int = 0
-    committed: int = 0  # of each: paid whether nodes run or not
-    repriced: int = 0  # what the fleet as it is costs more by these prices than by those of the base
+    committed: int = 0  # part of each amount that is paid whether nodes run or not
+    repriced: int = 0  # additional cost of the current fleet with these prices compared with those of the base
 
 
 class PoolLine(msgspec.Struct, frozen=True):
-    """A pool as it stands."""
+    """Current state of a pool."""
 
     pool: str
     nodes: int
@@ -40,30 +40,30 @@ class PoolLine(msgspec.Struct, frozen=True):
     gpus: int
     gpus_in_use: int
     cost: Cost = Cost()
-    unpriced: int = 0  # nodes whose price nobody declared: they are not in the cost
-    budgets_read: bool = True  # PodDisruptionBudgets: where not, what they hold up is not known
-    remarks: tuple[str, ...] = ()  # further lines: what limits leave room for, say
-    declared: bool = True  # False: no policy declares it any more
-    observation: Observation | None = None  # why nothing is carried out there
+    unpriced: int = 0  # nodes without a declared price: excluded from the cost
+    budgets_read: bool = True  # False: PodDisruptionBudgets could not be read, so what they block is unknown
+    remarks: tuple[str, ...] = ()  # further lines, such as headroom under limits
+    declared: bool = True  # False: no policy declares the pool any more
+    observation: Observation | None = None  # why nothing is carried out in the pool
 
 
 class Planned(msgspec.Struct, frozen=True):
-    """Without a base, `changes` are empty, and the plan's own decisions are what changes."""
+    """Input of a plan's report. Without a base, `changes` is empty, and the decisions of the plan are the changes."""
 
     setting: ReportHeader
     plan: Plan
-    decision_texts: tuple[DecisionText, ...]  # the decisions of the plan, in their order
-    base: Plan | None = None  # of the base revision, on the same cluster
+    decision_texts: tuple[DecisionText, ...]  # decisions of the plan, in order
+    base: Plan | None = None  # plan of the base revision, on the same cluster
     changes: tuple[PolicyChange, ...] = ()
     pools: tuple[PoolLine, ...] = ()
-    nodes: Amount = Amount(0, 0, 0)  # of these pools, and of those that are no longer declared and that it touches
+    nodes: Amount = Amount(0, 0, 0)  # of the declared pools, and of pools no longer declared that the plan touches
     gpus: Amount = Amount(0, 0, 0)  # on these nodes
     unread: tuple[Unread, ...] = ()
     notices: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()  # notices that must not be overlooked
-    freezes: tuple[Freeze, ...] = ()  # that hold now
+    warnings: tuple[str, ...] = ()  # important notices
+    freezes: tuple[Freeze, ...] = ()  # in force now
     saved_digest: str = ""  # of the file that the plan was saved in, if any
-    departing: tuple[Departing, ...] = ()  # nodes that scaling takes away, with this change or without it
+    departing: tuple[Departing, ...] = ()  # nodes that scaling removes, with or without this change
 
     @property
     def acted(self) -> tuple[DecisionText, ...]:
@@ -71,38 +71,39 @@ class Planned(msgspec.Struct, frozen=True):
 
     @property
     def held(self) -> tuple[DecisionText, ...]:
-        """What a person or a guard holds."""
+        """Decisions held by a person or a guard."""
         return tuple(each for each in self.decision_texts if each.held_by_someone and not is_at_rest(each.decision))
 
     @property
     def waiting(self) -> tuple[DecisionText, ...]:
-        """Holds that go on by themselves. A marked node that waits for its time is none: the pools tell of it."""
+        """Holds that end by themselves. Marked nodes that wait for their timer are excluded: the pool sections show
+        them."""
         return tuple(each for each in self.decision_texts if each.waits and not is_at_rest(each.decision))
 
     @property
     def blocked(self) -> tuple[DecisionText, ...]:
-        """Holds for which the command ends with exit code 4."""
+        """Holds that cause exit code 4."""
         return tuple(each for each in self.decision_texts if each.blocks)
 
     def pool(self, name: str) -> PoolLine | None:
         return next((each for each in self.pools if each.pool == name), None)
 
 
-# --- Blocked holds in a report: the lines at its top, and the findings for pipelines; one rule for every format.
+# --- Blocked holds in a report: top lines, and findings for pipelines; the same rule for every format.
 
 
 def is_blocking(decision_texts: Iterable[DecisionText], guarded: GuardVerdict) -> bool:
-    """Whether a guard holds something that counts for the change."""
+    """Whether the guard holds something that counts for this change."""
     return any(each.blocks and _guard_of(each) == guarded.guard for each in decision_texts)
 
 
 def beside_guards(decision_texts: Iterable[DecisionText]) -> tuple[DecisionText, ...]:
-    """Blocked holds that count, for another reason than a limit of a guard."""
+    """Blocked holds that count, for reasons other than a limit of a guard."""
     return tuple(each for each in decision_texts if each.blocks and not _guard_of(each))
 
 
 def _guard_of(decision_text: DecisionText) -> str:
-    """The guard by whose limit it is held."""
+    """Name of the guard whose limit holds the decision."""
     facts = decision_text.decision.reason.facts
     return facts.guard.name if isinstance(facts, HeldByGuard) else ""
 
@@ -113,7 +114,7 @@ def blocked_titles(decision_texts: Iterable[DecisionText]) -> list[str]:
 
 
 def reason_lines(decision_texts: Iterable[DecisionText]) -> Iterator[TextLine]:
-    """BLOCKED by FieldConflict: NodePool/a100. One line a reason; `decision_texts` are blocked holds."""
+    """One line per reason, such as BLOCKED by FieldConflict: NodePool/a100. `decision_texts` are blocked holds."""
     titles: defaultdict[str, list[str]] = defaultdict(list)
     for each in decision_texts:
         titles[each.decision.reason.code].append(each.decision.subject.title)
@@ -123,8 +124,8 @@ def reason_lines(decision_texts: Iterable[DecisionText]) -> Iterator[TextLine]:
 
 
 def hold_findings(held: Iterable[DecisionText]) -> Iterator[Finding]:
-    """A blocked hold that counts is an error, what else a person or a guard holds a warning, and what waits by itself
-    a note."""
+    """A blocked hold that counts is an error, another hold by a person or a guard a warning, and a hold that ends by
+    itself a note."""
     for decision_text in held:
         origin = decision_text.decision.reason.origin
         severity: Severity = "error" if decision_text.blocks else "warning" if decision_text.held_by_someone else "note"
@@ -133,7 +134,7 @@ def hold_findings(held: Iterable[DecisionText]) -> Iterator[Finding]:
             line=origin.line if origin else 0,
             column=0,
             code=decision_text.decision.reason.code,
-            sentence=f"would, if {decision_text.observation.unless}: {decision_text.sentence}"
+            sentence=f"would apply if {decision_text.observation.unless}: {decision_text.sentence}"
             if decision_text.observation
             else decision_text.sentence,
             remedy=decision_text.remedy,

@@ -1,4 +1,4 @@
-"""What becomes of the nodes of a pool: what comes anyway, and what comes because of this change."""
+"""Sections of pools: node changes that happen in any case, and those caused by this change."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,21 +35,21 @@ from reconciler.report.document import (
 from reconciler.report.plans.planned import Cost, Planned, PoolLine
 from reconciler.report.wording import counted, difference
 
-# --- Each pool as it stands, and its bill: now, once all is done that comes without this change, and once it is done
-# too.
+# --- Current state of each pool, and its cost: now, after all that happens without this change, and after all that
+# happens with it.
 #
-# A pool that no policy declares any more is still paid for: by the policy of the base, or at a price that nobody knows.
+# A pool that no policy declares any more still has a cost: by the policy of the base, or unknown.
 
 
 class Future(msgspec.Struct, frozen=True):
-    """What becomes of a fleet by one plan."""
+    """Future of a fleet under one plan."""
 
-    gone: frozenset[str] = frozenset()  # names of nodes
-    bought: dict[str, int] = {}  # GPUs of nodes that come, by the names that stand for them
+    gone: frozenset[str] = frozenset()  # node names
+    bought: dict[str, int] = {}  # GPUs of new nodes, by their placeholder names
 
 
 class _Declared(msgspec.Struct, frozen=True):
-    """A pool by name, with the policy of the base and that of the change; None where there is none."""
+    """A pool by name, with its policy in the base and in the change; None if absent."""
 
     name: str
     before: Declared[GpuPool] | None
@@ -57,7 +57,7 @@ class _Declared(msgspec.Struct, frozen=True):
 
 
 def pool_lines(scene: PlanningResult, base: PlanningResult | None, bills: Mapping[str, Bills]) -> Iterator[PoolLine]:
-    """The declared ones; then those that are no longer declared and that have nodes to pay for."""
+    """The declared pools; then pools that are no longer declared and still have nodes."""
     for pool in _pools(scene, base):
         declared = pool.after or pool.before
         use = use_of(scene.fleet, pool.name, declared.spec.devices.count if declared else 1)
@@ -78,13 +78,13 @@ def pool_lines(scene: PlanningResult, base: PlanningResult | None, bills: Mappin
 
 
 def future_without(scene: PlanningResult, base: PlanningResult | None) -> Future:
-    """Of what comes without this change."""
+    """Changes that happen without this change."""
     consequences = [each for each in scene.plan.consequences if each.cause == "standing"]
     return _future(base.plan.consequences if base else consequences)
 
 
 def future_with(scene: PlanningResult) -> Future:
-    """Of all that comes with it."""
+    """Changes that happen with this change."""
     return _future(scene.plan.consequences)
 
 
@@ -121,32 +121,32 @@ def _remarks(scene: PlanningResult, pool: _Declared) -> Iterator[str]:
     if unclaimed:
         has = "has" if unclaimed == 1 else "have"
         them = "it" if unclaimed == 1 else "them"
-        yield f"{unclaimed} of its {len(nodes)} nodes {has} no NodeClaim: Karpenter does nothing to {them}."
+        yield f"{unclaimed} of its {len(nodes)} nodes {has} no NodeClaim: Karpenter does not manage {them}."
 
 
 def _limits(scene: PlanningResult, pool: _Declared) -> Iterator[str]:
-    """Whether a replacement may be launched before the node that it is for has gone."""
+    """Whether limits allow a replacement to be launched before the old node is deleted."""
     limits = pool.after.spec.limits if pool.after else {}
     own = [each for each in scene.plan.consequences if each.pool == pool.name and limits]
     text = ", ".join(f"{most} {name}" for name, most in sorted(limits.items()))
     if any(hindrance.kind == "limits" for each in own for hindrance, _ in each.held_by):
-        yield f"Limits: {text}: already exceeded or reached, so that no replacement is launched."
+        yield f"Limits: {text}: exceeded or reached, so no replacement is launched."
     elif any(each.fate == "replaced" for each in own):
-        yield f"Limits: {text} leave room for replacements."
+        yield f"Limits: {text} allow replacements."
 
 
-# --- When nodes that are scaled down or drained go, and since when they are marked, in words.
+# --- Times at which nodes are scaled down or drained, and since when they are marked.
 
 
 class Departures:
-    """Those of the plan, and of its base for nodes that go without it."""
+    """Departing nodes of the plan, and of its base for nodes that also depart without the change."""
 
     def __init__(self, planned: Planned) -> None:
         self._now = planned.setting.now
         self._departing = {each.node: each for each in planned.departing}
 
     def words(self, consequence: Consequence) -> Iterator[str]:
-        """14:52Z, marked since 14:22Z; or from 14:52Z, 4 at a time. Nothing of nodes that Karpenter takes away."""
+        """Such as 14:52Z, marked since 14:22Z; or from 14:52Z, 4 at a time. Empty for nodes that Karpenter removes."""
         if consequence.fate == "scaled":
             yield from self._scaled(consequence.nodes)
         elif consequence.fate == "drained":
@@ -158,7 +158,7 @@ class Departures:
         if times:
             yield f"{self._span(times)}{self._marked(departing_nodes)}"
         if any(each.at is None for each in departing_nodes):
-            yield "once a guard lets it" if not times else "others once a guard lets it"
+            yield "once a guard allows it" if not times else "others once a guard allows it"
 
     def _drained(self, consequence: Consequence) -> Iterator[str]:
         begun = sorted({each.at for each in consequence.shares if each.at is not None and each.at <= self._now})
@@ -168,7 +168,7 @@ class Departures:
         if later:
             yield f"{'others ' if begun else ''}from {clock(later[0], self._now)}"
         if any(each.at is None for each in consequence.shares):
-            yield f"{'others ' if begun or later else ''}once a guard or a window allows, or pods have completed"
+            yield f"{'others ' if begun or later else ''}once a guard or window allows it, or pods have completed"
 
     def _marked(self, departing_nodes: Sequence[Departing]) -> str:
         since = sorted({each.since for each in departing_nodes if each.since is not None})
@@ -191,22 +191,22 @@ _COLUMNS = (
 
 
 class _Headings(msgspec.Struct, frozen=True):
-    """Of what comes anyway, what comes by the plan, and what no longer comes."""
+    """Headings of changes that happen in any case, changes of the plan, and changes that no longer happen."""
 
     without: str
     reason: str
     spared: str = "spared by this change"
 
 
-_WITH_BASE = _Headings("without this change", "because of this change")
-_ALONE = _Headings("as things stand", "because of this plan")
+_WITH_BASE = _Headings("also without this change", "because of this change")
+_ALONE = _Headings("independent of this plan", "because of this plan")
 
 
 class _RowStyle(msgspec.Struct, frozen=True):
     mark: str
     tone: Tone
     text: str
-    pace: str = ""  # what the nodes of a wave wait for
+    pace: str = ""  # condition between the nodes of a wave
 
 
 _FATES: dict[Fate, _RowStyle] = {
@@ -214,13 +214,13 @@ _FATES: dict[Fate, _RowStyle] = {
     "drained": _RowStyle("-", "bad", "not needed, drained"),
     "removed": _RowStyle("-", "bad", "empty, drifted, not replaced", "Karpenter"),
     "replaced": _RowStyle("-/+", "bad", "busy, drifted, pods evicted", "Karpenter"),
-    "blocked": _RowStyle("~", "warn", "busy, drifted, held up"),
-    "deleted": _RowStyle("-", "bad", "NodePool deleted, nodes with it", "at once, outside all budgets"),
-    "undrifted": _RowStyle("+", "good", "drifted now, and then no longer"),
+    "blocked": _RowStyle("~", "warn", "busy, drifted, cannot be disrupted"),
+    "deleted": _RowStyle("-", "bad", "NodePool deleted, nodes with it", "at once, ignoring all budgets"),
+    "undrifted": _RowStyle("+", "good", "drifted now, no longer after the change"),
     "exchanged": _RowStyle("~", "warn", "replaced anyway"),
     "bought": _RowStyle("+", "good", "bought"),
     "scheduled": _RowStyle("+", "dim", "bought by a schedule"),
-    "limited": _RowStyle("!", "warn", "wanted, held back"),
+    "limited": _RowStyle("!", "warn", "needed, prevented by a limit"),
 }
 _ORDER: tuple[Fate, ...] = tuple(_FATES)
 _COMES: frozenset[Fate] = frozenset({"bought", "scheduled", "limited"})
@@ -229,7 +229,7 @@ _STAGES: tuple[Stage, ...] = get_args(Stage)
 
 
 def pool_sections(planned: Planned, blamed: Blame) -> Iterator[Section]:
-    """Of each pool that something happens to; those that no policy declares come last."""
+    """One section per pool with changes; pools that no policy declares come last."""
     happening = {pool_of(each) for each in (*blamed.without, *blamed.causes, *blamed.spared)}
     known = {pool.pool: pool for pool in planned.pools}
     headings = _WITH_BASE if planned.base else _ALONE
@@ -264,7 +264,7 @@ def _gone(name: str) -> str:
 def _by_doing(
     heading: str, own: tuple[Consequence, ...], pool: PoolLine | None
 ) -> tuple[tuple[str, tuple[Consequence, ...]], ...]:
-    """What happens whoever observes; then, of a pool that is only observed, what a plan would bring about."""
+    """Changes that happen even in Observe mode; then, for a pool in Observe mode, suppressed changes."""
     observation = pool.observation if pool is not None else None
     if observation is None:
         return ((heading, own),)
@@ -274,7 +274,7 @@ def _by_doing(
 
 
 def _own(name: str, consequences: tuple[Consequence, ...]) -> tuple[Consequence, ...]:
-    """What is bought in the order in which it comes, the others by their nodes."""
+    """Purchases in order of time, others in order of nodes."""
     own = [each for each in consequences if pool_of(each) == name]
     return tuple(sorted(own, key=lambda each: (_ORDER.index(each.fate), each.node_pool, _first_of(each))))
 
@@ -321,24 +321,26 @@ def _when(consequence: Consequence, pace: str) -> Iterator[str]:
 
 
 def _below(pool: PoolLine | None, coming: tuple[Consequence, ...]) -> Iterator[Block]:
-    """What holds nodes up, what a reader must know of the numbers, and remarks."""
+    """Why nodes cannot be disrupted, caveats of the numbers, and remarks."""
     notes = [*_budgets(coming), *_deletions(coming), *_homeless(coming), *_unpriced(coming)]
     if notes:
         yield ReportNotes(tuple(notes))
     busy = any(each.fate in {"drained", "replaced", "blocked"} for each in coming)
     if busy and not any(hindrance.kind == "pod_budget" for each in coming for hindrance, _ in each.held_by):
         read = pool is None or pool.budgets_read
-        yield line(f"PodDisruptionBudgets: {'none in the way' if read else 'not read, so they may hold up more'}.")
+        yield line(f"PodDisruptionBudgets: {'none blocks an eviction' if read else 'not read, and may block more'}.")
     for remark in pool.remarks if pool else ():
         yield line(remark)
 
 
 def _unpriced(coming: tuple[Consequence, ...]) -> Iterator[ReportNote]:
-    """What is in no sum."""
+    """Notes about nodes that are in no sum."""
     if unpriced := sum(each.unpriced for each in coming if each.fate not in _FOLLOWS | _COMES):
-        yield ReportNote("note", f"{counted(unpriced, 'node')} without a declared price: not in $/h.")
+        yield ReportNote("note", f"{counted(unpriced, 'node')} without a declared price: excluded from $/h.")
     if unpriced := sum(each.unpriced for each in coming if each.fate in _FOLLOWS):
-        text = f"{counted(unpriced, 'node')} will be machines of another sort, whose price is not known: not in $/h."
+        text = (
+            f"{counted(unpriced, 'node')} will be of another machine type, whose price is unknown: excluded from $/h."
+        )
         yield ReportNote("note", text)
     sorts: Counter[str] = Counter()
     for each in coming:
@@ -346,7 +348,7 @@ def _unpriced(coming: tuple[Consequence, ...]) -> Iterator[ReportNote]:
             sorts[each.order.words] += each.unpriced
     for sort, unpriced in sorted(sorts.items()):
         yield ReportNote(
-            "note", f"{counted(unpriced, 'node')} to be bought without a declared price, {sort}: not in $/h."
+            "note", f"{counted(unpriced, 'node')} to be bought without a declared price, {sort}: excluded from $/h."
         )
 
 
@@ -357,7 +359,7 @@ def _budgets(coming: tuple[Consequence, ...]) -> Iterator[ReportNote]:
             if hindrance.kind == "pod_budget":
                 held[hindrance.title] = held.get(hindrance.title, 0) + count
     for name, count in sorted(held.items()):
-        yield ReportNote("warning", f"{name} holds up {counted(count, 'node')}: it allows no eviction there now.")
+        yield ReportNote("warning", f"{name} blocks {counted(count, 'node')}: the budget allows no eviction there now.")
 
 
 def _deletions(coming: tuple[Consequence, ...]) -> Iterator[ReportNote]:
@@ -365,13 +367,13 @@ def _deletions(coming: tuple[Consequence, ...]) -> Iterator[ReportNote]:
         if each.fate == "deleted" and each.nodes:
             what = f"{counted(len(each.nodes), 'node')} and {counted(each.pods, 'pod')}"
             yield ReportNote(
-                "error", f"Deleting NodePool/{each.node_pool} takes {what} with it, {each.gpus_in_use} GPUs in use."
+                "error", f"Deleting NodePool/{each.node_pool} also deletes {what}, with {each.gpus_in_use} GPUs in use."
             )
 
 
 def _homeless(coming: tuple[Consequence, ...]) -> Iterator[ReportNote]:
     for each in coming:
-        stay = "Karpenter leaves their nodes as they are" if each.fate == "blocked" else "they stay Pending"
+        stay = "Karpenter does not disrupt their nodes" if each.fate == "blocked" else "they stay Pending"
         for homeless in each.homeless:
             who = f"{homeless.pods} of the {counted(each.pods, 'pod')} ({homeless.owner})"
-            yield ReportNote("error", f"{who} would fit nowhere: {obstacles_words(homeless.why)}. So {stay}.")
+            yield ReportNote("error", f"{who} would fit on no node: {obstacles_words(homeless.why)}. Therefore {stay}.")

@@ -1,1 +1,1 @@
-"""What came of a simulation, for people and programs."""
+"""Results of a simulation, for people and programs."""

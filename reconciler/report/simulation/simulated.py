@@ -1,4 +1,4 @@
-"""Simulated: what came of one simulation, and of several beside one another."""
+"""Simulated: result of one simulation."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -10,15 +10,15 @@ from reconciler.report.wording import dollars, per_mille, percent
 
 
 class PoolStep(msgspec.Struct, frozen=True, gc=False):
-    """A pool at one moment; its nodes without those that are being deleted."""
+    """State of a pool at one time; nodes that are being deleted are excluded."""
 
     pool: str
     nodes: int
     busy_nodes: int
     gpus: int
     gpus_used: int
-    tainted: int  # nodes that are about to leave by our hand
-    target: int | None = None  # where a provisioner sizes it
+    tainted: int  # nodes that the controller is about to remove
+    target: int | None = None  # with a NodeProvisioner
     provisioner: str = ""
 
 
@@ -32,13 +32,13 @@ class Did(msgspec.Struct, frozen=True, gc=False):
 
 
 class TimelineStep(msgspec.Struct, frozen=True, gc=False):
-    """How things stood at a moment, and what happened since the moment before."""
+    """State at one time, and events since the previous step."""
 
     at: Instant
     pools: tuple[PoolStep, ...]
-    pending_pods: int  # the most at once since the moment before
+    pending_pods: int  # maximum since the previous step
     pending_gpus: int  # likewise
-    longest_wait_seconds: int  # of the pods that waited since then, so far
+    longest_wait_seconds: int  # of the pods that waited since the previous step, so far
     micro_dollars_per_hour: int
     bought: int = 0
     removed: int = 0
@@ -46,56 +46,56 @@ class TimelineStep(msgspec.Struct, frozen=True, gc=False):
     lost: int = 0
     finished: int = 0
     did: tuple[Did, ...] = ()
-    did_more: int = 0  # writes that are not told one by one
+    did_more: int = 0  # writes that are not listed
 
 
 class PoolSum(msgspec.Struct, frozen=True):
-    """A pool over all the time."""
+    """Totals of a pool."""
 
     pool: str
-    gpu_ms: int  # GPUs that were there, times how long
+    gpu_ms: int  # GPUs of existing nodes, multiplied by time
     gpu_ms_used: int
     micro_dollars: int
     nodes_first: int
     nodes_last: int
     nodes_most: int
     tainted: int = 0  # now
-    target: int = 0  # now, where a provisioner sizes it
+    target: int = 0  # now, with a NodeProvisioner
 
 
 class SimulationTotals(msgspec.Struct, frozen=True):
-    """All that adds up over the time."""
+    """Totals of a simulation."""
 
     gpu_ms_paid: int = 0
     gpu_ms: int = 0
     gpu_ms_used: int = 0
     gpu_ms_pending: int = 0
     micro_dollars: int = 0
-    unpriced: bool = False  # a machine was paid for whose price nobody declared
+    unpriced: bool = False  # a machine without a declared price was paid for
     evictions: int = 0
-    disrupted_gpus: int = 0  # of the pods that were evicted
-    lost_pods: int = 0  # that were on machines that died
+    disrupted_gpus: int = 0  # of evicted pods
+    lost_pods: int = 0  # on machines that failed
     finished_pods: int = 0
     pending_pods: int = 0  # at the end
     nodes: int = 0  # at the end
-    gpus: int = 0  # of those
+    gpus: int = 0  # of those nodes
     nodes_bought: int = 0
     nodes_removed: int = 0
     mean_wait_seconds: int = 0
-    late_wait_seconds: int = 0  # nineteen of twenty pods waited no longer
+    late_wait_seconds: int = 0  # 95 % of pods waited no longer
     actions: int = 0
-    held_by_guards: int = 0  # the most at once
+    held_by_guards: int = 0  # maximum at one time
     cycles: int = 0
     pools: tuple[PoolSum, ...] = ()
 
     @property
     def utilization_percent(self) -> int:
-        """Of the GPUs that were there, how many were in use."""
+        """Share of existing GPUs that were in use."""
         return 100 * self.gpu_ms_used // self.gpu_ms if self.gpu_ms else 0
 
 
 class Broken(msgspec.Struct, frozen=True):
-    """A rule of safety that was broken, and by which event."""
+    """A broken safety rule, and the event that broke it."""
 
     at: Instant
     event: str
@@ -104,35 +104,35 @@ class Broken(msgspec.Struct, frozen=True):
 
 
 class ExpectationResult(msgspec.Struct, frozen=True):
-    """An expectation, in words, and what it was held against."""
+    """An expectation as text, and the value it was compared with."""
 
     text: str
     value: int
     is_met: bool
-    sign: str = ""  # before a figure, where it has one
+    sign: str = ""  # before a figure, if any
 
     @property
     def figure(self) -> str:
-        """What was found, as people write it."""
+        """The value found, formatted."""
         return f"{self.sign}{self.value:,}"
 
 
 class RevisionChange(msgspec.Struct, frozen=True):
-    """Policies that came into force."""
+    """A change of the policies in force."""
 
     at: Instant
     revision: str
 
 
 class Happening(msgspec.Struct, frozen=True):
-    """What went wrong, or somebody did: not by us."""
+    """A fault, or an action of somebody else."""
 
     at: Instant
     text: str
 
 
 class Simulated(msgspec.Struct, frozen=True):
-    """What came of one simulation."""
+    """Result of one simulation."""
 
     name: str
     label: str
@@ -143,10 +143,10 @@ class Simulated(msgspec.Struct, frozen=True):
     steps: tuple[TimelineStep, ...]
     revisions: tuple[RevisionChange, ...]
     happenings: tuple[Happening, ...] = ()
-    happenings_more: int = 0  # that are not told one by one
+    happenings_more: int = 0  # happenings that are not listed
     broken: tuple[Broken, ...] = ()
     expectations: tuple[ExpectationResult, ...] = ()
-    troubles: tuple[str, ...] = ()  # of cycles that came to nothing
+    troubles: tuple[str, ...] = ()  # of failed cycles
     notices: tuple[str, ...] = ()
     description: str = ""
 
@@ -155,7 +155,7 @@ class Simulated(msgspec.Struct, frozen=True):
         return bool(self.broken) or any(not each.is_met for each in self.expectations)
 
 
-# --- The figures of a simulation, each with its name, what is better, and how it is written.
+# --- Figures of a simulation: names, directions, and formats.
 
 _HOUR_MS = 3_600_000
 _MINUTE_MS = 60_000
@@ -206,12 +206,12 @@ FIGURES: tuple[Figure, ...] = (
     Figure("actions", "writes of the controller", "", lambda sums: sums.actions),
     Figure("held_by_guards", "decisions held by guards", "", lambda sums: sums.held_by_guards),
 )
-# In these two sets of policies are compared first.
+# Comparisons of policies begin with these two.
 COMPARED = ("gpu_hours_paid", "gpu_utilization", "pending_gpu_minutes", "evictions")
 
 
 def best(figure: Figure, sums: Sequence[SimulationTotals]) -> str:
-    """How the best is written, where there is a better and a worse that differ as they are written."""
+    """The formatted best value, if the figure has a direction and the formatted values differ."""
     values = [figure.value(each) for each in sums]
     if not figure.better or len({figure.to_text(each) for each in values}) < 2:
         return ""

@@ -1,4 +1,4 @@
-"""Simulations as a document: whether they went well, their figures beside one another, and what happened."""
+"""Simulations as a document: success, figures side by side, and events."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -43,7 +43,7 @@ _POOL_COLUMNS = (
 
 
 def simulated_document(runs: Sequence[Simulated], tool_version: str) -> ReportDocument:
-    """One simulation, or several of the same scenario with other policies."""
+    """The document of one simulation, or of several simulations of a scenario with different policies."""
     first = runs[0]
     checked = sum(len(each.expectations) for each in runs) + len(runs)
     return ReportDocument(
@@ -61,7 +61,7 @@ def simulated_document(runs: Sequence[Simulated], tool_version: str) -> ReportDo
 
 
 def headline(simulated: Simulated, tool_version: str) -> str:
-    """What was simulated, for how long, and from which seed."""
+    """Scenario, simulated time, and seed."""
     seconds = (simulated.end - simulated.start) // 1_000
     text = f"{simulated.name}: {span(seconds)} from {timestamp(simulated.start)}, seed {simulated.seed}"
     return f"{text}, reconciler {tool_version}"
@@ -94,7 +94,7 @@ def _verdict(runs: Sequence[Simulated]) -> Iterator[Block]:
 
 
 def broken_lines(run: Simulated) -> Iterator[Block]:
-    """The first rule of safety that was broken, if any was."""
+    """The first broken safety rule, if any."""
     for each in run.broken[:1]:
         more = f", and {len(run.broken) - 1} more" if len(run.broken) > 1 else ""
         text = f"UNSAFE: {who(run)}{each.rule}: {each.sentence} ({clock(each.at, run.start)}, {each.event}){more}"
@@ -102,7 +102,7 @@ def broken_lines(run: Simulated) -> Iterator[Block]:
 
 
 def _compared(runs: Sequence[Simulated]) -> Iterator[Block]:
-    """Which is better in what."""
+    """Comparison of the simulations."""
     sums = [each.sums for each in runs]
     chosen = {figure: star for figure in FIGURES if figure.key in COMPARED and (star := best(figure, sums))}
     if not chosen:
@@ -114,11 +114,11 @@ def _compared(runs: Sequence[Simulated]) -> Iterator[Block]:
         if failures := len(run.broken) + sum(not each.is_met for each in run.expectations):
             lines.append(counted(failures, "failure"))
         if chosen or lines:
-            yield line(f"{run.label}: {'; '.join(lines) or 'behind in all of them'}", "bad" if run.failed else "plain")
+            yield line(f"{run.label}: {'; '.join(lines) or 'best in none of them'}", "bad" if run.failed else "plain")
 
 
 def summary(runs: Sequence[Simulated]) -> Iterator[Block]:
-    """Figures in rows, simulations in columns; the best of each row bears a star."""
+    """Figures in rows, simulations in columns; the best value of each row is marked with a star."""
     sums = [each.sums for each in runs]
     several = len(runs) > 1
     order = sorted(FIGURES, key=lambda each: each.key not in COMPARED) if several else FIGURES
@@ -134,9 +134,11 @@ def summary(runs: Sequence[Simulated]) -> Iterator[Block]:
     columns = [TableColumn(""), *(TableColumn(f"{each.label}  " if several else "", True) for each in runs)]
     yield Table(tuple(columns), (RowGroup(tuple(rows)),))
     if any(each.unpriced for each in sums):
-        yield ReportNotes((ReportNote("note", "some machines have no declared price: they are not in the cost"),))
+        yield ReportNotes(
+            (ReportNote("note", "some machines have no declared price: they are excluded from the cost"),)
+        )
     if several and any(best(figure, sums) for figure in FIGURES):
-        yield line("* the best of its line", "dim")
+        yield line("* best value in the row", "dim")
 
 
 def _of_one(run: Simulated, is_one_of_several: bool) -> Iterator[Block]:
@@ -145,7 +147,7 @@ def _of_one(run: Simulated, is_one_of_several: bool) -> Iterator[Block]:
         table = Table(_POOL_COLUMNS, (RowGroup(tuple(_pool(each) for each in run.sums.pools)),))
         parts.append(("Pools", (table,)))
     if item_list := story(run):
-        parts.append(("What happened", (item_list,)))
+        parts.append(("Events", (item_list,)))
     if run.expectations:
         parts.append(("Expected", (ItemList(tuple(_expected(run))),)))
     for heading, blocks in parts:
@@ -153,7 +155,7 @@ def _of_one(run: Simulated, is_one_of_several: bool) -> Iterator[Block]:
         yield Section(f"{heading}, {run.label}" if is_one_of_several else heading, blocks)
     if not run.failed and run.expectations and not is_one_of_several:
         yield Blank()
-        yield line(f"{counted(len(run.expectations), 'expectation')} met, no rule of safety broken.", "good")
+        yield line(f"{counted(len(run.expectations), 'expectation')} met, no safety rule broken.", "good")
 
 
 def _pool(pool: PoolSum) -> Row:
@@ -176,19 +178,19 @@ def _expected(run: Simulated) -> Iterator[Item]:
         yield Item(mark, f"{each.text}, found {each.figure}", tone="good" if tone == "good" else "bad")
 
 
-# --- What failed in simulations, as pipelines show it: expectations not met, rules of safety broken.
+# --- Failures of simulations for pipelines: unmet expectations and broken safety rules.
 
 UNMET, UNSAFE = "ExpectationFailed", "Unsafe"
-TITLES = ((UNMET, "What the scenario expects did not come about"), (UNSAFE, "A rule of safety was broken"))
+TITLES = ((UNMET, "An expectation of the scenario was not met"), (UNSAFE, "A safety rule was broken"))
 
 
 def findings_of(runs: Sequence[Simulated]) -> tuple[Finding, ...]:
-    """In the order in which they are told; they are of the scenario, not of a line of it."""
+    """Findings in report order; they refer to the scenario, not to a policy line."""
     return tuple(each for run in runs for each in _findings(run))
 
 
 def who(run: Simulated) -> str:
-    """Which of several simulations it was."""
+    """Prefix that names the simulation, if there are several."""
     return f"{run.label}: " if run.label else ""
 
 
@@ -202,13 +204,13 @@ def _findings(run: Simulated) -> Iterator[Finding]:
             yield Finding("", 0, 0, UNMET, text, subject=f"{who(run)}{judged.text}")
 
 
-# --- The story of a simulation in a few lines: what came into force, and what the controller did about it.
+# --- Events of a simulation in a few lines: policies in force, and actions of the controller.
 
 MOST_MOMENTS = 40
 
 
 def story(simulated: Simulated) -> ItemList | None:
-    """The moments at which something was done or went wrong, the first ones."""
+    """The first times with actions or faults."""
     moments = sorted(
         [*_revised(simulated), *_happened_to(simulated), *_broken(simulated), *_steps(simulated)],
         key=lambda each: each[0],
@@ -222,12 +224,12 @@ def story(simulated: Simulated) -> ItemList | None:
 
 
 def _in_json(simulated: Simulated) -> str:
-    """What of it is told there."""
+    """Where omitted events are available."""
     writes, happenings = sum(each.did_more for each in simulated.steps), simulated.happenings_more
     left_out = [counted(writes, "write")] if writes else []
     if happenings:
         left_out.append("1 fault or edit" if happenings == 1 else f"{happenings} faults and edits")
-    return f"-o json has them, but for {listed(left_out)}" if left_out else "-o json has them all"
+    return f"-o json lists them, except {listed(left_out)}" if left_out else "-o json lists all of them"
 
 
 _Moment = tuple[tuple[Instant, int], Item]
@@ -236,7 +238,7 @@ _Moment = tuple[tuple[Instant, int], Item]
 def _revised(simulated: Simulated) -> Iterator[_Moment]:
     for each in simulated.revisions[1:]:
         revision = short_revision(each.revision) or "other policies"
-        yield (each.at, 0), Item("~", f"{clock(each.at, simulated.start)}  {revision} comes into force", tone="warn")
+        yield (each.at, 0), Item("~", f"{clock(each.at, simulated.start)}  {revision} is now in force", tone="warn")
 
 
 def _happened_to(simulated: Simulated) -> Iterator[_Moment]:
@@ -247,7 +249,7 @@ def _happened_to(simulated: Simulated) -> Iterator[_Moment]:
 def _broken(simulated: Simulated) -> Iterator[_Moment]:
     for each in simulated.broken:
         title = f"{clock(each.at, simulated.start)}  {each.rule}"
-        details = (Detail(each.sentence), Detail(f"by the event: {each.event}"))
+        details = (Detail(each.sentence), Detail(f"event: {each.event}"))
         yield (each.at, 2), Item("!", title, details=details, tone="bad")
 
 
@@ -280,7 +282,7 @@ def _happened(step: TimelineStep) -> Iterator[str]:
 
 
 def _did(step: TimelineStep) -> Iterator[str]:
-    """Alike ones together."""
+    """Writes, equal ones grouped."""
     alike = Counter((each.verb, each.subject.partition("/")[0], each.reason) for each in step.did)
     for (verb, kind, reason), number in alike.items():
         one = next(each.subject for each in step.did if (each.verb, each.reason) == (verb, reason))
@@ -290,17 +292,17 @@ def _did(step: TimelineStep) -> Iterator[str]:
         yield f"and {counted(step.did_more, 'more write')}"
 
 
-# --- A Forecast: what a plan would come to, simulated; and how its report tells it.
+# --- Forecast: simulation of a plan, and its report.
 
-WITHOUT, WITH, APPROVED = "without this change", "with it", "once approved"
+WITHOUT, WITH, APPROVED = "without this change", "with this change", "once approved"
 
 
 class Forecast(msgspec.Struct, frozen=True):
-    """The same cluster, the same load, the same hours."""
+    """Simulations of the same cluster, with the same load, for the same time."""
 
-    after: Simulated  # with the policies that are planned
-    before: Simulated | None = None  # with those of the base, where there is one
-    approved: Simulated | None = None  # where guards hold something: as if they held nothing
+    after: Simulated  # with the planned policies
+    before: Simulated | None = None  # with the policies of the base, if any
+    approved: Simulated | None = None  # as if guards held nothing, if guards hold something
 
     @property
     def runs(self) -> tuple[Simulated, ...]:
@@ -312,8 +314,8 @@ class Forecast(msgspec.Struct, frozen=True):
 
 
 def with_forecast(document: ReportDocument, forecast: Forecast) -> ReportDocument:
-    """A plan's report, and what it would come to."""
-    heading = f"The next {span(forecast.seconds)}, if the present load goes on"
+    """The report of a plan, with its forecast."""
+    heading = f"The next {span(forecast.seconds)}, if the present load continues"
     section = Section(heading, tuple(_forecast_blocks(forecast)))
     payload = document.payload | {"forecast": msgspec.to_builtins(_forecast_json(forecast))}
     return msgspec.structs.replace(document, blocks=(*document.blocks, Blank(), section), payload=payload)
@@ -333,9 +335,7 @@ def _forecast_blocks(forecast: Forecast) -> Iterator[Block]:
     yield from summary(forecast.runs)
     if forecast.approved is not None:
         held = counted(forecast.after.sums.held_by_guards, "decision")
-        yield ReportNotes(
-            (ReportNote("note", f"guards hold {held}: once that is approved, it goes on as in the last column"),)
-        )
+        yield ReportNotes((ReportNote("note", f"guards hold {held}: the last column shows the result after approval"),))
     troubles = dict.fromkeys(each for run in forecast.runs for each in run.troubles)
     if troubles:
         yield ReportNotes(tuple(ReportNote("warning", each) for each in troubles))

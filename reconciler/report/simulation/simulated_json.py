@@ -1,4 +1,4 @@
-"""What `simulate -o json` prints: a summary and a timeline, for one simulation or for each of several."""
+"""JSON of `simulate -o json`: a summary and a timeline for each simulation."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
@@ -9,13 +9,13 @@ from reconciler.model.instant import timestamp
 from reconciler.report.json_schema import Time, Tool
 from reconciler.report.simulation.simulated import PoolStep, PoolSum, Simulated, SimulationTotals, TimelineStep
 
-# --- The JSON of simulations, as structs: what `simulate -o json` prints, and the one source of its schema.
+# --- Structs of the JSON that `simulate -o json` prints; the only source of its schema.
 
 
 class PoolSummary(msgspec.Struct, frozen=True):
-    """A pool over all the time."""
+    """Totals of a pool."""
 
-    gpu_hours: Annotated[float, msgspec.Meta(description="GPUs of its nodes, times how long they were there.")]
+    gpu_hours: Annotated[float, msgspec.Meta(description="GPUs of its nodes, multiplied by time.")]
     gpu_hours_used: float
     micro_dollars: int
     nodes_first: int
@@ -24,30 +24,32 @@ class PoolSummary(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """All that adds up over the time."""
+    """Totals of a simulation."""
 
-    gpu_hours_paid: Annotated[float, msgspec.Meta(description="From the purchase of each machine until it is gone.")]
-    gpu_hours: Annotated[float, msgspec.Meta(description="GPUs of nodes, times how long they were there.")]
+    gpu_hours_paid: Annotated[float, msgspec.Meta(description="From the purchase of each machine until its deletion.")]
+    gpu_hours: Annotated[float, msgspec.Meta(description="GPUs of nodes, multiplied by time.")]
     gpu_hours_used: float
-    gpu_utilization_percent: Annotated[float | None, msgspec.Meta(description="Null where there were no GPUs.")]
-    pending_gpu_minutes: Annotated[float, msgspec.Meta(description="GPUs of pods without a node, times how long.")]
+    gpu_utilization_percent: Annotated[float | None, msgspec.Meta(description="Null if there were no GPUs.")]
+    pending_gpu_minutes: Annotated[float, msgspec.Meta(description="GPUs of pods without a node, multiplied by time.")]
     micro_dollars: int
-    unpriced: Annotated[bool, msgspec.Meta(description="A machine without a declared price is not in the money.")]
+    unpriced: Annotated[
+        bool, msgspec.Meta(description="True if machines without a declared price are excluded from the cost.")
+    ]
     evictions: int
-    disrupted_gpus: Annotated[int, msgspec.Meta(description="GPUs of the pods that were evicted.")]
-    lost_pods: Annotated[int, msgspec.Meta(description="Pods on machines that died.")]
+    disrupted_gpus: Annotated[int, msgspec.Meta(description="GPUs of evicted pods.")]
+    lost_pods: Annotated[int, msgspec.Meta(description="Pods on machines that failed.")]
     finished_pods: int
     pending_pods: Annotated[int, msgspec.Meta(description="At the end.")]
-    mean_wait_seconds: Annotated[int, msgspec.Meta(description="For a node.")]
-    late_wait_seconds: Annotated[int, msgspec.Meta(description="Nineteen of twenty pods waited no longer.")]
+    mean_wait_seconds: Annotated[int, msgspec.Meta(description="Mean wait of a pod for a node.")]
+    late_wait_seconds: Annotated[int, msgspec.Meta(description="95 % of pods waited no longer.")]
     nodes: Annotated[int, msgspec.Meta(description="At the end.")]
     gpus: Annotated[int, msgspec.Meta(description="At the end.")]
     nodes_bought: int
     nodes_removed: int
     actions: Annotated[int, msgspec.Meta(description="Writes of the controller that took effect.")]
-    held_by_guards: Annotated[int, msgspec.Meta(description="Decisions, the most at once.")]
+    held_by_guards: Annotated[int, msgspec.Meta(description="Maximum number of decisions at one time.")]
     cycles: int
-    pools: Annotated[dict[str, PoolSummary], msgspec.Meta(description='By name; "" are nodes of no pool.')]
+    pools: Annotated[dict[str, PoolSummary], msgspec.Meta(description='By name; "" for nodes without a pool.')]
 
 
 class ActionTold(msgspec.Struct, frozen=True):
@@ -56,40 +58,42 @@ class ActionTold(msgspec.Struct, frozen=True):
     time: Time
     verb: str
     subject: str
-    reason: Annotated[str, msgspec.Meta(description="A code.")]
+    reason: Annotated[str, msgspec.Meta(description="Code of the reason.")]
 
 
 class Sized(msgspec.Struct, frozen=True):
-    """The pool of a provisioner at one moment; its nodes without those that are being deleted."""
+    """State of the pool of a NodeProvisioner at one time; nodes that are being deleted are excluded."""
 
     current_size: int
     target_size: int
-    tainted: Annotated[int, msgspec.Meta(description="Nodes that are about to leave by our hand.")]
+    tainted: Annotated[int, msgspec.Meta(description="Nodes that the controller is about to remove.")]
     gpus_used: int
     gpus_total: int
 
 
 class PoolTold(msgspec.Struct, frozen=True):
-    """A pool at one moment; its nodes without those that are being deleted."""
+    """State of a pool at one time; nodes that are being deleted are excluded."""
 
     nodes: int
     busy_nodes: int
-    tainted: Annotated[int, msgspec.Meta(description="Nodes that are about to leave by our hand.")]
+    tainted: Annotated[int, msgspec.Meta(description="Nodes that the controller is about to remove.")]
     gpus_used: int
     gpus_total: int
 
 
 class StepTold(msgspec.Struct, frozen=True):
-    """How things stood at a moment, and what happened since the moment before."""
+    """State at one time, and events since the previous step."""
 
     time: Time
     actions: list[ActionTold]
-    actions_left_out: Annotated[int, msgspec.Meta(description="Not listed: of a run the first 10,000 are.")]
+    actions_left_out: Annotated[
+        int, msgspec.Meta(description="Number of actions not listed: a run lists the first 10,000.")
+    ]
     provisioners: dict[str, Sized]
-    pools: Annotated[dict[str, PoolTold], msgspec.Meta(description='By name; "" are nodes of no pool.')]
-    pending_pods: Annotated[int, msgspec.Meta(description="The most at once since the moment before.")]
-    pending_gpus: Annotated[int, msgspec.Meta(description="The most at once since the moment before.")]
-    longest_wait_seconds: Annotated[int, msgspec.Meta(description="Of the pods that waited since the moment before.")]
+    pools: Annotated[dict[str, PoolTold], msgspec.Meta(description='By name; "" for nodes without a pool.')]
+    pending_pods: Annotated[int, msgspec.Meta(description="Maximum since the previous step.")]
+    pending_gpus: Annotated[int, msgspec.Meta(description="Maximum since the previous step.")]
+    longest_wait_seconds: Annotated[int, msgspec.Meta(description="Of the pods that waited since the previous step.")]
     micro_dollars_per_hour: int
     bought: int
     removed: int
@@ -99,21 +103,21 @@ class StepTold(msgspec.Struct, frozen=True):
 
 
 class RevisionTold(msgspec.Struct, frozen=True):
-    """Policies that came into force."""
+    """A change of the policies in force."""
 
     time: Time
     revision: str
 
 
 class HappeningTold(msgspec.Struct, frozen=True):
-    """A fault, or what somebody else did."""
+    """A fault, or an action of somebody else."""
 
     time: Time
     told: str
 
 
 class ExpectationTold(msgspec.Struct, frozen=True):
-    """What was expected, in words, and the figure it was held against."""
+    """An expectation as text, and the value it was compared with."""
 
     told: str
     found: int
@@ -121,7 +125,7 @@ class ExpectationTold(msgspec.Struct, frozen=True):
 
 
 class BrokenTold(msgspec.Struct, frozen=True):
-    """A rule of safety that was broken, and by which event."""
+    """A broken safety rule, and the event that broke it."""
 
     time: Time
     event: str
@@ -130,23 +134,23 @@ class BrokenTold(msgspec.Struct, frozen=True):
 
 
 class RunTold(msgspec.Struct, frozen=True):
-    """What came of the scenario with one set of policies."""
+    """Result of the scenario with one set of policies."""
 
-    policies: Annotated[str, msgspec.Meta(description="Where --policies named them: by the end of their path.")]
-    failed: Annotated[bool, msgspec.Meta(description="An expectation was not met, or a rule of safety broken.")]
+    policies: Annotated[str, msgspec.Meta(description="Last part of the path given to --policies.")]
+    failed: Annotated[bool, msgspec.Meta(description="An expectation was not met, or a safety rule was broken.")]
     summary: Summary
-    timeline: Annotated[list[StepTold], msgspec.Meta(description="At most some 480 steps, however long the time.")]
+    timeline: Annotated[list[StepTold], msgspec.Meta(description="At most about 480 steps.")]
     revisions: list[RevisionTold]
     happenings: list[HappeningTold]
-    happenings_left_out: Annotated[int, msgspec.Meta(description="Of many, those that are not listed.")]
+    happenings_left_out: Annotated[int, msgspec.Meta(description="Number of happenings not listed.")]
     expectations: list[ExpectationTold]
     broken: list[BrokenTold]
-    troubles: Annotated[list[str], msgspec.Meta(description="Of cycles that came to nothing.")]
+    troubles: Annotated[list[str], msgspec.Meta(description="Errors of failed cycles.")]
     notices: list[str]
 
 
 class SimulatedTold(RunTold, frozen=True):
-    """What came of a scenario: with the first set of policies here, with each other one in `others`."""
+    """Result of a scenario: the first set of policies here, the others in `others`."""
 
     format_version: Literal[1]
     tool: Tool
@@ -162,7 +166,7 @@ _MINUTE_MS = 60_000
 
 
 def payload(runs: Sequence[Simulated], tool_version: str) -> dict[str, Any]:
-    """As schemas/simulated.json says."""
+    """The payload, as described by schemas/simulated.json."""
     first, *others = runs
     simulated_told = SimulatedTold(
         **msgspec.structs.asdict(_run(first)),
@@ -195,7 +199,7 @@ def _run(run: Simulated) -> RunTold:
 
 
 def summary_json(sums: SimulationTotals) -> Summary:
-    """The figures, in the units that people use."""
+    """The figures, in units for people."""
     return Summary(
         gpu_hours_paid=round(sums.gpu_ms_paid / _HOUR_MS, 3),
         gpu_hours=round(sums.gpu_ms / _HOUR_MS, 3),

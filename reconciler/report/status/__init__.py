@@ -1,1 +1,1 @@
-"""How things stand, at one look."""
+"""Report of `status`: an overview."""

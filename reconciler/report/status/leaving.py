@@ -1,4 +1,4 @@
-"""Nodes on their way out or in: which, by whom, and when."""
+"""Leaving and arriving nodes: names, causes, and times."""
 
 from collections.abc import Iterator
 
@@ -22,26 +22,26 @@ _BY_FATE: dict[Fate, str] = {
     "drained": "drained",
     "removed": "drifted and empty, deleted by Karpenter",
     "replaced": "drifted, replaced by Karpenter",
-    "blocked": "drifted, and held up",
+    "blocked": "drifted, cannot be disrupted",
     "deleted": "deleted with the NodePool",
 }
 
 
 class LeavingNodes(msgspec.Struct, frozen=True):
-    """Nodes of a pool that leave, or come, the same way."""
+    """Nodes of a pool that leave or arrive in the same way."""
 
     pool: str
     how: str
-    nodes: tuple[str, ...]  # names; of machines whose nodes have not come yet, those of their NodeClaims, if any
-    pods: int = 0  # that must move
+    nodes: tuple[str, ...]  # node names; for machines without nodes, NodeClaim names, if any
+    pods: int = 0  # pods that must move
     first_at: Instant | None = None
     last_at: Instant | None = None
-    observation: Observation | None = None  # why they would, and do not
-    guard: str = ""  # that holds it
-    has_names: bool = True  # False: nobody has bought them yet
+    observation: Observation | None = None  # why the change is suppressed
+    guard: str = ""  # the guard that holds the change
+    has_names: bool = True  # False: not launched yet
 
     def words(self, now: Instant) -> str:
-        """a100: 3 nodes (n1, n2, n3) are scaled down at 14:52Z (in 30 s)."""
+        """Such as a100: 3 nodes (n1, n2, n3) are scaled down at 14:52Z (in 30 s)."""
         more = len(self.nodes) - _MOST_NAMED
         named = ", ".join(self.nodes[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
         pods = f", {counted(self.pods, 'pod')} to move" if self.pods else ""
@@ -59,9 +59,9 @@ class LeavingNodes(msgspec.Struct, frozen=True):
 
 
 def leaving_of(scene: PlanningResult) -> tuple[LeavingNodes, ...]:
-    """`scene`: with what scaling and drains take away among its consequences."""
+    """`scene` includes the consequences of scaling and drains."""
     leaving_nodes = [*_deleted(scene)]
-    # A node that stands still is on its way nowhere: its hold says so.
+    # A standstill node is not leaving: its hold describes it.
     counted_names = {name for each in leaving_nodes for name in each.nodes} | scene.standstills.keys()
     for consequence in scene.plan.consequences:
         left = consequence.only(name for name in consequence.nodes if name not in counted_names)
@@ -86,12 +86,12 @@ def _of(scene: PlanningResult, consequence: Consequence, guard: Ref | None) -> L
 
 
 def _why_not_done(scene: PlanningResult, consequence: Consequence) -> Observation | None:
-    """What stands comes whoever observes."""
+    """Why a consequence is suppressed. Consequences that do not depend on the plan are never suppressed."""
     return inaction_of(scene.inputs, scene.fleet, consequence.pool) if consequence.cause == "change" else None
 
 
 def _bought(scene: PlanningResult) -> Iterator[LeavingNodes]:
-    """Nodes that are asked for, or will be; not those that are on their way, nor those that follow on others."""
+    """Nodes requested now or later; without nodes that already have a NodeClaim, and without replacements."""
     for each in scene.plan.consequences:
         if each.fate == "bought" and each.order is not None and each.order.stage not in {"machine", "refill"}:
             when = next(bought_when(each, scene.inputs.now))
@@ -100,7 +100,7 @@ def _bought(scene: PlanningResult) -> Iterator[LeavingNodes]:
 
 
 def _deleted(scene: PlanningResult) -> Iterator[LeavingNodes]:
-    """Nodes that somebody is deleting, or that Karpenter disrupts, already."""
+    """Nodes that are already being deleted, or disrupted by Karpenter."""
     for pool in scene.inputs.desired.pools:
         nodes = scene.fleet.nodes_of(pool.name)
         deleted = tuple(sorted(each.name for each in nodes if each.metadata.leaving))
@@ -117,4 +117,4 @@ def _arriving(scene: PlanningResult) -> Iterator[LeavingNodes]:
         claims = scene.fleet.claims_of(pool.name)
         coming = tuple(sorted(each.name for each in claims if not each.status.node_name and not each.metadata.leaving))
         if coming:
-            yield LeavingNodes(pool.name, "on their way in" if len(coming) > 1 else "on its way in", coming)
+            yield LeavingNodes(pool.name, "are arriving" if len(coming) > 1 else "is arriving", coming)

@@ -1,4 +1,4 @@
-"""How things stand, as a document: the policies in force, the cluster, and each pool."""
+"""Overview as a document: policies in force, cluster, and pools."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,30 +49,30 @@ from reconciler.report.plans.plan_json import freezes_json, guards_json
 from reconciler.report.status.leaving import LeavingNodes, leaving_of
 from reconciler.report.wording import age, counted
 
-# --- Whether a controller runs, who leads, and when the leader saw the cluster last: as its Lease tells.
+# --- State of the controller from its Lease: whether one runs, the leader, and its last snapshot.
 
 _TITLE = "leases.coordination.k8s.io of the controller"
 _ALL_LEASES = "leases.coordination.k8s.io"
-_CLOCKS_DIFFER_BY_MS = 30_000  # that of the leader, and that of whoever asks
+_CLOCKS_DIFFER_BY_MS = 30_000  # tolerated clock difference between the leader and this machine
 
 
 class ControllerStatus(msgspec.Struct, frozen=True):
     """The Lease of the leader."""
 
-    leader: str = ""  # nothing: nobody holds the Lease
-    runs: bool | None = None  # None: not known
+    leader: str = ""  # empty: nobody holds the Lease
+    runs: bool | None = None  # None: unknown
     leads_since: Instant | None = None
     renewed_at: Instant | None = None
     seen_cluster_at: Instant | None = None
-    why_unknown: str = ""  # the Lease could not be read
-    namespace: str = names.OWN_NAMESPACE  # in which the Lease is looked for
+    why_unknown: str = ""  # why the Lease could not be read
+    namespace: str = names.OWN_NAMESPACE  # namespace of the Lease
 
 
 def controller_of(observed: Observed) -> ControllerStatus:
-    """The Lease is as old as what was seen of the cluster: a file tells nothing of now."""
+    """State of the controller. The Lease is as old as the snapshot: a file says nothing about now."""
     ours = (each for each in observed.leases if each.metadata.namespace != names.LEASES_NAMESPACE)
     lease = next((each for each in ours if each.metadata.name == names.LEADER_LEASE), None)
-    # An older version wrote all Leases into its dumps as one kind.
+    # Older versions wrote all Leases into dumps as one kind.
     if lease is None and (why := observed.why_unread(_TITLE, _ALL_LEASES)):
         return ControllerStatus(why_unknown=why)
     if lease is None or not lease.spec.holder_identity:
@@ -88,7 +88,7 @@ def controller_of(observed: Observed) -> ControllerStatus:
 
 
 def _runs(observed: Observed, renewed_at: Instant | None, lease_seconds: int) -> bool | None:
-    """None where it is not known when the Lease was read."""
+    """None if the read time of the Lease is unknown."""
     if renewed_at is None or not observed.seen_at:
         return None
     ago_ms = observed.seen_at - renewed_at
@@ -96,19 +96,19 @@ def _runs(observed: Observed, renewed_at: Instant | None, lease_seconds: int) ->
 
 
 def controller_words(controller: ControllerStatus, now: Instant) -> str:
-    """Controller: pod-7f leads for 3 h; it renewed its Lease 2 s ago, and saw the cluster 3 s ago."""
+    """Such as Controller: pod-7f leads for 3 h; it renewed its Lease 2 s ago, and saw the cluster 3 s ago."""
     if controller.why_unknown:
-        return f"Controller: not known ({controller.why_unknown})."
+        return f"Controller: unknown ({controller.why_unknown})."
     if not controller.leader:
-        return f"Controller: none runs: nobody holds Lease/{controller.namespace}/{names.LEADER_LEASE}."
+        return f"Controller: not running: nobody holds Lease/{controller.namespace}/{names.LEADER_LEASE}."
     renewed = f"renewed its Lease {age(controller.renewed_at, now)}" if controller.renewed_at is not None else ""
-    saw = f"saw the cluster {age(controller.seen_cluster_at, now)}" if controller.seen_cluster_at is not None else ""
+    saw = f"took a snapshot {age(controller.seen_cluster_at, now)}" if controller.seen_cluster_at is not None else ""
     text = ", and ".join(filter(None, (renewed, saw)))
     its = f"; it {text}" if text else ""
     if controller.runs is False:
-        return f"Controller: none runs now: {controller.leader} led last{its}."
+        return f"Controller: not running: the last leader was {controller.leader}{its}."
     if controller.runs is None:
-        return f"Controller: {controller.leader} held the Lease when the cluster was read{its}."
+        return f"Controller: {controller.leader} held the Lease at the time of the snapshot{its}."
     since = controller.leads_since
     return f"Controller: {controller.leader} leads{_for(since, now)}{its}."
 
@@ -131,7 +131,7 @@ _COLUMNS = (
 
 
 class PoolOverview(msgspec.Struct, frozen=True):
-    """A pool as it stands; None is what could not be read."""
+    """State of a pool; None means the value could not be read."""
 
     pool: str
     mode: str
@@ -140,30 +140,30 @@ class PoolOverview(msgspec.Struct, frozen=True):
     gpus: int | None
     gpus_in_use: int | None
     drifted_nodes: int | None
-    short: str = ""  # what could not be bought lately, in words
-    observed_because: str = ""  # where the pool is only observed, whatever its mode
+    short: str = ""  # failed launch options, as text
+    observed_because: str = ""  # why the pool is only observed, whatever its mode
 
 
 class Overview(msgspec.Struct, frozen=True):
-    """And how many decisions wait: for their pool to be enforced, for something in their way, or to be carried out."""
+    """The overview, with counts of decisions: suppressed, held, waiting, and to carry out."""
 
     setting: ReportHeader
     pools: tuple[PoolOverview, ...] = ()
     unread: tuple[Unread, ...] = ()
     notices: tuple[str, ...] = ()
     pending: int = 0
-    supposed: Mapping[Observation, int] = {}  # decisions about pools that are only observed
+    supposed: Mapping[Observation, int] = {}  # suppressed decisions
     held: int = 0  # by a person or a guard
-    waiting: int = 0  # until it goes on by itself
+    waiting: int = 0  # until they continue by themselves
     freezes: tuple[Freeze, ...] = ()
     guarded: tuple[GuardVerdict, ...] = ()
-    controller: ControllerStatus | None = None  # None: nobody looked
+    controller: ControllerStatus | None = None  # None: not read
     leaving: tuple[LeavingNodes, ...] = ()
     holds: tuple[DecisionText, ...] = ()
 
 
 def overview_document(overview: Overview) -> ReportDocument:
-    """At one look."""
+    """The overview as a document."""
     return ReportDocument(
         command="status",
         title=f"Status of {overview.setting.policies}",
@@ -189,7 +189,7 @@ def _blocks(overview: Overview) -> Iterator[Block]:
     yield Blank()
     if overview.leaving:
         items = (Item("-", each.words(overview.setting.now)) for each in overview.leaving)
-        yield Section("On their way", (ItemList(tuple(items)),))
+        yield Section("Nodes leaving and arriving", (ItemList(tuple(items)),))
         yield Blank()
     if overview.holds:
         for title, by_someone in (("Held", True), ("Waiting", False)):
@@ -202,7 +202,7 @@ def _blocks(overview: Overview) -> Iterator[Block]:
         for each in overview.pools
         if each.observed_because and each.mode == "Enforce"
     )
-    yield from (line(f"Pool {each.pool} is short: {each.short}.", "bad") for each in overview.pools if each.short)
+    yield from (line(f"Pool {each.pool} lacks capacity: {each.short}.", "bad") for each in overview.pools if each.short)
     yield from (line(text) for text in map(_guard, overview.guarded) if text)
     if overview.controller is not None:
         yield line(controller_words(overview.controller, overview.setting.now))
@@ -210,7 +210,7 @@ def _blocks(overview: Overview) -> Iterator[Block]:
 
 
 def _holds(holds: Sequence[DecisionText], now: Instant) -> Iterator[Item]:
-    """One for each reason: the first of those that share it, and how many they are."""
+    """One item per reason: the first hold with the reason, and the number of others."""
     alike: dict[tuple[str, bool], list[DecisionText]] = {}
     for each in holds:
         alike.setdefault((each.decision.reason.code, each.is_supposed), []).append(each)
@@ -220,7 +220,7 @@ def _holds(holds: Sequence[DecisionText], now: Instant) -> Iterator[Item]:
         until = min((each.until for each in group if each.until is not None), default=None)
         details = [Detail(first.sentence)]
         if until is not None:
-            details.append(Detail(f"looked at again {format_moment(until, now)}"))
+            details.append(Detail(f"re-evaluated {format_moment(until, now)}"))
         title = would(f"{first.decision.subject.title}{more}", first.is_supposed)
         mark, tone = mark_of(first)
         yield Item(mark, title, first.place, tuple(details), tone)
@@ -232,25 +232,25 @@ def _row(pool: PoolOverview) -> Row:
 
 
 def _guard(guarded: GuardVerdict) -> str:
-    """Guard fleet, in the hour so far: 6 of 40 removed nodes; what pools that only observe would take is none of it."""
+    """Such as Guard fleet, in the last hour: 6 of 40 removed nodes. Suppressed changes are excluded."""
     hour = [each for each in guarded.counts if each.period == "hour"]
     text = ", ".join(f"{each.before} of {each.allowed} {MEASURES[each.measure]}" for each in hour)
-    held = f"; it holds {counted(guarded.held, 'decision')}" if guarded.held else ""
-    return f"Guard {guarded.guard}, in the hour so far: {text or 'no limit'}{held}." if hour or held else ""
+    held = f"; holds {counted(guarded.held, 'decision')}" if guarded.held else ""
+    return f"Guard {guarded.guard}, in the last hour: {text or 'no limit'}{held}." if hour or held else ""
 
 
 def _waiting(overview: Overview) -> str:
     lines = [f"{overview.pending} to carry out"] if overview.pending else []
-    lines += [f"{number} would be if {clause}" for number, clause in conditions(overview.supposed)]
+    lines += [f"{number} suppressed (would apply if {clause})" for number, clause in conditions(overview.supposed)]
     if overview.held:
         lines.append(f"{overview.held} held")
     if overview.waiting:
         lines.append(f"{overview.waiting} waiting")
     if not lines:
         more = "more " if overview.leaving else ""
-        about = " about what could be read" if overview.unread else ""
+        about = " for the objects that could be read" if overview.unread else ""
         return f"Nothing {more}is to be done{' now' if more else ''}{about}."
-    return f"{', '.join(lines)}: reconciler plan tells which."
+    return f"{', '.join(lines)}: see reconciler plan."
 
 
 def _payload(overview: Overview) -> dict[str, Any]:
@@ -317,16 +317,16 @@ def _time(at: Instant | None) -> str | None:
     return None if at is None else timestamp(at)
 
 
-# --- From a plan and the fleet it is for to how things stand.
+# --- Builds the overview from a plan and its fleet.
 
 
 def overview_of(setting: ReportHeader, scene: PlanningResult, notices: tuple[str, ...] = ()) -> Overview:
-    """All pools that policies declare, and how many decisions wait, each for what."""
+    """State of all declared pools, and counts of decisions."""
     contained, planned = SectionContainment(), scene
-    scene = contained.part("what goes and what comes", lambda: with_impact(planned).scene, scene)
+    scene = contained.part("leaving and arriving nodes", lambda: with_impact(planned).scene, scene)
     decisions = tuple(each for each in scene.plan.decisions if not is_at_rest(each))
     holds = tuple(each for each in decisions if isinstance(each.act, Hold))
-    # One plan writes to some of the candidates of a drain, and counts are of all.
+    # One plan writes to some of the drain candidates; counts cover all of them.
     later = [each for each in scene.plan.decisions if isinstance(each.reason.facts, DrainCandidateNext)]
     acted = [each for each in decisions if not isinstance(each.act, Hold)]
     observations = (supposed_by(scene.inputs, each) for each in (*acted, *later))
@@ -335,8 +335,8 @@ def overview_of(setting: ReportHeader, scene: PlanningResult, notices: tuple[str
         contained.part(f"pool {pool.name}", lambda pool=pool: _pool_overview(scene, pool), _unknown(pool))  # type: ignore[misc]
         for pool in scene.inputs.desired.pools
     )
-    leaving = contained.several("what is on its way", lambda: leaving_of(scene))
-    decision_texts = contained.several("what is held", lambda: describe_decisions(scene.inputs, holds))
+    leaving = contained.several("leaving and arriving nodes", lambda: leaving_of(scene))
+    decision_texts = contained.several("the holds", lambda: describe_decisions(scene.inputs, holds))
     return Overview(
         setting=setting,
         pools=pools,

@@ -1,1 +1,1 @@
-"""The least rights that the policies need: to look, and apart from that to write."""
+"""The minimal rights that the policies need: to observe, and to write."""

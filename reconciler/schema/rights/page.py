@@ -1,4 +1,4 @@
-"""Rights as manifests: roles with a comment at each rule, and who they are bound to; always the same bytes."""
+"""Rights as manifests: roles with a comment for each rule, and their bindings; output is stable."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -15,12 +15,12 @@ from reconciler.schema.rights.rules import PEOPLE, reading_rights, writing_right
 _ACCOUNT = "reconciler"
 _RBAC = "rbac.authorization.k8s.io"
 _WIDTH = 110
-_LOOKS = "The rights of a reconciler that only looks: enough to plan and to explain, nothing that changes a cluster."
-_WRITES = "What a reconciler that acts may write, beside the rights of one that only looks."
+_LOOKS = "Read-only rights of reconciler: enough to plan and to explain, without changes to a cluster."
+_WRITES = "Rights of reconciler to write, in addition to its read-only rights."
 
 
 class Role(msgspec.Struct, frozen=True):
-    """A role in a namespace, or in the whole cluster, and the namespace of the account that has it."""
+    """A role in a namespace, or in the whole cluster, and the namespace of its account."""
 
     name: str
     rights: tuple[Right, ...]
@@ -37,23 +37,24 @@ class Role(msgspec.Struct, frozen=True):
 
 
 def reading_page(wishes: Sequence[Desired], namespace: str = names.OWN_NAMESPACE) -> str:
-    """The account, and all that it needs to look, for the policies of these environments; without any, for all."""
+    """The account and its read-only rights for the policies of these environments; without environments, for any
+    policies."""
     account = _yaml({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _account(namespace)})
     roles = _roles("reconciler-observe", reading_rights(wishes, namespace), namespace)
     return _page(_LOOKS, [account, *(text for role in roles for text in _documents(role))])
 
 
 def writing_page(wishes: Sequence[Desired], namespace: str = names.OWN_NAMESPACE, resources: bool | None = None) -> str:
-    """What the same account needs to write; `resources`: whether the policies are custom resources."""
+    """Rights of the same account to write; `resources`: whether the policies are custom resources."""
     roles = _roles("reconciler-enforce", writing_rights(wishes, namespace, resources), namespace)
     return _page(_WRITES, [text for role in roles for text in _documents(role)])
 
 
 def person_page(person: str, namespace: str = names.OWN_NAMESPACE) -> str:
-    """Roles for people; whom they are bound to is for the cluster's owners to say."""
+    """Roles for people; the cluster's owners bind them."""
     found = PEOPLE[person]
     roles = _roles(f"reconciler-{person}", found.rights(namespace), namespace)
-    return _page(f"{found.sentence} Bind it to whom you trust with that.", [_role(role) for role in roles])
+    return _page(f"{found.sentence} Bind it to people you trust with these rights.", [_role(role) for role in roles])
 
 
 def _page(sentence: str, documents: Sequence[str]) -> str:
@@ -61,7 +62,7 @@ def _page(sentence: str, documents: Sequence[str]) -> str:
 
 
 def _roles(name: str, rights: Sequence[Right], account_namespace: str) -> Iterator[Role]:
-    """One role a namespace, that of the whole cluster first."""
+    """One role per namespace, preceded by the role for the whole cluster."""
     for namespace in sorted({right.namespace for right in rights}):
         there = tuple(right for right in rights if right.namespace == namespace)
         yield Role(name, there, namespace, account_namespace)
@@ -98,5 +99,5 @@ def _rule(right: Right) -> str:
 
 
 def _yaml(data: dict[str, Any]) -> str:
-    """What holds nothing further stands on one line."""
+    """YAML with flat values on one line."""
     return yaml.safe_dump(data, default_flow_style=None, sort_keys=False, width=120)

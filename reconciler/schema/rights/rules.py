@@ -1,4 +1,4 @@
-"""RBAC rules: rights to read and to write with the reason of each, what limits writes, and the rights of people."""
+"""RBAC rules: rights to read and to write with their reasons, limits of writes, and rights of people."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -20,34 +20,34 @@ LOOK = ("get", "list", "watch")
 _CLASSES = "node_classes"
 _OWN_LEASES = "own_leases"
 
-# Why a kind is looked at, by the field of Observed that it becomes.
+# Why a kind is read, by its field of Observed.
 _WHY = {
-    "nodes": "What each pool has, and which nodes are in other hands.",
-    "pods": "What runs where, and so what would have to move.",
-    "budgets": "Which evictions a PodDisruptionBudget holds up.",
-    "workloads": "What a pod belongs to, and so whether it comes back elsewhere.",
-    "node_pools": "What Karpenter has been told, to be compared with what the policies yield.",
-    "node_claims": "What Karpenter is buying, and which of its nodes have drifted.",
-    _CLASSES: "How the machines of the pools are made: a change there drifts nodes too.",
-    "resource_claims": "Which devices pods hold by dynamic resource allocation.",
-    "resource_slices": "Which devices nodes offer to dynamic resource allocation.",
-    "volume_claims": "Which volumes pods claim, and so where they can go.",
-    "volumes": "Where volumes are, and so where their pods can go.",
-    "storage_classes": "Where volumes that are still to be made can be.",
-    "csi_nodes": "How many volumes a node can hold.",
-    "csi_drivers": "Which drivers of volumes have only so much room on a node.",
-    "attachments": "Which volumes a node holds already.",
-    "namespaces": "Which cluster this is: the uid of kube-system. And the labels of all of them: pods keep near to or "
-    "away from pods of namespaces that they choose by label.",
-    "policies": "Policies, approvals, claims and reports, where they are kept as custom resources.",
-    "leases": "Which GPUs are lent. Only here: node heartbeats are leases too, 500 a second at 5,000 nodes.",
-    _OWN_LEASES: "Who leads, and since when.",
-    "kept": "What templates yielded once, to be kept up to date or taken away.",
+    "nodes": "Nodes of each pool, and nodes managed by others.",
+    "pods": "Pods on each node, and which of them would have to move.",
+    "budgets": "Evictions that a PodDisruptionBudget blocks.",
+    "workloads": "Owners of pods, and whether they recreate a pod elsewhere.",
+    "node_pools": "NodePools in the cluster, to compare with the rendered policies.",
+    "node_claims": "Nodes that Karpenter is launching, and nodes that have drifted.",
+    _CLASSES: "Machine configuration of the pools: a change there drifts nodes too.",
+    "resource_claims": "Devices allocated to pods by dynamic resource allocation.",
+    "resource_slices": "Devices that nodes offer for dynamic resource allocation.",
+    "volume_claims": "Volumes that pods use, which restrict their nodes.",
+    "volumes": "Locations of volumes, which restrict the nodes of their pods.",
+    "storage_classes": "Possible locations of volumes that do not exist yet.",
+    "csi_nodes": "Maximum number of volumes on a node.",
+    "csi_drivers": "Volume drivers with limited capacity.",
+    "attachments": "Volumes attached to a node.",
+    "namespaces": "Identity of the cluster: the uid of kube-system. Also labels of namespaces, which pod affinity and "
+    "anti-affinity can select.",
+    "policies": "Policies, approvals, claims and reports as custom resources.",
+    "leases": "Lent GPUs. Only in this namespace: node heartbeats are Leases too, 500 per second at 5,000 nodes.",
+    _OWN_LEASES: "The leader, and since when it leads.",
+    "kept": "Objects rendered from templates, to update or delete them.",
 }
 
 
 def reading_rights(wishes: Sequence[Desired], namespace: str) -> tuple[Right, ...]:
-    """For the policies of all these environments; without any, for whatever policies there may be."""
+    """Rights for the policies of all these environments; without environments, for any policies."""
     granted: set[tuple[str, str, str]] = set()
     plurals: dict[tuple[str, str, str], list[str]] = defaultdict(list)  # by field, group and namespace
     for resource_kind in RESOURCE_KINDS:
@@ -66,7 +66,7 @@ def reading_rights(wishes: Sequence[Desired], namespace: str) -> tuple[Right, ..
 
 
 def _node_classes(wishes: Sequence[Desired]) -> list[Right]:
-    """One right a group. Policies name a kind, and rights its plural: of a kind that is not known, that is a guess."""
+    """One right per group. Policies name a kind, rights its plural; the plural of an unknown kind is guessed."""
     known = {
         (resource_kind.group, resource_kind.kind): resource_kind.plural
         for resource_kind in RESOURCE_KINDS
@@ -88,37 +88,39 @@ def _node_classes(wishes: Sequence[Desired]) -> list[Right]:
     ]
 
 
-# --- What people need who do with their own rights what the controller may not: approve, freeze, release.
+# --- Rights of people who approve, freeze or release with their own account; the controller may not do that.
 
 _POLICIES = tuple(sorted(kind.plural for kind in KINDS if kind.is_policy))
 
 
 class Person(msgspec.Struct, frozen=True):
-    """A part that people play."""
+    """A role of a person."""
 
     sentence: str
-    rights: Callable[[str], tuple[Right, ...]]  # in a cluster with the reconciler in this namespace
+    rights: Callable[[str], tuple[Right, ...]]  # for the controller's namespace
 
 
 def _approver(_: str) -> tuple[Right, ...]:
-    """The controller itself has none of this: it must not let itself pass."""
+    """The controller has none of these rights, so that it cannot approve its own changes."""
     return (
         Right(
             GROUP,
             ("changeapprovals",),
             ("create", "delete", "get", "list"),
-            "To let what policies cause pass a guard, to agree to the loss of objects, and to take that back.",
+            "Let changes of policies pass a guard, allow deletion of objects, and revoke approvals.",
         ),
-        Right(GROUP, _POLICIES, ("get", "list"), "The policies that are approved, where they are custom resources."),
+        Right(GROUP, _POLICIES, ("get", "list"), "Approved policies, if they are custom resources."),
     )
 
 
 def _freezer(namespace: str) -> tuple[Right, ...]:
-    why = "Kubernetes can't grant less than all of its metadata and spec."
+    why = "Kubernetes cannot grant less than all of metadata and spec."
     return (
         Right("", ("nodes",), ("patch",), f"The annotation on a node. {why}"),
         Right("karpenter.sh", ("nodepools",), ("patch",), f"The annotation on a pool's NodePool. {why}"),
-        Right(GROUP, ("changeguards", "gpupools"), ("patch",), f"The same where policies are custom resources. {why}"),
+        Right(
+            GROUP, ("changeguards", "gpupools"), ("patch",), f"The annotation on a policy as a custom resource. {why}"
+        ),
         Right("", ("namespaces",), ("patch",), "The annotation that freezes everything.", names=(namespace,)),
     )
 
@@ -126,38 +128,43 @@ def _freezer(namespace: str) -> tuple[Right, ...]:
 def _releaser(namespace: str) -> tuple[Right, ...]:
     return (
         *reading_rights((), namespace),
-        Right("", ("nodes",), ("patch",), "Our taints, labels and freezes come off."),
+        Right("", ("nodes",), ("patch",), "Remove the reconciler's taints, labels and freezes."),
         Right(
             "",
             ("pods",),
             ("delete", "patch"),
-            "Our pods go, those of others pass our gates, and none is told any more when it is evicted.",
+            "Delete the reconciler's pods, and remove its gates and annotations from others.",
         ),
-        Right("policy", ("poddisruptionbudgets",), ("delete",), "Those that templates yielded go."),
-        Right("scheduling.k8s.io", ("priorityclasses",), ("delete",), "Ours go that nobody else's pods name."),
-        Right("", ("namespaces",), ("patch",), "What froze everything comes off.", names=(namespace,)),
-        Right("events.k8s.io", ("events",), ("create", "patch"), "What was taken off is told on whatever it was on."),
+        Right("policy", ("poddisruptionbudgets",), ("delete",), "Delete those rendered from templates."),
+        Right(
+            "scheduling.k8s.io",
+            ("priorityclasses",),
+            ("delete",),
+            "Delete the reconciler's unless pods of others use them.",
+        ),
+        Right("", ("namespaces",), ("patch",), "Remove the freeze of everything.", names=(namespace,)),
+        Right("events.k8s.io", ("events",), ("create", "patch"), "Record the removals on the objects."),
         Right(
             "coordination.k8s.io",
             ("leases",),
             ("create", "update"),
-            "Leadership: no controller may put it all back meanwhile.",
+            "Leadership, so that no controller recreates the objects meanwhile.",
             namespace=namespace,
         ),
     )
 
 
 PEOPLE: Mapping[str, Person] = {
-    "approver": Person("What `reconciler approve` needs.", _approver),
-    "freezer": Person("What `reconciler freeze` needs, for whatever may be frozen.", _freezer),
-    "releaser": Person("What `reconciler release --yes` needs.", _releaser),
+    "approver": Person("Rights for `reconciler approve`.", _approver),
+    "freezer": Person("Rights for `reconciler freeze`, for everything that can be frozen.", _freezer),
+    "releaser": Person("Rights for `reconciler release --yes`.", _releaser),
 }
 
 
-# --- Of which objects, and of what of them, the controller's rights to write are: beside what RBAC can say.
+# --- Limits of the controller's write rights to objects and fields, which RBAC cannot express.
 #
-# Keys are listed where a feature writes them, and not by our domain alone: who holds the token of the controller must
-# not let itself pass a freeze, or write what a pod is lent.
+# Keys are listed by the features that write them, instead of allowing our whole domain: the holder of the controller's
+# token must not be able to lift a freeze, or write what is lent to a pod.
 
 LEADERSHIP = RightLimits("write the Lease of the leader", names=(names.LEADER_LEASE,))
 MEMORY = RightLimits("write its own ConfigMaps", names=("reconciler-",))
@@ -168,7 +175,7 @@ NODE_CHANGES = RightLimits(
     changes=Changes(labels=(names.OURS,), kept_labels=(names.POOL,), taints=names.OURS),
 )
 POD_CHANGES = RightLimits(
-    "take its own scheduling gate off, and write its own annotations",
+    "remove its own scheduling gate, and write its own annotations",
     changes=Changes(
         annotations=tuple(key for feature in FEATURES for key in feature.pod_annotations),
         gates=names.OURS,
@@ -176,17 +183,17 @@ POD_CHANGES = RightLimits(
 )
 
 
-# --- What writing needs: a table of what asks for a right. What is kept for itself anybody needs who acts at all, in
-# whatever mode; of the cluster, only what policies in mode Enforce ask for. RBAC grants verbs on whole objects; which
-# objects, and which of their fields, are the limits of a line, which the admission policy enforces.
+# --- Rights to write: a table by use. Rights for the controller's own objects are needed in any mode; rights for others
+# only with policies in mode Enforce. RBAC grants verbs on whole objects; the limits of a line name the objects and
+# fields, and the admission policy enforces them.
 #
-# Each line is a kind of write that a planner decides on, or that acting brings with it. What has no line is never
-# written, so a new action of a planner comes with its line here. A kind that no template yields any more is taken away
-# with the rights from before that change.
+# Each line is a kind of write that a planner decides on, or that execution needs. Nothing else is written, so a new
+# action of a planner needs a line here. Objects of a kind that templates no longer render are deleted with the rights
+# from before that change.
 
-# Those that people write: what users and agents ask and tell has statuses of its own.
+# Policies written by people; claims of users and reports of agents have their own statuses.
 POLICIES = tuple(kind for kind in ALL_KINDS if kind.is_policy)
-# Server-side apply is a patch, and where the object is not there yet, its maker must be allowed to create it too.
+# Server-side apply is a patch, and creating an absent object also requires the create verb.
 _KEEP = ("create", "delete", "patch")
 
 
@@ -202,14 +209,14 @@ def _status_on_objects(enforced: Enforced) -> set[str]:
     return set() if enforced.resources is False else {""}
 
 
-# What all features need; each feature declares its own.
+# Rights for all features; each feature declares its own.
 SHARED = (
     WriteRight(
         _at_home,
         "coordination.k8s.io",
         ("leases",),
         ("create", "update"),
-        "Leadership: of all replicas, and of people who apply by hand, one acts at a time.",
+        "Leadership: one replica, or one person who applies by hand, acts at a time.",
         LEADERSHIP,
     ),
     WriteRight(
@@ -217,7 +224,7 @@ SHARED = (
         "",
         ("configmaps",),
         ("create", "delete", "get", "list", "update"),
-        "Its memory, which must outlive a restart, in as many parts as it needs.",
+        "Memory that survives a restart, in as many parts as needed.",
         MEMORY,
     ),
     WriteRight(
@@ -225,7 +232,7 @@ SHARED = (
         "",
         ("configmaps",),
         ("patch",),
-        "How the policies stand, in reconciler-status.",
+        "Status of the policies, in reconciler-status.",
         MEMORY,
     ),
     WriteRight(
@@ -233,14 +240,14 @@ SHARED = (
         GROUP,
         tuple(sorted(f"{kind.plural}/status" for kind in POLICIES)),
         ("patch",),
-        "How each policy stands, where policies are custom resources.",
+        "Status of each policy, if policies are custom resources.",
     ),
     WriteRight(
         where_acted_on,
         "events.k8s.io",
         ("events",),
         ("create", "patch"),
-        "What was done, and why, on whatever it was done to; and what pods that wait for capacity are told.",
+        "Events about actions on their objects, and about capacity on waiting pods.",
         EVENTS,
     ),
     WriteRight(
@@ -248,8 +255,8 @@ SHARED = (
         "",
         ("nodes",),
         ("patch",),
-        "The startup taint of new nodes comes off when they can be used. Beside that, labels of adopted pools' nodes: "
-        "in the template they would drift them; and the taints and the label of those of scaled and drained pools.",
+        "Remove the startup taint of usable new nodes. Label nodes of adopted pools, because a label "
+        "in the template would drift them. Taint and label nodes of scaled and drained pools.",
         NODE_CHANGES,
     ),
     WriteRight(
@@ -257,9 +264,9 @@ SHARED = (
         "",
         ("pods",),
         ("patch",),
-        "Pods that wait for capacity, wherever they are: our gate comes off them when there is some, and until then an "
-        "annotation says how that stands, as it does on smart pods; and pods that save their work before they are "
-        "moved off a drained node, which are told when that is. RBAC can't grant less than what may change of a pod; "
+        "Pods that wait for capacity, in any namespace: remove our gate when there is capacity, and until then "
+        "annotate the state, as on smart pods. Pods that save their work before an eviction: annotate the "
+        "time of the eviction. RBAC cannot grant less than all mutable fields of a pod; "
         "the admission policy does.",
         POD_CHANGES,
     ),
@@ -268,7 +275,7 @@ TABLE = (*SHARED, *(right for feature in FEATURES for right in feature.rights))
 
 
 def writing_rights(wishes: Sequence[Desired], namespace: str, resources: bool | None = None) -> tuple[Right, ...]:
-    """For the policies of all these environments; without any, for whatever policies there may be."""
+    """Rights for the policies of all these environments; without environments, for any policies."""
     enforced = msgspec.structs.replace(_enforced(wishes, namespace), is_any=not wishes, resources=resources)
     return tuple(
         Right(line.group, line.resources, line.verbs, line.why, namespace=where, limits=line.limits)
@@ -278,7 +285,7 @@ def writing_rights(wishes: Sequence[Desired], namespace: str, resources: bool | 
 
 
 def enforces(wishes: Sequence[Desired]) -> bool:
-    """Whether anything is written that is not kept for itself."""
+    """Whether anything besides the controller's own objects is written."""
     return bool(_enforced(wishes, "").pools)
 
 
@@ -295,6 +302,6 @@ def _enforced(wishes: Sequence[Desired], namespace: str) -> Enforced:
         scaled |= {each.spec.pool_name for each in scaling if each.spec.pool_name in names}
         draining = (each for each in wish.drains if not each.spec.suspend)
         drained |= {name for each in draining for name in names if {"*", name} & set(each.spec.pool_names)}
-        # What belongs to no pool is for all that are acted on.
+        # Objects without a pool are for all enforced pools.
         manifests += [each for each in wish.manifests if each.pool in names or (names and not each.pool)]
     return Enforced(namespace, tuple(pools), frozenset(scaled), frozenset(drained), tuple(manifests))

@@ -71,7 +71,12 @@ def _length(scenario: Scenario) -> Iterator[ScenarioProblem]:
             "set a time such as 2026-11-16T08:00:00Z",
         )
     elif start + scenario.duration.milliseconds > LATEST:
-        yield "spec.start", "RC105", "the scenario ends after the year 9999", "set an earlier start or a shorter duration"
+        yield (
+            "spec.start",
+            "RC105",
+            "the scenario ends after the year 9999",
+            "set an earlier start or a shorter duration",
+        )
 
 
 def _revisions(scenario: Scenario) -> Iterator[ScenarioProblem]:

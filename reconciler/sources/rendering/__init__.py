@@ -1,1 +1,1 @@
-"""What the renderer is made of: a process that renders, the conversation with it, and the texts that it is given."""
+"""The renderer: its child process, the protocol, and template texts."""

@@ -1,1 +1,1 @@
-"""What reading a revision stands on: git itself, bounded and told nothing by anybody's settings."""
+"""Access to Git repositories: bounded, and independent of anybody's git settings."""

@@ -1,4 +1,4 @@
-"""What may be asked of git at all: addresses of repositories and names of revisions, judged before git sees them."""
+"""Validates addresses of repositories and names of revisions, before git gets them."""
 
 import os
 import re
@@ -20,31 +20,31 @@ LONGEST_REVISION = 255
 
 HOST = r"(?:[A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])"
 USER = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
-# No @: in a password that has a slash, the rest of the password would pass for a path.
+# No @: in a password with a slash, the rest of the password would pass for a path.
 PATH = r"[^?#\s\\@]+"
 HTTPS = re.compile(rf"https://{HOST}(?::[0-9]{{1,5}})?/{PATH}")
 SSH = re.compile(rf"ssh://(?:{USER}@)?{HOST}(?::[0-9]{{1,5}})?/(?!-){PATH}")
 SCP = re.compile(rf"(?:{USER}@)?{HOST}:(?!-|:){PATH}")
-# `ext::`, `fd::` and their like name a program to run.
+# `ext::`, `fd::` and similar name a program to run.
 HELPER = re.compile(r"[A-Za-z0-9+.-]*::")
 
 COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 REFUSED_IN_REVISIONS = (
     (re.compile(r"^[-+^]"), "begins with a sign"),
     (re.compile(r"\.\."), "is a range"),
-    (re.compile(r"@\{|[{}]"), "asks a log or searches"),
+    (re.compile(r"@\{|[{}]"), "reads a reflog or searches"),
     (re.compile(r":"), "names a file"),
     (re.compile(r"[\s*?\[\\]"), "contains a space or a pattern"),
 )
 
-ADDRESS_REMEDY = "give a folder, https://host/path, ssh://user@host/path or user@host:path"
+ADDRESS_REMEDY = "write a folder, https://host/path, ssh://user@host/path or user@host:path"
 REVISION_REMEDY = "name one branch, tag or full commit id"
-# Git follows these from commit to commit, which a fetch of one revision does not bring.
+# Git follows these from commit to commit; a fetch of one revision lacks the other commits.
 STEPS = re.compile(r"[~^]")
 
 
 class RepositoryAddress(msgspec.Struct, frozen=True):
-    """A repository as git is told of it, without credentials; `shown` is what messages may say."""
+    """A repository address for git, without credentials; `shown` is its form for messages."""
 
     transport: Transport
     location: str
@@ -57,13 +57,13 @@ class RepositoryAddress(msgspec.Struct, frozen=True):
 
 
 def parse_address(text: str) -> RepositoryAddress:
-    """The repository that the text names; raises Refused for what might make git run or send something else."""
-    # As one word: a password may hold spaces.
+    """The repository that the text names. Raises Refused for text that could make git run or send something else."""
+    # One word: a password may contain spaces.
     display = shown(_without_credentials(text))[:LONGEST]
     if not text or len(text) > LONGEST or text.startswith("-") or shown(text) != text or HELPER.match(text):
         _refuse(display)
     if "://" not in text:
-        # Where git would see host:path, so do we: a folder of such a name is given as ./host:path.
+        # Same rule as git for host:path; a folder of such a name is written as ./host:path.
         transport: Transport = "ssh" if ":" in text.partition("/")[0] else "path"
         if transport == "ssh" and not SCP.fullmatch(text):
             _refuse(display)
@@ -74,7 +74,7 @@ def parse_address(text: str) -> RepositoryAddress:
 
 
 def _https(text: str, display: str) -> RepositoryAddress:
-    """Credentials are taken out of the URL: git's arguments are there for all to read."""
+    """Removes credentials from the URL, because everybody can read the arguments of git."""
     head, _, rest = text.partition("://")
     authority, slash, path = rest.partition("/")
     credentials, _, host = authority.rpartition("@")
@@ -86,24 +86,24 @@ def _https(text: str, display: str) -> RepositoryAddress:
 
 
 def _refuse(display: str) -> NoReturn:
-    sentence = "is no address of a repository that is read from"
+    sentence = "is not a supported repository address"
     raise Refused(SourceFault.BAD_ADDRESS.problem(display or "''", sentence, ADDRESS_REMEDY))
 
 
 def check_revision(revision: str, address: RepositoryAddress) -> None:
-    """Raises Refused for what git could take for an option, a range, a search or a file."""
+    """Raises Refused for text that git could parse as an option, a range, a search or a file."""
     reason = next((words for pattern, words in REFUSED_IN_REVISIONS if pattern.search(revision)), "")
     if not revision or len(revision) > LONGEST_REVISION or shown(revision) != revision:
-        reason = "is empty, too long or cannot be shown"
+        reason = "is empty, too long, or has characters that cannot be displayed"
     elif address.transport != "path" and not reason and STEPS.search(revision):
-        reason = "counts back from another, which a fetch of one revision cannot"
+        reason = "counts back from another commit, which a fetch of one revision does not include"
     if reason:
         sentence = f"the revision '{shown(revision)[:LONGEST_REVISION]}' {reason}"
         raise Refused(SourceFault.BAD_REVISION.problem(address.shown, sentence, REVISION_REMEDY))
 
 
 def redacted(text: str, secrets: tuple[str, ...] = ()) -> str:
-    """The text as a message may say it: no passwords, no queries, no control characters, and not endless."""
+    """The text for messages: no passwords, queries or control characters, and of bounded length."""
     for secret in secrets:
         text = text.replace(secret, "***") if secret else text
     words = re.split(r"(\s+)", text)
@@ -111,7 +111,7 @@ def redacted(text: str, secrets: tuple[str, ...] = ()) -> str:
 
 
 def _without_credentials(word: str) -> str:
-    """Anything before the last @ may be a password, unless it is just a user of SSH or part of a path."""
+    """Anything before the last @ may be a password, unless it is just an SSH user or part of a path."""
     scheme = match[0] if (match := re.match(r"[^A-Za-z]*[A-Za-z][A-Za-z0-9+.-]*://", word)) else ""
     before, at, after = word[len(scheme) :].rpartition("@")
     is_secret = bool(scheme) and not ("ssh://" in scheme and re.fullmatch(USER, before))
@@ -122,35 +122,35 @@ def _without_credentials(word: str) -> str:
     return f"{scheme}{before}{at}{after}"
 
 
-# --- Which repositories on disk may be read in this process: those of the plain layout, with nothing that leads
+# --- Repositories on disk that may be read in this process: those with the plain layout, without references to
 # elsewhere.
 #
-# GitPython and GitDB follow includes of a configuration, alternates, links, `commondir` and `.git` files wherever they
-# point, wait for a FIFO, and read files of any size into memory. So all of that is looked at first, and whatever is not
-# plain is left to the hardened process (`process`), which is bounded from outside.
+# GitPython and GitDB follow includes in configurations, alternates, links, `commondir` and `.git` files wherever they
+# lead, wait for a FIFO, and read files of any size into memory. Therefore all of these are checked first, and other
+# layouts are left to the hardened process (`process`), which is bounded from outside.
 
 LARGEST_SETTINGS_BYTES = 1 << 16
 LARGEST_REF_BYTES = 1 << 12
 LARGEST_LIST_BYTES = 1 << 24  # packed-refs, shallow
 LARGEST_INDEX_BYTES = 1 << 28
 MOST_PACKS = 500
-MOST_NAMES = 8 * MOST_PACKS  # beside the packs lie their indexes, and more
+MOST_NAMES = 8 * MOST_PACKS  # the folder of packs also contains indexes and other files
 
 _ABSENT = (
     ".git", "commondir", "gitdir", "info/grafts", "objects/info/alternates", "objects/info/http-alternates", "reftable",
 )  # fmt: skip
-# GitPython reads these at any time, and would read another repository.
+# GitPython reads these at any time, and would then read another repository.
 _MISLEADING = ("GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR")
-# Other files with settings, other formats of objects and references, objects that are kept elsewhere.
+# Other settings files, other object and reference formats, objects stored elsewhere.
 _SETTINGS_ELSEWHERE = (b"include", b"extensions", b"partialclone", b"promisor")
 
 
 class Unfit(Exception):
-    """The repository is not read in this process, for a reason that nobody but an engineer asks about."""
+    """The repository is not read in this process; the reason is for engineers."""
 
 
 def check_layout(git_dir: str, is_ours: bool, environment: Mapping[str, str] = os.environ) -> None:
-    """Raises Unfit unless the repository is of the plain layout. One that is ours may lack blobs."""
+    """Raises Unfit unless the repository has the plain layout. A repository of ours may lack blobs."""
     folder = Path(git_dir)
     if any(name in environment for name in _MISLEADING):
         raise Unfit("the environment names another repository")
@@ -172,7 +172,7 @@ def check_layout(git_dir: str, is_ours: bool, environment: Mapping[str, str] = o
 
 
 def check_file(path: Path, most_bytes: int) -> None:
-    """Raises Unfit unless there is a regular file of at most so many bytes."""
+    """Raises Unfit unless there is a regular file of at most this size."""
     try:
         status = path.lstat()
     except OSError as error:
@@ -182,7 +182,7 @@ def check_file(path: Path, most_bytes: int) -> None:
 
 
 def check_below(folder: Path, parts: tuple[str, ...], most_bytes: int) -> None:
-    """Raises Unfit unless a path leads through folders to a small file, or to nothing."""
+    """Raises Unfit unless the path leads through folders to a small file, or does not exist."""
     for number, part in enumerate(parts, start=1):
         folder /= part
         mode = _mode(folder)
@@ -210,7 +210,7 @@ def _check_packs(folder: Path, is_ours: bool) -> None:
 
 
 def _mode(path: Path) -> int:
-    """The kind of what is at a path, links not followed; 0 where nothing is."""
+    """File type at a path, links not followed; 0 if absent."""
     try:
         return stat.S_IFMT(path.lstat().st_mode)
     except (FileNotFoundError, NotADirectoryError):

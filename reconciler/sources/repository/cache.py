@@ -1,7 +1,7 @@
-"""Fetches single revisions of remotes; owner of the cache folder: a folder a remote, in it a bare repository a commit.
+"""Fetches single revisions of remotes. Owns the cache folder: a folder per remote with a bare repository per commit.
 
-A repository of one commit is made whole in a folder of its own and then renamed into place, so that whatever breaks off
-leaves nothing that could be taken for it. Nothing is fetched twice, and only a few commits of a remote are kept.
+A repository of one commit is completed in a temporary folder and then renamed, so that an aborted fetch leaves
+nothing that looks complete. Nothing is fetched twice, and only a few commits of a remote are kept.
 """
 
 import contextlib
@@ -28,17 +28,17 @@ from reconciler.sources.repository.process import (
 )
 from reconciler.sources.walk import SourceFault
 
-KEPT = 4  # commits of one remote: the head and the base of a pull request, and those before
+KEPT = 4  # commits per remote: head and base of a pull request, and earlier ones
 FETCHED = "refs/reconciler/fetched"
 SETTINGS = {
     40: "[core]\n\trepositoryformatversion = 0\n\tbare = true\n",
     64: "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectFormat = sha256\n",
 }  # by the length of an id
-REMEDY = "see that the address is right, that the credentials open it, and that the host can be reached"
+REMEDY = "check the address, the credentials, and that the host is reachable"
 
 
 class Fetch(msgspec.Struct, frozen=True):
-    """What is wanted of which remote."""
+    """A remote, and the revision to fetch."""
 
     address: RepositoryAddress
     revision: str
@@ -46,15 +46,15 @@ class Fetch(msgspec.Struct, frozen=True):
 
 
 class GitCache:
-    """The folder may be shared by threads and processes: each remote is locked while it is read."""
+    """The cache folder. Threads and processes may share it: each remote is locked during a read."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     @contextlib.contextmanager
     def fetched(self, fetch: Fetch, session: Session) -> Iterator[tuple[str, str]]:
-        """A repository that holds the revision, and the revision's commit id, for as long as the block lasts."""
-        # The bound too: what was fetched under a lower one lacks what the higher one lets in.
+        """A repository that contains the revision, and the commit id, while the block lasts."""
+        # The limit is part of the key: a fetch with a lower limit omits files that a higher limit allows.
         what = f"{session.bounds.file_bytes} {fetch.address.location}"
         remote = self._folder / hashlib.sha256(what.encode()).hexdigest()[:24]
         try:
@@ -62,7 +62,7 @@ class GitCache:
             owner = remote.stat().st_uid
         except OSError as error:
             sentence = f"the cache folder {self._folder} cannot be used: {error.strerror}"
-            raise session.refuse(SourceFault.GIT_FAILED, sentence, "name a folder that can be written to") from error
+            raise session.refuse(SourceFault.GIT_FAILED, sentence, "name a writable folder") from error
         if owner != os.geteuid():
             sentence = f"the cache folder {remote} belongs to another user"
             raise session.refuse(SourceFault.GIT_FAILED, sentence, "name a folder of your own")
@@ -87,10 +87,10 @@ def _locked(remote: Path, session: Session) -> Iterator[None]:
 
 
 def _stored(remote: Path, fetch: Fetch, session: Session) -> str:
-    """The commit, in place by now."""
+    """The commit, available in the cache."""
     if COMMIT.fullmatch(fetch.revision) and (remote / fetch.revision).is_dir():
         return fetch.revision
-    for left in remote.glob("new-*"):  # by a process that was killed, since nobody else is in here
+    for left in remote.glob("new-*"):  # of a killed process, since this process holds the lock
         shutil.rmtree(left, ignore_errors=True)
     new = Path(tempfile.mkdtemp(prefix="new-", dir=remote))
     try:
@@ -105,7 +105,7 @@ def _stored(remote: Path, fetch: Fetch, session: Session) -> str:
 
 
 def _fill(new: Path, remote: Path, fetch: Fetch, session: Session) -> str:
-    """Fetches, unless the remote's answer is a commit that is in place."""
+    """Fetches the commit, unless it is already in the cache."""
     environment = fetching(str(new), fetch.address, fetch.credentials)
     run(Run(("init", "--quiet", "--bare", "--template="), environment), session)
     wanted = commit = fetch.revision
@@ -115,19 +115,20 @@ def _fill(new: Path, remote: Path, fetch: Fetch, session: Session) -> str:
             return commit
     settings = SETTINGS[len(commit)]
     (new / "config").write_text(settings)
-    smallest_omitted = session.bounds.file_bytes + 1  # larger ones would be refused, so they are not even sent
+    smallest_omitted = session.bounds.file_bytes + 1  # larger files would be refused, so they are not transferred
     arguments = (
         "fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
         f"--filter=blob:limit={smallest_omitted}", "--end-of-options", "origin", f"+{wanted}:{FETCHED}",
     )  # fmt: skip
     run(Run(arguments, environment, filling=new), session)
-    # A fetch notes where omitted blobs could be had; without the note, git takes them for missing and asks nobody.
+    # A fetch records where omitted blobs are available; without the record, git treats them as missing and contacts
+    # nobody.
     (new / "config").write_text(settings)
     return commit_of(reading(str(new)), FETCHED, session)
 
 
 def _resolve_remote(environment: dict[str, str], fetch: Fetch, session: Session) -> tuple[str, str]:
-    """The full name that the remote has for the revision, in git's own order, and the commit there."""
+    """The remote's full name of the revision, by git's own precedence, and its commit."""
     revision = fetch.revision
     names = [revision] if revision == "HEAD" or revision.startswith("refs/") else []
     names += [f"refs/tags/{revision}", f"refs/heads/{revision}"]
@@ -146,7 +147,7 @@ def _resolve_remote(environment: dict[str, str], fetch: Fetch, session: Session)
 
 
 def commit_of(environment: dict[str, str], revision: str, session: Session) -> str:
-    """The full id of the commit that a revision names in a repository on disk."""
+    """The full commit id of a revision in a repository on disk."""
     arguments = ("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
     try:
         said = run(Run(arguments, environment), session).decode().strip()
@@ -154,9 +155,7 @@ def commit_of(environment: dict[str, str], revision: str, session: Session) -> s
         if "Needed a single revision" not in str(error):
             raise
         sentence = f"has no commit {revision}"
-        raise session.refuse(
-            SourceFault.BAD_REVISION, sentence, "name a branch, tag or commit that is there"
-        ) from error
+        raise session.refuse(SourceFault.BAD_REVISION, sentence, "name an existing branch, tag or commit") from error
     if not COMMIT.fullmatch(said):
         raise session.refuse(SourceFault.BAD_REVISION, f"{revision} is not one commit", "name a branch, tag or commit")
     return said

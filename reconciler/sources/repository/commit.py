@@ -1,4 +1,4 @@
-"""Commits of a repository on disk: their objects, trees and history, and one commit read as a bundle."""
+"""Commits of a repository on disk: objects, trees, history, and one commit as a bundle."""
 
 import re
 from typing import Protocol
@@ -25,7 +25,7 @@ from reconciler.sources.walk import (
 
 # --- A commit as a tree to walk: listed once, with the targets of its links; nothing is ever checked out.
 
-# Names that one link may lead through, further links included: what takes longer goes in circles, or means to.
+# Names that one link may traverse, including further links: a longer path is a cycle, or an attack.
 LONGEST_WAY = 4_096
 
 
@@ -47,11 +47,11 @@ class TreeEntry(msgspec.Struct, frozen=True):
 
 
 class Folder(dict[str, "Folder | TreeEntry"]):
-    """What a folder holds, by name; nested, since the paths of all folders could be far longer than the listing."""
+    """Content of a folder, by name; nested, since full paths of all folders could be far longer than the listing."""
 
 
 class Reached(msgspec.Struct, frozen=True):
-    """Where a path leads, links followed: to `target`, or to nothing at `real`, or out of the repository."""
+    """Result of resolving a path with links: `target`, or nothing at `real`, or outside of the repository."""
 
     real: str
     target: Folder | TreeEntry | None
@@ -59,7 +59,7 @@ class Reached(msgspec.Struct, frozen=True):
 
 
 def entries_of(listing: bytes, lost: ResolvedPath) -> dict[str, TreeEntry]:
-    """By path, what `git ls-tree -r -l -z` says; bytes that are no UTF-8 are kept as Python keeps those of files."""
+    """Entries of `git ls-tree -r -l -z` by path; bytes that are not UTF-8 are decoded like file names in Python."""
     entries = {}
     for line in listing.split(b"\0"):
         about, tab, path = line.partition(b"\t")
@@ -71,7 +71,8 @@ def entries_of(listing: bytes, lost: ResolvedPath) -> dict[str, TreeEntry]:
 
 
 class GitTree:
-    """What lies in the areas of a commit; the root of the repository is the empty path. Targets are by a link's id."""
+    """Content of the areas of a commit; the root of the repository is the empty path. Link targets are keyed by the
+    link's id."""
 
     def __init__(self, entries: dict[str, TreeEntry], targets: dict[str, str], areas: tuple[str, ...]) -> None:
         self._targets = targets
@@ -82,7 +83,7 @@ class GitTree:
             folder = self._root
             for part in above:
                 inner = folder.setdefault(part, Folder())
-                if isinstance(inner, TreeEntry):  # no sound tree has a file and a folder of one name
+                if isinstance(inner, TreeEntry):  # a valid tree has no file and folder of the same name
                     break
                 folder = inner
             else:
@@ -110,14 +111,14 @@ class GitTree:
         return ResolvedPath("file", reached.real, reached.target.size_bytes, (reached.target.id,))
 
     def entry(self, path: str) -> TreeEntry | None:
-        """What is listed under the very path, be it a link."""
+        """The entry at exactly this path, which may be a link."""
         above, _, name = path.rpartition("/")
         folder = self._reached(above).target
         found = folder.get(name) if isinstance(folder, Folder) else None
         return found if isinstance(found, TreeEntry) else None
 
     def holds(self, path: str) -> bool:
-        """Whether there is such a folder or file, or a link of that name."""
+        """Whether there is a folder, file or link of this name."""
         return self._reached(path).target is not None or self.entry(path) is not None
 
     def _is_inside(self, real: str) -> bool:
@@ -154,32 +155,32 @@ class GitTree:
         return Reached(path, None)
 
 
-# --- What reading a commit asks of a repository, its entries and its blobs; and git itself, which answers that.
+# --- Interface to read a commit, its entries and its blobs; and its implementation with git.
 #
-# `in_process` answers the same without a process.
+# `in_process` implements it without a process.
 
 
 class Repository(msgspec.Struct, frozen=True):
-    """Where git finds it; one that is ours lacks the blobs that are too large to be read."""
+    """The location of a repository for git; a repository of ours lacks blobs above the size limit."""
 
     git_dir: str
     is_ours: bool = False
 
 
 class RepositoryObjects(Protocol):
-    """The objects of a repository."""
+    """Objects of a repository."""
 
     def entries(self, identity: str, areas: tuple[str, ...]) -> dict[str, TreeEntry]:
         """All files, links and submodules in some areas of a commit, by path; an empty area is the whole commit."""
         ...
 
     def contents(self, identities: list[str], most_bytes: int) -> dict[str, bytes]:
-        """Blobs by id, together no more than so many bytes."""
+        """Blobs by id, in total at most `most_bytes`."""
         ...
 
 
 class GitObjects:
-    """As git tells: `ls-tree` and `cat-file` in a hardened process each."""
+    """Implementation with `ls-tree` and `cat-file`, each in a hardened process."""
 
     def __init__(self, repository: Repository, session: Session) -> None:
         self._environment = reading(repository.git_dir)
@@ -199,15 +200,15 @@ class GitObjects:
 
 
 def lost_node(repository: Repository, bounds: SourceBounds) -> ResolvedPath:
-    """What stands for an object that is not there. A repository of ours lacks what was larger than a file may be; any
-    other lacks only what is lost."""
+    """Placeholder for a missing object. In a repository of ours, the object exceeded the size limit; in any other, it
+    is lost."""
     if repository.is_ours:
-        return ResolvedPath("omitted", detail=f"more than the {bounds.file_bytes:,} bytes that a file may have")
-    return ResolvedPath("broken", detail="the repository lacks it, being damaged or a partial clone")
+        return ResolvedPath("omitted", detail=f"more than the limit of {bounds.file_bytes:,} bytes per file")
+    return ResolvedPath("broken", detail="the repository is damaged or a partial clone, and lacks the object")
 
 
 def _blobs(said: bytes, wanted: list[str]) -> dict[str, bytes]:
-    """Takes the answer of `git cat-file --batch` apart: a line with id, kind and size, the content, a line's end."""
+    """Parses the output of `git cat-file --batch`: a line with id, kind and size, the content, and a newline."""
     contents: dict[str, bytes] = {}
     place = 0
     for one in wanted:
@@ -228,7 +229,7 @@ NOWHERE = "\0"  # no tree has such a name
 
 
 class Commit:
-    """What one commit holds."""
+    """Content of one commit."""
 
     def __init__(self, objects: RepositoryObjects, identity: str, session: Session) -> None:
         self._objects = objects
@@ -246,7 +247,7 @@ class Commit:
             content = contents[str(file.node.stamp[0])]
             if content.startswith(LFS):
                 sentence = "is kept in Git LFS, and the repository holds only a pointer to it"
-                remedy = "commit the file itself: git lfs untrack, then add it again"
+                remedy = "commit the file itself: run git lfs untrack, then add the file again"
                 problems.append(SourceFault.KEPT_ELSEWHERE.problem(file.file, sentence, remedy))
             else:
                 read.append((file, content))
@@ -259,7 +260,7 @@ class Commit:
         tree = GitTree(entries, self._targets(list(entries.values())), areas)
         if not tree.holds(path):
             sentence = f"has no {path} in {self._identity[:12]}"
-            raise self._session.absent(sentence, "name a folder or a file of that revision")
+            raise self._session.absent(sentence, "name a folder or file of that revision")
         walk = TreeWalk(tree, self._bounds)
         node = tree.look(folder, name)
         itself = tree.entry(path)
@@ -277,17 +278,17 @@ class Commit:
         return walk.listing()
 
     def _targets(self, entries: list[TreeEntry]) -> dict[str, str]:
-        """Where each link points, by its id; of one that says nothing, or too much, that it leads nowhere."""
+        """The target of each link, by its id; links without a valid target are broken."""
         sizes = {entry.id: entry.size_bytes or 0 for entry in entries if entry.is_link}
         if len(sizes) > self._bounds.files:
-            sentence = f"holds {len(sizes):,} links, and a bundle may have {self._bounds.files:,}"
+            sentence = f"contains {len(sizes):,} links; the limit is {self._bounds.files:,}"
             raise self._session.refuse(SourceFault.TOO_MUCH, sentence, "name a folder that holds only policies")
         contents = self._contents({identity for identity, size in sizes.items() if 0 < size <= LONGEST_LINK_BYTES})
         targets = {identity: contents.get(identity, b"") for identity in sizes}
         return {one: target.decode("utf-8", "surrogateescape") or NOWHERE for one, target in targets.items()}
 
     def _contents(self, identities: set[str]) -> dict[str, bytes]:
-        """Blobs by id. Their sizes are known and within bounds; whoever reads them is held to that."""
+        """Blobs by id. Their sizes are known and within limits, which the readers enforce."""
         wanted = sorted(identities)
         if not wanted:
             return {}
@@ -306,18 +307,18 @@ def _walk_templates(walk: TreeWalk, tree: GitTree, parent: str) -> None:
         walk.add(obstacle(called, node))
 
 
-# --- What a walk over the history asks of a repository, and git itself, which answers that in hardened processes.
+# --- Interface to walk the history of a repository, and its implementation with git in hardened processes.
 #
-# `in_process` answers the same without a process. Here a few processes tell a lot at once: which commits there are with
-# their parents, and which blob each of them has at a path.
+# `in_process` implements it without a process. Here a few processes return many results at once: commits with their
+# parents, and the blob of each commit at a path.
 
-MOST_COMMITS = 5_000  # that git lists
-LISTED_BYTES = 512  # of a commit and its parents, and of an object that is asked for
+MOST_COMMITS = 5_000  # listed by git
+LISTED_BYTES = 512  # of a commit and its parents, and of a requested object
 _AUTHOR = re.compile(rb"author ([^\n<]{0,500})<([^\n>]{0,500})> (-?[0-9]{1,12}) ")
 
 
 class CommitHeader(msgspec.Struct, frozen=True):
-    """What a commit says of itself."""
+    """Metadata of a commit."""
 
     author: str
     seconds: int
@@ -325,27 +326,27 @@ class CommitHeader(msgspec.Struct, frozen=True):
 
 
 class Commits(Protocol):
-    """The commits of a repository. What is not known, or takes too long, raises Unfit."""
+    """Commits of a repository. Unknown results, and those that take too long, raise Unfit."""
 
     def parents(self, identity: str) -> tuple[str, ...]:
-        """The ids of a commit's parents; raises Unfit where a shallow clone left them out."""
+        """Parent ids of a commit. Raises Unfit if a shallow clone omits them."""
         ...
 
     def file_at(self, identity: str, path: str) -> str:
-        """The id of the file that a commit has at a path, or nothing."""
+        """Id of the file at a path of a commit; empty if absent."""
         ...
 
     def written(self, identity: str) -> CommitHeader:
-        """Who wrote a commit, when, and its first line."""
+        """Author, time, and subject of a commit."""
         ...
 
     def contents(self, identities: list[str], most_bytes: int) -> dict[str, bytes]:
-        """Blobs by id, together no more than so many bytes."""
+        """Blobs by id, in total at most `most_bytes`."""
         ...
 
 
 class GitCommits:
-    """As git tells: `rev-list` and `cat-file`; owner of what they told of the commits below one."""
+    """Implementation with `rev-list` and `cat-file`. Owns their results for the ancestors of one commit."""
 
     def __init__(self, repository: Repository, newest: str, session: Session) -> None:
         self._environment = reading(repository.git_dir)

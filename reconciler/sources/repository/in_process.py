@@ -1,8 +1,7 @@
 """Reads revisions, commits, trees and blobs of a repository on disk with GitPython, in this process and without git.
 
-Only repositories of the plain layout (`layout`) and objects within bounds (`object_database`) are read so. For
-everything else, and for whatever the library stumbles over, Unfit is raised and the hardened process reads the
-repository: only what is in order ends here.
+Only repositories with the plain layout (`address.check_layout`) and objects within limits (`object_database`) are
+read. For all others, and for any error of the library, Unfit is raised and the hardened process reads the repository.
 """
 
 import contextlib
@@ -28,31 +27,31 @@ from reconciler.sources.repository.commit import CommitHeader, Repository, TreeE
 from reconciler.sources.repository.process import Session
 from reconciler.sources.walk import Refused, joined
 
-SHARE = 4  # of the time that a reading has: the rest is for the process, should it be needed
+SHARE = 4  # part of a read's time; the rest is for the process, if needed
 LARGEST_COMMIT_BYTES = 1 << 16  # and of a tag
-LONGEST_LINE_BYTES = 1 << 10  # of what stands above its message: the library looks for names in quadratic time
+LONGEST_LINE_BYTES = 1 << 10  # of the headers: the library searches names in quadratic time
 MOST_STEPS = 10_000  # of HEAD~n
-MOST_REFERENCES = 5  # from one to the next, as git counts
-MOST_TREES = 1_000  # kept, since commits share most of theirs
-LISTED_BYTES = 60  # of an entry beside its path, as git lists it
+MOST_REFERENCES = 5  # chained references, as git counts
+MOST_TREES = 1_000  # cached, since commits share most trees
+LISTED_BYTES = 60  # of an entry besides its path, as git lists it
 
-# Where git looks for a short name, in its order; the first is for HEAD and full names.
+# Git's search order for a short name; the first is for HEAD and full names.
 _RULES = ("{}", "refs/{}", "refs/tags/{}", "refs/heads/{}", "refs/remotes/{}", "refs/remotes/{}/HEAD")
 _FULL_NAME = re.compile(r"refs/.+|[A-Z_]+")
 _FULL_ID = re.compile(r"[0-9a-f]{40}")
-# Names of a file each, as git writes them; what else a tree could hold is left to git.
+# One file each, as git writes them; other tree content is left to git.
 _PLAIN_TREE = re.compile(rb"(?:[0-7]{5,6} [^\0/]+\0.{20})*", re.DOTALL)
 _STEPS = re.compile(r"([~^])([0-9]{0,5})")
 _REVISION = re.compile(r"([^~^]+)((?:[~^][0-9]{0,5})*)")
 _TREE, _BLOB, _SYMLINK, _SUBMODULE = 0o04, 0o10, 0o12, 0o16  # a mode without permissions
 
-# GitDB keeps one table of mapped files for all, which knows no threads.
+# GitDB has one global table of mapped files, which is not thread-safe.
 _one_at_a_time = threading.Lock()
 
 
 @contextlib.contextmanager
 def opened(repository: Repository, session: Session) -> Iterator["GitPythonObjects"]:
-    """The repository, for as long as the block lasts. Raises Unfit where it is not to be read here."""
+    """The repository, while the block lasts. Raises Unfit if it cannot be read in this process."""
     check_layout(repository.git_dir, repository.is_ours)
     until = time.monotonic() + max(0.0, session.until - time.monotonic()) / SHARE
     if not _one_at_a_time.acquire(timeout=max(0.0, until - time.monotonic())):
@@ -66,7 +65,7 @@ def opened(repository: Repository, session: Session) -> Iterator["GitPythonObjec
                 repo.odb.close()
     except (Refused, Unfit):
         raise
-    except Exception as error:  # what a broken repository does to the library is of any class
+    except Exception as error:  # a broken repository can raise any exception in the library
         raise Unfit(f"{type(error).__name__}: {error}") from error
     finally:
         _one_at_a_time.release()
@@ -77,13 +76,13 @@ def _repo(git_dir: str) -> Any:
     from reconciler.sources.repository.object_database import BoundedGitDB  # noqa: PLC0415 - imports the library
 
     with warnings.catch_warnings():
-        # The library advises against GitDB, for the reasons that `object_database` is there for.
+        # The library warns about GitDB, for the reasons that `object_database` handles.
         warnings.filterwarnings("ignore", message="GitDB is deprecated", category=DeprecationWarning)
         return git.Repo(git_dir, odbt=BoundedGitDB, expand_vars=False)
 
 
 class Leaf(msgspec.Struct, frozen=True, gc=False):
-    """What a tree says of one name."""
+    """A tree's entry for one name."""
 
     mode: int
     id: str
@@ -94,7 +93,7 @@ class Leaf(msgspec.Struct, frozen=True, gc=False):
 
 
 class GitPythonObjects:
-    """The objects of one repository; `until` a time of the monotonic clock."""
+    """Objects of one repository; `until` is a time of the monotonic clock."""
 
     def __init__(self, repo: Any, repository: Repository, session: Session, until: float) -> None:
         self._repo = repo
@@ -106,7 +105,7 @@ class GitPythonObjects:
         self._shallow = _shallow_commits(repository.git_dir)
 
     def resolve(self, revision: str) -> str:
-        """The full id of the commit that a revision names."""
+        """The full commit id of a revision."""
         match = _REVISION.fullmatch(revision)
         if not match:
             raise Unfit("the revision is for git to understand")
@@ -121,7 +120,7 @@ class GitPythonObjects:
         return str(commit.hexsha)
 
     def commit(self, identity: str) -> Any:
-        """The commit of an id, as the library has it."""
+        """The library's commit object for an id."""
         self._look_at_the_clock()
         binary = bytes.fromhex(identity)
         self._check_head(binary, b"commit")
@@ -136,18 +135,18 @@ class GitPythonObjects:
             raise Unfit("a commit has a long line")
 
     def parents(self, identity: str) -> tuple[str, ...]:
-        """The ids of a commit's parents; raises Unfit where a shallow clone left them out."""
+        """Parent ids of a commit. Raises Unfit if a shallow clone omits them."""
         if identity in self._shallow:
             raise Unfit("a shallow clone left its parents out")
         return tuple(str(parent.hexsha) for parent in self.commit(identity).parents)
 
     def file_at(self, identity: str, path: str) -> str:
-        """The id of the file that a commit has at a path, or nothing."""
+        """Id of the file at a path of a commit; empty if absent."""
         leaf = self.at(identity, path)
         return leaf.id if leaf and leaf.kind == _BLOB else ""
 
     def written(self, identity: str) -> CommitHeader:
-        """Who wrote a commit, when, and its first line."""
+        """Author, time, and subject of a commit."""
         commit = self.commit(identity)
         name = commit.author.name or commit.author.email or ""
         subject = commit.summary if isinstance(commit.summary, str) else ""
@@ -175,7 +174,7 @@ class GitPythonObjects:
         return tree_entries
 
     def contents(self, identities: list[str], most_bytes: int) -> dict[str, bytes]:
-        """Blobs by id, together no more than so many bytes."""
+        """Blobs by id, in total at most `most_bytes`."""
         contents = {}
         for identity in identities:
             self._look_at_the_clock()
@@ -187,7 +186,7 @@ class GitPythonObjects:
         return contents
 
     def at(self, identity: str, path: str) -> Leaf | None:
-        """What a commit has at a path, links not followed."""
+        """Entry of a commit at a path, links not followed."""
         node = Leaf(_TREE << 12, self.commit(identity).tree.hexsha)
         for part in path.split("/") if path else ():
             inner = self._tree(node.id).get(part) if node.kind == _TREE else None
@@ -197,7 +196,7 @@ class GitPythonObjects:
         return node
 
     def _tree(self, identity: str) -> dict[str, Leaf]:
-        """What a tree holds, by name; of two of one name the last, as elsewhere here."""
+        """Entries of a tree by name; for duplicate names the last wins, as elsewhere."""
         self._look_at_the_clock()
         if identity not in self._trees:
             stream = self._repo.odb.stream(bytes.fromhex(identity))
@@ -225,14 +224,14 @@ class GitPythonObjects:
         raise Unfit("there is no such reference")
 
     def _referenced(self, path: str) -> Any:
-        """The object that a reference leads to; None where there is none."""
+        """The object of a reference; None if absent."""
         for number in range(MOST_REFERENCES):
             self._look_at_the_clock()
             check_below(Path(self._repository.git_dir), tuple(path.split("/")), LARGEST_REF_BYTES)
             reference = self._git.SymbolicReference(self._repo, path)
             try:
                 path = str(reference.reference.path)
-            except TypeError:  # it leads to an object
+            except TypeError:  # the reference names an object
                 return reference.object
             except ValueError:
                 if number:
@@ -241,7 +240,7 @@ class GitPythonObjects:
         raise Unfit("a reference goes in circles")
 
     def _peeled(self, found: Any) -> Any:
-        """The commit that a tag, or a tag of a tag, is for."""
+        """The commit of a tag, or of a tag of a tag."""
         for _ in range(MOST_REFERENCES):
             if found.type == "commit":
                 return self.commit(found.hexsha)
@@ -270,24 +269,24 @@ class GitPythonObjects:
 
 
 def _shallow_commits(git_dir: str) -> frozenset[str]:
-    """Commits whose parents a shallow clone left out."""
+    """Commits whose parents a shallow clone omits."""
     path = Path(git_dir, "shallow")
     return frozenset(path.read_text("ascii", "replace").split()) if path.exists() else frozenset()
 
 
-# --- Imports GitPython so that the library never learns of a git executable: no property of the library can start one.
+# --- Imports GitPython without a git executable, so that no property of the library can start git.
 #
-# On import GitPython runs `git version` with the whole inherited environment, in the current folder. Whatever a
-# repository or a hook put there would have a say. The class that runs git is kept from looking for a program instead;
-# `git.Repo` with `GitDB` needs none. Whoever runs git here does so through `process`.
+# On import GitPython runs `git version` with the whole inherited environment, in the current folder, so a repository or
+# a hook could influence it. Instead, the class that runs git is prevented from looking for a program; `git.Repo` with
+# `GitDB` needs none. Code here that runs git uses `process`.
 
 _RUNS_GIT = "git.cmd"
 
 
 @cache
 def load() -> ModuleType:
-    """The package `git`: a tenth of a second, which only those who read a repository pay."""
-    logging.getLogger("git").addHandler(logging.NullHandler())  # what a commit says badly is nobody's message
+    """The package `git`; its import takes a tenth of a second, so only readers of repositories import it."""
+    logging.getLogger("git").addHandler(logging.NullHandler())  # warnings about malformed commits are not shown
     if "git" in sys.modules:
         return sys.modules["git"]
     finder = _WithoutExecutable()
@@ -299,7 +298,7 @@ def load() -> ModuleType:
 
 
 class _WithoutExecutable(importlib.abc.MetaPathFinder):
-    """Finds `git.cmd` where it is, and has its class find no program."""
+    """Finds `git.cmd` at its location, and makes its class find no program."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None

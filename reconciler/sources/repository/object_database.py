@@ -1,9 +1,8 @@
-"""GitDB within bounds: GitPython's database of objects that starts no process, for repositories that may be hostile.
+"""GitDB with limits: GitPython's object database without processes, for repositories that may be hostile.
 
-GitDB believes a pack: a delta that is based on itself is followed for ever, and sizes are allocated as they are
-announced. So the headers of an object and of all that it is based on are read first, a few bytes each, and an object
-that is too large, or too far from its base, is not touched (Unfit). What was read must have the id that was asked
-for. Alternates are not read.
+GitDB trusts a pack: it follows a delta based on itself forever, and allocates announced sizes. Therefore the headers
+of an object and of all its bases are read first, a few bytes each, and an object that is too large, or too far from
+its base, is not read (Unfit). The content must match the requested id. Alternates are not read.
 """
 
 import hashlib
@@ -26,9 +25,9 @@ from gitdb.db.ref import ReferenceDB  # type: ignore[import-untyped]
 from reconciler.sources.directory import OPENING
 from reconciler.sources.repository.address import Unfit
 
-LARGEST_OBJECT_BYTES = 4 << 20  # of an object whose content is read, and of all deltas that it is made of
-LARGEST_LOOSE_BYTES = 64 << 20  # of a file whose header is read: zlib copies what it does not need
-MOST_LINKS = 300  # from an object to its base; git makes chains of 50, and of 250 when asked to pack tightly
+LARGEST_OBJECT_BYTES = 4 << 20  # of an object whose content is read, and of all its deltas
+LARGEST_LOOSE_BYTES = 64 << 20  # of a file whose header is read: zlib copies the unused rest
+MOST_LINKS = 300  # from an object to its base; git makes chains of 50, and of 250 when packing aggressively
 
 OFS_DELTA, REF_DELTA = 6, 7
 _WHOLE = frozenset({1, 2, 3, 4})
@@ -38,7 +37,7 @@ _DELTA_HEADER_BYTES = 2 * _LONGEST_NUMBER
 
 
 class _Header(msgspec.Struct, frozen=True):
-    """What a pack says of an object before its data."""
+    """Header of an object in a pack."""
 
     kind: int
     size: int
@@ -48,7 +47,7 @@ class _Header(msgspec.Struct, frozen=True):
 
 
 class BoundedPacks(PackedDB):  # type: ignore[misc]
-    """The packs of a repository."""
+    """Packs of a repository."""
 
     def __init__(self, root_path: str) -> None:
         super().__init__(root_path)
@@ -70,7 +69,7 @@ class BoundedPacks(PackedDB):  # type: ignore[misc]
             entity.close()
 
     def _check(self, sha: bytes, is_read: bool) -> None:
-        """Follows an object to its base; raises Unfit if that is too far, or too much."""
+        """Follows an object to its base. Raises Unfit if the chain is too long or the content too large."""
         entity, number = self._pack_info(sha)
         pack = self._opened(entity.pack().path())
         place = entity.index().offset(number)
@@ -102,7 +101,7 @@ class BoundedPacks(PackedDB):  # type: ignore[misc]
 
 
 class BoundedLoose(LooseObjectDB):  # type: ignore[misc]
-    """The objects of a repository that lie in files of their own."""
+    """Loose objects of a repository."""
 
     def info(self, sha: bytes) -> Any:
         self._check(sha, LARGEST_LOOSE_BYTES)
@@ -116,7 +115,7 @@ class BoundedLoose(LooseObjectDB):  # type: ignore[misc]
 
     def _check(self, sha: bytes, most_bytes: int) -> None:
         path = Path(self.db_path(self.object_path(sha.hex())))
-        with suppress(FileNotFoundError):  # the library tells
+        with suppress(FileNotFoundError):  # the library reports it
             status = path.lstat()
             is_plain = stat.S_ISREG(status.st_mode) and stat.S_ISDIR(path.parent.lstat().st_mode)
             if not is_plain or status.st_size > most_bytes:
@@ -124,14 +123,14 @@ class BoundedLoose(LooseObjectDB):  # type: ignore[misc]
 
 
 class NoAlternates(ReferenceDB):  # type: ignore[misc]
-    """Objects of another repository are not read."""
+    """Refuses alternates: objects of another repository are not read."""
 
     def __init__(self, ref_file: str) -> None:
         raise Unfit("it has alternates")
 
 
 class BoundedGitDB(gitdb.GitDB):  # type: ignore[misc]
-    """All objects of a repository; what it gives is in memory, and has the id that was asked for."""
+    """All objects of a repository. Content is kept in memory and matches its id."""
 
     PackDBCls = BoundedPacks
     LooseDBCls = BoundedLoose
@@ -139,7 +138,7 @@ class BoundedGitDB(gitdb.GitDB):  # type: ignore[misc]
 
     def __init__(self, root_path: str) -> None:
         super().__init__(root_path)
-        self._last = (b"", b"", b"")  # id, kind and content: what was just looked at is read again by the library
+        self._last = (b"", b"", b"")  # id, kind and content of the last object, which the library reads again
 
     def stream(self, sha: bytes) -> Any:
         if self._last[0] != sha:
@@ -158,7 +157,7 @@ class BoundedGitDB(gitdb.GitDB):  # type: ignore[misc]
         return kind, content
 
     def close(self) -> None:
-        """Gives back files and memory, which the library keeps."""
+        """Releases files and memory, which the library would keep."""
         for database in self.databases():
             if isinstance(database, BoundedPacks):
                 database.close()
@@ -187,7 +186,7 @@ def _header(pack: int, place: int) -> _Header:
 
 
 def _check_delta(pack: int, header: _Header) -> None:
-    """The sizes that a delta announces, of its base and of its result."""
+    """Checks the sizes announced by a delta, of its base and of its result."""
     data = zlib.decompressobj().decompress(os.pread(pack, 256, header.data_at), _DELTA_HEADER_BYTES)
     before, end = _number(data, 0)
     after, _ = _number(data, end)
@@ -196,7 +195,7 @@ def _check_delta(pack: int, header: _Header) -> None:
 
 
 def _number(data: bytes, start: int) -> tuple[int, int]:
-    """A number in groups of seven bits, the lowest first, and where it ends."""
+    """A number in groups of seven bits, lowest first, and its end."""
     value = 0
     for end, byte in enumerate(data[start : start + _LONGEST_NUMBER], start=1):
         value |= (byte & 0x7F) << 7 * (end - 1)
@@ -206,7 +205,7 @@ def _number(data: bytes, start: int) -> tuple[int, int]:
 
 
 def _offset(data: bytes, start: int) -> tuple[int, int]:
-    """A number in groups of seven bits, the highest first, each further group adding one; and where it ends."""
+    """A number in groups of seven bits, highest first, each further group adding one; and its end."""
     value = -1
     for end, byte in enumerate(data[start : start + _LONGEST_NUMBER], start=1):
         value = (value + 1) << 7 | (byte & 0x7F)

@@ -1,8 +1,8 @@
-"""Runs git, bounded in time, memory, output and disk, and ends it with all that it started.
+"""Runs git with limits on time, memory, output and disk, and ends it with all its child processes.
 
-GitPython runs no process here: it passes the whole inherited environment on and can take nothing out of it, its time
-limit collects children one by one with `ps` while they make more, and it knows no limit of output or disk. It reads
-objects without one (`in_process`).
+GitPython is not used for processes: it passes on the whole inherited environment, its time limit collects children
+one by one with `ps` while they start more, and it has no limit for output or disk. It only reads objects, without a
+process (`in_process`).
 """
 
 import base64
@@ -25,20 +25,20 @@ import msgspec
 from reconciler.sources.repository.address import RepositoryAddress, redacted
 from reconciler.sources.walk import Refused, SourceBounds, SourceFault
 
-LOOK_SECONDS = 0.05  # how often time, disk and the wish to stop are looked at
+LOOK_SECONDS = 0.05  # interval of checks of time, disk and the stop event
 CHUNK_BYTES = 1 << 16
-TALK_BYTES = 1 << 14  # of what git says on stderr
-GRACE_SECONDS = 5.0  # for a killed process to be gone
+TALK_BYTES = 1 << 14  # of git's stderr
+GRACE_SECONDS = 5.0  # for a killed process to end
 
 
 class GitFailed(Exception):
-    """Git ended with an error; the text is what it said, fit to be shown."""
+    """Git ended with an error; the text is its escaped message."""
 
 
 class Session(msgspec.Struct, frozen=True):
-    """One reading of one repository: until when, within what, and who may call it off."""
+    """One read of one repository: deadline, limits, and a stop event."""
 
-    shown: str  # the repository, as problems call it
+    shown: str  # the repository's name in problems
     bounds: SourceBounds
     until: float  # of the monotonic clock
     cancelled: Event
@@ -51,25 +51,25 @@ class Session(msgspec.Struct, frozen=True):
         return Refused(fault.problem(self.shown, redacted(sentence, self.secrets), redacted(remedy, self.secrets)))
 
     def absent(self, sentence: str, remedy: str) -> Refused:
-        """The revision was read, and has no such path."""
+        """The revision exists, and lacks the path."""
         problem = self.refuse(SourceFault.UNREADABLE, sentence, remedy).problem
         return Refused(msgspec.structs.replace(problem, is_absent=True))
 
     def look_at_the_clock(self) -> None:
-        """Raises Refused when the time is over, or the reading is called off."""
+        """Raises Refused after the deadline, or when the read is canceled."""
         if self.cancelled.is_set():
-            raise self.refuse(SourceFault.TOO_LONG, "was called off while it was read", "read it again")
+            raise self.refuse(SourceFault.TOO_LONG, "was canceled during the read", "try again")
         if time.monotonic() >= self.until:
             sentence = f"takes git more than {self.bounds.deadline_seconds:g} s to read"
-            remedy = "try again; if the repository is large, keep the policies in one of their own"
+            remedy = "try again; if the repository is large, keep policies in a separate repository"
             raise self.refuse(SourceFault.TOO_LONG, sentence, remedy)
 
     def failed(self, error: GitFailed, remedy: str) -> Refused:
-        return self.refuse(SourceFault.GIT_FAILED, f"git cannot read it: {error}", remedy)
+        return self.refuse(SourceFault.GIT_FAILED, f"git cannot read the repository: {error}", remedy)
 
 
 class Run(msgspec.Struct, frozen=True):
-    """One process to be: `filling` is the folder that it writes to, if any."""
+    """One process to start; `filling` is the folder that it writes to, if any."""
 
     arguments: tuple[str, ...]
     environment: dict[str, str]
@@ -78,11 +78,11 @@ class Run(msgspec.Struct, frozen=True):
     filling: Path | None = None
 
     def __repr__(self) -> str:
-        return f"Run({self.arguments})"  # the environment may hold a token
+        return f"Run({self.arguments})"  # the environment may contain a token
 
 
 def run(one: Run, session: Session) -> bytes:
-    """What git says on stdout. Raises GitFailed for its errors, Refused where a bound is met."""
+    """Git's stdout. Raises GitFailed for its errors, Refused if a limit is exceeded."""
     session.look_at_the_clock()
     git = shutil.which("git")
     if git is None:
@@ -94,7 +94,7 @@ def run(one: Run, session: Session) -> bytes:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        start_new_session=True,  # so that the whole group can be ended
+        start_new_session=True,  # the whole group can be ended
     )
     with process:
         try:
@@ -110,7 +110,7 @@ def run(one: Run, session: Session) -> bytes:
 
 
 def _converse(process: subprocess.Popen[bytes], one: Run, session: Session) -> tuple[bytes, bytes]:
-    """Feeds stdin and drains the rest at once, so that neither side waits for the other."""
+    """Writes stdin and reads both outputs concurrently, so that neither side blocks."""
     said = {"stdout": bytearray(), "stderr": bytearray()}
     to_feed = memoryview(one.stdin)
     with selectors.DefaultSelector() as selector:
@@ -133,7 +133,7 @@ def _converse(process: subprocess.Popen[bytes], one: Run, session: Session) -> t
                     selector.unregister(key.fileobj)
                     getattr(process, key.data).close()
             if len(said["stdout"]) > one.most_bytes:
-                sentence = f"has git answer {one.arguments[0]} with more than {one.most_bytes:,} bytes"
+                sentence = f"causes an output of git {one.arguments[0]} above {one.most_bytes:,} bytes"
                 raise session.refuse(SourceFault.TOO_MUCH, sentence, "name a folder that holds only policies")
     return bytes(said["stdout"]), bytes(said["stderr"])
 
@@ -141,17 +141,17 @@ def _converse(process: subprocess.Popen[bytes], one: Run, session: Session) -> t
 def _feed(descriptor: int, to_feed: memoryview) -> memoryview:
     try:
         return to_feed[os.write(descriptor, to_feed[:CHUNK_BYTES]) :]
-    except BrokenPipeError:  # git has heard enough; what it says and its exit code tell why
+    except BrokenPipeError:  # git has read enough; its output and exit code give the reason
         return to_feed[len(to_feed) :]
 
 
 def _keep(said: bytearray, chunk: bytes, most_bytes: int) -> None:
-    """One byte more than may be, to tell that there was more."""
+    """Keeps one byte more than the limit, to detect more output."""
     said += chunk[: max(0, most_bytes + 1 - len(said))]
 
 
 def _wait(process: subprocess.Popen[bytes], session: Session) -> None:
-    """Until git has ended: its streams end a little earlier."""
+    """Waits until git has ended: its streams close a little earlier."""
     while True:
         try:
             process.wait(LOOK_SECONDS)
@@ -162,7 +162,7 @@ def _wait(process: subprocess.Popen[bytes], session: Session) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends the whole group, unless git has ended in good order; until it is waited for, its number is its own."""
+    """Ends the whole group, unless git ended normally. Its process id stays reserved until the wait."""
     if process.returncode is not None:
         return
     with contextlib.suppress(ProcessLookupError):
@@ -171,7 +171,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _limit_memory(pid: int, memory_bytes: int) -> None:
-    """A remote may announce references without end, which git keeps in memory."""
+    """Limits git's memory: a remote may announce endless references, which git keeps in memory."""
     if hasattr(resource, "prlimit"):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             resource.prlimit(pid, resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
@@ -182,33 +182,33 @@ def _look_at_the_disk(one: Run, session: Session) -> None:
         return
     most_bytes = session.bounds.disk_bytes
     if (held_bytes := _held(one.filling)) > most_bytes:
-        sentence = f"sends {held_bytes:,} bytes and more, and a revision may take {most_bytes:,} on disk"
-        raise session.refuse(SourceFault.TOO_MUCH, sentence, "keep the policies in a repository of their own")
+        sentence = f"sends at least {held_bytes:,} bytes; the limit for a revision is {most_bytes:,} on disk"
+        raise session.refuse(SourceFault.TOO_MUCH, sentence, "keep policies in a separate repository")
 
 
 def _held(folder: Path) -> int:
     total_bytes = 0
     for inner, _, names in os.walk(folder):
         for name in names:
-            with contextlib.suppress(FileNotFoundError):  # git renames as it goes
+            with contextlib.suppress(FileNotFoundError):  # git renames files meanwhile
                 total_bytes += Path(inner, name).lstat().st_size
     return total_bytes
 
 
 def _gist(talk: bytes) -> str:
-    """The lines that say why, the last ones, as one."""
+    """The last lines that give the reason, as one line."""
     lines = [line.strip() for line in talk.decode("utf-8", "replace").splitlines() if line.strip()]
     telling = [line for line in lines if line.startswith(("fatal:", "error:", "ERROR:", "remote:"))] or lines
     return "; ".join(telling[-3:]) or "it gave no reason"
 
 
-# --- What a git process is told besides its arguments: nothing from the user's or the system's settings, no one to ask.
+# --- Environment of a git process: no user or system settings, no prompts.
 #
-# The environment is made from nothing, since what is inherited can name programs (GIT_SSH, GIT_CONFIG_PARAMETERS) or
-# another repository (GIT_DIR, as every hook sets it). Settings given here win over those of a repository. A token
-# travels in the environment, which only the same user can read, and never as an argument.
+# The environment is built from nothing, because inherited variables can name programs (GIT_SSH, GIT_CONFIG_PARAMETERS)
+# or another repository (GIT_DIR, set by every hook). Settings given here override those of a repository. A token is
+# passed in the environment, which only the same user can read, and never as an argument.
 
-# Where programs, proxies and certificate authorities are found; none of these is for git to run.
+# Locations of programs, proxies and certificate authorities; git runs none of these.
 INHERITED = (
     "PATH", "LD_LIBRARY_PATH", "TMPDIR", "SSH_AUTH_SOCK",
     "https_proxy", "HTTPS_PROXY", "no_proxy", "NO_PROXY", "all_proxy", "ALL_PROXY",
@@ -223,11 +223,11 @@ ALWAYS = {
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_ATTR_NOSYSTEM": "1",
     "GIT_TERMINAL_PROMPT": "0",
-    "GIT_ASKPASS": "",  # set but empty: not even the program that a repository names
+    "GIT_ASKPASS": "",  # set but empty: not even the program named by a repository
     "SSH_ASKPASS": "",
     "SSH_ASKPASS_REQUIRE": "never",
-    "GIT_NO_REPLACE_OBJECTS": "1",  # a revision is what its id says
-    "GIT_NO_LAZY_FETCH": "1",  # what is missing stays missing
+    "GIT_NO_REPLACE_OBJECTS": "1",  # an id always means its own content
+    "GIT_NO_LAZY_FETCH": "1",  # missing objects stay missing
     "GIT_LITERAL_PATHSPECS": "1",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_PROTOCOL_FROM_USER": "0",
@@ -239,13 +239,13 @@ SETTINGS = (
     ("core.hooksPath", os.devnull),
     ("core.attributesFile", os.devnull),
     ("core.askPass", ""),
-    ("core.commitGraph", "false"),  # a cache beside the commits, which may say other than they do
-    ("core.bigFileThreshold", "1m"),  # what is larger is copied in pieces, not held in memory
+    ("core.commitGraph", "false"),  # a cache of commits that may be wrong
+    ("core.bigFileThreshold", "1m"),  # larger blobs are streamed, not held in memory
     ("credential.helper", ""),  # empties the list
     ("protocol.allow", "never"),
     ("protocol.ext.allow", "never"),
     ("protocol.file.allow", "never"),
-    ("http.followRedirects", "false"),  # a token goes to the host it was given for
+    ("http.followRedirects", "false"),  # a token is only sent to its own host
     ("http.sslVerify", "true"),
     ("transfer.bundleURI", "false"),
     ("fetch.recurseSubmodules", "false"),
@@ -255,7 +255,7 @@ SETTINGS = (
     ("maintenance.auto", "false"),
 )
 
-# Without -F, a file of the user's could name programs to run on the way.
+# Without -F, a user's configuration could name programs to run.
 SSH = (
     "ssh", "-F", os.devnull, "-oBatchMode=yes", "-oStrictHostKeyChecking=yes", "-oPermitLocalCommand=no",
     "-oForwardAgent=no", "-oForwardX11=no", "-oClearAllForwardings=yes", "-oControlMaster=no",
@@ -263,10 +263,10 @@ SSH = (
 
 
 class Credentials(msgspec.Struct, frozen=True):
-    """What opens a remote: a token for https, files for SSH (else the user's default keys and known hosts)."""
+    """Credentials of a remote: a token for https, files for SSH (by default the user's keys and known hosts)."""
 
     token: str = ""
-    username: str = "token"  # most hosts look at the token alone
+    username: str = "token"  # most hosts only check the token
     ssh_key: str = ""
     known_hosts: str = ""
 
@@ -275,17 +275,17 @@ class Credentials(msgspec.Struct, frozen=True):
 
     @property
     def basic(self) -> str:
-        """As HTTP says it."""
+        """The HTTP Basic value."""
         return base64.b64encode(f"{self.username}:{self.token}".encode()).decode()
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Every form in which a message could give the token away."""
+        """Every form in which a message could reveal the token."""
         return (self.token, quote(self.token, safe=""), self.basic) if self.token else ()
 
 
 def credentials_for(address: RepositoryAddress, given: Credentials) -> Credentials:
-    """Those in the address, if it has any, else those that were given."""
+    """Credentials in the address, if any, otherwise the given ones."""
     if address.password:
         return Credentials(address.password, address.user)
     if address.user and given.token:
@@ -296,12 +296,12 @@ def credentials_for(address: RepositoryAddress, given: Credentials) -> Credentia
 
 
 def reading(git_dir: str) -> dict[str, str]:
-    """For a process that reads a repository on disk and can speak to no other."""
+    """Environment of a process that reads a repository on disk and can contact no other."""
     return _environment(git_dir, "none", SETTINGS)
 
 
 def fetching(git_dir: str, address: RepositoryAddress, credentials: Credentials) -> dict[str, str]:
-    """For a process that fills a repository from a remote, which it knows as origin."""
+    """Environment of a process that fetches from a remote, named origin."""
     settings = [*SETTINGS, (f"protocol.{address.transport}.allow", "always"), ("remote.origin.url", address.location)]
     if address.transport == "https" and credentials.token:
         host = urlsplit(address.location).netloc

@@ -91,7 +91,7 @@ def test_the_nodes_of_a_node_pool_that_someone_else_made_are_only_observed(
     (site.policies / "scaled.yaml").write_text(SCALED)
     audit = site.lab.audit()
     _, out, _ = run(site, capsys, "apply")
-    assert "NodePool/a100 was made by someone else, and its nodes are only observed" in out
+    assert "NodePool/a100 was created by someone else, and its nodes are only observed" in out
     assert not [each for each in audit.writes(identities.RECONCILER) if each.object.partition("/")[0] == "nodes"]
     site.write(adopt=True)
     assert run(site, capsys, "apply")[0] == 0
@@ -116,11 +116,11 @@ def test_a_saved_plan_is_carried_out_exactly_or_refused_with_what_moved(
     capsys.readouterr()
     assert main(reviewed) == 1
     told = capsys.readouterr().err
-    assert "nothing was done: the plan does not fit any more" in told
+    assert "nothing was done: the plan is out of date" in told
     assert "NodePool/a100" in told
     (site.policies.parent / "plan.json").write_text("{}")
     assert main(reviewed) == 1
-    assert "it is no saved plan" in capsys.readouterr().err
+    assert "not a saved plan" in capsys.readouterr().err
 
 
 def test_beside_a_controller_it_does_nothing(site: Site, capsys: pytest.CaptureFixture[str]) -> None:

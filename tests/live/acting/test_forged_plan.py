@@ -98,7 +98,7 @@ def test_even_where_somebody_agreed_to_it_no_template_could_yield_what_it_holds(
     cluster: Lab, plan: Path, capsys: pytest.CaptureFixture[str], change: Callable[[Plan], None]
 ) -> None:
     assert main(["apply", str(plan), "--digest", forge(plan, change)]) == 1
-    assert "reconciler writes no such plan" in capsys.readouterr().err
+    assert "invalid plan" in capsys.readouterr().err
     assert not _forged(cluster)
 
 

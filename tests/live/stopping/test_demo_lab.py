@@ -40,7 +40,7 @@ def test_the_readme_s_walk(walk: Path, demo: Lab, capsys: pytest.CaptureFixture[
     ]
     assert main(["plan", "--policies", "fleet/policies"]) == 0
     planned = capsys.readouterr().out
-    assert "NodePool/a100-training is taken over, as adopt: true says; no node of it drifts." in planned
+    assert "NodePool/a100-training is adopted because of adopt: true; none of its nodes drifts." in planned
     assert "held" not in planned
     policy = walk / "fleet" / "policies" / "base" / "a100-training.yaml"
     written = policy.read_text()

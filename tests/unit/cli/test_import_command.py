@@ -58,7 +58,7 @@ def test_weight_startup_taints_annotations_and_scheduled_budgets_need_no_templat
     assert main(["import", "--cluster", file]) == 0
     told = capsys.readouterr()
     assert told.out == "policies/base/a100.yaml\n"
-    assert "would not stay as it is" not in told.err
+    assert "would change" not in told.err
     assert main(["render", "--as-resources"]) == 0
     assert "startupTaints" in capsys.readouterr().out
 
@@ -75,7 +75,9 @@ def test_what_was_written_is_on_standard_output_and_all_else_is_talk(
     assert main(["import", "--cluster", file, "--to", "out"]) == 0
     told = capsys.readouterr()
     assert told.out == "out/policies/base/a100.yaml\nout/templates/a100.yaml.j2\n"
-    assert told.err.endswith("next: `reconciler plan --policies out/policies` shows what adopting them does\n")
+    assert told.err.endswith(
+        "next: `reconciler plan --policies out/policies` shows the effect of adopting the NodePools\n"
+    )
     assert main(["validate", "out/policies"]) == 0
     assert capsys.readouterr().out == ""
     assert main(["render", "out/policies"]) == 0
@@ -88,7 +90,7 @@ def test_what_could_not_be_known_is_told_and_makes_the_exit_code_that_of_invalid
     assert main(["import", "--cluster", cluster(fixed())]) == 3
     told = capsys.readouterr()
     assert told.out == "policies/base/a100.yaml\ntemplates/a100.yaml.j2\n"
-    assert "note: policies/base/a100.yaml: nothing tells the memory of a GPU (nodes: the file has none" in told.err
+    assert "note: policies/base/a100.yaml: the memory of a GPU is unknown (nodes: the file has none" in told.err
     assert told.err.endswith("`reconciler validate policies` finds no problem\n")
     assert main(["validate"]) == 3
     assert 'spec.devices.memory: expected a quantity such as 8, 500m or 40Gi, got "UNKNOWN"' in capsys.readouterr().out
@@ -101,7 +103,7 @@ def test_a_file_that_is_there_is_kept_unless_forced(here: Path, capsys: pytest.C
     mine.write_text("mine")
     before = everything(here)
     assert main(["import", "--cluster", file]) == 1
-    assert "already there: templates/a100.yaml.j2; nothing was written" in capsys.readouterr().err
+    assert "files exist: templates/a100.yaml.j2; nothing was written" in capsys.readouterr().err
     assert everything(here) == before
     assert main(["import", "--cluster", file, "--force"]) == 3
     assert mine.read_text() != "mine"
@@ -113,9 +115,7 @@ def test_only_the_pools_that_are_named_and_none_if_one_of_them_is_not_there(
 ) -> None:
     file = cluster(fixed(), capacity.NodePool("l4", [capacity.G6]).manifest())
     assert main(["import", "--cluster", file, "l4", "a10"]) == 1
-    assert (
-        'NodePool/a10 is left out: there is no NodePool of this name; did you mean "a100"?' in capsys.readouterr().err
-    )
+    assert 'NodePool/a10 is skipped: there is no NodePool of this name; did you mean "a100"?' in capsys.readouterr().err
     assert sorted(everything(here)) == ["cluster.json"]
     assert main(["import", "--cluster", file, "l4"]) == 3
     assert sorted(everything(here)) == ["cluster.json", "policies/base/l4.yaml"]
@@ -125,21 +125,21 @@ def test_where_nothing_is_to_be_imported_that_is_said(here: Path, capsys: pytest
     assert main(["import", "--cluster", cluster(capacity.NodePool("web", [capacity.CPU_ONLY]).manifest())]) == 0
     told = capsys.readouterr()
     assert told.out == ""
-    assert "NodePool/web is left out: its nodes have no GPUs: m6i.2xlarge" in told.err
-    assert told.err.endswith("nothing to import: no NodePool with GPUs is without a policy\n")
+    assert "NodePool/web is skipped: its nodes have no GPUs: m6i.2xlarge" in told.err
+    assert told.err.endswith("nothing to import: every NodePool with GPUs already has a policy\n")
 
 
 def test_where_there_are_no_node_pools_at_all_that_is_said(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = cluster(*fleet.nodes(1))
     assert main(["import", "--cluster", file, "--complete"]) == 0
-    assert capsys.readouterr().err.endswith("nothing to import: there are no NodePools\n")
+    assert capsys.readouterr().err.endswith("nothing to import: the cluster has no NodePools\n")
 
 
 def test_no_answer_about_node_pools_is_not_taken_for_a_cluster_without_them(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["import", "--cluster", cluster(*fleet.nodes(1))]) == 1
-    assert "without NodePools there is nothing to import: nodepools.karpenter.sh: " in capsys.readouterr().err
+    assert "nothing to import: NodePools could not be read: nodepools.karpenter.sh: " in capsys.readouterr().err
 
 
 def test_a_file_that_holds_no_cluster_is_told_in_a_sentence(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -58,7 +58,7 @@ def test_an_output_that_cannot_be_written_is_told_and_is_no_trace(
 
 def test_an_unknown_format_is_wrong_usage(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["validate", "-o", "yaml"]) == 64
-    assert "choose of text, json" in capsys.readouterr().err
+    assert "choose one of text, json" in capsys.readouterr().err
 
 
 def test_colour_is_asked_for_or_left_out(
@@ -101,7 +101,7 @@ def test_rendering_asks_which_environment(monkeypatch: pytest.MonkeyPatch, capsy
 def test_finding_nothing_is_said(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "policies" / "guard.yaml").unlink()
     assert main(["validate"]) == 0
-    assert "no policies were found: there is no .yaml, .yml or .json file in policies" in capsys.readouterr().err
+    assert "no policies found: policies has no .yaml, .yml or .json file" in capsys.readouterr().err
 
 
 def test_what_has_problems_is_not_rendered(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

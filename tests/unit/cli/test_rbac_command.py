@@ -64,7 +64,7 @@ def test_an_environment_asks_for_its_own_rights_only(policies: Path, capsys: pyt
     assert acted(told(capsys, "policies", "--write", "-e", "prod").out) == OF_A_POOL
     base = told(capsys, "policies", "--write", "-e", "base")
     assert acted(base.out) == set()
-    assert base.err == "note: no pool is in mode Enforce: this is only for what it keeps for itself\n"
+    assert base.err == "note: no pool is in mode Enforce: these rights only cover the controller's own objects\n"
 
 
 def test_the_command_asks_for_statuses_where_policies_will_be_custom_resources(
@@ -106,9 +106,9 @@ def test_people_have_roles_of_their_own_which_are_bound_to_nobody(
     [
         (("policies", "-e", "stage"), "there are: base, prod"),
         (("-e", "prod"), "name their PATHS, or --repo"),
-        (("policies", "--person", "freezer"), "what people need follows from no policies"),
-        (("policies", "--resources"), "--resources goes with --write"),
-        (("--namespace", "Gpu_System"), '"Gpu_System" is no namespace: write at most 63 lower case letters'),
+        (("policies", "--person", "freezer"), "--person does not depend on policies"),
+        (("policies", "--resources"), "--resources requires --write"),
+        (("--namespace", "Gpu_System"), '"Gpu_System" is not a namespace: write at most 63 lower case letters'),
     ],
 )
 def test_wrong_usage_says_what_to_do(

@@ -54,8 +54,8 @@ def test_everything_is_written_below_a_folder(tmp_path: Path, capsys: pytest.Cap
 @pytest.mark.parametrize(
     ("arguments", "remedy"),
     [
-        (("--overlay", "--crd"), "give one of --overlay and --crd"),
-        (("GpuPool", "--write", "."), "give it alone"),
+        (("--overlay", "--crd"), "--overlay and --crd cannot be combined"),
+        (("GpuPool", "--write", "."), "remove the other options"),
         (("GpuPools",), 'there is no kind "GpuPools"; did you mean "GpuPool"?'),
     ],
 )

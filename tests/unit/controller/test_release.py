@@ -228,10 +228,10 @@ def test_the_command_tells_what_it_would_take_off_and_what_stays(
     told = capsys.readouterr().out
     assert "Node/n" in told
     assert "the taint gpu.scheduling/deletion-time:PreferNoSchedule of reconciler" in told
-    assert "1 NodePool with their nodes, labels and budgets, as they are: a100" in told
-    assert "2 objects to be released: say --yes to do it." in told
+    assert "1 NodePool with their nodes, labels and budgets, unchanged: a100" in told
+    assert "2 objects to be released: add --yes to release them." in told
 
 
 def test_the_command_never_writes_into_a_file(dumped: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["release", "--cluster", str(dumped), "--yes"]) == 64
-    assert "leave out --cluster" in capsys.readouterr().err
+    assert "remove --cluster" in capsys.readouterr().err

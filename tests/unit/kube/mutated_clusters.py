@@ -120,7 +120,7 @@ class Seeded:
         return msgspec.structs.replace(self.drawn, observed=observed)
 
 
-FAULT = "by a fault of reconciler:"  # contained, and told
+FAULT = "because of a bug in reconciler:"  # contained, and told
 
 
 @cache

@@ -176,7 +176,7 @@ BROKEN: dict[str, tuple[bytes, str, str, int]] = {
     "an item that is none": (b'{"kind": "List", "items": [\n7]}', "not a Kubernetes object", "kubectl", 2),
     "an older program": (b'{"format": "reconciler-dump/3"}', "format 3", "version of reconciler that wrote", 0),
     "a foreign format": (b'{"format": "other/1"}', "other/1", "reconciler dump", 0),
-    "no digest": (b'{"format": "reconciler-dump/1", "inputs": {}}', "digest", "as it was written", 0),
+    "no digest": (b'{"format": "reconciler-dump/1", "inputs": {}}', "digest", "use the original file", 0),
 }
 
 
@@ -193,4 +193,4 @@ def test_a_dump_that_was_changed_is_refused() -> None:
     changed = written().replace(b'"production"', b'"staging"')
     with pytest.raises(ClusterFileError, match="does not match its digest") as caught:
         read_cluster(NAME, changed)
-    assert "as it was written" in caught.value.remedy
+    assert "use the original file" in caught.value.remedy

@@ -309,7 +309,7 @@ def test_readyz_names_objects_that_are_set_aside_and_trouble_that_lasts() -> Non
         notices.publish(cycle(plan=failing))
         assert notices.told == ()
     notices.publish(cycle(plan=failing))
-    assert notices.told == ("in 3 cycles in a row drain could not plan for pool a: KeyError",)
+    assert notices.told == ("in 3 consecutive cycles, drain could not plan for pool a: KeyError",)
     notices.publish(cycle())
     assert not notices.told
 

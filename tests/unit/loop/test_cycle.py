@@ -50,7 +50,7 @@ def test_without_the_memory_nothing_is_done(stage: Stage) -> None:
     stage.decide = lambda _: ((stage.annotate(),), MARK)
     stage.server.writes_left, stage.server.then = 0, broken_connection()
     cycled = stage.cycle.once(Term())
-    assert "the memory could not be written, and nothing is done without it" in cycled.trouble
+    assert "the memory could not be written, so nothing is done" in cycled.trouble
     assert stage.said == []
     assert cycled.wake_at == NOW + 1_000
     stage.server.writes_left = None
@@ -141,7 +141,7 @@ def test_where_a_freeze_may_sit_that_could_not_be_read_nothing_is_done(stage: St
     seen = stage.world.observe()
     stage.observe = lambda: msgspec.structs.replace(seen, unread=(Unread(place, "timed out"),))  # type: ignore[method-assign]
     cycled = stage.cycle.once(Term())
-    assert cycled.trouble == f"whether anything is frozen could not be read, and nothing is done: {place}: timed out"
+    assert cycled.trouble == f"freezes could not be read, so nothing is done: {place}: timed out"
     assert stage.said == []
 
 
@@ -151,7 +151,7 @@ def test_policies_that_turn_bad_are_told_and_the_good_ones_go_on(stage: Stage) -
     stage.wished = Wished(None, (problem,))
     cycled = stage.cycle.once(Term())
     assert (cycled.inputs, cycled.problems) == (None, (problem,))
-    assert "no good policies" in cycled.trouble
+    assert "no valid policies" in cycled.trouble
     stage.wished = Wished(DESIRED, (problem,))
     cycled = stage.cycle.once(Term())
     assert (cycled.trouble, cycled.problems) == ("", (problem,))
@@ -205,7 +205,7 @@ def test_whatever_planning_raises_the_cycle_says_so_and_leaves_the_cluster_alone
 
     stage.decide = decide
     cycled = stage.cycle.once(Term())
-    assert cycled.trouble == "planning broke off, by a fault of reconciler: KeyError: 'n1'"
+    assert cycled.trouble == "planning failed because of a bug in reconciler: KeyError: 'n1'"
     assert cycled.wake_at is not None
     assert stage.published == [cycled]
 
@@ -213,7 +213,7 @@ def test_whatever_planning_raises_the_cycle_says_so_and_leaves_the_cluster_alone
 def test_whatever_looking_raises_the_cycle_says_so(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stage, "observe", lambda: NOTHING["nodes"])
     cycled = stage.cycle.once(Term())
-    assert "broke off, by a fault of reconciler: KeyError" in cycled.trouble
+    assert "failed because of a bug in reconciler: KeyError" in cycled.trouble
     assert stage.published == [cycled]
 
 
@@ -226,5 +226,5 @@ def test_a_publisher_that_raises_keeps_no_other_from_publishing(stage: Stage) ->
     cycled = cycle.once(Term())
     assert len(stage.published) == 1
     assert cycled.unpublished == (
-        "Broken did not publish and broke off, by a fault of reconciler: OverflowError: too large",
+        "Broken did not publish and failed because of a bug in reconciler: OverflowError: too large",
     )

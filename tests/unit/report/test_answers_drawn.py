@@ -75,5 +75,5 @@ def test_each_decision_is_explained_and_status_agrees(seed: int) -> None:
     setting = msgspec.structs.replace(ALONE, now=scene.inputs.now)
     overview = overview_of(setting, scene)
     assert report.write(overview_document(overview), "text", color=False)
-    leaving = Counter(node for each in overview.leaving for node in each.nodes if not each.how.startswith("on "))
+    leaving = Counter(node for each in overview.leaving for node in each.nodes if not each.how.endswith("arriving"))
     assert not [node for node, count in leaving.items() if count > 1]

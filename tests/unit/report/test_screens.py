@@ -18,7 +18,7 @@ NODE = Explained(
     rows=(
         ("why", "80 of 120 nodes busy is 66.7 %"),
         ("why", "70 % keeps at most 114"),
-        ("kept if", "a pod lands on it"),
+        ("kept if", "a pod is scheduled to the node"),
     ),
     decision_texts=(HELD,),
 )
@@ -39,12 +39,12 @@ def test_a_node_is_explained_with_what_is_behind_it() -> None:
     assert write(explained_document(NODE), "text", color=False) == (
         "node/ip-10-3-41-7: a100-training, p4d.24xlarge on-demand, 0 of 8 GPUs in use, empty\n"
         "It is left alone until NodePool/shared is ours.   NotOurs\n"
-        "  why              80 of 120 nodes busy is 66.7 %\n"
-        "                   70 % keeps at most 114\n"
-        "  kept if          a pod lands on it\n"
-        "  asked for by     policies/base/shared.yaml:3 @ b7d0a15\n"
-        "  looked at again  at 14:52Z (in 11 min)\n"
-        "  to do            write adopt: true in GpuPool/shared\n"
+        "  why           80 of 120 nodes busy is 66.7 %\n"
+        "                70 % keeps at most 114\n"
+        "  kept if       a pod is scheduled to the node\n"
+        "  declared in   policies/base/shared.yaml:3 @ b7d0a15\n"
+        "  re-evaluated  at 14:52Z (in 11 min)\n"
+        "  remedy        write adopt: true in GpuPool/shared\n"
     )
 
 
@@ -57,20 +57,20 @@ def test_what_nothing_is_decided_about_is_one_line() -> None:
 def test_an_explanation_for_programs_has_its_rows_and_decisions() -> None:
     told = json.loads(write(explained_document(NODE), "json", color=False))
     assert (told["format_version"], told["subject"]) == (2, "node/ip-10-3-41-7")
-    assert told["rows"][2] == {"label": "kept if", "text": "a pod lands on it"}
+    assert told["rows"][2] == {"label": "kept if", "text": "a pod is scheduled to the node"}
     assert [(each["reason"], each["action"]) for each in told["decisions"]] == [("NotOurs", None)]
 
 
 def test_the_status_shows_each_pool_and_how_many_decisions_wait() -> None:
     assert write(overview_document(STATUS), "text", color=False) == (
-        "prod b7d0a15, cluster prod-eu1 (9b3c6f0e) seen 40 s ago, reconciler 0.9.2\n"
+        "prod b7d0a15, cluster prod-eu1 (9b3c6f0e), snapshot taken 40 s ago, reconciler 0.9.2\n"
         "\n"
         "pool           mode     nodes  busy  GPUs  in use  drifted\n"
         "a100-training  Enforce    120    80   960     640        6\n"
         "l4-inference   Observe     12    12    48      31        0\n"
         "\n"
-        "1 to carry out, 3 would be if GpuPool/l4-inference were in mode Enforce, 2 held: "
-        "reconciler plan tells which.\n"
+        "1 to carry out, 3 suppressed (would apply if GpuPool/l4-inference were in mode Enforce), "
+        "2 held: see reconciler plan.\n"
     )
 
 
@@ -79,7 +79,7 @@ def test_a_status_never_calls_done_what_could_not_be_read() -> None:
     assert write(overview_document(quiet), "text", color=False).endswith("\nNothing is to be done.\n")
     told = write(overview_document(msgspec.structs.replace(quiet, unread=UNREAD, pools=())), "text", color=False)
     assert told.startswith("! nodepools.karpenter.sh could not be read")
-    assert told.endswith("No policy declares a pool.\n\nNothing is to be done about what could be read.\n")
+    assert told.endswith("No policy declares a pool.\n\nNothing is to be done for the objects that could be read.\n")
 
 
 def test_the_status_for_programs_names_the_cluster_and_the_pools() -> None:

@@ -38,7 +38,7 @@ Interval of the cleanup of finished and orphaned ones. |
 Names of the pools; "*" for all. |
 | `capacityTypes` | a list of 1 to 3 items: reserved, on-demand or spot | `[on-demand]` | \
 Allowed capacity types. Smart pods try them in order; otherwise Karpenter prefers reserved, then spot. |
-| `taints` | a list of at most 50 items: [a map](#gpupool-taints); no two may agree in `key` and `effect` | empty | \
+| `taints` | a list of at most 50 items: [a map](#gpupool-taints); unique by `key` and `effect` | empty | \
 Taints of the nodes. |
 | `perHour` | [a map](#changeguard-perhour) |  | Limits of one hour. |
 """

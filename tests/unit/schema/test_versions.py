@@ -110,7 +110,9 @@ def test_a_document_of_the_version_that_is_wanted_is_left_alone() -> None:
 
 @pytest.mark.parametrize(("version", "target"), [("v3", "v1"), ("v9", "v1"), ("v1", "v9")])
 def test_where_no_chain_leads_it_says_what_can_be_read(version: str, target: str) -> None:
-    with pytest.raises(NoConversion, match=f"{KIND} can't be read from version {version} as {target}: write it in "):
+    with pytest.raises(
+        NoConversion, match=f"{KIND} cannot be converted from version {version} to {target}: write it in "
+    ):
         convert(document(version, {}), STEPS, target)
 
 

@@ -206,7 +206,7 @@ def test_what_is_not_there_is_a_problem(repository: Repository, revision: str, p
 def test_a_folder_that_is_no_repository_is_a_problem(tmp_path: Path) -> None:
     bundle = read(tmp_path)
     assert codes(bundle) == ["RC515"]
-    assert "is no Git repository" in sentences(bundle)
+    assert "is not a Git repository" in sentences(bundle)
 
 
 def test_a_damaged_repository_is_a_problem(repository: Repository) -> None:
@@ -215,7 +215,7 @@ def test_a_damaged_repository_is_a_problem(repository: Repository) -> None:
     (repository.folder / "objects" / blob[:2] / blob[2:]).unlink()
     bundle = read(repository.folder)
     assert codes(bundle) == ["RC501"]
-    assert "policies/a.yaml: cannot be read: the repository lacks it" in sentences(bundle)
+    assert "policies/a.yaml: cannot be read: the repository is damaged" in sentences(bundle)
     tree = repository.git("rev-parse", "main:policies")
     (repository.folder / "objects" / tree[:2] / tree[2:]).unlink()
     assert codes(read(repository.folder)) == ["RC515"]

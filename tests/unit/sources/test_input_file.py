@@ -78,11 +78,11 @@ def test_no_command_waits_for_a_fifo(tmp_path: Path, capsys: pytest.CaptureFixtu
     os.mkfifo(fifo)
     assert main([each.format(fifo) for each in arguments]) == 1
     told = capsys.readouterr().err
-    assert "it is a FIFO, and only regular files are read" in told
+    assert "it is a FIFO; only regular files are read" in told
     assert "remedy: name a regular file" in told
 
 
 def test_a_fifo_in_the_folder_of_a_history_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "1-1.history")
-    with pytest.raises(UnfitFile, match="no regular file"):
+    with pytest.raises(UnfitFile, match="not a regular file"):
         list(records(tmp_path / "1-1.history"))

@@ -88,7 +88,7 @@ def test_what_is_too_large_is_not_sent(repository: Repository, far: str, cache: 
     repository.commit({"policies/a.yaml": POLICY, "policies/big.yaml": os.urandom(1 << 21)})
     bundle = read(far, cache)
     assert codes(bundle) == ["RC504"]
-    assert "policies/big.yaml: has more than the 1,048,576 bytes" in sentences(bundle)
+    assert "policies/big.yaml: has more than the limit of 1,048,576 bytes" in sentences(bundle)
     assert texts(bundle) == {"policies/a.yaml": POLICY}
     assert sum(file.stat().st_size for file in cache.rglob("*") if file.is_file()) < 1 << 20
 
@@ -119,7 +119,7 @@ def test_a_reading_is_called_off(tmp_path: Path, cache: Path, monkeypatch: pytes
     waiting = threading.Thread(target=cancel_when_called)
     waiting.start()
     access = Access(cache, cancelled=cancelled)
-    assert "called off" in sentences(read_revision(GitPlace("git@example.com:x"), SourceBounds(), access))
+    assert "canceled" in sentences(read_revision(GitPlace("git@example.com:x"), SourceBounds(), access))
     waiting.join()
 
 

@@ -1,1 +1,1 @@
-"""What would make a node a candidate for a drain that is none: each reason with the nearest change that lifts it."""
+"""Changes that would make a node a drain candidate: for each reason, the nearest change that removes it."""

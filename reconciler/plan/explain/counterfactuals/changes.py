@@ -1,7 +1,7 @@
-"""The nearest change that would make a node a candidate for a drain, and what else stands behind it: a table by reason.
+"""The nearest changes that would make a node a drain candidate: a table by reason.
 
-The change is made, in thought, and candidates are looked for again; what stands in the way then is lifted in its turn.
-Only what, all of it done, makes the node a candidate counts.
+A change is simulated and candidates are evaluated again; the next obstacle is then removed in the same way. Only a
+sequence that makes the node a candidate counts.
 """
 
 from functools import partial
@@ -73,13 +73,13 @@ from reconciler.plan.explain.counterfactuals.edits import (
 from reconciler.plan.nodes import ownership
 from reconciler.plan.reasons import Declared
 
-_MOST_CHANGES = 6  # what takes more is not near; the same done to several pods counts once
+_MOST_CHANGES = 6  # more changes are not near; the same change of several pods counts once
 _MOST_ROUNDS = 20
 
 _SAFE = of_pods.with_annotations(partial(PodAnnotated, key=names.SAFE_TO_EVICT, value="true"), safe_to_evict="true")
 
 LINES: dict[Declared, EditRule] = {
-    # What others do with it
+    # Actions of others on the node
     ownership.DisruptedByKarpenter: of_nodes.without_taint(names.DISRUPTED, DisruptionEnds),
     ownership.DriverUpgrade: of_nodes.driver_upgraded,
     ownership.CordonedByOthers: of_nodes.not_cordoned,
@@ -130,7 +130,7 @@ LINES: dict[Declared, EditRule] = {
 
 
 def flipped(inputs: Inputs, weighed: DrainEligibility) -> tuple[Inputs | None, tuple[Change, ...]]:
-    """The inputs with which it is a candidate, and what was changed; None where it is none for all that."""
+    """Inputs with which the node is a candidate, and the changes; None if it never becomes one."""
     changes: list[Change] = []
     current: DrainEligibility | None = weighed
     for _ in range(_MOST_ROUNDS):
@@ -151,6 +151,6 @@ def flipped(inputs: Inputs, weighed: DrainEligibility) -> tuple[Inputs | None, t
 
 
 def weighed_again(inputs: Inputs, node: str) -> DrainEligibility | None:
-    """What the node is found to be with these inputs."""
+    """Drain eligibility of the node with these inputs."""
     verdict = drain(inputs, Draft(Fleet(inputs.observed), inputs.desired))
     return next((each for each in verdict.weighed if each.node == node), None)

@@ -1,4 +1,4 @@
-"""Inputs as they would be after a change, and what the change is: what every line of the table is made of."""
+"""Simulated changes of inputs: building blocks of the table of changes."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
@@ -41,11 +41,11 @@ from reconciler.plan.drain.context import DrainContext
 from reconciler.plan.guards.frozen import FreezeScope
 from reconciler.plan.nodes.eviction import Remaining
 
-# --- Pods of one node that are kept for the same reason: what lifts it is done to all of them at once.
+# --- Pods of one node that block it for the same reason: the change is applied to all of them at once.
 #
-# Otherwise candidates would have to be looked for again after each of a hundred pods.
+# Otherwise candidates would have to be evaluated again after each of many pods.
 
-# Each such pod keeps the node, whatever becomes of the others; those of one budget go with one edit of it.
+# Each such pod blocks the node independently of others; pods of one budget are freed by one edit of the budget.
 _OF_EACH = frozenset(
     {
         PodRunsToCompletion,
@@ -65,7 +65,7 @@ _OF_EACH = frozenset(
 
 
 def all_like(inputs: Inputs, weighed: DrainEligibility) -> Iterator[Reason]:
-    """The reason itself first, then those of other pods there that say the same."""
+    """The reason itself first, then equal reasons of other pods on the node."""
     yield weighed.reason
     if type(weighed.reason.facts) not in _OF_EACH:
         return
@@ -88,20 +88,20 @@ def _of(reason: Reason) -> object:
     return None
 
 
-# --- What would have to be otherwise, as data: one class a kind of change.
+# --- Required changes as data: one class per kind of change.
 
 
 class Change(msgspec.Struct, frozen=True, tag=True):
-    """Words of each are in reconciler/report/explain/node.py."""
+    """A required change. Texts are in reconciler/report/explain/node.py."""
 
 
 class ChangeOf(Change, frozen=True):
-    """One that may be made of several objects of a kind."""
+    """A change that may apply to several objects of a kind."""
 
     of: tuple[Ref, ...]
 
 
-# Of nodes, and of what others do with them
+# Nodes, and actions of others on them
 
 
 class ChangeOfNode(Change, frozen=True):
@@ -109,7 +109,7 @@ class ChangeOfNode(Change, frozen=True):
 
 
 class DisruptionEnds(ChangeOfNode, frozen=True):
-    """Karpenter does not disrupt it."""
+    """Karpenter ends its disruption of the node."""
 
 
 class TaintRemoved(ChangeOfNode, frozen=True):
@@ -130,11 +130,11 @@ class OptOutRemoved(ChangeOfNode, frozen=True):
 
 
 class GpusReturned(ChangeOfNode, frozen=True):
-    """No GPU of it is lent."""
+    """No GPU of the node is lent."""
 
 
 class PodArrives(ChangeOfNode, frozen=True):
-    """A pod runs there that may be moved."""
+    """A movable pod runs on the node."""
 
 
 class NodeReady(ChangeOfNode, frozen=True):
@@ -142,12 +142,12 @@ class NodeReady(ChangeOfNode, frozen=True):
 
 
 class NodeLikeIt(ChangeOfNode, frozen=True):
-    """Another one, in use and with room."""
+    """Another node of the same kind is in use and has free capacity."""
 
 
 class NodesReady(Change, frozen=True):
     pool: str
-    nodes: int  # that are ready besides
+    nodes: int  # more ready nodes
 
 
 class PoolResumed(Change, frozen=True):
@@ -159,7 +159,7 @@ class Thawed(Change, frozen=True):
 
 
 class TurnComes(Change, frozen=True):
-    """It is tried in the next plans."""
+    """The node is evaluated in one of the next plans."""
 
 
 class PlannerDone(Change, frozen=True):
@@ -170,7 +170,7 @@ class TimePasses(Change, frozen=True):
     at: Instant
 
 
-# Of pods, their budgets and claims
+# Pods, their budgets and claims
 
 
 class PodAnnotated(ChangeOf, frozen=True):
@@ -215,7 +215,7 @@ class PodsGone(Change, frozen=True):
     pods: tuple[Ref, ...]
 
 
-# Of policies
+# Policies
 
 
 class ThresholdRaised(Change, frozen=True):
@@ -238,7 +238,7 @@ SizeField = Literal["min_gpu_utilization_percent", "min_unutilized_gpu_nodes", "
 
 
 class SizeLowered(Change, frozen=True):
-    """By the figures of a NodeProvisioner."""
+    """Lower sizes of a NodeProvisioner."""
 
     provisioner: str
     figures: tuple[tuple[SizeField, int], ...]
@@ -250,7 +250,7 @@ class ProvisionerRemoved(Change, frozen=True):
 
 
 def together(changes: Iterable[Change]) -> tuple[Change, ...]:
-    """The same of several objects of a kind is one change."""
+    """Merges the same change of several objects of a kind."""
     groups: dict[tuple[str, Change], dict[str, Ref]] = {}
     for each in changes:
         of = each.of if isinstance(each, ChangeOf) else ()
@@ -266,17 +266,17 @@ replace = msgspec.structs.replace
 
 
 class Counterfactual(msgspec.Struct, frozen=True):
-    """The inputs after it, and what it is."""
+    """A change, and the inputs after it."""
 
     inputs: Inputs
     change: Change
 
 
-EditRule = Callable[[Inputs, DrainEligibility], Counterfactual | None]  # nothing where no such change lifts it
+EditRule = Callable[[Inputs, DrainEligibility], Counterfactual | None]  # None if no such change removes the reason
 
 
 def with_observed(inputs: Inputs, **fields: Any) -> Inputs:
-    """With other sightings of some kinds."""
+    """Inputs with other observed objects of some kinds."""
     observed: Observed = replace(inputs.observed, **fields)
     return replace(inputs, observed=observed)
 
@@ -287,13 +287,13 @@ def with_node(inputs: Inputs, name: str, changed: Callable[[Node], Node]) -> Inp
 
 
 def with_pod(inputs: Inputs, pod: Ref, changed: Callable[[Pod], Pod | None]) -> Inputs:
-    """None takes it away."""
+    """Inputs with a changed pod; without it if `changed` returns None."""
     pods = (changed(each) if is_of(each, pod) else each for each in inputs.observed.pods)
     return with_observed(inputs, pods=tuple(each for each in pods if each is not None))
 
 
 def with_budget(inputs: Inputs, title: str, allowed: int) -> Inputs:
-    """Its status is up to date, and allows so many disruptions."""
+    """Inputs with an up-to-date budget status that allows this many disruptions."""
 
     def opened(budget: PodDisruptionBudget) -> PodDisruptionBudget:
         generation = budget.metadata.generation
@@ -306,14 +306,14 @@ def with_budget(inputs: Inputs, title: str, allowed: int) -> Inputs:
 
 
 def with_policy(inputs: Inputs, kind: str, name: str, **fields: Any) -> Inputs:
-    """Another spec of one of the policies; `kind`: as Desired has them."""
+    """Inputs with another spec of a policy; `kind` is a field of Desired."""
     declared: Iterable[Any] = getattr(inputs.desired, kind)
     after = tuple(replace(each, spec=replace(each.spec, **fields)) if each.name == name else each for each in declared)
     return replace(inputs, desired=replace(inputs.desired, **{kind: after}))
 
 
 def annotated(node_or_pod: Any, **annotations: str) -> Any:
-    """The same with other annotations."""
+    """The object with additional annotations."""
     after: Annotations = replace(node_or_pod.metadata.annotations, **annotations)
     return replace(node_or_pod, metadata=replace(node_or_pod.metadata, annotations=after))
 
@@ -327,7 +327,7 @@ def once_it_is_time(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual
     """Time passes."""
     match weighed.reason.facts:
         case NodeSettles(time=at) | DrainFailedLately(until=at):
-            # Times are told in whole seconds.
+            # Messages show times in whole seconds.
             until = instant(timestamp(at))
             return Counterfactual(replace(inputs, now=max(inputs.now, until)), TimePasses(at))
     return None
@@ -342,11 +342,11 @@ def ref_of_pod_in(weighed: DrainEligibility) -> Ref | None:
 
 
 def pod_of(inputs: Inputs, weighed: DrainEligibility) -> Pod | None:
-    """The same, as it is observed."""
+    """The same pod as observed."""
     ref = ref_of_pod_in(weighed)
     return next((each for each in inputs.observed.pods if ref is not None and is_of(each, ref)), None)
 
 
 def is_of(pod: Pod, ref: Ref) -> bool:
-    """Whether it is the pod of that name."""
+    """Whether the pod has this name."""
     return (pod.metadata.namespace, pod.name) == (ref.namespace, ref.name)

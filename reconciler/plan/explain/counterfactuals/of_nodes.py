@@ -1,4 +1,4 @@
-"""Changes of nodes, and of what others do with them, by which a node would become a candidate."""
+"""Changes of nodes and of policies, and actions of others, that would make a node a drain candidate."""
 
 from collections.abc import Callable
 from typing import Any
@@ -71,7 +71,7 @@ def without_taint(key: str, change: Callable[[str], Change] | None = None) -> Ed
 
 
 def settled(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
-    """Its startup taint has to go first: until then time does not count."""
+    """The startup taint must be removed first: the settling time begins then."""
     node = next(each for each in inputs.observed.nodes if each.name == weighed.node)
     if node.taint(names.ARRIVING) is not None:
         return without_taint(names.ARRIVING)(inputs, weighed)
@@ -101,7 +101,7 @@ def opted_in(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None
 
 
 def thawed(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
-    """Whatever the freeze sits on: a suspended pool, everything, a pool or a guard, or a node."""
+    """Removes the freeze of a suspended pool, of everything, of a pool or a guard, or of a node."""
     facts = weighed.reason.facts
     if not isinstance(facts, FrozenNode):
         return None
@@ -140,7 +140,7 @@ def nothing_lent(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | 
 
 
 def with_work(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
-    """Something that asks for nothing, and that somebody would make anew."""
+    """A pod without requests and with an owner that would recreate it."""
     owner = OwnerReference("ReplicaSet", "some", "some", controller=True)
     metadata = Metadata("some", "default", f"some-on-{weighed.node}", owner_references=(owner,))
     running = PodStatus("Running", conditions=(Condition("Ready", "True"),))
@@ -149,7 +149,7 @@ def with_work(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | Non
 
 
 def more_ready(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
-    """As many as it takes to let go of the brake."""
+    """As many ready nodes as needed to allow drains again."""
     facts = weighed.reason.facts
     if not isinstance(facts, DrainPoolUnready):
         return None
@@ -171,7 +171,7 @@ def _ready(node: Node) -> Node:
 
 
 def next_in_order(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
-    """So many are tried in any case, and the next plan begins with the first that was left out."""
+    """This many nodes are evaluated in each plan, and the next plan begins with the first that was skipped."""
     drained = replace(inputs.memory.drained, begin_at=weighed.node)
     after = replace(inputs, memory=replace(inputs.memory, drained=drained))
     return Counterfactual(after, TurnComes())
@@ -182,11 +182,11 @@ def others_done(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | N
     return Counterfactual(inputs, PlannerDone(facts.planner)) if isinstance(facts, OthersTurn) else None
 
 
-# --- Changes of policies by which a node would become a candidate.
+# --- Changes of policies that would make a node a drain candidate.
 
 
 def threshold(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
-    """The lowest threshold that the usage does not exceed. A node that has none of the resource loses pods instead."""
+    """The lowest threshold that its utilization does not exceed. A node without the resource loses pods instead."""
     facts = weighed.reason.facts
     if not isinstance(facts, UtilizationTooHigh):
         return None
@@ -198,7 +198,7 @@ def threshold(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | Non
 
 
 def cluster_min(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
-    """Every policy that wants more than that: the largest clusterMin of all holds for every node."""
+    """Every policy that requires more: the largest clusterMin applies to every node."""
     facts = weighed.reason.facts
     if not isinstance(facts, ClusterAtMinimum):
         return None
@@ -214,7 +214,7 @@ def cluster_min(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | N
 
 
 def more_at_once(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
-    """As many as go together."""
+    """As many nodes as must be drained together."""
     policy = next((each for each in inputs.desired.drains if each.name == weighed.policy), None)
     facts = weighed.reason.facts
     if policy is None or not isinstance(facts, TooManyForGang):
@@ -227,7 +227,7 @@ def more_at_once(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | 
 
 
 def smaller_pool(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
-    """By what its NodeProvisioner says; where no figure of that does it, there would have to be none."""
+    """Lower sizes in the NodeProvisioner; if no size suffices, no NodeProvisioner."""
     facts = weighed.reason.facts
     if not isinstance(facts, PoolAtMinimum):
         return None
@@ -247,7 +247,7 @@ def smaller_pool(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | 
 
 
 def _lower(wish: NodeProvisioner, floor: Floor, wanted: int) -> dict[SizeField, int] | None:
-    """The figures by which no more than so many nodes are kept (see floor_of); nothing where none does it."""
+    """Sizes that keep at most this many nodes (see floor_of); empty if there are none."""
     used, total, each = floor.gpus_used, floor.gpus_total, floor.gpus_per_node
     if not each or wanted < 0:
         return None

@@ -1,4 +1,4 @@
-"""Changes of pods, their budgets and claims by which their node would become a candidate."""
+"""Changes of pods, their budgets and claims that would make their node a drain candidate."""
 
 from collections.abc import Callable
 
@@ -33,7 +33,7 @@ from reconciler.plan.explain.counterfactuals.edits import (
 )
 from reconciler.plan.nodes.eviction import PodBudgets
 
-_STAYS = "zz-another"  # looked at before all others
+_STAYS = "zz-another"  # sorts before all other nodes
 
 
 def with_annotations(change: Callable[[tuple[Ref, ...]], Change], **annotations: str) -> EditRule:
@@ -48,7 +48,7 @@ def with_annotations(change: Callable[[tuple[Ref, ...]], Change], **annotations:
 
 
 def gone(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
-    """What was evicted lately, and nobody came after, is forgotten too."""
+    """Deletes the pod, and forgets recent evictions without a replacement."""
     ref = ref_of_pod_in(weighed)
     if ref is None:
         return None
@@ -60,7 +60,7 @@ def gone(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
 
 
 def budget_opened(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
-    """By as many as it takes: for a gang, all of it at once."""
+    """As many disruptions as needed; for a gang, all of its pods."""
     pod = pod_of(inputs, weighed)
     budgets = PodBudgets(inputs.observed.budgets).of(pod) if pod is not None else ()
     if len(budgets) != 1:
@@ -74,7 +74,7 @@ def budget_opened(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual |
 
 
 def one_budget(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
-    """The others are taken away, as if they did not select it."""
+    """Removes the other budgets, as if they did not select the pod."""
     pod = pod_of(inputs, weighed)
     others = PodBudgets(inputs.observed.budgets).of(pod)[1:] if pod is not None else ()
     titles = {each.title for each in others}
@@ -87,7 +87,7 @@ def one_budget(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | No
 
 
 def no_gang(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
-    """Of the claims of its pods on that node."""
+    """Removes gangRef from the claims of its pods on the node."""
     facts = weighed.reason.facts
     if not isinstance(facts, GangStays | GangOfAnotherPolicy):
         return None
@@ -108,7 +108,7 @@ def no_gang(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
 
 
 def with_room(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
-    """On another node like its own, which stays for the sake of something small that is not moved."""
+    """Free capacity on another node of the same kind, which stays because of a small pod that is not moved."""
     before = next((each for each in inputs.observed.nodes if each.name == weighed.node), None)
     if before is None or any(each.name == _STAYS for each in inputs.observed.nodes):
         return None
@@ -130,7 +130,7 @@ _RUNNING = PodStatus("Running", conditions=(Condition("Ready", "True"),))
 
 
 def less_work(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
-    """The largest of its pods are gone, as many as it takes."""
+    """Deletes its largest pods, as many as needed."""
     facts = weighed.reason.facts
     if not isinstance(facts, UtilizationTooHigh):
         return None
@@ -145,7 +145,7 @@ def less_work(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | Non
 
 
 def _amounts(inputs: Inputs, node: str, resource: str) -> list[tuple[int, str, Ref]]:
-    """Pods of the node, with what they ask for, the largest first."""
+    """Pods of the node with their requests, the largest first."""
     gpu_requests, is_gpus = read_gpu_requests(inputs.observed.policies), resource == names.NVIDIA_GPU
     found = [
         (max(pod_held(pod).get(resource, 0), gpu_requests.claimed_by(pod) if is_gpus else 0), pod.title, pod_ref(pod))

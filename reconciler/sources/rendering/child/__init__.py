@@ -1,1 +1,1 @@
-"""The process that renders: it gets texts and values on stdin, answers on stdout, and can reach nothing else."""
+"""The renderer process: reads texts and values from stdin, answers on stdout, and can reach nothing else."""

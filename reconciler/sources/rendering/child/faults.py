@@ -1,4 +1,4 @@
-"""What went wrong in a template, with its place: exceptions become faults, by an ordered table."""
+"""Faults in templates, with locations: an ordered table from exceptions to faults."""
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
@@ -21,18 +21,18 @@ _NOT_NEEDED = frozenset({"tojson", "safe", "escape", "e", "forceescape"})
 
 
 class Fault(TypedDict):
-    """As it goes to the parent, who knows the text of the line."""
+    """A fault as sent to the parent, which knows the text of the line."""
 
     code: str
     name: str
     line: int
     sentence: str
-    word: str  # what to underline
+    word: str  # the word to underline
     remedy: str
 
 
 class TemplateRequest(TypedDict):
-    """What is being rendered."""
+    """The template being rendered, and its values."""
 
     index: int
     template: str
@@ -40,25 +40,25 @@ class TemplateRequest(TypedDict):
 
 
 class RaisedError(NamedTuple):
-    """An exception, and what it was raised over."""
+    """An exception, and its context."""
 
-    error: Any  # of the kinds in front of it in the table
+    error: Any  # of the kinds beside it in the table
     values: dict[str, Any]
     environment: Environment
 
 
 class FaultText(NamedTuple):
-    """What there is to say, wherever it was."""
+    """Text of a fault, without location."""
 
     code: str
     sentence: str
     word: str = ""
-    known: Iterable[object] = ()  # what could have been meant by the word
+    known: Iterable[object] = ()  # candidates for a suggestion
     remedy: str = ""
 
 
 def fault_of(error: BaseException, request: TemplateRequest, environment: Environment) -> Fault:
-    """The fault behind an exception."""
+    """The fault for an exception."""
     name, line = _place(error, request["template"])
     tell = next(tell for kind, tell in _TABLE if isinstance(error, kind))
     fault_text = tell(RaisedError(error, request["values"], environment))
@@ -81,7 +81,7 @@ def _did_you_mean(fault_text: FaultText) -> str:
 
 
 def _place(error: BaseException, name: str) -> tuple[str, int]:
-    """The innermost template on the way to the exception; Python's own lines say nothing to its author."""
+    """Location in the innermost template; Python's own lines do not help the template's author."""
     if isinstance(error, TemplateSyntaxError):
         return error.name or name, error.lineno
     line = 0
@@ -109,7 +109,7 @@ def _syntax(raised: RaisedError) -> FaultText:
             word = message.split("'")[1]
             if word in _NOT_NEEDED:
                 return FaultText(
-                    SYNTAX, f'there is no {what} "{word}"', word, remedy="leave it out: values become JSON"
+                    SYNTAX, f'there is no {what} "{word}"', word, remedy="remove it: values are written as JSON"
                 )
             return FaultText(SYNTAX, f'there is no {what} "{word}"', word, known)
     return FaultText(SYNTAX, message[:1].lower() + message[1:])
@@ -126,12 +126,12 @@ def _undefined(raised: RaisedError) -> FaultText:
     if isinstance(owner, Mapping):
         return FaultText(UNDEFINED, f'there is no field "{word}" in this map', word, owner)
     if owner is None:
-        return FaultText(UNDEFINED, f'"{word}" is asked of null', word, remedy="ask first whether the value is none")
+        return FaultText(UNDEFINED, f'"{word}" is read from null', word, remedy="first test whether the value is none")
     return FaultText(UNDEFINED, f'{kind_of(owner)} has no "{word}"', word)
 
 
 def _refused(raised: RaisedError) -> FaultText:
-    remedy = "a template sees the values that it is given, and nothing behind them"
+    remedy = "a template can only use the given values"
     return FaultText(REFUSED, raised.error.message or "this is refused", remedy=remedy)
 
 
@@ -141,16 +141,16 @@ def _absent(raised: RaisedError) -> FaultText:
 
 
 def _endless(_: RaisedError) -> FaultText:
-    return FaultText(TOO_MUCH, "this is nested too deep, or contains itself", remedy="end it after some levels")
+    return FaultText(TOO_MUCH, "this is nested too deeply, or includes itself", remedy="limit the nesting")
 
 
 def _too_much(raised: RaisedError) -> FaultText:
-    what = "more memory than it may have" if isinstance(raised.error, MemoryError) else str(raised.error)
+    what = "more memory than the limit" if isinstance(raised.error, MemoryError) else str(raised.error)
     return FaultText(TOO_MUCH, f"rendering this takes {what}", remedy="render less, or in fewer steps")
 
 
 def _failed(raised: RaisedError) -> FaultText:
-    return FaultText(FAILED, f"this can't be rendered: {raised.error}")
+    return FaultText(FAILED, f"this cannot be rendered: {raised.error}")
 
 
 # First match wins.

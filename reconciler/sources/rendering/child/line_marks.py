@@ -1,12 +1,12 @@
-"""Tells for each line of a rendered text which line of which template it came from.
+"""Maps each line of a rendered text to its template line.
 
-Theory of operation. Before a template is parsed, a mark with its name and line is put in front of each line of its
-plain text, and in front of each expression. Marks travel with the text through loops, macros, blocks and includes, and
-are taken out at the end: a line came from where the last mark in front of its first visible character points. No value
-can hold a mark, as values are written in ASCII, and templates with such characters are refused.
+Theory of operation. Before a template is parsed, a mark with its name and line is inserted before each line of its
+plain text, and before each expression. Marks travel with the text through loops, macros, blocks and includes, and
+are removed at the end: the last mark before the first visible character of a line gives its origin. No value can
+contain a mark, because values are written in ASCII, and templates with such characters are refused.
 
-Marked text is kept apart from values: what a macro or a block yields is a `Rendered`, which template code sees without
-marks. Whatever template code makes of it is a plain text again, and written as one.
+Marked text is distinct from values: the output of a macro or a block is a `Rendered`, which template code sees
+without marks. The result of any operation on it in template code is plain text, and is written as a value.
 """
 
 import re
@@ -30,16 +30,16 @@ Place = tuple[str, int]
 
 
 class Rendered(str):
-    """Text that a macro, block or template yielded; made by `joined` alone, and no method of it makes another."""
+    """Output of a macro, block or template. Only `joined` creates it; its methods return plain text."""
 
     _marked: str
 
 
 def joined(parts: Iterable[str]) -> Rendered:
-    """What Jinja calls to put together the parts of a macro or block."""
+    """Called by Jinja to join the parts of a macro or block."""
     marked = "".join(map(marked_text, parts))
     rendered = Rendered(_MARK.sub("", marked))
-    # The underscore keeps templates from it, as the sandbox refuses such names.
+    # The underscore hides the name from templates: the sandbox refuses such names.
     rendered._marked = marked  # noqa: SLF001
     return rendered
 
@@ -50,7 +50,7 @@ def marked_text(part: str) -> str:
 
 
 class NoSuchTag(TemplateSyntaxError):
-    """A tag that templates can't have."""
+    """A tag that is not allowed in templates."""
 
     def __init__(self, tag: str, line: int, name: str) -> None:
         super().__init__(f'there is no tag "{tag}"', line, name)
@@ -58,7 +58,7 @@ class NoSuchTag(TemplateSyntaxError):
 
 
 class LineMarks(Extension):
-    """Puts the marks into the stream of a template's tokens."""
+    """Inserts the marks into a template's token stream."""
 
     def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
         name, in_front = stream.name or "", ""
@@ -77,11 +77,11 @@ class LineMarks(Extension):
 
 
 def unmarked(marked: str) -> tuple[str, list[Place]]:
-    """The text without marks, and the place of each of its lines."""
+    """The text without marks, and the origin of each of its lines."""
     lines, places = [], []
     place: Place = ("", 0)
     for line in marked.split("\n"):
-        # Text, name, line, text, name, line, text: what stands between the marks, and what is in them.
+        # Text, name, line, text, name, line, text: texts between marks, and content of marks.
         pieces = _MARK.split(line)
         lines.append("".join(pieces[::3]))
         for text, name, number in zip(pieces[::3], [None, *pieces[1::3]], [None, *pieces[2::3]], strict=True):

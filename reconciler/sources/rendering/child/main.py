@@ -1,8 +1,8 @@
-"""Renders what it is asked for, one request after another, within limits that it sets itself before it begins.
+"""Renders one request after another, within limits that the process sets before it begins.
 
-It is started by `renderer`, which writes one JSON object to its stdin, and reads from its stdout an empty line when
-rendering begins, then a line of JSON for each request. After a request that took too much the process ends: whatever
-that request left behind is gone with it, and the parent starts another.
+`renderer` starts the process, writes one JSON object to its stdin, and reads from its stdout an empty line when
+rendering begins, then a line of JSON per request. After a request that exceeds a limit the process ends, which
+discards any state of that request, and the parent starts another.
 """
 
 import codecs
@@ -22,18 +22,18 @@ from reconciler.sources.rendering.child.faults import TOO_MUCH, Fault, TemplateR
 from reconciler.sources.rendering.child.line_marks import marked_text, unmarked
 from reconciler.sources.rendering.child.sandbox import OutOfTime, Sandbox, Texts, TooMuch
 
-# Python's own handler can't run while one long multiplication does; then the process is ended by the second timer.
+# Python's signal handler cannot run during one long multiplication; the second timer then ends the process.
 GRACE_SECONDS = 0.2
-# How many times longer a text may be with the marks of its lines.
+# Factor for the size of a text with line marks.
 MARKED = 4
 
 
 class RenderProcessLimits(TypedDict):
-    """What the process, and one rendering, may take."""
+    """Limits of the process, and of one rendering."""
 
     memory_bytes: int
     cpu_seconds: int
-    share_seconds: float  # of the processor, for one rendering
+    share_seconds: float  # CPU time of one rendering
     rendering_bytes: int
     rendering_lines: int
 
@@ -49,26 +49,26 @@ class Answer(TypedDict, total=False):
 
 
 def main() -> None:
-    """Reads the job, gives up all rights, renders."""
+    """Reads the job, drops all rights, renders."""
     job = json.loads(sys.stdin.buffer.read())
     limits: RenderProcessLimits = job["limits"]
     codecs.lookup("unicode-escape")  # the same as with jinja2.debug
     _confine(limits)
     environment = Sandbox(Texts(job["templates"], job["broken"]))
-    # Jinja builds its lexer once; the time for that is no request's.
+    # Jinja builds its lexer once; no request should pay for that.
     environment.from_string("{{ 1 }}").render()
     signal.signal(signal.SIGVTALRM, _stop)
     _say(b"")
     for request in job["requests"]:
         answer = _answer(environment, request, limits)
-        # A sentence may quote half a character.
+        # A sentence may quote half a surrogate pair.
         _say(json.dumps(answer, ensure_ascii=False).encode(errors="replace"))
         if answer.get("fault", {}).get("code") == TOO_MUCH:
             return
 
 
 def _confine(limits: RenderProcessLimits) -> None:
-    # Where memory is short, the kernel is to choose this process and not its parent.
+    # If memory is low, the kernel should kill this process instead of its parent.
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
     allowed = {
@@ -77,7 +77,7 @@ def _confine(limits: RenderProcessLimits) -> None:
         "RLIMIT_CORE": 0,
         "RLIMIT_FSIZE": 0,
         "RLIMIT_NPROC": 0,
-        "RLIMIT_NOFILE": 3,  # those that are open: no further file, socket or pipe
+        "RLIMIT_NOFILE": 3,  # the open ones: no further file, socket or pipe
     }
     for name, most in allowed.items():
         kind = getattr(resource, name)
@@ -86,7 +86,7 @@ def _confine(limits: RenderProcessLimits) -> None:
         try:
             resource.setrlimit(kind, (least, least))
         except (OSError, ValueError):
-            if sys.platform == "linux":  # others lack some; the parent's clock still holds there
+            if sys.platform == "linux":  # other systems lack some; the parent's clock still applies
                 raise
 
 
@@ -120,21 +120,21 @@ def _rendered(
             raise _too_large(most)
     marked = "".join(parts)
     if marked.count("\n") > limits["rendering_lines"]:
-        raise TooMuch(f"more than the {limits['rendering_lines']:,} lines that one text may have")
+        raise TooMuch(f"more than the limit of {limits['rendering_lines']:,} lines per text")
     text, places = unmarked(marked)
-    # In memory: a text with one character beyond Latin takes up to four bytes for each.
+    # Memory size: a text with one character beyond Latin-1 takes up to four bytes per character.
     if sys.getsizeof(text) > most:
         raise _too_large(most)
     return text, places
 
 
 def _too_large(most_bytes: int) -> TooMuch:
-    return TooMuch(f"more than the {most_bytes >> 20} MiB that one text may have")
+    return TooMuch(f"more than the limit of {most_bytes >> 20} MiB per text")
 
 
 @contextlib.contextmanager
 def _timed(seconds: float) -> Iterator[None]:
-    """Time of the processor, so that a busy machine makes no template slow."""
+    """Limits CPU time, so that a busy machine does not slow down templates."""
     try:
         signal.setitimer(signal.ITIMER_PROF, 1.25 * seconds + GRACE_SECONDS)
         signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
@@ -145,4 +145,4 @@ def _timed(seconds: float) -> Iterator[None]:
 
 
 def _stop(*_: object) -> None:
-    raise OutOfTime("more time than it may have")
+    raise OutOfTime("more time than the limit")

@@ -1,4 +1,4 @@
-"""The Jinja environment that templates are rendered in: plain data goes in, and only YAML values come out."""
+"""The Jinja environment of templates: plain data in, only YAML values out."""
 
 import functools
 import math
@@ -22,28 +22,28 @@ MAX_RANGE = 10_000
 MAX_EXPONENT = 64
 MAX_INDENT = 64
 
-# Absent are those that choose at random, that mark a text as safe, and that write HTML, addresses or JSON.
+# Excluded are filters that choose at random, mark a text as safe, or write HTML, URLs or JSON.
 _KEPT = (
     *("abs", "capitalize", "center", "count", "d", "default", "dictsort", "first", "float", "format", "groupby", "int"),
     *("join", "last", "length", "list", "lower", "max", "min", "replace", "round", "sort", "string", "sum", "title"),
     *("trim", "truncate", "upper", "wordcount"),
 )
-# These yield their items one by one from something that shows its address when it is printed as a text.
+# These return generators, which would print their address.
 _MADE_LISTS = ("batch", "items", "map", "reject", "rejectattr", "reverse", "select", "selectattr", "slice", "unique")
 
 
 class Unknown(UndefinedError):
-    """A value was used that is not defined."""
+    """An undefined value was used."""
 
     def __init__(self, message: str, name: object, owner: object, hint: str) -> None:
         super().__init__(message)
         self.name = name
-        self.owner = owner  # `missing` for a name that stands alone
-        self.hint = hint  # Jinja's own words, where it has some
+        self.owner = owner  # `missing` for a plain name
+        self.hint = hint  # message of Jinja, if any
 
 
 class Undefined(StrictUndefined):
-    """An undefined value may be asked whether it is defined, and nothing else; not even in a list that is printed."""
+    """An undefined value may only be tested for being defined, also within a printed list."""
 
     __slots__ = ()
 
@@ -64,7 +64,7 @@ class Undefined(StrictUndefined):
 
 
 class Method:
-    """A method of a value: it can be called, and shows no address, which would differ from run to run."""
+    """A method of a value: callable, and printed without its address, which would differ from run to run."""
 
     __slots__ = ("_call",)
 
@@ -79,7 +79,7 @@ class Method:
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """What templates may do."""
+    """Restrictions of templates."""
 
     intercepted_binops = frozenset({"**"})
     concat = staticmethod(joined)
@@ -112,16 +112,16 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return _without_address(super().getitem(_as_value(obj), argument))
 
     def unsafe_undefined(self, obj: Any, attribute: str) -> Undefined:
-        raise SecurityError(f'"{attribute}" of {kind_of(obj)} is out of bounds for templates')
+        raise SecurityError(f'"{attribute}" of {kind_of(obj)} is not accessible to templates')
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         if isinstance(right, int | float) and abs(right) > MAX_EXPONENT:
-            raise TooMuch(f"an exponent of more than {MAX_EXPONENT}")
+            raise TooMuch(f"an exponent above {MAX_EXPONENT}")
         return super().call_binop(context, operator, left, right)
 
 
 class Texts(BaseLoader):
-    """Exactly the templates of the bundle, by their names."""
+    """The templates of the bundle, by name."""
 
     def __init__(self, texts: Mapping[str, str], broken: Mapping[str, tuple[int, str]]) -> None:
         self._texts = texts
@@ -129,7 +129,7 @@ class Texts(BaseLoader):
 
     def get_source(self, environment: Environment, template: str) -> tuple[str, str | None, None]:
         if template.startswith("/") or ".." in template.split("/"):
-            raise SecurityError(f'"{template}" leads out of the folder of templates')
+            raise SecurityError(f'"{template}" is outside of the templates folder')
         if template in self._broken:
             line, sentence = self._broken[template]
             raise TemplateSyntaxError(sentence, line, template)
@@ -146,7 +146,7 @@ class Texts(BaseLoader):
 
 
 def _as_value(obj: Any) -> Any:
-    """What a macro yielded has the methods of a text; what they return is a text as any other, and written as one."""
+    """Makes methods of a macro's output return plain text, which is written as a value."""
     return str(obj) if isinstance(obj, Rendered) else obj
 
 
@@ -172,7 +172,8 @@ def _made_list(filtered: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _indent(text: str, width: int = 4, first: bool = False, blank: bool = False) -> str:
-    """Jinja's, but the text of a macro stays one: only blanks are added, so no value can become structure."""
+    """Jinja's indent, but the output of a macro stays Rendered: only blanks are added, so no value can become
+    structure."""
     if not 0 <= width <= MAX_INDENT:
         raise TooMuch(f"an indentation of {width}, more than {MAX_INDENT}")
     if isinstance(text, Rendered):
@@ -184,19 +185,19 @@ def _block_without_address(self: BlockReference) -> str:
     return f"the block {self.name}"
 
 
-# The one class of Jinja's that shows an address when it is printed as a text.
+# The one class of Jinja that would print an address.
 BlockReference.__repr__ = _block_without_address  # type: ignore[method-assign,assignment]
 
 
-# --- Writes a value such that it is one YAML value wherever a template puts it.
+# --- Writes each value as one YAML value, wherever a template inserts it.
 #
-# Theory of operation. What a template prints becomes JSON in one line, which YAML reads as the same value. A template
-# may still put it where no value belongs, such as between quotes of its own; then a quote of ours ends the template's
-# text, and whatever means something to YAML there would be read as structure. So those characters are written as
-# escapes too: between our quotes nothing is left that could begin, separate or end anything. Only ASCII comes out, so
-# nothing can look like a line mark either (see `line_marks`).
+# Theory of operation. A printed value becomes one line of JSON, which YAML reads as the same value. A template may
+# still insert it in a wrong place, such as between its own quotes; then our quote ends the template's string, and
+# characters with a meaning in YAML would be read as structure. Therefore such characters are escaped too: nothing
+# between our quotes can begin, separate or end anything. The output is ASCII only, so it cannot look like a line mark
+# either (see `line_marks`).
 
-# A colon between letters or digits means nothing to YAML, and is what images and times are written with.
+# A colon between letters or digits has no meaning in YAML, and is common in images and times.
 _ESCAPED = re.compile(r"""[^ -~]|[\\",\[\]{}#']|(?<![A-Za-z0-9]):|:(?![A-Za-z0-9])""")
 _SHORT = {'"': r"\"", "\\": r"\\", "\n": r"\n", "\t": r"\t", "\r": r"\r"}
 
@@ -214,16 +215,16 @@ _WORDS: dict[type, str] = {
 
 
 class Unwritable(Exception):
-    """Something that is no value of YAML; the message says what."""
+    """A value that YAML cannot represent; the message says which."""
 
 
 def kind_of(value: object) -> str:
-    """In words for people."""
+    """The kind of a value, for people."""
     return _WORDS.get(type(value)) or f"a {type(value).__name__.lower()}"
 
 
 def written(value: Any) -> str:
-    """The value as it stands in the text; what a macro or a block yielded has been written already."""
+    """The value as YAML text; the output of a macro or a block is already written."""
     return marked_text(value) if isinstance(value, Rendered) else _json(value)
 
 
@@ -245,21 +246,21 @@ def _json(value: Any) -> str:
             return "[" + ", ".join(map(_json, value)) + "]"
         case dict():
             return _map(value)
-    raise Unwritable(f"{kind_of(value)} can't be written; texts, numbers, true, false, null, lists and maps can")
+    raise Unwritable(f"{kind_of(value)} cannot be written; only texts, numbers, true, false, null, lists and maps can")
 
 
 def _map(entries: dict[Any, Any]) -> str:
     for key in entries:
         if not isinstance(key, str):
-            raise Unwritable(f"a map is written only if its keys are texts, and {key!r} is none")
+            raise Unwritable(f"keys of a map must be texts, and {key!r} is not")
     return "{" + ", ".join(f"{_json(key)}: {_json(entries[key])}" for key in sorted(entries)) + "}"
 
 
 def _number(value: float) -> str:
     if not math.isfinite(value):
-        raise Unwritable("a number that is infinite, or no number, can't be written")
+        raise Unwritable("infinite numbers and NaN cannot be written")
     text = repr(value)
-    # YAML 1.1 takes 1e+16 for a text.
+    # YAML 1.1 reads 1e+16 as text.
     return text if "." in text else text.replace("e", ".0e")
 
 
@@ -267,20 +268,20 @@ def _escape(match: re.Match[str]) -> str:
     character = match[0]
     number = ord(character)
     if 0xD800 <= number <= 0xDFFF:
-        raise Unwritable(f"the text holds half a character, \\u{number:04x}")
-    # JSON's pairs of halves mean two characters to YAML.
+        raise Unwritable(f"the text contains half a surrogate pair, \\u{number:04x}")
+    # YAML reads a JSON surrogate pair as two characters.
     return _SHORT.get(character) or (f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}")
 
 
-# --- What is raised where a template takes more than it may.
+# --- Errors for exceeded limits.
 
 
 class TooMuch(Exception):
-    """More memory, numbers or output than a rendering may have; the message says of what."""
+    """More memory, numbers or output than the limit; the message names it."""
 
 
 class OutOfTime(BaseException):
     """The time of one rendering is used up.
 
-    No Exception: Jinja swallows those while it compiles, and the template would go on.
+    Not an Exception: Jinja catches those while it compiles, and the template would continue.
     """

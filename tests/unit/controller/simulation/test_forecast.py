@@ -57,7 +57,7 @@ def test_what_runs_goes_on_and_the_change_shows(
     asked = ["plan", "--cluster", str(dumped(tmp_path)), "--policies", str(EXAMPLE / "policies" / policies)]
     assert main([*asked, "--forecast", "2h"]) == 0
     told = capsys.readouterr().out
-    forecast = told[told.index("The next 2 h, if the present load goes on") :]
+    forecast = told[told.index("The next 2 h, if the present load continues") :]
     lines = [line.rsplit(maxsplit=1) for line in forecast.splitlines() if line.strip()]
     figures = {line[0].strip(): line[-1] for line in lines}
     assert figures["evictions"] == evictions
@@ -129,7 +129,7 @@ def test_what_is_lost_of_a_job_that_nobody_read_is_made_anew(told: dict[str, str
 
 @pytest.mark.parametrize("form", [form for form in FORMATS if form != "json"])
 def test_people_read_of_it_in_every_format(told: dict[str, str], form: str) -> None:
-    assert "The next 2 h, if the present load goes on" in told[form]
+    assert "The next 2 h, if the present load continues" in told[form]
     assert "once approved" in told[form]
     assert "guards hold 1 decision" in told[form]
     assert "GPUs at the end" in told[form]

@@ -98,7 +98,7 @@ def test_a_pod_that_stays_terminating_keeps_its_node(status: str, since: str, gr
         server = NodeServer([*IDLE, gone], ready={"status": status, "lastTransitionTime": turned})
         assert given_back(server).result == result
         both = NodeServer([gone, pod("new")], ready={"status": status, "lastTransitionTime": turned})
-        assert given_back(both).detail.startswith("Node/gpu-1 was to be empty, and Pod/team-a/new")
+        assert given_back(both).detail.startswith("Node/gpu-1 was expected to be empty, but has Pod/team-a/new")
 
 
 @pytest.mark.parametrize(("deleted", "result"), [("09:38:59", "done"), ("09:39:01", "stale")])
@@ -129,7 +129,7 @@ def test_a_pod_on_any_page_keeps_the_node(at: int) -> None:
     server = NodeServer([*IDLE[:at], pod("train"), *IDLE[at:]])
     outcome = given_back(server)
     told = (outcome.result, outcome.detail)
-    assert told == ("stale", "Node/gpu-1 was to be empty, and Pod/team-a/train came to it")
+    assert told == ("stale", "Node/gpu-1 was expected to be empty, but has Pod/team-a/train")
     assert not server.sent
 
 

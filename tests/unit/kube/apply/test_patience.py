@@ -178,7 +178,7 @@ def test_the_fence_is_asked_before_each_try() -> None:
     scene = Scene(ScriptedServer([BUSY] * 99))
     scene.on_pause = lambda: setattr(scene.fence, "stands", False)
     outcome = scene.label()
-    assert (outcome.result, "right to write" in outcome.detail) == ("stale", True)
+    assert (outcome.result, "term has expired" in outcome.detail) == ("stale", True)
     assert len(scene.server.sent) == 1
     assert sum(scene.pauses_seconds) < 1, "a fallen fence ends the wait"
 

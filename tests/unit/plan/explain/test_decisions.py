@@ -103,7 +103,7 @@ def test_each_waiting_pod_is_told_what_it_waits_for() -> None:
             for pod in scene.inputs.observed.pods:
                 is_waiting = not pod.node and pod.counts and not pod.metadata.leaving and not is_labelled_as_smart(pod)
                 told = answer(scene, parse_subject(f"pod/{pod.title}")) if is_waiting else None
-                if told is not None and not told.decisions and "It waits for" not in told.outcome:
+                if told is not None and not told.decisions and "waits for" not in told.outcome:
                     wrong.append(f"{name}: {told.title} says {told.outcome}")
     assert not wrong
 
@@ -140,7 +140,7 @@ def test_a_pool_whose_nodes_are_to_go_says_so_with_a_row_for_each_reason() -> No
 
 def test_a_pod_is_told_of_the_drain_of_its_node_before_and_while_it_happens() -> None:
     assert answer_to(TWO_GO, "pod/team/web-0").outcome == (
-        "Its node is not needed: its pods are evicted, and it is deleted, from 08:10Z on."
+        "Its node is not needed: its pods are evicted, and the node is deleted, from 08:10Z on."
     )
     draining = {"nodes": {**TWO_GO["nodes"], "a": {"pods": ["web 1"], "draining": 60}}}
     assert answer_to(draining, "pod/team/web-0").outcome.startswith("Pod/team/web-0 is evicted from a:")
@@ -165,5 +165,5 @@ def test_a_drain_policy_can_be_asked_about() -> None:
 
 
 def test_what_is_nowhere_is_said_to_be_nowhere() -> None:
-    with pytest.raises(UnknownSubject, match="no drainpolicy/other among the policies"):
+    with pytest.raises(UnknownSubject, match="no policy and no decision of this plan is about drainpolicy/other"):
         answer_to(TWO_GO, "drainpolicy/other")

@@ -42,7 +42,7 @@ def asked(case: dict[str, Any], node: str) -> dict[str, list[str]]:
 def test_a_candidate_says_since_when_it_is_one() -> None:
     (told,) = asked({"nodes": {"a": {"pods": ["web 2"], "candidate": 60}, "b": {"pods": ["web 5"]}}}, "a")["drained"]
     assert told.startswith(
-        "a candidate: a is unneeded: its pods fit on b. Its drain starts after 10 min. It is one since"
+        "candidate: a is unneeded: its pods fit on b. Its drain starts after 10 min. Candidate since"
     )
 
 
@@ -77,9 +77,9 @@ def test_where_nothing_near_would_do_nothing_is_said() -> None:
 
 def test_one_that_was_tried_in_vain_says_when_and_since_when() -> None:
     nodes: dict[str, Any] = {"a": {"pods": ["web 3"]}, "b": {"pods": ["web 6"]}}
-    assert asked({"nodes": nodes}, "a")["last tried"] == ["at 2026-11-02T08:00:00Z, in vain"]
+    assert asked({"nodes": nodes}, "a")["last tried"] == ["at 2026-11-02T08:00:00Z, without success"]
     again = asked({"nodes": nodes, "tried": {"a": [60, 600]}}, "a")["last tried"]
-    assert again == ["at 2026-11-02T08:00:00Z, in vain since 2026-11-02T07:50:00Z"]
+    assert again == ["at 2026-11-02T08:00:00Z, without success since 2026-11-02T07:50:00Z"]
     assert "last tried" not in asked({"nodes": nodes}, "b")
 
 
@@ -91,7 +91,7 @@ def test_where_nobody_looked_it_says_what_was_found_before() -> None:
     }
     (told,) = asked({"nodes": nodes, "tried": {"a": [60, 600]}}, "a")["last tried"]
     assert told == (
-        "at 2026-11-02T07:59:00Z, in vain since 2026-11-02T07:50:00Z: "
+        "at 2026-11-02T07:59:00Z, without success since 2026-11-02T07:50:00Z: "
         "no remaining node has room for Pod/team/web-0 (resources on 1 of a100 p4d), so the pod stays on a."
     )
 

@@ -47,30 +47,30 @@ def with_pod(**words: Any) -> Observed:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ({"asks": "true"}, ["its annotation karpenter.sh/do-not-disrupt"]),
-        ({"asks": "4h", "ran": "1h"}, ["its annotation karpenter.sh/do-not-disrupt, until 2026-11-18T15:00:00Z"]),
+        ({"asks": "true"}, ["by annotation karpenter.sh/do-not-disrupt"]),
+        ({"asks": "4h", "ran": "1h"}, ["by annotation karpenter.sh/do-not-disrupt, until 2026-11-18T15:00:00Z"]),
         ({"asks": "4h", "ran": "5h"}, []),
         ({"asks": "soon"}, []),
     ],
 )
 def test_a_pod_is_held_up_for_as_long_as_its_annotation_says(words: dict[str, str], told: list[str]) -> None:
-    assert [text for label, text in rows(POD, with_pod(**words)) if label == "held up by"] == told
+    assert [text for label, text in rows(POD, with_pod(**words)) if label == "protected"] == told
 
 
 def test_the_budgets_of_a_pod_are_told_by_name_however_they_were_read() -> None:
     pdbs = {name: {"labels": {"app": "x"}, "allows": 1} for name in ("b", "a")}
     told = [text for label, text in rows(POD, observed(STAGE | {"pdbs": pdbs})) if label == "budget"]
-    assert told == [f"PodDisruptionBudget/team/{name} allows 1 more to be away" for name in ("a", "b")]
+    assert told == [f"PodDisruptionBudget/team/{name}: disruptionsAllowed is 1" for name in ("a", "b")]
 
 
 def test_what_could_not_be_read_is_not_said_to_be_missing() -> None:
     seen = observed(STAGE)
-    assert ("Karpenter", "knows no NodeClaim of it") in rows(ExplainedObject("node", "n-0"), seen)
-    assert ("NodePool", "there is none") in rows(ExplainedObject("pool", "p"), seen)
+    assert ("Karpenter", "no NodeClaim for this node") in rows(ExplainedObject("node", "n-0"), seen)
+    assert ("NodePool", "none") in rows(ExplainedObject("pool", "p"), seen)
     kinds = ("nodeclaims.karpenter.sh", "nodepools.karpenter.sh")
     blind = Observed(nodes=seen.nodes, unread=tuple(Unread(kind, "403 Forbidden") for kind in kinds))
-    assert ("Karpenter", f"not known: {kinds[0]}: 403 Forbidden") in rows(ExplainedObject("node", "n-0"), blind)
-    assert ("NodePool", f"not known: {kinds[1]}: 403 Forbidden") in rows(ExplainedObject("pool", "p"), blind)
+    assert ("Karpenter", f"unknown: {kinds[0]}: 403 Forbidden") in rows(ExplainedObject("node", "n-0"), blind)
+    assert ("NodePool", f"unknown: {kinds[1]}: 403 Forbidden") in rows(ExplainedObject("pool", "p"), blind)
 
 
 NODES, PODS = Unread("nodes", "403 Forbidden"), Unread("pods", "403 Forbidden")
@@ -105,15 +105,15 @@ def test_what_may_well_be_there_is_not_said_to_be_nowhere(subject: ExplainedObje
 def test_where_pods_were_not_read_no_node_or_pool_is_said_to_be_empty() -> None:
     for subject in (ExplainedObject("node", "n-0"), ExplainedObject("pool", "p")):
         told = answer(subject, blind_to(PODS)).headline
-        assert "in use is not known: pods could not be read: 403 Forbidden" in told
+        assert "in use unknown: pods could not be read: 403 Forbidden" in told
         assert "empty" not in told
         assert " 0 " not in told
 
 
 def test_where_nodes_were_not_read_no_pool_is_said_to_have_none() -> None:
     told = answer(ExplainedObject("pool", "p"), blind_to(NODES), WISH)
-    assert told.headline == "its nodes are not known: nodes could not be read: 403 Forbidden"
-    assert ("its node", "not known: nodes could not be read: 403 Forbidden") in rows(POD, blind_to(NODES))
+    assert told.headline == "nodes unknown: nodes could not be read: 403 Forbidden"
+    assert ("node", "unknown: nodes could not be read: 403 Forbidden") in rows(POD, blind_to(NODES))
 
 
 @pytest.mark.parametrize("unread", [NODES, PODS])
@@ -121,7 +121,7 @@ def test_no_target_is_told_of_a_use_that_is_not_known(unread: Unread) -> None:
     subject = ExplainedObject("provisioner", "p")
     assert "node" in dict(answer(subject, observed(STAGE), WISH).rows)["target"]
     told = answer(subject, blind_to(unread), WISH)
-    assert told.outcome == "Its target is not known."
+    assert told.outcome == "The target is unknown."
     assert dict(told.rows)["target"] == f"{unread.kind} could not be read: 403 Forbidden"
 
 
@@ -152,13 +152,13 @@ def scene_of(mode: str, **case: Any) -> PlanningResult:
 @pytest.mark.parametrize("name", ["node/node-0", "pod/research/train-0"])
 def test_in_observe_mode_a_fate_is_told_as_what_would_be(name: str) -> None:
     begins = "it drifts" if name.startswith("node") else "its node drifts"
-    would = f"Would, if GpuPool/a100 were in mode Enforce: {begins}"
+    would = f"Would apply if GpuPool/a100 were in mode Enforce: {begins}"
     assert about(scene_of("Observe"), parse_subject(name)).outcome.startswith(would)
     assert about(scene_of("Enforce"), parse_subject(name)).outcome.startswith(begins.capitalize())
 
 
 def test_in_observe_mode_what_a_pool_comes_to_is_told_as_what_would_be() -> None:
-    for mode, begins in (("Observe", "Would, if GpuPool/a100 were in mode Enforce: "), ("Enforce", "")):
+    for mode, begins in (("Observe", "Would apply if GpuPool/a100 were in mode Enforce: "), ("Enforce", "")):
         rows = dict(about(scene_of(mode), parse_subject("pool/a100")).rows)
         assert rows["because of this change"].startswith(f"{begins}1 node: each drifts"), mode
 
@@ -172,7 +172,7 @@ def test_what_happens_anyway_happens_in_observe_mode_too() -> None:
     ("least", "told"),
     [
         (5, "2 nodes fewer than its target."),
-        (3, "As many nodes as its target."),
+        (3, "The pool has its target size."),
         (1, "1 node more than its target."),
     ],
 )

@@ -58,14 +58,14 @@ def test_a_marked_node_is_told_as_in_the_design() -> None:
     assert answer.headline == "a100, p4d.24xlarge on-demand, 0 of 8 GPUs in use, empty"
     assert answer.outcome == "Will be deleted at 08:11Z (in 11 min) if still empty."
     assert told["why"] == [
-        "80 of 120 nodes busy: 66.7 % in use; a minimum of 70 % keeps at most 114, so 6 of the 40 empty go",
+        "80 of 120 nodes busy: 66.7 % in use; a minimum of 70 % keeps at most 114, so 6 of the 40 empty are deleted",
         "minGPUUtilizationPercent, policies/a100.yaml:23 @ 4c1f9e2",
     ]
     assert told["why this one"] == ["3rd in order: by name"]
     assert told["kept if"] == [
         (
-            "a pod lands on it (the taint is soft until 08:10:30Z), or 21 more GPUs are in use (661, now 640), or "
-            "minGPUUtilizationPercent is 67 or less"
+            "a pod is scheduled to the node (the taint is soft until 08:10:30Z), or 21 more GPUs are in use "
+            "(661, now 640), or minGPUUtilizationPercent is 67 or less"
         )
     ]
     assert told["to stop it"] == ['reconciler freeze node/a100-082 --for 4h --reason "..."']
@@ -74,8 +74,20 @@ def test_a_marked_node_is_told_as_in_the_design() -> None:
 @pytest.mark.parametrize(
     ("node", "told"),
     [
-        ("a100-000", "not while a pod is on it: only empty nodes are, by NodeProvisioner/a100 policies/a100.yaml:23"),
-        ("a100-090", "6 of 40 empty nodes are to go, and it comes 11th; NodeProvisioner/a100 policies/a100.yaml:23"),
+        (
+            "a100-000",
+            (
+                "not while a pod runs on it: only empty nodes are scaled down by NodeProvisioner/a100 "
+                "policies/a100.yaml:23"
+            ),
+        ),
+        (
+            "a100-090",
+            (
+                "6 of 40 empty nodes are to be deleted; this node is 11th in order; NodeProvisioner/a100 "
+                "policies/a100.yaml:23"
+            ),
+        ),
     ],
 )
 def test_a_node_that_stays_says_why(node: str, told: str) -> None:
@@ -127,8 +139,10 @@ def test_a_marked_node_says_what_holds_it(mark: str, more: dict[str, Any], kept:
     answer = asked({**CASE, "marked": {"80-85": mark}, **more}, "node/a100-082")
     assert answer.outcome == f"Marked; not deleted while {kept}."
     found = rows(answer)
-    assert found["kept from"] == [told]
-    assert found["why"][0].endswith("so 6 of the 39 empty go" if "frozen" in more else "so 6 of the 40 empty go")
+    assert found["prevented by"] == [told]
+    assert found["why"][0].endswith(
+        "so 6 of the 39 empty are deleted" if "frozen" in more else "so 6 of the 40 empty are deleted"
+    )
     assert all(found.get("kept if", ["something"]))
 
 
@@ -145,9 +159,9 @@ def test_a_node_that_is_held_past_its_time_says_nothing_of_a_deletion_then() -> 
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ({"lent": {"90": 4}}, "not while a GPU of it is lent: only empty nodes are, by"),
-        ({"came": {"90": 20}}, "not before 08:00:40Z: it has just come, and settles until then;"),
-        ({"draining": "90"}, "not while it is drained: it is left to whoever drains it;"),
+        ({"lent": {"90": 4}}, "not while one of its GPUs is lent: only empty nodes are scaled down by"),
+        ({"came": {"90": 20}}, "not before 08:00:40Z: the node is new, and in its settling time;"),
+        ({"draining": "90"}, "not while it is drained: its drain deletes the node;"),
     ],
 )
 def test_an_empty_node_that_is_not_ours_to_take_says_why(more: dict[str, Any], told: str) -> None:
@@ -157,13 +171,13 @@ def test_an_empty_node_that_is_not_ours_to_take_says_why(more: dict[str, Any], t
 
 def test_a_node_of_which_gpus_are_lent_is_none_of_the_empty() -> None:
     told = rows(asked({**CASE, "lent": {"86-89": 1}}, "node/a100-082"))
-    assert told["why"][0].endswith("so 5 of the 36 empty go")
+    assert told["why"][0].endswith("so 5 of the 36 empty are deleted")
 
 
 def test_where_the_largest_size_decides_that_is_named() -> None:
     told = rows(asked({**CASE, "keep": {"minGPUUtilizationPercent": 0, "maxSize": 114}}, "node/a100-082"))
     assert told["why"] == [
-        "80 of 120 nodes busy: 66.7 % in use, the minimum is 0 %; maxSize allows 114, so 6 of the 40 empty go",
+        "80 of 120 nodes busy: 66.7 % in use, the minimum is 0 %; maxSize allows 114, so 6 of the 40 empty are deleted",
         "maxSize, policies/a100.yaml:23 @ 4c1f9e2",
     ]
 
@@ -171,13 +185,13 @@ def test_where_the_largest_size_decides_that_is_named() -> None:
 def test_dearer_nodes_go_first_and_that_is_said() -> None:
     case = {**CASE, "bought": {"0-99": "spot"}, "marked": {}}
     told = rows(asked(case, "node/a100-102"))
-    assert told["why this one"] == ["3rd in order: dearer first (on-demand), then by name"]
+    assert told["why this one"] == ["3rd in order: more expensive first (on-demand), then by name"]
 
 
 def test_a_pool_that_only_observes_says_what_would_be() -> None:
     case = {**CASE, "pool": {**CASE["pool"], "mode": "Observe"}, "marked": {}}
     assert asked(case, "node/a100-082").outcome == (
-        "Would, if GpuPool/a100 were in mode Enforce: will be deleted at 08:10Z (in 10 min) if still empty."
+        "Would apply if GpuPool/a100 were in mode Enforce: will be deleted at 08:10Z (in 10 min) if still empty."
     )
 
 
@@ -208,7 +222,7 @@ def test_a_provisioner_says_which_schedules_hold_and_when_its_windows_open() -> 
         "minSize 30 until 2026-11-02T18:00:00Z, policies/a100.yaml:23 @ 4c1f9e2",
         "warmNodes 4 from 2026-11-02T17:00:00Z, policies/a100.yaml:23 @ 4c1f9e2",
     ]
-    assert told["windows"] == ["closed until 2026-11-02T20:00:00Z: no further node is marked"]
+    assert told["windows"] == ["closed until 2026-11-02T20:00:00Z: no more nodes are marked"]
 
 
 def test_an_empty_node_that_is_too_many_says_when_the_next_window_opens() -> None:
@@ -282,7 +296,7 @@ def kept(case: dict[str, Any], **keep: int) -> dict[str, Any]:
 def test_a_figure_that_is_not_there_is_not_told() -> None:
     case = {**CASE, "keep": {"minGPUUtilizationPercent": 70, "maxSize": 100}}
     (told,) = rows(asked(case, "node/a100-082"))["kept if"]
-    assert told == "a pod lands on it (the taint is soft until 08:10:30Z)"
+    assert told == "a pod is scheduled to the node (the taint is soft until 08:10:30Z)"
     assert msgspec.structs.asdict(kept_if(of(case, "a100-082").evaluated, of(case, "a100-082").wish.spec, 3)) == {
         "gpus_used": None,
         "percent": None,

@@ -247,9 +247,9 @@ def test_a_node_class_keeps_only_what_describes_machines(field: str) -> None:
 
 WHOLE = write(FULL)
 BROKEN: dict[str, tuple[bytes, str]] = {
-    "nothing": (b"", "it is no dump"),
+    "nothing": (b"", "not a dump"),
     "cut off": (WHOLE[:-100], "truncated"),
-    "another list": (b'{"kind": "List", "items": []}', "it is no dump"),
+    "another list": (b'{"kind": "List", "items": []}', "not a dump"),
     "another format": (WHOLE.replace(b"reconciler-dump/2", b"reconciler-dump/12"), "format 12"),
     "another digest": (WHOLE.replace(b"sha256:", b"sha256:0", 1), "does not match its digest"),
     "another content": (WHOLE.replace(b'"a100"', b'"b100"', 1), "does not match its digest"),
@@ -269,5 +269,5 @@ def test_a_dump_that_is_whole_and_says_what_this_version_does_not_know_is_refuse
     other = msgspec.json.encode({**json.loads(WHOLE)["inputs"], "now": "noon"}, order="sorted")
     digest = f"sha256:{sha256(other).hexdigest()}".encode()
     content = b'{"format":"reconciler-dump/2","digest":"%s","inputs":%s}' % (digest, other)
-    with pytest.raises(BadDump, match="cannot read it"):
+    with pytest.raises(BadDump, match="cannot read the dump"):
         read(content)

@@ -20,7 +20,7 @@ from tests.unit.plan.drain.stage import World as Drains
 from tests.unit.plan.guards.stage import MINUTE_MS, NOW, World
 
 LATER = Instant(NOW + 60 * MINUTE_MS)
-ELSE = "something else would be done about it now"
+ELSE = "the action has changed"
 CASE: dict[str, Any] = {
     "pools": {"a100": {"nodes": 6, "busy": 2}},
     "guards": {"fleet": {"perPlan": {"maxRemovedNodes": 4}}},
@@ -71,27 +71,27 @@ def test_what_came_to_the_plan_since_is_left_out_and_not_remembered() -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"minutes_later": 60}, ("it expired at 2026-10-26T08:33:20Z",)),
+        ({"minutes_later": 60}, ("the plan expired at 2026-10-26T08:33:20Z",)),
         (
             {"does": ["edit a100 removed 4-5; replaced 0"]},
             (
-                "Node/a100-2: nothing is to be done about it any more",
-                "Node/a100-3: nothing is to be done about it any more",
+                "Node/a100-2: the action is no longer needed",
+                "Node/a100-3: the action is no longer needed",
             ),
         ),
         (
             {"does": ["edit a100 removed 4-5; replaced 0-1", "scale-down a100 2-3"]},
-            ("NodePool/a100: it would take a100-1 too",),
+            ("NodePool/a100: the action would also remove a100-1",),
         ),
         ({"does": ["edit a100 removed 4-5", "scale-down a100 2-3"]}, ()),
-        (pools(busy=3), ("Node/a100-2: more is in use on a100-2",)),
+        (pools(busy=3), ("Node/a100-2: more GPUs are in use on a100-2",)),
         (
             {"does": ["edit a100 removed 4-5; replaced 0", "drain a100 2", "scale-down a100 3"]},
-            (f"Node/a100-2: {ELSE}: Node/a100-2 is not in the cluster yet: it is made.",),
+            (f"Node/a100-2: {ELSE}: Node/a100-2 does not exist yet and is created.",),
         ),
         (
             pools(disrupted="2"),
-            ("Node/a100-2: it is held now: Karpenter is disrupting a100-2: the node is left to Karpenter.",),
+            ("Node/a100-2: the action is now held: Karpenter is disrupting a100-2: the node is left to Karpenter.",),
         ),
         ({"unread": ["poddisruptionbudgets.policy"]}, ("poddisruptionbudgets.policy could not be read: timed out",)),
     ],
@@ -104,12 +104,12 @@ def test_in_another_cluster_nothing_else_is_looked_at() -> None:
     now = scene()
     observed = msgspec.structs.replace(now.inputs.observed, cluster_uid="other")
     elsewhere = msgspec.structs.replace(now, inputs=msgspec.structs.replace(now.inputs, observed=observed))
-    assert moved(elsewhere) == ("it is for cluster unknown, and this is other",)
+    assert moved(elsewhere) == ("the plan is for cluster unknown, this cluster is other",)
 
 
 def test_a_guard_that_is_full_by_now_refuses_it() -> None:
     full = scene(guards={"fleet": {"perPlan": {"maxRemovedNodes": 3}}})
-    assert all("it is held now: ChangeGuard/fleet allows less" in told for told in moved(full))
+    assert all("the action is now held: ChangeGuard/fleet allows less" in told for told in moved(full))
     assert len(moved(full)) == 3
 
 
@@ -140,7 +140,7 @@ def test_an_object_of_the_same_name_that_was_made_anew_is_another() -> None:
     subject = msgspec.structs.replace(step.decision.subject, uid="before")
     older = msgspec.structs.replace(step, decision=msgspec.structs.replace(step.decision, subject=subject))
     assert words(msgspec.structs.replace(kept, steps=(older,)), now) == (
-        "NodePool/a100: it is another object of that name",
+        "NodePool/a100: the object was replaced by another with the same name",
     )
 
 
@@ -161,9 +161,9 @@ def test_what_a_guard_holds_is_not_in_it() -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"not json", "it is no saved plan"),
+        (b"not json", "not a saved plan"),
         (b'{"format": "reconciler-dump/1"}', 'its format is "reconciler-dump/1"'),
-        (b'{"format": "reconciler-plan/1"}', "it is a saved plan of format 1, and this version of reconciler reads 2"),
+        (b'{"format": "reconciler-plan/1"}', "the saved plan has format 1; this version of reconciler reads 2"),
         (b'{"format": "reconciler-plan/2", "plan": {}}', "does not match its digest"),
         (written(scene()).replace(b"a100-2", b"a100-5"), "does not match its digest"),
     ],
@@ -239,13 +239,13 @@ NAMES = (
 def test_a_forged_name_is_refused_though_its_digest_fits(path: str, name: str) -> None:
     with pytest.raises(BadPlan, match=r"not a valid name|is one of") as raised:
         saved_plan.read(forged(path, name))
-    assert "plan again" in raised.value.remedy
+    assert "create a new plan" in raised.value.remedy
     assert raised.value.args[0].isascii()
 
 
 @pytest.mark.parametrize("kind", ["ClusterRoleBinding", "Secret", "", "../Node"])
 def test_a_kind_that_is_never_written_is_refused(kind: str) -> None:
-    with pytest.raises(BadPlan, match="no kind of object"):
+    with pytest.raises(BadPlan, match="not a kind that reconciler reads or writes"):
         saved_plan.read(forged("steps.1.decision.subject.kind", kind))
 
 
@@ -261,7 +261,7 @@ def test_a_manifest_of_another_object_than_its_decision_is_refused() -> None:
 
 
 def test_what_the_digest_covers_and_nobody_reads_is_refused() -> None:
-    with pytest.raises(BadPlan, match="does not know"):
+    with pytest.raises(BadPlan, match="data unknown to this version"):
         saved_plan.read(forged("desired.extra", "x"))
 
 

@@ -105,16 +105,16 @@ def test_the_drain_goes_on_from_the_memory_that_was_stored() -> None:
 
 
 def test_a_saved_plan_is_refused_with_a_remedy() -> None:
-    with pytest.raises(saved_plan.BadPlan, match="format 1, and this version of reconciler reads 2") as raised:
+    with pytest.raises(saved_plan.BadPlan, match="format 1; this version of reconciler reads 2") as raised:
         saved_plan.read((FILES / "saved-plan.json").read_bytes())
-    assert raised.value.remedy == "plan again, and apply that"
+    assert raised.value.remedy == "create a new plan and apply it"
 
 
 def test_a_record_of_a_later_format_is_refused_with_a_remedy(tmp_path: Path) -> None:
     (file,) = (FILES / "history").iterdir()
     later = [msgspec.structs.replace(each, format=history.FORMAT + 1) for each in history.records(file)]
     (tmp_path / file.name).write_bytes(b"".join(map(history.framed, later)))
-    with pytest.raises(NotKept, match="read it with the version that wrote it"):
+    with pytest.raises(NotKept, match="use the version that wrote it"):
         list(kept(tmp_path))
 
 

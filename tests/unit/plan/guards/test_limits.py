@@ -127,7 +127,7 @@ def test_reasons_name_guard_limit_and_policy_line() -> None:
     reason = made.decisions[0].reason
     assert sentence(reason) == (
         "ChangeGuard/fleet allows less in one plan (25 of 24 removed nodes). Held until the plan removes less, or is "
-        "approved: Node/a100-80 is not in the cluster yet: it is made."
+        "approved: Node/a100-80 does not exist yet and is created."
     )
     assert reason.origin
     assert (reason.origin.file, reason.origin.line) == ("policies/prod.yaml", 17)

@@ -91,13 +91,13 @@ def test_of_a_pool_that_is_only_observed_nothing_comes_as_things_stand() -> None
     case = CASES["a node marked before its pool went to mode Observe is not deleted, and that is said"]
     texts = reports(World(case).scene())
     assert "as things stand" not in texts["plan text"]
-    assert "On their way" not in texts["status text"]
+    assert "Nodes leaving and arriving" not in texts["status text"]
     assert "Z (in" not in texts["status text"]
     assert "marked since" not in texts["plan text"]
     assert "Held: b has the taint" in texts["explain node/b"]
     assert "to stop it" not in {label for label, _ in about(World(case).scene(), parse_subject("node/b")).rows}
-    assert "2 nodes marked, and not deleted as things stand" in texts["explain pool/a100"]
-    assert "2 nodes marked, and not deleted as things stand" in texts["explain provisioner/a100"]
+    assert "2 nodes marked, but not deleted in the current state" in texts["explain pool/a100"]
+    assert "2 nodes marked, but not deleted in the current state" in texts["explain provisioner/a100"]
 
 
 def test_nodes_whose_taints_stay_are_one_item_a_pool_and_taint() -> None:
@@ -131,7 +131,7 @@ def switched(before: str, after: str) -> tuple[str, Json]:
 
 def test_what_a_pool_does_once_it_is_acted_on_comes_because_of_the_change_of_its_mode() -> None:
     text, payload = switched("Observe", "Enforce")
-    assert "without this change" not in text
+    assert "also without this change" not in text
     assert "mode: Observe -> Enforce  scales down 1 of 3 nodes, drains 1 of 3 nodes" in text
     assert {each["fate"]: (each["cause"], each["nodes"]) for each in payload["consequences"]} == {
         "scaled": ("change", ["b"]),
@@ -172,11 +172,11 @@ def test_what_a_pool_does_no_longer_is_spared_by_the_change_of_its_mode() -> Non
         ),
         (
             {Observation(each, by_mode=True, is_unadopted=True): 1 for each in "ab"},
-            [(2, "their GpuPools were in mode Enforce and their NodePools, which someone else made, were adopted")],
+            [(2, "their GpuPools were in mode Enforce and their NodePools, created by someone else, were adopted")],
         ),
         (
             {Observation(each, environment=each): 1 for each in "ab"},
-            [(2, "their NodePools were not kept by other environments")],
+            [(2, "their NodePools were not owned by other environments")],
         ),
     ],
 )
@@ -193,16 +193,16 @@ def test_every_report_names_the_nodepool_of_someone_else_and_not_the_mode() -> N
     cause = "NodePool/a100 was not created by reconciler and is not adopted"
     clause = "NodePool/a100, which reconciler did not create, were adopted"
     for each in ("text", "markdown", "html"):
-        assert f"(would: {cause})" in texts[f"plan {each}"], each
-        assert f"2 more if {clause}" in texts[f"plan {each}"], each
-        assert f"2 would be if {clause}" in texts[f"status {each}"], each
+        assert f"(suppressed: {cause})" in texts[f"plan {each}"], each
+        assert f"2 suppressed (would apply if {clause})" in texts[f"plan {each}"], each
+        assert f"2 suppressed (would apply if {clause})" in texts[f"status {each}"], each
         assert f"Pool a100 is only observed: {cause}." in texts[f"status {each}"], each
     decisions = json.loads(texts["plan json"])["decisions"]
     assert {each["observed_because"] for each in decisions if each["would"]} == {cause}
     assert [each["would"] for each in json.loads(texts["status json"])["leaving"]] == [True, True]
     assert {each["observed_because"] for each in json.loads(texts["status json"])["leaving"]} == {cause}
-    assert f"Would, if {clause}: " in texts["explain node/b"]
-    assert f"Would, if {clause}: " in texts["explain pool/a100"]
+    assert f"Would apply if {clause}: " in texts["explain node/b"]
+    assert f"Would apply if {clause}: " in texts["explain pool/a100"]
 
 
 def test_a_hold_in_a_pool_that_is_only_observed_is_told_as_what_would_be_waited_for() -> None:
@@ -213,10 +213,10 @@ def test_a_hold_in_a_pool_that_is_only_observed_is_told_as_what_would_be_waited_
     }
     limits = {"maxDrainParallelism": 1, "maxScaleDownParallelism": 1}
     texts = reports(World({"nodes": nodes, "policy": limits, "pool": {"mode": "Observe"}}).scene())
-    assert ". Node/b (would)" in texts["plan text"]
-    assert ". Node/b (would)" in texts["status text"]
-    assert "would, if GpuPool/a100 were in mode Enforce: the drain of b waits" in texts["plan sarif"]
-    assert "Would, if GpuPool/a100 were in mode Enforce: Waiting: the drain of b waits" in texts["explain node/b"]
+    assert ". Node/b (suppressed)" in texts["plan text"]
+    assert ". Node/b (suppressed)" in texts["status text"]
+    assert "would apply if GpuPool/a100 were in mode Enforce: the drain of b waits" in texts["plan sarif"]
+    assert "Would apply if GpuPool/a100 were in mode Enforce: Waiting: the drain of b waits" in texts["explain node/b"]
 
 
 NODES = st.fixed_dictionaries(

@@ -110,7 +110,7 @@ def test_a_field_that_is_taken_away_changes_it(template: dict[str, Any], path: s
     ("template", "said"),
     [
         ({"spec": {"expireAfter": "soon"}}, "expected a duration such as 720h or 1h30m"),
-        ({"metadata": {"labels": {"a": 1}}}, "not what Karpenter reads"),
+        ({"metadata": {"labels": {"a": 1}}}, "not valid for Karpenter"),
         ({"spec": {"taints": [{"key": "a", "effect": "NoSchedule", "timeAdded": "today"}]}}, "expected a time such as"),
         ({"spec": {"taints": [{"key": "a", "timeAdded": "2026-11-02T08:00:00"}]}}, "expected a time such as"),
     ],

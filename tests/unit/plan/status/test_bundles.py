@@ -39,7 +39,7 @@ def test_only_the_object_with_the_problem_is_stalled_and_the_others_wait_for_its
     for other in found.values():
         assert (conditions(other), reason(other), other["problems"]) == (COMING, "WaitingForBundle", [])
         told_of_it = other["conditions"][0]["message"]
-        assert told_of_it.startswith(f"{title} waits until GpuPool/a100 is corrected: RC103")
+        assert told_of_it.startswith(f"{title} is not applied until GpuPool/a100 is corrected: RC103")
 
 
 def test_each_status_names_the_bundle_that_it_speaks_of() -> None:

@@ -46,8 +46,8 @@ def test_what_could_not_be_bought_is_named_with_until_when_it_is_left_out() -> N
     found = status_of(short(), short(since=35, kind="on-demand"))
     assert (found["status"], found["reason"]) == ("True", WHY)
     assert found["message"] == (
-        "no machine came by these ways: p4d.24xlarge (spot) until 2026-11-02T08:10:00Z; "
-        "p4d.24xlarge (on-demand) until 2026-11-02T08:10:35Z; those who wait are asked for in others"
+        "these launch options failed: p4d.24xlarge (spot) until 2026-11-02T08:10:00Z; "
+        "p4d.24xlarge (on-demand) until 2026-11-02T08:10:35Z; waiting pods use other options"
     )
 
 
@@ -76,11 +76,11 @@ def rows(there: PlanningResult, kind: str, name: str, namespace: str = "") -> di
 
 def test_explain_and_status_tell_of_a_pool_what_it_can_not_have() -> None:
     there = scene(short=[{"kind": "spot", "since": 3}])
-    assert rows(there, "pool", "a100")["can't be had"].startswith(f"{SPOT} until ")
-    assert "can't be had" not in rows(scene(), "pool", "a100")
+    assert rows(there, "pool", "a100")["unavailable"].startswith(f"{SPOT} until ")
+    assert "unavailable" not in rows(scene(), "pool", "a100")
     setting = ReportHeader("prod", "r", "c", "", there.inputs.now, there.inputs.now, "0")
     page = write(overview_document(overview_of(setting, there)), "text", False)
-    assert f"Pool a100 is short: {SPOT} until " in page
+    assert f"Pool a100 lacks capacity: {SPOT} until " in page
     assert "is short" not in write(overview_document(overview_of(setting, scene())), "text", False)
 
 
@@ -102,32 +102,32 @@ def smart(there: PlanningResult) -> tuple[str, dict[str, str]]:
 def test_a_pod_behind_our_gate_says_what_it_waits_for_and_what_is_planned() -> None:
     outcome, told_of_it = waiting(scene())
     assert outcome.startswith("insufficient GPUs in pool a100, scaling triggered.")
-    assert told_of_it["waits for"] == "a node with room for it that can be used; then its gate is lifted"
-    assert "asked for" not in told_of_it
+    assert told_of_it["waits for"] == "a usable node with free capacity; then its gate is removed"
+    assert "requested" not in told_of_it
     assert waiting(scene(nodes=2))[0].startswith("Node/a100-001 has room for Pod/")
 
 
 def test_and_what_was_asked_for_it() -> None:
     told_of_it = waiting(scene(smart=[{"age": 40, "kind": "on-demand", "bought": "a100-x1", "had": "a100-x1"}]))[1]
-    assert told_of_it["asked for"].endswith(
+    assert told_of_it["requested"].endswith(
         ": p4d.24xlarge (on-demand), Pending, NodeClaim/a100-x1 is Created, for 40 s"
     )
 
 
 def test_one_behind_the_gate_of_another_too_says_whose_turn_it_is() -> None:
     there = scene(pending=[{"gpus": 8, "gates": ["gpu.scheduling/capacity", "queue.example.com/turn"]}])
-    assert waiting(there)[1]["waits for"].startswith("queue.example.com/turn first")
+    assert waiting(there)[1]["waits for"].startswith("removal of queue.example.com/turn by other controllers")
 
 
 def test_a_smart_pod_says_whom_it_is_for_what_it_asks_for_and_how_far_it_is() -> None:
     outcome, found = smart(scene(smart=[{"age": 10, "kind": "on-demand"}]))
     assert outcome.startswith("Waiting: Pod/gpu-smart-pods/smart-gpu-scheduler-a100-")
-    assert found["is for"] == "Pod/research/wait-0-0"
-    assert found["asks for"] == "p4d.24xlarge (on-demand) with 8 GPUs, in pool a100"
+    assert found["serves"] == "Pod/research/wait-0-0"
+    assert found["requests"] == "p4d.24xlarge (on-demand) with 8 GPUs, in pool a100"
     assert found["phase"] == "Pending, no NodeClaim yet, for 10 s"
-    assert found["at most"] == "10 min, while no machine is on its way for it"
+    assert found["deadline"] == "10 min, unless a NodeClaim exists for the pod"
 
 
 def test_one_for_the_least_size_says_so_and_one_for_pods_that_are_gone_how_many() -> None:
-    assert smart(scene(pending=[], keep={"minSize": 2}, smart=[{"for": []}]))[1]["is for"] == "minSize of pool a100"
-    assert smart(scene(pending=[], smart=[{"for": ["gone", "went"]}]))[1]["is for"] == "2 pods that are gone"
+    assert smart(scene(pending=[], keep={"minSize": 2}, smart=[{"for": []}]))[1]["serves"] == "minSize of pool a100"
+    assert smart(scene(pending=[], smart=[{"for": ["gone", "went"]}]))[1]["serves"] == "2 pods deleted since"

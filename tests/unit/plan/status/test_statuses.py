@@ -108,7 +108,7 @@ def test_a_pool_that_only_observes_says_what_would_be_done() -> None:
     observing = wish(TEXT.replace("  mode: Enforce\n", ""))
     found = told(statuses(inputs(observing), plan(decision(Apply(manifest="{}"), would=True)), RESOURCES))
     assert conditions(found["GpuPool/a100"]) == READY
-    assert "1 would be done" in found["GpuPool/a100"]["conditions"][0]["message"]
+    assert "suppressed actions for its rendered objects: 1" in found["GpuPool/a100"]["conditions"][0]["message"]
 
 
 def test_what_is_set_aside_is_ready_and_says_so() -> None:
@@ -194,7 +194,7 @@ def test_of_more_policies_than_there_is_room_for_those_that_wait_for_somebody_ar
     assert sum(len(key) + len(line) for key, line in data.items()) < 1 << 20
     assert reason(json.loads(data["GpuPool.a100"])) == WAITS.code
     told_of = sum("." in key for key in data)
-    assert data["omitted"] == f"{len(desired.declared) - told_of} more policies, for which there is no room here"
+    assert data["omitted"] == f"{len(desired.declared) - told_of} more policies omitted because of the size limit"
 
 
 def test_every_kind_that_people_write_is_told_of() -> None:

@@ -164,7 +164,7 @@ def test_a_template_of_their_own_can_t_come_with_custom_resources(
         (tmp_path / folder).mkdir()
         (tmp_path / folder / name).write_text(text)
     assert main(["render", "--as-resources"]) == 1
-    assert "GpuPool/gpus: custom resources can't bring a template" in capsys.readouterr().err
+    assert "GpuPool/gpus: custom resources cannot include their own templates" in capsys.readouterr().err
     assert main(["render", "--as-resources", "--smart-pods"]) == 64
     capsys.readouterr()
     assert main(["render", "--smart-pods"]) == 0

@@ -42,9 +42,7 @@ def test_beyond_ten_a_notice_says_how_many_more_there_are() -> None:
     many = [Problem("a.yaml", line, 1, "RC1", "is wrong") for line in range(1, 24)]
     lines = write(checked(*many), "github", color=False).splitlines()
     assert [line.split("::")[1].split(" ")[0] for line in lines] == ["error"] * 10 + ["notice"]
-    assert (
-        lines[-1] == "::notice::13 more errors without an annotation; see all of them with: reconciler validate -o text"
-    )
+    assert lines[-1] == "::notice::13 more errors without an annotation; list all with: reconciler validate -o text"
     assert "1 more error without" in write(checked(*many[:11]), "github", color=False)
     assert "notice" not in write(checked(*many[:10]), "github", color=False)
 

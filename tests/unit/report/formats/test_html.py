@@ -63,13 +63,13 @@ def body(*blocks: Table | ItemList | FactList | ReportNotes | Section) -> str:
 def test_a_table_has_heads_groups_and_numbers_on_the_right() -> None:
     table = Table(
         (TableColumn("pool"), TableColumn("nodes", right=True)),
-        (RowGroup((Row(("empty", "6"), "-", "bad"),), "without this change"),),
+        (RowGroup((Row(("empty", "6"), "-", "bad"),), "also without this change"),),
     )
     assert body(table) == (
         '<div class="wide"><table>\n'
         '<thead><tr><th scope="col" class="left">pool</th><th scope="col" class="right">nodes</th></tr></thead>\n'
         "<tbody>\n"
-        '<tr><th scope="rowgroup" colspan="2">without this change</th></tr>\n'
+        '<tr><th scope="rowgroup" colspan="2">also without this change</th></tr>\n'
         '<tr><th scope="row"><span class="mark bad">-</span> empty</th><td class="right">6</td></tr>\n'
         "</tbody>\n"
         "</table></div>\n"

@@ -39,7 +39,7 @@ def text(*blocks: Block, color: bool = False) -> str:
 TABLE = Table(
     (TableColumn(""), TableColumn("nodes", right=True), TableColumn("when")),
     (
-        RowGroup((Row(("empty", "6", "now"), "-", "bad"),), "without this change"),
+        RowGroup((Row(("empty", "6", "now"), "-", "bad"),), "also without this change"),
         RowGroup((Row(("busy, evicted", "1234", ""), "-/+"), Row(("漢字", "5", "later"), "~")), "because of it"),
     ),
 )
@@ -48,7 +48,7 @@ TABLE = Table(
 def test_the_heading_of_a_section_stands_in_the_corner_of_its_table() -> None:
     assert text(Section("a100: 120 nodes", (TABLE, line("Limits: 128")))) == (
         "a100: 120 nodes        nodes  when\n"
-        "  without this change\n"
+        "  also without this change\n"
         "    -   empty              6  now\n"
         "  because of it\n"
         "    -/+ busy, evicted   1234\n"
@@ -163,7 +163,7 @@ def test_github_shows_ten_of_a_kind_and_is_told_how_many_more(
     assert [each.split("::")[1].split(" ")[0] for each in lines] == commands
     assert lines[0] == f"::{commands[0]} file=a.yaml,line=1,title=GpuPool/a::drifts"
     if count > 10:
-        assert lines[-1].endswith("without an annotation; see all of them with: reconciler plan -o text")
+        assert lines[-1].endswith("without an annotation; list all with: reconciler plan -o text")
         assert ("3 more notices" if severity == "note" else "2 more warnings") in lines[-1]
 
 

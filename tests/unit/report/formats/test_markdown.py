@@ -64,7 +64,7 @@ def tags(text: str) -> list[str]:
 def test_blocks_become_tables_lists_alerts_and_details() -> None:
     table = Table(
         (TableColumn(""), TableColumn("nodes", right=True)),
-        (RowGroup((Row(("empty", "6"), "-"),), "without this change"),),
+        (RowGroup((Row(("empty", "6"), "-"),), "also without this change"),),
     )
     items = ItemList((Item("~", "GpuPool/a100", "a.yaml:3", (Detail("minSize: 8 -> 10", "in place"), Detail("text"))),))
     notes = ReportNotes((ReportNote("warning", "pods could not be read", "grant list"),))
@@ -80,7 +80,7 @@ def test_blocks_become_tables_lists_alerts_and_details() -> None:
         "#### a100\n\n"
         "|  | nodes |\n"
         "| --- | ---: |\n"
-        "| **without this change** |  |\n"
+        "| **also without this change** |  |\n"
         "| <code>\\-</code> empty | 6 |\n\n"
         "<details><summary>more</summary>\n\n"
         "x\n\n"

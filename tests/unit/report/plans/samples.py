@@ -81,7 +81,7 @@ POOL = PoolLine(
     gpus=960,
     gpus_in_use=640,
     cost=Cost(2_202_600_000, 2_070_840_000, 1_324_200_000, 885_000_000),
-    remarks=("Limits: 128 nodes leave room for replacements.",),
+    remarks=("Limits: 128 nodes allow replacements.",),
 )
 EDIT = Decision(
     "manifests",
@@ -115,7 +115,7 @@ MADE = DecisionText(
         "new",
         would=True,
     ),
-    "NodePool/new is not in the cluster yet: it is made.",
+    "NodePool/new does not exist yet and is created.",
     observation=Observation("new", by_mode=True),
 )
 

@@ -25,17 +25,17 @@ def test_where_the_change_edits_prices_the_fleet_is_told_by_those_of_the_base_as
     dearer = replace(POOL, cost=Cost(9_000_000, 9_000_000, 9_000_000, 5_000_000, 2_000_000))
     lines = told(replace(PULL_REQUEST, pools=(dearer,), changes=(), decision_texts=(), plan=plan(), base=plan()))
     assert "Cost   $9.00/h, unchanged   (of it, $5.00/h is paid whether nodes run or not)\n" in lines
-    assert "note: by the prices and commitments before this change the same nodes cost $7.00/h now.\n" in lines
+    assert "note: with the prices and commitments before this change, the same nodes cost $7.00/h now.\n" in lines
 
 
 def test_machines_of_a_new_sort_without_a_price_are_named() -> None:
     unknown = replace(REPLACED, unpriced=3)
     lines = told(replace(PULL_REQUEST, plan=plan(consequences=(unknown,)), decision_texts=()))
-    assert "  note: 3 nodes will be machines of another sort, whose price is not known: not in $/h.\n" in lines
+    assert "  note: 3 nodes will be of another machine type, whose price is unknown: excluded from $/h.\n" in lines
 
 
 def test_a_cost_that_stays_is_one_figure_and_unknown_prices_are_none() -> None:
     same = replace(POOL, cost=Cost(1_000_000, 1_000_000, 1_000_000), unpriced=1)
     lines = told(replace(PULL_REQUEST, pools=(same,)))
-    assert "Cost   $1.00/h, unchanged\nnote: 1 node without a declared price: not in the cost.\n" in lines
+    assert "Cost   $1.00/h, unchanged\nnote: 1 node without a declared price: excluded from the cost.\n" in lines
     assert "Cost" not in told(replace(PULL_REQUEST, pools=(replace(POOL, cost=Cost()),)))

@@ -64,7 +64,7 @@ def test_a_blocked_plan_says_so_first_and_ends_with_the_ways_on() -> None:
         "removed percent 34 of 20 EXCEEDED of a100",
         "disrupted GPUs 640 of 64 EXCEEDED 224 evicted, 416 once their blockers are gone",
     ]
-    assert told[at + 4] == "Ways on: hand of a100 alone passes; or"
+    assert told[at + 4] == "Remedies: hand of a100 alone passes the guard; or"
     assert told[at + 5].strip() == (
         f"reconciler approve {REVISION} --guard fleet --removed-nodes 40 --removed-percent 34 --disrupted-gpus 640 "
         "--expires 24h"
@@ -77,8 +77,8 @@ SURPLUS: dict[str, Any] = {"pools": {"a100": {"nodes": 4}}, "does": ["scale-down
 def test_a_plan_that_is_held_as_a_whole_says_both_ways_on() -> None:
     case = SURPLUS | {"guards": {"fleet": {"perPlan": {"maxRemovedPercent": 20}}}}
     told = text(case)
-    way = "with perHour: {maxRemovedPercent: 20} in place of perPlan it goes bit by bit, as each hour has room"
-    at = told.index(f"Ways on: {way}; or")
+    way = "with perHour: {maxRemovedPercent: 20} instead of perPlan, the change proceeds in steps, as each hour allows"
+    at = told.index(f"Remedies: {way}; or")
     assert told[at + 1].strip().startswith("reconciler approve")
     (guard,) = json.loads(report.write(document(case), "json", color=False))["guards"]
     assert guard["by_the_hour"] == ["maxRemovedPercent: 20"]
@@ -87,8 +87,8 @@ def test_a_plan_that_is_held_as_a_whole_says_both_ways_on() -> None:
 def test_each_decision_that_a_guard_holds_has_both_ways_on_as_its_remedy() -> None:
     setting = msgspec.structs.replace(ALONE, revision=REVISION)
     for period, way in (
-        ("perPlan", "with perHour: {maxRemovedPercent: 20} in place of perPlan it goes bit by bit"),
-        ("perHour", "there is room at "),
+        ("perPlan", "with perHour: {maxRemovedPercent: 20} instead of perPlan, the change proceeds in steps"),
+        ("perHour", "the limit has room again at "),
     ):
         made = scene(SURPLUS | {"guards": {"fleet": {period: {"maxRemovedPercent": 20}}}})
         told = with_ways_on(setting, made.plan.guarded, describe_decisions(made.inputs, made.plan.decisions))
@@ -96,7 +96,7 @@ def test_each_decision_that_a_guard_holds_has_both_ways_on_as_its_remedy() -> No
         assert held
         for each in held:
             assert each.remedy.startswith(way), each.remedy
-            assert f"or approve it: reconciler approve {REVISION} --guard fleet" in each.remedy
+            assert f"or approve the change: reconciler approve {REVISION} --guard fleet" in each.remedy
         assert not any(each.remedy for each in told if not each.held)
 
 
@@ -124,11 +124,11 @@ def test_what_a_guard_holds_and_what_goes_are_told_apart() -> None:
     assert "a100: 3 nodes scaled down: a100-001, a100-002, a100-003 (once ChangeGuard/fleet allows it)" in status
     assert re.search(r"a100: 1 node scaled down, .*: a100-000\n", status)
     assert about(made, parse_subject("pool/a100")).outcome == (
-        "Of its 4 nodes, 1 is scaled down. Once ChangeGuard/fleet lets it: of its 4 nodes, 3 are scaled down."
+        "Of its 4 nodes, 1 is scaled down. Once ChangeGuard/fleet allows the change: of its 4 nodes, 3 are scaled down."
     )
     rows = about(made, parse_subject("provisioner/a100")).rows
-    assert ("about to", "mark 1 more node, such as a100-000") in rows
-    assert ("kept from", "marking 3 more nodes: ChangeGuard/fleet holds that") in rows
+    assert ("planned", "mark 1 more node, such as a100-000") in rows
+    assert ("held", "marking 3 more nodes: held by ChangeGuard/fleet") in rows
 
 
 def test_nodes_whose_drain_a_guard_holds_are_not_called_empty() -> None:
@@ -140,7 +140,7 @@ def test_nodes_whose_drain_a_guard_holds_are_not_called_empty() -> None:
     made = PlanningResult(world.inputs, Fleet(world.inputs.observed), world.planned())
     told = report.write(plan_document(planned_of(ALONE, made, None)), "text", color=False)
     assert "! 1 Node of a100, which is not needed" in told
-    assert "drained once ChangeGuard/fleet lets it" in told
+    assert "drained once ChangeGuard/fleet allows it" in told
 
 
 def test_what_waits_for_room_says_until_when() -> None:
@@ -151,8 +151,8 @@ def test_what_waits_for_room_says_until_when() -> None:
         "does": ["scale-down a100 20-21"],
     }
     told = text(case)
-    assert told[0] == "BLOCKED by guard fleet until there is room at 08:03Z: 12 nodes removed in the hour, 10 allowed"
-    assert "Ways on: there is room at 08:03Z; or" in told
+    assert told[0] == "BLOCKED by guard fleet until 08:03Z: 12 nodes removed in the last hour, 10 allowed"
+    assert "Remedies: the limit has room again at 08:03Z; or" in told
 
 
 def test_what_was_approved_says_by_what_and_does_not_block() -> None:
@@ -171,7 +171,7 @@ def test_pools_that_only_observe_are_told_what_would_be_held() -> None:
     case = OVER | {"pools": {"a100": {"nodes": 120, "busy": 80, "mode": "Observe"}}}
     told = text(case)
     assert not told[0].startswith("BLOCKED")
-    assert "Guard fleet (would: of pools that are only observed), policies/a100.yaml:4" in told
+    assert "Guard fleet (suppressed: pools in Observe mode), policies/a100.yaml:4" in told
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def test_a_pool_that_no_policy_prices_has_nodes_without_a_price() -> None:
 
 def test_nodes_without_a_node_claim_are_remarked_on() -> None:
     seen = observed({"nodes": {"n": {"count": 2}, "bare": {"claim": False}}})
-    remark = "1 of its 3 nodes has no NodeClaim: Karpenter does nothing to it."
+    remark = "1 of its 3 nodes has no NodeClaim: Karpenter does not manage it."
     assert line(scene({}, seen=seen)).remarks == (remark,)
     assert line(scene({})).remarks == ()
     blind = msgspec.structs.replace(seen, unread=(Unread("nodeclaims.karpenter.sh", "403"),))

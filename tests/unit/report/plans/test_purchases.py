@@ -64,7 +64,7 @@ def test_money_adds_up_and_every_format_has_it(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if "would" in case])
 def test_where_nothing_is_done_now_the_purchase_is_told_as_what_would_be(name: str) -> None:
     told = report.write(plan_document(planned(CASES[name])), "text", color=False)
-    assert f"because of this plan (would: {CASES[name]['would']})" in told
+    assert f"because of this plan (suppressed: {CASES[name]['would']})" in told
 
 
 def edited(case: Json, kind: str, path: str, before: str, after: str) -> ReportDocument:
@@ -140,7 +140,7 @@ def test_explain_and_status_tell_of_the_same_nodes(name: str) -> None:
 
 def test_explain_says_would_where_nothing_is_done() -> None:
     told = about(scene_of(CASES["so would one that is suspended"]), parse_subject("pool/a100"))
-    assert told.outcome == "Would, if GpuPool/a100 were not suspended: 1 node is bought: p4d.24xlarge (on-demand)."
+    assert told.outcome == "Would apply if GpuPool/a100 were not suspended: 1 node is bought: p4d.24xlarge (on-demand)."
 
 
 def test_explain_says_what_it_costs_and_when() -> None:

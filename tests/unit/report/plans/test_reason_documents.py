@@ -147,18 +147,18 @@ SENTENCES: dict[str, tuple[CodeFacts, str]] = {
     "of a NodePool": (
         NotOurs(object=POOL, pool="a100"),
         (
-            "NodePool/a100 was made by someone else, and its nodes are only observed; adopt: true in "
-            "GpuPool/a100 takes it over without drifting a node."
+            "NodePool/a100 was created by someone else, and its nodes are only observed; adopt: true in "
+            "GpuPool/a100 adopts it without drifting a node."
         ),
     ),
     "of another object": (
         NotOurs(object=Ref("PriorityClass", "", "p"), pool="a100"),
-        "PriorityClass/p was made by someone else; adopt: true in GpuPool/a100 takes it over without drifting a node.",
+        "PriorityClass/p was created by someone else; adopt: true in GpuPool/a100 adopts it without drifting a node.",
     ),
     "of labels": (
         NodeLacksLabels(node="n1", labels=(NodeLabel("a", "1"), NodeLabel("b", "2")), object=POOL),
         (
-            "n1 lacks a=1, b=2: in the template of NodePool/a100, which was made by someone else, that would "
+            "n1 lacks a=1, b=2, set on the node because in the template of the adopted NodePool/a100 they would "
             "drift every node."
         ),
     ),

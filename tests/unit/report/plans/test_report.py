@@ -46,22 +46,23 @@ def told(plan_told: Planned, form: str = "text", color: bool = False) -> str:
 
 def test_a_pull_request_is_told_as_in_the_design() -> None:
     assert told(PULL_REQUEST) == (
-        "prod b7d0a15 on 4c1f9e2, cluster prod-eu1 (9b3c6f0e) seen 40 s ago, reconciler 0.9.2\n"
+        "prod b7d0a15 on 4c1f9e2, cluster prod-eu1 (9b3c6f0e), snapshot taken 40 s ago, reconciler 0.9.2\n"
         "\n"
         "  ~ GpuPool/a100-training          policies/base/a100-training.yaml:14\n"
         "      taints: + dedicated=training:NoSchedule  drifts 114 of 120 nodes\n"
         "  ~ NodeProvisioner/a100-training  policies/base/a100-training.yaml:23\n"
         "      minGPUUtilizationPercent: 70 -> 80       in place; target size 114 -> 100\n"
         "\n"
-        "a100-training: 120 nodes, 80 busy     nodes  GPUs      $/h  when\n"
-        "  without this change\n"
-        "    -   empty, drifted, not replaced      6    48  -131.76  Karpenter, 12 at a time; about 10 min\n"
+        "a100-training: 120 nodes, 80 busy           nodes  GPUs      $/h  when\n"
+        "  also without this change\n"
+        "    -   empty, drifted, not replaced            6    48  -131.76  Karpenter, 12 at a time; about 10 min\n"
         "  because of this change\n"
-        "    -   empty, drifted, not replaced     34   272  -746.64  Karpenter, 12 at a time; about 50 min\n"
-        "    -/+ busy, drifted, pods evicted      28   224        0  Karpenter, 8 at a time; 61 pods; about 2 h\n"
-        "    ~   busy, drifted, held up           52   416        0  90 pods; do-not-disrupt on 52; no end known\n"
-        "  PodDisruptionBudgets: none in the way.\n"
-        "  Limits: 128 nodes leave room for replacements.\n"
+        "    -   empty, drifted, not replaced           34   272  -746.64  Karpenter, 12 at a time; about 50 min\n"
+        "    -/+ busy, drifted, pods evicted            28   224        0  Karpenter, 8 at a time; 61 pods; about 2 h\n"
+        "    ~   busy, drifted, cannot be disrupted     52   416        0  "
+        "90 pods; do-not-disrupt on 52; no end known\n"
+        "  PodDisruptionBudgets: none blocks an eviction.\n"
+        "  Limits: 128 nodes allow replacements.\n"
         "\n"
         "Fleet   now 120 nodes, 960 GPUs   without 114 nodes, 912 GPUs   with 80 nodes, 640 GPUs\n"
         "Cost   now $2,202.60/h   without $2,070.84/h   with $1,324.20/h   "
@@ -71,34 +72,35 @@ def test_a_pull_request_is_told_as_in_the_design() -> None:
         "  ! NodePool/shared  policies/base/shared.yaml:3\n"
         "      NodePool/shared was made by someone else.\n"
         "      remedy: write adopt: true in GpuPool/shared\n"
-        "      looked at again at 14:52Z (in 11 min)\n"
+        "      re-evaluated at 14:52Z (in 11 min)\n"
         "\n"
-        "2 policies changed, 0 added, 0 removed, 1 held. Change sha256:e6d5581f, same however the fleet moves.\n"
+        "2 policies changed, 0 added, 0 removed, 1 held. "
+        "Change sha256:e6d5581f, independent of the state of the cluster.\n"
     )
 
 
 def test_a_plan_by_itself_tells_what_it_would_write_and_delete() -> None:
     assert told(planned(EDITED, DELETED, MADE, consequences=(STANDING,))) == (
-        "prod b7d0a15, cluster prod-eu1 (9b3c6f0e) seen 40 s ago, reconciler 0.9.2\n"
+        "prod b7d0a15, cluster prod-eu1 (9b3c6f0e), snapshot taken 40 s ago, reconciler 0.9.2\n"
         "\n"
-        "  ~ NodePool/a100-training  policies/base/a100-training.yaml:3\n"
+        "  ~ NodePool/a100-training     policies/base/a100-training.yaml:3\n"
         "      NodePool/a100-training differs in spec.template.spec.taints; that drifts all 120 nodes.\n"
         "  - NodePool/old\n"
         "      no policy declares NodePool/old any more, and --prune NodePool/old was given.\n"
-        "  + NodePool/new (would)    policies/base/new.yaml:3\n"
-        "      NodePool/new is not in the cluster yet: it is made.\n"
+        "  + NodePool/new (suppressed)  policies/base/new.yaml:3\n"
+        "      NodePool/new does not exist yet and is created.\n"
         "\n"
         "a100-training: no longer declared   nodes  GPUs      $/h  when\n"
-        "  as things stand\n"
+        "  independent of this plan\n"
         "    - empty, drifted, not replaced      6    48  -131.76  Karpenter, 12 at a time; about 10 min\n"
         "\n"
-        "1 object to change, 0 to add, 1 to delete; 1 more if GpuPool/new were in mode Enforce. "
-        "Plan sha256:5d09c15d, of the cluster as it was seen.\n"
+        "1 object to change, 0 to add, 1 to delete; 1 suppressed (would apply if GpuPool/new were in mode Enforce). "
+        "Plan sha256:5d09c15d, for this snapshot of the cluster.\n"
     )
 
 
 def test_no_changes_are_one_line_that_says_what_was_compared() -> None:
-    compared = "cluster prod-eu1 (9b3c6f0e) seen 40 s ago, reconciler 0.9.2.\n"
+    compared = "cluster prod-eu1 (9b3c6f0e), snapshot taken 40 s ago, reconciler 0.9.2.\n"
     assert told(QUIET) == f"No changes. prod b7d0a15 was compared with {compared}"
     based = replace(PULL_REQUEST, plan=plan(), decision_texts=(), changes=(), base=plan())
     assert told(based) == f"No changes. prod b7d0a15 was compared with 4c1f9e2 and with {compared}"
@@ -106,19 +108,17 @@ def test_no_changes_are_one_line_that_says_what_was_compared() -> None:
 
 def test_what_could_not_be_read_is_warned_of_first_and_nothing_is_called_unchanged() -> None:
     lines = told(replace(QUIET, unread=UNREAD, notices=("the dump is 3 h old",))).splitlines()
-    assert lines[0] == (
-        "! nodepools.karpenter.sh could not be read: 403 Forbidden. That none are seen does not mean there are none."
-    )
+    assert lines[0] == ("! nodepools.karpenter.sh could not be read: 403 Forbidden. Objects of these kinds may exist.")
     assert lines[1] == "note: the dump is 3 h old"
-    assert lines[2].startswith("No changes in what could be read. prod b7d0a15 was compared")
+    assert lines[2].startswith("No changes in the objects that could be read. prod b7d0a15 was compared")
     assert told(replace(PULL_REQUEST, unread=UNREAD)).startswith("! nodepools.karpenter.sh could not be read")
 
 
 def test_a_pool_that_only_observes_is_told_what_would_be_done() -> None:
     lines = told(replace(PULL_REQUEST, pools=(replace(POOL, observation=Observation(A100, by_mode=True)),)))
-    assert "~ GpuPool/a100-training (would)" in lines
+    assert "~ GpuPool/a100-training (suppressed)" in lines
     assert "would drift 114 of 120 nodes" in lines
-    assert "  because of this change (would: GpuPool/a100-training is in mode Observe)\n" in lines
+    assert "  because of this change (suppressed: GpuPool/a100-training is in mode Observe)\n" in lines
 
 
 def test_all_nodes_drift_where_all_do() -> None:
@@ -189,8 +189,8 @@ def test_policies_that_come_and_go_are_told_whole() -> None:
         "",
         "old: no longer declared                nodes  GPUs     $/h  when",
         "  because of this change",
-        "    - NodePool deleted, nodes with it      4    32  -87.84  at once, outside all budgets; 9 pods",
-        "  ! Deleting NodePool/old takes 4 nodes and 9 pods with it, 16 GPUs in use.",
+        "    - NodePool deleted, nodes with it      4    32  -87.84  at once, ignoring all budgets; 9 pods",
+        "  ! Deleting NodePool/old also deletes 4 nodes and 9 pods, with 16 GPUs in use.",
         "",
         "Fleet   now 4 nodes, 32 GPUs   without 4 nodes, 32 GPUs   with 0 nodes, 0 GPUs",
     ]
@@ -200,16 +200,16 @@ def test_what_the_base_does_too_is_folded_away_and_what_it_does_not_do_is_told()
     other = replace(PULL_REQUEST, changes=(), plan=plan(EDITED, MADE), decision_texts=(EDITED, MADE), base=plan(MADE))
     lines = told(other).splitlines()
     assert lines.index("  ~ NodePool/a100-training  policies/base/a100-training.yaml:3") == 2
-    assert lines[lines.index("Done without this change too") + 1].startswith("  + NodePool/new (would)")
-    assert "<details><summary>Done without this change too</summary>" in told(other, "markdown")
+    assert lines[lines.index("Done also without this change") + 1].startswith("  + NodePool/new (suppressed)")
+    assert "<details><summary>Done also without this change</summary>" in told(other, "markdown")
 
 
 def test_budgets_in_the_way_and_nodes_without_a_price_are_named() -> None:
     held = replace(BLOCKED, held_by=((Hindrance("PodDisruptionBudget/ml/train", "pod_budget"), 3),), unpriced=2)
     lines = told(replace(PULL_REQUEST, plan=plan(consequences=(held,)), decision_texts=()))
-    assert "  ! PodDisruptionBudget/ml/train holds up 3 nodes: it allows no eviction there now.\n" in lines
-    assert "  note: 2 nodes without a declared price: not in $/h.\n" in lines
-    assert "none in the way" not in lines
+    assert "  ! PodDisruptionBudget/ml/train blocks 3 nodes: the budget allows no eviction there now.\n" in lines
+    assert "  note: 2 nodes without a declared price: excluded from $/h.\n" in lines
+    assert "none blocks an eviction" not in lines
 
 
 def test_nodes_that_the_change_spares_are_told() -> None:
@@ -231,7 +231,7 @@ def test_a_field_that_ends_what_the_base_drifts_says_so() -> None:
     lines = told(
         replace(PULL_REQUEST, plan=plan(EDITED), decision_texts=(EDITED,), base=plan(consequences=(REPLACED,)))
     )
-    assert "taints: + dedicated=training:NoSchedule  ends the drift of 28 nodes\n" in lines
+    assert "taints: + dedicated=training:NoSchedule  ends drift of 28 nodes\n" in lines
 
 
 def test_what_a_guard_refuses_is_warned_of() -> None:
@@ -255,7 +255,7 @@ def test_many_holds_for_one_reason_are_told_once_they_are_understood() -> None:
 
 def test_a_hold_of_another_day_has_its_date() -> None:
     until = replace(HELD.decision, act=Hold(type(NOW)(NOW + 2 * 86_400_000)))
-    assert "looked at again at 2026-11-20 14:41Z (in 2 d)" in told(planned(DecisionText(until, "not yet.")))
+    assert "re-evaluated at 2026-11-20 14:41Z (in 2 d)" in told(planned(DecisionText(until, "not yet.")))
 
 
 def test_github_has_an_annotation_beside_each_line_with_a_consequence_and_nothing_else() -> None:
@@ -275,7 +275,7 @@ def test_github_has_an_annotation_beside_each_line_with_a_consequence_and_nothin
 def test_pipelines_see_what_is_held_and_held_up_at_its_line() -> None:
     document = plan_document(PULL_REQUEST)
     assert [(each.file, each.line, each.code, each.sentence) for each in document.findings] == [
-        (FILE, 14, "HeldUp", "52 nodes of NodePool/a100-training drift and are held up: do-not-disrupt on 52"),
+        (FILE, 14, "HeldUp", "52 nodes of NodePool/a100-training drift but cannot be disrupted: do-not-disrupt on 52"),
         ("policies/base/shared.yaml", 3, "NotOurs", "NodePool/shared was made by someone else."),
     ]
     assert '"startLine": 14' in told(PULL_REQUEST, "sarif")

@@ -28,7 +28,7 @@ def test_nodes_that_are_scaled_down_are_told_with_their_time_and_since_when() ->
     at, since = Instant(NOW + 660_000), Instant(NOW - 1_140_000)
     marked = tuple(Departing(node, A100, at, since, is_marked=True) for node in scaled.nodes)
     both = plan(consequences=(scaled,))
-    assert f"  without this change\n{ROW}since 14:22Z\n" in told(
+    assert f"  also without this change\n{ROW}since 14:22Z\n" in told(
         replace(PULL_REQUEST, base=both, plan=both, departing=marked)
     )
     new = tuple(replace(each, since=None, is_marked=False) for each in marked)

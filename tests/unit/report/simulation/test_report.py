@@ -94,7 +94,7 @@ def test_two_sets_of_policies_stand_beside_one_another(both: Reported) -> None:
     (evictions,) = [line.split() for line in text.splitlines() if line.startswith("evictions")]
     assert evictions[1:3] == ["0", "*"]
     assert "before: best in pending GPU-minutes and evictions\n" in text
-    assert "after comes into force" in text
+    assert "after is now in force" in text
     assert "evictions | 0 \\* |" in both.read("markdown")
 
 

@@ -37,12 +37,12 @@ def told(simulated: Simulated) -> list[str]:
 
 def test_moments_that_are_not_told_are_counted_and_so_is_what_json_leaves_out() -> None:
     many = tuple(Happening(Instant(START + at), "the controller crashes") for at in range(MOST_MOMENTS + 3))
-    assert told(run(happenings=many))[-1] == "3 more moments: -o json has them all"
+    assert told(run(happenings=many))[-1] == "3 more moments: -o json lists all of them"
     last = told(run(happenings=many, happenings_more=7))[-1]
-    assert last == "3 more moments: -o json has them, but for 7 faults and edits"
+    assert last == "3 more moments: -o json lists them, except 7 faults and edits"
     steps = (step(0, did=(Did(START, "patch", "Node/a", "Why"),), did_more=1),)
     assert told(run(happenings=many, happenings_more=1, steps=steps))[-1] == (
-        "4 more moments: -o json has them, but for 1 write and 1 fault or edit"
+        "4 more moments: -o json lists them, except 1 write and 1 fault or edit"
     )
 
 
@@ -87,8 +87,8 @@ def test_policies_that_say_the_same_come_into_force_unseen(tmp_path: Path, capsy
     scenario.write_text(text.replace("folder: policies", f"folder: {EXAMPLE}/policies"), encoding="utf-8")
     main(["simulate", str(scenario), "--tree", "/", *sets])
     shown = capsys.readouterr().out
-    assert "after comes into force" in shown
-    assert "before comes into force" not in shown
+    assert "after is now in force" in shown
+    assert "before is now in force" not in shown
 
 
 def test_a_picture_says_of_which_days_it_is_and_where_there_is_nothing(tmp_path: Path) -> None:

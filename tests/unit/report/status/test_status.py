@@ -43,7 +43,7 @@ def marked(seconds: int, count: int = 3) -> Any:
 
 def test_three_nodes_that_are_deleted_in_half_a_minute_are_shown_with_their_time() -> None:
     told = text(marked(40))
-    assert "On their way" in told
+    assert "Nodes leaving and arriving" in told
     assert "a100: 3 nodes scaled down, at 08:00Z (in 40 s): a100-000, a100-001, a100-002" in told
     assert "Nothing is to be done" not in told
     (leaving,) = payload(marked(40))["leaving"]
@@ -81,7 +81,7 @@ def test_what_waits_is_shown_with_its_reason_once_for_all_that_share_it() -> Non
 
 def test_all_candidates_are_counted_though_one_plan_taints_200() -> None:
     nodes: Json = {"n": {"pods": ["web 1"], "copies": 204}, "z": {"pods": ["web 1", "big 4"], "copies": 80}}
-    assert "204 to carry out: reconciler plan tells which." in text(drain_stage.World({"nodes": nodes}))
+    assert "204 to carry out: see reconciler plan." in text(drain_stage.World({"nodes": nodes}))
 
 
 LEASE = LeaseSpec("pod-7f", 15, "2026-11-02T05:00:00.000000Z", "2026-11-02T07:59:58.000000Z", 3)
@@ -99,43 +99,43 @@ def observed(spec: LeaseSpec | None, seen: str = "", **fields: Any) -> Observed:
     [
         (
             observed(LEASE, "2026-11-02T07:59:57Z"),
-            "Controller: pod-7f leads for 3 h; it renewed its Lease 2 s ago, and saw the cluster 3 s ago.",
+            "Controller: pod-7f leads for 3 h; it renewed its Lease 2 s ago, and took a snapshot 3 s ago.",
         ),
         (observed(LEASE), "Controller: pod-7f leads for 3 h; it renewed its Lease 2 s ago."),
         (
             observed(msgspec.structs.replace(LEASE, renew_time="2026-11-02T07:50:00Z")),
-            "Controller: none runs now: pod-7f led last; it renewed its Lease 10 min ago.",
+            "Controller: not running: the last leader was pod-7f; it renewed its Lease 10 min ago.",
         ),
         (
             observed(
                 msgspec.structs.replace(LEASE, renew_time="2026-11-02T07:50:00Z", lease_duration_seconds=2**31 - 1)
             ),
-            "Controller: none runs now: pod-7f led last; it renewed its Lease 10 min ago.",
+            "Controller: not running: the last leader was pod-7f; it renewed its Lease 10 min ago.",
         ),
         (
             observed(msgspec.structs.replace(LEASE, renew_time="9999-12-31T23:59:59Z")),
-            "Controller: none runs now: pod-7f led last; it renewed its Lease just now.",
+            "Controller: not running: the last leader was pod-7f; it renewed its Lease now.",
         ),
         (
             observed(LEASE, seen_at=0),
-            "Controller: pod-7f held the Lease when the cluster was read; it renewed its Lease 2 s ago.",
+            "Controller: pod-7f held the Lease at the time of the snapshot; it renewed its Lease 2 s ago.",
         ),
         (
             observed(msgspec.structs.replace(LEASE, holder_identity="")),
-            "Controller: none runs: nobody holds Lease/gpu-system/reconciler.",
+            "Controller: not running: nobody holds Lease/gpu-system/reconciler.",
         ),
-        (observed(None), "Controller: none runs: nobody holds Lease/gpu-system/reconciler."),
+        (observed(None), "Controller: not running: nobody holds Lease/gpu-system/reconciler."),
         (
             observed(None, unread=(Unread("leases.coordination.k8s.io of the controller", "403 Forbidden"),)),
-            "Controller: not known (leases.coordination.k8s.io of the controller: 403 Forbidden).",
+            "Controller: unknown (leases.coordination.k8s.io of the controller: 403 Forbidden).",
         ),
         (
             observed(None, unread=(Unread("leases.coordination.k8s.io", "403 Forbidden"),)),
-            "Controller: not known (leases.coordination.k8s.io: 403 Forbidden).",
+            "Controller: unknown (leases.coordination.k8s.io: 403 Forbidden).",
         ),
         (
             observed(msgspec.structs.replace(LEASE, renew_time="soon", acquire_time="")),
-            "Controller: pod-7f held the Lease when the cluster was read.",
+            "Controller: pod-7f held the Lease at the time of the snapshot.",
         ),
     ],
 )

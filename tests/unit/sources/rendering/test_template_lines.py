@@ -124,7 +124,7 @@ PLACED: dict[str, tuple[str, str, tuple[int, int, int], str]] = {
         'there is no field "nmae" in this map; did you mean "name"?',
     ),
     "a field like no other": ("{{ pool.zzz }}", "RC402", (1, 9, 3), 'there is no field "zzz" in this map'),
-    "a field of null": ("{{ pool.absent.x }}", "RC402", (1, 16, 1), '"x" is asked of null'),
+    "a field of null": ("{{ pool.absent.x }}", "RC402", (1, 16, 1), '"x" is read from null'),
     "a field of a text": ("{{ pool.name.size }}", "RC402", (1, 14, 4), 'a text has no "size"'),
     "a filter that is not there": (
         "a\nb: {{ 1 | lenght }}",
@@ -152,7 +152,7 @@ PLACED: dict[str, tuple[str, str, tuple[int, int, int], str]] = {
         "a: 1\n\n{{ pool.__class__ }}",
         "RC403",
         (3, 1, 20),
-        '"__class__" of a map is out of bounds for templates',
+        '"__class__" of a map is not accessible to templates',
     ),
     "what takes too much": (
         "a: 1\nb: {{ range(20000) }}",
@@ -164,7 +164,7 @@ PLACED: dict[str, tuple[str, str, tuple[int, int, int], str]] = {
         "a: 1\n{% for i in [0] %}\n{{ 1 / i }}\n{% endfor %}",
         "RC406",
         (3, 1, 11),
-        "this can't be rendered: division by zero",
+        "this cannot be rendered: division by zero",
     ),
 }
 
@@ -193,8 +193,8 @@ def test_a_problem_in_an_included_template_stands_in_that_file(part: str, code: 
     ("asked", "code", "sentence"),
     [
         ("man.j2", "RC405", 'there is no template "man.j2"; did you mean "main.j2"?'),
-        ("../main.j2", "RC403", '"../main.j2" leads out of the folder of templates'),
-        ("/main.j2", "RC403", '"/main.j2" leads out of the folder of templates'),
+        ("../main.j2", "RC403", '"../main.j2" is outside of the templates folder'),
+        ("/main.j2", "RC403", '"/main.j2" is outside of the templates folder'),
         ("no\nname", "RC405", 'there is no template "no\nname"'),
     ],
 )
