@@ -49,4 +49,4 @@ def test_freeze_takes_every_name_that_the_object_may_have(
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     assert main(["freeze", subject, "--for", "1h"]) == code
-    assert ("is no name of a" in capsys.readouterr().err) == (code == 64)
+    assert ("is not a valid name of a" in capsys.readouterr().err) == (code == 64)

@@ -93,7 +93,7 @@ def test_a_time_that_nobody_can_read_stops_no_forecast(
     file.write_text(json.dumps(cluster))
     asked = ["plan", "--cluster", str(file), "--complete", "--policies", str(REPOSITORY / "policies"), "-e", "base"]
     assert main([*asked, "--now", "2026-11-20T12:00:00Z", "--forecast", "1m"]) in {0, 4}
-    assert "if the present load goes on" in capsys.readouterr().out
+    assert "if the present load continues" in capsys.readouterr().out
 
 
 @pytest.fixture(scope="module")

@@ -32,14 +32,14 @@ def test_the_shortest_scenario_is_read() -> None:
 @pytest.mark.parametrize(
     ("added", "problem"),
     [
-        ('  start: "9999-12-31T23:30:00Z"', "7:3 RC105 the scenario ends after the year 9999; begin earlier"),
+        ('  start: "9999-12-31T23:30:00Z"', "7:3 RC105 the scenario ends after the year 9999; set an earlier start"),
         (
             '  start: "2026-02-30T08:00:00Z"',
-            '7:3 RC105 no calendar has the time "2026-02-30T08:00:00Z"; write one such as',
+            '7:3 RC105 "2026-02-30T08:00:00Z" is not a valid time; set a time such as',
         ),
         (
             '  start: "0000-01-01T00:00:00Z"',
-            '7:3 RC105 no calendar has the time "0000-01-01T00:00:00Z"; write one such as',
+            '7:3 RC105 "0000-01-01T00:00:00Z" is not a valid time; set a time such as',
         ),
         ("  durations: 1h", '7:3 RC107 unknown key "durations"; did you mean "duration"?; '),
         ("  workloads: [{name: a}]", "7:15 RC104 spec.workloads[0] has no arrival pattern; set exactly one of"),
