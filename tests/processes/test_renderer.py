@@ -130,7 +130,7 @@ def test_large_outputs_are_bounded_together() -> None:
         "RC404",
     ]
     assert done[-1].problem
-    assert "all renderings together have more than 32 MiB" in done[-1].problem.sentence
+    assert "all renderings together exceed 32 MiB" in done[-1].problem.sentence
     assert peak < 64 << 20
 
 
@@ -149,7 +149,7 @@ def test_what_is_left_when_the_call_s_time_is_over_is_told_so() -> None:
     for each in done:
         assert each.problem
         assert (each.problem.code, each.problem.line) == ("RC404", 0)
-        assert "0.5 s that all renderings may take were over" in each.problem.sentence
+        assert "the time limit of 0.5 s for all renderings ended" in each.problem.sentence
 
 
 @pytest.mark.parametrize(
@@ -163,8 +163,8 @@ def test_what_is_left_when_the_call_s_time_is_over_is_told_so() -> None:
         ("print('\\n[', flush=True); input()", "more output than the limit"),
         ("print('\\n{\"index\": 7}', flush=True)", "more output than the limit"),
         ("print('\\n' + 200 * 'a', end='', flush=True); input(); input()", "more output than the limit"),
-        ("import time; print(flush=True); time.sleep(60)", "that all renderings may take were over"),
-        ("import time; time.sleep(60)", "that all renderings may take were over"),
+        ("import time; print(flush=True); time.sleep(60)", "for all renderings ended"),
+        ("import time; time.sleep(60)", "for all renderings ended"),
     ],
 )
 def test_a_child_that_does_not_do_its_work_is_a_problem_and_no_exception(

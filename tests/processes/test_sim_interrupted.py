@@ -107,7 +107,7 @@ def test_one_that_is_killed_is_told_in_a_sentence(played: Played) -> None:
     os.kill(first, signal.SIGKILL)
     code, told = played.ended()
     assert code == 1
-    assert told.startswith("Error: a process that played policies was killed")
+    assert told.startswith("Error: a simulation process was killed")
     assert "Traceback" not in told
 
 

@@ -111,7 +111,7 @@ def test_without_docstrings_commands_still_say_what_they_are_for() -> None:
     found = subprocess.run(
         [sys.executable, "-OO", "-m", "reconciler", "plan", "--help"], capture_output=True, text=True, check=True
     )
-    assert "Tell what would happen to the cluster" in found.stdout
+    assert "Show what would happen to the cluster" in found.stdout
 
 
 @pytest.mark.parametrize("arguments", [["--cluster", "{}"], ["--policies", "{}"]])
