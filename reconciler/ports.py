@@ -1,4 +1,4 @@
-"""What the loop asks of the world, in as few methods as will do; each says what it promises."""
+"""Protocols between the loop and the outside: policies, the cluster, the memory, the planner, and the clock."""
 
 from collections.abc import Iterator, Sequence
 from typing import Protocol
@@ -17,109 +17,113 @@ from reconciler.model.problem import Problem
 
 
 class Declined(Exception):
-    """A person, or what a saved plan presumes, speaks against the plan: no fault, and told by whoever asked for it."""
+    """The plan is declined by a person, or no longer fits its saved plan. Not an error; the caller reports it."""
 
 
 class Unavailable(Exception):
-    """What was asked for is not to be had now; the sentence says why, for people. Nothing is done without it."""
+    """The requested object is not available now; the message says why. Nothing is done without the object."""
 
 
 class Source(Protocol):
-    """Where policies come from."""
+    """Source of policies."""
 
     def latest(self) -> Bundle:
-        """The last good bundle. Never blocks; a bad or incomplete bundle never takes a good one's place."""
+        """Return the last good bundle. Never blocks; a bad or incomplete bundle never replaces a good one."""
         ...
 
 
 class Wished(msgspec.Struct, frozen=True):
-    """What policies say, read, resolved and rendered."""
+    """Desired state: policies after reading, resolving and rendering."""
 
-    desired: Desired | None  # the last good wish; None before the first
-    problems: tuple[Problem, ...] = ()  # of what came after it, and was refused
-    why: str = ""  # there is no wish, where no problem says it
+    desired: Desired | None  # the last good desired state; None before the first
+    problems: tuple[Problem, ...] = ()  # problems of a newer bundle that was refused
+    why: str = ""  # why there is no desired state, if no problem says why
 
 
 class Policies(Protocol):
-    """What is wished for."""
+    """Desired state from the policies in force."""
 
     def wish(self, cluster_uid: str) -> Wished:
-        """The last good wish for this cluster, the same object while it is the same. Never blocks."""
+        """Return the last good desired state for the cluster; the same object while nothing changes. Never blocks."""
         ...
 
 
 class Renderer(Protocol):
-    """Turns templates and values into text, whatever the templates try."""
+    """Renders untrusted templates."""
 
     def render(self, templates: Sequence[Text], requests: Sequence[RenderRequest]) -> tuple[Rendering, ...]:
-        """One rendering a request, in order. The same arguments give the same bytes; time and memory are bounded."""
+        """Return one rendering per request, in order. Equal arguments give equal bytes; time and memory are bounded."""
         ...
 
 
 class Fence(Protocol):
-    """Whether one may still write: asked just before each write is sent."""
+    """Leadership check, made just before each write is sent."""
 
     def holds(self) -> bool:
-        """False for good once leadership has run out."""
+        """Whether this replica may write. Once False, always False."""
         ...
 
 
 class Cluster(Protocol):
-    """The cluster that is looked at and acted on."""
+    """The cluster: reads and writes."""
 
     def observe(self) -> Observed:
-        """As last seen; the same object while nothing changed. Names the kinds that could not be read. Never waits."""
+        """Return the last observation, with the kinds that could not be read. The same object while nothing changes.
+        Never blocks.
+        """
         ...
 
     def apply(self, decisions: Sequence[Decision], fence: Fence) -> Iterator[Outcome]:
-        """Carries out all that are neither holds nor `would`, each on its own; one outcome each, as they come."""
+        """Execute all decisions that are neither held nor suppressed, independently; yield one outcome for each."""
         ...
 
 
 class VersionedMemory(msgspec.Struct, frozen=True):
-    """A memory, and the version that it was read or written at."""
+    """A memory with its version in the store."""
 
     memory: Memory
     version: str = ""
 
 
 class Stale(Exception):
-    """Someone else wrote since it was read."""
+    """The memory was changed by another writer since it was read."""
 
 
 class MemoryStore(Protocol):
-    """Where the memory outlives a restart."""
+    """Persistent storage of the memory."""
 
     def load(self) -> VersionedMemory:
-        """What was saved last; an empty memory where nothing was. Raises Unavailable."""
+        """Return the saved memory, or an empty memory. Raises Unavailable."""
         ...
 
     def save(self, memory: Memory, after: VersionedMemory) -> VersionedMemory:
-        """All of it or nothing. Raises Stale where what stands is not `after`; Unavailable, and then it may stand."""
+        """Save atomically. Raises Stale if the stored version is not `after`. After Unavailable the memory may be saved
+        or not.
+        """
         ...
 
 
 class PlanService(Protocol):
-    """Where plans are made: in process, or by a child."""
+    """Makes plans, in process or in a child process."""
 
     def plan(self, inputs: Inputs) -> Plan:
-        """Checked already. Raises BrokenInvariant; Unavailable where no plan could be made."""
+        """Return a plan whose invariants were checked. Raises BrokenInvariant, or Unavailable if there is no plan."""
         ...
 
 
 class Publisher(Protocol):
-    """Whoever is told what came of each cycle: statuses, metrics, logs."""
+    """Publishes the result of each cycle: status, metrics, logs."""
 
     def publish(self, cycled: CycleResult) -> None:
-        """Never raises: what can't be told now is told the next time."""
+        """Publish the result of a cycle. Never raises: a result that cannot be published is published with the next."""
         ...
 
 
 class Clock(Protocol):
-    """The hour, and waiting."""
+    """Current time and waiting."""
 
     def now(self) -> Instant: ...
 
     def wait(self, until: Instant | None) -> None:
-        """Until then, or until something wakes it; None: only until something does."""
+        """Wait until a time or a wake-up; None waits for a wake-up only."""
         ...
