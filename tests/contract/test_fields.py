@@ -68,7 +68,7 @@ def test_a_field_of_another_is_never_taken_and_its_owner_is_named(ground: Ground
     ground.edit(ref, {"spec": {"weight": 9}}, HELM)
     result, detail = applied(ground, ref, wished(name, {"weight": 7}))
     assert result == "refused"
-    assert "helm set spec.weight otherwise" in detail
+    assert "helm set spec.weight to other values" in detail
     assert spec_of(ground, ref)["weight"] == 9
 
 

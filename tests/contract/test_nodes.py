@@ -91,7 +91,7 @@ def test_a_node_that_is_to_be_empty_is_not_deleted_while_a_pod_counts(ground: Gr
     pods = [ground.put(objects.pod(f"{name}-{number}").on(name).manifest()) for number in range(2)]
     written = ground.writes
     title = f"Pod/{pods[0].namespace}/{name}-0"
-    assert emptied(ground, ref) == ("stale", f"{ref.title} was to be empty, and {title} and 1 more came to it")
+    assert emptied(ground, ref) == ("stale", f"{ref.title} was expected to be empty, but has {title} and 1 more")
     assert ground.writes == written
     assert ground.get(ref)
 

@@ -139,7 +139,7 @@ def test_behind_a_fence_that_fell_nothing_is_written(ground: Ground, name: str, 
     ref = put(ground, name, case)
     written = ground.writes
     (outcome,) = ground.apply([decision(ref, case.act(ref))], Fallen())
-    assert (outcome.result, "right to write" in outcome.detail) == ("stale", True)
+    assert (outcome.result, "leadership term has expired" in outcome.detail) == ("stale", True)
     assert ground.writes == written
     assert not case.shows(ground.get(ref))
 

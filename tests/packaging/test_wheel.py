@@ -66,7 +66,7 @@ def test_the_console_script_and_the_module_say_the_same(installed: Path, tmp_pat
 
 def test_the_demo_runs_without_the_checkout(installed: Path, tmp_path: Path) -> None:
     told = run(installed, "reconciler", "demo", "--folder", "left", cwd=tmp_path)
-    assert "20 empty nodes left" in told
+    assert "20 empty nodes deleted" in told
     assert (tmp_path / "left" / "report.html").exists()
 
 

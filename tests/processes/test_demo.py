@@ -50,7 +50,7 @@ def test_it_shows_scenario_a_as_time_passes(told: tuple[str, Path]) -> None:
         ("08:00Z", "120", "80", "100", "20"),
         ("08:30Z", "100", "80", "100", "0"),
     ]
-    assert "20 empty nodes left; no pods moved, no pod waited" in output
+    assert "20 empty nodes deleted; no pods moved, no pod waited" in output
     assert "Will be deleted at 08:30Z (in 11 min) if still empty." in output
 
 
@@ -61,7 +61,7 @@ def test_what_it_says_to_try_next_can_be_tried(told: tuple[str, Path]) -> None:
     plan, explain, simulate = (run(*each, cwd=folder) for each in tried[:3])
     assert "empty, scaled down" in plan
     assert "if still empty" in explain
-    assert "no rule of safety broken" in simulate
+    assert "no safety rule broken" in simulate
     assert "<svg" in (folder / "report.html").read_text() or "no plots" in output
 
 

@@ -159,7 +159,7 @@ def test_an_approval_of_objects_is_found_again_in_the_cluster(
     with defined(cluster), acting_as(cluster, "approver") as kubeconfig:
         monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
         assert main(["approve", "GpuPool/a100", "--guard", "fleet", "--removed-nodes", "4"]) == 0
-        assert "what GpuPool/a100 (sha256:" in capsys.readouterr().out
+        assert "changes that GpuPool/a100 (sha256:" in capsys.readouterr().out
         desired = controller.check(controller.Origins((Path("policies"),))).resolved.wishes[0]
         inputs = Inputs(desired, observe_once(connect(None)), current_instant())
         (approval,) = Approvals(inputs).for_guard("fleet")

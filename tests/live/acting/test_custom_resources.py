@@ -139,7 +139,7 @@ def test_deleting_our_objects_or_their_definitions_deletes_no_node_pool(
         before, audit, since = uid_of(site), site.lab.audit(), len(replica.lines)
         try:
             delete(site.lab)
-            replica.wait_for(lambda line: "no GpuPool at all" in line["message"], since=since)
+            replica.wait_for(lambda line: "declare no GpuPool" in line["message"], since=since)
             assert replica.terminate()[0] == 0
             assert uid_of(site) == before
             assert not [each for each in audit.writes("controller") if "nodepools" in each.object]

@@ -90,7 +90,7 @@ def test_whose_renewals_are_not_answered_acts_no_longer_and_leads_again_in_anoth
     proxy.inject(Fault(Silence(), Match(path="/leases/"), times=None))
     assert until(lambda: not term.holds()) < QUICK.lease_ms / 1000, "before anyone else may lead"
     assert leader.term() is None
-    until(lambda: "fallen silent" in leader.trouble)
+    until(lambda: "stopped responding" in leader.trouble)
     proxy.clear()
     until(leader.term)
     assert leader.term() is not term

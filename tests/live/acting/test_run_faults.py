@@ -38,4 +38,4 @@ def test_an_end_in_the_middle_of_a_write_waits_a_moment_and_keeps_the_lease_from
         assert seconds < 20
         # Nobody knows whether the write will arrive: the next one leads only when it can't any more.
         assert site.lease_holder()
-        assert "left to run out" in replica.lines[-1]["message"]
+        assert "the Lease expires" in replica.lines[-1]["message"]
