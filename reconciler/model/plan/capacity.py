@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from reconciler.model.instant import Instant
+from reconciler.model.policy.scaling import RaisingField
 
 # --- Limits on further nodes of a pool.
 
@@ -25,7 +26,7 @@ class CapacityLimit(msgspec.Struct, frozen=True, gc=False, order=True):
 
 
 # Purpose of the node.
-Why = Literal["demand", "minSize", "warmNodes"]
+Why = Literal["demand", "warmNodes"] | RaisingField
 # Stage of the purchase, in chronological order from the node's view.
 Stage = Literal[
     "machine",  # the NodeClaim exists, its node does not

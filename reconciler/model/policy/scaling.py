@@ -1,5 +1,6 @@
 """The kinds that scale and drain pools: NodeProvisioner, DrainPolicy and PressurePolicy."""
 
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 import msgspec
@@ -78,6 +79,53 @@ class NodeProvisioner(msgspec.Struct, frozen=True, rename="camel", kw_only=True)
     def spare_nodes(self) -> int:
         """Free nodes kept at any utilization."""
         return max(self.min_unutilized_gpu_nodes, self.warm_nodes)
+
+
+# --- Bounds of the size of a pool. Every planner uses these rules: for the target of scaling, missing nodes, the nodes
+# that drains keep, and the forecast of purchases. A further field that raises the size is a further RaisingRule.
+
+RaisingField = Literal["minSize"]
+SizeField = RaisingField | Literal["maxSize"]
+
+
+class RaisingRule(msgspec.Struct, frozen=True):
+    """A field that raises the size of a pool."""
+
+    field: RaisingField
+    value: Callable[[NodeProvisioner], int]
+    raised: Callable[[int, int], int]  # number of nodes, value of the field -> number of nodes
+
+
+_RAISING = (RaisingRule("minSize", lambda provisioner: provisioner.min_size, max),)
+
+
+class SizeLack(msgspec.Struct, frozen=True, gc=False):
+    """Nodes that a pool lacks because of a field."""
+
+    nodes: int = 0
+    field: RaisingField = "minSize"
+    value: int = 0  # of the field
+
+
+class BoundedSize(msgspec.Struct, frozen=True, gc=False):
+    """A size within the bounds of a provisioner."""
+
+    nodes: int
+    field: SizeField | None  # last field that changed the size
+    lack: SizeLack  # nodes that the bounds add
+
+
+def bounded_size(provisioner: NodeProvisioner, nodes: int) -> BoundedSize:
+    """The size within the bounds of the provisioner."""
+    size, decisive = nodes, None
+    for rule in _RAISING:
+        raised = rule.raised(size, rule.value(provisioner))
+        if raised > size:
+            size, decisive = raised, rule
+    limited = min(size, provisioner.max_size)
+    field: SizeField | None = "maxSize" if limited < size else decisive.field if decisive is not None else None
+    rule = decisive or _RAISING[0]
+    return BoundedSize(limited, field, SizeLack(max(0, limited - nodes), rule.field, rule.value(provisioner)))
 
 
 # --- DrainPolicy: which running nodes may be drained, and how many at once.

@@ -10,6 +10,7 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
 from reconciler.model.plan.capacity import CapacityLimit
 from reconciler.model.plan.decision import Obstacle, Ref
+from reconciler.model.policy.scaling import SizeLack
 from reconciler.plan.capacity.offerings import LaunchOption, LaunchOptions
 from reconciler.plan.guards.frozen import Freeze
 from reconciler.plan.guards.observing import Observation
@@ -175,7 +176,7 @@ class Unmet(msgspec.Struct, frozen=True):
     outlook: LaunchOptions
     pods: tuple[Pod, ...] = ()
     wanted: tuple[WantedNode, ...] = ()  # nodes for some of the pods; the nodes of the others are unknown
-    min_size: int = 0  # nodes missing to minSize
+    lack: SizeLack = SizeLack()
     warm: int = 0  # nodes missing to warmNodes
 
 

@@ -34,6 +34,7 @@ from reconciler.model.plan.decision import (
     pod_ref,
 )
 from reconciler.model.plan.drain_memory import Emptied
+from reconciler.model.policy.scaling import bounded_size
 from reconciler.plan.containment import planning_for
 from reconciler.plan.drain import marks
 from reconciler.plan.drain.blockers import blocker, moves, stays, why_lost
@@ -292,8 +293,9 @@ class NeededAgain:
         for wish in provisioners_now(context.inputs):
             if not wish.spec.suspend:
                 staying = sum(context.fleet.pool(wish.spec.pool_name).staying.values())
-                least = wish.spec.min_size
-                self._lack(wish.spec.pool_name, least - staying, BelowMinSize(min_size=least, staying=staying))
+                lack = bounded_size(wish.spec, staying).lack
+                why = BelowMinSize(min_size=lack.value, staying=staying, field=lack.field)
+                self._lack(wish.spec.pool_name, lack.nodes, why)
         for each in context.draft.missing:
             if each.why == "demand":
                 self._lack(each.pool, each.nodes, PodsWaitForCapacity())

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from reconciler.model import names
 from reconciler.model.desired import Declared
 from reconciler.model.plan.decision import Delete, Facts, Ref, Taint, node_ref
-from reconciler.model.policy.scaling import DrainPolicy, NodeProvisioner
+from reconciler.model.policy.scaling import BoundedSize, DrainPolicy, NodeProvisioner, bounded_size
 from reconciler.plan.drain.codes.candidacy import LargestParallelismReached, ParallelismReached, Throttled
 from reconciler.plan.drain.codes.words import Floor, FloorRule
 from reconciler.plan.drain.context import DrainContext, DrainNode, ref_of_policy
@@ -34,14 +34,16 @@ class PoolDrainBudget(msgspec.Struct, frozen=True, gc=False):
     """Drain budget of one pool."""
 
     provisioner: Ref
-    min_size: int
+    least: BoundedSize  # of a pool without nodes in use
     size: int
     leaving: int
     floor: Floor
 
     def floor_for(self, drain_node: DrainNode) -> Floor:
         """Number of nodes that must stay if this node leaves, and the rule that decides."""
-        return self.floor if drain_node.is_ready else replace(self.floor, nodes=self.min_size, by="minSize")
+        return (
+            self.floor if drain_node.is_ready else replace(self.floor, nodes=self.least.nodes, by=self.least.lack.field)
+        )
 
     def left(self, drain_node: DrainNode) -> int:
         """Number of further nodes like this that may leave."""
@@ -63,7 +65,9 @@ def _budget(context: DrainContext, pool: str, wish: Declared[NodeProvisioner], l
     totals = context.fleet.pool(pool)
     gpus, fewest = (totals.gpus_used, totals.gpus_total), _fewest(totals.sorts)
     floor = floor_of(wish.spec, len(totals.nodes), gpus, fewest, closed_nodes(totals))
-    return PoolDrainBudget(Ref("NodeProvisioner", "", wish.name), wish.spec.min_size, len(totals.nodes), leaving, floor)
+    return PoolDrainBudget(
+        Ref("NodeProvisioner", "", wish.name), bounded_size(wish.spec, 0), len(totals.nodes), leaving, floor
+    )
 
 
 def floor_of(wish: NodeProvisioner, size: int, gpus: tuple[int, int], gpus_per_node: int, closed: int = 0) -> Floor:
@@ -74,14 +78,15 @@ def floor_of(wish: NodeProvisioner, size: int, gpus: tuple[int, int], gpus_per_n
     if 100 * used >= percent * total or not gpus_per_node:
         return all_of_them
     full_enough, packed = 100 * used // (percent * gpus_per_node), all_of_them.with_spare(spare)
-    nodes = min(max(full_enough, packed, wish.min_size), wish.max_size)
+    bounded = bounded_size(wish, max(full_enough, packed))
+    nodes = bounded.nodes
     by: FloorRule = "minGPUUtilizationPercent"
     if nodes == wish.min_size:
         by = "minSize"
     elif nodes == packed:
         by = "warmNodes" if wish.warm_nodes > wish.min_unutilized_gpu_nodes else "minUnutilizedGPUNodes"
-    elif nodes == wish.max_size:
-        by = "maxSize"
+    elif bounded.field is not None:
+        by = bounded.field
     return replace(all_of_them, nodes=nodes, by=by)
 
 

@@ -19,7 +19,7 @@ from reconciler.model.plan.capacity import Purchase, Stage, Why
 from reconciler.model.plan.consequence import LEAVES, Cause, Consequence, Fate, MachineOrder, Share, summed
 from reconciler.model.plan.evaluation import SizeEvaluation
 from reconciler.model.policy.gpu import GpuPool
-from reconciler.model.policy.scaling import NodeProvisioner
+from reconciler.model.policy.scaling import NodeProvisioner, bounded_size
 from reconciler.plan.capacity.offerings import choices, zones_of
 from reconciler.plan.capacity.words import limit_words
 from reconciler.plan.files.dump import PlanningResult
@@ -152,13 +152,16 @@ class _Size(msgspec.Struct, frozen=True):
     removed: int  # removed by Karpenter without replacement
     closed: int  # empty nodes cordoned by others
 
-    def lacks(self, wish: NodeProvisioner) -> tuple[int, int]:
-        """Missing nodes for minSize, and additional ones for warmNodes."""
-        least = wish.min_size - self.nodes
+    def lacks(self, wish: NodeProvisioner, most: int | None = None) -> tuple[tuple[Why, int], tuple[Why, int]]:
+        """Missing nodes to the bounds of the size, and additional ones for warmNodes; at most `most` in total."""
+        lack = bounded_size(wish, self.nodes).lack
         warm = self.needed + self.closed + wish.warm_nodes - self.nodes if wish.warm_nodes else 0
         room = max(0, wish.max_size - self.nodes)
-        short = min(room, max(0, least))
-        return short, max(0, min(room, warm) - short)
+        short, extra = lack.nodes, max(0, min(room, warm) - lack.nodes)
+        if most is not None:
+            short = min(short, most)
+            extra = min(extra, most - short)
+        return (lack.field, short), ("warmNodes", extra)
 
 
 def later(scene: PlanningResult, bought: Iterable[Purchase]) -> Iterator[Purchase]:
@@ -188,10 +191,7 @@ def _refilled(
     scene: PlanningResult, wish: Declared[NodeProvisioner], pool: Declared[GpuPool], size: _Size
 ) -> Iterator[Purchase]:
     """At most as many as Karpenter removes: other missing nodes are already requested in this plan."""
-    least, warm = size.lacks(at(wish, scene.inputs.now).spec)
-    least = min(least, size.removed)
-    warm = min(warm, size.removed - least)
-    for why, count in _by_reason(least, warm):
+    for why, count in size.lacks(at(wish, scene.inputs.now).spec, size.removed):
         yield from (_purchase(scene, pool, "refill", why, None) for _ in range(count))
 
 
@@ -202,14 +202,10 @@ def _scheduled(
     now = scene.inputs.now
     starts = {changes_at(each, now) for each in wish.spec.schedules if not is_open(each, now)}
     for start in sorted(each for each in starts if each is not None):
-        least, warm = size.lacks(at(wish, start).spec)
-        for why, count in _by_reason(least, warm):
+        lacks = size.lacks(at(wish, start).spec)
+        for why, count in lacks:
             yield from (_purchase(scene, pool, "schedule", why, start) for _ in range(count))
-        size = msgspec.structs.replace(size, nodes=size.nodes + least + warm)
-
-
-def _by_reason(least: int, warm: int) -> tuple[tuple[Why, int], tuple[Why, int]]:
-    return ("minSize", least), ("warmNodes", warm)
+        size = msgspec.structs.replace(size, nodes=size.nodes + sum(count for _, count in lacks))
 
 
 def _purchase(
@@ -247,10 +243,10 @@ def _for(consequence: Consequence, order: MachineOrder) -> str:
     match order.why:
         case "demand":
             return f" for {counted(consequence.serves, 'pod')}" if consequence.serves else " for pods"
-        case "minSize" | "warmNodes":
-            return f" for {order.why}"
         case None:
             return ""
+        case field:
+            return f" for {field}"
 
 
 def bought_when(consequence: Consequence, now: Instant) -> Iterator[str]:

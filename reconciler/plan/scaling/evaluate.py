@@ -18,6 +18,7 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Action, CodeFacts, Decision, Hold, Reason, Ref, node_ref
 from reconciler.model.plan.evaluation import Limit, SizeEvaluation
+from reconciler.model.policy.scaling import bounded_size
 from reconciler.plan import sums
 from reconciler.plan.draft import Draft
 from reconciler.plan.guards.frozen import Freezes
@@ -115,7 +116,7 @@ def _growing(pool_view: PoolView, demand: Demand, surplus: int, short: Shortfall
         + demand.new_nodes
         + short.warm
     )
-    target = min(max(wished, wish.min_size), wish.max_size)
+    target = bounded_size(wish, wished).nodes
     why = Growth(len(demand.keeps), len(pool_view.arriving), pool_view.requested_machines, demand.new_nodes, short.warm)
     facts = TargetGrows(_ref(pool_view), pool_view.pool.name, pool_view.size, target, len(demand.pods), why)
     return _Wanted(target, surplus, Reason(facts, pool_view.wish.origin()), why)

@@ -10,6 +10,7 @@ from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import Instant
 from reconciler.model.plan.capacity import CapacityLimit
 from reconciler.model.plan.decision import CodeFacts, Facts, Ref
+from reconciler.model.policy.scaling import RaisingField
 from reconciler.plan.scaling.marks import MarkTime
 from reconciler.plan.scaling.size import Claimants, Growth, SizeReason
 
@@ -27,7 +28,7 @@ class ForPods(msgspec.Struct, frozen=True, gc=False, tag=True):
 class SizedBy(msgspec.Struct, frozen=True, gc=False, tag=True):
     """Nodes are missing because of a field of the provisioner."""
 
-    field: Literal["minSize", "warmNodes"]
+    field: RaisingField | Literal["warmNodes"]
     nodes: int
 
 

@@ -15,9 +15,9 @@ from typing import Literal
 import msgspec
 
 from reconciler.model.plan.evaluation import SizeEvaluation, Use
-from reconciler.model.policy.scaling import NodeProvisioner
+from reconciler.model.policy.scaling import NodeProvisioner, SizeField, bounded_size
 
-Bound = Literal["minSize", "warmNodes", "maxSize"]
+Bound = SizeField | Literal["warmNodes"]
 
 
 class SizeReason(msgspec.Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
@@ -44,13 +44,14 @@ def decide_size(use: Use, wish: NodeProvisioner) -> Size:
     """Target for a pool without unmet demand."""
     wished, reason = _wished(use, wish)
     warm = use.nodes_with_spare(wish.warm_nodes) if wish.warm_nodes else 0
-    least = max(wish.min_size, warm)
-    target = min(max(wished, least), wish.max_size)
+    bounded = bounded_size(wish, max(wished, warm))
+    target = bounded.nodes
     surplus = max(0, use.nodes - target)
     if target < wished:
         return Size(target, surplus, _bounded(reason, "maxSize", target), "maxSize")
     if target > wished:
-        reason = _bounded(reason, "minSize" if wish.min_size >= warm else "warmNodes", target)
+        is_warm = target > bounded_size(wish, wished).nodes or bounded.field == "maxSize"
+        reason = _bounded(reason, "warmNodes" if is_warm else bounded.lack.field, target)
     return Size(target, surplus, reason)
 
 

@@ -90,13 +90,13 @@ def provide(context: PoolContext) -> Iterator[Decision]:
     demand, evaluated = context.demand, context.evaluated
     pods = tuple(pod_ref(each) for each in demand.for_new)
     for_pods = UnmetNodes(evaluated.pool, evaluated.provisioner, demand.new_nodes, "demand", pods, demand.wanted)
-    spec, short = context.pool_view.wish.spec, context.short
+    spec, short, lack = context.pool_view.wish.spec, context.short, context.short.size
     of, pool_view = (evaluated.pool, evaluated.provisioner), context.pool_view
-    least = UnmetNodes(*of, short.min_size, "minSize", wanted=at_least(pool_view, short.min_size))
+    least = UnmetNodes(*of, lack.nodes, lack.field, wanted=at_least(pool_view, lack.nodes))
     warm = UnmetNodes(*of, short.warm, "warmNodes", wanted=at_least(pool_view, short.warm))
     asked: tuple[tuple[UnmetNodes, ForPods | SizedBy], ...] = (
         (for_pods, ForPods(len(pods))),
-        (least, SizedBy("minSize", spec.min_size)),
+        (least, SizedBy(lack.field, lack.value)),
         (warm, SizedBy("warmNodes", spec.warm_nodes)),
     )
     for missing, why in asked:

@@ -57,7 +57,7 @@ def wanting(draft: Draft, pool: str, missing: Sequence[UnmetNodes]) -> NodeShort
     spared: list[WantedNode] = []
     unmet_nodes = []
     for each in missing:
-        count = max(0, returned - len(spared)) if each.why != "minSize" else 0
+        count = max(0, returned - len(spared)) if each.why in {"demand", "warmNodes"} else 0
         spared += each.wanted[:count]
         unmet_nodes.append(msgspec.structs.replace(each, wanted=each.wanted[count:]) if count else each)
     return NodeShortfall(tuple(unmet_nodes), tuple(spared), returned)

@@ -100,7 +100,7 @@ def _at_next_attempt(pool: Declared[GpuPool], unmet: Unmet) -> Iterator[Purchase
     limit = None if choice.instance_type else CapacityLimit("instanceTypes", pool.name)
     wanted: tuple[tuple[Why, list[int]], ...] = (
         ("demand", _pods_of_nodes(pool, others)),
-        ("minSize", [0] * unmet.min_size),
+        (unmet.lack.field, [0] * unmet.lack.nodes),
         ("warmNodes", [0] * unmet.warm),
     )
     for why, nodes in wanted:

@@ -247,10 +247,11 @@ class EvictedPodsStay(CodeFacts, frozen=True):
 
 
 class BelowMinSize(CodeFacts, frozen=True):
-    template = "minSize is {min_size}, and only {staying:node} would remain."
+    template = "{field} is {min_size}, and only {staying:node} would remain."
 
-    min_size: int
+    min_size: int  # value of the field
     staying: int
+    field: str = "minSize"
 
 
 class PodsWaitForCapacity(CodeFacts, frozen=True):

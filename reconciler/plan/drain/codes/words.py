@@ -8,6 +8,7 @@ import msgspec
 from reconciler.fleet.snapshot.rejections import Rejections
 from reconciler.model.cluster.observed import Quiet, Unread
 from reconciler.model.instant import Instant, timestamp
+from reconciler.model.policy.scaling import SizeField
 from reconciler.plan.capacity.demand import ClaimDoubt
 from reconciler.plan.capacity.words import listed, ruled_out_words
 from reconciler.plan.reasons import counted
@@ -17,9 +18,7 @@ from reconciler.plan.reasons import counted
 _MOST_NAMED = 3
 
 # The rule of a NodeProvisioner that decides how many nodes a pool keeps (see limits.py).
-FloorRule = Literal[
-    "minSize", "maxSize", "warmNodes", "minUnutilizedGPUNodes", "minGPUUtilizationPercent", "gpuUtilization"
-]
+FloorRule = SizeField | Literal["warmNodes", "minUnutilizedGPUNodes", "minGPUUtilizationPercent", "gpuUtilization"]
 # Why nodes take no pods from other nodes, whatever room they have.
 AsideCause = Literal["leaving", "notReady", "driverUpgrade", "empty", "candidate", "other"]
 
@@ -90,8 +89,6 @@ class FreezeEnd(msgspec.Struct, frozen=True, gc=False):
 def _floor(floor: Floor) -> str:
     used = floor.gpus_used
     match floor.by:
-        case "minSize" | "maxSize":
-            return f"{floor.by} is {floor.nodes}"
         case "warmNodes" | "minUnutilizedGPUNodes":
             closed = f", besides {floor.closed} cordoned by others" if floor.closed else ""
             return f"{used} GPUs in use need {floor.packed}, and {floor.by} is {floor.spare}{closed}"
@@ -99,6 +96,8 @@ def _floor(floor: Floor) -> str:
             return f"{used} of {floor.gpus_total} GPUs are in use, and the minimum is {floor.percent} %"
         case "minGPUUtilizationPercent":
             return f"{used} GPUs in use are {floor.percent} % of the GPUs of that many nodes"
+        case field:
+            return f"{field} is {floor.nodes}"
 
 
 def _destinations(destinations: Destinations) -> str:

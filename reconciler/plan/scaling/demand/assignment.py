@@ -11,6 +11,7 @@ from functools import cached_property
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from reconciler.fleet.binpack.offers import BinpackLimits, labels_of
 from reconciler.fleet.binpack.pack import pack
@@ -21,6 +22,7 @@ from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.plan.decision import Ref
+from reconciler.model.policy.scaling import SizeLack, bounded_size
 from reconciler.plan.capacity.demand import is_gated
 from reconciler.plan.capacity.refusals import NAMELESS, Limited, PodWait, Unmet, WaitsFor, WantedNode
 from reconciler.plan.nodes.ownership import may_take_pods
@@ -219,27 +221,27 @@ def placed_among(fleet: Snapshot, pods: list[Pod], rows: Sequence[int], budget: 
 class Shortfall(msgspec.Struct, frozen=True):
     """Nodes that one pool lacks."""
 
-    min_size: int = 0
-    warm: int = 0  # in addition to min_size
+    size: SizeLack = SizeLack()  # nodes missing to the bounds of the size
+    warm: int = 0  # in addition
     limited: int = 0  # wanted warm nodes that a limit forbids
     used: frozenset[str] = frozenset()  # smart pods for such nodes that are still needed
 
     @property
     def nodes(self) -> int:
-        return self.min_size + self.warm
+        return self.size.nodes + self.warm
 
 
 def shortfall(pool_view: PoolView, demand: Demand, surplus: int) -> Shortfall:
     """`surplus`: empty nodes that are marked or will be marked."""
     wish = pool_view.wish.spec
     machines = len(pool_view.arriving) + demand.new_nodes
-    lacks_size = wish.min_size - pool_view.size - machines
+    lack = bounded_size(wish, pool_view.size + machines).lack
     lacks_warm = _lacks_warm(pool_view, demand, surplus)
-    short = max(0, lacks_size - pool_view.requested_machines)
+    short = max(0, lack.nodes - pool_view.requested_machines)
     warm = max(0, lacks_warm - _unused(pool_view, demand) - short)
     room = max(0, room_for(pool_view).nodes - demand.new_nodes - short) if warm else 0
-    used = _needed(pool_view, demand, lacks_size, min(lacks_warm, wish.max_size - pool_view.size - machines))
-    return Shortfall(short, min(warm, room), warm - min(warm, room), used)
+    used = _needed(pool_view, demand, lack.nodes, min(lacks_warm, wish.max_size - pool_view.size - machines))
+    return Shortfall(replace(lack, nodes=short), min(warm, room), warm - min(warm, room), used)
 
 
 def _lacks_warm(pool_view: PoolView, demand: Demand, surplus: int) -> int:
@@ -285,8 +287,8 @@ def unmet(pool_view: PoolView, demand: Demand, short: Shortfall) -> tuple[Unmet,
     lacks_nodes = short.nodes > 0 and not at_least(pool_view, short.nodes)
     if not demand.unmet and not lacks_nodes:
         return ()
-    least, warm = (short.min_size, short.warm) if lacks_nodes else (0, 0)
-    return (Unmet(pool_view.pool.name, pool_view.outlook, demand.unmet, demand.later, least, warm),)
+    lack, warm = (short.size, short.warm) if lacks_nodes else (SizeLack(), 0)
+    return (Unmet(pool_view.pool.name, pool_view.outlook, demand.unmet, demand.later, lack, warm),)
 
 
 def limited(pool_view: PoolView, demand: Demand, short: Shortfall) -> tuple[Limited, ...]:
