@@ -32,7 +32,9 @@ from reconciler.model.instant import Instant, later, moment
 from reconciler.model.plan.decision import Decision, Facts, Hold, Reason, Ref, pod_ref
 from reconciler.plan.capacity.requests import is_labelled_as_smart
 from reconciler.plan.drain.codes.blockers import (
+    ANNOTATION_BLOCKERS,
     LOSES,
+    AnnotationBlocker,
     BudgetBlocker,
     NodeLost,
     NodeLostWithPod,
@@ -42,7 +44,6 @@ from reconciler.plan.drain.codes.blockers import (
     PodBudgetUnseen,
     PodControllerGone,
     PodDoNotDisrupt,
-    PodNotSafeToEvict,
     PodOfClaim,
     PodOfCustomController,
     PodPlaceUnknown,
@@ -198,13 +199,15 @@ def _is_annotated(pod: Pod) -> bool:
     return pod.metadata.annotations != _NOT_ANNOTATED
 
 
-_LINES = (
-    _BlockerRule(_is_annotated, _if(PodRunsToCompletion, lambda pod_to_evict: pod_to_evict.pod.runs_to_completion)),
+def _by_annotation(code: type[AnnotationBlocker]) -> _BlockerRule:
+    return _BlockerRule(_is_annotated, _if(code, lambda pod_to_evict: code.keeps(pod_to_evict.pod)))
+
+
+# In this order; the first rule that applies names the blocker of the pod.
+_RULES = (
+    _by_annotation(PodRunsToCompletion),
     _BlockerRule(_is_annotated, _not_to_be_disrupted),
-    _BlockerRule(
-        _is_annotated,
-        _if(PodNotSafeToEvict, lambda pod_to_evict: pod_to_evict.pod.metadata.annotations.safe_to_evict == "false"),
-    ),
+    *(_by_annotation(code) for code in ANNOTATION_BLOCKERS if code is not PodRunsToCompletion),
     _BlockerRule(
         is_labelled_as_smart,
         _if(SmartPodStays, lambda pod_to_evict: pod_to_evict.context.draft.identity.is_smart(pod_to_evict.pod)),
@@ -226,7 +229,7 @@ _LINES = (
     _BlockerRule(lambda _: False, _place_unknown),
 )
 
-_CONCERNING = tuple(dict.fromkeys(each.concerns for each in _LINES))
+_CONCERNING = tuple(dict.fromkeys(each.concerns for each in _RULES))
 
 
 # Budgets are checked once, after all rules.
@@ -261,8 +264,8 @@ def is_plain(pod: Pod) -> bool:
 def blocker(context: DrainContext, remaining: Remaining, drain_node: DrainNode, pod: Pod) -> Reason | None:
     """Why the pod is kept; None if the pod may be evicted now."""
     pod_to_evict = PodToEvict(context, remaining, drain_node, pod)
-    for line in _LINES:
-        facts = line.facts(pod_to_evict)
+    for rule in _RULES:
+        facts = rule.facts(pod_to_evict)
         if facts is not None:
             return drain_node.reason(facts)
     case = remaining.why_not(pod)

@@ -38,7 +38,7 @@ from reconciler.model.policy.scaling import bounded_size
 from reconciler.plan.containment import planning_for
 from reconciler.plan.drain import marks
 from reconciler.plan.drain.blockers import blocker, moves, stays, why_lost
-from reconciler.plan.drain.codes.blockers import GpusLent, PodWithoutPlace
+from reconciler.plan.drain.codes.blockers import ANNOTATION_BLOCKERS, GpusLent, PodWithoutPlace
 from reconciler.plan.drain.codes.emptying import (
     BelowClusterMin,
     BelowMinSize,
@@ -265,8 +265,8 @@ class DrainEvictions:
 
 def _says_that_it_stays(daemon: Pod) -> bool:
     """Whether a DaemonSet pod opts out of eviction and so stays until its node is deleted."""
-    said = daemon.metadata.annotations
-    return said.safe_to_evict == "false" or daemon.runs_to_completion or said.enable_ds_eviction == "false"
+    opts_out = daemon.metadata.annotations.enable_ds_eviction == "false"
+    return opts_out or any(code.keeps(daemon) for code in ANNOTATION_BLOCKERS)
 
 
 _TAINT = NodeTaint(names.DRAINING, marks.HARD)

@@ -1,5 +1,9 @@
 """Reason codes for nodes that are no candidates: why a node is not eligible, and what keeps its pods."""
 
+from typing import ClassVar
+
+from reconciler.model import names
+from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import CodeFacts, Facts, Obstacle, Reason, Ref
 from reconciler.plan.capacity.demand import ClaimDoubt
@@ -11,8 +15,26 @@ _KEPT = "so the pod stays on {node}."
 class PodBlocker(CodeFacts, frozen=True):
     """Base of blockers that name a pod of the node."""
 
+    # Whether other pods of the node block it for the same reason independently; `explain` then lifts all at once.
+    is_independent: ClassVar[bool] = True
+
     pod: Ref
     node: str
+
+
+class AnnotationBlocker(PodBlocker, frozen=True):
+    """Base of blockers by the value of one annotation of the pod. The rule (drain/blockers.py), the protection of
+    DaemonSet pods, and the change that `explain` names follow from the class.
+    """
+
+    key: ClassVar[str]
+    field: ClassVar[str]  # of model.cluster.metadata.Annotations
+    value: ClassVar[str]
+
+    @classmethod
+    def keeps(cls, pod: Pod) -> bool:
+        """Whether the pod has the annotation with that value."""
+        return bool(getattr(pod.metadata.annotations, cls.field) == cls.value)
 
 
 class BudgetBlocker(PodBlocker, frozen=True):
@@ -26,16 +48,15 @@ class PodDoNotDisrupt(PodBlocker, frozen=True):
     by_person = True
 
 
-class PodRunsToCompletion(PodBlocker, frozen=True):
-    template = (
-        "{pod} has the annotation cluster-autoscaler.kubernetes.io/safe-to-evict: on-completion and has not completed, "
-        + _KEPT
-    )
+class PodRunsToCompletion(AnnotationBlocker, frozen=True):
+    template = f"{{pod}} has the annotation {names.SAFE_TO_EVICT}: on-completion and has not completed, {_KEPT}"
+    key, field, value = names.SAFE_TO_EVICT, "safe_to_evict", "on-completion"
 
 
-class PodNotSafeToEvict(PodBlocker, frozen=True):
-    template = "{pod} has the annotation cluster-autoscaler.kubernetes.io/safe-to-evict: false, " + _KEPT
+class PodNotSafeToEvict(AnnotationBlocker, frozen=True):
+    template = f"{{pod}} has the annotation {names.SAFE_TO_EVICT}: false, {_KEPT}"
     by_person = True
+    key, field, value = names.SAFE_TO_EVICT, "safe_to_evict", "false"
 
 
 class SmartPodStays(PodBlocker, frozen=True):
@@ -43,6 +64,7 @@ class SmartPodStays(PodBlocker, frozen=True):
 
 
 class GangStays(PodBlocker, frozen=True):
+    is_independent = False
     template = "{pod} is in gang {gang}, which moves together or not at all ({why}), " + _KEPT
 
     gang: str
@@ -50,6 +72,7 @@ class GangStays(PodBlocker, frozen=True):
 
 
 class GangBudget(PodBlocker, frozen=True):
+    is_independent = False
     template = (
         "{pod} is in gang {gang}: its {pods} pods must leave at once, but {budget} allows only {allowed:disruption}, "
         + _KEPT
@@ -62,6 +85,7 @@ class GangBudget(PodBlocker, frozen=True):
 
 
 class GangWithoutPlace(PodBlocker, frozen=True):
+    is_independent = False
     template = (
         "{pod} is in gang {gang}, which moves together or not at all, and no remaining node has room for {lost} beside "
         "the others ({ruled_out}), " + _KEPT
@@ -86,6 +110,7 @@ class TooManyForGang(CodeFacts, frozen=True):
 
 
 class GangOfAnotherPolicy(PodBlocker, frozen=True):
+    is_independent = False
     template = "{pod} is in gang {gang}, which another policy moves off {other}, so the pod stays on {node} now."
 
     gang: str
@@ -139,6 +164,7 @@ class PodPlaceUnknown(PodBlocker, frozen=True):
 
 
 class PodSeveralBudgets(BudgetBlocker, frozen=True):
+    is_independent = False
     template = "{pod} has several PodDisruptionBudgets ({budgets}), which the eviction API does not support, " + _KEPT
 
 
@@ -151,10 +177,12 @@ class PodBudgetSpent(BudgetBlocker, frozen=True):
 
 
 class PodBudgetTaken(BudgetBlocker, frozen=True):
+    is_independent = False
     template = "{budgets} of {pod} allows only the evictions of pods that leave first, " + _KEPT
 
 
 class PodWithoutPlace(PodBlocker, frozen=True):
+    is_independent = False
     template = "no remaining node has room for {pod} ({ruled_out:|not searched}), " + _KEPT
 
     ruled_out: NodesWithoutRoom | None
@@ -197,12 +225,29 @@ class GangPodUnplaced(CodeFacts, frozen=True):
     pod: Ref
 
 
+ANNOTATION_BLOCKERS = (PodRunsToCompletion, PodNotSafeToEvict)
 BLOCKERS = (
-    PodRunsToCompletion, PodDoNotDisrupt, PodNotSafeToEvict, SmartPodStays, GangStays, GangBudget, GangWithoutPlace,
-    TooManyForGang, GangOfAnotherPolicy, PodOfClaim, PodWithoutController, PodOfCustomController, PodControllerGone,
-    PodWithLocalStorage, SystemPod, PodPlaceUnknown, PodSeveralBudgets, PodBudgetUnseen, PodBudgetSpent,
-    PodBudgetTaken, PodWithoutPlace,
-)  # fmt: skip
+    *ANNOTATION_BLOCKERS,
+    PodDoNotDisrupt,
+    SmartPodStays,
+    GangStays,
+    GangBudget,
+    GangWithoutPlace,
+    TooManyForGang,
+    GangOfAnotherPolicy,
+    PodOfClaim,
+    PodWithoutController,
+    PodOfCustomController,
+    PodControllerGone,
+    PodWithLocalStorage,
+    SystemPod,
+    PodPlaceUnknown,
+    PodSeveralBudgets,
+    PodBudgetUnseen,
+    PodBudgetSpent,
+    PodBudgetTaken,
+    PodWithoutPlace,
+)
 GANG_CAUSES = (
     GangPodNotDrained, GangPodObserved, GangLeavesAlready, GangSavesItsWork, GangNotTainted, GangActedOn,
     GangPodUnplaced,

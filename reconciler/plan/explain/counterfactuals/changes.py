@@ -14,6 +14,7 @@ from reconciler.model.plan.evaluation import DrainEligibility
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.draft import Draft
 from reconciler.plan.drain.codes.blockers import (
+    ANNOTATION_BLOCKERS,
     BeingDrained,
     ClusterAtMinimum,
     DrainFailedLately,
@@ -78,7 +79,12 @@ _MOST_ROUNDS = 20
 
 _SAFE = of_pods.with_annotations(partial(PodAnnotated, key=names.SAFE_TO_EVICT, value="true"), safe_to_evict="true")
 
-LINES: dict[Declared, EditRule] = {
+# Counterfactual of each reason code.
+EDIT_RULES: dict[Declared, EditRule] = {
+    **{
+        code: of_pods.with_annotations(partial(AnnotationRemoved, key=code.key), **{code.field: ""})
+        for code in ANNOTATION_BLOCKERS
+    },
     # Actions of others on the node
     ownership.DisruptedByKarpenter: of_nodes.without_taint(names.DISRUPTED, DisruptionEnds),
     ownership.DriverUpgrade: of_nodes.driver_upgraded,
@@ -138,7 +144,7 @@ def flipped(inputs: Inputs, weighed: DrainEligibility) -> tuple[Inputs | None, t
             break
         before = len(changes)
         for reason in all_like(inputs, current):
-            line = LINES.get(type(reason.facts))
+            line = EDIT_RULES.get(type(reason.facts))
             edit = line(inputs, msgspec.structs.replace(current, reason=reason)) if line is not None else None
             if edit is not None:
                 inputs = edit.inputs

@@ -23,19 +23,7 @@ from reconciler.plan.drain.codes.blockers import (
     NodeSettles,
     NotTried,
     PodBlocker,
-    PodBudgetSpent,
-    PodBudgetUnseen,
-    PodControllerGone,
-    PodDoNotDisrupt,
     PodLeavesSlowly,
-    PodNotSafeToEvict,
-    PodOfClaim,
-    PodPlaceUnknown,
-    PodRunsToCompletion,
-    PodWithLocalStorage,
-    PodWithoutController,
-    SmartPodStays,
-    SystemPod,
 )
 from reconciler.plan.drain.context import DrainContext
 from reconciler.plan.guards.frozen import FreezeScope
@@ -45,36 +33,19 @@ from reconciler.plan.nodes.eviction import Remaining
 #
 # Otherwise candidates would have to be evaluated again after each of many pods.
 
-# Each such pod blocks the node independently of others; pods of one budget are freed by one edit of the budget.
-_OF_EACH = frozenset(
-    {
-        PodRunsToCompletion,
-        PodDoNotDisrupt,
-        PodNotSafeToEvict,
-        SmartPodStays,
-        PodOfClaim,
-        PodWithoutController,
-        PodControllerGone,
-        PodWithLocalStorage,
-        SystemPod,
-        PodPlaceUnknown,
-        PodBudgetUnseen,
-        PodBudgetSpent,
-    }
-)
-
 
 def all_like(inputs: Inputs, weighed: DrainEligibility) -> Iterator[Reason]:
     """The reason itself first, then equal reasons of other pods on the node."""
     yield weighed.reason
-    if type(weighed.reason.facts) not in _OF_EACH:
+    facts = weighed.reason.facts
+    if not isinstance(facts, PodBlocker) or not facts.is_independent:
         return
     context = DrainContext(inputs, Draft(Fleet(inputs.observed), inputs.desired))
     remaining, drain_node = Remaining(context.budgets), context.by_name[weighed.node]
     known = {_of(weighed.reason)}
     for pod in context.fleet.pods_on(weighed.node):
         reason = blocker(context, remaining, drain_node, pod) if stays(pod) else None
-        if reason is not None and type(reason.facts) is type(weighed.reason.facts) and _of(reason) not in known:
+        if reason is not None and type(reason.facts) is type(facts) and _of(reason) not in known:
             known.add(_of(reason))
             yield reason
 

@@ -15,7 +15,7 @@ from reconciler.plan.drain.codes.blockers import (
     PodBudgetTaken,
     PodWithoutPlace,
 )
-from reconciler.plan.explain.counterfactuals.changes import LINES, flipped, weighed_again
+from reconciler.plan.explain.counterfactuals.changes import EDIT_RULES, flipped, weighed_again
 from reconciler.plan.explain.facts import ExplainedObject
 from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.nodes.ownership import CordonedByOthers, DisruptedByKarpenter, DriverUpgrade, NodeOptedOut
@@ -232,7 +232,27 @@ KEPT: set[Declared] = {*ELIGIBILITY, *BLOCKERS, DisruptedByKarpenter, DriverUpgr
 
 
 def test_each_reason_for_which_a_node_is_none_has_its_change() -> None:
-    assert set(LINES) == KEPT
+    assert set(EDIT_RULES) == KEPT, "each code needs an entry in EDIT_RULES of plan/explain/counterfactuals/changes.py"
+
+
+@pytest.mark.parametrize(
+    "app",
+    [
+        {"owner": "batch.volcano.sh/v1alpha1/Job"},
+        {"owner": "none"},
+        {"safe": "false"},
+        {"volumes": ["emptyDir"]},
+    ],
+    ids=str,
+)
+def test_a_node_with_many_pods_that_block_it_alike_has_a_change(app: dict[str, Any]) -> None:
+    """With more pods than the search has rounds."""
+    case = {"nodes": {"a": {"pods": ["web 0"] * 25}, "b": {"pods": ["job 5"]}}, "apps": {"web": app}}
+    world = World(case)
+    (weighed,) = (each for each in world.planned().weighed if each.node == "a")
+    assert not weighed.is_candidate
+    after, _ = flipped(world.inputs, weighed)
+    assert after is not None
 
 
 @pytest.mark.parametrize("code", sorted(map(code_of, KEPT)))
@@ -264,7 +284,7 @@ def test_a_change_lifts_what_it_is_told_for(name: str) -> None:
         asked[weighed.reason.code] += 1
         if asked[weighed.reason.code] > MOST_ALIKE:
             continue
-        line = LINES.get(type(weighed.reason.facts)) if not weighed.is_candidate else None
+        line = EDIT_RULES.get(type(weighed.reason.facts)) if not weighed.is_candidate else None
         edit = line(world.inputs, weighed) if line is not None else None
         if edit is None:
             continue
