@@ -1,4 +1,4 @@
-"""The structs of `model.kinds` as shapes, for the reader, the JSON Schema, the CRDs and the reference."""
+"""The structs of `model.policy` as shapes, for the reader, the JSON Schema, the CRDs and the reference."""
 
 import types
 import typing
@@ -232,7 +232,7 @@ def _up_to(within: Within, most: int) -> Within:
     return within if within.most is not None else Within(within.least, most)
 
 
-# --- A kind in Kubernetes: names, scope, columns and rules, in addition to the fields of `model.kinds`.
+# --- A kind in Kubernetes: names, scope, columns and rules, in addition to the fields of `model.policy`.
 
 GROUP = "gpu.scheduling"
 VERSION = "v1"

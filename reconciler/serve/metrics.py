@@ -20,7 +20,7 @@ from reconciler.model.instant import Instant, later, unix_seconds
 from reconciler.model.plan.decision import Decision, Delete, Evict, Hold, Ref
 from reconciler.model.plan.inputs import CycleResult
 from reconciler.plan.drain.codes.emptying import DrainedNodeDeleted
-from reconciler.plan.feature.feature import Feature, FeatureGauge
+from reconciler.plan.feature.feature import CycleGauge
 from reconciler.plan.features import FEATURES
 from reconciler.plan.scaling.marks import HARD_AHEAD_MS
 from reconciler.plan.scaling.reasons import EmptyNodeDeleted
@@ -38,7 +38,8 @@ class Metrics:
         self._smart_pods = SmartPodMetrics(self.registry)
         self._durations = Durations(self.registry)
         self._scale_down = ScaleDownMetrics(self.registry, self._durations)
-        self._features = FeatureGauges(self.registry, FEATURES)
+        of_features = (gauge for feature in FEATURES for gauge in feature.gauges)
+        self._gauges = CycleGauges(self.registry, (*GAUGES, *of_features))
 
     def _count_cycles(self) -> None:
         self._cycles = Counter(
@@ -58,10 +59,6 @@ class Metrics:
             "reconciler_planner_failures", "Plans in which a planner failed, by planner and pool.",
             ["planner", "pool"], registry=self.registry,
         )  # fmt: skip
-        self._decisions = Gauge(
-            "reconciler_decisions", "Decisions of the last plan.", ["planner", "action"], registry=self.registry
-        )
-        self._counted: set[tuple[str, str]] = set()
         self._cycle_at = Gauge(
             "reconciler_last_cycle_timestamp_seconds", "Start time of the last cycle.", registry=self.registry
         )
@@ -73,11 +70,6 @@ class Metrics:
         self._problems = Gauge(
             "reconciler_policy_problems", "Problems of policies that were refused.", registry=self.registry
         )
-        self._set_aside = Gauge(
-            "reconciler_set_aside_objects", "Objects that cannot be parsed and are ignored.", ["kind", "reason"],
-            registry=self.registry,
-        )  # fmt: skip
-        self._aside: set[tuple[str, str]] = set()
         self._leaderless = Gauge("reconciler_leaderless", "1 while no replica leads.", registry=self.registry)
         self._leads = Gauge("reconciler_leads", "1 while this replica leads.", registry=self.registry)
 
@@ -87,20 +79,15 @@ class Metrics:
         self._problems.set(len(cycled.problems))
         if cycled.inputs is not None:
             self._seen_at.set(cycled.inputs.observed.seen_at / 1000)
-            self._count_set_aside(Counts((each.kind, each.code) for each in cycled.inputs.observed.set_aside))
         for outcome in cycled.outcomes:
             self._writes.labels(outcome.verb, outcome.result).inc()
         self._count_refused(cycled)
         if cycled.plan is not None:
             for trouble in cycled.plan.troubles:
                 self._failures.labels(trouble.planner, trouble.pool).inc()
-            counts = Counts(map(_labels, cycled.plan.decisions))
-            self._counted |= set(counts)
-            for labels in self._counted:  # labels without decisions are set to zero
-                self._decisions.labels(*labels).set(counts[labels])
         self._smart_pods.publish(cycled)
         self._scale_down.publish(cycled)
-        self._features.publish(cycled)
+        self._gauges.publish(cycled)
         self._durations.publish(cycled)
 
     def _count_refused(self, cycled: CycleResult) -> None:
@@ -118,11 +105,6 @@ class Metrics:
         for verb in self._refused_verbs:
             self._refused_now.labels(verb).set(counts[verb])
 
-    def _count_set_aside(self, counts: Counts[tuple[str, str]]) -> None:
-        self._aside |= set(counts)
-        for labels in self._aside:  # a kind without ignored objects is set to zero
-            self._set_aside.labels(*labels).set(counts[labels])
-
     def leaderless(self, is_leaderless: bool) -> None:
         """Sets whether no replica leads, as far as this replica knows."""
         self._leaderless.set(is_leaderless)
@@ -138,10 +120,34 @@ class Metrics:
         return generate_latest(self.registry)
 
 
+# --- Gauges over all planners, computed from the result of a cycle. A gauge of one planner is in its feature.py.
+
+
+def _decisions(cycled: CycleResult) -> Counts[tuple[str, ...]] | None:
+    return None if cycled.plan is None else Counts(map(_labels, cycled.plan.decisions))
+
+
 def _labels(decision: Decision) -> tuple[str, str]:
     if isinstance(decision.act, Hold):
         return decision.planner, "hold"
     return decision.planner, "would" if decision.would else type(decision.act).__name__.lower()
+
+
+def _set_aside(cycled: CycleResult) -> Counts[tuple[str, ...]] | None:
+    if cycled.inputs is None:
+        return None
+    return Counts((each.kind, each.code) for each in cycled.inputs.observed.set_aside)
+
+
+GAUGES = (
+    CycleGauge("reconciler_decisions", "Decisions of the last plan.", ("planner", "action"), _decisions),
+    CycleGauge(
+        "reconciler_set_aside_objects",
+        "Objects that cannot be parsed and are ignored.",
+        ("kind", "reason"),
+        _set_aside,
+    ),
+)
 
 
 # --- Durations of the parts of a cycle, and of node removals. Owns the histograms, with the same threads as the other
@@ -245,33 +251,33 @@ def _kept_from_pods_at(node: Node, reason: str) -> Instant | None:
     return None if at is None else later(at, -(HARD_AHEAD_MS if reason == _EMPTY else 0))
 
 
-# --- Gauges declared by features. Owns the published label values.
+# --- Publishes the gauges of GAUGES and of features. Owns the published label values.
 
 
-class FeatureGauges:
+class CycleGauges:
     """A Publisher of gauges."""
 
-    def __init__(self, registry: CollectorRegistry, features: Iterable[Feature]) -> None:
-        declared = [gauge for feature in features for gauge in feature.gauges]
+    def __init__(self, registry: CollectorRegistry, declared: Iterable[CycleGauge]) -> None:
         self._families = [_Family(each, registry) for each in declared]
 
     def publish(self, cycled: CycleResult) -> None:
-        if cycled.plan is not None:
-            for family in self._families:
-                family.publish(cycled)
+        for family in self._families:
+            family.publish(cycled)
 
 
 class _Family:
     """One gauge, and its published label values."""
 
-    def __init__(self, declared: FeatureGauge, registry: CollectorRegistry) -> None:
+    def __init__(self, declared: CycleGauge, registry: CollectorRegistry) -> None:
         self._declared = declared
         self._gauge = Gauge(declared.name, declared.sentence, declared.labels, registry=registry)
         self._published: set[tuple[str, ...]] = set()
 
     def publish(self, cycled: CycleResult) -> None:
         values = self._declared.values(cycled)
+        if values is None:
+            return
         self._published |= values.keys()
-        for labels in self._published:
+        for labels in self._published:  # labels without a value are set to zero
             child = self._gauge.labels(*labels) if labels else self._gauge
             child.set(values.get(labels, 0))

@@ -86,7 +86,7 @@ FEATURE = '''
 """Counts nodes, to show what a feature is."""
 
 from reconciler.model.plan.decision import (Label, Ref)
-from reconciler.plan.feature.feature import Feature, FeatureGauge, declared_in
+from reconciler.plan.feature.feature import Feature, CycleGauge, declared_in
 from reconciler.plan.feature.invariant import Invariant
 from reconciler.plan.feature.release_context import released
 from reconciler.plan.feature.write_rights import WriteRight, where_acted_on
@@ -121,7 +121,7 @@ FEATURE = Feature(
     words={reasons.Turns: lambda turns: f"{turns.times} times"},
     rights=(WriteRight(where_acted_on, "", ("nodes/status",), ("patch",), "The toy counts nodes."),),
     pod_annotations=("gpu.scheduling/toy-note",),
-    gauges=(FeatureGauge("reconciler_toy_nodes", "Nodes that the toy counts.", ("pool",), _counted),),
+    gauges=(CycleGauge("reconciler_toy_nodes", "Nodes that the toy counts.", ("pool",), _counted),),
     release=(_left,),
     invariants=(Invariant("the toy counts no node twice", _twice),),
 )

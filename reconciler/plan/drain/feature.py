@@ -12,7 +12,7 @@ from reconciler.plan.drain.codes import words
 from reconciler.plan.drain.invariants import INVARIANTS
 from reconciler.plan.drain.memory import remembered
 from reconciler.plan.drain.planner import drain
-from reconciler.plan.feature.feature import Feature, FeatureGauge, declared_in
+from reconciler.plan.feature.feature import CycleGauge, Feature, declared_in
 from reconciler.plan.feature.write_rights import Enforced, WriteRight
 
 
@@ -25,8 +25,8 @@ def _drained(enforced: Enforced) -> set[str]:
     return {""} if enforced.is_any or enforced.drained else set()
 
 
-def _candidates(cycled: CycleResult) -> dict[tuple[str, ...], float]:
-    return {(): sum(each.is_candidate for each in cycled.plan.weighed) if cycled.plan else 0}
+def _candidates(cycled: CycleResult) -> dict[tuple[str, ...], float] | None:
+    return None if cycled.plan is None else {(): sum(each.is_candidate for each in cycled.plan.weighed)}
 
 
 FEATURE = Feature(
@@ -46,7 +46,7 @@ FEATURE = Feature(
         ),
     ),
     pod_annotations=(names.EVICT_AT,),
-    gauges=(FeatureGauge("reconciler_unneeded_nodes", "Nodes whose pods all fit on other nodes.", (), _candidates),),
+    gauges=(CycleGauge("reconciler_unneeded_nodes", "Nodes whose pods all fit on other nodes.", (), _candidates),),
     release=(release.eviction_times,),
     invariants=INVARIANTS,
 )

@@ -31,14 +31,15 @@ class Settle(Protocol):
     def __call__(self, inputs: Inputs, fleet: Fleet, decisions: tuple[Decision, ...], memory: Memory) -> Memory: ...
 
 
-class FeatureGauge(msgspec.Struct, frozen=True):
-    """One family of /metrics. `values` returns values by label values, after a cycle with a plan. Label values missing
-    in a later cycle become 0."""
+class CycleGauge(msgspec.Struct, frozen=True):
+    """One gauge of /metrics. `values` returns values by label values; label values that are missing in a later cycle
+    become 0. None leaves the published values unchanged.
+    """
 
     name: str
     sentence: str
     labels: tuple[str, ...]
-    values: Callable[[CycleResult], Mapping[tuple[str, ...], float]]
+    values: Callable[[CycleResult], Mapping[tuple[str, ...], float] | None]
 
 
 class Feature(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +54,7 @@ class Feature(msgspec.Struct, frozen=True, kw_only=True):
     parts: Parts = {}  # by class of facts: template fields besides the struct's fields
     rights: tuple[WriteRight, ...] = ()
     pod_annotations: tuple[str, ...] = ()  # keys of annotations that the feature writes on pods
-    gauges: tuple[FeatureGauge, ...] = ()
+    gauges: tuple[CycleGauge, ...] = ()
     release: tuple[Release, ...] = ()
     invariants: tuple[Invariant, ...] = ()
 

@@ -18,7 +18,7 @@ from reconciler.policy.shape import AGE, MESSAGE, READY, Kind, PrinterColumn, Va
 from reconciler.policy.tree import Mark, problem
 from reconciler.policy.words import did_you_mean
 
-# --- ChangeApproval: names, columns and rules. Its fields are in `model.kinds.change_approval`.
+# --- ChangeApproval: names, columns and rules.
 
 CHANGE_APPROVAL = Kind(
     spec=ChangeApproval,
@@ -35,7 +35,7 @@ CHANGE_APPROVAL = Kind(
 )
 
 
-# --- ChangeGuard: names, columns and rules. Its fields are in `model.kinds.change_guard`.
+# --- ChangeGuard: names, columns and rules.
 
 CHANGE_GUARD = Kind(
     spec=ChangeGuard,
@@ -52,7 +52,7 @@ CHANGE_GUARD = Kind(
 )
 
 
-# --- DrainPolicy: names, columns and rules. Its fields are in `model.kinds.drain_policy`.
+# --- DrainPolicy: names, columns and rules.
 
 DRAIN_POLICY = Kind(
     spec=DrainPolicy,
@@ -80,7 +80,7 @@ DRAIN_POLICY = Kind(
 )
 
 
-# --- GpuClaim: names, columns and rules. Its fields are in `model.kinds.gpu_claim`.
+# --- GpuClaim: names, columns and rules.
 
 GPU_CLAIM = Kind(
     spec=GpuClaim,
@@ -98,7 +98,7 @@ GPU_CLAIM = Kind(
 )
 
 
-# --- GpuNodeStatus: names, columns and rules. Its fields are in `model.kinds.gpu_node_status`.
+# --- GpuNodeStatus: names, columns and rules.
 
 GPU_NODE_STATUS = Kind(
     spec=GpuNodeStatus,
@@ -110,7 +110,7 @@ GPU_NODE_STATUS = Kind(
 )
 
 
-# --- GpuPool: names, columns and rules. Its fields are in `model.kinds.gpu_pool`.
+# --- GpuPool: names, columns and rules.
 
 GPU_POOL = Kind(
     spec=GpuPool,
@@ -140,7 +140,7 @@ GPU_POOL = Kind(
 )
 
 
-# --- NodeProvisioner: names, columns and rules. Its fields are in `model.kinds.node_provisioner`.
+# --- NodeProvisioner: names, columns and rules.
 
 NODE_PROVISIONER = Kind(
     spec=NodeProvisioner,
@@ -199,7 +199,7 @@ NODE_PROVISIONER = Kind(
 )
 
 
-# --- PressurePolicy: names, columns and rules. Its fields are in `model.kinds.pressure_policy`.
+# --- PressurePolicy: names, columns and rules.
 
 PRESSURE_POLICY = Kind(
     spec=PressurePolicy,
