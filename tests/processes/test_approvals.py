@@ -92,11 +92,11 @@ def test_an_approval_survives_a_rebase_a_readme_and_a_squash_and_ends_with_an_ed
     commit(here, "The taint again, otherwise")
     code, told = plan(capsys)
     assert code == BLOCKED
-    assert "ChangeApproval/fleet-x does not cover GpuPool/a100-training: it was approved as sha256:" in told
+    assert "ChangeApproval/fleet-x does not cover GpuPool/a100-training: the approved digest is sha256:" in told
 
 
 REFUSED = {
-    "say what is approved": [],
+    "name what to approve": [],
     "say how far, as in --removed-nodes 40": ["GpuPool/a100-training", "--guard", "fleet"],
     "name the guard that is passed": ["GpuPool/a100-training", "--removed-nodes", "4"],
     "there is no GpuPool/a100 in environment prod": ["GpuPool/a100", "--guard", "fleet", "--removed-nodes", "4"],
