@@ -97,12 +97,12 @@ def test_an_approval_survives_a_rebase_a_readme_and_a_squash_and_ends_with_an_ed
 
 REFUSED = {
     "name what to approve": [],
-    "say how far, as in --removed-nodes 40": ["GpuPool/a100-training", "--guard", "fleet"],
-    "name the guard that is passed": ["GpuPool/a100-training", "--removed-nodes", "4"],
+    "give a ceiling, such as --removed-nodes 40": ["GpuPool/a100-training", "--guard", "fleet"],
+    "name the guard to pass": ["GpuPool/a100-training", "--removed-nodes", "4"],
     "there is no GpuPool/a100 in environment prod": ["GpuPool/a100", "--guard", "fleet", "--removed-nodes", "4"],
     "there is no ChangeGuard/flet": ["GpuPool/a100-training", "--guard", "flet", "--removed-nodes", "4"],
-    '"x" names no policy': ["GpuPool/a100-training", "x", "--guard", "fleet", "--removed-nodes", "4"],
-    '"old" names no object': ["--prune", "old"],
+    '"x" is not the name of a policy': ["GpuPool/a100-training", "x", "--guard", "fleet", "--removed-nodes", "4"],
+    '"old" is not the name of an object': ["--prune", "old"],
 }
 
 
