@@ -50,7 +50,7 @@ def decide_size(use: Use, wish: NodeProvisioner) -> Size:
     if target < wished:
         return Size(target, surplus, _bounded(reason, "maxSize", target), "maxSize")
     if target > wished:
-        is_warm = target > bounded_size(wish, wished).nodes or bounded.field == "maxSize"
+        is_warm = warm > bounded_size(wish, wished).nodes
         reason = _bounded(reason, "warmNodes" if is_warm else bounded.lack.field, target)
     return Size(target, surplus, reason)
 

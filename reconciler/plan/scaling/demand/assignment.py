@@ -235,7 +235,7 @@ def shortfall(pool_view: PoolView, demand: Demand, surplus: int) -> Shortfall:
     """`surplus`: empty nodes that are marked or will be marked."""
     wish = pool_view.wish.spec
     machines = len(pool_view.arriving) + demand.new_nodes
-    lack = bounded_size(wish, pool_view.size + machines).lack
+    lack = bounded_size(wish, pool_view.size - surplus + machines).lack
     lacks_warm = _lacks_warm(pool_view, demand, surplus)
     short = max(0, lack.nodes - pool_view.requested_machines)
     warm = max(0, lacks_warm - _unused(pool_view, demand) - short)
