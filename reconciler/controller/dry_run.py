@@ -106,7 +106,7 @@ def _of_dump(question: Question) -> tuple[Checkup, ClusterView, Inputs] | None:
     dumped = cluster_view.dumped
     resolved = Resolved((dumped.desired.environment,), (dumped.desired,), (), 0)
     chosen(resolved, question.environment)
-    note = f"using the policies of {cluster_view.name}, because {path} has none"
+    note = f"using the policies of {cluster_view.name}, because there are none in {path}"
     now = dumped.now if question.now is None else question.now
     inputs = msgspec.structs.replace(dumped, now=now, prune=question.prune or dumped.prune)
     return Checkup(resolved), msgspec.structs.replace(cluster_view, notes=(*cluster_view.notes, note)), inputs

@@ -320,7 +320,7 @@ class SourceFault(Enum):
     BROKE_OFF = ("RC509", "Reading was interrupted")
     BAD_ADDRESS = ("RC511", "A repository address is refused")
     BAD_REVISION = ("RC512", "A revision is refused or does not exist")
-    KEPT_ELSEWHERE = ("RC513", "The repository does not contain the content itself")
+    KEPT_ELSEWHERE = ("RC513", "The repository does not contain the content of a file")
     TOO_LONG = ("RC514", "Git was terminated before it finished")
     GIT_FAILED = ("RC515", "Git cannot read the repository")
 

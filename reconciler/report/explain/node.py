@@ -77,7 +77,11 @@ def about_node(scene: PlanningResult, name: str) -> Explanation:
     )
     outcome = outcome or list(labels)
     return Explanation(
-        f"node/{name}", _headline(scene, node), " ".join(outcome) or "Nothing is planned for it.", rows, decisions
+        f"node/{name}",
+        _headline(scene, node),
+        " ".join(outcome) or "No change is planned for the node.",
+        rows,
+        decisions,
     )
 
 

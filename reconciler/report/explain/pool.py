@@ -126,7 +126,7 @@ def _rows(scene: PlanningResult, name: str) -> Iterator[Row]:
         why = scene.inputs.observed.why_unread(NODE_POOLS)
         yield "NodePool", f"unknown: {why}" if why else "none"
     else:
-        yield "NodePool", "in our inventory" if live.is_ours else "created by someone else"
+        yield "NodePool", "managed by reconciler" if live.is_ours else "created by someone else"
     for consequence in scene.plan.consequences:
         if consequence.pool == name:
             cause = "because of this change" if consequence.cause == "change" else "independent of this change"

@@ -154,7 +154,7 @@ def commit_of(environment: dict[str, str], revision: str, session: Session) -> s
     except GitFailed as error:
         if "Needed a single revision" not in str(error):
             raise
-        sentence = f"has no commit {revision}"
+        sentence = f'has no commit "{revision}"'
         raise session.refuse(SourceFault.BAD_REVISION, sentence, "name an existing branch, tag or commit") from error
     if not COMMIT.fullmatch(said):
         raise session.refuse(SourceFault.BAD_REVISION, f"{revision} is not one commit", "name a branch, tag or commit")
