@@ -195,7 +195,7 @@ def past(folder: Path, at: Instant) -> tuple[ClusterView, PlanningResult]:
     inputs = recorded_inputs.inputs
     notes = [f"state at {timestamp(inputs.now)}, the time of the last plan with actions before {timestamp(at)}"]
     if recorded_inputs.version != __version__:
-        notes.append(f"decided by reconciler {recorded_inputs.version} then, repeated by {__version__}")
+        notes.append(f"decided by reconciler {recorded_inputs.version}, and repeated by {__version__}")
     return ClusterView(inputs.observed, "history", inputs.now, notes=tuple(notes)), decide(inputs)
 
 

@@ -233,7 +233,7 @@ def bought_words(consequence: Consequence) -> str:
         return "bought"
     match consequence.fate:
         case "limited":
-            return f"needed{_for(consequence, order)}, prevented by a limit"
+            return f"needed{_for(consequence, order)}, not bought because of a limit"
         case "scheduled":
             return f"bought by a schedule{_for(consequence, order)}, {order.words}"
         case _:

@@ -105,7 +105,7 @@ FATES: dict[Fate, str] = {
     "exchanged": "is replaced by a different machine type than before",
     "bought": "is bought",
     "scheduled": "is bought by a schedule",
-    "limited": "is needed, but prevented by a limit",
+    "limited": "is needed, but not bought because of a limit",
 }
 
 

@@ -185,7 +185,7 @@ def _beside_target(evaluated: SizeEvaluation) -> str:
     if not more:
         return "The pool has its target size."
     marked = f"; {evaluated.tainted} {'is' if evaluated.tainted == 1 else 'are'} marked" if evaluated.tainted else ""
-    return f"{counted(abs(more), 'node')} {'more' if more > 0 else 'fewer'} than its target{marked}."
+    return f"The pool has {counted(abs(more), 'node')} {'more' if more > 0 else 'fewer'} than its target{marked}."
 
 
 def _by_time(wish: Declared[NodeProvisioner], now: Instant) -> Iterator[Row]:

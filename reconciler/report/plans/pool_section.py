@@ -220,7 +220,7 @@ _FATES: dict[Fate, _RowStyle] = {
     "exchanged": _RowStyle("~", "warn", "replaced anyway"),
     "bought": _RowStyle("+", "good", "bought"),
     "scheduled": _RowStyle("+", "dim", "bought by a schedule"),
-    "limited": _RowStyle("!", "warn", "needed, prevented by a limit"),
+    "limited": _RowStyle("!", "warn", "needed, not bought because of a limit"),
 }
 _ORDER: tuple[Fate, ...] = tuple(_FATES)
 _COMES: frozenset[Fate] = frozenset({"bought", "scheduled", "limited"})

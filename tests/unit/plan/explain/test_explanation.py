@@ -165,15 +165,15 @@ def test_in_observe_mode_what_a_pool_comes_to_is_told_as_what_would_be() -> None
 
 def test_what_happens_anyway_happens_in_observe_mode_too() -> None:
     outcome = about(scene_of("Observe", wish={}, drifted=3), parse_subject("node/node-0")).outcome
-    assert outcome.startswith("It drifts:")
+    assert outcome.startswith("The node drifts:")
 
 
 @pytest.mark.parametrize(
     ("least", "told"),
     [
-        (5, "2 nodes fewer than its target."),
+        (5, "The pool has 2 nodes fewer than its target."),
         (3, "The pool has its target size."),
-        (1, "1 node more than its target."),
+        (1, "The pool has 1 node more than its target."),
     ],
 )
 def test_a_provisioner_says_how_far_its_pool_is_from_its_target(least: int, told: str) -> None:

@@ -199,7 +199,7 @@ def test_a_provisioner_says_its_target_and_what_is_marked() -> None:
     answer = asked(CASE, "provisioner/a100")
     told = rows(answer)
     assert answer.headline == "120 nodes, 80 busy, 640 of 960 GPUs in use"
-    assert answer.outcome == "6 nodes more than its target; 6 are marked."
+    assert answer.outcome == "The pool has 6 nodes more than its target; 6 are marked."
     assert told["target"] == [
         "114 nodes: 66.7 % in use; a minimum of 70 % keeps at most 114. policies/a100.yaml:23 @ 4c1f9e2"
     ]

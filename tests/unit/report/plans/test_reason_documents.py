@@ -153,7 +153,10 @@ SENTENCES: dict[str, tuple[CodeFacts, str]] = {
     ),
     "of another object": (
         NotOurs(object=Ref("PriorityClass", "", "p"), pool="a100"),
-        "PriorityClass/p was created by someone else. To adopt it without drift of its nodes, set adopt: true in GpuPool/a100.",
+        (
+            "PriorityClass/p was created by someone else. To adopt it without drift of its nodes, set adopt: true in "
+            "GpuPool/a100."
+        ),
     ),
     "of labels": (
         NodeLacksLabels(node="n1", labels=(NodeLabel("a", "1"), NodeLabel("b", "2")), object=POOL),
