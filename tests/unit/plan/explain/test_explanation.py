@@ -151,7 +151,7 @@ def scene_of(mode: str, **case: Any) -> PlanningResult:
 
 @pytest.mark.parametrize("name", ["node/node-0", "pod/research/train-0"])
 def test_in_observe_mode_a_fate_is_told_as_what_would_be(name: str) -> None:
-    begins = "it drifts" if name.startswith("node") else "its node drifts"
+    begins = "the node drifts" if name.startswith("node") else "its node drifts"
     would = f"Would apply if GpuPool/a100 were in mode Enforce: {begins}"
     assert about(scene_of("Observe"), parse_subject(name)).outcome.startswith(would)
     assert about(scene_of("Enforce"), parse_subject(name)).outcome.startswith(begins.capitalize())
