@@ -326,7 +326,7 @@ class Passing:
         taken = len(_MARGIN) + sum(_WIDTHS) + len(_GAP) * len(_WIDTHS)
         self._each = -(-pool.nodes // max(10, self._screen.columns - taken))
         signs = (("█", "busy"), ("░", "empty"), ("▒", "leaving"))
-        legend = f"{paint.dim('each sign')} {self._each} {paint.dim('nodes:')} "
+        legend = f"{paint.dim('each character:')} {self._each} {paint.dim('nodes;')} "
         self._screen.line(_MARGIN + legend + "  ".join(f"{sign} {paint.dim(word)}" for sign, word in signs))
         self._screen.line(_MARGIN + paint.dim(_row(_COLUMNS)))
         if pool.tainted:  # the first step comes after the first cycle

@@ -66,10 +66,10 @@ def ending_options(command: Callable[..., Any]) -> Callable[..., Any]:
     file = click.option(
         "--out",
         type=click.Path(dir_okay=False, path_type=Path),
-        help="Save the plan, for `reconciler apply FILE`, which applies exactly this plan, or refuses after a change.",
+        help="Save the plan. `reconciler apply FILE` applies exactly this plan, or refuses it if it is out of date.",
     )
     valid = click.option(
-        "--valid-for", type=LastingType(), default="24h", show_default=True, help="How long the plan may be applied."
+        "--valid-for", type=LastingType(), default="24h", show_default=True, help="How long the plan is valid."
     )
     detailed = click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 if there are changes.")
     return file(valid(detailed(with_ending)))

@@ -106,7 +106,7 @@ def _of_dump(question: Question) -> tuple[Checkup, ClusterView, Inputs] | None:
     dumped = cluster_view.dumped
     resolved = Resolved((dumped.desired.environment,), (dumped.desired,), (), 0)
     chosen(resolved, question.environment)
-    note = f"using the policies of {cluster_view.name}, because {path} has none"
+    note = f"using the policies of {cluster_view.name}, because there are none in {path}"
     now = dumped.now if question.now is None else question.now
     inputs = msgspec.structs.replace(dumped, now=now, prune=question.prune or dumped.prune)
     return Checkup(resolved), msgspec.structs.replace(cluster_view, notes=(*cluster_view.notes, note)), inputs
@@ -195,7 +195,7 @@ def past(folder: Path, at: Instant) -> tuple[ClusterView, PlanningResult]:
     inputs = recorded_inputs.inputs
     notes = [f"state at {timestamp(inputs.now)}, the time of the last plan with actions before {timestamp(at)}"]
     if recorded_inputs.version != __version__:
-        notes.append(f"decided by reconciler {recorded_inputs.version} then, repeated by {__version__}")
+        notes.append(f"decided by reconciler {recorded_inputs.version}, and repeated by {__version__}")
     return ClusterView(inputs.observed, "history", inputs.now, notes=tuple(notes)), decide(inputs)
 
 

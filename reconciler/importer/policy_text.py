@@ -196,8 +196,8 @@ _TAINTS = """\
 {% endfor %}
 """
 _ARRIVING = """\
-{# The startup taint keeps pods away from a new node until the node can be used. Only a new NodePool gets the taint;
-   existing NodePools neither gain nor lose it. In Observe mode nothing would remove the taint. #}
+{# This taint keeps pods off new nodes until the nodes are usable. Only a new NodePool gets the taint: an existing one
+   neither gets nor loses the taint. In mode Observe, no controller would remove the taint. #}
 {% if pool.mode == "Enforce" or pool.startupTaints %}
       startupTaints:
 {% if pool.mode == "Enforce" %}
@@ -243,7 +243,7 @@ _BUDGETS = """\
 _OTHER_BUDGETS = """\
 {% else %}
 {% if covered or pool.disruption.consolidateAfter == "Never" %}
-{# The policies decide which nodes are removed; Karpenter replaces drifted nodes, a tenth at a time. #}
+{# The policies decide which nodes are removed. Karpenter replaces drifted nodes, a tenth at a time. #}
       - nodes: "0"
         reasons: [Empty, Underutilized]
       - nodes: 10%
@@ -253,7 +253,9 @@ _OTHER_BUDGETS = """\
 {% endif %}
 {% endfor %}
 """
-_NEVER_BY_ITSELF = "{# The default of Karpenter is 720h, and expiry ignores all budgets. #}\n"
+_NEVER_BY_ITSELF = (
+    "{# Without this field, the default 720h would apply, and nodes would be replaced outside all budgets. #}\n"
+)
 
 
 def template_text(kept: UnmappedFields) -> str:

@@ -111,7 +111,7 @@ def _from_yaml(name: str, content: bytes) -> bytes:
     return result
 
 
-NONE_OF_IT = "the file has none; use --complete if the cluster has none either"
+NONE_OF_IT = "the file contains none; use --complete if the cluster has none"
 
 
 class ClusterFile(msgspec.Struct, frozen=True):

@@ -242,7 +242,7 @@ def chosen(resolved: Resolved, name: str | None, cluster_uid: str = "", choose_w
     if name is not None:
         wish = resolved.wish(name)
         if wish is None:
-            raise NotChosen(f'there is no environment "{name}"; there are: {names}')
+            raise NotChosen(f'there is no environment "{name}"; found: {names}')
         return wish
     if len(resolved.wishes) == 1:
         return resolved.wishes[0]

@@ -312,7 +312,7 @@ CODES: tuple[tuple[str, str], ...] = (
     ("RC509", "Reading was interrupted"),
     ("RC511", "A repository address is refused"),
     ("RC512", "A revision is refused or does not exist"),
-    ("RC513", "The repository does not contain the content itself"),
+    ("RC513", "The repository does not contain the content of a file"),
     ("RC514", "Git was terminated before it finished"),
     ("RC515", "Git cannot read the repository"),
     ("RC521", "A bundle of custom resources is incomplete"),

@@ -82,7 +82,7 @@ def is_same(body: Body, live: Mapping[str, Any]) -> bool:
 
 # --- Messages of conditions, by kind of message.
 
-_IN_FORCE = "the last good policies stay in force"
+_IN_FORCE = "the last valid policies stay in force"
 _NOT_LIMITED: Mapping[LimitKind, str] = {
     "ScaleUpLimited": "scale-up is not limited",
     "ScaleDownHeld": "scale-down of empty nodes is not held",
@@ -122,7 +122,7 @@ WORDS: Mapping[type[Message], Callable[[Any], str]] = {
     reasons.WaitingForBundle: _waiting,
     reasons.PoliciesRefused: lambda it: f"{it.problem.file}: {problem_line(it.problem)}; {_IN_FORCE}",
     reasons.NotInBundle: lambda _: (
-        "the object is not part of the bundle in force: delete the object, or apply its bundle"
+        "the object is not part of the active bundle: delete the object, or apply its bundle"
     ),
     reasons.BundleReceived: lambda it: (
         f"{it.bundle.title if it.bundle else 'a bundle'} was received and will be checked next"

@@ -70,8 +70,9 @@ def set_aside_notices(observed: Observed) -> tuple[str, ...]:
     if not found:
         return ()
     which = f"; the first {MOST_LISTED} are listed" if found > MOST_LISTED else ""
-    what = "1 object that cannot be parsed is" if found == 1 else f"{found} objects that cannot be parsed are"
-    return (f"{what} ignored, and objects that depend on it do not change{which}",)
+    if found == 1:
+        return ("1 object that cannot be parsed is ignored, and objects that depend on it do not change",)
+    return (f"{found} objects that cannot be parsed are ignored, and objects that depend on them do not change{which}",)
 
 
 def _once(kinds: list[str]) -> list[str]:

@@ -164,7 +164,7 @@ def read_directory(root: Path | Sequence[Path], bounds: SourceBounds) -> Bundle:
         if bundle is not None:
             return bundle
     file = Start(roots[0], ResolvedPath("folder")).shown or "."
-    sentence = f"changed during each of {ATTEMPTS} attempts to read it"
+    sentence = f"the content changed during each of {ATTEMPTS} attempts to read it"
     remedy = "write the files elsewhere, then move them in with one rename or one link"
     return bundled("", [], [SourceFault.CHANGING.problem(file, sentence, remedy)])
 
@@ -185,7 +185,7 @@ def list_directory(roots: Sequence[Path], bounds: SourceBounds) -> tuple[FileTre
         elif start.node.kind == "special":
             walk.add(obstacle(start.shown, start.node))
         else:
-            sentence = f"cannot be read: {start.node.detail}"
+            sentence = f"the path cannot be read: {start.node.detail}"
             walk.add(SourceFault.UNREADABLE.problem(start.shown, sentence, "name an existing folder or file"))
     for templates in beside:
         if templates.node.kind == "folder":
@@ -253,7 +253,7 @@ def _one_a_name(read: Sequence[Read]) -> tuple[list[Text], list[Problem]]:
     for file, content in sorted(read, key=lambda pair: (pair[0].path, pair[0].file)):
         known, text = first.setdefault(file.path, (file, content))
         if text != content:
-            sentence = f"defines the template {file.path} differently from {known.file}"
+            sentence = f"the template {file.path} differs from {known.file}"
             problems.append(SourceFault.TWO_OF_ONE_NAME.problem(file.file, sentence, "rename one of them"))
     texts = [Text(path, content, bundle_file.file) for path, (bundle_file, content) in sorted(first.items())]
     return texts, problems

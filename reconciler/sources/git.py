@@ -242,7 +242,7 @@ def opened(fetch: Fetch, access: Access, session: Session) -> Iterator[tuple[Rep
         if fetch.address.transport == "path":
             yield Repository(_git_dir(fetch.address, session)), fetch.revision
         elif access.cache is None:
-            sentence = "cannot be fetched without a cache folder"
+            sentence = "the repository cannot be fetched without a cache folder"
             raise session.refuse(SourceFault.GIT_FAILED, sentence, "name a cache folder")
         else:
             with GitCache(access.cache).fetched(fetch, session) as (git_dir, identity):
@@ -266,7 +266,7 @@ def _git_dir(address: RepositoryAddress, session: Session) -> str:
         return str(folder / ".git")
     if (folder / "HEAD").is_file() and (folder / "objects").is_dir():
         return str(folder)
-    sentence = "is not a Git repository"
+    sentence = "the path is not a Git repository"
     raise session.refuse(SourceFault.GIT_FAILED, sentence, "name the top folder of a work tree, or a bare repository")
 
 

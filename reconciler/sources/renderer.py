@@ -277,7 +277,7 @@ class _Call:
             elif (
                 ending.why != "overdue" and not self._was_told and (left := [i for i in waiting if i not in self._done])
             ):
-                self._fail(left[0], f"rendering this takes {_ending_text(ending)}", REMEDY)
+                self._fail(left[0], f"rendering takes {_ending_text(ending)}", REMEDY)
             share_seconds = max(share_seconds / 2, self._bounds.least_share_seconds)
         text = f"the time limit of {self._bounds.call_seconds:g} s for all renderings ended before this one was done"
         self._give_up(text, "first reduce the renderings that exceed a limit")

@@ -208,7 +208,7 @@ class TreeWalk:
                 return
 
     def _too_many_names(self, root: Root) -> None:
-        sentence = f"contains more than {self._bounds.entries:,} names, including subfolders and link targets"
+        sentence = f"the path contains more than {self._bounds.entries:,} names, including subfolders and link targets"
         remedy = "name a folder with only policies, without links that multiply them"
         self.add(SourceFault.TOO_MUCH.problem(root.shown or ".", sentence, remedy))
 
@@ -235,7 +235,7 @@ class TreeWalk:
         file = joined(root.shown, *inner)
         depth = root.depth + len(inner)
         if depth > self._bounds.depth:
-            sentence = f"is {depth} folders deep; the limit is {self._bounds.depth}"
+            sentence = f"the path is {depth} folders deep; the limit is {self._bounds.depth}"
             self.add(SourceFault.TOO_MUCH.problem(file, sentence, "move the policies up"))
         elif node.real in above:
             return
@@ -253,7 +253,7 @@ def obstacle(file: str, node: ResolvedPath) -> Problem:
     """The problem of a name that is neither a file nor a folder."""
     detail = shown(node.detail)
     if node.kind == "outside":
-        sentence = f"is a link to {detail}, outside of the folders that are read"
+        sentence = f"the path is a link to {detail}, outside the folders that are read"
         return SourceFault.LINK_LEAVES.problem(file, sentence, LINK_REMEDY)
     if node.kind == "submodule":
         sentence = "is a submodule; its content is in another repository"
@@ -264,7 +264,7 @@ def obstacle(file: str, node: ResolvedPath) -> Problem:
         return SourceFault.NOT_A_FILE.problem(
             file, f"is {detail}, not a file", "replace it with a regular file, or delete it"
         )
-    return SourceFault.UNREADABLE.problem(file, f"cannot be read: {detail}", "make it readable, or delete it")
+    return SourceFault.UNREADABLE.problem(file, f"the path cannot be read: {detail}", "make it readable, or delete it")
 
 
 def within(listing: Listing, bounds: SourceBounds, called: str) -> Listing:
@@ -275,15 +275,15 @@ def within(listing: Listing, bounds: SourceBounds, called: str) -> Listing:
         if one.node.size_bytes <= bounds.file_bytes:
             files.append(one)
             continue
-        sentence = f"has {one.node.size_bytes:,} bytes; the limit per file is {bounds.file_bytes:,}"
+        sentence = f"the file has {one.node.size_bytes:,} bytes; the limit per file is {bounds.file_bytes:,}"
         problems.append(SourceFault.TOO_MUCH.problem(one.file, sentence, TOO_LARGE_REMEDY))
     total_bytes = sum(one.node.size_bytes for one in files)
     remedy = "name a folder with only policies"
     if len(files) > bounds.files:
-        sentence = f"contains {len(files):,} files; the limit is {bounds.files:,}"
+        sentence = f"the path contains {len(files):,} files; the limit is {bounds.files:,}"
         problems.append(SourceFault.TOO_MUCH.problem(called, sentence, remedy))
     if total_bytes > bounds.total_bytes:
-        sentence = f"contains {total_bytes:,} bytes in total; the limit is {bounds.total_bytes:,}"
+        sentence = f"the path contains {total_bytes:,} bytes in total; the limit is {bounds.total_bytes:,}"
         problems.append(SourceFault.TOO_MUCH.problem(called, sentence, remedy))
     if len(files) > bounds.files or total_bytes > bounds.total_bytes:
         files = []
@@ -320,7 +320,7 @@ class SourceFault(Enum):
     BROKE_OFF = ("RC509", "Reading was interrupted")
     BAD_ADDRESS = ("RC511", "A repository address is refused")
     BAD_REVISION = ("RC512", "A revision is refused or does not exist")
-    KEPT_ELSEWHERE = ("RC513", "The repository does not contain the content itself")
+    KEPT_ELSEWHERE = ("RC513", "The repository does not contain the content of a file")
     TOO_LONG = ("RC514", "Git was terminated before it finished")
     GIT_FAILED = ("RC515", "Git cannot read the repository")
 

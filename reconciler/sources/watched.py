@@ -239,7 +239,7 @@ class WatchedSource:
 def _broke_off(error: Exception) -> Bundle:
     sentence = f"reading the policies failed: {type(error).__name__}: {error}"
     return _nothing(
-        SourceFault.BROKE_OFF, sentence, "report this as a bug in reconciler; the last good policies stay in force"
+        SourceFault.BROKE_OFF, sentence, "report this as a bug in reconciler; the last valid policies stay in force"
     )
 
 

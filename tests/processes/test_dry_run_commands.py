@@ -117,7 +117,7 @@ def test_a_dump_is_planned_by_its_own_policies_where_there_are_no_others(
     shutil.rmtree(here / "policies")
     capsys.readouterr()
     assert main(["plan", "--cluster", "some.dump", "-o", "json=again.json", "-o", "text"]) == BLOCKED
-    assert "using the policies of some.dump, because policies has none" in capsys.readouterr().out
+    assert "using the policies of some.dump, because there are none in policies" in capsys.readouterr().out
     asked, again = (json.loads((here / name).read_text()) for name in ("asked.json", "again.json"))
     assert asked["decisions"] == again["decisions"]
     assert asked["decisions"]

@@ -120,7 +120,10 @@ def _hung(child: ChildPlanner) -> None:
     ("program", "told"),
     [
         ("import sys; sys.stdin.buffer.read(8); sys.exit(3)", "the planner ended with 3"),
-        ("import os; os.write(1, bytes(7) + b'\\x02' + b'{}'); import sys; sys.stdin.buffer.read()", "because of a bug"),
+        (
+            "import os; os.write(1, bytes(7) + b'\\x02' + b'{}'); import sys; sys.stdin.buffer.read()",
+            "because of a bug",
+        ),
         ("import os; os.write(1, bytes(7) + b'\\x02' + b'no'); import sys; sys.stdin.buffer.read()", "the planner"),
     ],
 )

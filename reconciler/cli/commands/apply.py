@@ -112,7 +112,9 @@ def _confirmed(context: str | None, digest: str, scene: PlanningResult) -> bool:
 def _reviewed(file: Path, digest: str | None) -> SavedPlan:
     """Reads a saved plan whose digest was reviewed. The file alone is not trusted."""
     if digest is not None and not _DIGEST.fullmatch(digest):
-        raise click.UsageError(f"--digest must be a full digest, sha256: and 64 digits; got {len(digest)} characters")
+        raise click.UsageError(
+            f"--digest must be a full digest, sha256: and 64 hexadecimal digits; got {len(digest)} characters"
+        )
     if digest is None and not is_answered():
         raise click.UsageError("name the reviewed plan with --digest sha256:…, as printed by plan --out and its report")
     try:

@@ -239,7 +239,7 @@ def _whole(revision: str, repository: str) -> str:
     if not _REVISION.fullmatch(revision):
         raise click.UsageError(
             f'"{revision}" is neither a policy nor a revision: write KIND/NAME with kind {", ".join(_KINDS)}, or a '
-            "revision as plan -o json tells it: a commit, or dir: and 64 digits"
+            "revision as printed by plan -o json: a commit id, or dir: and 64 hexadecimal digits"
         )
     if not _BEGINNING.fullmatch(revision):
         return revision

@@ -60,7 +60,7 @@ def _past(history: Path | None, at: Instant) -> tuple[controller.ClusterView, Pl
     from reconciler.sources.history import NotKept  # noqa: PLC0415
 
     if history is None:
-        raise click.UsageError("name the history folder with --history, as given to run")
+        raise click.UsageError("name the history folder of run with --history")
     try:
         return answered(lambda: past(history, at))
     except NotKept as missing:

@@ -28,7 +28,7 @@ def command(place: controller.ClusterPlace, outputs: tuple[Output, ...], color: 
         write(released_document(_to_be_released(place, asked["pool"])), outputs, color)
         return ExitCode.FINE
     if place.file:
-        raise click.UsageError("--yes acts on the live cluster: remove --cluster")
+        raise click.UsageError("--yes changes the live cluster and cannot be combined with --cluster")
     acting = Acting(place.context, lambda text: click.echo(f"note: {text}", err=True), place.namespace)
     released = _released(acting, asked["pool"])
     write(released_document(released), outputs, color)

@@ -66,5 +66,7 @@ def _digest(expected: str) -> str:
         return expected
     try:
         return msgspec.json.decode(read_file(Path(expected), MOST_PLAN_BYTES), type=_Plan).digest
+    except OSError as error:
+        raise click.ClickException(f"{expected} cannot be read: {error.strerror}") from None
     except msgspec.MsgspecError as error:
         raise click.UsageError(f"{expected} is not a plan in the format of plan -o json: {error}") from None

@@ -66,9 +66,9 @@ def ruled_out_words(rejections: Rejections) -> str:
     """resources on 12 of a100 p4d.24xlarge and 1 of l4 g6.12xlarge, selection on 3 of l4 g6.12xlarge."""
     by = sorted(rejections.by, key=lambda each: each.predicate)
     parts = [f"{each.predicate} on {_kinds_words(each.kinds)}" for each in by]
-    return ", ".join(
-        [*parts, *([f"not beside the other pods on {_kinds_words(rejections.free)}"] if rejections.free else [])]
-    )
+    if rejections.free:
+        parts.append(f"not together with the other pods on {_kinds_words(rejections.free)}")
+    return ", ".join(parts)
 
 
 def _kinds_words(kinds: Sequence[NodesOfKind]) -> str:

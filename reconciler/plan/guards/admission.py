@@ -241,8 +241,8 @@ def _ref(whole: Unstructured) -> Ref:
 
 class TakesTurns(CodeFacts, frozen=True):
     template = (
-        "{other} acts on {object} in this plan, and a plan has one action for each object: {planner} follows in the "
-        "next plan."
+        "{other} acts on {object} in this plan, and a plan has at most one action for each object: {planner} follows "
+        "in the next plan."
     )
 
     object: Ref

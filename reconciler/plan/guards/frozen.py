@@ -67,8 +67,8 @@ class Frozen(CodeFacts, frozen=True):
 
 class FrozenUnreadably(CodeFacts, frozen=True):
     template = (
-        "{scope} is frozen until {written}{note:in_brackets}, which is no time such as 2026-11-02T08:00:00Z: {object} "
-        "is not changed until the annotation is corrected."
+        "{scope} is frozen until {written}{note:in_brackets}, which is not a time such as 2026-11-02T08:00:00Z: "
+        "{object} is not changed until the annotation is corrected."
     )
     by_person = True
 

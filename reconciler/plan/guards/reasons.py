@@ -23,7 +23,10 @@ class GuardSum(msgspec.Struct, frozen=True, gc=False):
 
 
 class WrongCluster(CodeFacts, frozen=True):
-    template = "{guard} is for cluster {wanted}, and this is {found}: no action on guarded objects is carried out here."
+    template = (
+        "{guard} is for cluster {wanted}, and this cluster is {found}: no action on guarded objects is carried out "
+        "here."
+    )
     hold = "blocked"
 
     guard: Ref
@@ -41,30 +44,31 @@ class HeldByGuard(CodeFacts, frozen=True):
 
 class OverPlanLimit(HeldByGuard, frozen=True):
     template = (
-        "{guard} allows less in one plan ({sums}). Held until the plan removes less, or is approved: {held:while_held}"
+        "this plan exceeds the limits of {guard} ({sums}). Held until the plan removes less, or is approved: "
+        "{held:while_held}"
     )
     hold = "blocked"
 
 
 class HourIsFull(HeldByGuard, frozen=True):
     template = (
-        "{guard} allows less in any hour ({sums}). Held until the hour has room, or until an approval: "
-        "{held:while_held}"
+        "this plan exceeds the hourly limits of {guard} ({sums}). Held until the limits have room again, or until an "
+        "approval: {held:while_held}"
     )
     hold = "blocked"
 
 
 class OverHourLimit(HeldByGuard, frozen=True):
     template = (
-        "{guard} allows less in any hour ({sums}), and this change alone exceeds the limit. "
-        "Held until the change removes less, or is approved: {held:while_held}"
+        "this change alone exceeds the hourly limits of {guard} ({sums}). Held until the change removes less, or is "
+        "approved: {held:while_held}"
     )
     hold = "blocked"
 
 
 class BehindOthers(HeldByGuard, frozen=True):
     template = (
-        "an earlier change waits for room in the hour of {guard}. Held until the earlier change has gone on: "
+        "an earlier change waits for the hourly limits of {guard}. Held until the earlier change is carried out: "
         "{held:while_held}"
     )
     hold = "blocked"
@@ -111,9 +115,9 @@ MEASURES: Mapping[Measure, str] = {
 
 
 def _sum(each: GuardSum) -> str:
-    """Text of a sum: 40 of 24 removed nodes."""
-    words = f"{each.counted} of {each.allowed} {MEASURES[each.measure]}"
-    return f"{words} of {each.pool}" if each.pool else words
+    """Text of a sum: removed nodes: 40 of 24 allowed."""
+    pool = f" of {each.pool}" if each.pool else ""
+    return f"{MEASURES[each.measure]}{pool}: {each.counted} of {each.allowed} allowed"
 
 
 def _other(facts: BehindSetAside) -> str:

@@ -229,7 +229,7 @@ def bought_words(consequence: Consequence) -> str:
         return "bought"
     match consequence.fate:
         case "limited":
-            return f"needed{_for(consequence, order)}, prevented by a limit"
+            return f"needed{_for(consequence, order)}, not bought because of a limit"
         case "scheduled":
             return f"bought by a schedule{_for(consequence, order)}, {order.words}"
         case _:
@@ -276,7 +276,11 @@ def _when(consequence: Consequence, order: MachineOrder, now: Instant) -> str:
         case "refill":
             return "after Karpenter has deleted the old nodes"
         case "schedule":
-            return f"from {clock(first, now)}, while the schedule is active; in no total" if first is not None else ""
+            return (
+                (f"from {clock(first, now)}, while the schedule is active; not included in totals")
+                if first is not None
+                else ""
+            )
         case "limit":
             least = "lower bound: " if order.why == "demand" else ""
             limit = limit_words(order.limit) if order.limit is not None else "a limit"

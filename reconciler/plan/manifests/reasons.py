@@ -59,8 +59,8 @@ class EditedBeforeNodes(Differs, frozen=True):
 
 class EditDriftsSome(Differs, frozen=True):
     template = (
-        "{object} differs in {paths}; the edit drifts {drifted} of {nodes} nodes, with {gpus} GPUs: Karpenter replaces "
-        "busy nodes and deletes empty ones."
+        "{object} differs in {paths}; {drifted} of {nodes} nodes drift, with {gpus} GPUs: Karpenter replaces busy "
+        "nodes and deletes empty nodes."
     )
 
     drifted: int
@@ -70,8 +70,8 @@ class EditDriftsSome(Differs, frozen=True):
 
 class EditDriftsAll(Differs, frozen=True):
     template = (
-        "{object} differs in {paths}; the edit drifts all {nodes} nodes, with {gpus} GPUs: Karpenter replaces busy "
-        "nodes and deletes empty ones."
+        "{object} differs in {paths}; all {nodes} nodes drift, with {gpus} GPUs: Karpenter replaces busy nodes and "
+        "deletes empty nodes."
     )
 
     nodes: int
@@ -79,7 +79,10 @@ class EditDriftsAll(Differs, frozen=True):
 
 
 class EditEndsDrift(Differs, frozen=True):
-    template = "{object} differs in {paths}; the edit ends drift of {undrifted} of {nodes} nodes, and drifts none."
+    template = (
+        "{object} differs in {paths}; the edit ends the drift of {undrifted} of {nodes} nodes, and no other node "
+        "drifts."
+    )
 
     undrifted: int
     nodes: int
@@ -89,7 +92,7 @@ class EditEndsDrift(Differs, frozen=True):
 
 
 class KindUnread(CodeFacts, frozen=True):
-    template = "{object} could not be read ({why}), so it is not written."
+    template = "{object} could not be read ({why}), so the object is not changed."
 
     object: Ref
     why: str
@@ -113,8 +116,8 @@ class BeingDeleted(CodeFacts, frozen=True):
 
 class NotOurs(CodeFacts, frozen=True):
     template = (
-        "{object} was created by someone else{observed}; adopt: true in GpuPool/{pool} adopts it without drifting a "
-        "node."
+        "{object} was created by someone else{observed}. To adopt it without drift of its nodes, set adopt: true in "
+        "GpuPool/{pool}."
     )
     hold = "blocked"
 
@@ -124,7 +127,8 @@ class NotOurs(CodeFacts, frozen=True):
 
 class NotOursForAll(CodeFacts, frozen=True):
     template = (
-        "{object} was created by someone else, but smart pods of all pools need it: delete it, and it is created again."
+        "{object} was created by someone else, but the smart pods of all pools need this object: delete it, and "
+        "reconciler creates it again."
     )
     hold = "blocked"
 
@@ -143,7 +147,10 @@ class OwnedByOther(CodeFacts, frozen=True):
 
 
 class NameTaken(CodeFacts, frozen=True):
-    template = "{object} was created by someone else and is not changed: rename ours in its template, or delete theirs."
+    template = (
+        "{object} was created by someone else and is not changed: rename the object in its template, or delete the "
+        "existing object."
+    )
     hold = "blocked"
 
     object: Ref
@@ -151,9 +158,9 @@ class NameTaken(CodeFacts, frozen=True):
 
 class FieldConflict(CodeFacts, frozen=True):
     template = (
-        "{object}: the field manager {managers:and} (the tool that wrote it) set {paths} to other values, and "
-        "the API server would refuse the change; to take the field over, delete it from the other manifest and apply "
-        "that once, or write the other value into the policy."
+        "{object}: the field manager {managers:and} (the tool that wrote it) set {paths} to other values, and the API "
+        "server would refuse the change. To take over a field, delete it from the other manifest and apply that "
+        "manifest once; or write the other value into the policy."
     )
     hold = "blocked"
 
@@ -169,7 +176,8 @@ class FieldFixed(Differs, frozen=True):
 
 class ImpactUnread(Differs, frozen=True):
     template = (
-        "{object} differs in {paths}, which may drift an unknown number of nodes ({why}): held until it is known."
+        "{object} differs in {paths}, which may make an unknown number of nodes drift ({why}): held until the number "
+        "is known."
     )
 
     why: str
@@ -186,8 +194,8 @@ class Adopted(CodeFacts, frozen=True):
 
 class AdoptedByForce(OfPaths, frozen=True):
     template = (
-        "{object} is adopted because of adopt: true; none of its nodes drifts. By force: {managers:and} set "
-        "{paths} to other values, and lose ownership."
+        "{object} is adopted because of adopt: true; none of its nodes drifts. By force, reconciler overwrites the "
+        "values of {paths} that {managers:and} set, and takes over ownership of these fields."
     )
 
     object: Ref
@@ -209,8 +217,8 @@ class AdoptionWouldDrift(CodeFacts, frozen=True):
 
 class NodeLacksLabels(CodeFacts, frozen=True):
     template = (
-        "{node} lacks {labels}, set on the node because in the template of the adopted {object} they would drift every "
-        "node."
+        "{node} lacks the labels {labels}: they are added to the node, because in the template of the adopted "
+        "{object} they would make every node drift."
     )
 
     node: str
@@ -224,7 +232,8 @@ class NodeLacksLabels(CodeFacts, frozen=True):
 class NodePoolNotDeclared(CodeFacts, frozen=True):
     template = (
         "no policy declares {object} any more. Deletion removes {nodes} nodes, {gpus} GPUs and {pods} pods at once, "
-        "ignoring all budgets: it stays until a person allows the deletion (reconciler approve --prune {object})."
+        "ignoring all budgets: the NodePool stays until a person allows the deletion (reconciler approve --prune "
+        "{object})."
     )
     hold = "blocked"
 
@@ -236,8 +245,8 @@ class NodePoolNotDeclared(CodeFacts, frozen=True):
 
 class ObjectNotDeclared(CodeFacts, frozen=True):
     template = (
-        "no policy renders {object} any more: it stays until a person allows the deletion (reconciler approve --prune "
-        "{object})."
+        "no policy renders {object} any more: the object stays until a person allows the deletion (reconciler approve "
+        "--prune {object})."
     )
     hold = "blocked"
 
@@ -246,9 +255,10 @@ class ObjectNotDeclared(CodeFacts, frozen=True):
 
 class NodePoolUnclaimed(CodeFacts, frozen=True):
     template = (
-        "no policy of environment {environment} declares {object}, and its environment is unknown: another "
-        "environment may. Deletion removes {nodes} nodes, {gpus} GPUs and {pods} pods at once, ignoring budgets: "
-        "it stays until a person allows the deletion (reconciler approve --prune {object})."
+        "no policy of environment {environment} declares {object}, and the environment of the NodePool is unknown: "
+        "another environment may declare it. Deletion removes {nodes} nodes, {gpus} GPUs and {pods} pods at once, "
+        "ignoring all budgets: the NodePool stays until a person allows the deletion (reconciler approve --prune "
+        "{object})."
     )
     hold = "blocked"
 
@@ -261,8 +271,9 @@ class NodePoolUnclaimed(CodeFacts, frozen=True):
 
 class ObjectUnclaimed(CodeFacts, frozen=True):
     template = (
-        "no policy of environment {environment} renders {object}, and its environment is unknown: another "
-        "environment may. It stays until a person allows the deletion (reconciler approve --prune {object})."
+        "no policy of environment {environment} renders {object}, and the environment of the object is unknown: "
+        "another environment may render it. The object stays until a person allows the deletion (reconciler approve "
+        "--prune {object})."
     )
     hold = "blocked"
 
@@ -272,8 +283,8 @@ class ObjectUnclaimed(CodeFacts, frozen=True):
 
 class ObjectOnlyLabelled(CodeFacts, frozen=True):
     template = (
-        "no policy renders {object}, and its labels may come from anyone with access to its namespace. It stays "
-        "until a person allows the deletion (reconciler approve --prune {object})."
+        "no policy renders {object}, and anyone with access to its namespace can have set its labels. The object "
+        "stays until a person allows the deletion (reconciler approve --prune {object})."
     )
     by_person = True
 
@@ -302,7 +313,8 @@ class ObjectPruned(CodeFacts, frozen=True):
 
 class PruneUnread(CodeFacts, frozen=True):
     template = (
-        "no policy renders {object} any more, and the effect of its deletion is unknown ({why}): it stays until known."
+        "no policy renders {object} any more, and the effect of its deletion is unknown ({why}): the object stays "
+        "until the effect is known."
     )
 
     object: Ref
@@ -311,8 +323,8 @@ class PruneUnread(CodeFacts, frozen=True):
 
 class NothingDeclared(CodeFacts, frozen=True):
     template = (
-        "the policies declare no GpuPool, probably because of a wrong folder: {object} stays, "
-        "even with consent. Declare at least one pool; or, to remove everything, delete {object} manually."
+        "the policies declare no GpuPool, probably because of a wrong folder: {object} stays, even if its deletion is "
+        "approved. Declare at least one pool; or, to remove everything, delete {object} manually."
     )
     hold = "blocked"
 

@@ -70,7 +70,7 @@ class TargetSize(CodeFacts, frozen=True):
 
 
 class TargetGrows(CodeFacts, frozen=True):
-    template = "{provisioner} wants {target:node} of {pool}, which has {size}, for {pods:pod} without a node: {why}."
+    template = "{provisioner} needs {target:node} in {pool}, which has {size}, for {pods:pod} without a node: {why}."
 
     provisioner: Ref
     pool: str
@@ -224,7 +224,7 @@ class MarkWithoutProvisioner(CodeFacts, frozen=True):
 
 
 class NodeOfProvisioner(CodeFacts, frozen=True):
-    template = "{node} is scaled by {provisioner}, and does not have its label yet."
+    template = "{node} is in a pool that {provisioner} scales: the label of the NodeProvisioner is added to the node."
 
     node: str
     provisioner: Ref
@@ -316,7 +316,7 @@ class SurplusKeptByClusterMin(CodeFacts, frozen=True):
 class SurplusInUse(CodeFacts, frozen=True):
     template = (
         "{surplus} of {size} nodes of {pool} are surplus ({why}), and {marked} can be marked: the others are in use, "
-        "are new, opt out, or are handled by others."
+        "are new, opt out, or are held by other tools."
     )
 
     pool: str

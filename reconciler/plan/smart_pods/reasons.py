@@ -58,7 +58,10 @@ class SmartPodAsksToo(CodeFacts, frozen=True):
 
 
 class KarpenterBuys(CodeFacts, frozen=True):
-    template = "pool {pool} lacks {nodes:node} for pods that Karpenter sees: Karpenter has time to buy first."
+    template = (
+        "pool {pool} lacks {nodes:node} for pods that Karpenter sees: no smart pod is created yet, so that Karpenter "
+        "can buy the nodes."
+    )
 
     pool: str
     nodes: int
@@ -66,8 +69,8 @@ class KarpenterBuys(CodeFacts, frozen=True):
 
 class KarpenterRetries(CodeFacts, frozen=True):
     template = (
-        "pool {pool} lacks {nodes:node} for pods that Karpenter sees, and recent smart pods got no machine: until "
-        "the next attempt of a smart pod, only Karpenter tries."
+        "pool {pool} lacks {nodes:node} for pods that Karpenter sees, and recent smart pods got no machine: only "
+        "Karpenter tries to buy nodes until the next attempt of a smart pod."
     )
 
     pool: str
@@ -76,8 +79,8 @@ class KarpenterRetries(CodeFacts, frozen=True):
 
 class DrainedNodesReturn(CodeFacts, frozen=True):
     template = (
-        "pool {pool} lacks {nodes:node}, and this plan cancels the drain of {returned:node}: these replace the missing "
-        "nodes, and none is bought."
+        "pool {pool} lacks {nodes:node}, and this plan cancels the drain of {returned:node}: these nodes replace the "
+        "missing nodes, and no node is bought."
     )
 
     pool: str
@@ -118,7 +121,7 @@ class SmartPodWaits(CodeFacts, frozen=True):
 
 
 class SmartPodDone(CodeFacts, frozen=True):
-    template = "{node} is usable: {pod} has done its work and is deleted. NodeClaim and node stay."
+    template = "{node} is usable: {pod} is no longer needed and is deleted. The NodeClaim and the node stay."
 
     pod: Ref
     node: Ref
@@ -165,7 +168,7 @@ class SmartPodFailed(CodeFacts, frozen=True):
 class SmartPodAttemptsSpent(CodeFacts, frozen=True):
     template = (
         "no machine came for {pod}: {attempts:attempt} failed ({tried}), and smartPods.maxRetryAttempts {most} allows "
-        "no more."
+        "no more attempts."
     )
 
     pod: Ref
@@ -211,7 +214,8 @@ class PlaceTakenAway(CodeFacts, frozen=True):
 
 class NodeOpens(CodeFacts, frozen=True):
     template = (
-        "{node} has room for {pod} and is being opened: the gate of the pod is removed when the open node is observed."
+        "{node} has room for {pod}, and this plan removes the taint gpu.scheduling/arriving of {node}: the gate of "
+        "the pod is removed when the taint is gone."
     )
 
     pod: Ref
@@ -235,8 +239,8 @@ class ScalingTriggered(CodeFacts, frozen=True):
 
 class CapacityRefused(CodeFacts, frozen=True):
     template = (
-        "insufficient GPUs in pool {pool}, and no machine is available: tried {tried}. Tried again at {time:time}, or "
-        "when the pool is changed."
+        "insufficient GPUs in pool {pool}, and no machine is available: tried {tried}. The next attempt is at "
+        "{time:time}, or when the pool is changed."
     )
 
     pool: str
@@ -247,7 +251,7 @@ class CapacityRefused(CodeFacts, frozen=True):
 class CapacityAttemptsSpent(CodeFacts, frozen=True):
     template = (
         "insufficient GPUs in pool {pool}, and smartPods.maxRetryAttempts {most} allows no more attempts: tried "
-        "{tried}. Tried again at {time:time}, or when the pool is changed."
+        "{tried}. The next attempt is at {time:time}, or when the pool is changed."
     )
 
     pool: str
@@ -313,7 +317,7 @@ class PodAwaitsLaunch(CodeFacts, frozen=True):
 
 class PodAwaitsKarpenter(CodeFacts, frozen=True):
     template = (
-        "{pod} waits for a node of pool {pool}: Karpenter has time to buy the node, and a smart pod requests the node "
+        "{pod} waits for a node of pool {pool}: Karpenter can buy the node first, and a smart pod requests the node "
         "if Karpenter buys none."
     )
 
@@ -336,7 +340,7 @@ class PodAwaitsReturnedNode(CodeFacts, frozen=True):
 
 
 class PodAwaitsAttempt(CodeFacts, frozen=True):
-    template = "{pod} waits for the next attempt to buy in pool {pool}, at {time:time}."
+    template = "{pod} waits for the next attempt to buy a node in pool {pool}, at {time:time}."
 
     pod: Ref
     pool: str
@@ -366,7 +370,7 @@ class GangUnserved(CodeFacts, frozen=True):
 
 
 class PodWithoutGpus(CodeFacts, frozen=True):
-    template = "{pod} requests no GPU: no GPU node is bought or kept for the pod, but Karpenter sees the pod."
+    template = "{pod} requests no GPU: no GPU node is bought or kept for the pod. Karpenter can buy a node for it."
 
     pod: Ref
 

@@ -64,7 +64,7 @@ def one_provisioner_a_pool(wish: RuleContext) -> Iterator[Problem]:
     for each in active(wish.desired.provisioners):
         other = first.setdefault(each.spec.pool_name, each)
         if other is not each:
-            text = f"the pool {each.spec.pool_name} is scaled by NodeProvisioner/{other.name} already"
+            text = f"the pool {each.spec.pool_name} is already scaled by NodeProvisioner/{other.name}"
             remedy = f"see {wish.place(other)}; a pool can have only one NodeProvisioner"
             yield wish.problem(each, "spec.poolName", ("RC302", text, remedy))
 
@@ -110,7 +110,7 @@ def _one_a_pool(wish: RuleContext, policies: Sequence[Declared[Named]], code: st
                 doubly[other.name].append(pool.name)
         for name, pools in sorted(doubly.items()):
             other = claimed[pools[0]]
-            text = f"{_named(pools)} {done} by {each.kind}/{name} already"
+            text = f"{_named(pools)} already {done} by {each.kind}/{name}"
             remedy = f"see {wish.place(other, 'spec.poolNames')}; name each pool in only one of them"
             yield wish.problem(each, "spec.poolNames", (code, text, remedy))
 
@@ -212,7 +212,7 @@ def pools_without_taints_have_no_weight(wish: RuleContext) -> Iterator[Problem]:
     """Among NodePools of equal weight, Karpenter chooses."""
     for pool in untainted(wish.desired):
         text = f"GpuPool/{pool.name} has no taints, so its NodePool gets no weight: Karpenter ignores the order of its "
-        text += "NodeProvisioner, since a weight would pull pods without GPUs onto GPU nodes"
+        text += "NodeProvisioner, because a weight would attract pods without GPUs to GPU nodes"
         remedy = "add a taint such as nvidia.com/gpu, or write a weight"
         yield wish.warning(pool, "spec.taints", ("RC317", text, remedy))
 

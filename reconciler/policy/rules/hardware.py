@@ -114,7 +114,9 @@ def drained_pools_have_more_than_one_gpu(wish: RuleContext) -> Iterator[Problem]
                     f"nodes of GpuPool/{pool.name} have one GPU, which is either used or unused: at "
                     f"{drain.spec.utilization_threshold_percent} % no node with a GPU pod is ever drained"
                 )
-                remedy = "remove the pool, unless the policy is to remove empty nodes of a pool without NodeProvisioner"
+                remedy = (
+                    "remove the pool, unless the policy should remove empty nodes of a pool without NodeProvisioner"
+                )
                 yield wish.warning(drain, "spec.poolNames", ("RC314", text, remedy))
 
 
@@ -222,7 +224,11 @@ def unknown_names(path: str, resources: Iterable[str], known: tuple[str, ...]) -
                 yield ResourceProblem(f"{path}.{name}", "RC319", text, remedy, "warning")
             continue
         text = f'there is no resource "{name}"{meant}'
-        remedy = f"write {close}" if close else f"write {', '.join(known)}, or a name with a domain, as nvidia.com/gpu"
+        remedy = (
+            f"write {close}"
+            if close
+            else (f"write {', '.join(known)}, or a name with a domain, such as nvidia.com/gpu")
+        )
         yield ResourceProblem(f"{path}.{name}", "RC318", text, remedy)
 
 

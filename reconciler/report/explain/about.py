@@ -101,11 +101,11 @@ FATES: dict[Fate, str] = {
     "replaced": "drifts: Karpenter launches a new node, evicts the pods and deletes the old node",
     "blocked": "drifts, but cannot be disrupted now",
     "deleted": "is deleted with its NodePool, ignoring all budgets",
-    "undrifted": "is drifted now, but no longer after the change",
+    "undrifted": "is drifted now, but not after the change",
     "exchanged": "is replaced by a different machine type than before",
     "bought": "is bought",
     "scheduled": "is bought by a schedule",
-    "limited": "is needed, but prevented by a limit",
+    "limited": "is needed, but not bought because of a limit",
 }
 
 
@@ -165,12 +165,13 @@ def decided_rows(scene: PlanningResult, decisions: Iterable[Decision]) -> Iterat
 
 
 def tally(scene: PlanningResult, decisions: Iterable[Decision]) -> str:
-    """Such as 3 to carry out, 2 held, 4 waiting."""
+    """Such as 3 actions to carry out, 2 held, 4 waiting."""
     every = tuple(decisions)
     holds = [each for each in every if isinstance(each.act, Hold)]
     held = sum(is_held(each) and not is_at_rest(each) for each in holds)
     supposed = Counter(observation_behind(scene.inputs, each) for each in every if each.would)
-    parts = [(len(every) - len(holds) - supposed.total(), "to carry out")]
+    acts = len(every) - len(holds) - supposed.total()
+    parts = [(acts, "action to carry out" if acts == 1 else "actions to carry out")]
     parts += [
         (number, f"suppressed (would apply if {each.unless})") for each, number in supposed.items() if each is not None
     ]

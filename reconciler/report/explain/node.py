@@ -62,7 +62,9 @@ def about_node(scene: PlanningResult, name: str) -> Explanation:
     # Our own actions on the node are described by the decision; this plan may act only on its pods.
     is_told = {each.planner for each in decisions}
     outcome += [
-        would_be(scene, each, f"It {fate_of(scene, each)}.") for each in fates if OWN.get(each.fate) not in is_told
+        would_be(scene, each, f"The node {fate_of(scene, each)}.")
+        for each in fates
+        if OWN.get(each.fate) not in is_told
     ]
     labels = tuple(decision_sentence(scene, each) for each in decisions if isinstance(each.act, Label))
     rows = (
@@ -77,7 +79,11 @@ def about_node(scene: PlanningResult, name: str) -> Explanation:
     )
     outcome = outcome or list(labels)
     return Explanation(
-        f"node/{name}", _headline(scene, node), " ".join(outcome) or "Nothing is planned for it.", rows, decisions
+        f"node/{name}",
+        _headline(scene, node),
+        " ".join(outcome) or "No change is planned for the node.",
+        rows,
+        decisions,
     )
 
 

@@ -126,7 +126,7 @@ def _rows(scene: PlanningResult, name: str) -> Iterator[Row]:
         why = scene.inputs.observed.why_unread(NODE_POOLS)
         yield "NodePool", f"unknown: {why}" if why else "none"
     else:
-        yield "NodePool", "in our inventory" if live.is_ours else "created by someone else"
+        yield "NodePool", "managed by reconciler" if live.is_ours else "created by someone else"
     for consequence in scene.plan.consequences:
         if consequence.pool == name:
             cause = "because of this change" if consequence.cause == "change" else "independent of this change"
@@ -185,7 +185,7 @@ def _beside_target(evaluated: SizeEvaluation) -> str:
     if not more:
         return "The pool has its target size."
     marked = f"; {evaluated.tainted} {'is' if evaluated.tainted == 1 else 'are'} marked" if evaluated.tainted else ""
-    return f"{counted(abs(more), 'node')} {'more' if more > 0 else 'fewer'} than its target{marked}."
+    return f"The pool has {counted(abs(more), 'node')} {'more' if more > 0 else 'fewer'} than its target{marked}."
 
 
 def _by_time(wish: Declared[NodeProvisioner], now: Instant) -> Iterator[Row]:

@@ -84,11 +84,11 @@ def _stays(node: ScaleDownForecast) -> Iterator[Row]:
 
 _STAYS: Mapping[StayCause, str] = {
     StayCause.STANDS_STILL: "not in the current state, regardless of the target size of",
-    StayCause.DRAINING: "not while it is drained: its drain deletes the node;",
-    StayCause.BUSY: "not while a pod runs on it: only empty nodes are scaled down by",
-    StayCause.LENT: "not while one of its GPUs is lent: only empty nodes are scaled down by",
-    StayCause.LEFT_TO_DRAIN: "not while it is not ready: DrainPolicy/{policy} removes it instead of",
-    StayCause.SETTLING: "not before {until}: the node is new, and in its settling time;",
+    StayCause.DRAINING: "not while the node is drained: the drain deletes the node;",
+    StayCause.BUSY: "not while a pod runs on the node: only empty nodes are removed by",
+    StayCause.LENT: "not while a GPU of the node is lent: only empty nodes are removed by",
+    StayCause.LEFT_TO_DRAIN: "not while the node is not ready: DrainPolicy/{policy} removes the node instead of",
+    StayCause.SETTLING: "not before {until}: the node is new and settles until then;",
     StayCause.WINDOW_CLOSED: "not before {until}: until then no window is open;",
 }
 
@@ -96,7 +96,7 @@ _STAYS: Mapping[StayCause, str] = {
 def _stay_words(stay: Stay) -> str:
     """The reason, followed by the name of the NodeProvisioner."""
     if stay.cause is StayCause.WINDOW_CLOSED and stay.until is None:
-        return "not at all: no window ever opens;"
+        return "never: no window ever opens;"
     until = _at(stay.until) if stay.until is not None else ""
     return _STAYS[stay.cause].format(until=until, policy=stay.policy)
 

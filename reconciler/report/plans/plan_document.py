@@ -229,7 +229,10 @@ def _moves_unpriced(planned: Planned, blamed: Blame) -> bool:
 
 def _committed(cost: Cost, is_one: bool) -> Iterator[str]:
     if cost.committed:
-        yield f"(of {'it' if is_one else 'each'}, {dollars(cost.committed)}/h is paid whether nodes run or not)"
+        yield (
+            f"({'includes' if is_one else 'each includes'} {dollars(cost.committed)}/h that is paid whether nodes run "
+            "or not)"
+        )
 
 
 def totals(planned: Planned) -> TextLine:

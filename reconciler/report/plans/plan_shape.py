@@ -183,7 +183,7 @@ class ConsequenceTold(msgspec.Struct, frozen=True):
             description="Stage of a purchase. machine: a NodeClaim exists. asked: a smart pod requests the node. "
             "request: a smart pod of this plan requests the node. karpenter: Karpenter buys for pods it sees. "
             "attempt: requested at the next attempt. node_pool: once the NodePool exists. refill: once nodes that "
-            "Karpenter removes are deleted. schedule: when a schedule begins. limit: prevented by a limit."
+            "Karpenter removes are deleted. schedule: when a schedule begins. limit: not bought because of a limit."
         ),
     ]
     bought_for: Annotated[Why | None, msgspec.Meta(description="Why nodes are bought; otherwise null.")]

@@ -130,9 +130,9 @@ def _limits(scene: PlanningResult, pool: _Declared) -> Iterator[str]:
     own = [each for each in scene.plan.consequences if each.pool == pool.name and limits]
     text = ", ".join(f"{most} {name}" for name, most in sorted(limits.items()))
     if any(hindrance.kind == "limits" for each in own for hindrance, _ in each.held_by):
-        yield f"Limits: {text}: exceeded or reached, so no replacement is launched."
+        yield f"Limits ({text}): reached or exceeded, so no replacement is launched."
     elif any(each.fate == "replaced" for each in own):
-        yield f"Limits: {text} allow replacements."
+        yield f"Limits ({text}): replacements can be launched."
 
 
 # --- Times at which nodes are scaled down or drained, and since when they are marked.
@@ -216,11 +216,11 @@ _FATES: dict[Fate, _RowStyle] = {
     "replaced": _RowStyle("-/+", "bad", "busy, drifted, pods evicted", "Karpenter"),
     "blocked": _RowStyle("~", "warn", "busy, drifted, cannot be disrupted"),
     "deleted": _RowStyle("-", "bad", "NodePool deleted, nodes with it", "at once, ignoring all budgets"),
-    "undrifted": _RowStyle("+", "good", "drifted now, no longer after the change"),
+    "undrifted": _RowStyle("+", "good", "drifted now, not after the change"),
     "exchanged": _RowStyle("~", "warn", "replaced anyway"),
     "bought": _RowStyle("+", "good", "bought"),
     "scheduled": _RowStyle("+", "dim", "bought by a schedule"),
-    "limited": _RowStyle("!", "warn", "needed, prevented by a limit"),
+    "limited": _RowStyle("!", "warn", "needed, not bought because of a limit"),
 }
 _ORDER: tuple[Fate, ...] = tuple(_FATES)
 _COMES: frozenset[Fate] = frozenset({"bought", "scheduled", "limited"})
@@ -315,7 +315,7 @@ def _when(consequence: Consequence, pace: str) -> Iterator[str]:
     others = ((each.title, count) for each, count in consequence.held_by if each.kind != "pod_budget")
     yield from (f"{title} on {count}" for title, count in others)
     if consequence.fate == "blocked" and consequence.seconds is None:
-        yield "no end known"
+        yield "no known end"
     elif consequence.seconds:
         yield f"about {span(consequence.seconds)}"
 

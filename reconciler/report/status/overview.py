@@ -240,7 +240,7 @@ def _guard(guarded: GuardVerdict) -> str:
 
 
 def _waiting(overview: Overview) -> str:
-    lines = [f"{overview.pending} to carry out"] if overview.pending else []
+    lines = [f"{counted(overview.pending, 'action')} to carry out"] if overview.pending else []
     lines += [f"{number} suppressed (would apply if {clause})" for number, clause in conditions(overview.supposed)]
     if overview.held:
         lines.append(f"{overview.held} held")
@@ -249,7 +249,7 @@ def _waiting(overview: Overview) -> str:
     if not lines:
         more = "more " if overview.leaving else ""
         about = " for the objects that could be read" if overview.unread else ""
-        return f"Nothing {more}is to be done{' now' if more else ''}{about}."
+        return f"There is nothing {more}to do{' now' if more else ''}{about}."
     return f"{', '.join(lines)}: see reconciler plan."
 
 

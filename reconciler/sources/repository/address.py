@@ -86,7 +86,7 @@ def _https(text: str, display: str) -> RepositoryAddress:
 
 
 def _refuse(display: str) -> NoReturn:
-    sentence = "is not a supported repository address"
+    sentence = "the repository address is not supported"
     raise Refused(SourceFault.BAD_ADDRESS.problem(display or "''", sentence, ADDRESS_REMEDY))
 
 

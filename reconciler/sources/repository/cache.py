@@ -142,7 +142,7 @@ def _resolve_remote(environment: dict[str, str], fetch: Fetch, session: Session)
     for full_name in names:
         if full_name in there:
             return full_name, there.get(f"{full_name}^{{}}", there[full_name])
-    sentence = f"has no branch or tag {revision}"
+    sentence = f"the repository has no branch or tag {revision}"
     raise session.refuse(SourceFault.BAD_REVISION, sentence, "name a branch, a tag, or a commit by its full id")
 
 
@@ -154,7 +154,7 @@ def commit_of(environment: dict[str, str], revision: str, session: Session) -> s
     except GitFailed as error:
         if "Needed a single revision" not in str(error):
             raise
-        sentence = f"has no commit {revision}"
+        sentence = f'the repository has no commit "{revision}"'
         raise session.refuse(SourceFault.BAD_REVISION, sentence, "name an existing branch, tag or commit") from error
     if not COMMIT.fullmatch(said):
         raise session.refuse(SourceFault.BAD_REVISION, f"{revision} is not one commit", "name a branch, tag or commit")

@@ -259,13 +259,13 @@ class Commit:
         entries = self._objects.entries(self._identity, areas)
         tree = GitTree(entries, self._targets(list(entries.values())), areas)
         if not tree.holds(path):
-            sentence = f"has no {path} in {self._identity[:12]}"
+            sentence = f"there is no {path} in commit {self._identity[:12]}"
             raise self._session.absent(sentence, "name a folder or file of that revision")
         walk = TreeWalk(tree, self._bounds)
         node = tree.look(folder, name)
         itself = tree.entry(path)
         if itself and itself.is_link:
-            sentence = f"is a link in {self._identity[:12]} of {self._session.shown}"
+            sentence = f"the path is a link in {self._identity[:12]} of {self._session.shown}"
             walk.add(SourceFault.LINK_LEAVES.problem(path, sentence, LINK_REMEDY))
         elif node.kind == "file":
             walk.single(path, node)
@@ -281,7 +281,7 @@ class Commit:
         """The target of each link, by its id; links without a valid target are broken."""
         sizes = {entry.id: entry.size_bytes or 0 for entry in entries if entry.is_link}
         if len(sizes) > self._bounds.files:
-            sentence = f"contains {len(sizes):,} links; the limit is {self._bounds.files:,}"
+            sentence = f"the revision contains {len(sizes):,} links; the limit is {self._bounds.files:,}"
             raise self._session.refuse(SourceFault.TOO_MUCH, sentence, "name a folder that holds only policies")
         contents = self._contents({identity for identity, size in sizes.items() if 0 < size <= LONGEST_LINK_BYTES})
         targets = {identity: contents.get(identity, b"") for identity in sizes}

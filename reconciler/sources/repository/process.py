@@ -58,9 +58,9 @@ class Session(msgspec.Struct, frozen=True):
     def look_at_the_clock(self) -> None:
         """Raises Refused after the deadline, or when the read is canceled."""
         if self.cancelled.is_set():
-            raise self.refuse(SourceFault.TOO_LONG, "was canceled during the read", "try again")
+            raise self.refuse(SourceFault.TOO_LONG, "the read was canceled", "try again")
         if time.monotonic() >= self.until:
-            sentence = f"takes git more than {self.bounds.deadline_seconds:g} s to read"
+            sentence = f"git needs more than {self.bounds.deadline_seconds:g} s to read the repository"
             remedy = "try again; if the repository is large, keep policies in a separate repository"
             raise self.refuse(SourceFault.TOO_LONG, sentence, remedy)
 
@@ -133,7 +133,7 @@ def _converse(process: subprocess.Popen[bytes], one: Run, session: Session) -> t
                     selector.unregister(key.fileobj)
                     getattr(process, key.data).close()
             if len(said["stdout"]) > one.most_bytes:
-                sentence = f"causes an output of git {one.arguments[0]} above {one.most_bytes:,} bytes"
+                sentence = f"git {one.arguments[0]} prints more than {one.most_bytes:,} bytes"
                 raise session.refuse(SourceFault.TOO_MUCH, sentence, "name a folder that holds only policies")
     return bytes(said["stdout"]), bytes(said["stderr"])
 
@@ -182,7 +182,9 @@ def _look_at_the_disk(one: Run, session: Session) -> None:
         return
     most_bytes = session.bounds.disk_bytes
     if (held_bytes := _held(one.filling)) > most_bytes:
-        sentence = f"sends at least {held_bytes:,} bytes; the limit for a revision is {most_bytes:,} on disk"
+        sentence = (
+            f"the repository sends at least {held_bytes:,} bytes; the limit for a revision is {most_bytes:,} on disk"
+        )
         raise session.refuse(SourceFault.TOO_MUCH, sentence, "keep policies in a separate repository")
 
 

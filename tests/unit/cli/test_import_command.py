@@ -90,7 +90,7 @@ def test_what_could_not_be_known_is_told_and_makes_the_exit_code_that_of_invalid
     assert main(["import", "--cluster", cluster(fixed())]) == 3
     told = capsys.readouterr()
     assert told.out == "policies/base/a100.yaml\ntemplates/a100.yaml.j2\n"
-    assert "note: policies/base/a100.yaml: the memory of a GPU is unknown (nodes: the file has none" in told.err
+    assert "note: policies/base/a100.yaml: the memory of a GPU is unknown (nodes: the file contains none" in told.err
     assert told.err.endswith("`reconciler validate policies` finds no problem\n")
     assert main(["validate"]) == 3
     assert 'spec.devices.memory: expected a quantity such as 8, 500m or 40Gi, got "UNKNOWN"' in capsys.readouterr().out

@@ -95,7 +95,7 @@ def test_rendering_asks_which_environment(monkeypatch: pytest.MonkeyPatch, capsy
     assert main(["render", "policies"]) == 64
     assert "choose one with --environment: base, prod" in capsys.readouterr().err
     assert main(["render", "policies", "-e", "stage"]) == 64
-    assert 'there is no environment "stage"; there are: base, prod' in capsys.readouterr().err
+    assert 'there is no environment "stage"; found: base, prod' in capsys.readouterr().err
 
 
 def test_finding_nothing_is_said(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -104,7 +104,7 @@ def test_people_have_roles_of_their_own_which_are_bound_to_nobody(
 @pytest.mark.parametrize(
     ("arguments", "remedy"),
     [
-        (("policies", "-e", "stage"), "there are: base, prod"),
+        (("policies", "-e", "stage"), "found: base, prod"),
         (("-e", "prod"), "name their PATHS, or --repo"),
         (("policies", "--person", "freezer"), "--person does not depend on policies"),
         (("policies", "--resources"), "--resources requires --write"),

@@ -234,4 +234,4 @@ def test_the_command_tells_what_it_would_take_off_and_what_stays(
 
 def test_the_command_never_writes_into_a_file(dumped: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["release", "--cluster", str(dumped), "--yes"]) == 64
-    assert "remove --cluster" in capsys.readouterr().err
+    assert "cannot be combined with --cluster" in capsys.readouterr().err

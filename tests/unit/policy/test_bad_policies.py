@@ -47,10 +47,10 @@ ELSEWHERE = {
     "RC509": "An internal error occurred while reading; the last valid policies stay in force.",
     "RC511": "The address is invalid, or git would treat the address as an option or a command.",
     "RC512": "The revision does not exist, or git would treat the revision as an option.",
-    "RC513": "The file is in a submodule or in Git LFS: the repository does not contain the content itself.",
+    "RC513": "The file is in a submodule or in Git LFS: the repository does not contain the content of the file.",
     "RC514": "Git exceeded the time limit and was terminated.",
     "RC515": "Git cannot read the repository; the message has git's error without credentials.",
-    "RC521": "Custom resources of one bundle are incomplete: some are missing (yet).",
+    "RC521": "Custom resources of one bundle are incomplete: some are missing, or not applied yet.",
     "RC522": "Two complete bundles exist: the tool that applies them does not prune older objects.",
     "RC523": "The API server denies reading the policies; the message has the API server's error.",
 }

@@ -45,7 +45,7 @@ def test_nor_is_one_chosen_of_two_that_name_the_cluster() -> None:
 
 
 def test_one_that_does_not_exist_is_told_with_those_that_do() -> None:
-    with pytest.raises(NotChosen, match='no environment "prd"; there are: base, prod'):
+    with pytest.raises(NotChosen, match='no environment "prd"; found: base, prod'):
         chosen(resolved(wish("base"), wish("prod")), "prd")
 
 

@@ -69,17 +69,17 @@ def test_the_status_shows_each_pool_and_how_many_decisions_wait() -> None:
         "a100-training  Enforce    120    80   960     640        6\n"
         "l4-inference   Observe     12    12    48      31        0\n"
         "\n"
-        "1 to carry out, 3 suppressed (would apply if GpuPool/l4-inference were in mode Enforce), "
+        "1 action to carry out, 3 suppressed (would apply if GpuPool/l4-inference were in mode Enforce), "
         "2 held: see reconciler plan.\n"
     )
 
 
 def test_a_status_never_calls_done_what_could_not_be_read() -> None:
     quiet = msgspec.structs.replace(STATUS, pending=0, supposed={}, held=0)
-    assert write(overview_document(quiet), "text", color=False).endswith("\nNothing is to be done.\n")
+    assert write(overview_document(quiet), "text", color=False).endswith("\nThere is nothing to do.\n")
     told = write(overview_document(msgspec.structs.replace(quiet, unread=UNREAD, pools=())), "text", color=False)
     assert told.startswith("! nodepools.karpenter.sh could not be read")
-    assert told.endswith("No policy declares a pool.\n\nNothing is to be done for the objects that could be read.\n")
+    assert told.endswith("No policy declares a pool.\n\nThere is nothing to do for the objects that could be read.\n")
 
 
 def test_the_status_for_programs_names_the_cluster_and_the_pools() -> None:

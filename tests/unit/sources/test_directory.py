@@ -105,7 +105,7 @@ def test_the_revision_is_made_of_names_and_contents(policies: Path) -> None:
 
 
 def test_a_path_that_does_not_exist_is_a_problem(policies: Path) -> None:
-    refused(Path("polices"), "RC501", "polices: cannot be read: No such file or directory")
+    refused(Path("polices"), "RC501", "polices: the path cannot be read: No such file or directory")
     refused(Path("bad\0name"), "RC501", r"bad\x00name")
 
 

@@ -215,7 +215,7 @@ def test_a_damaged_repository_is_a_problem(repository: Repository) -> None:
     (repository.folder / "objects" / blob[:2] / blob[2:]).unlink()
     bundle = read(repository.folder)
     assert codes(bundle) == ["RC501"]
-    assert "policies/a.yaml: cannot be read: the repository is damaged" in sentences(bundle)
+    assert "policies/a.yaml: the path cannot be read: the repository is damaged" in sentences(bundle)
     tree = repository.git("rev-parse", "main:policies")
     (repository.folder / "objects" / tree[:2] / tree[2:]).unlink()
     assert codes(read(repository.folder)) == ["RC515"]

@@ -65,7 +65,7 @@ class SmartPodStays(PodBlocker, frozen=True):
 
 class GangStays(PodBlocker, frozen=True):
     is_independent = False
-    template = "{pod} is in gang {gang}, which moves together or not at all ({why}), " + _KEPT
+    template = "{pod} is in gang {gang}, whose pods move only together ({why}), " + _KEPT
 
     gang: str
     why: Reason
@@ -87,8 +87,8 @@ class GangBudget(PodBlocker, frozen=True):
 class GangWithoutPlace(PodBlocker, frozen=True):
     is_independent = False
     template = (
-        "{pod} is in gang {gang}, which moves together or not at all, and no remaining node has room for {lost} beside "
-        "the others ({ruled_out}), " + _KEPT
+        "{pod} is in gang {gang}, whose pods move only together, and no remaining node has room for {lost} in "
+        "addition to the other pods ({ruled_out}), " + _KEPT
     )
 
     gang: str
@@ -98,8 +98,8 @@ class GangWithoutPlace(PodBlocker, frozen=True):
 
 class TooManyForGang(CodeFacts, frozen=True):
     template = (
-        "{node} must drain together with {other} because of a gang, and {policy} drains at most {most} nodes at once: "
-        "{node} is not drained now."
+        "{node} must be drained together with {other} because of a gang, and {policy} drains at most {most} nodes at "
+        "once: {node} is not drained now."
     )
 
     node: str
@@ -111,14 +111,14 @@ class TooManyForGang(CodeFacts, frozen=True):
 
 class GangOfAnotherPolicy(PodBlocker, frozen=True):
     is_independent = False
-    template = "{pod} is in gang {gang}, which another policy moves off {other}, so the pod stays on {node} now."
+    template = "{pod} is in gang {gang}, which another policy moves off {other}, so the pod stays on {node} for now."
 
     gang: str
     other: str
 
 
 class PodOfClaim(PodBlocker, frozen=True):
-    template = "which other nodes have the GPUs of GpuClaim {claim} of {pod} is unknown ({why}), " + _KEPT
+    template = "it is unknown which other nodes have the GPUs of GpuClaim {claim} of {pod} ({why}), " + _KEPT
 
     claim: str
     why: ClaimDoubt
@@ -158,7 +158,7 @@ class SystemPod(PodBlocker, frozen=True):
 
 
 class PodPlaceUnknown(PodBlocker, frozen=True):
-    template = "which nodes {pod} fits on is unknown ({why}), " + _KEPT
+    template = "it is unknown on which nodes {pod} fits ({why}), " + _KEPT
 
     why: Obstacle
 
@@ -190,14 +190,14 @@ class PodWithoutPlace(PodBlocker, frozen=True):
 
 # Why a gang stays, if no pod of the gang has a blocker of its own.
 class GangPodNotDrained(CodeFacts, frozen=True):
-    template = "{pod} runs on {place}, whose pods no drain moves."
+    template = "{pod} runs on {place}, and drains do not move the pods of {place}."
 
     pod: Ref
     place: str  # name of a node
 
 
 class GangPodObserved(CodeFacts, frozen=True):
-    template = "{pod} runs in {pool}, which is observed only."
+    template = "{pod} runs in {pool}, which is only observed."
 
     pod: Ref
     pool: str
@@ -212,7 +212,7 @@ class GangSavesItsWork(CodeFacts, frozen=True):
 
 
 class GangNotTainted(CodeFacts, frozen=True):
-    template = "not all nodes of the gang are observed with their taint yet."
+    template = "the taint has not been observed on all nodes of the gang yet."
 
 
 class GangActedOn(CodeFacts, frozen=True):
@@ -258,7 +258,7 @@ GANG_CAUSES = (
 
 
 class FrozenNode(CodeFacts, frozen=True):
-    template = "{what} is frozen {until:|until spec.suspend is removed}: {node} is no candidate."
+    template = "{what} is frozen {until:|until spec.suspend is removed}: {node} is not a candidate."
 
     what: str
     until: FreezeEnd | None  # None: the pool is suspended
@@ -266,20 +266,20 @@ class FrozenNode(CodeFacts, frozen=True):
 
 
 class BeingDrained(CodeFacts, frozen=True):
-    template = "{node} is draining since {since}."
+    template = "{node} has been draining since {since}."
 
     node: str
     since: TaintTime
 
 
 class ScaledDown(CodeFacts, frozen=True):
-    template = "{node} is being removed by scaling, which owns the node until then."
+    template = "{node} is being removed by scaling, so {node} is not drained."
 
     node: str
 
 
 class OthersTurn(CodeFacts, frozen=True):
-    template = "{planner} acts on {node} in this plan: drain evaluates the node again in the next plan."
+    template = "{planner} acts on {node} in this plan: drains consider the node again in the next plan."
 
     planner: str
     node: str
@@ -340,7 +340,7 @@ class PodLeavesSlowly(CodeFacts, frozen=True):
 
 
 class GpusLent(CodeFacts, frozen=True):
-    template = "claims hold {gpus:GPU} of {node}, and claims are not moved."
+    template = "GpuClaims hold {gpus:GPU} of {node}, and GpuClaims are not moved."
 
     gpus: int
     node: str

@@ -66,7 +66,7 @@ class EmptyDrainCandidate(CodeFacts, frozen=True):
 
 
 class UnreadyEmptyDrainCandidate(CodeFacts, frozen=True):
-    template = "{node} is not ready, and is empty. {node} is removed after {delay_seconds:minutes} min."
+    template = "{node} is empty and not ready. {node} is removed after {delay_seconds:minutes} min."
 
     node: str
     delay_seconds: int
@@ -171,7 +171,7 @@ class Throttled(CodeFacts, frozen=True):
 
 
 class AwaitsOthersOfGang(CodeFacts, frozen=True):
-    template = "{node} drains together with {other} because of a gang, and waits for {other}: {why}."
+    template = "{node} is drained together with {other} because of a gang, and waits for {other}: {why}."
 
     node: str
     other: str
@@ -179,7 +179,7 @@ class AwaitsOthersOfGang(CodeFacts, frozen=True):
 
 
 class AwaitsBatch(CodeFacts, frozen=True):
-    template = "the drain of {node} waits until all nodes of the previous batch are observed with their taint."
+    template = "the drain of {node} waits until the taint has been observed on all nodes of the previous batch."
 
     node: str
 
@@ -221,7 +221,8 @@ class PoolKeepsNodes(CodeFacts, frozen=True):
 
 class PoolKeepsNodesBesideLeaving(CodeFacts, frozen=True):
     template = (
-        "{provisioner} keeps {floor.nodes} of {size} nodes of {pool}, and {leaving} of them leave already ({floor})."
+        "{provisioner} keeps {floor.nodes} of {size} nodes of {pool}, and {leaving} of them are already leaving "
+        "({floor})."
     )
 
     provisioner: Ref

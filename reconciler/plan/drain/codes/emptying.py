@@ -8,14 +8,17 @@ from reconciler.model.plan.decision import CodeFacts, Facts, Reason, Ref
 
 
 class Drained(CodeFacts, frozen=True):
-    template = "{node} is unneeded since {since:time}: the node is drained and then deleted."
+    template = "{node} has been unneeded since {since:time}: the node is drained and then deleted."
 
     node: str
     since: Instant
 
 
 class EmptyNodeRemoved(CodeFacts, frozen=True):
-    template = "{node} is empty and unneeded since {since:time}: the node is tainted against new pods and then deleted."
+    template = (
+        "{node} is empty and has been unneeded since {since:time}: the node is tainted against new pods and then "
+        "deleted."
+    )
 
     node: str
     since: Instant
@@ -23,7 +26,7 @@ class EmptyNodeRemoved(CodeFacts, frozen=True):
 
 class BatchCompleted(CodeFacts, frozen=True):
     template = (
-        "{node} drains in a batch with {others} other nodes, and its taint was not observed: the taint is written "
+        "{node} is drained in a batch with {others} other nodes, and its taint was not observed: the taint is written "
         "again."
     )
 
@@ -32,7 +35,9 @@ class BatchCompleted(CodeFacts, frozen=True):
 
 
 class BatchSettles(CodeFacts, frozen=True):
-    template = "{node} drains in a batch: no pod is evicted until all nodes of the batch are observed with their taint."
+    template = (
+        "{node} is drained in a batch: no pod is evicted until the taint has been observed on all nodes of the batch."
+    )
 
     node: str
 
@@ -66,8 +71,8 @@ class PodWaitsForAnother(CodeFacts, frozen=True):
 
 class SuccessorUnseen(CodeFacts, frozen=True):
     template = (
-        "{before} of the same owner was evicted at {time:time}, its successor was not observed yet, and {old}, so "
-        "{pod} waits on {node}."
+        "{before} of the same owner was evicted at {time:time}, its successor has not been observed yet, and {old}, "
+        "so {pod} waits on {node}."
     )
 
     pod: Ref
@@ -120,8 +125,8 @@ class PodToldToSave(CodeFacts, frozen=True):
 
 class PodToldToSaveSooner(CodeFacts, frozen=True):
     template = (
-        "{pod} must leave {node} and may save its work first: the pod asks for {written} and gets {seconds} s, the "
-        "most that {policy} allows, until {time:time}, or until it reports a checkpoint."
+        "{pod} must leave {node} and may save its work first: the pod asks for {written}, and {policy} allows at most "
+        "{seconds} s. The pod is evicted at {time:time}, or as soon as it reports a checkpoint."
     )
 
     pod: Ref
@@ -134,8 +139,8 @@ class PodToldToSaveSooner(CodeFacts, frozen=True):
 
 class PodCheckpointUnreadable(CodeFacts, frozen=True):
     template = (
-        "{pod} must leave {node}, and its annotation gpu.scheduling/checkpoint: {written} is no duration such as "
-        "120s: the pod has {seconds} s to save its work, the most that {policy} allows, until {time:time}."
+        "{pod} must leave {node}, and its annotation gpu.scheduling/checkpoint: {written} is not a duration such as "
+        "120s: the pod has {seconds} s to save its work, the maximum of {policy}, until {time:time}."
     )
 
     pod: Ref
@@ -186,8 +191,8 @@ class EvictionCalledOff(CodeFacts, frozen=True):
 
 class PodWaitsItsTurn(CodeFacts, frozen=True):
     template = (
-        "{pod} waits on {node} until the successors of {others:pod} are scheduled, because the scheduler could give "
-        "them the room for {pod}."
+        "{pod} waits on {node} until the successors of {others:pod} are scheduled, because the scheduler could place "
+        "them in the room that {pod} needs."
     )
 
     pod: Ref

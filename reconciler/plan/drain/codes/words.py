@@ -90,7 +90,7 @@ def _floor(floor: Floor) -> str:
     used = floor.gpus_used
     match floor.by:
         case "warmNodes" | "minUnutilizedGPUNodes":
-            closed = f", besides {floor.closed} cordoned by others" if floor.closed else ""
+            closed = f", plus {floor.closed} cordoned by others" if floor.closed else ""
             return f"{used} GPUs in use need {floor.packed}, and {floor.by} is {floor.spare}{closed}"
         case "gpuUtilization":
             return f"{used} of {floor.gpus_total} GPUs are in use, and the minimum is {floor.percent} %"
@@ -153,7 +153,7 @@ def _unread(unread: Unread) -> str:
 
 
 def _quiet(quiet: Quiet) -> str:
-    return f"the watch of {quiet.kind} is silent since {timestamp(quiet.since)}"
+    return f"the watch of {quiet.kind} has been silent since {timestamp(quiet.since)}"
 
 
 WORDS: Mapping[type, Callable[[Any], str]] = {

@@ -146,11 +146,11 @@ def _endless(_: RaisedError) -> FaultText:
 
 def _too_much(raised: RaisedError) -> FaultText:
     what = "more memory than the limit" if isinstance(raised.error, MemoryError) else str(raised.error)
-    return FaultText(TOO_MUCH, f"rendering this takes {what}", remedy="render less, or in fewer steps")
+    return FaultText(TOO_MUCH, f"rendering takes {what}", remedy="render less, or in fewer steps")
 
 
 def _failed(raised: RaisedError) -> FaultText:
-    return FaultText(FAILED, f"this cannot be rendered: {raised.error}")
+    return FaultText(FAILED, f"the template cannot be rendered: {raised.error}")
 
 
 # First match wins.

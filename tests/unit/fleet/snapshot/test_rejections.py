@@ -49,7 +49,7 @@ def test_what_nothing_rules_out_is_counted_apart() -> None:
     assert found == ruled_out({"selection": {"a100 p4d": 1, "l4 g6": 1, "no pool": 1}}, {"a100 p4d": 2})
     assert found.totals == {"selection": 3}
     assert ruled_out_words(found) == (
-        "selection on 1 of a100 p4d, 1 of l4 g6 and 1 of no pool, not beside the other pods on 2 of a100 p4d"
+        "selection on 1 of a100 p4d, 1 of l4 g6 and 1 of no pool, not together with the other pods on 2 of a100 p4d"
     )
 
 

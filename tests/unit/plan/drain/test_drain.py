@@ -88,7 +88,7 @@ CAUSES: dict[str, tuple[dict[str, Any], str]] = {
             "remembers": {"batch": {"ago": 5, "nodes": ["b", "c"]}},
             **LLAMA,
         },
-        "not all nodes of the gang are observed with their taint yet",
+        "the taint has not been observed on all nodes of the gang yet",
     ),
     "who was not asked with the others of a gang waits for the rest": (
         {

@@ -191,7 +191,7 @@ def test_pods_for_which_no_room_is_left_are_named_too() -> None:
     nodes = {"a": {"pods": ["web 1", "web 1", "web 1"]}, "b": {"pods": ["job 7"]}}
     rows = asked({"nodes": nodes}, "a")
     assert rows["drained"][0].startswith(
-        "no: no remaining node has room for Pod/team/web-0 (not beside the other pods on 1"
+        "no: no remaining node has room for Pod/team/web-0 (not together with the other pods on 1"
     )
     assert [told.partition(" (")[0] for told in rows["kept by"]] == [
         "no remaining node has room for Pod/team/web-0",
@@ -214,7 +214,7 @@ def test_all_that_keeps_a_gang_is_told() -> None:
         "Pod/team/app-0 has the annotation cluster-autoscaler.kubernetes.io/safe-to-evict: false, so the pod stays on b"
     )
     lone = "Pod/team/bare-0 has no controller that would recreate the pod, so the pod stays on c"
-    gang = "Pod/team/web-0 is in gang team/llama, which moves together or not at all"
+    gang = "Pod/team/web-0 is in gang team/llama, whose pods move only together"
     own = "Pod/team/web-0 uses local storage (volume scratch), so the pod stays on a."
     assert rows["kept by"] == [*(f"{gang} ({told}), so the pod stays on a." for told in (unsafe, lone)), own]
 

@@ -151,7 +151,7 @@ def scene_of(mode: str, **case: Any) -> PlanningResult:
 
 @pytest.mark.parametrize("name", ["node/node-0", "pod/research/train-0"])
 def test_in_observe_mode_a_fate_is_told_as_what_would_be(name: str) -> None:
-    begins = "it drifts" if name.startswith("node") else "its node drifts"
+    begins = "the node drifts" if name.startswith("node") else "its node drifts"
     would = f"Would apply if GpuPool/a100 were in mode Enforce: {begins}"
     assert about(scene_of("Observe"), parse_subject(name)).outcome.startswith(would)
     assert about(scene_of("Enforce"), parse_subject(name)).outcome.startswith(begins.capitalize())
@@ -165,15 +165,15 @@ def test_in_observe_mode_what_a_pool_comes_to_is_told_as_what_would_be() -> None
 
 def test_what_happens_anyway_happens_in_observe_mode_too() -> None:
     outcome = about(scene_of("Observe", wish={}, drifted=3), parse_subject("node/node-0")).outcome
-    assert outcome.startswith("It drifts:")
+    assert outcome.startswith("The node drifts:")
 
 
 @pytest.mark.parametrize(
     ("least", "told"),
     [
-        (5, "2 nodes fewer than its target."),
+        (5, "The pool has 2 nodes fewer than its target."),
         (3, "The pool has its target size."),
-        (1, "1 node more than its target."),
+        (1, "The pool has 1 node more than its target."),
     ],
 )
 def test_a_provisioner_says_how_far_its_pool_is_from_its_target(least: int, told: str) -> None:

@@ -77,7 +77,7 @@ def test_a_marked_node_is_told_as_in_the_design() -> None:
         (
             "a100-000",
             (
-                "not while a pod runs on it: only empty nodes are scaled down by NodeProvisioner/a100 "
+                "not while a pod runs on the node: only empty nodes are removed by NodeProvisioner/a100 "
                 "policies/a100.yaml:23"
             ),
         ),
@@ -159,9 +159,9 @@ def test_a_node_that_is_held_past_its_time_says_nothing_of_a_deletion_then() -> 
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ({"lent": {"90": 4}}, "not while one of its GPUs is lent: only empty nodes are scaled down by"),
-        ({"came": {"90": 20}}, "not before 08:00:40Z: the node is new, and in its settling time;"),
-        ({"draining": "90"}, "not while it is drained: its drain deletes the node;"),
+        ({"lent": {"90": 4}}, "not while a GPU of the node is lent: only empty nodes are removed by"),
+        ({"came": {"90": 20}}, "not before 08:00:40Z: the node is new and settles until then;"),
+        ({"draining": "90"}, "not while the node is drained: the drain deletes the node;"),
     ],
 )
 def test_an_empty_node_that_is_not_ours_to_take_says_why(more: dict[str, Any], told: str) -> None:
@@ -199,7 +199,7 @@ def test_a_provisioner_says_its_target_and_what_is_marked() -> None:
     answer = asked(CASE, "provisioner/a100")
     told = rows(answer)
     assert answer.headline == "120 nodes, 80 busy, 640 of 960 GPUs in use"
-    assert answer.outcome == "6 nodes more than its target; 6 are marked."
+    assert answer.outcome == "The pool has 6 nodes more than its target; 6 are marked."
     assert told["target"] == [
         "114 nodes: 66.7 % in use; a minimum of 70 % keeps at most 114. policies/a100.yaml:23 @ 4c1f9e2"
     ]

@@ -109,7 +109,9 @@ def test_in_another_cluster_nothing_else_is_looked_at() -> None:
 
 def test_a_guard_that_is_full_by_now_refuses_it() -> None:
     full = scene(guards={"fleet": {"perPlan": {"maxRemovedNodes": 3}}})
-    assert all("the action is now held: ChangeGuard/fleet allows less" in told for told in moved(full))
+    assert all(
+        "the action is now held: this plan exceeds the limits of ChangeGuard/fleet" in told for told in moved(full)
+    )
     assert len(moved(full)) == 3
 
 

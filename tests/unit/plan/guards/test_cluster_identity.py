@@ -37,8 +37,8 @@ def test_in_another_cluster_every_action_is_held_and_nothing_comes_of_it() -> No
     (decision,) = made.decisions
     assert isinstance(decision.act, Hold)
     assert sentence(decision.reason) == (
-        "ChangeGuard/fleet is for cluster 9b3c6f0e, and this is 2f54a17b: "
-        "no action on guarded objects is carried out here."
+        "ChangeGuard/fleet is for cluster 9b3c6f0e, and this cluster is 2f54a17b: no action on guarded objects is "
+        "carried out here."
     )
     assert [(each.cause, each.nodes) for each in made.consequences] == [("standing", ("node-2",))]
 

@@ -32,7 +32,7 @@ CASES = table()
 Json = dict[str, Any]
 FORMATS = ("text", "markdown", "html", "json", "junit", "sarif")
 # How reports say that a node goes.
-PROMISES = re.compile("[Ww]ill be deleted|[Tt]he node is deleted at|unless a pod arrives|is draining since")
+PROMISES = re.compile("[Ww]ill be deleted|[Tt]he node is deleted at|unless a pod arrives|has been draining since")
 
 
 def decisions_of(scene: PlanningResult) -> tuple[Decision, ...]:

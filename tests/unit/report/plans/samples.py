@@ -81,7 +81,7 @@ POOL = PoolLine(
     gpus=960,
     gpus_in_use=640,
     cost=Cost(2_202_600_000, 2_070_840_000, 1_324_200_000, 885_000_000),
-    remarks=("Limits: 128 nodes allow replacements.",),
+    remarks=("Limits (128 nodes): replacements can be launched.",),
 )
 EDIT = Decision(
     "manifests",

@@ -24,7 +24,7 @@ def test_a_bill_that_changes_by_what_nobody_knows_is_not_called_unchanged() -> N
 def test_where_the_change_edits_prices_the_fleet_is_told_by_those_of_the_base_as_well() -> None:
     dearer = replace(POOL, cost=Cost(9_000_000, 9_000_000, 9_000_000, 5_000_000, 2_000_000))
     lines = told(replace(PULL_REQUEST, pools=(dearer,), changes=(), decision_texts=(), plan=plan(), base=plan()))
-    assert "Cost   $9.00/h, unchanged   (of it, $5.00/h is paid whether nodes run or not)\n" in lines
+    assert "Cost   $9.00/h, unchanged   (includes $5.00/h that is paid whether nodes run or not)\n" in lines
     assert "note: with the prices and commitments before this change, the same nodes cost $7.00/h now.\n" in lines
 
 

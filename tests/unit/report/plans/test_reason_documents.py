@@ -128,9 +128,9 @@ SENTENCES: dict[str, tuple[CodeFacts, str]] = {
     "of several sums": (
         HourIsFull(guard=GUARD, held=HELD, sums=SUMS),
         (
-            "ChangeGuard/fleet allows less in any hour (4 of 2 removed nodes, 40 of 20 removed percent of a100). "
-            "Held until the hour has room, or until an approval: GpuPool/a100 is suspended: Node/n1 is not changed "
-            "until spec.suspend is removed."
+            "this plan exceeds the hourly limits of ChangeGuard/fleet (removed nodes: 4 of 2 allowed, removed "
+            "percent of a100: 40 of 20 allowed). Held until the limits have room again, or until an approval: "
+            "GpuPool/a100 is suspended: Node/n1 is not changed until spec.suspend is removed."
         ),
     ),
     "as a person wrote the time": (
@@ -147,19 +147,22 @@ SENTENCES: dict[str, tuple[CodeFacts, str]] = {
     "of a NodePool": (
         NotOurs(object=POOL, pool="a100"),
         (
-            "NodePool/a100 was created by someone else, and its nodes are only observed; adopt: true in "
-            "GpuPool/a100 adopts it without drifting a node."
+            "NodePool/a100 was created by someone else, and its nodes are only observed. To adopt it without drift of "
+            "its nodes, set adopt: true in GpuPool/a100."
         ),
     ),
     "of another object": (
         NotOurs(object=Ref("PriorityClass", "", "p"), pool="a100"),
-        "PriorityClass/p was created by someone else; adopt: true in GpuPool/a100 adopts it without drifting a node.",
+        (
+            "PriorityClass/p was created by someone else. To adopt it without drift of its nodes, set adopt: true in "
+            "GpuPool/a100."
+        ),
     ),
     "of labels": (
         NodeLacksLabels(node="n1", labels=(NodeLabel("a", "1"), NodeLabel("b", "2")), object=POOL),
         (
-            "n1 lacks a=1, b=2, set on the node because in the template of the adopted NodePool/a100 they would "
-            "drift every node."
+            "n1 lacks the labels a=1, b=2: they are added to the node, because in the template of the adopted "
+            "NodePool/a100 they would make every node drift."
         ),
     ),
     "of a pool that nobody declares": (

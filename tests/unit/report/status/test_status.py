@@ -45,7 +45,7 @@ def test_three_nodes_that_are_deleted_in_half_a_minute_are_shown_with_their_time
     told = text(marked(40))
     assert "Nodes leaving and arriving" in told
     assert "a100: 3 nodes scaled down, at 08:00Z (in 40 s): a100-000, a100-001, a100-002" in told
-    assert "Nothing is to be done" not in told
+    assert "There is nothing to do" not in told
     (leaving,) = payload(marked(40))["leaving"]
     assert (leaving["nodes"], leaving["first_at"]) == (["a100-000", "a100-001", "a100-002"], timestamp(after(40)))
 
@@ -53,7 +53,7 @@ def test_three_nodes_that_are_deleted_in_half_a_minute_are_shown_with_their_time
 def test_what_waits_for_its_time_alone_is_on_its_way_and_nothing_more_is_to_be_done() -> None:
     told = text(marked(300))
     assert "(in 5 min)" in told
-    assert told.rstrip().endswith("Nothing more is to be done now.")
+    assert told.rstrip().endswith("There is nothing more to do now.")
 
 
 def test_drains_are_shown_before_they_begin_and_while_they_last() -> None:
@@ -81,7 +81,7 @@ def test_what_waits_is_shown_with_its_reason_once_for_all_that_share_it() -> Non
 
 def test_all_candidates_are_counted_though_one_plan_taints_200() -> None:
     nodes: Json = {"n": {"pods": ["web 1"], "copies": 204}, "z": {"pods": ["web 1", "big 4"], "copies": 80}}
-    assert "204 to carry out: see reconciler plan." in text(drain_stage.World({"nodes": nodes}))
+    assert "204 actions to carry out: see reconciler plan." in text(drain_stage.World({"nodes": nodes}))
 
 
 LEASE = LeaseSpec("pod-7f", 15, "2026-11-02T05:00:00.000000Z", "2026-11-02T07:59:58.000000Z", 3)

@@ -158,13 +158,13 @@ PLACED: dict[str, tuple[str, str, tuple[int, int, int], str]] = {
         "a: 1\nb: {{ range(20000) }}",
         "RC404",
         (2, 1, 21),
-        "rendering this takes a range of 20,000 numbers, more than 10,000",
+        "rendering takes a range of 20,000 numbers, more than 10,000",
     ),
     "what fails": (
         "a: 1\n{% for i in [0] %}\n{{ 1 / i }}\n{% endfor %}",
         "RC406",
         (3, 1, 11),
-        "this cannot be rendered: division by zero",
+        "the template cannot be rendered: division by zero",
     ),
 }
 
