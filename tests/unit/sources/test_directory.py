@@ -208,7 +208,7 @@ def test_special_files_are_refused_without_waiting(policies: Path) -> None:
 def test_a_huge_file_is_refused_by_its_size(policies: Path) -> None:
     with (policies / "huge.yaml").open("wb") as huge:
         huge.truncate(1 << 30)
-    bundle = refused(policies, "RC504", "policies/huge.yaml: has 1,073,741,824 bytes", "1,048,576")
+    bundle = refused(policies, "RC504", "policies/huge.yaml: the file has 1,073,741,824 bytes", "1,048,576")
     assert names(bundle) == ["policies/base/a.yaml"]
 
 

@@ -155,7 +155,7 @@ def test_bounds_hold_for_what_is_committed(repository: Repository) -> None:
     repository.commit({f"policies/{number}.yaml": POLICY for number in range(3_000)})
     assert "3,000 files" in sentences(read(repository.folder))
     repository.commit({"policies/big.yaml": b"x" * (1 << 21), "policies/a.yaml": POLICY})
-    assert "policies/big.yaml: has 2,097,152 bytes" in sentences(read(repository.folder))
+    assert "policies/big.yaml: the file has 2,097,152 bytes" in sentences(read(repository.folder))
     repository.commit({"policies/" + "d/" * 40 + "x.yaml": POLICY})
     assert "17 folders deep" in sentences(read(repository.folder))
     bundle = read_revision(GitPlace(str(repository.folder), "main"), SourceBounds(entries=3))
