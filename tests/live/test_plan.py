@@ -129,7 +129,7 @@ def test_a_pool_from_its_first_plan_to_its_edits(team: Team) -> None:
     assert drifted["gpus_in_use"] == 24
     code, printed = team.run("plan")
     assert code == 0
-    assert "drifts all 3 nodes" in printed
+    assert "all 3 nodes drift" in printed
 
     kept = list(capacity.ZONES[:2])
     team.write(requirements=[{"key": "topology.kubernetes.io/zone", "operator": "In", "values": kept}])

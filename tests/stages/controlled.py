@@ -1,6 +1,7 @@
 """A lab with policies on a disk, and replicas of the controller that follow them."""
 
 import time
+import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -33,9 +34,10 @@ class Site:
         self.lab, self._program = lab, program
         self.clean()
         lab.admin.apply(capacity.node_class())
-        for manifest in rights():
+        mark = uuid.uuid4().hex
+        for manifest in rights(mark):
             lab.admin.apply(manifest)
-        limited(lab.admin, identities.reconciler(lab.admin))
+        limited(lab.admin, identities.reconciler(lab.admin), mark)
         self.policies = folder / "policies"
         self.policies.mkdir()
         self.controller = identities.reconciler(lab.admin)
@@ -79,13 +81,15 @@ class Site:
                 admin.delete("configmaps", kept["metadata"]["name"], NAMESPACE)
 
 
-def limited(admin: Api, account: Api) -> None:
-    """Waits until the admission policies are in force for the account: the API server takes note a moment later."""
+def limited(admin: Api, account: Api, mark: str = "ValidatingAdmissionPolicy") -> None:
+    """Waits until the admission policies are in force for the account: the API server takes note a moment later, of
+    deleted policies too. So a refusal counts only if it has the mark of the policies that were just written.
+    """
     path = f"{admin.path('priorityclasses')}?dryRun=All"
     head = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "above-all"}}
     deadline = time.monotonic() + 30
     # Roles are noted by themselves, and policies all at once: this is the last of them that was made.
-    while "ValidatingAdmissionPolicy" not in str(account.request("POST", path, {**head, "value": 1_000}).body):
+    while mark not in str(account.request("POST", path, {**head, "value": 1_000}).body):
         assert time.monotonic() < deadline, "the admission policies are not in force"
         time.sleep(0.05)
 
@@ -97,6 +101,12 @@ def taken_away(admin: Api, manifests: Sequence[Manifest]) -> None:
         admin.delete(plural.replace("policys", "policies"), metadata["name"], metadata.get("namespace", ""))
 
 
-def rights() -> list[Manifest]:
-    """What deploy/core grants and limits, beside what the lab's reconciler has anyway: it can look."""
-    return [each for file in (RIGHTS, ADMISSION) for each in yaml.safe_load_all(file.read_text()) if each]
+def rights(mark: str = "") -> list[Manifest]:
+    """What deploy/core grants and limits, beside what the lab's reconciler has anyway: it can look. `mark` is added to
+    the messages of the admission policies.
+    """
+    found = [each for file in (RIGHTS, ADMISSION) for each in yaml.safe_load_all(file.read_text()) if each]
+    for manifest in found:
+        for validation in manifest.get("spec", {}).get("validations", ()):
+            validation["message"] += f" {mark}"
+    return found
