@@ -23,15 +23,15 @@ from tests.stages.documentation import PAGES, Block, Command, blocks, commands, 
 
 # Headings below which no cluster is needed; they run in a copy of the checkout.
 OFFLINE = {
-    "README.md": {"Install", "Policies", "A first plan", "Try it for a day, in seconds"},
+    "README.md": {"Install", "Policies", "A first plan", "Simulate"},
     "docs/how-to/simulate.md": {block.heading for block in blocks("docs/how-to/simulate.md")}
     - {"Forecast in a pull request"},
 }
 # Where a reader begins without policies, and writes them by `reconciler import`.
 BEGINNINGS = {
     "docs/how-to/adopt.md",
-    "README.md: NodePools that are there already",
-    "README.md: A cluster to play with",
+    "README.md: Import existing NodePools",
+    "README.md: A test cluster",
 }
 # They go on until they are told to stop, and so they are, once they have run for a while.
 ENDLESS = re.compile(r"^reconciler (run|validate .*--watch)")
