@@ -27,6 +27,7 @@ from reconciler.plan.check import check
 from reconciler.plan.draft import Draft
 from reconciler.plan.drain.planner import drain
 from reconciler.plan.planner import plan
+from reconciler.plan.reason_catalog import decoded
 from tests.benchmarks.draining.measuring import Clock, emptied, with_changes
 from tests.benchmarks.draining.planned_fleets import first_inputs, next_inputs
 
@@ -105,7 +106,7 @@ def cold(inputs: Inputs) -> dict[str, float]:
 
 def as_told(inputs: Inputs, observed: Observed) -> Inputs:
     """Hints come to a planner as text, so that none of them is the object that it handed out."""
-    hints = msgspec.json.decode(msgspec.json.encode(inputs.hints), type=Hints)
+    hints = decoded(msgspec.json.encode(inputs.hints), Hints)
     return msgspec.structs.replace(inputs, observed=observed, hints=hints)
 
 
