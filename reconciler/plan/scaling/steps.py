@@ -90,7 +90,7 @@ def provide(context: PoolContext) -> Iterator[Decision]:
     demand, evaluated = context.demand, context.evaluated
     pods = tuple(pod_ref(each) for each in demand.for_new)
     for_pods = UnmetNodes(evaluated.pool, evaluated.provisioner, demand.new_nodes, "demand", pods, demand.wanted)
-    spec, short, lack = context.pool_view.wish.spec, context.short, context.short.size
+    spec, short, lack = context.pool_view.wish.spec, context.short, context.short.lack
     of, pool_view = (evaluated.pool, evaluated.provisioner), context.pool_view
     least = UnmetNodes(*of, lack.nodes, lack.field, wanted=at_least(pool_view, lack.nodes))
     warm = UnmetNodes(*of, short.warm, "warmNodes", wanted=at_least(pool_view, short.warm))

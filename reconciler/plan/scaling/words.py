@@ -29,11 +29,15 @@ def size_words(why: SizeReason) -> str:
         if why.full_enough is None:
             words = f"{in_use}, the minimum is {why.percent} %"
         else:
-            kept = f", {why.kept} nodes are busy or kept empty" if why.kept is not None else ""
+            kept = f", {_kept(why.kept)} busy or kept empty" if why.kept is not None else ""
             words = f"{in_use}; a minimum of {why.percent} % keeps at most {why.full_enough}{kept}"
     if why.bound is None:
         return words
     return f"{words}; {why.bound} {'allows' if why.bound == 'maxSize' else 'keeps'} {why.bound_nodes}"
+
+
+def _kept(nodes: int) -> str:
+    return f"{counted(nodes, 'node')} {'is' if nodes == 1 else 'are'}"
 
 
 def growth_words(growth: Growth) -> str:

@@ -221,14 +221,14 @@ def placed_among(fleet: Snapshot, pods: list[Pod], rows: Sequence[int], budget: 
 class Shortfall(msgspec.Struct, frozen=True):
     """Nodes that one pool lacks."""
 
-    size: SizeLack = SizeLack()  # nodes missing to the bounds of the size
+    lack: SizeLack = SizeLack()  # nodes missing to the bounds of the size
     warm: int = 0  # in addition
     limited: int = 0  # wanted warm nodes that a limit forbids
     used: frozenset[str] = frozenset()  # smart pods for such nodes that are still needed
 
     @property
     def nodes(self) -> int:
-        return self.size.nodes + self.warm
+        return self.lack.nodes + self.warm
 
 
 def shortfall(pool_view: PoolView, demand: Demand, surplus: int) -> Shortfall:
@@ -287,7 +287,7 @@ def unmet(pool_view: PoolView, demand: Demand, short: Shortfall) -> tuple[Unmet,
     lacks_nodes = short.nodes > 0 and not at_least(pool_view, short.nodes)
     if not demand.unmet and not lacks_nodes:
         return ()
-    lack, warm = (short.size, short.warm) if lacks_nodes else (SizeLack(), 0)
+    lack, warm = (short.lack, short.warm) if lacks_nodes else (SizeLack(), 0)
     return (Unmet(pool_view.pool.name, pool_view.outlook, demand.unmet, demand.later, lack, warm),)
 
 

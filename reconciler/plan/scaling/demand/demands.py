@@ -62,8 +62,8 @@ from reconciler.plan.scaling.demand.assignment import Demand, Serving, placed_am
 from reconciler.plan.scaling.demand.buying import PoolOffer, PurchaseResult, PurchaseRound
 from reconciler.plan.scaling.demand.fit import DemandQueue, PoolShapes, Refusing, fitting, why_barred
 from reconciler.plan.scaling.demand.in_flight_nodes import Arrived, instead_of, real_name
-from reconciler.plan.scaling.demand.pending_pods import Awaiting, ReservedPlaces, keep
 from reconciler.plan.scaling.demand.shapes import OpenLabels, machines_elsewhere, shapes_of
+from reconciler.plan.scaling.demand.unreplaced_pods import Awaiting, ReservedPlaces, keep
 from reconciler.plan.scaling.pool_view import PoolView, ScalingContext
 
 _MOST_LISTED = 5  # pools named in the reason of an unserved pod
