@@ -99,6 +99,7 @@ class Standstills:
         self._freezes = Freezes(inputs, fleet)
         self._observations: dict[str, Observation | None] = {}
         self._elsewhere: dict[str, Reason | None] = {}
+        self._may: dict[str, bool] = {}
 
     @cached_property
     def all(self) -> dict[str, Standstill]:
@@ -116,8 +117,25 @@ class Standstills:
         fleet, node_pools = self._fleet, self._inputs.observed.node_pools
         pools = {each.name for each in self._inputs.desired.pools} | {each.name for each in node_pools if each.is_ours}
         closed = (facts for pool in sorted(pools) for facts in fleet.pool(pool).closed)
-        nodes = {each.name: each.node for each in (*fleet.nodes_unsettled, *fleet.nodes_drained, *closed)}
+        of_pools = (
+            each for each in (*fleet.nodes_unsettled, *fleet.nodes_drained, *closed) if self._may_stop(each.pool)
+        )
+        nodes = {each.name: each.node for each in of_pools}
         return (each for each in nodes.values() if not each.metadata.leaving and taints_of(each))
+
+    def _may_stop(self, pool: str) -> bool:
+        """Whether a node of the pool may stand still. Most pools have no cause, and their nodes are not looked at."""
+        if pool not in self._may:
+            declared = self._inputs.desired.pool(pool) if pool else None
+            is_moving = (
+                declared is not None
+                and not declared.spec.suspend
+                and not self._freezes.all()
+                and self._why_elsewhere(pool) is None
+                and self._observation(pool) is None
+            )
+            self._may[pool] = not is_moving
+        return self._may[pool]
 
     def _of(self, node: Node) -> Standstill | None:
         declared = self._inputs.desired.pool(node.pool) if node.pool else None
