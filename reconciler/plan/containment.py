@@ -81,7 +81,7 @@ class ContainedVerdict(msgspec.Struct, frozen=True):
 
 def contained(planner: Planner, inputs: Inputs, draft: Draft) -> ContainedVerdict:
     """Run the planner, and turn every exception into a PlannerFailure."""
-    before, troubles = draft.checkpoint(), list[PlannerFailure]()
+    before, troubles = draft.begin(), list[PlannerFailure]()
     while True:
         try:
             return ContainedVerdict(planner(inputs, draft), tuple(troubles))

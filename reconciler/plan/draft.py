@@ -16,33 +16,15 @@ from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
-from reconciler.model.plan.capacity import Purchase, Why
+from reconciler.model.plan.capacity import Purchase
 from reconciler.model.plan.consequence import Consequence
 from reconciler.model.plan.decision import Action, Decision, Delete, Hold, Label, Ref, Taint, node_ref
 from reconciler.model.plan.evaluation import DrainEligibility, SizeEvaluation
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.memory import Hints, Memory
 from reconciler.plan.capacity.demand import GangIndex
-from reconciler.plan.capacity.refusals import CapacityAnswer, WantedNode
 from reconciler.plan.capacity.requests import Requests, SmartPodIdentity
-
-
-class UnmetNodes(msgspec.Struct, frozen=True):
-    """Nodes that a pool lacks and that nobody has bought yet."""
-
-    pool: str
-    provisioner: str  # empty if the pool has no provisioner
-    nodes: int
-    why: Why
-    pods: tuple[Ref, ...] = ()  # pods that the nodes are for, where the reason is demand
-    wanted: tuple[WantedNode, ...] = ()  # each of the nodes
-
-
-class Checkpoint(msgspec.Struct, frozen=True):
-    """The part of the draft that a planner changes directly; claims are made by guards/admission.py."""
-
-    missing: tuple[UnmetNodes, ...]
-    answered: CapacityAnswer
+from reconciler.plan.capacity.wanted_nodes import CapacityAnswer
 
 
 class Draft:
@@ -51,21 +33,22 @@ class Draft:
     def __init__(self, fleet: Fleet, desired: Desired) -> None:
         self.fleet = fleet
         self.identity = SmartPodIdentity(desired)
-        self.missing: list[UnmetNodes] = []
-        self.answered = CapacityAnswer()
+        self.capacity = CapacityAnswer()
         self._claimed: dict[Ref, Decision] = {}
         self._labelled: set[Ref] = set()
         self.left_out: frozenset[str] = frozenset()  # pools that the current planner can't plan for
         self._taken_away: set[str] = set()
 
-    def checkpoint(self) -> Checkpoint:
-        """State before a planner runs; clears the pools that were left out."""
+    def begin(self) -> CapacityAnswer:
+        """The part of the draft that a planner may change directly, before the planner runs. Clears the pools that
+        were left out. Claims are made by guards/admission.py.
+        """
         self.left_out = frozenset()
-        return Checkpoint(tuple(self.missing), self.answered)
+        return self.capacity
 
-    def restore(self, checkpoint: Checkpoint) -> None:
+    def restore(self, capacity: CapacityAnswer) -> None:
         """Undo everything that a planner did to the draft and the fleet before the planner raised."""
-        self.missing, self.answered = list(checkpoint.missing), checkpoint.answered
+        self.capacity = capacity
         self.fleet.renew()
         for each in ("requests", "gangs"):
             self.__dict__.pop(each, None)

@@ -13,8 +13,10 @@ import msgspec
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
+from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant, later
 from reconciler.model.plan.capacity import Shortage
+from reconciler.model.plan.inputs import Inputs
 from reconciler.model.policy.gpu import GpuPool
 
 REMEMBERED_MS = 600_000
@@ -94,13 +96,30 @@ class LaunchOptions(msgspec.Struct, frozen=True):
         """The failed options."""
         return tuple(LaunchOption.of(each) for each in self.failed)
 
+    @property
+    def next_attempt(self) -> tuple[LaunchOption, Instant | None]:
+        """Launch option of the next attempt, and its time. The option has no instance type if the pool declares
+        none.
+        """
+        if not self.is_exhausted:
+            return self.left[0], self.again_at
+        forgotten = min(self.failed, key=lambda each: each.until, default=None)
+        return (LaunchOption(""), None) if forgotten is None else (LaunchOption.of(forgotten), forgotten.until)
 
-def outlook_of(pool: GpuPool, zones: Sequence[str], failed: Sequence[Shortage]) -> LaunchOptions:
-    """`failed`: shortages of this pool that have not expired."""
-    gone = {LaunchOption.of(each): each for each in failed}
-    left = tuple(each for each in choices(pool, zones) if each not in gone)
+    def may_request(self, now: Instant) -> bool:
+        """Whether a launch option may be tried now."""
+        return not self.is_exhausted and (self.again_at or now) <= now
+
+
+def launch_options(
+    inputs: Inputs, fleet: Fleet, pool: Declared[GpuPool], further: Iterable[Shortage] = ()
+) -> LaunchOptions:
+    """Launch options of a pool by the remembered shortages, and by further shortages of this plan."""
+    remembered = live(inputs.memory.shortages, pool.name, digest_of(pool.spec), inputs.now)
+    gone = {LaunchOption.of(each): each for each in (*remembered, *further)}
+    left = tuple(each for each in choices(pool.spec, zones_of(pool.spec, fleet)) if each not in gone)
     once = tuple(sorted(gone.values(), key=lambda each: each.since))
-    return LaunchOptions(left, once, 1 + pool.smart_pods.max_retry_attempts)
+    return LaunchOptions(left, once, 1 + pool.spec.smart_pods.max_retry_attempts)
 
 
 def zones_of(pool: GpuPool, fleet: Fleet) -> list[str]:

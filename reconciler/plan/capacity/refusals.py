@@ -1,4 +1,4 @@
-"""Why a pool can't buy nodes or serve a pod, what waiting pods wait for, and nodes that are wanted."""
+"""Why a pool can't buy nodes or serve a pod, and what waiting pods wait for."""
 
 from enum import Enum
 from typing import Literal
@@ -10,8 +10,7 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
 from reconciler.model.plan.capacity import CapacityLimit
 from reconciler.model.plan.decision import Obstacle, Ref
-from reconciler.model.policy.scaling import SizeLack
-from reconciler.plan.capacity.offerings import LaunchOption, LaunchOptions
+from reconciler.plan.capacity.offerings import LaunchOption
 from reconciler.plan.guards.frozen import Freeze
 from reconciler.plan.guards.observing import Observation
 
@@ -154,56 +153,3 @@ class PodWait(msgspec.Struct, frozen=True, gc=False):
     trouble: ClaimTrouble | None = None  # problem of the pod's GpuClaim
     until: Instant | None = None
     refusals: PoolRefusals = PoolRefusals()  # why no pool can serve the pod
-
-
-# --- Nodes that are wanted and not bought yet: their launch option, and the pods that need them.
-
-
-class WantedNode(msgspec.Struct, frozen=True):
-    """One wanted node."""
-
-    choice: LaunchOption
-    labels: dict[str, str]  # labels that the node will have
-    memory: str  # memory for pods, as Kubernetes writes it
-    pods: tuple[Pod, ...] = ()  # empty if the node is for minSize or warmNodes
-    is_visible: bool = False  # Karpenter sees one of these pods, and buys a node without a request
-
-
-class Unmet(msgspec.Struct, frozen=True):
-    """Pods of one pool that get no request now, because earlier requests failed."""
-
-    pool: str
-    outlook: LaunchOptions
-    pods: tuple[Pod, ...] = ()
-    wanted: tuple[WantedNode, ...] = ()  # nodes for some of the pods; the nodes of the others are unknown
-    lack: SizeLack = SizeLack()
-    warm: int = 0  # nodes missing to warmNodes
-
-
-class Limited(msgspec.Struct, frozen=True):
-    """Wanted nodes of one pool that are not requested, because of a limit."""
-
-    pool: str
-    limit: CapacityLimit
-    pods: tuple[Pod, ...] = ()
-    warm: int = 0  # nodes missing to warmNodes
-
-
-class NodeWithRoom(msgspec.Struct, frozen=True, gc=False):
-    """A usable node that stays and has room for a pod."""
-
-    node: str
-    pool: str = ""  # pool whose mode decides whether the pod's gate is removed; empty: the node has no pool
-
-
-class CapacityAnswer(msgspec.Struct, frozen=True):
-    """Capacity for the waiting pods: what exists, and what is missing."""
-
-    places: dict[str, NodeWithRoom] = {}  # nodes for pods behind the capacity gate, by uid
-    schedulable: frozenset[str] = frozenset()  # uids of pods without a gate that fit on existing nodes
-    unfit: frozenset[str] = frozenset()  # smart pods whose node has arrived and fits none of their pods
-    used: frozenset[str] = frozenset()  # smart pods without a node that somebody waits for
-    unmet: tuple[Unmet, ...] = ()
-    limited: tuple[Limited, ...] = ()
-    asked: dict[str, str] = {}  # uid of a pod -> pool where a smart pod requested the pod's machine
-    waits: tuple[PodWait, ...] = ()  # what each pod without a place waits for

@@ -166,7 +166,7 @@ def _came(context: DrainContext) -> Iterator[tuple[str, Instant]]:
 
 def _took_warm_nodes(context: DrainContext) -> Iterator[tuple[str, Instant]]:
     """Pools whose moved pods now run in a pool that lacks warm nodes."""
-    lacking = sorted({each.pool for each in context.draft.missing if each.why == "warmNodes" and each.nodes})
+    lacking = sorted({each.pool for each in context.draft.capacity.lacking("warmNodes")})
     left = _left(context) if lacking else {}
     for pool in lacking if left else ():
         for node in context.fleet.nodes_of(pool):

@@ -132,7 +132,7 @@ class BatchSelection:
         self._eligibility, self._context, self._rehomed = eligibility, eligibility.context, rehomed
         self._slots, self._room = Slots(eligibility.context), PlanRoom(eligibility.context)
         self._taken: dict[str, int] = {}  # number of nodes that begin to drain in this plan, by pool
-        self._wanting = {each.pool for each in eligibility.context.draft.missing if each.why == "demand"}
+        self._wanting = {each.pool for each in eligibility.context.draft.capacity.lacking("demand")}
         self.found: dict[str, Decision] = {}  # by name
         self._waiting: dict[str, int] = {}  # candidates without a slot, by policy
 

@@ -13,6 +13,7 @@ plus two minutes: the taint is removed, and the node backs off. Evictions are no
 after the drain began do not count as progress: pods that tolerate the taint could prolong the drain for ever.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -296,11 +297,13 @@ class NeededAgain:
                 lack = bounded_size(wish.spec, staying).lack
                 why = BelowMinSize(min_size=lack.value, staying=staying, field=lack.field)
                 self._lack(wish.spec.pool_name, lack.nodes, why)
-        for each in context.draft.missing:
-            if each.why == "demand":
-                self._lack(each.pool, each.nodes, PodsWaitForCapacity())
-            if each.why == "warmNodes":
-                self._lack(each.pool, each.nodes, WarmNodesLacking())
+        capacity = context.draft.capacity
+        for wanted, facts in (
+            (capacity.lacking("demand"), PodsWaitForCapacity()),
+            (capacity.lacking("warmNodes"), WarmNodesLacking()),
+        ):
+            for (pool, _), nodes in Counter((each.pool, each.provisioner) for each in wanted).items():
+                self._lack(pool, nodes, facts)
         for evicted, _ in unreplaced(context.inputs) if rehomed.evicted_without_place else ():
             if evicted.uid in rehomed.evicted_without_place:
                 self._lack(evicted.pool, 1, EvictedPodWithoutPlace(pod=ref_of_evicted(evicted)))

@@ -167,7 +167,7 @@ class Rehoming:
 
     def _keep_places(self) -> None:
         """Reserve the nodes that another planner of this plan found for pods behind the capacity gate."""
-        places = self._context.draft.answered.places
+        places = self._context.draft.capacity.places
         pods = [pod for pod in self._context.fleet.occupancy.waiting if pod.metadata.uid in places] if places else []
         if pods:
             hints = {uid: each.node for uid, each in places.items()}

@@ -12,14 +12,14 @@ from reconciler.model.plan.decision import Decision, Hold, Label, Reason, Ref, T
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.policy.gpu import GpuPool
 from reconciler.model.policy.scaling import NodeProvisioner
-from reconciler.plan.capacity.refusals import CapacityAnswer
+from reconciler.plan.capacity.wanted_nodes import CapacityAnswer
 from reconciler.plan.containment import planning_for
-from reconciler.plan.draft import Draft, UnmetNodes, Verdict
+from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.observing import by_node
 from reconciler.plan.nodes.ownership import untouchable
 from reconciler.plan.scaling import marks
-from reconciler.plan.scaling.demand.assignment import Demand, Shortfall, limited, unmet
+from reconciler.plan.scaling.demand.assignment import Demand, Shortfall, wanted_for_size
 from reconciler.plan.scaling.demand.demands import Demands, PoolViews, demands
 from reconciler.plan.scaling.evaluate import PoolContext, evaluate
 from reconciler.plan.scaling.pool_view import PoolView, ScalingContext
@@ -55,13 +55,7 @@ def scaling(inputs: Inputs, draft: Draft) -> Verdict:
             own = reconcile(pool_context)
             acted_on = {each.subject.name for each in own if not isinstance(each.act, Hold)}
             decisions += [*own, *labels(pool_context, acted_on)]
-    for pool_view in unscaled:
-        lacking = asked.of.get(pool_view.wish.name, Demand())
-        if lacking.wanted:
-            draft.missing.append(
-                UnmetNodes(pool_view.pool.name, "", lacking.new_nodes, "demand", wanted=lacking.wanted)
-            )
-    draft.answered = answered(asked, [*pool_views, *unscaled], short)
+    draft.capacity = capacity(asked, [*pool_views, *unscaled], short)
     return Verdict(tuple(decisions), sizes=tuple(sizes))
 
 
@@ -75,19 +69,21 @@ def _promised(context: ScalingContext, asked: Demands) -> Iterator[Decision]:
         yield Decision(PLANNER, subject, Hold(each.until), why, pool)
 
 
-def answered(asked: Demands, pool_views: Sequence[PoolView], short: Mapping[str, Shortfall]) -> CapacityAnswer:
+def capacity(asked: Demands, pool_views: Sequence[PoolView], short: Mapping[str, Shortfall]) -> CapacityAnswer:
     """Capacity for waiting pods, for the planner that requests machines and removes gates."""
-    found = [(each, asked.of.get(each.wish.name, Demand())) for each in pool_views]
-    lacking = [(pool_view, demand, short.get(pool_view.wish.name, Shortfall())) for pool_view, demand in found]
-    used = [demand.used | lacks.used for _, demand, lacks in lacking]
+    found = [
+        (each, asked.of.get(each.wish.name, Demand()), short.get(each.wish.name, Shortfall())) for each in pool_views
+    ]
+    wanted = [(*demand.wanted, *wanted_for_size(pool_view, lacks)) for pool_view, demand, lacks in found]
     return CapacityAnswer(
+        wanted=tuple(each for nodes in wanted for each in nodes),
         places=asked.places,
         schedulable=asked.schedulable,
         unfit=asked.unfit,
-        used=frozenset().union(*used),
-        unmet=tuple(each for pool_view, demand, lacks in lacking for each in unmet(pool_view, demand, lacks)),
-        limited=tuple(each for pool_view, demand, lacks in lacking for each in limited(pool_view, demand, lacks)),
-        asked={pod.metadata.uid: pool_view.pool.name for pool_view, demand in found for pod in demand.requested_pods},
+        used=frozenset().union(*(demand.used | lacks.used for _, demand, lacks in found)),
+        asked={
+            pod.metadata.uid: pool_view.pool.name for pool_view, demand, _ in found for pod in demand.requested_pods
+        },
         waits=asked.waits,
     )
 

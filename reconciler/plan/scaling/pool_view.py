@@ -23,7 +23,7 @@ from reconciler.model.plan.evaluation import Marked, Use
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.policy.gpu import GpuPool
 from reconciler.model.policy.scaling import DrainPolicy, NodeProvisioner
-from reconciler.plan.capacity.offerings import LaunchOptions, digest_of, live, outlook_of, zones_of
+from reconciler.plan.capacity.offerings import LaunchOptions, launch_options, zones_of
 from reconciler.plan.draft import Draft
 from reconciler.plan.guards.observing import ByNode, as_imagined, observes
 from reconciler.plan.guards.tally import ClusterMin
@@ -230,16 +230,14 @@ class PoolView:
         return self.context.draft.requests.open_in(self.pool.name)
 
     @cached_property
+    def outlook(self) -> LaunchOptions:
+        """Launch options that can be tried now."""
+        return launch_options(self.context.inputs, self.context.fleet, self.pool)
+
+    @cached_property
     def zones(self) -> list[str]:
         """Zones of a new node."""
         return zones_of(self.pool.spec, self.context.fleet)
-
-    @cached_property
-    def outlook(self) -> LaunchOptions:
-        """Launch options that can be tried now."""
-        pool, inputs = self.pool, self.context.inputs
-        failed = live(inputs.memory.shortages, pool.name, digest_of(pool.spec), inputs.now)
-        return outlook_of(pool.spec, self.zones, failed)
 
     @cached_property
     def use(self) -> Use:

@@ -26,14 +26,11 @@ from reconciler.model.plan.decision import (
     Ref,
     Taint,
     node_ref,
-    pod_ref,
 )
-from reconciler.plan.draft import Draft, UnmetNodes
 from reconciler.plan.guards.frozen import PoolSuspended
 from reconciler.plan.guards.tally import ClusterMinShortage
 from reconciler.plan.nodes.ownership import nobody_elses, opt_out, settles_at, untouchable
 from reconciler.plan.scaling import marks
-from reconciler.plan.scaling.demand.assignment import at_least
 from reconciler.plan.scaling.evaluate import PoolContext
 from reconciler.plan.scaling.pool_view import Noted
 from reconciler.plan.scaling.reasons import (
@@ -86,25 +83,19 @@ def reconcile(context: PoolContext) -> list[Decision]:
 
 
 def provide(context: PoolContext) -> Iterator[Decision]:
-    """Requests for missing capacity: for pods, to minSize, and to warmNodes."""
-    demand, evaluated = context.demand, context.evaluated
-    pods = tuple(pod_ref(each) for each in demand.for_new)
-    for_pods = UnmetNodes(evaluated.pool, evaluated.provisioner, demand.new_nodes, "demand", pods, demand.wanted)
-    spec, short, lack = context.pool_view.wish.spec, context.short, context.short.lack
-    of, pool_view = (evaluated.pool, evaluated.provisioner), context.pool_view
-    least = UnmetNodes(*of, lack.nodes, lack.field, wanted=at_least(pool_view, lack.nodes))
-    warm = UnmetNodes(*of, short.warm, "warmNodes", wanted=at_least(pool_view, short.warm))
-    asked: tuple[tuple[UnmetNodes, ForPods | SizedBy], ...] = (
-        (for_pods, ForPods(len(pods))),
-        (least, SizedBy(lack.field, lack.value)),
-        (warm, SizedBy("warmNodes", spec.warm_nodes)),
+    """Holds that report missing capacity: for pods, to the bounds of the size, and to warmNodes. Karpenter buys nodes
+    for visible pods, and the smart pod planner requests the other nodes (plan/capacity/wanted_nodes.py).
+    """
+    demand, short, wish = context.demand, context.short, context.pool_view.wish
+    missing: tuple[tuple[int, ForPods | SizedBy], ...] = (
+        (demand.new_nodes, ForPods(demand.for_new)),
+        (short.lack.nodes, SizedBy(short.lack.field, short.lack.value)),
+        (short.warm, SizedBy("warmNodes", wish.spec.warm_nodes)),
     )
-    for missing, why in asked:
-        if missing.nodes:
-            by_field = f"spec.{why.field}" if isinstance(why, SizedBy) else ""
-            origin = pool_view.wish.origin(by_field) if by_field else evaluated.reason.origin
-            facts = CapacityMissing(context.ref, context.pool, missing.nodes, why)
-            yield request_capacity(context.draft, missing, Reason(facts, origin))
+    for nodes, why in missing:
+        if nodes:
+            origin = wish.origin(f"spec.{why.field}") if isinstance(why, SizedBy) else context.evaluated.reason.origin
+            yield context.hold(Reason(CapacityMissing(context.ref, context.pool, nodes, why), origin))
 
 
 def keep(context: PoolContext) -> list[Decision]:
@@ -329,20 +320,10 @@ def wait(context: PoolContext, held: Sequence[_RemovalHold]) -> Iterator[Decisio
 STEPS: tuple[Step, ...] = (remove, mark)
 
 
-# --- Requests and returns of capacity.
-#
-# Karpenter buys nodes for visible pods, and terminates a machine when its Node is deleted. Missing nodes without
-# visible pods are stored in the draft, for the planner that requests them from Karpenter by smart pods.
-
-
-def request_capacity(draft: Draft, missing: UnmetNodes, why: Reason) -> Decision:
-    """Store the missing nodes in the draft, and report them by a hold."""
-    draft.missing.append(missing)
-    return Decision(PLANNER, Ref("NodeProvisioner", "", missing.provisioner), Hold(), why, missing.pool)
-
-
 def returned(node: Node, why: Reason) -> Decision:
-    """Delete the node exactly as observed, and only if a fresh read finds no workload pod on it."""
+    """Delete the node exactly as observed, and only if a fresh read finds no workload pod on it. Karpenter terminates
+    the machine when the Node is deleted.
+    """
     presumes = Preconditions(resource_version=node.metadata.resource_version, empty=True)
     subject = node_ref(node)
     return Decision(PLANNER, subject, Delete(presumes=presumes), why, node.pool)

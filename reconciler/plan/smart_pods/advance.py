@@ -257,7 +257,7 @@ def _arrived(case: SmartPodView) -> Advanced | None:
         case.why(SmartPodDone(case.ref, _node(node.name))), *bound, PhaseEvent.USABLE, PhaseEvent.CLEANED
     )
     # A machine that fits none of its pods would be bought again and again.
-    unfit = case.each.name in case.context.draft.answered.unfit
+    unfit = case.each.name in case.context.draft.capacity.unfit
     return Advanced(advanced.decision, case.shortage(SmartPodDone)) if unfit else advanced
 
 
@@ -282,7 +282,7 @@ def _failed(case: SmartPodView) -> Advanced | None:
     interval_ms = case.context.pool.spec.smart_pods.cleanup_interval.milliseconds
     since = case.each.pod.metadata.annotations.since
     due = later(unix_seconds(since) or Instant(0), interval_ms)
-    if case.context.now >= due or case.context.may_ask:
+    if case.context.now >= due or case.context.outlook.may_request(case.context.now):
         return case.gone(case.why(SmartPodCleared(case.ref)), PhaseEvent.CLEARED)
     return Advanced(case.context.act(case.each.pod, Hold(due), _failure(case, case.context.outlook)))
 
@@ -321,7 +321,7 @@ def _bought(case: SmartPodView) -> Advanced | None:
 
 
 def _not_needed(case: SmartPodView) -> Advanced | None:
-    if case.each.name in case.context.draft.answered.used:
+    if case.each.name in case.context.draft.capacity.used:
         return None
     return case.gone(case.why(SmartPodOrphaned(case.ref)), PhaseEvent.NOT_NEEDED)
 

@@ -10,11 +10,12 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Declared, SmartPod
 from reconciler.model.instant import Instant
 from reconciler.model.plan.capacity import Shortage
-from reconciler.model.plan.decision import Action, Decision, Hold, Reason, Ref, pod_ref
+from reconciler.model.plan.decision import Action, CodeFacts, Decision, Hold, Reason, Ref, pod_ref
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.policy.gpu import GpuPool
-from reconciler.plan.capacity.offerings import LaunchOptions, digest_of, live, outlook_of, zones_of
+from reconciler.plan.capacity.offerings import LaunchOptions, digest_of, launch_options
 from reconciler.plan.capacity.requests import Requested, startup_taints
+from reconciler.plan.capacity.wanted_nodes import Requestable, WantedNode
 from reconciler.plan.draft import Draft
 from reconciler.plan.smart_pods.reasons import PLANNER
 
@@ -43,11 +44,6 @@ class SmartPodContext(msgspec.Struct, frozen=True, dict=True):
         return digest_of(self.pool.spec)
 
     @cached_property
-    def failed(self) -> tuple[Shortage, ...]:
-        """Shortages that count for the current spec of the pool."""
-        return live(self.inputs.memory.shortages, self.pool.name, self.spec_digest, self.now)
-
-    @cached_property
     def ruled_out(self) -> dict[bytes, tuple[str, ...]]:
         """Hostnames of nodes that would take a smart pod, by the spec of the smart pod. A cache."""
         return {}
@@ -65,22 +61,17 @@ class SmartPodContext(msgspec.Struct, frozen=True, dict=True):
         return next(before, self.now)
 
     @cached_property
-    def zones(self) -> list[str]:
-        return zones_of(self.pool.spec, self.fleet)
-
-    @property
     def outlook(self) -> LaunchOptions:
         return self.outlook_with(())
 
     def outlook_with(self, further: tuple[Shortage, ...]) -> LaunchOptions:
-        """Launch options with the shortages of this plan."""
-        return outlook_of(self.pool.spec, self.zones, self.failed + further)
+        """Launch options with further shortages of this plan."""
+        return launch_options(self.inputs, self.fleet, self.pool, further)
 
-    @property
-    def may_ask(self) -> bool:
-        """Whether a launch option may be tried now."""
-        outlook = self.outlook
-        return not outlook.is_exhausted and (outlook.again_at or self.now) <= self.now
+    def wanted(self, *requestable: Requestable) -> list[WantedNode]:
+        """Nodes that the pool lacks."""
+        nodes = self.draft.capacity.wanted_by_pool.get(self.pool.name, ())
+        return [each for each in nodes if each.requestable in requestable]
 
     @cached_property
     def others_coming(self) -> bool:
@@ -108,6 +99,14 @@ class SmartPodContext(msgspec.Struct, frozen=True, dict=True):
         """Smart pod template; None for inputs that are older than smart pods."""
         smart_pods = (each for each in self.inputs.desired.smart_pods if each.pool == self.pool.name)
         return next((each for each in smart_pods if each.instance_type == instance_type), None)
+
+    def why(self, facts: CodeFacts) -> Reason:
+        """Reason whose origin is the GpuPool."""
+        return Reason(facts, self.pool.origin())
+
+    def hold(self, why: Reason, until: Instant | None = None) -> Decision:
+        """Hold on the pool."""
+        return Decision(PLANNER, Ref("GpuPool", "", self.pool.name), Hold(until), why, self.pool.name)
 
     def act(self, pod: Pod, act: Action | Hold, why: Reason, after: tuple[Ref, ...] = ()) -> Decision:
         return Decision(PLANNER, pod_ref(pod), act, why, self.pool.name, after=after)

@@ -22,8 +22,8 @@ from reconciler.model.desired import SmartPod
 from reconciler.model.policy.gpu import GpuPool
 from reconciler.model.quantity import Quantity, amount_offered
 from reconciler.plan.capacity.offerings import labels_of
-from reconciler.plan.capacity.refusals import WantedNode
 from reconciler.plan.capacity.requests import CapacityRequest, tag_of
+from reconciler.plan.capacity.wanted_nodes import WantedNode
 from reconciler.plan.smart_pods.advance import SmartPodPhase
 
 Body = dict[str, Any]

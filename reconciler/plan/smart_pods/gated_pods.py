@@ -3,7 +3,7 @@ Karpenter had time to buy.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 
@@ -15,14 +15,14 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import SmartPod
 from reconciler.model.fields import LABEL_VALUE
 from reconciler.model.instant import Instant, moment
-from reconciler.model.plan.capacity import PoolShortfall, Purchase, Why
-from reconciler.model.plan.decision import Apply, CodeFacts, Decision, Hold, Preconditions, Reason, Ref, Taint
+from reconciler.model.plan.capacity import PoolShortfall, Purchase
+from reconciler.model.plan.decision import Apply, CodeFacts, Decision, Preconditions, Ref, Taint
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.capacity.demand import unschedulable_since
 from reconciler.plan.capacity.offerings import LaunchOption
-from reconciler.plan.capacity.refusals import WantedNode
 from reconciler.plan.capacity.requests import CapacityRequest, tag_of
-from reconciler.plan.draft import Draft, UnmetNodes
+from reconciler.plan.capacity.wanted_nodes import WantedNode
+from reconciler.plan.draft import Draft
 from reconciler.plan.smart_pods.context import SmartPodContext
 from reconciler.plan.smart_pods.create import Body, affinity_of, manifest_of, memory_of, ruling_out, vram_of
 from reconciler.plan.smart_pods.purchases import wanted_purchase
@@ -43,24 +43,22 @@ from reconciler.plan.smart_pods.reasons import (
 # Whether such a node fits the pods is decided by the next plan, in which the node stays: no search is done here.
 
 
-class NodeShortfall(msgspec.Struct, frozen=True):
-    """Wanted nodes of one pool, without the nodes that cancelled drains replace."""
+class NodeRequests(msgspec.Struct, frozen=True):
+    """Nodes of one pool to request, without the nodes that cancelled drains replace."""
 
-    missing: tuple[UnmetNodes, ...]
+    nodes: tuple[WantedNode, ...]
     spared: tuple[WantedNode, ...] = ()  # nodes that are not bought
     returned: int = 0
 
 
-def wanting(draft: Draft, pool: str, missing: Sequence[UnmetNodes]) -> NodeShortfall:
-    """Wanted nodes after cancelled drains. Nodes for demand are replaced first, in order, and then warm nodes."""
-    returned = nodes_returned(draft, pool)
-    spared: list[WantedNode] = []
-    unmet_nodes = []
-    for each in missing:
-        count = max(0, returned - len(spared)) if each.why in {"demand", "warmNodes"} else 0
-        spared += each.wanted[:count]
-        unmet_nodes.append(msgspec.structs.replace(each, wanted=each.wanted[count:]) if count else each)
-    return NodeShortfall(tuple(unmet_nodes), tuple(spared), returned)
+def requests_of(context: SmartPodContext) -> NodeRequests:
+    """Nodes to request after cancelled drains. Nodes for demand are replaced first, in order, and then warm nodes."""
+    returned = nodes_returned(context.draft, context.pool.name)
+    nodes, spared = list[WantedNode](), list[WantedNode]()
+    for each in context.wanted("now"):
+        is_spared = len(spared) < returned and each.why in {"demand", "warmNodes"}
+        (spared if is_spared else nodes).append(each)
+    return NodeRequests(tuple(nodes), tuple(spared), returned)
 
 
 def nodes_returned(draft: Draft, pool: str) -> int:
@@ -82,57 +80,51 @@ KARPENTERS_TIME_MS = 30_000
 def lacking(inputs: Inputs, draft: Draft) -> tuple[PoolShortfall, ...]:
     """Pools that lack nodes for visible pods, and since when."""
     before = {each.pool: each for each in inputs.memory.lacking}
-    pools = {each.pool for each in draft.missing if any(wanted.is_visible for wanted in each.wanted)}
+    pools = {each.pool for each in draft.capacity.wanted if each.is_visible}
     return tuple(before.get(pool, PoolShortfall(pool, inputs.now)) for pool in sorted(pools))
 
 
-class GatedPodDemand(msgspec.Struct, frozen=True):
+class RequestDecisions(msgspec.Struct, frozen=True):
     """Requests of one pool, and nodes that are left to others or to a later plan."""
 
     decisions: tuple[Decision, ...] = ()
     purchases: tuple[Purchase, ...] = ()
 
 
-def asking(context: SmartPodContext, wanted: NodeShortfall) -> GatedPodDemand:
+def request_nodes(context: SmartPodContext, requests: NodeRequests) -> RequestDecisions:
     """Requests of one pool. Nodes that are left to Karpenter for now are reported by one hold."""
-    decisions = list(_given_back(context, wanted))
-    nodes = [(missing, each) for missing in wanted.missing for each in missing.wanted]
-    if nodes and not context.has_node_pool:
-        decisions.append(_hold(context, NodePoolAwaited(context.pool.name, len(nodes))))
-        later = (wanted_purchase(context.pool, each, "node_pool", missing.why, None) for missing, each in nodes)
-        return GatedPodDemand(tuple(decisions), tuple(later))
+    decisions = list(_given_back(context, requests))
+    if requests.nodes and not context.has_node_pool:
+        decisions.append(context.hold(context.why(NodePoolAwaited(context.pool.name, len(requests.nodes)))))
+        later = (wanted_purchase(context.pool, each, "node_pool") for each in requests.nodes)
+        return RequestDecisions(tuple(decisions), tuple(later))
     taken = {each.request.key for each in context.requested if not each.pod.metadata.leaving}
     waiting: dict[type[KarpenterBuys | KarpenterRetries], list[Instant]] = {}
     purchases = []
-    for missing, each in nodes:
+    for each in requests.nodes:
         until = _left_to_karpenter_until(context, each)
         if until is not None and until > context.now:
             is_first = _karpenters_time(context, each) == until
             waiting.setdefault(KarpenterBuys if is_first else KarpenterRetries, []).append(until)
-            purchases.append(wanted_purchase(context.pool, each, "karpenter", missing.why, until))
+            purchases.append(wanted_purchase(context.pool, each, "karpenter", until))
             continue
-        key = _key(missing, each, taken)
+        key = _key(each, taken)
         template = context.template(each.choice.instance_type)
         if key not in taken and template is not None:
             taken.add(key)
-            made = _request_node(context, each, (missing.why, key), template)
+            made = _request_node(context, each, key, template)
             decisions.append(made)
-            purchases.append(
-                wanted_purchase(context.pool, each, "request", missing.why, context.now, made.subject.name)
-            )
+            purchases.append(wanted_purchase(context.pool, each, "request", context.now, made.subject.name))
     for left_to_karpenter, moments in waiting.items():
-        decisions.append(_hold(context, left_to_karpenter(context.pool.name, len(moments)), min(moments)))
-    return GatedPodDemand(tuple(decisions), tuple(purchases))
+        facts = left_to_karpenter(context.pool.name, len(moments))
+        decisions.append(context.hold(context.why(facts), min(moments)))
+    return RequestDecisions(tuple(decisions), tuple(purchases))
 
 
-def _given_back(context: SmartPodContext, wanted: NodeShortfall) -> Iterator[Decision]:
-    if wanted.spared:
-        yield _hold(context, DrainedNodesReturn(context.pool.name, len(wanted.spared), wanted.returned))
-
-
-def _hold(context: SmartPodContext, facts: CodeFacts, until: Instant | None = None) -> Decision:
-    why = Reason(facts, context.pool.origin())
-    return Decision(PLANNER, Ref("GpuPool", "", context.pool.name), Hold(until), why, context.pool.name)
+def _given_back(context: SmartPodContext, requests: NodeRequests) -> Iterator[Decision]:
+    if requests.spared:
+        facts = DrainedNodesReturn(context.pool.name, len(requests.spared), requests.returned)
+        yield context.hold(context.why(facts))
 
 
 def _left_to_karpenter_until(context: SmartPodContext, wanted: WantedNode) -> Instant | None:
@@ -154,26 +146,24 @@ def _karpenters_time(context: SmartPodContext, wanted: WantedNode) -> Instant | 
     return Instant(max(context.lacking_since, *since, *bought) + KARPENTERS_TIME_MS)
 
 
-def _key(missing: UnmetNodes, wanted: WantedNode, taken: set[str]) -> str:
+def _key(wanted: WantedNode, taken: set[str]) -> str:
     if wanted.pods:
         return min(pod.metadata.uid for pod in wanted.pods)
-    return next(key for number in range(len(taken) + 1) if (key := f"{missing.why}/{number}") not in taken)
+    return next(key for number in range(len(taken) + 1) if (key := f"{wanted.why}/{number}") not in taken)
 
 
-def _request_node(
-    context: SmartPodContext, wanted: WantedNode, what_for: tuple[Why, str], template: SmartPod
-) -> Decision:
-    request = _request(context, wanted, *what_for)
+def _request_node(context: SmartPodContext, wanted: WantedNode, key: str, template: SmartPod) -> Decision:
+    request = _request(context, wanted, key)
     is_alive = any(node.instance_type == request.instance_type for node in context.fleet.pool(context.pool.name).nodes)
     memory = memory_of(context.pool.spec, request, wanted, is_alive)
     body = manifest_of(template, request, wanted, memory, len(context.outlook.failed))
     body = ruling_out(body, _nodes_that_would_take(context, body, request))
     subject = Ref("Pod", body["metadata"]["namespace"], request.name)
     act = Apply(manifest=msgspec.json.encode(body, order="sorted").decode(), presumes=Preconditions(absent=True))
-    return Decision(PLANNER, subject, act, _why(context, wanted, request.why), context.pool.name)
+    return Decision(PLANNER, subject, act, context.why(_request_facts(wanted)), context.pool.name)
 
 
-def _request(context: SmartPodContext, wanted: WantedNode, why: Why, key: str) -> CapacityRequest:
+def _request(context: SmartPodContext, wanted: WantedNode, key: str) -> CapacityRequest:
     pool, choice, pods = context.pool, wanted.choice, wanted.pods
     count = max(1, sum(map(context.fleet.gpu_requests.of, pods))) if pods else pool.spec.devices.count
     return CapacityRequest(
@@ -181,7 +171,7 @@ def _request(context: SmartPodContext, wanted: WantedNode, why: Why, key: str) -
         pool=pool.name,
         model=pool.spec.devices.model,
         count=count,
-        why=why,
+        why=wanted.why,
         instance_type=choice.instance_type,
         capacity_type=choice.capacity_type,
         zone=choice.zone,
@@ -192,13 +182,9 @@ def _request(context: SmartPodContext, wanted: WantedNode, why: Why, key: str) -
     )
 
 
-def _why(context: SmartPodContext, wanted: WantedNode, why: Why) -> Reason:
-    return Reason(_request_facts(context.pool.name, wanted, why), context.pool.origin())
-
-
-def _request_facts(pool: str, wanted: WantedNode, why: Why) -> CodeFacts:
-    choice, pods = wanted.choice, len(wanted.pods)
-    if why == "warmNodes":
+def _request_facts(wanted: WantedNode) -> CodeFacts:
+    pool, choice, pods = wanted.pool, wanted.choice, len(wanted.pods)
+    if wanted.why == "warmNodes":
         return SmartPodAsksForWarmNode(pool, choice)
     if not pods:
         return SmartPodAsksForLeast(pool, choice)

@@ -21,9 +21,12 @@ from reconciler.model.plan.decision import (
 )
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.capacity.demand import Gang, GangIndex, is_gated
-from reconciler.plan.capacity.refusals import NodeWithRoom, PodWait, Unmet, WaitsFor
-from reconciler.plan.draft import Draft, UnmetNodes
+from reconciler.plan.capacity.offerings import LaunchOptions
+from reconciler.plan.capacity.refusals import PodWait, WaitsFor
+from reconciler.plan.capacity.wanted_nodes import NodeWithRoom, WantedNode
+from reconciler.plan.draft import Draft
 from reconciler.plan.guards.observing import observes
+from reconciler.plan.smart_pods.context import SmartPodContext
 from reconciler.plan.smart_pods.reasons import (
     PLANNER,
     CapacityAttemptsSpent,
@@ -84,7 +87,7 @@ class _Placed(msgspec.Struct, frozen=True):
 
 def lifted(crowd: GatedPods, draft: Draft, inputs: Inputs) -> Iterator[Decision]:
     """Decisions about gated pods with a usable node. The gates of a gang are removed together."""
-    places = draft.answered.places
+    places = draft.capacity.places
     placed = {
         uid: _Placed(pod, places[uid], _kept_by(crowd, draft, places[uid].node), observes(inputs, places[uid].pool))
         for uid, pod in crowd.pods.items()
@@ -122,48 +125,48 @@ def _lacking(crowd: GatedPods, draft: Draft, placed: Mapping[str, _Placed]) -> d
         if gang is None or pod.metadata.leaving:
             continue
         each = placed.get(uid)
-        stays = uid not in draft.answered.schedulable if each is None else each.kept_by is not None
+        stays = uid not in draft.capacity.schedulable if each is None else each.kept_by is not None
         result[True][gang] += stays
         result[False][gang] += stays or (each is not None and each.is_reported)
     return result
 
 
-def pod_holds(crowd: GatedPods, draft: Draft, missing: Iterable[UnmetNodes]) -> Iterator[Decision]:
-    """Annotations on waiting pods: that a machine was requested, or that none is available. `missing`: nodes of pools
-    that can request.
-    """
+def pod_holds(crowd: GatedPods, draft: Draft, requests: Iterable[WantedNode]) -> Iterator[Decision]:
+    """Annotations on waiting pods that a machine was requested. `requests`: nodes of pools that can request."""
     waiting = {pod.metadata.uid: pod for pod in draft.fleet.occupancy.waiting}
-    requested = dict(draft.answered.asked)
-    for lacking in missing:
-        requested |= {
-            pod.metadata.uid: lacking.pool for each in lacking.wanted if not each.is_visible for pod in each.pods
-        }
+    requested = dict(draft.capacity.asked)
+    requested |= {pod.metadata.uid: each.pool for each in requests if not each.is_visible for pod in each.pods}
     for uid, pool in sorted(requested.items()):
         pod = crowd.pods.get(uid) or waiting.get(uid)
         if pod is not None and pod.metadata.annotations.waits_for != pool:
             yield _annotated(pod, pool, pool, Reason(ScalingTriggered(pool)))
-    for unmet in draft.answered.unmet:
-        for pod in unmet.pods:
-            if unmet.outlook.is_exhausted and pod.metadata.annotations.waits_for != f"{unmet.pool}.{REFUSED}":
-                yield _annotated(pod, f"{unmet.pool}.{REFUSED}", unmet.pool, _refused(unmet))
 
 
-def unmet_holds(draft: Draft) -> Iterator[Decision]:
-    """Holds on pools with wanted nodes that are not requested now, with the reason and the end."""
-    for unmet in draft.answered.unmet:
-        outlook, subject = unmet.outlook, Ref("GpuPool", "", unmet.pool)
+def refused_pods(contexts: Iterable[SmartPodContext]) -> Iterator[Decision]:
+    """Annotations on waiting pods that no machine is available."""
+    for context in contexts:
+        pool, outlook = context.pool.name, context.outlook
+        for pod in (pod for each in context.wanted("next_attempt") for pod in each.pods):
+            if outlook.is_exhausted and pod.metadata.annotations.waits_for != f"{pool}.{REFUSED}":
+                yield _annotated(pod, f"{pool}.{REFUSED}", pool, Reason(_refused(pool, outlook)))
+
+
+def unmet_holds(contexts: Iterable[SmartPodContext]) -> Iterator[Decision]:
+    """Holds on pools with wanted nodes that wait for the next attempt, with the reason and the end."""
+    for context in contexts:
+        pool, outlook = context.pool.name, context.outlook
+        if not context.wanted("next_attempt"):
+            continue
         if outlook.is_exhausted:
-            yield Decision(PLANNER, subject, Hold(outlook.forgotten_at), _refused(unmet), unmet.pool)
+            yield context.hold(Reason(_refused(pool, outlook)), outlook.forgotten_at)
         elif outlook.again_at is not None:
-            why = Reason(CapacityRetried(unmet.pool, outlook.tried, outlook.again_at))
-            yield Decision(PLANNER, subject, Hold(outlook.again_at), why, unmet.pool)
+            yield context.hold(Reason(CapacityRetried(pool, outlook.tried, outlook.again_at)), outlook.again_at)
 
 
-def _refused(unmet: Unmet) -> Reason:
-    outlook = unmet.outlook
+def _refused(pool: str, outlook: LaunchOptions) -> CapacityAttemptsSpent | CapacityRefused:
     if outlook.is_limited:
-        return Reason(CapacityAttemptsSpent(unmet.pool, outlook.most - 1, outlook.tried, outlook.forgotten_at))
-    return Reason(CapacityRefused(unmet.pool, outlook.tried, outlook.forgotten_at))
+        return CapacityAttemptsSpent(pool, outlook.most - 1, outlook.tried, outlook.forgotten_at)
+    return CapacityRefused(pool, outlook.tried, outlook.forgotten_at)
 
 
 def _annotated(pod: Pod, value: str, pool: str, why: Reason) -> Decision:

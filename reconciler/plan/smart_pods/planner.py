@@ -13,15 +13,17 @@ from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.capacity.offerings import digest_of
 from reconciler.plan.capacity.refusals import PodWait
 from reconciler.plan.capacity.requests import is_opening, request_by_name
+from reconciler.plan.capacity.wanted_nodes import WantedNode
 from reconciler.plan.containment import planning_for
-from reconciler.plan.draft import Draft, UnmetNodes, Verdict
+from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.smart_pods.advance import advance
 from reconciler.plan.smart_pods.context import SmartPodContext
-from reconciler.plan.smart_pods.gated_pods import asking, lacking, wanting
+from reconciler.plan.smart_pods.gated_pods import lacking, request_nodes, requests_of
 from reconciler.plan.smart_pods.lift_gates import (
     GatedPods,
     lifted,
     pod_holds,
+    refused_pods,
     unmet_holds,
     unread_pods,
     waiting_pod_holds,
@@ -42,32 +44,35 @@ NEEDED = ("nodes", "pods", "nodeclaims.karpenter.sh", "nodepools.karpenter.sh")
 def smart_pods(inputs: Inputs, draft: Draft) -> Verdict:
     """Decisions for each pool, then for waiting pods."""
     if unread := inputs.observed.unread_among(*NEEDED):
-        pools = sorted({each.pool for each in draft.missing})
+        pools = sorted({each.pool for each in draft.capacity.wanted if each.requestable != "never"})
         told_why = Reason(SmartPodsUnread(unread))
         holds = [Decision(PLANNER, Ref("GpuPool", "", pool), Hold(), told_why, pool) for pool in pools]
-        return Verdict((*holds, *unread_pods(draft.answered.waits, told_why)))
+        return Verdict((*holds, *unread_pods(draft.capacity.waits, told_why)))
     decisions: list[Decision] = list(stray(inputs, draft))
     shortages: list[Shortage] = []
     wakes: list[Instant] = []
-    unmet_nodes: list[UnmetNodes] = []  # nodes of pools that can request
+    requests: list[WantedNode] = []  # nodes of pools that can request
+    contexts: list[SmartPodContext] = []
     bought: list[Purchase] = []
     spared: set[str] = set()  # uids of pods that wait for nodes of cancelled drains
     for pool in (each for each in inputs.desired.pools if each.name not in draft.left_out):
         with planning_for(pool.name):
             context = SmartPodContext(inputs, draft, pool)
+            contexts.append(context)
             advanced = [advance(context, each) for each in context.requested]
             decisions += [each.decision for each in advanced if each.decision is not None]
             shortages += [each.shortage for each in advanced if each.shortage is not None]
-            wanted = wanting(draft, pool.name, [each for each in draft.missing if each.pool == pool.name])
-            gated_pod_demand = asking(context, wanted)
-            decisions += [*gated_pod_demand.decisions, *opened(context)]
-            bought += [*purchases(context, advanced), *gated_pod_demand.purchases]
-            unmet_nodes += wanted.missing if context.has_node_pool else ()
-            spared |= {pod.metadata.uid for each in wanted.spared for pod in each.pods}
+            own = requests_of(context)
+            made = request_nodes(context, own)
+            decisions += [*made.decisions, *opened(context)]
+            bought += [*purchases(context, advanced), *made.purchases]
+            requests += own.nodes if context.has_node_pool else ()
+            spared |= {pod.metadata.uid for each in own.spared for pod in each.pods}
             if context.requested:
                 wakes.append(later(inputs.now, pool.spec.smart_pods.cleanup_interval.milliseconds))
     crowd = GatedPods.observe(draft, _not_open(inputs, draft))
-    decisions += [*lifted(crowd, draft, inputs), *pod_holds(crowd, draft, unmet_nodes), *unmet_holds(draft)]
+    decisions += [*lifted(crowd, draft, inputs), *pod_holds(crowd, draft, requests)]
+    decisions += [*refused_pods(contexts), *unmet_holds(contexts)]
     decided = {each.subject for each in (*decisions, *draft.claims)}
     decisions += waiting_pod_holds(_waits(draft, spared), decided)
     memory = msgspec.structs.replace(
@@ -79,7 +84,7 @@ def smart_pods(inputs: Inputs, draft: Draft) -> Verdict:
 
 
 def _waits(draft: Draft, spared: AbstractSet[str]) -> Iterator[PodWait]:
-    for each in draft.answered.waits:
+    for each in draft.capacity.waits:
         is_spared = each.pod.metadata.uid in spared
         yield msgspec.structs.replace(each, waits_for="returned_node") if is_spared else each
 

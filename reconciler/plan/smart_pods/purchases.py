@@ -2,19 +2,20 @@
 limited. The requests of this plan are in gated_pods.py.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+
+import msgspec
 
 from reconciler.model import names
 from reconciler.model.cluster.node import NodeClaim
-from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant
-from reconciler.model.plan.capacity import CapacityLimit, Purchase, Stage, Why
+from reconciler.model.plan.capacity import CapacityLimit, Purchase, Stage
 from reconciler.model.plan.decision import Delete
 from reconciler.model.policy.gpu import GpuPool
-from reconciler.plan.capacity.offerings import LaunchOption, LaunchOptions
-from reconciler.plan.capacity.refusals import Limited, Unmet, WantedNode
+from reconciler.plan.capacity.offerings import LaunchOption
 from reconciler.plan.capacity.requests import Requested
+from reconciler.plan.capacity.wanted_nodes import WantedNode
 from reconciler.plan.smart_pods.advance import Advanced
 from reconciler.plan.smart_pods.context import SmartPodContext
 from reconciler.plan.smart_pods.reasons import SmartPodDuplicate
@@ -22,24 +23,26 @@ from reconciler.plan.sums import machine_of
 
 
 def wanted_purchase(
-    pool: Declared[GpuPool], wanted: WantedNode, stage: Stage, why: Why, at: Instant | None, name: str = ""
+    pool: Declared[GpuPool], wanted: WantedNode, stage: Stage, at: Instant | None = None, name: str = ""
 ) -> Purchase:
     """Purchase of one wanted node."""
-    kind = wanted.choice.capacity_type or wanted.labels.get(names.CAPACITY_TYPE, "") or _first_kind(pool)
-    gpus, pods = pool.spec.devices.count, len(wanted.pods)
-    return Purchase(pool.name, stage, why, wanted.choice.instance_type, kind, gpus, name, at, pods)
+    choice, gpus = wanted.choice, pool.spec.devices.count
+    kind = choice.capacity_type or wanted.labels.get(names.CAPACITY_TYPE, "")
+    if wanted.requestable != "never":
+        kind = kind or _first_kind(pool)
+    return Purchase(
+        pool.name, stage, wanted.why, choice.instance_type, kind, gpus, name, at, len(wanted.pods), limit=wanted.limit
+    )
 
 
 def purchases(context: SmartPodContext, advanced: Sequence[Advanced]) -> Iterator[Purchase]:
     """Purchases other than the requests of this plan. `advanced`: results for the existing smart pods."""
     yield from _machines(context)
     yield from _pending_purchases(context, advanced)
-    for unmet in context.draft.answered.unmet:
-        if unmet.pool == context.pool.name:
-            yield from _at_next_attempt(context.pool, unmet)
-    for limited in context.draft.answered.limited:
-        if limited.pool == context.pool.name:
-            yield from _limited(context.pool, limited)
+    for each in context.wanted("next_attempt"):
+        yield _at_next_attempt(context, each)
+    for each in context.wanted("never"):
+        yield wanted_purchase(context.pool, each, "limit")
 
 
 def _machines(context: SmartPodContext) -> Iterator[Purchase]:
@@ -69,7 +72,7 @@ def _pending_purchases(context: SmartPodContext, advanced: Sequence[Advanced]) -
     afterwards.
     """
     for each, after in zip(context.requested, advanced, strict=True):
-        if not each.is_open or each.name not in context.draft.answered.used:
+        if not each.is_open or each.name not in context.draft.capacity.used:
             continue
         decision = after.decision
         is_over = after.shortage is not None or (decision is not None and isinstance(decision.act, Delete))
@@ -78,7 +81,7 @@ def _pending_purchases(context: SmartPodContext, advanced: Sequence[Advanced]) -
             yield _of_request(context.pool, each, "asked", way, None)
         elif decision is None or not isinstance(decision.reason.facts, SmartPodDuplicate):
             failed = (after.shortage,) if after.shortage is not None else ()
-            yield _of_request(context.pool, each, "attempt", *next_attempt(context.outlook_with(failed)))
+            yield _of_request(context.pool, each, "attempt", *context.outlook_with(failed).next_attempt)
 
 
 def _of_request(
@@ -89,52 +92,11 @@ def _of_request(
     return Purchase(pool.name, stage, request.why, way.instance_type, kind, gpus, each.name, at, pods)
 
 
-def _at_next_attempt(pool: Declared[GpuPool], unmet: Unmet) -> Iterator[Purchase]:
-    choice, at = next_attempt(unmet.outlook)
-    for each in unmet.wanted:
-        yield wanted_purchase(pool, each, "attempt", "demand", at)
-    known = {pod.metadata.uid for each in unmet.wanted for pod in each.pods}
-    others = [pod for pod in unmet.pods if pod.metadata.uid not in known]
-    kind = choice.capacity_type or _first_kind(pool)
-    stage: Stage = "attempt" if choice.instance_type else "limit"
-    limit = None if choice.instance_type else CapacityLimit("instanceTypes", pool.name)
-    wanted: tuple[tuple[Why, list[int]], ...] = (
-        ("demand", _pods_of_nodes(pool, others)),
-        (unmet.lack.field, [0] * unmet.lack.nodes),
-        ("warmNodes", [0] * unmet.warm),
-    )
-    for why, nodes in wanted:
-        for pods in nodes:
-            gpus = pool.spec.devices.count
-            yield Purchase(pool.name, stage, why, choice.instance_type, kind, gpus, at=at, pods=pods, limit=limit)
-
-
-def next_attempt(outlook: LaunchOptions) -> tuple[LaunchOption, Instant | None]:
-    """Launch option of the next attempt, and its time. The option has no instance type if the pool declares none."""
-    if not outlook.is_exhausted:
-        return outlook.left[0], outlook.again_at
-    forgotten = min(outlook.failed, key=lambda each: each.until, default=None)
-    return (LaunchOption(""), None) if forgotten is None else (LaunchOption.of(forgotten), forgotten.until)
-
-
-def _limited(pool: Declared[GpuPool], limited: Limited) -> Iterator[Purchase]:
-    wanted: tuple[tuple[Why, list[int]], ...] = (
-        ("demand", _pods_of_nodes(pool, limited.pods)),
-        ("warmNodes", [0] * limited.warm),
-    )
-    for why, nodes in wanted:
-        for pods in nodes:
-            yield Purchase(pool.name, "limit", why, "", "", pool.spec.devices.count, pods=pods, limit=limited.limit)
-
-
-def _pods_of_nodes(pool: Declared[GpuPool], pods: Iterable[Pod]) -> list[int]:
-    """Number of pods for each node. The number of nodes is the lower bound that the requested GPUs imply: no packing is
-    done, because no node is bought now.
-    """
-    there = list(pods)
-    nodes = -(-sum(pod.gpus for pod in there) // pool.spec.devices.count)
-    count = max(1, min(nodes, len(there))) if there else 0
-    return [len(there) // count + (at < len(there) % count) for at in range(count)]
+def _at_next_attempt(context: SmartPodContext, wanted: WantedNode) -> Purchase:
+    if not wanted.choice.instance_type:
+        wanted = msgspec.structs.replace(wanted, limit=CapacityLimit("instanceTypes", context.pool.name))
+    stage: Stage = "limit" if wanted.limit else "attempt"
+    return wanted_purchase(context.pool, wanted, stage, context.outlook.next_attempt[1])
 
 
 def _first_kind(pool: Declared[GpuPool]) -> str:

@@ -109,7 +109,7 @@ def test_a_later_planner_takes_nothing_away_where_an_earlier_one_raised() -> Non
         ("scaling", "reconciler.plan.scaling.planner.evaluate"),
         ("scaling", "reconciler.plan.scaling.planner.PoolView"),
         ("scaling", "reconciler.plan.scaling.demand.demands.shapes_of"),
-        ("smart_pods", "reconciler.plan.smart_pods.planner.asking"),
+        ("smart_pods", "reconciler.plan.smart_pods.planner.request_nodes"),
         ("drain", "reconciler.plan.drain.context._looked_at"),
         ("drain", "reconciler.plan.drain.candidates.untouchable"),
     ],

@@ -5,7 +5,7 @@ machine that Karpenter would buy.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 
@@ -24,7 +24,8 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.plan.decision import Ref
 from reconciler.model.policy.scaling import SizeLack, bounded_size
 from reconciler.plan.capacity.demand import is_gated
-from reconciler.plan.capacity.refusals import NAMELESS, Limited, PodWait, Unmet, WaitsFor, WantedNode
+from reconciler.plan.capacity.refusals import NAMELESS, PodWait, WaitsFor
+from reconciler.plan.capacity.wanted_nodes import WantedNode, shared_among_nodes
 from reconciler.plan.nodes.ownership import may_take_pods
 from reconciler.plan.scaling.demand.fit import DemandQueue, PoolHeadroom, PoolShapes, room_for
 from reconciler.plan.scaling.demand.in_flight_nodes import (
@@ -53,24 +54,21 @@ class Demand(msgspec.Struct, frozen=True):
 
     pods: tuple[Pod, ...] = ()  # pods that the provisioner serves, or would serve first
     keeps: Mapping[str, int] = {}  # names of marked nodes that some of the pods fit on, with the number of pods
-    wanted: tuple[WantedNode, ...] = ()  # nodes to buy
+    wanted: tuple[WantedNode, ...] = ()
     used: frozenset[str] = frozenset()  # smart pods in flight that somebody waits for
     requested_pods: tuple[Pod, ...] = ()  # pods that smart pods were created for
-    later: tuple[WantedNode, ...] = ()  # nodes to buy at the next attempt
-    unmet: tuple[Pod, ...] = ()  # pods without a launch option now
     left: int = 0  # number of pods for which no more nodes may be bought
-    limited: tuple[Pod, ...] = ()  # of these, the pods that this pool would serve first
     taken_machines: int = 0  # in-flight machines that the pods will use
     taken_nodes: frozenset[str] = frozenset()  # unusable nodes that the pods will use
 
     @property
     def new_nodes(self) -> int:
-        return len(self.wanted)
+        return sum(each.requestable == "now" for each in self.wanted)
 
     @property
-    def for_new(self) -> tuple[Pod, ...]:
-        """Pods that the new nodes are for."""
-        return tuple(pod for each in self.wanted for pod in each.pods)
+    def for_new(self) -> int:
+        """Number of pods that the new nodes are for."""
+        return sum(len(each.pods) for each in self.wanted if each.requestable == "now")
 
 
 class Serving:
@@ -270,29 +268,36 @@ def _needed(pool_view: PoolView, demand: Demand, lacks_size: int, lacks_warm: in
     return frozenset(unused[:needed])
 
 
-def at_least(pool_view: PoolView, nodes: int) -> tuple[WantedNode, ...]:
-    """Wanted nodes, one for each missing node; empty while no launch option may be tried."""
+def wanted_for_size(pool_view: PoolView, short: Shortfall) -> Iterator[WantedNode]:
+    """One wanted node for each missing node. All of them wait while no launch option may be tried."""
+    of = WantedNode(pool=pool_view.pool.name, provisioner=pool_view.wish.name, why=short.lack.field)
+    limited = replace(of, why="warmNodes", requestable="never", limit=room_for(pool_view).limit)
     outlook = pool_view.outlook
-    waits_until = outlook.again_at
-    if not nodes or outlook.is_exhausted or (waits_until is not None and waits_until > pool_view.context.now):
-        return ()
-    choice = outlook.left[0]
-    shape = next(each for each in shapes_of(pool_view) if each.name == choice.instance_type)
-    labels = labels_of(shape, choice.zone, choice.capacity_type)
-    return (WantedNode(choice, labels, shape.allocatable.get("memory", "0")),) * nodes
+    if short.nodes and outlook.may_request(pool_view.context.now):
+        choice = outlook.left[0]
+        shape = next(each for each in shapes_of(pool_view) if each.name == choice.instance_type)
+        labels = labels_of(shape, choice.zone, choice.capacity_type)
+        of = replace(of, choice=choice, labels=labels, memory=shape.allocatable.get("memory", "0"))
+    else:
+        of = replace(of, requestable="next_attempt", choice=outlook.next_attempt[0])
+    yield from (of,) * short.lack.nodes
+    yield from (replace(of, why="warmNodes"),) * short.warm
+    yield from (limited,) * short.limited
 
 
-def unmet(pool_view: PoolView, demand: Demand, short: Shortfall) -> tuple[Unmet, ...]:
-    """Missing nodes that are not requested now."""
-    lacks_nodes = short.nodes > 0 and not at_least(pool_view, short.nodes)
-    if not demand.unmet and not lacks_nodes:
-        return ()
-    lack, warm = (short.lack, short.warm) if lacks_nodes else (SizeLack(), 0)
-    return (Unmet(pool_view.pool.name, pool_view.outlook, demand.unmet, demand.later, lack, warm),)
+def without_option(pool_view: PoolView, pods: Sequence[Pod]) -> Iterator[WantedNode]:
+    """Nodes for pods without a launch option now, as few as the GPUs of the pods allow."""
+    of = _of_demand(pool_view)
+    for there in shared_among_nodes(pool_view.pool, pods):
+        yield replace(of, requestable="next_attempt", choice=pool_view.outlook.next_attempt[0], pods=there)
 
 
-def limited(pool_view: PoolView, demand: Demand, short: Shortfall) -> tuple[Limited, ...]:
-    """Missing nodes that a limit forbids."""
-    if not demand.limited and not short.limited:
-        return ()
-    return (Limited(pool_view.pool.name, room_for(pool_view).limit, demand.limited, short.limited),)
+def beyond_limit(pool_view: PoolView, pods: Sequence[Pod]) -> Iterator[WantedNode]:
+    """Nodes that a limit forbids, as few as the GPUs of the pods allow."""
+    of = _of_demand(pool_view)
+    for there in shared_among_nodes(pool_view.pool, pods):
+        yield replace(of, requestable="never", limit=room_for(pool_view).limit, pods=there)
+
+
+def _of_demand(pool_view: PoolView) -> WantedNode:
+    return WantedNode(pool=pool_view.pool.name, provisioner=pool_view.wish.name, why="demand")

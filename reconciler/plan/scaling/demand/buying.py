@@ -33,9 +33,9 @@ from reconciler.plan.capacity.refusals import (
     PodWait,
     Unserved,
     WaitsFor,
-    WantedNode,
     Why,
 )
+from reconciler.plan.capacity.wanted_nodes import Requestable, WantedNode
 from reconciler.plan.containment import planning_for
 from reconciler.plan.scaling.demand.assignment import Serving, placed_among
 from reconciler.plan.scaling.demand.fit import PoolShapes
@@ -60,9 +60,8 @@ class PoolOffer(msgspec.Struct, frozen=True):
 class PurchaseResult(msgspec.Struct):
     """Result of one run over all pools."""
 
-    wanted: dict[str, list[WantedNode]]  # by provisioner
+    wanted: dict[str, list[WantedNode]]  # by provisioner, also nodes that wait for the next attempt
     waits: dict[str, PodWait]  # by uid, of served pods
-    later: dict[str, list[WantedNode]]  # by provisioner, nodes that wait for the next attempt
     refusals: dict[str, dict[str, Why]]  # by uid and pool
     full: dict[str, set[str]]  # by provisioner, uids of pods without room
     out_of_stock: dict[str, set[str]]  # by provisioner, uids of gated pods
@@ -85,7 +84,6 @@ class PurchaseRound:
         self._purchase_result = PurchaseResult(
             {name: [] for name in names},
             {},
-            {name: [] for name in names},
             {},
             {name: set() for name in names},
             {name: set() for name in names},
@@ -117,10 +115,7 @@ class PurchaseRound:
 
     def _room(self, offer: PoolOffer) -> int:
         """Number of nodes that the pool may still get."""
-        purchase_result = self._purchase_result
-        return (
-            offer.serving.room.nodes - len(purchase_result.wanted[offer.name]) - len(purchase_result.later[offer.name])
-        )
+        return offer.serving.room.nodes - len(self._purchase_result.wanted[offer.name])
 
     def _as_karpenter_would(self, offer: PoolOffer, pods: list[Pod], leaves_to_karpenter: bool) -> list[WantedNode]:
         """The cheapest nodes of any shape. At first, launch options that recently failed for a smart pod are
@@ -137,7 +132,7 @@ class PurchaseRound:
             self._refuse(offer, pods, _no_stock(offer))
             return []
         packed = self._packed(offer, pods, shapes)
-        bought = [self._wanted(offer, each, LaunchOption(each.shape), is_seen=True) for each in packed.nodes]
+        bought = [_wanted(offer, each, LaunchOption(each.shape), is_visible=True) for each in packed.nodes]
         self._take(offer, bought, "karpenter")
         return bought
 
@@ -162,20 +157,15 @@ class PurchaseRound:
             self._refuse(offer, pods, _no_stock(offer))
             self._purchase_result.out_of_stock[offer.name] |= {pod.metadata.uid for pod in pods}
             return
+        requestable: Requestable = "now" if outlook.may_request(offer.pool.pool_view.context.now) else "next_attempt"
         wanted: list[WantedNode] = []
         for choice in outlook.left:
             shape = _shape_of(offer.pool.shapes, choice)
             if pods and shape is not None:
                 packed = self._packed(offer, pods, [shape], len(wanted))
-                wanted += [self._wanted(offer, each, choice) for each in packed.nodes]
+                wanted += [_wanted(offer, each, choice, requestable) for each in packed.nodes]
                 pods = [each.pod for each in packed.unplaced] + list(packed.not_evaluated)
-        waits_until = outlook.again_at
-        if waits_until is None or waits_until <= offer.pool.pool_view.context.now:
-            self._take(offer, wanted, "request")
-            return
-        self._purchase_result.later[offer.name] += wanted
-        for pod in (pod for each in wanted for pod in each.pods):
-            self._purchase_result.waits[pod.metadata.uid] = PodWait(pod, "retry", offer.pool.pool, until=waits_until)
+        self._take(offer, wanted, "request" if requestable == "now" else "retry")
 
     def _packed(self, offer: PoolOffer, pods: list[Pod], shapes: list[Shape], taken: int = 0) -> Packed:
         """Pack pods on new nodes, and record the pods that the pool's limits or the filters refuse."""
@@ -201,18 +191,38 @@ class PurchaseRound:
             self._wait(offer, each.pods, waits_for)
 
     def _wait(self, offer: PoolOffer, pods: Iterable[Pod], waits_for: WaitsFor) -> None:
-        kind: WaitsFor = "pool" if offer.barred is not None else waits_for
         for pod in pods:
-            self._purchase_result.waits[pod.metadata.uid] = PodWait(pod, kind, offer.pool.pool, bar=offer.barred)
+            if waits_for == "retry":
+                wait = PodWait(pod, waits_for, offer.pool.pool, until=offer.outlook.again_at)
+            else:
+                wait = PodWait(pod, "pool" if offer.barred else waits_for, offer.pool.pool, bar=offer.barred)
+            self._purchase_result.waits[pod.metadata.uid] = wait
 
     def _refuse(self, offer: PoolOffer, pods: Iterable[Pod], why: Why) -> None:
         for pod in pods:
             self._purchase_result.refusals.setdefault(pod.metadata.uid, {})[offer.pool.pool] = why
 
-    def _wanted(self, offer: PoolOffer, node: NewNode, choice: LaunchOption, is_seen: bool = False) -> WantedNode:
-        shape = next(each for each in offer.pool.shapes if each.name == node.shape)
-        labels = labels_of(shape, node.zone, node.capacity_type)
-        return WantedNode(choice, labels, shape.allocatable.get("memory", "0"), node.pods, is_seen)
+
+def _wanted(
+    offer: PoolOffer,
+    node: NewNode,
+    choice: LaunchOption,
+    requestable: Requestable = "now",
+    *,
+    is_visible: bool = False,
+) -> WantedNode:
+    shape = next(each for each in offer.pool.shapes if each.name == node.shape)
+    return WantedNode(
+        pool=offer.pool.pool,
+        provisioner=offer.name,
+        why="demand",
+        requestable=requestable,
+        choice=choice,
+        labels=labels_of(shape, node.zone, node.capacity_type),
+        memory=shape.allocatable.get("memory", "0"),
+        pods=node.pods,
+        is_visible=is_visible,
+    )
 
 
 def _no_room(offer: PoolOffer) -> NoRoom:

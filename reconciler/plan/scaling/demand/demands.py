@@ -14,7 +14,7 @@ a minute, if their reserved node still has room. A pod without GPUs is no demand
 such pods. A pod with a GpuClaim fits only pools that can serve the claim.
 
 Nothing is bought for recently evicted pods that were not recreated yet, but the empty node that is the only place
-for such a pod stays, marked or not (pending_pods.py).
+for such a pod stays, marked or not (unreplaced_pods.py).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -43,7 +43,6 @@ from reconciler.plan.capacity.demand import (
 )
 from reconciler.plan.capacity.refusals import (
     ClaimTrouble,
-    NodeWithRoom,
     NotServed,
     PodWait,
     PolicySuspended,
@@ -52,13 +51,14 @@ from reconciler.plan.capacity.refusals import (
     Unserved,
     Why,
 )
+from reconciler.plan.capacity.wanted_nodes import NodeWithRoom
 from reconciler.plan.containment import planning_for
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.observing import observes
 from reconciler.plan.likeness import fullest_first
 from reconciler.plan.nodes.ownership import may_take_pods
 from reconciler.plan.recent_evictions import unreplaced
-from reconciler.plan.scaling.demand.assignment import Demand, Serving, placed_among
+from reconciler.plan.scaling.demand.assignment import Demand, Serving, beyond_limit, placed_among, without_option
 from reconciler.plan.scaling.demand.buying import PoolOffer, PurchaseResult, PurchaseRound
 from reconciler.plan.scaling.demand.fit import DemandQueue, PoolShapes, Refusing, fitting, why_barred
 from reconciler.plan.scaling.demand.in_flight_nodes import Arrived, instead_of, real_name
@@ -373,23 +373,20 @@ class _Pods:
 
     def _demand(self, pool: PoolShapes, bought: PurchaseResult) -> Demand:
         serving, name = self._servings[pool.name], pool.name
-        wanted = tuple(bought.wanted.get(name, ()))
-        later = tuple(bought.later.get(name, ()))
-        retries = [pod for each in later for pod in each.pods]
-        pods = [*serving.pods, *(pod for each in wanted for pod in each.pods), *retries]
+        wanted = bought.wanted.get(name, [])
+        pods = [*serving.pods, *(pod for each in wanted for pod in each.pods)]
         lost = bought.out_of_stock.get(name, set())
         unserved = [pod for pod in serving.pods if pod.metadata.uid not in bought.waits]
         full = bought.full.get(name, set())
+        later = without_option(pool.pool_view, [pod for pod in unserved if pod.metadata.uid in lost])
+        never = beyond_limit(pool.pool_view, [pod for pod in unserved if pod.metadata.uid in full - lost])
         return Demand(
             pods=tuple(pods),
             keeps=serving.keeps,
-            wanted=wanted,
+            wanted=(*wanted, *later, *never),
             used=serving.used,
             requested_pods=serving.requested_pods,
-            later=later,
-            unmet=(*retries, *(pod for pod in unserved if pod.metadata.uid in lost)),
             left=len(full - bought.waits.keys()),
-            limited=tuple(pod for pod in unserved if pod.metadata.uid in full - lost),
             taken_machines=serving.taken_machines,
             taken_nodes=serving.taken_nodes,
         )

@@ -103,10 +103,10 @@ def test_each_waiting_pod_is_served_once_and_has_a_decision(case: Json) -> None:
     waiting = {pod.metadata.uid: pod for pod in world.inputs.observed.pods if not pod.node and waits(pod, is_ours)}
     served = [uid for each in (*new_requests(made), *kept_requests(world, made)) for uid in each.pods]
     # What is wanted becomes a request for pods behind our gate at once, and for those that Karpenter sees in a while.
-    wanted = {pod.metadata.uid for each in draft.missing for one in each.wanted for pod in one.pods}
+    wanted = {pod.metadata.uid for each in draft.capacity.requests for pod in each.pods}
     for uid, count in Counter(served).items():
         assert count == 1, waiting[uid].name
-    assert not wanted & draft.answered.places.keys()
+    assert not wanted & draft.capacity.places.keys()
     assert not wanted & {uid for each in kept_requests(world, made) for uid in each.pods}
     decided = {each.subject.uid for each in made.decisions if each.subject.kind == "Pod"}
     assert [pod.name for uid, pod in waiting.items() if uid not in decided] == []
@@ -117,9 +117,8 @@ def test_each_waiting_pod_is_served_once_and_has_a_decision(case: Json) -> None:
 def test_nothing_is_bought_for_a_pod_without_gpus_unless_its_pool_serves_such_pods(case: Json) -> None:
     world = SmartWorld(case)
     serving = {pool.name for pool in world.inputs.desired.pools if pool.spec.serves_pods_without_gpus}
-    for each in scaled(world).missing:
-        served = [pod for one in each.wanted for pod in one.pods]
-        assert each.pool in serving or all(map(asks_for_gpus, served))
+    for each in scaled(world).capacity.requests:
+        assert each.pool in serving or all(map(asks_for_gpus, each.pods))
 
 
 @given(case=worlds())
@@ -162,7 +161,7 @@ def new_requests(made: Plan) -> list[CapacityRequest]:
 def kept_requests(world: SmartWorld, made: Plan) -> list[CapacityRequest]:
     """What smart pods ask for that are there, are needed, and stay: without pods that don't fit their pool any more."""
     gone = {each.subject.uid for each in made.decisions if isinstance(each.act, Delete)}
-    answered = scaled(world).answered
+    answered = scaled(world).capacity
     kept = (pod for pod in world.inputs.observed.pods if pod.metadata.uid not in gone and pod.name in answered.used)
     return [
         msgspec.structs.replace(request, pods=tuple(uid for uid in request.pods if uid in answered.asked))

@@ -1,11 +1,13 @@
 """What is done for a provisioner: the tables of cases, and what always holds."""
 
 import re
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from reconciler.fleet.fleet import Fleet
+from reconciler.plan.capacity.wanted_nodes import WantedNode
 from reconciler.plan.draft import Draft
 from reconciler.plan.reasons import code_of
 from reconciler.plan.scaling.feature import FEATURE
@@ -37,12 +39,18 @@ def lacking(world: World) -> list[str]:
     """2 for minSize; of another pool than a100, that first."""
     draft = Draft(Fleet(world.inputs.observed), world.inputs.desired)
     scaling(world.inputs, draft)
+    lacks = Counter(((each.pool, each.provisioner), each.why) for each in draft.capacity.wanted if _is_missing(each))
+    pods = Counter[str]()
+    for each in draft.capacity.requests:
+        pods[each.pool] += len(each.pods)
     return [
-        ("" if each.pool == "a100" else f"{each.pool} ")
-        + f"{each.nodes} for {each.why}"
-        + (f" of {len(each.pods)}" if each.pods else "")
-        for each in draft.missing
+        ("" if pool == "a100" else f"{pool} ") + f"{nodes} for {why}" + (f" of {pods[pool]}" if why == "demand" else "")
+        for ((pool, _), why), nodes in lacks.items()
     ]
+
+
+def _is_missing(node: WantedNode) -> bool:
+    return node.requestable == "now" or (node.requestable == "next_attempt" and node.why != "demand")
 
 
 def test_a_pod_behind_our_gate_is_let_go_to_a_place_that_is_kept_once_there_is_room_beside_the_one_before_it() -> None:
@@ -56,7 +64,7 @@ def places(case: dict[str, Any]) -> dict[str, str]:
     world = World(case)
     draft = Draft(Fleet(world.inputs.observed), world.inputs.desired)
     scaling(world.inputs, draft)
-    return {uid: each.node for uid, each in draft.answered.places.items()}
+    return {uid: each.node for uid, each in draft.capacity.places.items()}
 
 
 def test_a_limit_is_named_also_where_another_pool_serves_the_pods() -> None:

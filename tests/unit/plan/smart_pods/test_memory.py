@@ -7,8 +7,8 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.policy.gpu import Devices, GpuPool, InstanceType, NodeClassRef
 from reconciler.model.quantity import Quantity, amount_offered
 from reconciler.plan.capacity.offerings import LaunchOption
-from reconciler.plan.capacity.refusals import WantedNode
 from reconciler.plan.capacity.requests import CapacityRequest
+from reconciler.plan.capacity.wanted_nodes import WantedNode
 from reconciler.plan.smart_pods.create import memory_of, vram_of
 from tests import builders
 
@@ -34,7 +34,9 @@ def asked_bytes(spec: GpuPool, left: int, pods: tuple[Pod, ...], has_live_node: 
     request = CapacityRequest(
         "key", "a100", "a100", count, "demand", instance_type="box", vram=str(vram_of(spec, count))
     )
-    wanted = WantedNode(LaunchOption("box"), {}, str(left), pods)
+    wanted = WantedNode(
+        pool="a100", provisioner="keep", why="demand", choice=LaunchOption("box"), memory=str(left), pods=pods
+    )
     return amount_offered(str(memory_of(spec, request, wanted, has_live_node))) // 10**9
 
 
