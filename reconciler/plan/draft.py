@@ -16,10 +16,9 @@ from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
-from reconciler.model.plan.capacity import Purchase
 from reconciler.model.plan.consequence import Consequence
 from reconciler.model.plan.decision import Action, Decision, Delete, Hold, Label, Ref, Taint, node_ref
-from reconciler.model.plan.evaluation import DrainEligibility, SizeEvaluation
+from reconciler.model.plan.feature_report import FeatureReport, Reporting
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.memory import Hints, Memory
 from reconciler.plan.capacity.demand import GangIndex
@@ -137,16 +136,14 @@ def leaves_after(act: Action | Hold | None, node: Node) -> bool:
             return node.is_being_removed
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class Verdict(msgspec.Struct, Reporting, frozen=True):
     """Result of one planner."""
 
     decisions: tuple[Decision, ...] = ()
     consequences: tuple[Consequence, ...] = ()
     memory: Memory | None = None  # None: unchanged
     wake_at: Instant | None = None
-    sizes: tuple[SizeEvaluation, ...] = ()
-    weighed: tuple[DrainEligibility, ...] = ()
-    purchases: tuple[Purchase, ...] = ()
+    reports: tuple[FeatureReport, ...] = ()
     hints: Hints | None = None
 
 

@@ -64,10 +64,8 @@ def plan(inputs: Inputs, fleet: Fleet, planners: tuple[Planner, ...] | None = No
         next((each.hints for each in verdicts if each.hints is not None), inputs.hints),
         wake_at,
         guarded=settled.guarded,
-        sizes=tuple(size for each in verdicts for size in each.sizes),
         troubles=tuple(troubles.all),
-        weighed=tuple(one for each in verdicts for one in each.weighed),
-        purchases=tuple(one for each in verdicts for one in each.purchases),
+        reports=tuple(report for each in verdicts for report in each.reports),
     )
 
 

@@ -1,11 +1,13 @@
-"""All reason codes, each with the class of its facts, and the decoder of stored reasons."""
+"""All reason codes, each with the class of its facts, and the decoder of stored reasons, obstacles and reports."""
 
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import msgspec
 
 from reconciler.fleet.obstacles import OBSTACLES, OtherObstacle
 from reconciler.model.plan.decision import CodeFacts, Facts, Obstacle
+from reconciler.model.plan.feature_report import FeatureReport
 from reconciler.plan import containment, release
 from reconciler.plan.features import FEATURES
 from reconciler.plan.guards import admission, frozen, set_aside, tally
@@ -31,6 +33,8 @@ REASONS = by_code(
     )
 )
 
+REPORTS = {each.report.__name__: each.report for each in FEATURES if each.report is not None}
+
 T = TypeVar("T")
 
 
@@ -40,9 +44,11 @@ def decoded(content: bytes | bytearray | memoryview | msgspec.Raw, kind: type[T]
 
 
 def facts_of(kind: Any, plain: Any) -> Any:
-    """Decode hook of msgspec for the facts of a reason and for obstacles."""
+    """Decode hook of msgspec for the facts of a reason, for obstacles and for the reports of features."""
     if kind is Obstacle:
         return _obstacle_of(plain)
+    if kind is FeatureReport:
+        return _declared(REPORTS, plain, "report of a feature")
     if kind is not Facts:
         raise TypeError(f"no decoder for {kind}")
     code = plain.get("code") if isinstance(plain, dict) else None
@@ -58,8 +64,14 @@ def _obstacle_of(plain: Any) -> Obstacle:
     """Decode an obstacle. Earlier versions stored obstacles as text."""
     if isinstance(plain, str):
         return OtherObstacle(plain)
-    kind = plain.get("type") if isinstance(plain, dict) else None
-    declared = OBSTACLES.get(kind) if isinstance(kind, str) else None
-    if declared is None:
-        raise ValueError(f"{kind!r} is not an obstacle")
-    return msgspec.convert(plain, declared, dec_hook=facts_of)
+    obstacle: Obstacle = _declared(OBSTACLES, plain, "obstacle")
+    return obstacle
+
+
+def _declared(declared: Mapping[str, type[Any]], plain: Any, title: str) -> Any:
+    """Decode a struct by its tag."""
+    tag = plain.get("type") if isinstance(plain, dict) else None
+    kind = declared.get(tag) if isinstance(tag, str) else None
+    if kind is None:
+        raise ValueError(f"{tag!r} is not declared as {title}")
+    return msgspec.convert(plain, kind, dec_hook=facts_of)

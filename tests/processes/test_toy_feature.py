@@ -54,6 +54,7 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model.plan.decision import (Label, Ref)
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.feature_report import FeatureReport
 from reconciler.model.plan.memory import Memory
 from reconciler.model.plan.decision import Reason
 from reconciler.plan.draft import Draft, Verdict
@@ -62,6 +63,10 @@ from reconciler.plan.toy.reasons import LABEL, PLANNER, ToyCounts, Turns
 
 class ToyMemory(msgspec.Struct, frozen=True):
     times: int = 0
+
+
+class ToyReport(msgspec.Struct, FeatureReport, frozen=True, tag=True):
+    counted: dict[str, int] = {}
 
 
 def toy(inputs: Inputs, draft: Draft) -> Verdict:
@@ -73,7 +78,8 @@ def toy(inputs: Inputs, draft: Draft) -> Verdict:
                 subject = Ref("Node", "", node.name, node.metadata.uid)
                 why = Reason(ToyCounts(node.name, turns), pool.origin())
                 found.append(Decision(PLANNER, subject, Label(labels=((LABEL, "counted"),)), why, pool.name))
-    return Verdict(tuple(found))
+    pools = [each.pool for each in found]
+    return Verdict(tuple(found), reports=(ToyReport({pool: pools.count(pool) for pool in pools}),))
 
 
 def settled(inputs: Inputs, fleet: Fleet, decisions: tuple[Decision, ...], memory: Memory) -> Memory:
@@ -91,12 +97,11 @@ from reconciler.plan.feature.invariant import Invariant
 from reconciler.plan.feature.release_context import released
 from reconciler.plan.feature.write_rights import WriteRight, where_acted_on
 from reconciler.plan.toy import reasons
-from reconciler.plan.toy.planner import settled, toy
+from reconciler.plan.toy.planner import ToyReport, settled, toy
 
 
 def _counted(cycled):
-    found = [each for each in cycled.plan.decisions if each.planner == reasons.PLANNER]
-    return {(pool,): sum(each.pool == pool for each in found) for pool in {each.pool for each in found}}
+    return {(pool,): nodes for pool, nodes in cycled.plan.report(ToyReport).counted.items()}
 
 
 def _left(context):
@@ -118,6 +123,7 @@ FEATURE = Feature(
     settle=settled,
     needs=("nodes",),
     reasons=declared_in(reasons),
+    report=ToyReport,
     words={reasons.Turns: lambda turns: f"{turns.times} times"},
     rights=(WriteRight(where_acted_on, "", ("nodes/status",), ("patch",), "The toy counts nodes."),),
     pod_annotations=("gpu.scheduling/toy-note",),
@@ -137,12 +143,14 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model.plan.inputs import CycleResult
 from reconciler.plan.check import INVARIANTS, check
 from reconciler.plan.files import dump
+from reconciler.model.plan.plan import Plan
 from reconciler.plan.planner import plan
+from reconciler.plan.reason_catalog import decoded
 from reconciler.serve.metrics import Metrics
 
 inputs = dump.read(Path(sys.argv[1]).read_bytes())
 fleet = Fleet(inputs.observed)
-made = plan(inputs, fleet)
+made = decoded(msgspec.json.encode(plan(inputs, fleet)), Plan)  # as from the process that plans
 check(inputs, fleet, made)
 again = plan(msgspec.structs.replace(inputs, memory=made.memory), fleet)
 metrics = Metrics()

@@ -9,9 +9,10 @@ from typing import Any
 
 import msgspec
 
-from reconciler.model.plan.capacity import CapacityLimit
+from reconciler.model.plan.capacity import CapacityLimit, CapacityReport
 from reconciler.model.plan.consequence import Hindrance
 from reconciler.model.plan.decision import Decision, Evict, Hold, Obstacle
+from reconciler.model.plan.evaluation import DrainReport, ScalingReport
 from reconciler.model.plan.plan import Plan
 from reconciler.plan.capacity.words import limit_words, obstacles_words
 
@@ -22,9 +23,9 @@ def lines_of(plan: Plan) -> list[str]:
     """Decisions in their order, then what else follows and is remembered."""
     found = [*map(_decision, plan.decisions)]
     found += [f"consequence {_joined(_leaves(each))}" for each in plan.consequences]
-    found += [f"purchase {_joined(_leaves(each))}" for each in plan.purchases]
-    found += [f"size {_joined(_leaves(each, without_reason=True))}" for each in plan.sizes]
-    found += [f"weighed {_joined(_leaves(each, without_reason=True))}" for each in plan.weighed]
+    found += [f"purchase {_joined(_leaves(each))}" for each in plan.report(CapacityReport).purchases]
+    found += [f"size {_joined(_leaves(each, without_reason=True))}" for each in plan.report(ScalingReport).sizes]
+    found += [f"weighed {_joined(_leaves(each, without_reason=True))}" for each in plan.report(DrainReport).weighed]
     found += [f"trouble {_joined(_leaves(each))}" for each in plan.troubles]
     found += [f"memory {path} {value}" for path, value in _leaves(plan.memory)]
     return [*found, f"wake_at {plan.wake_at}"]

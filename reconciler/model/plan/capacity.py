@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from reconciler.model.instant import Instant
+from reconciler.model.plan.feature_report import FeatureReport
 from reconciler.model.policy.scaling import RaisingField
 
 # --- Limits on further nodes of a pool.
@@ -55,6 +56,12 @@ class Purchase(msgspec.Struct, frozen=True, gc=False, order=True):
     pods: int = 0  # number of pods that the node is for
     is_paid_for: bool = False  # the machine is already running
     limit: CapacityLimit | None = None  # the limit that prevents the purchase
+
+
+class CapacityReport(msgspec.Struct, FeatureReport, frozen=True, tag=True):
+    """Report of the smart pod feature."""
+
+    purchases: tuple[Purchase, ...] = ()  # nodes that pools will get, by pool
 
 
 # --- Shortage: an offering of a pool that yielded no machine; remembered for a while for all requests of the offering.

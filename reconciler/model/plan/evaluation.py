@@ -6,6 +6,7 @@ import msgspec
 
 from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Reason
+from reconciler.model.plan.feature_report import FeatureReport
 from reconciler.model.plan.memory import FailedPlacement
 
 # --- Drain eligibility: whether a node is a candidate, and why.
@@ -21,6 +22,12 @@ class DrainEligibility(msgspec.Struct, frozen=True, gc=False):
     is_candidate: bool = False
     since: Instant | None = None  # of a candidate: since when
     tried: FailedPlacement | None = None  # of a non-candidate: the last failed placement of its pods
+
+
+class DrainReport(msgspec.Struct, FeatureReport, frozen=True, tag=True):
+    """Report of the drain feature."""
+
+    weighed: tuple[DrainEligibility, ...] = ()  # each node of a pool that a DrainPolicy names, by name
 
 
 # --- Utilization of a pool.
@@ -95,3 +102,9 @@ class SizeEvaluation(msgspec.Struct, frozen=True, gc=False):
     def tainted(self) -> int:
         """Number of tainted nodes."""
         return len(self.marked)
+
+
+class ScalingReport(msgspec.Struct, FeatureReport, frozen=True, tag=True):
+    """Report of the scaling feature."""
+
+    sizes: tuple[SizeEvaluation, ...] = ()  # each NodeProvisioner that is not suspended, by order and name

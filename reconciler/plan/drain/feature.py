@@ -5,6 +5,7 @@ import msgspec
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.evaluation import DrainReport
 from reconciler.model.plan.inputs import CycleResult, Inputs
 from reconciler.model.plan.memory import Memory
 from reconciler.plan.drain import reasons, release
@@ -26,7 +27,9 @@ def _drained(enforced: Enforced) -> set[str]:
 
 
 def _candidates(cycled: CycleResult) -> dict[tuple[str, ...], float] | None:
-    return None if cycled.plan is None else {(): sum(each.is_candidate for each in cycled.plan.weighed)}
+    if cycled.plan is None:
+        return None
+    return {(): sum(each.is_candidate for each in cycled.plan.report(DrainReport).weighed)}
 
 
 FEATURE = Feature(
@@ -34,6 +37,7 @@ FEATURE = Feature(
     plan=drain,
     settle=_settled,
     needs=("nodes", "pods", "budgets", "node_claims"),
+    report=DrainReport,
     reasons=(*reasons.REASONS, *declared_in(release)),
     words=words.WORDS,
     rights=(

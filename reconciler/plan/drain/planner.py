@@ -14,7 +14,7 @@ from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import Instant, later
 from reconciler.model.plan.decision import Decision, Reason
 from reconciler.model.plan.drain_memory import Begun, DrainMemory, Evicted, InVain, Moved, Setback
-from reconciler.model.plan.evaluation import DrainEligibility
+from reconciler.model.plan.evaluation import DrainEligibility, DrainReport
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.memory import Hints, Memory
 from reconciler.plan.capacity.demand import HOLDS_MS, Gang
@@ -92,7 +92,7 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
     wakes += [settling.wake_at] if settling.wake_at is not None else []
     wake_at = min((each for each in wakes if each > context.now), default=None)
     memory = _memory(context, drained)
-    return Verdict(tuple(decisions), memory=memory, weighed=weighed, hints=hints, wake_at=wake_at)
+    return Verdict(tuple(decisions), memory=memory, reports=(DrainReport(weighed),), hints=hints, wake_at=wake_at)
 
 
 def _begun(context: DrainContext, drained: DrainMemory, began: Began) -> tuple[Begun, ...]:

@@ -11,7 +11,7 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Reason
-from reconciler.model.plan.evaluation import SizeEvaluation
+from reconciler.model.plan.evaluation import ScalingReport, SizeEvaluation
 from reconciler.model.policy.gpu import GpuPool
 from reconciler.model.policy.scaling import DrainPolicy, NodeProvisioner
 from reconciler.plan.files.dump import PlanningResult
@@ -143,7 +143,8 @@ def is_still(scene: PlanningResult, node: Node) -> bool:
 
 def forecast_scale_down(scene: PlanningResult, node: Node) -> ScaleDownForecast | None:
     """None if no NodeProvisioner was evaluated for its pool."""
-    evaluated = next((each for each in scene.plan.sizes if node.pool and each.pool == node.pool), None)
+    sizes = scene.plan.report(ScalingReport).sizes
+    evaluated = next((each for each in sizes if node.pool and each.pool == node.pool), None)
     wishes = provisioners_now(scene.inputs)
     wish = next((each for each in wishes if evaluated and each.name == evaluated.provisioner), None)
     return ScaleDownForecast(scene, node, wish, evaluated) if evaluated and wish else None

@@ -13,6 +13,7 @@ import msgspec
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.plan.decision import CodeFacts, Decision, Facts
+from reconciler.model.plan.feature_report import FeatureReport
 from reconciler.model.plan.inputs import CycleResult, Inputs
 from reconciler.model.plan.memory import Memory
 from reconciler.plan.draft import Planner
@@ -50,6 +51,7 @@ class Feature(msgspec.Struct, frozen=True, kw_only=True):
     settle: Settle | None = None
     needs: tuple[str, ...] = ()  # fields of Observed: if one cannot be read, the plan is incomplete, and reports say so
     reasons: tuple[type[Facts], ...] = ()
+    report: type[FeatureReport] | None = None  # what the planner reports beside its decisions
     words: Words = {}  # format of a fact, by type
     parts: Parts = {}  # by class of facts: template fields besides the struct's fields
     rights: tuple[WriteRight, ...] = ()

@@ -17,6 +17,7 @@ from reconciler.model import names
 from reconciler.model.instant import Instant, later, unix_seconds
 from reconciler.model.plan.consequence import Cause, Consequence, Fate, Share, summed
 from reconciler.model.plan.decision import Decision, Delete, Hold, Taint
+from reconciler.model.plan.evaluation import DrainReport, ScalingReport
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.plan import Plan
 from reconciler.model.policy.scaling import LEAST_DELAY_MS
@@ -59,7 +60,7 @@ class NodeDrain(msgspec.Struct, frozen=True, gc=False):
 
 def drains(scene: PlanningResult) -> dict[str, NodeDrain]:
     """By node, sorted by name."""
-    if not scene.plan.weighed:
+    if not scene.plan.report(DrainReport).weighed:
         return {}
     return _Forecast(scene).drains()
 
@@ -78,7 +79,7 @@ class _Forecast:
     def drains(self) -> dict[str, NodeDrain]:
         by_name = self._context.by_name
         begun = [each for name, each in self._context.draining.items() if not self._is_given_back(name)]
-        candidates = [by_name[each.node] for each in self._scene.plan.weighed if each.is_candidate]
+        candidates = [by_name[each.node] for each in self._scene.plan.report(DrainReport).weighed if each.is_candidate]
         node_drains = [self._drain(each) for each in begun]
         node_drains += [self._drain(each) for each in self._within_limits(candidates)]
         return {each.node: each for each in sorted(node_drains, key=lambda each: each.node)}
@@ -309,7 +310,7 @@ def departing(inputs: Inputs, plan: Plan) -> dict[str, Departing]:
     """By node."""
     delays = {each.name: each.spec.scale_down_delay.milliseconds for each in inputs.desired.provisioners}
     departing_nodes = {}
-    for evaluated in plan.sizes:
+    for evaluated in plan.report(ScalingReport).sizes:
         delay_ms = max(LEAST_DELAY_MS, delays.get(evaluated.provisioner, 0))
         for each in evaluated.marked:
             since = later(each.at, -delay_ms) if each.at - delay_ms <= inputs.now else None

@@ -15,9 +15,9 @@ import msgspec
 
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant, clock
-from reconciler.model.plan.capacity import Purchase, Stage, Why
+from reconciler.model.plan.capacity import CapacityReport, Purchase, Stage, Why
 from reconciler.model.plan.consequence import LEAVES, Cause, Consequence, Fate, MachineOrder, Share, summed
-from reconciler.model.plan.evaluation import SizeEvaluation
+from reconciler.model.plan.evaluation import ScalingReport, SizeEvaluation
 from reconciler.model.policy.gpu import GpuPool
 from reconciler.model.policy.scaling import NodeProvisioner, bounded_size
 from reconciler.plan.capacity.offerings import choices, zones_of
@@ -78,7 +78,7 @@ def _fate(purchase: Purchase) -> Fate:
 def _named(side: Side) -> _Named:
     scene = side.scene
     there = {name for each in scene.plan.consequences for name in each.nodes}
-    purchases = [each for each in scene.plan.purchases if side.does(each.pool, each.stage)]
+    purchases = [each for each in scene.plan.report(CapacityReport).purchases if side.does(each.pool, each.stage)]
     bought = [each for each in purchases if each.stage != "machine" or each.name not in there]
     result: dict[str, Purchase] = {each.name: each for each in bought if each.stage == "machine"}
     numbers: Counter[str] = Counter()
@@ -168,7 +168,7 @@ def later(scene: PlanningResult, bought: Iterable[Purchase]) -> Iterator[Purchas
     """For each NodeProvisioner that is not suspended. `bought` covers all pools."""
     wishes = {each.name: each for each in scene.inputs.desired.provisioners}
     coming = [each for each in bought if each.stage != "limit"]
-    for evaluated in scene.plan.sizes:
+    for evaluated in scene.plan.report(ScalingReport).sizes:
         wish, pool = wishes.get(evaluated.provisioner), scene.inputs.desired.pool(evaluated.pool)
         if wish is not None and pool is not None:
             size = _size(scene, evaluated, [each for each in coming if each.pool == pool.name])

@@ -1,5 +1,6 @@
 """The scaling feature: the size of pools with a NodeProvisioner, surplus nodes, and missing nodes."""
 
+from reconciler.model.plan.evaluation import ScalingReport
 from reconciler.model.right import RightLimits
 from reconciler.plan.feature.feature import Feature, declared_in
 from reconciler.plan.feature.write_rights import NODES_OF_POOLS, Enforced, WriteRight
@@ -18,6 +19,7 @@ FEATURE = Feature(
     name=reasons.PLANNER,
     plan=scaling,
     needs=("nodes", "pods", "node_claims"),
+    report=ScalingReport,
     reasons=declared_in(reasons),
     words=words.WORDS,
     rights=(

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from reconciler.model import names
 from reconciler.model.desired import Declared
 from reconciler.model.plan.decision import Decision, Hold, Label, Reason, Ref, Taint, node_ref
+from reconciler.model.plan.evaluation import ScalingReport
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.policy.gpu import GpuPool
 from reconciler.model.policy.scaling import NodeProvisioner
@@ -31,7 +32,7 @@ _UNBOUNDED = 100_000
 
 
 def scaling(inputs: Inputs, draft: Draft) -> Verdict:
-    """Decisions for all NodeProvisioners. `Verdict.sizes` has the evaluations."""
+    """Decisions for all NodeProvisioners, and their evaluations."""
     context = ScalingContext(inputs, draft, by_node(inputs))
     pool_views = grounds_of(context)
     decisions = list(left_behind(context, draft.left_out.union(each.pool.name for each in pool_views)))
@@ -56,7 +57,7 @@ def scaling(inputs: Inputs, draft: Draft) -> Verdict:
             acted_on = {each.subject.name for each in own if not isinstance(each.act, Hold)}
             decisions += [*own, *labels(pool_context, acted_on)]
     draft.capacity = capacity(asked, [*pool_views, *unscaled], short)
-    return Verdict(tuple(decisions), sizes=tuple(sizes))
+    return Verdict(tuple(decisions), reports=(ScalingReport(tuple(sizes)),))
 
 
 def _promised(context: ScalingContext, asked: Demands) -> Iterator[Decision]:

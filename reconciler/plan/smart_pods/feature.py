@@ -2,6 +2,7 @@
 
 from reconciler.model import names
 from reconciler.model.manifest_rules.kinds import LABELS, SMART_POD
+from reconciler.model.plan.capacity import CapacityReport
 from reconciler.model.right import RightLimits
 from reconciler.plan.feature.feature import Feature, declared_in
 from reconciler.plan.feature.write_rights import LEFT_BEHIND, Enforced, WriteRight, where_left_by_older_versions
@@ -22,6 +23,7 @@ FEATURE = Feature(
     name=reasons.PLANNER,
     plan=smart_pods,
     needs=("nodes", "pods", "node_claims", "node_pools"),
+    report=CapacityReport,
     reasons=declared_in(reasons, release),
     words=reasons.WORDS,
     rights=(

@@ -7,7 +7,7 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.instant import Instant, later
-from reconciler.model.plan.capacity import Purchase, Shortage
+from reconciler.model.plan.capacity import CapacityReport, Purchase, Shortage
 from reconciler.model.plan.decision import Decision, Delete, Hold, Preconditions, Reason, Ref, Taint, node_ref, pod_ref
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.capacity.offerings import digest_of
@@ -80,7 +80,7 @@ def smart_pods(inputs: Inputs, draft: Draft) -> Verdict:
     )
     wakes += [each.until for each in memory.shortages]  # the holds about shortages end then
     wake_at = min(wakes, default=None)
-    return Verdict(_once(decisions), memory=memory, wake_at=wake_at, purchases=tuple(bought))
+    return Verdict(_once(decisions), memory=memory, wake_at=wake_at, reports=(CapacityReport(tuple(bought)),))
 
 
 def _waits(draft: Draft, spared: AbstractSet[str]) -> Iterator[PodWait]:

@@ -17,7 +17,7 @@ from reconciler.model.cluster.bundle_objects import BundleObjects, bundle_digest
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.desired import Declared
 from reconciler.model.plan.decision import Decision, Hold
-from reconciler.model.plan.evaluation import LimitKind, SizeEvaluation
+from reconciler.model.plan.evaluation import LimitKind, ScalingReport, SizeEvaluation
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.plan import Plan
 from reconciler.model.policy.gpu import GpuPool
@@ -116,7 +116,7 @@ class Scenery(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def sizes(self) -> dict[str, SizeEvaluation]:
         """By NodeProvisioner."""
-        return {each.provisioner: each for each in (self.plan.sizes if self.plan else ())}
+        return {each.provisioner: each for each in (self.plan.report(ScalingReport).sizes if self.plan else ())}
 
     @cached_property
     def resources(self) -> dict[Key, Unstructured]:

@@ -7,7 +7,7 @@ from reconciler.model.cluster.node import Node, NodeClaim
 from reconciler.model.instant import format_moment, timestamp
 from reconciler.model.plan.consequence import Consequence, Fate
 from reconciler.model.plan.decision import Decision, Evict, Hold, Label, Reason, Ref
-from reconciler.model.plan.evaluation import DrainEligibility
+from reconciler.model.plan.evaluation import DrainEligibility, DrainReport
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.drain.codes.blockers import BeingDrained, ScaledDown
 from reconciler.plan.drain.placement_search import pod_of
@@ -175,7 +175,7 @@ def _drifted(claim: NodeClaim) -> str:
 
 def _drained(scene: PlanningResult, node: Node) -> Iterator[Row]:
     """Result of the drain evaluation of the node."""
-    for each in scene.plan.weighed:
+    for each in scene.plan.report(DrainReport).weighed:
         if each.node != node.name or (type(each.reason.facts) in _BY_TAINT and is_still(scene, node)):
             continue
         since = f" Candidate since {timestamp(each.since)}." if each.since is not None else ""

@@ -8,7 +8,7 @@ from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.plan.consequence import Fate
 from reconciler.model.plan.decision import Decision, Facts, Hold
-from reconciler.model.plan.evaluation import SizeEvaluation, Use
+from reconciler.model.plan.evaluation import ScalingReport, SizeEvaluation, Use
 from reconciler.model.policy.scaling import NodeProvisioner
 from reconciler.plan.capacity.words import short_of, short_words
 from reconciler.plan.explain.facts import COMES, ExplainedObject, by_guard, decisions_about
@@ -136,7 +136,7 @@ def _rows(scene: PlanningResult, name: str) -> Iterator[Row]:
             for _, part in by_guard(scene, consequence):
                 each = f"{counted(len(part.nodes), 'node')}: each {fate_of(scene, part)}"
                 yield cause, would_be(scene, part, each)
-    for evaluated in scene.plan.sizes:
+    for evaluated in scene.plan.report(ScalingReport).sizes:
         if evaluated.pool == name:
             marked = f", {marked_words(scene, evaluated)}" if evaluated.marked else ""
             yield "scaled by", f"NodeProvisioner/{evaluated.provisioner}: target {evaluated.target}{marked}"
@@ -172,7 +172,7 @@ def about_provisioner(scene: PlanningResult, name: str) -> Explanation:
     if why := unread(scene, "nodes", "pods"):
         rows = (policy, ("target", why), *sentences)
         return Explanation(title, headline(scene, use), "The target is unknown.", rows, decisions)
-    evaluated = next((each for each in scene.plan.sizes if each.provisioner == name), None)
+    evaluated = next((each for each in scene.plan.report(ScalingReport).sizes if each.provisioner == name), None)
     if evaluated is None:
         why = "the NodeProvisioner is suspended" if spec.suspend else f"there is no GpuPool {spec.pool_name}"
         return Explanation(title, headline(scene, use), f"Inactive: {why}.", (policy, *sentences), decisions)

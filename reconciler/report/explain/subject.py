@@ -9,7 +9,7 @@ import msgspec
 from reconciler.model.bundle import short_revision
 from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.instant import clock, format_moment
-from reconciler.model.plan.evaluation import DrainEligibility
+from reconciler.model.plan.evaluation import DrainEligibility, DrainReport
 from reconciler.model.problem import LastChange
 from reconciler.plan.explain.facts import ExplainedObject, decisions_about
 from reconciler.plan.files.dump import PlanningResult
@@ -168,7 +168,7 @@ def _rows(scene: PlanningResult, subject: ExplainedObject) -> Iterator[Row]:
         return
     yield "policy", f"drains nodes of {', '.join(drain.spec.pool_names)}, {placed(drain.origin())}"
     pools: dict[str, list[DrainEligibility]] = {}
-    for each in scene.plan.weighed:
+    for each in scene.plan.report(DrainReport).weighed:
         if each.policy == drain.name:
             pools.setdefault(each.pool, []).append(each)
     for pool, weighed in sorted(pools.items()):

@@ -6,6 +6,7 @@ import msgspec
 
 from reconciler.model.bundle import PolicyChange
 from reconciler.model.plan.consequence import Consequence, Fate
+from reconciler.model.plan.evaluation import DrainReport, ScalingReport
 from reconciler.model.problem import Origin
 from reconciler.plan.guards.reasons import HeldByGuard
 from reconciler.plan.impact.blame import Blame, pool_of
@@ -79,7 +80,7 @@ def _caused(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
     fates = _BY_US
     match change.kind:
         case "NodeProvisioner":
-            pools = {each.pool for each in planned.plan.sizes if each.provisioner == change.name}
+            pools = {each.pool for each in planned.plan.report(ScalingReport).sizes if each.provisioner == change.name}
         case "DrainPolicy":
             pools, fates = set(drained_pools(planned, change.name)), frozenset({"drained"})
         case _:
@@ -105,7 +106,7 @@ def _written(planned: Planned, blamed: Blame) -> Iterator[Finding]:
 
 def _drained(planned: Planned, drained: tuple[Consequence, ...]) -> Iterator[Finding]:
     """At the DrainPolicy of each pool whose nodes are drained."""
-    policies = {each.pool: each for each in planned.plan.weighed}
+    policies = {each.pool: each for each in planned.plan.report(DrainReport).weighed}
     for each in drained:
         weighed = policies.get(each.pool)
         if weighed is not None and weighed.reason.origin is not None:
@@ -115,7 +116,7 @@ def _drained(planned: Planned, drained: tuple[Consequence, ...]) -> Iterator[Fin
 
 def _bought(planned: Planned, bought: tuple[Consequence, ...]) -> Iterator[Finding]:
     """At the policy that sets the size of each pool with bought nodes."""
-    for evaluated in planned.plan.sizes:
+    for evaluated in planned.plan.report(ScalingReport).sizes:
         summary = _summary(bought, evaluated.pool)
         if summary and evaluated.reason.origin is not None:
             yield _beside(evaluated.reason.origin, "warning", f"NodeProvisioner/{evaluated.provisioner}", summary)

@@ -9,6 +9,7 @@ import msgspec
 from reconciler.model.bundle import FieldChange, PolicyChange
 from reconciler.model.plan.consequence import Consequence, Fate
 from reconciler.model.plan.decision import Apply, Decision, Delete, Evict, Hold
+from reconciler.model.plan.evaluation import DrainReport, ScalingReport
 from reconciler.model.problem import Origin
 from reconciler.plan.drain.codes.candidacy import DrainCandidateNext
 from reconciler.plan.drain.reasons import PLANNER as DRAIN
@@ -216,7 +217,7 @@ def switch_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
 def drained_pools(planned: Planned, policy: str) -> list[str]:
     """Pools whose nodes the DrainPolicy drains, with or without the change."""
     plans = [plan for plan in (planned.plan, planned.base) if plan is not None]
-    return sorted({each.pool for plan in plans for each in plan.weighed if each.policy == policy})
+    return sorted({each.pool for plan in plans for each in plan.report(DrainReport).weighed if each.policy == policy})
 
 
 def drain_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
@@ -279,8 +280,8 @@ def _drift_effect(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
 def _resized(planned: Planned, change: PolicyChange) -> tuple[str, Tone]:
     """Such as in place; target size 114 -> 100. All changed fields of a provisioner share one size."""
     sizes = [
-        next((each.target for each in plan.sizes if each.provisioner == change.name), None) if plan else None
-        for plan in (planned.base, planned.plan)
+        next((each.target for each in report.sizes if each.provisioner == change.name), None)
+        for report in (plan.report(ScalingReport) if plan else ScalingReport() for plan in (planned.base, planned.plan))
     ]
     before, after = sizes
     if after is None:
@@ -354,7 +355,7 @@ def _verb(planned: Planned, pool: str) -> str:
 def _pools(planned: Planned, change: PolicyChange) -> list[tuple[str, _Sort]]:
     """Pools whose purchases are reported at this policy, and which kinds of purchase."""
     plans = [plan for plan in (planned.plan, planned.base) if plan is not None]
-    sized = {(each.provisioner, each.pool) for plan in plans for each in plan.sizes}
+    sized = {(each.provisioner, each.pool) for plan in plans for each in plan.report(ScalingReport).sizes}
     if change.kind == "NodeProvisioner":
         return [(pool, _is_requested) for pool in sorted({pool for name, pool in sized if name == change.name})]
     if change.kind != "GpuPool":

@@ -7,6 +7,7 @@ import msgspec
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Hold
+from reconciler.model.plan.evaluation import ScalingReport
 from reconciler.model.plan.inputs import CycleResult
 from reconciler.report.simulation.simulated import (
     Broken,
@@ -85,7 +86,7 @@ class Recorder:
         plan = cycled.plan
         if plan is None:
             return
-        self._timeline.sizes = plan.sizes
+        self._timeline.sizes = plan.report(ScalingReport).sizes
         self._held = max(self._held, sum(each.held for each in plan.guarded))
         if not cycled.outcomes:
             return

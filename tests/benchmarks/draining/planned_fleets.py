@@ -12,6 +12,7 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.workload import BudgetSpec, BudgetStatus, PodDisruptionBudget, Workload, WorkloadSpec
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.instant import Instant, timestamp
+from reconciler.model.plan.evaluation import DrainReport
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.plan import Plan
 from reconciler.model.policy.gpu import Devices, GpuPool, InstanceType, NodeClassRef
@@ -44,7 +45,7 @@ def first_inputs(kind: str, nodes: int) -> Inputs:
 
 def next_inputs(inputs: Inputs, planned: Plan) -> Inputs:
     """What follows once all candidates of that plan bear their taints: half of the timers have run out."""
-    candidates = [each.node for each in planned.weighed if each.is_candidate]
+    candidates = [each.node for each in planned.report(DrainReport).weighed if each.is_candidate]
     since = {name: Instant(NOW - 1_000 * _age(at, len(candidates))) for at, name in enumerate(candidates)}
     nodes = tuple(_tainted(each, since[each.name]) if each.name in since else each for each in inputs.observed.nodes)
     observed = msgspec.structs.replace(inputs.observed, nodes=nodes)

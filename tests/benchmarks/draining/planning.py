@@ -21,6 +21,7 @@ import msgspec
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
+from reconciler.model.plan.evaluation import DrainReport
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.memory import Hints
 from reconciler.plan.check import check
@@ -57,7 +58,7 @@ def main(kind: str, nodes: int) -> dict[str, float]:
         "timers": sum(each.taint(names.DRAIN_CANDIDATE) is not None for each in settled.observed.nodes),
         "hints": sum(many for of in hinted.values() for places in of.values() for many in places.values()),
         "nodes_with_hints_kept": sum(homes.get(node) == to for node, to in hinted.items()),
-        "candidates": sum(each.is_candidate for each in made.weighed),
+        "candidates": sum(each.is_candidate for each in made.report(DrainReport).weighed),
         "decisions": len(made.decisions),
     }
     gc.collect()

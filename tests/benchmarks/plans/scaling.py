@@ -17,6 +17,7 @@ from reconciler.model.cluster.node import Node, NodeTaint
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.instant import Instant
+from reconciler.model.plan.evaluation import ScalingReport
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.policy.gpu import Devices, GpuPool, InstanceType, NodeClassRef
 from reconciler.model.policy.scaling import NodeProvisioner
@@ -71,7 +72,7 @@ def _settled(node: Node, is_marked: bool) -> Node:
 
 def decided(inputs: Inputs, fleet: Fleet) -> Verdict:
     verdict = scaling(inputs, Draft(fleet, inputs.desired))
-    if len(verdict.sizes) != len(inputs.desired.provisioners):
+    if len(verdict.report(ScalingReport).sizes) != len(inputs.desired.provisioners):
         raise SystemExit("a provisioner has no size")
     return verdict
 

@@ -14,7 +14,7 @@ import yaml
 from reconciler.controller.simulation.load import SimulationRequest, prepared
 from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Delete, Evict, Taint
-from reconciler.model.plan.evaluation import SizeEvaluation
+from reconciler.model.plan.evaluation import ScalingReport, SizeEvaluation
 from reconciler.model.plan.inputs import CycleResult
 from reconciler.model.policy.scaling import NodeProvisioner
 from reconciler.report.simulation.simulated import PoolStep, Simulated
@@ -70,7 +70,7 @@ class _Listener:
     def publish(self, cycled: CycleResult) -> None:
         if cycled.plan is None:
             return
-        self.sizes.append(cycled.plan.sizes)
+        self.sizes.append(cycled.plan.report(ScalingReport).sizes)
         done = {each.subject for each in cycled.outcomes if each.result == "done"}
         for each in cycled.plan.decisions:
             if each.subject in done and isinstance(each.act, Delete | Taint) and each.subject.kind == "Node":

@@ -24,6 +24,7 @@ from reconciler.model import names
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Hold
+from reconciler.model.plan.evaluation import ScalingReport
 from reconciler.model.plan.inputs import CycleResult
 from reconciler.policy.resolve import chosen
 from reconciler.ports import Wished
@@ -147,7 +148,7 @@ class Scaled:
 
 def _moment(cycled: CycleResult, pool: str, nodes: Sequence[Manifest]) -> Moment:
     assert cycled.plan
-    (size,) = [each for each in cycled.plan.sizes if each.pool == pool]
+    (size,) = [each for each in cycled.plan.report(ScalingReport).sizes if each.pool == pool]
     done = [each for each in cycled.plan.decisions if each.pool == pool and each.subject.kind == "Node"]
     codes = Counter(each.reason.code for each in done if not isinstance(each.act, Hold))
     own = [each for each in nodes if each["metadata"]["labels"].get(names.KARPENTER_POOL) == pool]

@@ -6,6 +6,7 @@ import pytest
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
+from reconciler.model.plan.evaluation import ScalingReport
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.plan import Plan
 from reconciler.plan.check import check
@@ -40,7 +41,7 @@ def of_others(made: Plan, titles: dict[str, str]) -> list[str]:
     memory = made.memory
     evicted = tuple(each for each in memory.drained.evicted if not each.title.startswith(f"{NAMESPACE}/"))
     drained = msgspec.structs.replace(memory.drained, evicted=evicted)
-    told = [*decisions, msgspec.structs.replace(memory, drained=drained), *made.sizes]
+    told = [*decisions, msgspec.structs.replace(memory, drained=drained), *made.report(ScalingReport).sizes]
     return [_renamed(msgspec.json.encode(each).decode(), titles) for each in told]
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
-from reconciler.model.plan.evaluation import DrainEligibility
+from reconciler.model.plan.evaluation import DrainEligibility, DrainReport
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.draft import Draft
 from reconciler.plan.drain.codes.blockers import (
@@ -159,4 +159,4 @@ def flipped(inputs: Inputs, weighed: DrainEligibility) -> tuple[Inputs | None, t
 def weighed_again(inputs: Inputs, node: str) -> DrainEligibility | None:
     """Drain eligibility of the node with these inputs."""
     verdict = drain(inputs, Draft(Fleet(inputs.observed), inputs.desired))
-    return next((each for each in verdict.weighed if each.node == node), None)
+    return next((each for each in verdict.report(DrainReport).weighed if each.node == node), None)

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from reconciler.fleet.fleet import Fleet as ClusterFleet
+from reconciler.model.plan.evaluation import DrainReport
 from reconciler.plan.likeness import Likenesses
 from tests.unit.plan.drain.stage import World, homes
 
@@ -170,7 +171,7 @@ def may_take(fleet: Fleet, gone: Sequence[str], waiting: Sequence[str], own: str
 @given(fleets())
 def test_all_that_go_together_could_be_put_on_nodes_that_stay(fleet: Fleet) -> None:
     made = world(fleet).planned()
-    gone = [each.node for each in made.weighed if each.is_candidate]
+    gone = [each.node for each in made.report(DrainReport).weighed if each.is_candidate]
     moved = [pod for name in gone for pod in fleet[name].pods]
     assert is_a_way(moved, [fleet[name] for name in may_take(fleet, gone, (), "")])
     assert not any(each.app in STAY for each in moved)
@@ -185,7 +186,7 @@ def test_no_node_is_missed_that_could_go_in_its_turn(fleet: Fleet) -> None:
     made = seen.planned()
     homes_of = homes(seen, made)
     empty = {each.name for each in fleet.values() if not each.pods}
-    found = {each.node for each in made.weighed if each.is_candidate}
+    found = {each.node for each in made.report(DrainReport).weighed if each.is_candidate}
     assert found & empty == {name for name in empty if not fleet[name].traits.get("opted_out")}
     candidates = found - empty
     order = [each for each in fleet.values() if each.pods and not each.traits.get("opted_out")]

@@ -10,6 +10,7 @@ import pytest
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.plan.decision import Evict, Facts, Reason
 from reconciler.model.plan.drain_memory import DrainMemory
+from reconciler.model.plan.evaluation import DrainReport
 from reconciler.model.plan.memory import Memory
 from reconciler.model.plan.plan import Plan
 from reconciler.plan.drain.codes.blockers import GangActedOn, NotEvaluated
@@ -31,7 +32,7 @@ def test_case(name: str) -> None:
     world = World(case)
     made, now = world.planned(), world.inputs.now
     own = tuple(each for each in made.decisions if each.planner == PLANNER)
-    weighed = {each.node: each.reason.code for each in made.weighed}
+    weighed = {each.node: each.reason.code for each in made.report(DrainReport).weighed}
     sentences = [sentence(each) for each in reasons_of(made)]
     if "counts" in case:
         assert Counter(line.split()[0] for line in told(own)) == case["counts"]
@@ -56,7 +57,7 @@ def test_case(name: str) -> None:
 def reasons_of(made: Plan) -> list[Reason]:
     """Of what is decided, and of what was looked at."""
     decided = [each.reason for each in made.decisions if each.planner == PLANNER]
-    return decided + [each.reason for each in made.weighed]
+    return decided + [each.reason for each in made.report(DrainReport).weighed]
 
 
 def in_mind(drained: Any) -> dict[str, Any]:
@@ -183,7 +184,7 @@ def test_what_is_forgotten_is_not_brought_back_by_a_policy_that_remembers_for_lo
         longer = World({**case, "policy": {"recentEvictionSeconds": 3_600}})
         memory = brief.planned().memory
         longer.inputs = msgspec.structs.replace(longer.inputs, memory=memory, now=after(1))
-        assert any(each.is_candidate for each in longer.planned().weighed) is is_candidate
+        assert any(each.is_candidate for each in longer.planned().report(DrainReport).weighed) is is_candidate
 
 
 def test_where_there_is_never_time_for_all_each_has_its_turn_however_many_are_candidates() -> None:
@@ -195,8 +196,10 @@ def test_where_there_is_never_time_for_all_each_has_its_turn_however_many_are_ca
         remembers = {"remembers": {"begin_at": begin_at}} if begin_at else {}
         made = World({"nodes": nodes | takers, "budget": 0, "policy": closed, **remembers}).planned()
         begin_at = made.memory.drained.begin_at
-        looked_at.update(each.node for each in made.weighed if not isinstance(each.reason.facts, NotEvaluated))
-        timed |= {each.node: 10 * plan for each in made.weighed if each.is_candidate}
+        looked_at.update(
+            each.node for each in made.report(DrainReport).weighed if not isinstance(each.reason.facts, NotEvaluated)
+        )
+        timed |= {each.node: 10 * plan for each in made.report(DrainReport).weighed if each.is_candidate}
     assert min(looked_at[each] for each in names) >= 6
 
 

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from reconciler.model.plan.decision import Evict
+from reconciler.model.plan.evaluation import DrainReport
 from reconciler.model.plan.plan import Plan
 from tests.unit.plan.drain.stage import World, homes
 
@@ -55,7 +56,7 @@ def uids(fleet: Pods) -> dict[str, tuple[str, int, int]]:
 
 
 def gone(made: Plan) -> set[str]:
-    return {each.node for each in made.weighed if each.is_candidate}
+    return {each.node for each in made.report(DrainReport).weighed if each.is_candidate}
 
 
 def moved(fleet: Pods, leave: set[str]) -> set[str]:

@@ -14,6 +14,7 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import LocalObjectReference, Pod
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.plan.decision import Hold
+from reconciler.model.plan.evaluation import DrainReport
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.draft import Draft
 from reconciler.plan.drain.planner import drain
@@ -95,7 +96,7 @@ def _pod(pod: Pod, other: Pod, node: str, chance: Random) -> Pod:
 
 def candidates(inputs: Inputs) -> int:
     verdict = drain(msgspec.structs.replace(inputs, budget=10**9), Draft(Fleet(inputs.observed), inputs.desired))
-    return sum(each.is_candidate for each in verdict.weighed)
+    return sum(each.is_candidate for each in verdict.report(DrainReport).weighed)
 
 
 @settings(max_examples=150, deadline=None)
@@ -136,7 +137,7 @@ def decided(inputs: Inputs) -> Counter[tuple[str, str, str]]:
         for each in made.decisions
         if not isinstance(each.act, Hold) or each.subject.kind == "Pod"
     )
-    found["drain", "", "candidates"] = sum(each.is_candidate for each in made.weighed)
+    found["drain", "", "candidates"] = sum(each.is_candidate for each in made.report(DrainReport).weighed)
     return found
 
 
@@ -147,6 +148,6 @@ def test_pods_go_to_nodes_that_stay_before_they_go_to_nodes_that_could_go() -> N
         goes = {f"{name}{number:02}": {"pods": ["web 1"]} for number in range(12)}
         world = World({"nodes": stays | goes})
         made = world.planned()
-        assert {each.node for each in made.weighed if each.is_candidate} == goes.keys()
+        assert {each.node for each in made.report(DrainReport).weighed if each.is_candidate} == goes.keys()
         taking = {to for of in made.hints.destinations.values() for places in of.values() for to in places}
         assert taking == stays.keys()

@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from reconciler.model.plan.evaluation import DrainReport
 from reconciler.model.plan.plan import Plan
 from reconciler.plan.drain.codes.emptying import Drained
 from tests.unit.plan.drain.stage import World
@@ -66,7 +67,7 @@ def begun(made: Plan) -> set[int]:
 
 
 def due(made: Plan) -> list[int]:
-    return [int(each.node[1:]) for each in made.weighed if each.is_candidate]
+    return [int(each.node[1:]) for each in made.report(DrainReport).weighed if each.is_candidate]
 
 
 COMMITTED = some.fixed_dictionaries({pool: some.integers(0, 3) for pool in POOLS})
@@ -136,4 +137,4 @@ def test_who_is_a_candidate_and_since_when_does_not_depend_on_what_it_is_worth(
     """Another price in the policies takes no timer away."""
     cheap = world(nodes, committed).planned()
     free = world(nodes, dict.fromkeys(POOLS, 100)).planned()
-    assert cheap.weighed == free.weighed
+    assert cheap.report(DrainReport).weighed == free.report(DrainReport).weighed

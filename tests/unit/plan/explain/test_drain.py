@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from reconciler.fleet.fleet import Fleet
+from reconciler.model.plan.evaluation import DrainReport
 from reconciler.plan.drain.codes.blockers import (
     BLOCKERS,
     ELIGIBILITY,
@@ -158,7 +159,7 @@ def test_of_many_the_first_are_named_and_the_others_counted() -> None:
 @pytest.mark.parametrize("pods", [1, 6, 7, 30])
 def test_what_is_told_of_many_pods_does_make_it_a_candidate(pods: int) -> None:
     world = World(bare(pods))
-    (weighed,) = (each for each in world.planned().weighed if each.node == "a")
+    (weighed,) = (each for each in world.planned().report(DrainReport).weighed if each.node == "a")
     after, told = flipped(world.inputs, weighed)
     assert len(told) == 1
     assert after is not None
@@ -249,7 +250,7 @@ def test_a_node_with_many_pods_that_block_it_alike_has_a_change(app: dict[str, A
     """With more pods than the search has rounds."""
     case = {"nodes": {"a": {"pods": ["web 0"] * 25}, "b": {"pods": ["job 5"]}}, "apps": {"web": app}}
     world = World(case)
-    (weighed,) = (each for each in world.planned().weighed if each.node == "a")
+    (weighed,) = (each for each in world.planned().report(DrainReport).weighed if each.node == "a")
     assert not weighed.is_candidate
     after, _ = flipped(world.inputs, weighed)
     assert after is not None
@@ -260,7 +261,9 @@ def test_what_is_said_to_make_it_a_candidate_does(code: str) -> None:
     """In some case each change alone is enough, or it and those behind it are."""
     for case in CASES.values():
         world = World(case)
-        for weighed in world.planned().weighed if not case.get("scales") or code == OthersTurn.__name__ else ():
+        for weighed in (
+            world.planned().report(DrainReport).weighed if not case.get("scales") or code == OthersTurn.__name__ else ()
+        ):
             if weighed.reason.code == code and not weighed.is_candidate:
                 after, told = flipped(world.inputs, weighed)
                 if after is not None:
@@ -280,7 +283,7 @@ def test_a_change_lifts_what_it_is_told_for(name: str) -> None:
     """Or another stands in the way then; never is a change told after which the node is none."""
     world = World(CASES[name])
     asked = Counter[str]()
-    for weighed in world.planned().weighed:
+    for weighed in world.planned().report(DrainReport).weighed:
         asked[weighed.reason.code] += 1
         if asked[weighed.reason.code] > MOST_ALIKE:
             continue

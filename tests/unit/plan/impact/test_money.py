@@ -8,6 +8,7 @@ import pytest
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.desired import Declared, Desired
+from reconciler.model.plan.capacity import CapacityReport
 from reconciler.model.plan.consequence import LEAVES
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.policy.gpu import GpuPool
@@ -170,6 +171,6 @@ def test_each_smart_pod_that_is_made_is_one_purchase(seed: int) -> None:
         for each in head.plan.decisions
         if each.planner == "smart_pods" and each.subject.kind == "Pod" and "SmartPodAsks" in each.reason.code
     }
-    asked = [each.name for each in head.plan.purchases if each.stage == "request"]
+    asked = [each.name for each in head.plan.report(CapacityReport).purchases if each.stage == "request"]
     assert len(asked) == len(set(asked))
     assert made <= set(asked)

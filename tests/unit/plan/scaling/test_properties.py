@@ -16,7 +16,7 @@ from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Delete, Hold, Label, Taint
-from reconciler.model.plan.evaluation import Use
+from reconciler.model.plan.evaluation import ScalingReport, Use
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.memory import Memory
 from reconciler.model.plan.plan import Plan
@@ -90,7 +90,7 @@ class Following:
     def step(self) -> bool:
         """One plan, and what comes of it; whether anything is still to come."""
         made = self.decide()
-        self.sizes.append(made.sizes[0].target)
+        self.sizes.append(made.report(ScalingReport).sizes[0].target)
         nodes = self.nodes
         acted = [each for each in made.decisions if not isinstance(each.act, Hold)]
         for each in acted:
@@ -161,7 +161,7 @@ def test_under_a_constant_load_it_comes_to_rest_and_turns_at_most_once(case: Jso
 def test_at_rest_the_size_is_what_the_formula_says_as_far_as_nodes_may_go(case: Json) -> None:
     following = Following(case)
     following.settle()
-    (size,) = following.decide().sizes
+    (size,) = following.decide().report(ScalingReport).sizes
     wish = following.inputs.desired.provisioners[0].spec
     assert size.target == decide_size(size.use, wish).target
     free = [

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from reconciler.fleet.fleet import Fleet
+from reconciler.model.plan.evaluation import ScalingReport
 from reconciler.plan.capacity.wanted_nodes import WantedNode
 from reconciler.plan.draft import Draft
 from reconciler.plan.reasons import code_of
@@ -27,7 +28,7 @@ def test_case(name: str) -> None:
     world = World(case)
     made = world.planned()
     assert told(made.decisions) == [" ".join(line.split()).replace(" :", ":") for line in case["does"]]
-    (size,) = [each for each in made.sizes if each.provisioner == "a100"]
+    (size,) = [each for each in made.report(ScalingReport).sizes if each.provisioner == "a100"]
     assert f"{size.size} -> {size.target}" == case["size"], sentence(size.reason)
     assert lacking(world) == case.get("lacks", [])
     assert [each.reason.code for each in size.limits if each.kind == "ScaleUpLimited"] == list(
@@ -68,7 +69,12 @@ def places(case: dict[str, Any]) -> dict[str, str]:
 
 
 def test_a_limit_is_named_also_where_another_pool_serves_the_pods() -> None:
-    limits = [each for case in CASES.values() for size in World(case).planned().sizes for each in size.limits]
+    limits = [
+        each
+        for case in CASES.values()
+        for size in World(case).planned().report(ScalingReport).sizes
+        for each in size.limits
+    ]
     told = [sentence(each.reason) for each in limits if isinstance(each.reason.facts, NoMoreNodes)]
     assert any("b100 has no node for " in each for each in told)
     assert all(re.search(r" and (maxSize|limits\.\S+) \S+ of \S+ allows no more nodes", each) for each in told)
@@ -80,6 +86,8 @@ def test_each_reason_is_shown_by_a_case() -> None:
         made = World(case).planned()
         shown |= {each.reason.code for each in made.decisions}
         shown |= {
-            reason.code for size in made.sizes for reason in (size.reason, *[each.reason for each in size.limits])
+            reason.code
+            for size in made.report(ScalingReport).sizes
+            for reason in (size.reason, *[each.reason for each in size.limits])
         }
     assert {code_of(each) for each in FEATURE.reasons} <= shown

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
+from reconciler.model.plan.evaluation import ScalingReport
 from reconciler.model.plan.plan import Plan
 from reconciler.plan.draft import leaves_after
 from reconciler.plan.nodes.ownership import untouchable
@@ -70,7 +71,7 @@ def test_scaling_leaves_the_spare_nodes_and_buys_nothing_above_the_largest_size(
     left = len(kept(usable, made)) + len(cordoned)
     most_kept = left >= keep["maxSize"]  # what is above the largest size goes
     assert free[0] >= min(spare_of(keep), free[1]) or most_kept
-    (size,) = made.sizes
+    (size,) = made.report(ScalingReport).sizes
     there = size.size + size.arriving
     assert size.target <= keep["maxSize"]
     assert there + size.missing <= max(there, keep["maxSize"])

@@ -3,7 +3,7 @@
 import msgspec
 
 from reconciler.model.plan.decision import Reason, Ref
-from reconciler.model.plan.evaluation import Limit, Marked, SizeEvaluation, Use
+from reconciler.model.plan.evaluation import Limit, Marked, ScalingReport, SizeEvaluation, Use
 from reconciler.model.plan.plan import Plan
 from reconciler.plan.scaling.reasons import PoolUnready, TargetSize
 from reconciler.plan.scaling.size import SizeReason
@@ -19,7 +19,7 @@ def sized(*limits: Limit) -> Plan:
     why = Reason(TargetSize(Ref("NodeProvisioner", "", "a100"), "a100", 120, 100, in_use), HERE)
     marked = (Marked("n", NOW),)
     evaluated = SizeEvaluation("a100", "a100", use, 100, why, surplus=20, marked=marked, limits=limits)
-    return msgspec.structs.replace(plan(), sizes=(evaluated,))
+    return msgspec.structs.replace(plan(), reports=(ScalingReport((evaluated,)),))
 
 
 def test_a_provisioner_is_told_the_size_of_its_pool_and_why() -> None:
@@ -53,7 +53,7 @@ def test_a_size_that_is_told_already_is_not_told_again_and_a_new_one_is() -> Non
     first = statuses(inputs(desired), sized(), RESOURCES)
     objects = after(rendered(desired), first)
     assert statuses(inputs(desired, LATER, objects), sized(), RESOURCES) == ()
-    (size,) = sized().sizes
-    other = msgspec.structs.replace(plan(), sizes=(msgspec.structs.replace(size, target=90),))
+    (size,) = sized().report(ScalingReport).sizes
+    other = msgspec.structs.replace(plan(), reports=(ScalingReport((msgspec.structs.replace(size, target=90),)),))
     (again,) = statuses(inputs(desired, LATER, objects), other, RESOURCES)
     assert again.subject.title == "NodeProvisioner/a100"

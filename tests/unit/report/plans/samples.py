@@ -7,7 +7,7 @@ from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import Instant, instant
 from reconciler.model.plan.consequence import Consequence, Hindrance, Share
 from reconciler.model.plan.decision import Apply, Decision, Delete, Hold, Preconditions, Ref
-from reconciler.model.plan.evaluation import SizeEvaluation, Use
+from reconciler.model.plan.evaluation import ScalingReport, SizeEvaluation, Use
 from reconciler.model.plan.memory import Hints, Memory
 from reconciler.model.plan.plan import Plan
 from reconciler.model.problem import Origin
@@ -135,7 +135,7 @@ def planned(*told: DecisionText, consequences: tuple[Consequence, ...] = ()) -> 
 def sized(told: Plan, target: int) -> Plan:
     """The provisioner came to that."""
     evaluated = SizeEvaluation(A100, A100, Use(120, 80, 640, 960, 8), target, some_reason("TargetSize"))
-    return msgspec.structs.replace(told, sizes=(evaluated,))
+    return msgspec.structs.replace(told, reports=(ScalingReport((evaluated,)),))
 
 
 QUIET = planned()

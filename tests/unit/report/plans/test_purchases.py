@@ -10,6 +10,7 @@ from jsonschema import Draft7Validator
 from reconciler import report
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.bundle import FieldChange, PolicyChange
+from reconciler.model.plan.evaluation import ScalingReport
 from reconciler.model.problem import Origin
 from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.impact.impact import with_impact
@@ -128,7 +129,7 @@ def test_explain_and_status_tell_of_the_same_nodes(name: str) -> None:
     coming = [
         each for each in told.plan.consequences if each.fate in COMES and each.order and each.order.stage != "machine"
     ]
-    if told.plan.sizes:
+    if told.plan.report(ScalingReport).sizes:
         assert sum(label in {"buys", "held back"} for label, _ in rows_told) == len(coming)
     setting = msgspec.structs.replace(ALONE, now=NOW, seen_at=NOW)
     leaving = overview_of(setting, scene).leaving
