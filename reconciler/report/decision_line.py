@@ -28,7 +28,7 @@
 - A value is a JSON string if it has other characters than letters, digits and, between them, `_`, `.`, `/` and `-`.
 
 Successive lines that differ only in the number at the end of the name of a node or pod are written as one line, with
-the numbers in the order of the decisions. 099 is followed by 100, and 9 by 10:
+the numbers in the order of the decisions. Ranges count up or down; 099 is followed by 100, and 9 by 10:
 
     taint Node/a100-[080-099,103] gpu.scheduling/deletion-time=+600s:PreferNoSchedule: SurplusEmptyNode
 
@@ -108,14 +108,22 @@ def _run_key(numbered: tuple[int, tuple[tuple[str, str, str], Decision]]) -> tup
 
 
 def _ranges(numbers: Sequence[str]) -> str:
-    """080, 081, 082, 103 -> 080-082,103."""
+    """080, 081, 082, 103 -> 080-082,103; and 082, 081, 080 -> 082-080."""
     ranges: list[list[str]] = []
     for number in numbers:
-        if ranges and number == _next(ranges[-1][-1]):
-            ranges[-1][1:] = [number]
+        if ranges and _continues(ranges[-1], number):
+            ranges[-1].append(number)
         else:
             ranges.append([number])
-    return ",".join("-".join(each) for each in ranges)
+    return ",".join(each[0] if len(each) == 1 else f"{each[0]}-{each[-1]}" for each in ranges)
+
+
+def _continues(counted: Sequence[str], number: str) -> bool:
+    """Whether the number continues to count up or down."""
+    is_up, is_down = number == _next(counted[-1]), counted[-1] == _next(number)
+    if len(counted) == 1:
+        return is_up or is_down
+    return is_up if counted[1] == _next(counted[0]) else is_down
 
 
 def _next(number: str) -> str:

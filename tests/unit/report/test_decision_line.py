@@ -183,7 +183,8 @@ GROUPS: dict[str, tuple[list[str], list[str]]] = {
     "another width is counted on": (["a-9", "a-10", "a-11"], ["hold Node/a-[9-11]: Any"]),
     "zeros are kept": (["a-099", "a-100"], ["hold Node/a-[099-100]: Any"]),
     "zeros are no other number": (["a-1", "a-02", "a-03"], ["hold Node/a-[1,02-03]: Any"]),
-    "the order is kept": (["a-2", "a-1", "a-2", "a-2"], ["hold Node/a-[2,1-2,2]: Any"]),
+    "the order is kept": (["a-2", "a-1", "a-2", "a-2"], ["hold Node/a-[2-1,2,2]: Any"]),
+    "a range counts down": (["a-101", "a-100", "a-099", "a-100"], ["hold Node/a-[101-099,100]: Any"]),
     "names without numbers": (["a", "b", "b"], ["hold Node/a: Any", "hold Node/b: Any", "hold Node/b: Any"]),
     "a name that is a number": (["7", "8"], ["hold Node/[7-8]: Any"]),
     "only the last number counts": (["a-1-0", "a-2-0"], ["hold Node/a-1-0: Any", "hold Node/a-2-0: Any"]),
@@ -308,15 +309,16 @@ def test_each_decision_can_be_read_from_the_groups_in_order(decisions: list[Deci
 
 
 def expanded(line: str) -> list[str]:
-    """a-[09-11,13] is a-09, a-10, a-11 and a-13."""
+    """a-[09-11,8-7] is a-09, a-10, a-11, a-8 and a-7."""
     before, bracket, rest = line.partition("[")
     ranges, _, after = rest.partition("]")
     if not bracket:
         return [line]
     found = []
     for first, _, last in (each.partition("-") for each in ranges.split(",")):
-        numbers = [first]
-        while numbers[-1] != (last or first):
+        is_down = bool(last) and int(last) < int(first)
+        numbers, end = ([last], first) if is_down else ([first], last or first)
+        while numbers[-1] != end:
             numbers.append(str(int(numbers[-1]) + 1).zfill(len(numbers[-1])))
-        found += numbers
+        found += reversed(numbers) if is_down else numbers
     return [f"{before}{number}{after}" for number in found]
