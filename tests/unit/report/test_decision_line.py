@@ -314,7 +314,7 @@ def expanded(line: str) -> list[str]:
     ranges, _, after = rest.partition("]")
     if not bracket:
         return [line]
-    found = []
+    found: list[str] = []
     for first, _, last in (each.partition("-") for each in ranges.split(",")):
         is_down = bool(last) and int(last) < int(first)
         numbers, end = ([last], first) if is_down else ([first], last or first)
