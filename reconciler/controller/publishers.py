@@ -116,7 +116,7 @@ class Log:
 
     def publish(self, cycled: CycleResult) -> None:
         """Logs the difference to the previous cycle."""
-        for line in lines(self._before, cycled):
+        for line in lines(self._before, cycled, is_grouped=self._format == "text"):
             self.write(line)
         self._before = cycled
 

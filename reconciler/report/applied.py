@@ -10,6 +10,7 @@ from reconciler.model.instant import Instant, timestamp
 from reconciler.model.plan.decision import Decision, Hold, Outcome, PlannerFailure, Ref
 from reconciler.model.plan.inputs import CycleResult
 from reconciler.plan.holds.classes import is_at_rest
+from reconciler.report.decision_line import DecisionGroup, grouped
 from reconciler.report.decision_text import DecisionText, conditions, decision_items, place_of
 from reconciler.report.document import (
     Blank,
@@ -198,8 +199,10 @@ class LogLine(msgspec.Struct, frozen=True):
         return f"{timestamp(at)} {self.level:7} {self.event}: {visible(self.sentence)}"
 
 
-def lines(before: CycleResult | None, after: CycleResult) -> Iterator[LogLine]:
-    """Log lines for what changed since the previous cycle."""
+def lines(before: CycleResult | None, after: CycleResult, *, is_grouped: bool = False) -> Iterator[LogLine]:
+    """Log lines for what changed since the previous cycle. `is_grouped`: one line for nodes or pods that differ only in
+    a number, for people; programs find a subject in a line of its own.
+    """
     yield from _of_policies(before, after)
     if after.trouble and (before is None or after.trouble != before.trouble):
         yield LogLine("trouble", after.trouble, level="error")
@@ -208,7 +211,7 @@ def lines(before: CycleResult | None, after: CycleResult) -> Iterator[LogLine]:
     if after.plan is not None:
         known = before.plan.troubles if before and before.plan else ()
         yield from (_of_trouble(each) for each in after.plan.troubles if each not in known)
-        yield from _of_decisions(before.plan.decisions if before and before.plan else (), after)
+        yield from _of_decisions(before.plan.decisions if before and before.plan else (), after, is_grouped)
     yield from map(_of_outcome, after.outcomes)
 
 
@@ -222,12 +225,13 @@ def _of_policies(before: CycleResult | None, after: CycleResult) -> Iterator[Log
         yield LogLine("policies-good", "the policies are valid again")
 
 
-def _of_decisions(known: Sequence[Decision], after: CycleResult) -> Iterator[LogLine]:
+def _of_decisions(known: Sequence[Decision], after: CycleResult, is_grouped: bool) -> Iterator[LogLine]:
     decisions = after.plan.decisions if after.plan else ()
     said = {_key(each): _gist(each) for each in known}
-    for each in decisions:
-        if said.get(_key(each)) != _gist(each):
-            yield _of_decision(each, after)
+    changed = [each for each in decisions if said.get(_key(each)) != _gist(each)]
+    now = after.inputs.now if after.inputs is not None else after.at
+    for run in [changed] if is_grouped else [[each] for each in changed]:
+        yield from (_of_group(group, after) for group in grouped(run, now))
     left = {_key(each) for each in decisions}
     for each in known:
         if _key(each) not in left:
@@ -235,27 +239,29 @@ def _of_decisions(known: Sequence[Decision], after: CycleResult) -> Iterator[Log
             yield LogLine("gone", f"{each.subject.title}: no action needed any more", fields)
 
 
-def _of_decision(decision: Decision, after: CycleResult) -> LogLine:
+def _of_group(group: DecisionGroup, after: CycleResult) -> LogLine:
+    """The canonical line, and the sentence of the first decision."""
+    decision = group.decisions[0]
+    text = f"{group.line}{', for example' if len(group.decisions) > 1 else ''}: {sentence(decision.reason)}"
+    return LogLine("decided", text, (("decision", group.line), *_decision_fields(decision, after)))
+
+
+def _decision_fields(decision: Decision, after: CycleResult) -> Iterator[tuple[str, str | int]]:
     act = decision.act
-    verb = "hold" if isinstance(act, Hold) else type(act).__name__.lower()
-    fields: list[tuple[str, str | int]] = [
-        ("planner", decision.planner),
-        ("subject", decision.subject.title),
-        ("action", verb),
-        ("reason", decision.reason.code),
-    ]
+    yield "planner", decision.planner
+    yield "subject", decision.subject.title
+    yield "action", type(act).__name__.lower()
+    yield "reason", decision.reason.code
     if decision.pool:
-        fields.append(("pool", decision.pool))
+        yield "pool", decision.pool
     if decision.would:
-        fields.append(("would", 1))
+        yield "would", 1
     if isinstance(act, Hold) and act.until is not None:
-        fields.append(("until", timestamp(act.until)))
+        yield "until", timestamp(act.until)
     if place := place_of(decision.reason.origin):
-        fields.append(("place", place))
+        yield "place", place
     if after.plan is not None:
-        fields.append(("plan", after.plan.digest))
-    text = f"would {verb}" if decision.would else verb
-    return LogLine("decided", f"{text} {decision.subject.title}: {sentence(decision.reason)}", tuple(fields))
+        yield "plan", after.plan.digest
 
 
 def _of_trouble(trouble: PlannerFailure) -> LogLine:

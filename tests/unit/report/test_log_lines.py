@@ -6,7 +6,7 @@ import json
 import msgspec
 import pytest
 
-from reconciler.controller.publishers import Log
+from reconciler.controller.publishers import Format, Log
 from reconciler.loop import decide
 from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Outcome, Ref
@@ -14,6 +14,7 @@ from reconciler.model.plan.inputs import CycleResult, Inputs
 from reconciler.model.problem import Problem
 from reconciler.report.applied import LogLine, lines
 from tests.unit.plan.manifests.stage import inputs_of
+from tests.unit.plan.scaling.stage import World
 
 EDIT = {"nodes": 2, "wish": {"spec": {"limits": {"cpu": "480"}}}}
 NOW = Instant(1_795_000_000_000)
@@ -32,8 +33,9 @@ def test_a_decision_is_told_once_with_where_it_was_asked_for() -> None:
     first = cycled(EDIT)
     (told,) = lines(None, first)
     assert told.event == "decided"
-    assert told.sentence.startswith("apply NodePool/a100: ")
+    assert told.sentence.startswith("apply NodePool/a100: EditedInPlace: NodePool/a100 differs in ")
     fields = dict(told.fields)
+    assert fields["decision"] == "apply NodePool/a100: EditedInPlace"
     assert (fields["planner"], fields["subject"], fields["pool"]) == ("manifests", "NodePool/a100", "a100")
     assert fields["place"] == "policies/a100.yaml:4"
     assert first.plan
@@ -45,9 +47,31 @@ def test_another_verb_or_reason_is_news_and_so_is_that_nothing_is_to_be_done() -
     first = cycled(EDIT)
     observing = cycled({**EDIT, "pools": {"a100": {"mode": "Observe"}}})
     (told,) = lines(first, observing)
-    assert told.sentence.startswith("would apply NodePool/a100: ")
+    assert told.sentence.startswith("would apply NodePool/a100: EditedInPlace: ")
     assert dict(told.fields)["would"] == 1
     assert events(first, cycled({"nodes": 2})) == ["gone"]
+
+
+def of_surplus_nodes() -> CycleResult:
+    world = World({"nodes": 4, "busy": "0-1"})
+    return CycleResult(NOW, world.inputs, world.planned())
+
+
+def test_nodes_that_differ_in_a_number_are_one_line_for_people_and_a_line_each_for_programs() -> None:
+    cycle = of_surplus_nodes()
+    (one,) = lines(None, cycle, is_grouped=True)
+    taint = "gpu.scheduling/deletion-time=+600s:PreferNoSchedule: SurplusEmptyNode"
+    assert one.sentence.startswith(f"taint Node/a100-[002-003] {taint}, for example: a100-002 ")
+    each = [dict(line.fields) for line in lines(None, cycle)]
+    assert [fields["subject"] for fields in each] == ["Node/a100-002", "Node/a100-003"]
+    assert [fields["decision"] for fields in each] == [f"taint Node/a100-{at} {taint}" for at in ("002", "003")]
+
+
+@pytest.mark.parametrize(("written", "count"), [("text", 1), ("json", 2)])
+def test_only_the_text_log_has_one_line_for_several_nodes(written: Format, count: int) -> None:
+    stream = io.StringIO()
+    Log(written, stream).publish(of_surplus_nodes())
+    assert len(stream.getvalue().splitlines()) == count
 
 
 def test_each_write_is_told_and_a_failure_is_a_warning() -> None:

@@ -260,15 +260,15 @@ def _why(subject: Ref) -> Reason:
 def _act(verb: str) -> Action:
     match verb:
         case "scale-down":
-            return Taint(key=names.DELETION_TIME, value="1", effect="PreferNoSchedule")
+            return Taint(key=names.DELETION_TIME, value=str(NOW // 1_000), effect="PreferNoSchedule")
         case "untaint":
             return Taint(key=names.DELETION_TIME, value=None, effect="PreferNoSchedule")
         case "drain":
-            return Taint(key=names.DRAINING, value="1", effect="NoSchedule")
+            return Taint(key=names.DRAINING, value=str(NOW // 1_000), effect="NoSchedule")
         case "throw-out":
             return Taint(key="example.com/out", value="1", effect="NoExecute")
         case "candidate":
-            return Taint(key=names.DRAIN_CANDIDATE, value="1", effect="PreferNoSchedule")
+            return Taint(key=names.DRAIN_CANDIDATE, value=str(NOW // 1_000), effect="PreferNoSchedule")
         case "evict":
             return Evict(grace_seconds=30)
         case "delete":

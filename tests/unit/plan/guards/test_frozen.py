@@ -14,8 +14,9 @@ from reconciler.report.explain.subject import about, parse_subject
 from reconciler.report.plans.build import planned_of
 from reconciler.report.sentences import sentence
 from reconciler.report.status.overview import overview_document, overview_of
+from tests.unit.plan.decision_lines import lines_of
 from tests.unit.plan.guards.stage import MINUTE_MS, World, table
-from tests.unit.plan.guards.test_limits import acting, titles
+from tests.unit.plan.guards.test_limits import expected, shown
 from tests.unit.report.plans.samples import ALONE
 
 CASES = table("frozen.yaml")
@@ -26,19 +27,17 @@ AN_AUDIT = "untainting goes on where all is frozen"
 def test_what_is_frozen_is_left_as_it_is(case: dict[str, Any]) -> None:
     world = World(case)
     made = world.planned()
-    everything = {each.subject.title for each in world.verdict().decisions}
-    assert acting(made) == (titles(case["goes"]) if "goes" in case else everything)
-    held = [each for each in made.decisions if isinstance(each.act, Hold)]
-    for code, texts in case.get("held", {}).items():
-        assert {each.subject.title for each in held if each.reason.code == code} == titles(texts)
-    touched = {each.subject.name for each in held if each.subject.kind == "NodePool"}
-    assert touched.isdisjoint(each.node_pool for each in made.consequences)
+    assert lines_of(made.decisions, world.now) == expected(case, world)
+    held = {
+        each.subject.name for each in made.decisions if isinstance(each.act, Hold) and each.subject.kind == "NodePool"
+    }
+    assert held.isdisjoint(each.node_pool for each in made.consequences)
     if "room_in" in case:
         assert made.wake_at == world.now + case["room_in"] * MINUTE_MS
 
 
 def test_each_reason_appears_in_a_case() -> None:
-    assert {code for case in CASES.values() for code in case.get("held", {})} == {each.__name__ for each in REASONS}
+    assert shown(CASES.values()) == {each.__name__ for each in REASONS}
 
 
 def test_a_sentence_says_until_when_and_why() -> None:

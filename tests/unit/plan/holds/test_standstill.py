@@ -23,7 +23,7 @@ from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.sentences import sentence
 from reconciler.report.status.overview import overview_document, overview_of
-from tests.unit.plan.drain.decision_lines import told
+from tests.unit.plan.decision_lines import lines_of
 from tests.unit.plan.holds.standstill_stage import World, table
 from tests.unit.plan.scaling.stage import POLICY
 from tests.unit.report.status.test_status import SETTING
@@ -58,7 +58,7 @@ def test_case(name: str) -> None:
     case: dict[str, Any] = CASES[name]
     scene = World(case).scene()
     decided = decisions_of(scene)
-    assert told(decided) == case["does"]
+    assert lines_of(decided) == case["does"]
     sentences = [sentence(each.reason) for each in decided]
     for words in case.get("says", []):
         assert any(words in each for each in sentences), sentences
@@ -68,7 +68,7 @@ def test_case(name: str) -> None:
 
 
 def test_each_reason_is_shown_by_a_case() -> None:
-    shown = {line.rpartition(" ")[2] for case in CASES.values() for line in case["does"]}
+    shown = {each.reason.code for case in CASES.values() for each in decisions_of(World(case).scene())}
     assert {each.__name__ for each in REASONS} <= shown
 
 

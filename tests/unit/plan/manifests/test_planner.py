@@ -8,12 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from reconciler.model import names
-from reconciler.model.plan.decision import Apply, Decision, Delete, Hold, Label, Preconditions
+from reconciler.model.plan.decision import Apply, Decision, Delete, Label, Preconditions
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.manifests.feature import FEATURE
 from reconciler.plan.manifests.planner import manifests
 from reconciler.plan.reasons import by_code
+from reconciler.report.decision_line import decision_line
 from reconciler.report.sentences import sentence
 from tests.unit.plan.manifests.stage import POLICY, WISHED, decide, inputs_of, patched, table
 
@@ -26,19 +27,13 @@ CASES = {
 BECAUSE = by_code(FEATURE.reasons)
 
 
-def told(decision: Decision) -> list[str]:
-    """verb, subject, code, sentence."""
-    verb = "hold" if isinstance(decision.act, Hold) else type(decision.act).__name__.lower()
-    forced = " by force" if isinstance(decision.act, Apply) and decision.act.force else ""
-    reason = decision.reason
-    return [verb + forced, decision.subject.title, reason.code, sentence(reason)]
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_case(name: str) -> None:
     case = CASES[name]
-    verdict = decide(inputs_of(case))
-    assert [told(each) for each in verdict.decisions] == case["decisions"]
+    inputs = inputs_of(case)
+    verdict = decide(inputs)
+    decided = [[decision_line(each, inputs.now), sentence(each.reason)] for each in verdict.decisions]
+    assert decided == case["decisions"]
     follow = [[each.cause, each.fate, len(each.nodes), each.pods] for each in verdict.consequences]
     assert follow == case.get("follow", [])
     if "makes" in case:
@@ -53,7 +48,7 @@ def test_case(name: str) -> None:
 
 
 def test_each_reason_is_shown_by_a_case() -> None:
-    shown = {code for case in CASES.values() for _, _, code, _ in case["decisions"]}
+    shown = {each.reason.code for case in CASES.values() for each in decide(inputs_of(case)).decisions}
     assert shown == set(BECAUSE)
 
 

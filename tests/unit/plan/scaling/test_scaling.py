@@ -15,7 +15,7 @@ from reconciler.plan.scaling.feature import FEATURE
 from reconciler.plan.scaling.planner import scaling
 from reconciler.plan.scaling.reasons import NoMoreNodes
 from reconciler.report.sentences import sentence
-from tests.unit.plan.scaling.decision_lines import told
+from tests.unit.plan.decision_lines import lines_of
 from tests.unit.plan.scaling.stage import World, table
 
 FILES = ("steps.yaml", "demand.yaml", "cluster_min.yaml", "by_time.yaml")
@@ -27,7 +27,7 @@ def test_case(name: str) -> None:
     case: dict[str, Any] = CASES[name]
     world = World(case)
     made = world.planned()
-    assert told(made.decisions) == [" ".join(line.split()).replace(" :", ":") for line in case["does"]]
+    assert lines_of(made.decisions) == case["does"]
     (size,) = [each for each in made.report(ScalingReport).sizes if each.provisioner == "a100"]
     assert f"{size.size} -> {size.target}" == case["size"], sentence(size.reason)
     assert lacking(world) == case.get("lacks", [])

@@ -15,7 +15,7 @@ from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMeta
 from reconciler.model.desired import SmartPod
 from reconciler.model.instant import timestamp
 from reconciler.model.plan.capacity import PoolShortfall, Shortage
-from reconciler.model.plan.decision import Annotate, Apply, Decision, Delete, Hold, Reason, Ref, Taint, Ungate
+from reconciler.model.plan.decision import Decision, Reason, Ref, Taint
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.plan import Plan
 from reconciler.plan.capacity.offerings import digest_of
@@ -214,46 +214,6 @@ def _shortage(said: Json, asked: dict[str, str]) -> Shortage:
         asked[pool],
         "SmartPodWithoutMachine",
     )
-
-
-def told(decisions: tuple[Decision, ...]) -> list[str]:
-    """ask p4d.24xlarge 8 for wait-0-0: SmartPodAsks. What else scaling decides is left out."""
-    return [line for each in decisions if each.planner == "smart_pods" for line in [_line(each)]]
-
-
-def _line(decision: Decision) -> str:
-    act, subject = decision.act, decision.subject
-    code = decision.reason.code
-    would = "would " if decision.would else ""
-    name = _named(decision)
-    match act:
-        case Apply(manifest=manifest):
-            request = msgspec.json.decode(
-                msgspec.json.decode(manifest)["metadata"]["annotations"][names.ORIGINAL_REQUEST], type=CapacityRequest
-            )
-            where = " ".join(filter(None, (request.instance_type, request.capacity_type, request.zone)))
-            whom = " ".join(uid.removeprefix("uid-") for uid in request.pods) or request.key
-            return f"{would}ask {where} {request.count} for {whom}: {code}"
-        case Delete():
-            return f"{would}delete {name}: {code}"
-        case Annotate(annotations=texts):
-            said = ", ".join(f"{key.removeprefix(names.OURS)}={value or ''}" for key, value in texts)
-            return f"{would}note {name} {said}: {code}"
-        case Ungate():
-            after_told = f" after {len(decision.after)}" if decision.after else ""
-            return f"{would}lift {name}{after_told}: {code}"
-        case Taint(value=None):
-            return f"{would}open {name}: {code}"
-        case Hold(until=until):
-            when = f" until {(until - NOW) // 1000}" if until is not None else ""
-            return f"hold {name}{when}: {code}"
-    raise AssertionError(subject)
-
-
-def _named(decision: Decision) -> str:
-    """Of a smart pod no more than that: its name is a hash."""
-    name = decision.subject.name
-    return "smart" if name.startswith("smart-gpu-scheduler-") else name
 
 
 def gated(name: str) -> LocalObjectReference:

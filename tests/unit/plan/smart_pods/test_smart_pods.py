@@ -8,7 +8,8 @@ from reconciler.plan.feature.feature import declared_in
 from reconciler.plan.reasons import code_of
 from reconciler.plan.smart_pods import reasons
 from reconciler.report.sentences import sentence
-from tests.unit.plan.smart_pods.stage import FOLDER, SmartWorld, table, told
+from tests.unit.plan.decision_lines import lines_of
+from tests.unit.plan.smart_pods.stage import FOLDER, SmartWorld, table
 
 CASES = {name: case for file in sorted(FOLDER.glob("*.yaml")) for name, case in table(file.name).items()}
 
@@ -17,7 +18,8 @@ CASES = {name: case for file in sorted(FOLDER.glob("*.yaml")) for name, case in 
 def test_case(name: str) -> None:
     case: dict[str, Any] = CASES[name]
     made = SmartWorld(case).planned()
-    assert told(made.decisions) == case["does"], [sentence(each.reason) for each in made.decisions]
+    own = [each for each in made.decisions if each.planner == reasons.PLANNER]
+    assert lines_of(own) == case["does"], [sentence(each.reason) for each in own]
     lifted = {
         each.subject.name: sentence(each.reason) for each in made.decisions if each.reason.code == "CapacityThere"
     }
