@@ -7,10 +7,12 @@ open. If it cannot be settled, the outcome is `unknown`.
 import random
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 
 import msgspec
 
 from reconciler.kube.api_server import ApiRequest, ApiResponse, Backoff, BackoffBounds, BadPath, Unreachable, Writer
+from reconciler.kube.apply.device_leases import LeaseBinding
 from reconciler.kube.apply.events import EventNote, Events, event_notes, is_reported, pool_event_notes
 from reconciler.kube.apply.fenced_writer import (
     Bucket,
@@ -23,26 +25,23 @@ from reconciler.kube.apply.fenced_writer import (
     meaning_of,
     uid_in,
 )
-from reconciler.kube.apply.verbs import eviction, folder_of, kind_of, next_write, path_of
+from reconciler.kube.apply.verbs import eviction, next_write, path_of
 from reconciler.kube.decode import Undecodable, one
 from reconciler.model import names
 from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.node import Node
 from reconciler.model.instant import Instant
-from reconciler.model.plan.decision import Bind, Decision, Evict, Hold, Outcome, Preconditions, Ref
+from reconciler.model.plan.decision import Bind, Decision, Evict, Hold, Outcome, Preconditions
 from reconciler.ports import Fence
 from reconciler.protocol.preconditions import (
     DONE,
-    HELD,
     NO_LONGER_OURS,
     Object,
     WriteResult,
-    lease,
     leaves,
-    lent_to_another,
     no_longer_whole,
+    not_gone,
     occupied,
-    text_at,
 )
 from reconciler.protocol.write_order import WriteOrder, verb_of
 
@@ -109,58 +108,6 @@ class Executor:
                 self._events.tell(each)
         settled = carried.settled
         return Outcome(decision.subject, verb_of(decision), settled.result, settled.detail)
-
-
-# --- Leases that accompany a Binding. Owner of the list of Leases acquired for one pod, for their release.
-
-
-class LeaseBinding:
-    """Leases are acquired in sorted order, so that two pods with the same wish do not each hold half of them."""
-
-    def __init__(self, act: Bind, namespace: str, pen: FencedWriter) -> None:
-        self._act, self._namespace, self._pen = act, namespace, pen
-        self._holder = ""
-        self._taken: list[Ref] = []
-
-    def take(self, pod: Object) -> WriteResult | None:
-        """Why the Leases cannot be acquired; None if the pod holds all. Raises Unreachable, NotSeen and FenceFell."""
-        self._holder = pod["metadata"]["uid"]
-        node = self._pen.look(Ref("Node", "", self._act.node))
-        if node is None:
-            return WriteResult("stale", f"Node/{self._act.node} no longer exists")
-        for name in sorted(self._act.leases):
-            ref = Ref("Lease", self._namespace, name)
-            if why := self._take(ref, lease(name, self._namespace, pod, node)):
-                return why
-        return None
-
-    def give_back(self) -> None:
-        """Releases the Leases acquired here. Raises Unreachable, NotSeen and FenceFell."""
-        while self._taken:
-            ref = self._taken.pop()
-            found = self._pen.look(ref)
-            if found is not None and text_at(found, HELD) == self._holder:
-                preconditions = {
-                    "uid": found["metadata"]["uid"],
-                    "resourceVersion": found["metadata"]["resourceVersion"],
-                }
-                options = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": preconditions}
-                self._pen.send(ApiRequest("DELETE", path_of(ref), msgspec.json.encode(options)))
-
-    def _take(self, ref: Ref, manifest: Object) -> WriteResult | None:
-        found = self._pen.look(ref)
-        if found is None:
-            # Recorded before the request: if the response is lost, the Lease may be held.
-            self._taken.append(ref)
-            body = msgspec.json.encode(manifest)
-            answer = self._pen.send(ApiRequest("POST", folder_of(kind_of(ref), ref.namespace), body))
-            if answer.status < 300:
-                return None
-            if answer.status != 409:
-                return WriteResult("retry" if answer.status >= 429 else "refused", error_text(answer))
-            found = self._pen.look(ref) or {}
-        holder = text_at(found, HELD)
-        return None if holder == self._holder else WriteResult("stale", lent_to_another(ref.title, holder))
 
 
 # --- Pods that are evicted together or not at all: dry runs for all pods come first, and real evictions only if all
@@ -231,7 +178,7 @@ class WriteExecution:
     def __init__(self, decision: Decision, pen: FencedWriter, namespace: str) -> None:
         self._decision, self._pen = decision, pen
         act = decision.act
-        self._lending = LeaseBinding(act, namespace, pen) if isinstance(act, Bind) else None
+        self._lending = LeaseBinding(decision.subject, act, namespace, pen) if isinstance(act, Bind) else None
         self._company = GroupEviction(act, pen) if isinstance(act, Evict) and act.others else None
         self._presumes = Preconditions() if isinstance(act, Hold) else act.presumes
         self._is_to_be_empty = self._presumes.empty
@@ -247,6 +194,9 @@ class WriteExecution:
             settled = WriteResult("unknown", NO_LONGER_OURS.detail) if self._in_doubt else NO_LONGER_OURS
         except (BadPath, Undecodable) as fault:
             settled = WriteResult("refused", str(fault))
+        if self._lending is not None and settled.result != "done" and not self._in_doubt:
+            with suppress(NotSeen, Unreachable, FenceFell):  # the planner releases what is left
+                self._lending.give_back()
         return Carried(settled, self._wrote or (self._in_doubt and settled.result == "done"), self._uid)
 
     def _tried(self) -> WriteResult:
@@ -281,8 +231,8 @@ class WriteExecution:
         coming = next_write(self._decision, found)
         if isinstance(coming, WriteResult):
             return coming
-        if occupied := self._occupied(found):
-            return occupied
+        if refused := self._occupied(found) or self._still_there():
+            return refused
         if self._company is not None:
             return self._sent_together(self._company, coming)
         if found is None or self._lending is None:
@@ -308,17 +258,25 @@ class WriteExecution:
         except Unreachable as fault:
             return Again(WriteResult("retry", str(fault)))
 
-    def _lend(self, lending: LeaseBinding, pod: Object, binding: ApiRequest) -> WriteResult | Again:
-        """Acquires the Leases first; releases them if the Binding definitely failed."""
+    def _still_there(self) -> WriteResult | Again | None:
+        """The result if a pod must be gone, but a fresh read finds the pod."""
+        if self._presumes.gone is None:
+            return None
         try:
-            step = lending.take(pod) or self._sent(binding)
-            if isinstance(step, WriteResult) and step.result != "done" and not self._in_doubt:
-                lending.give_back()
+            return not_gone(self._presumes.gone, self._pen.look(self._presumes.gone))
         except NotSeen as unseen:
             return _unseen(unseen.answer)
         except Unreachable as fault:
             return Again(WriteResult("retry", str(fault)))
-        return step
+
+    def _lend(self, lending: LeaseBinding, pod: Object, binding: ApiRequest) -> WriteResult | Again:
+        """Acquires the Leases first."""
+        try:
+            return lending.take(pod) or self._sent(binding)
+        except NotSeen as unseen:
+            return _unseen(unseen.answer)
+        except Unreachable as fault:
+            return Again(WriteResult("retry", str(fault)))
 
     def _sent_together(self, company: GroupEviction, last: ApiRequest) -> WriteResult | Again:
         """Evicts nothing unless all dry runs succeed; then evicts all pods, whatever happens to one."""
