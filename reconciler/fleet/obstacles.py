@@ -227,6 +227,34 @@ class NotInPoolOfClaim(FleetObstacle, frozen=True):
     pool: str
 
 
+class GpuClaimAbsent(FleetObstacle, frozen=True):
+    template = "GpuClaim/{claim} does not exist"
+
+    claim: str
+
+
+class GpuClaimSuspended(FleetObstacle, frozen=True):
+    template = "GpuClaim/{claim} is suspended"
+
+    claim: str
+
+
+class GpuClaimUnreadable(FleetObstacle, frozen=True):
+    template = "the request of GpuClaim/{claim} can't be read"
+
+    claim: str
+
+
+class PoolOfNodeObserved(FleetObstacle, frozen=True):
+    template = "GpuPool/{pool} is suspended or in mode Observe: its GPUs are not lent"
+
+    pool: str
+
+
+class GpusOfNodeUnreported(FleetObstacle, frozen=True):
+    template = "the agent of the node has not reported its GPUs"
+
+
 class GpusOfNodeLent(FleetObstacle, frozen=True):
     template = "the pod has GpuClaim/{claim}, and GPUs of the node are lent"
 

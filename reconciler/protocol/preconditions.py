@@ -11,7 +11,7 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod, is_stuck
 from reconciler.model.instant import Instant
 from reconciler.model.manifest_rules.kinds import why_not_applied
-from reconciler.model.plan.decision import Apply, Bind, Decision, Delete, DeviceLease, Evict, Preconditions, Ref, Result
+from reconciler.model.plan.decision import Apply, Bind, Decision, Delete, LentDevice, Evict, Preconditions, Ref, Result
 
 _STEP = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
 
@@ -114,7 +114,7 @@ def not_gone(pod: Ref, found: Object | None) -> WriteResult | None:
 HELD = "spec.holderIdentity"
 
 
-def new_lease(device: DeviceLease, namespace: str, pod: Object, node: Object) -> Object:
+def new_lease(device: LentDevice, namespace: str, pod: Object, node: Object) -> Object:
     """The Lease to create."""
     owner = {"apiVersion": "v1", "kind": "Node", "name": node["metadata"]["name"], "uid": node["metadata"]["uid"]}
     of_pod = pod["metadata"]
@@ -122,7 +122,7 @@ def new_lease(device: DeviceLease, namespace: str, pod: Object, node: Object) ->
         names.DEVICE: str(device.device),
         names.DEVICE_UUID: device.uuid,
         names.CLAIM: (of_pod.get("annotations") or {}).get(names.CLAIM, ""),
-        names.LENT_TO: f"{of_pod.get('namespace', '')}/{of_pod['name']}",
+        names.HOLDER: f"{of_pod.get('namespace', '')}/{of_pod['name']}",
     }
     return {
         "apiVersion": "coordination.k8s.io/v1",

@@ -10,7 +10,7 @@ from reconciler.model.plan.decision import (
     Apply,
     Bind,
     Delete,
-    DeviceLease,
+    LentDevice,
     Evict,
     Label,
     Leaver,
@@ -45,7 +45,7 @@ class Case:
 
 
 def _bind(ref: Ref) -> Act:
-    devices = (DeviceLease(f"{ref.name}-b", 1), DeviceLease(f"{ref.name}-a", 0))
+    devices = (LentDevice(f"{ref.name}-b", 1), LentDevice(f"{ref.name}-a", 0))
     return Bind(node=NODE, leases=devices, annotations=(("gpu.scheduling/devices", "GPU-1"),))
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.plan.decision import Bind, Decision, DeviceLease, Evict, Leaver, Outcome, Ref, Resize, Ungate
+from reconciler.model.plan.decision import Bind, Decision, LentDevice, Evict, Leaver, Outcome, Ref, Resize, Ungate
 from tests.contract import objects
 from tests.contract.ground import Ground, decision
 
@@ -122,7 +122,7 @@ def test_what_dry_runs_can_not_tell_takes_the_others_along_all_the_same(ground: 
 
 
 def bind(name: str, *leases: str) -> Bind:
-    devices = tuple(DeviceLease(lease, place) for place, lease in enumerate(leases))
+    devices = tuple(LentDevice(lease, place) for place, lease in enumerate(leases))
     return Bind(node=f"{name}-node", leases=devices, annotations=(("gpu.scheduling/devices", "GPU-1"),))
 
 

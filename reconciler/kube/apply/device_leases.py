@@ -19,7 +19,7 @@ from reconciler.kube.apply.fenced_writer import FencedWriter, error_text
 from reconciler.kube.apply.verbs import folder_of, kind_of, path_of
 from reconciler.model import names
 from reconciler.model.parsers import natural
-from reconciler.model.plan.decision import Bind, DeviceLease, Ref
+from reconciler.model.plan.decision import Bind, LentDevice, Ref
 from reconciler.protocol.preconditions import (
     HELD,
     Object,
@@ -61,7 +61,7 @@ class LeaseBinding:
                 return why
         return None
 
-    def _take(self, device: DeviceLease, pod: Object, node: Object) -> WriteResult | None:
+    def _take(self, device: LentDevice, pod: Object, node: Object) -> WriteResult | None:
         ref = Ref("Lease", self._namespace, device.name)
         self._held[ref] = _Held(ref)  # recorded before the request: if the answer is lost, the Lease may be held
         body = new_lease(device, self._namespace, pod, node)

@@ -39,7 +39,7 @@ class Annotations(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     releasing: str = msgspec.field(name=names.RELEASING, default="")
     device: str = msgspec.field(name=names.DEVICE, default="")
     device_uuid: str = msgspec.field(name=names.DEVICE_UUID, default="")
-    lent_to: str = msgspec.field(name=names.LENT_TO, default="")
+    holder: str = msgspec.field(name=names.HOLDER, default="")
     waits_for: str = msgspec.field(name=names.WAITS_FOR, default="")
     checkpoint: str = msgspec.field(name=names.CHECKPOINT, default="")
     evict_at: str = msgspec.field(name=names.EVICT_AT, default="")

@@ -96,7 +96,7 @@ class Resize(Act, frozen=True, gc=False):
     resources: tuple[tuple[str, int], ...]  # in thousandths, as in Quantity.milli: cpu 500 is 500m
 
 
-class DeviceLease(msgspec.Struct, frozen=True, gc=False, order=True):
+class LentDevice(msgspec.Struct, frozen=True, gc=False, order=True):
     """A Lease that lends one GPU of a node to a pod."""
 
     name: str
@@ -108,7 +108,7 @@ class Bind(Act, frozen=True, gc=False):
     """Binds a pod to a node, together with the Leases of its GPUs."""
 
     node: str
-    leases: tuple[DeviceLease, ...]
+    leases: tuple[LentDevice, ...]
     annotations: tuple[tuple[str, str], ...]
 
 

@@ -1,8 +1,8 @@
 """Leases of GPUs, with the node, the GPU and the pod that each Lease names, and what becomes of each Lease: a table,
 first match wins.
 
-A Lease lives as long as its pod runs on its node. The API server deletes the Leases of a deleted Node; a Lease of a node
-that is not ready is released after a while, because nothing starts there anyway.
+A Lease lives as long as its pod runs on its node. The API server deletes the Leases of a deleted Node; a Lease of a
+node that is not ready is released after a while, because nothing starts there anyway.
 
 A Lease whose pod is alive and not bound belongs to a binder, which may have died or may only be slow. Such a Lease is
 released in two plans: the first annotates the pod with the versions of its Leases, so that no Binding that was prepared
@@ -61,7 +61,7 @@ def device_leases(leases: Iterable[Lease]) -> Iterator[DeviceLeaseView]:
     for lease in sorted(leases, key=lambda each: each.metadata.name):
         metadata = lease.metadata
         owner = next((each for each in metadata.owner_references if each.kind == "Node"), None)
-        namespace, _, name = metadata.annotations.lent_to.partition("/")
+        namespace, _, name = metadata.annotations.holder.partition("/")
         is_ours = metadata.namespace == names.LEASES_NAMESPACE and metadata.labels.get(names.MANAGED) == "true"
         if is_ours and owner is not None and lease.spec.holder_identity and name and not metadata.leaving:
             pod = Ref("Pod", namespace, name, lease.spec.holder_identity)

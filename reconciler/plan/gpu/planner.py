@@ -1,4 +1,6 @@
-"""The gpu planner: releases Leases of GPUs whose pods have ended, wakes waiting pods, and reports use without a claim."""
+"""The gpu planner: releases Leases of GPUs whose pods have ended, wakes waiting pods, and reports GPUs that pods use
+without a claim.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence

@@ -53,13 +53,20 @@ class BindingAwaited(LentGpu, frozen=True):
 
 class BindingGivenUp(CodeFacts, frozen=True):
     template = (
-        "{pod} holds GPUs of Node/{node} since {since:time} and was not bound: the pod is annotated, so that no earlier "
-        "Binding takes effect, and then the GPUs are released."
+        "{pod} holds GPUs of Node/{node} since {since:time} and was not bound: the pod is annotated, so that no "
+        "earlier Binding takes effect, and then the GPUs are released."
     )
 
     pod: Ref
     node: str
     since: Instant
+
+
+class PodBound(CodeFacts, frozen=True):
+    template = "The scheduler chose Node/{node} for {pod}: the pod is bound, together with its GPUs."
+
+    pod: Ref
+    node: str
 
 
 class WaitingPodsWoken(CodeFacts, frozen=True):

@@ -13,7 +13,7 @@ from reconciler.model.plan.decision import (
     Bind,
     Decision,
     Delete,
-    DeviceLease,
+    LentDevice,
     Evict,
     Label,
     Preconditions,
@@ -83,7 +83,7 @@ _manifests = st.builds(
 _texts = st.lists(st.tuples(our_keys, values), min_size=1, max_size=2, unique_by=lambda each: each[0]).map(tuple)
 _annotated = st.builds(Annotate, annotations=_texts)
 _labelled = st.builds(Label, labels=_texts)
-_LENT = (DeviceLease("l-0", 0), DeviceLease("l-1", 1))
+_LENT = (LentDevice("l-0", 0), LentDevice("l-1", 1))
 _bound = st.just(Bind(node=NODE, leases=_LENT, annotations=(("gpu.scheduling/devices", "GPU-0"),)))
 _resized = st.builds(Resize, resources=st.sampled_from([(("cpu", 250),), (("cpu", 100),)]))
 _ACTS: dict[str, list[st.SearchStrategy[Act]]] = {

@@ -1,0 +1,71 @@
+"""Passes observed changes on to the desk, in their order."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from reconciler.kube.watch.changes import Absent, Change, Listed, ObjectEvent
+from reconciler.model.cluster.kinds import ResourceKind
+from reconciler.model.cluster.metadata import Lease
+from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.cluster.unstructured import Unstructured
+from reconciler.protocol.desk import Desk
+
+_FIELDS: Mapping[str, type[Any]] = {"nodes": Node, "pods": Pod, "leases": Lease, "policies": Unstructured}
+
+Key = tuple[str, str]  # namespace and name
+
+
+class DeskFeed:
+    """Owner of the last objects of each kind, to tell the desk what a new list no longer has."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._objects: dict[ResourceKind, dict[Key, Any]] = {}
+        self._put: Mapping[type[Any], Callable[[Any], None]] = {
+            Node: desk.put_node,
+            Pod: desk.put_pod,
+            Lease: desk.put_lease,
+            Unstructured: desk.put_policy,
+        }
+        self._drop: Mapping[type[Any], Callable[[Any], None]] = {
+            Node: lambda node: desk.drop_node(node.name),
+            Pod: desk.drop_pod,
+            Lease: desk.drop_lease,
+            Unstructured: desk.drop_policy,
+        }
+
+    def take(self, changes: Sequence[Change]) -> None:
+        """Apply changes. Objects that are set aside count as absent."""
+        for change in changes:
+            match change:
+                case Listed(resource_kind=kind, items=items) if kind.field in _FIELDS:
+                    self._replace(kind, items)
+                case Absent(resource_kind=kind) if kind.field in _FIELDS:
+                    self._replace(kind, ())
+                case ObjectEvent(resource_kind=kind, event=event) if kind.field in _FIELDS and event.object is not None:
+                    self._heed(kind, event.object, is_gone=event.type == "DELETED")
+                case _:
+                    pass
+
+    def _replace(self, kind: ResourceKind, items: Sequence[Any]) -> None:
+        expected, before = _FIELDS[kind.field], self._objects.get(kind, {})
+        after = {_key(each): each for each in items if isinstance(each, expected)}
+        self._objects[kind] = after
+        for key in before.keys() - after.keys():
+            self._drop[expected](before[key])
+        for key, found in after.items():
+            if before.get(key) is not found:
+                self._put[expected](found)
+
+    def _heed(self, kind: ResourceKind, found: Any, *, is_gone: bool) -> None:
+        expected, objects, key = _FIELDS[kind.field], self._objects.setdefault(kind, {}), _key(found)
+        before = objects.pop(key, None)
+        if before is not None and (is_gone or before.metadata.uid != found.metadata.uid):
+            self._drop[expected](before)
+        if not is_gone and isinstance(found, expected):
+            objects[key] = found
+            self._put[expected](found)
+
+
+def _key(found: Any) -> Key:
+    return found.metadata.namespace, found.metadata.name
