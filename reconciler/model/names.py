@@ -37,6 +37,8 @@ ADOPTED = f"{OURS}adopted"  # "true" on a NodePool that was taken over: its temp
 FROZEN_UNTIL = f"{OURS}frozen-until"
 FROZEN_REASON = f"{OURS}frozen-reason"
 CLAIM = f"{OURS}claim"  # on a pod: the name of its GpuClaim
+ALLOCATED = f"{OURS}allocated"  # on a pod, written by the scheduler: the node and the ids of its GPUs, node-a:0,1
+DEVICES = f"{OURS}devices"  # on a pod, written by the scheduler: the UUIDs of its GPUs, comma-separated
 SEEN_AT = f"{OURS}seen-at"  # on the leader's Lease, RFC 3339: time of its last snapshot of the cluster
 WAIT_FOR_CAPACITY = f"{OURS}wait-for-capacity"  # "true" on a pod that is to get the scheduling gate at its creation
 WAITS_FOR = f"{OURS}waits-for"  # on a gated pod: the pool in which capacity is requested, and the state of the request
@@ -67,6 +69,8 @@ ARRIVING = f"{OURS}arriving"
 
 # A PriorityClass below all others: any pod may preempt a smart pod
 SMART_PODS_PRIORITY = "gpu-scheduling-smart-pods"
+
+GPU_SCHEDULER = "gpu-scheduler"  # schedulerName of pods with a GpuClaim
 
 NVIDIA_GPU = "nvidia.com/gpu"
 UPGRADE_STATE = "nvidia.com/gpu-driver-upgrade-state"
