@@ -1,5 +1,6 @@
 """Passes observed changes on to the desk, in their order."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,9 @@ from reconciler.model.cluster.metadata import Lease
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.unstructured import Unstructured
+from reconciler.model.desired import Declared
+from reconciler.model.plan.inputs import CycleResult
+from reconciler.model.policy.gpu import GpuPool
 from reconciler.protocol.desk import Desk
 
 _FIELDS: Mapping[str, type[Any]] = {"nodes": Node, "pods": Pod, "leases": Lease, "policies": Unstructured}
@@ -69,3 +73,51 @@ class DeskFeed:
 
 def _key(found: Any) -> Key:
     return found.metadata.namespace, found.metadata.name
+
+
+# --- The desk's place on the event loop of the main thread.
+
+_MIX_SECONDS = 10.0
+
+
+class DeskLoop:
+    """A Publisher. Passes everything that changes the desk from other threads to the thread of the event loop, in
+    order. Without an event loop, nothing is passed on.
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk, self._feed = desk, DeskFeed(desk)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._take: Callable[[], None] = lambda: None
+        self._pools: Sequence[Declared[GpuPool]] = ()
+
+    def start(self, take: Callable[[], None]) -> None:
+        """Called on the event loop, before changes are observed. `take` takes observed changes into the store."""
+        self._loop, self._take = asyncio.get_running_loop(), take
+        self._look_at_mix()
+
+    def wake(self) -> None:
+        """Changes were observed. Called on any thread."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._take)
+
+    def pass_on(self, changes: Sequence[Change]) -> None:
+        """Called on any thread, in the order of the changes."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._feed.take, changes)
+
+    def publish(self, cycled: CycleResult) -> None:
+        """The pools of the policies in force."""
+        if cycled.inputs is not None:
+            self.set_pools(cycled.inputs.desired.pools)
+
+    def set_pools(self, pools: Sequence[Declared[GpuPool]]) -> None:
+        """Called on the thread of the loop that plans."""
+        if self._loop is not None and pools is not self._pools:
+            self._pools = pools
+            self._loop.call_soon_threadsafe(self._desk.set_pools, pools)
+
+    def _look_at_mix(self) -> None:
+        self._desk.look_at_mix()
+        if self._loop is not None:
+            self._loop.call_later(_MIX_SECONDS, self._look_at_mix)

@@ -1,9 +1,9 @@
 """Answers the scheduler extender: questions from the desk, Bindings by the API server.
 
 A Binding goes through these steps. A live read of the pod: a pod that is bound to the node already is done, so that a
-Binding whose answer was lost may be asked for again. A reservation in the desk. The Leases, then the Binding. A definite
-failure ends the reservation and releases the Leases; an unknown outcome keeps both until the pod is observed. So the
-same request may be repeated at any time, by any replica.
+Binding whose answer was lost may be asked for again. A reservation in the desk. The Leases, then the Binding. A
+definite failure ends the reservation and releases the Leases; an unknown outcome keeps both until the pod is observed.
+So the same request may be repeated at any time, by any replica.
 """
 
 import asyncio
@@ -70,9 +70,7 @@ class SchedulerExtender:
             return [NodeScore(name, 0) for name in node_names]
         answers = self._desk.answers(claim, node_names)
         scores = _scores(each.rank for each in answers.values() if each.obstacle is None)
-        return [
-            NodeScore(name, scores[each.rank] if each.obstacle is None else 0) for name, each in answers.items()
-        ]
+        return [NodeScore(name, scores[each.rank] if each.obstacle is None else 0) for name, each in answers.items()]
 
     def preempt(self, request: PreemptRequest) -> PreemptAnswer:
         """The nodes on which the pod gets its GPUs once the victims are gone."""

@@ -10,6 +10,7 @@ import asyncio
 import gc
 import signal
 import socket
+import ssl
 import threading
 import uuid
 from collections.abc import Callable, Sequence
@@ -19,10 +20,13 @@ import msgspec
 
 from reconciler.controller import planner_process
 from reconciler.controller.cluster import current_instant
+from reconciler.controller.desk_feed import DeskLoop
 from reconciler.controller.dry_run import Question
+from reconciler.controller.extender import SchedulerExtender
 from reconciler.controller.policies import Origins, PolicyCache, follow_resources, watch
 from reconciler.controller.publishers import Format, Log, SetAsidePublisher, StatusPublisher, StatusSink
 from reconciler.kube.apply.execute import Executor
+from reconciler.kube.binding import PodBinder
 from reconciler.kube.client import Timeouts, connect
 from reconciler.kube.cluster import LiveCluster
 from reconciler.kube.leader import Candidacy, Leader
@@ -35,7 +39,10 @@ from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
 from reconciler.model.plan.inputs import CycleResult
 from reconciler.ports import Publisher
+from reconciler.protocol.desk import Desk
 from reconciler.protocol.leadership import LeaseTiming, pace_of
+from reconciler.serve.extender import LIMITS as EXTENDER_LIMITS
+from reconciler.serve.extender import extender_routes
 from reconciler.serve.metrics import Metrics
 from reconciler.serve.server import Answers, ListenAddress, Server, application, probes
 from reconciler.sources.watched import WatchedSource
@@ -45,12 +52,30 @@ MOST_AT_ONCE = 200
 LAST_STEP_SECONDS = 2.0  # for pending requests; afterwards the Lease is left to expire
 
 
+class ExtenderSettings(msgspec.Struct, frozen=True):
+    """Where the scheduler extender listens, with its certificate and the authority of the scheduler's certificate."""
+
+    address: ListenAddress
+    certificate: Path
+    key: Path
+    client_authority: Path
+
+    def context(self) -> ssl.SSLContext:
+        """Only clients with a certificate of the authority are served. Raises OSError, with ssl.SSLError."""
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=self.client_authority)
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.load_cert_chain(self.certificate, self.key)
+        return context
+
+
 class Settings(msgspec.Struct, frozen=True):
     """Settings of a replica."""
 
     question: Question
     address: ListenAddress = ListenAddress("127.0.0.1", 8080)
     probe_address: ListenAddress | None = None
+    extender: ExtenderSettings | None = None
     history: Path | None = None
     lease_seconds: int = 15
     log_format: Format = "text"
@@ -71,8 +96,14 @@ class Running:
         self._clock = WakingClock()
         self._client = connect(context)
         self._lease_client = connect(context, _timeouts(pace))
-        self._observer = Observer(self._client, ObservedScope(settings.namespace), on_change=self._clock.wake)
-        wishes = PolicyCache(question.environment)
+        self._serves_extender = settings.extender is not None
+        self._desk = Desk()
+        self.extender = SchedulerExtender(self._desk, PodBinder(self._client))
+        self._desk_loop = DeskLoop(self._desk)
+        self._observer = Observer(
+            self._client, ObservedScope(settings.namespace), on_change=self._changed, on_taken=self._desk_loop.pass_on
+        )
+        wishes = self._wishes = PolicyCache(question.environment)
         self._policies = self._followed(question.origins, wishes)
         applying = Executor(self._client)
         cluster = LiveCluster(self._observer, applying)
@@ -84,7 +115,14 @@ class Running:
         self._statuses = StatusPublisher(telling)
         self._notices = Notices()
         aside = SetAsidePublisher(applying.tell, self._leader.term)
-        publishers: tuple[Publisher, ...] = (self._log, self._metrics, self._notices, self._statuses, aside)
+        publishers: tuple[Publisher, ...] = (
+            self._log,
+            self._metrics,
+            self._notices,
+            self._statuses,
+            aside,
+            self._desk_loop,
+        )
         memory = ConfigMapMemory(self._client, settings.namespace)
         parts = LoopDependencies(
             wishes, cluster, memory, self._planner, self._clock, publishers, most_at_once=MOST_AT_ONCE
@@ -97,6 +135,8 @@ class Running:
 
     def start(self, address: ListenAddress) -> None:
         self._log.tell("started", f"reconciler runs as {self._leader.me} and listens on {address}")
+        if self._serves_extender:
+            self._desk_loop.start(self._observer.take)
         self._policies.start()
         self._observer.start()
         self._leader.start()
@@ -110,6 +150,7 @@ class Running:
         has_answers = self._looping.stop(LAST_STEP_SECONDS)
         if has_answers:
             self._leader.release()
+        self.extender.close()
         self._policies.stop()
         self._observer.stop()
         for client in (self._client, self._lease_client):
@@ -149,10 +190,17 @@ class Running:
         self._metrics.leaderless(bool(self._leader.why_leaderless))
         return self._metrics.text()
 
+    def _changed(self) -> None:
+        """Called on a thread of the observer."""
+        self._clock.wake()
+        self._desk_loop.wake()
+
     def _keep_up(self) -> None:
         """Takes over good policies on a standby too: when the leader ends, the current policies may be incomplete."""
-        self._observer.observe()
+        observed = self._observer.observe()
         self._policies.latest()
+        if (desired := self._wishes.wish(observed.cluster_uid).desired) is not None:
+            self._desk_loop.set_pools(desired.pools)
 
     def _followed(self, origins: Origins, wishes: PolicyCache) -> WatchedSource | ResourcePolicies:
         source: WatchedSource | ResourcePolicies
@@ -197,6 +245,9 @@ def run(settings: Settings) -> End:
     servers = [Server(settings.address, application(answers))]
     if settings.probe_address is not None:
         servers.append(Server(settings.probe_address, probes(answers)))
+    if settings.extender is not None:
+        routes = extender_routes(running.extender, running.extender.bind)
+        servers.append(Server(settings.extender.address, routes, EXTENDER_LIMITS, settings.extender.context()))
     return asyncio.run(_serve(running, servers))
 
 

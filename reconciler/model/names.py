@@ -75,6 +75,8 @@ ARRIVING = f"{OURS}arriving"
 # A PriorityClass below all others: any pod may preempt a smart pod
 SMART_PODS_PRIORITY = "gpu-scheduling-smart-pods"
 
+GPU_SCHEDULER = "gpu-scheduler"  # schedulerName of pods with a GpuClaim
+
 NVIDIA_GPU = "nvidia.com/gpu"
 UPGRADE_STATE = "nvidia.com/gpu-driver-upgrade-state"
 

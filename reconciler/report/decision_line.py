@@ -173,7 +173,7 @@ def _data(act: Action, now: Instant) -> Iterator[str]:
             yield from (f"{_text(name)}={_quantity(amount)}" for name, amount in act.resources)
         case Bind():
             yield from _option("to", act.node)
-            yield from _option("leases", *act.leases)
+            yield from _option("leases", *(each.name for each in act.leases))
             yield from _pairs(act.annotations, now)
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import socket
+import ssl
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
@@ -111,9 +112,18 @@ class ListenAddress(msgspec.Struct, frozen=True):
 
 
 class Server:
-    """Binds its address immediately, so that an address in use is reported at once. Raises OSError."""
+    """Binds its address immediately, so that an address in use is reported at once. Raises OSError.
 
-    def __init__(self, address: ListenAddress, application: Starlette, limits: ConnectionLimits = LIMITS) -> None:
+    `tls`: the context for HTTPS; its certificates may be replaced while the server runs.
+    """
+
+    def __init__(
+        self,
+        address: ListenAddress,
+        application: Starlette,
+        limits: ConnectionLimits = LIMITS,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
         self._socket = socket.create_server((address.host, address.port), family=family, backlog=limits.connections)
         configuration = uvicorn.Config(
@@ -127,6 +137,8 @@ class Server:
             timeout_keep_alive=limits.idle_seconds,
             timeout_graceful_shutdown=_GRACE_SECONDS,
         )
+        configuration.load()
+        configuration.ssl = tls
         self._server = _Quiet(configuration)
 
     @property

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.plan.decision import Bind, Decision, LentDevice, Evict, Leaver, Outcome, Ref, Resize, Ungate
+from reconciler.model.plan.decision import Bind, Decision, Evict, Leaver, LentDevice, Outcome, Ref, Resize, Ungate
 from tests.contract import objects
 from tests.contract.ground import Ground, decision
 

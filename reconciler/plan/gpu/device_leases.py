@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
+from reconciler.fleet.devices.device_lease import DeviceLease, read_device_lease
 from reconciler.model import names
 from reconciler.model.cluster.metadata import Lease
 from reconciler.model.cluster.node import Node
@@ -38,13 +39,11 @@ BINDING_MS = 60_000
 SILENT_MS = 300_000
 
 
-class DeviceLeaseView(msgspec.Struct, frozen=True, gc=False):
-    """A Lease in the namespace of device Leases that reconciler wrote."""
+class HeldLease(msgspec.Struct, frozen=True, gc=False):
+    """A Lease that reconciler wrote, and the GPU that the Lease lends."""
 
     lease: Lease
-    node: str
-    device: str
-    pod: Ref
+    device: DeviceLease
 
     @property
     def ref(self) -> Ref:
@@ -52,20 +51,22 @@ class DeviceLeaseView(msgspec.Struct, frozen=True, gc=False):
         return Ref("Lease", metadata.namespace, metadata.name, metadata.uid)
 
     @property
+    def pod(self) -> Ref:
+        namespace, _, name = self.device.pod.partition("/")
+        return Ref("Pod", namespace, name, self.device.holder)
+
+    @property
     def made(self) -> Instant:
         return moment(self.lease.metadata.creation_timestamp) or Instant(0)
 
 
-def device_leases(leases: Iterable[Lease]) -> Iterator[DeviceLeaseView]:
-    """Device Leases with a holder and a node, by name."""
+def held_leases(leases: Iterable[Lease]) -> Iterator[HeldLease]:
+    """Device Leases that reconciler wrote, by name. A Lease of others lends its GPU too, and is left alone."""
     for lease in sorted(leases, key=lambda each: each.metadata.name):
-        metadata = lease.metadata
-        owner = next((each for each in metadata.owner_references if each.kind == "Node"), None)
-        namespace, _, name = metadata.annotations.holder.partition("/")
-        is_ours = metadata.namespace == names.LEASES_NAMESPACE and metadata.labels.get(names.MANAGED) == "true"
-        if is_ours and owner is not None and lease.spec.holder_identity and name and not metadata.leaving:
-            pod = Ref("Pod", namespace, name, lease.spec.holder_identity)
-            yield DeviceLeaseView(lease, owner.name, metadata.annotations.device, pod)
+        device = read_device_lease(lease)
+        is_ours = lease.metadata.labels.get(names.MANAGED) == "true" and not lease.metadata.leaving
+        if device is not None and is_ours and "/" in device.pod:
+            yield HeldLease(lease, device)
 
 
 # --- Releasing: the annotation of a pod that was not bound.
@@ -80,9 +81,9 @@ class Releasing(msgspec.Struct, frozen=True, gc=False):
     def __str__(self) -> str:
         return f"{self.node}@{self.version}"
 
-    def includes(self, view: DeviceLeaseView) -> bool:
+    def includes(self, view: HeldLease) -> bool:
         version = natural(view.lease.metadata.resource_version)
-        return view.node == self.node and version is not None and version <= self.version
+        return view.device.node == self.node and version is not None and version <= self.version
 
 
 def releasing_of(pod: Pod) -> Releasing | None:
@@ -98,7 +99,7 @@ def releasing_of(pod: Pod) -> Releasing | None:
 class LeaseCase(msgspec.Struct, frozen=True, gc=False):
     """A Lease, and what is observed of its node and its pod."""
 
-    view: DeviceLeaseView
+    view: HeldLease
     node: Node | None
     pod: Pod | None  # None: no pod with the uid of the holder
     now: Instant
@@ -108,8 +109,9 @@ class LeaseCase(msgspec.Struct, frozen=True, gc=False):
         return self.now < self.view.made + BINDING_MS
 
     @property
-    def facts(self) -> tuple[str, str, str]:
-        return self.view.pod.title.removeprefix("Pod/"), self.view.node, self.view.device
+    def facts(self) -> tuple[str, str, int]:
+        device = self.view.device
+        return device.pod, device.node, device.id
 
     def release(self, facts: CodeFacts, gone: Ref | None = None) -> Decision:
         """Delete the Lease in the version that was observed."""
@@ -135,7 +137,7 @@ def _gone_pod(case: LeaseCase) -> Decision | None:
 
 def _other_node(case: LeaseCase) -> Decision | None:
     node = case.pod.node if case.pod is not None else ""
-    return case.release(LeaseOfOtherNode(*case.facts, node)) if node not in {"", case.view.node} else None
+    return case.release(LeaseOfOtherNode(*case.facts, node)) if node not in {"", case.view.device.node} else None
 
 
 def _silent_node(case: LeaseCase) -> Decision | None:

@@ -23,11 +23,11 @@ from reconciler.model.plan.decision import (
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.gpu.device_leases import (
-    DeviceLeaseView,
+    HeldLease,
     LeaseCase,
     Releasing,
     decide_lease,
-    device_leases,
+    held_leases,
     releasing_of,
 )
 from reconciler.plan.gpu.reasons import PLANNER, BindingGivenUp, GpusTakenWithoutClaim, LentGpu, WaitingPodsWoken
@@ -40,18 +40,18 @@ def gpu(inputs: Inputs, draft: Draft) -> Verdict:
     """Decisions about Leases, about nodes with freed GPUs, and about pools."""
     if inputs.observed.unread_among(*NEEDED) or inputs.observed.quiet_among(*NEEDED):
         return Verdict()  # a Lease lends its GPU until its pod is known to be gone
-    views = list(device_leases(inputs.observed.leases))
+    views = list(held_leases(inputs.observed.leases))
     decisions = list(_of_leases(inputs, draft, views)) if views else []
     decisions += _wake(draft, decisions, inputs.now)
-    decisions += _without_claim(draft, inputs, {each.node for each in views})
+    decisions += _without_claim(draft, inputs, {each.device.node for each in views})
     return Verdict(tuple(decisions))
 
 
-def _of_leases(inputs: Inputs, draft: Draft, views: Sequence[DeviceLeaseView]) -> Iterator[Decision]:
+def _of_leases(inputs: Inputs, draft: Draft, views: Sequence[HeldLease]) -> Iterator[Decision]:
     pods = {each.metadata.uid: each for each in inputs.observed.pods}
     left: defaultdict[str, list[LeaseCase]] = defaultdict(list)
     for view in views:
-        case = LeaseCase(view, draft.fleet.node(view.node), pods.get(view.pod.uid), inputs.now)
+        case = LeaseCase(view, draft.fleet.node(view.device.node), pods.get(view.pod.uid), inputs.now)
         decision = decide_lease(case)
         if decision is not None:
             yield decision
@@ -63,8 +63,8 @@ def _of_leases(inputs: Inputs, draft: Draft, views: Sequence[DeviceLeaseView]) -
 
 def _give_up(pod: Pod, cases: Sequence[LeaseCase]) -> Decision:
     """Annotate a pod that was not bound in time, with the latest version of its Leases on one node."""
-    node = cases[0].view.node
-    views = [each.view for each in cases if each.view.node == node]
+    node = cases[0].view.device.node
+    views = [each.view for each in cases if each.view.device.node == node]
     releasing = Releasing(node, max(natural(each.lease.metadata.resource_version) or 0 for each in views))
     since = min(each.made for each in views)
     presumes = Preconditions(resource_version=pod.metadata.resource_version)

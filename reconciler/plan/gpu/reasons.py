@@ -11,7 +11,7 @@ class LentGpu(CodeFacts, frozen=True):
 
     pod: str  # namespace and name
     node: str
-    device: str  # id of the GPU on the node
+    device: int  # id of the GPU on the node
 
 
 class LeaseOfGoneNode(LentGpu, frozen=True):

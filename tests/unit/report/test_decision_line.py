@@ -23,6 +23,7 @@ from reconciler.model.plan.decision import (
     Hold,
     Label,
     Leaver,
+    LentDevice,
     Preconditions,
     Ref,
     Resize,
@@ -117,7 +118,7 @@ LINES: dict[str, tuple[Ref, Action | Hold]] = {
     ),
     "bind Pod/team/web-0 to a leases a-0,a-1 example.com/gpus=0": (
         POD,
-        Bind(node="a", leases=("a-0", "a-1"), annotations=(("example.com/gpus", "0"),)),
+        Bind(node="a", leases=(LentDevice("a-0", 0), LentDevice("a-1", 1)), annotations=(("example.com/gpus", "0"),)),
     ),
     "annotate Pod/team/web-0 gpu.scheduling/phase=Pending gpu.scheduling/since-": (
         POD,
