@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from reconciler.kube.watch.changes import Absent, Change, Listed, ObjectEvent
-from reconciler.model.cluster.kinds import ResourceKind
+from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
 from reconciler.model.cluster.metadata import Lease
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
@@ -17,6 +17,8 @@ from reconciler.protocol.desk import Desk
 
 _FIELDS: Mapping[str, type[Any]] = {"nodes": Node, "pods": Pod, "leases": Lease, "policies": Unstructured}
 
+_NEEDED = frozenset({"Node", "Pod", "Lease", "GpuClaim", "GpuNodeStatus"})
+
 Key = tuple[str, str]  # namespace and name
 
 
@@ -24,7 +26,9 @@ class DeskFeed:
     """Owner of the last objects of each kind, to tell the desk what a new list no longer has."""
 
     def __init__(self, desk: Desk) -> None:
+        self._desk = desk
         self._objects: dict[ResourceKind, dict[Key, Any]] = {}
+        self._unread = {each for each in RESOURCE_KINDS if each.field in _FIELDS and each.kind in _NEEDED}
         self._put: Mapping[type[Any], Callable[[Any], None]] = {
             Node: desk.put_node,
             Pod: desk.put_pod,
@@ -55,6 +59,8 @@ class DeskFeed:
         expected, before = _FIELDS[kind.field], self._objects.get(kind, {})
         after = {_key(each): each for each in items if isinstance(each, expected)}
         self._objects[kind] = after
+        self._unread.discard(kind)
+        self._desk.is_read = not self._unread
         for key in before.keys() - after.keys():
             self._drop[expected](before[key])
         for key, found in after.items():

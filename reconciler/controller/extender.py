@@ -55,6 +55,8 @@ class SchedulerExtender:
         claim, node_names = _claim_of(request.pod), request.node_names or []
         if claim is None:
             return FilterAnswer(node_names)
+        if why := self._desk.why_unready:  # an error: the scheduler asks again soon, and buys no node meanwhile
+            return FilterAnswer(error=f"reconciler can't answer: {why}")
         answers = self._desk.answers(claim, node_names)
         ranks = [each.rank for each in answers.values() if each.obstacle is None]
         if not ranks:
@@ -106,6 +108,8 @@ class SchedulerExtender:
         if not pod.metadata.annotations.claim:
             bind = Bind(node=node, leases=(), annotations=())
             return _answer(ref, await loop.run_in_executor(self._threads, self._binder.bind, ref, bind))
+        if why := self._desk.why_unready:
+            return BindAnswer(f"{ref.title} is not bound: {why}")
         reservation = self._desk.reserve(pod, node)
         if isinstance(reservation, Obstacle):
             return BindAnswer(f"{ref.title} is not bound to Node/{node}: {obstacle_words(reservation)}")

@@ -96,6 +96,8 @@ class Desk:
     """Methods that change the desk are called in the order of the observed changes."""
 
     def __init__(self) -> None:
+        self.is_read = False  # whether all observed kinds have been read once
+        self._has_pools = False  # whether the policies have been read
         self._pools: dict[str, Declared[GpuPool]] = {}
         self._nodes: dict[str, _DeskNode] = {}
         self._reports: dict[str, Unstructured] = {}  # GpuNodeStatuses, by node
@@ -112,7 +114,7 @@ class Desk:
 
     def set_pools(self, pools: Iterable[Declared[GpuPool]]) -> None:
         """The declared pools."""
-        self._pools = {each.name: each for each in pools}
+        self._pools, self._has_pools = {each.name: each for each in pools}, True
         self._claimed.clear()
         self._groups.clear()
         for name in list(self._nodes):
@@ -199,6 +201,13 @@ class Desk:
         self._groups.clear()
 
     # --- Questions
+
+    @property
+    def why_unready(self) -> str:
+        """Why the desk cannot answer yet; empty if it can."""
+        if not self._has_pools:
+            return "the policies have not been read yet"
+        return "" if self.is_read else "the cluster has not been read yet"
 
     def answers(self, claim: ClaimKey, node_names: Iterable[str]) -> dict[str, NodeAnswer]:
         """Whether each of the nodes can serve a pod with the claim, by node name."""
