@@ -233,6 +233,49 @@ class GpusOfNodeLent(FleetObstacle, frozen=True):
     claim: str
 
 
+# GPUs of a node for a GpuClaim
+
+
+class TooFewFreeGpus(FleetObstacle, frozen=True):
+    template = (
+        "the claim requests {wanted}, and the node has {free} suitable free ({in_use} in use, {unhealthy} unhealthy)"
+    )
+
+    wanted: int
+    free: int
+    in_use: int
+    unhealthy: int
+
+
+class NoIslandOfFreeGpus(FleetObstacle, frozen=True):
+    template = (
+        "the claim requires {wanted} of one island, and the node has {free} suitable free, at most {largest} in one "
+        "island"
+    )
+
+    wanted: int
+    largest: int
+    free: int
+
+
+class GpuModelDiffers(FleetObstacle, frozen=True):
+    template = "the claim requests GPUs of model {model}, and the node has {there}"
+
+    model: str
+    there: tuple[str, ...]
+
+
+class GpuMemoryTooSmall(FleetObstacle, frozen=True):
+    template = "the claim requests GPUs with {wanted} of memory, and the GPUs of the node have {most}"
+
+    wanted: str
+    most: str  # empty if unknown
+
+
+class NewGpuAllocationsSuspended(FleetObstacle, frozen=True):
+    template = "the GpuNodeStatus of the node suspends new allocations"
+
+
 # Other pods
 
 
