@@ -43,10 +43,12 @@ from reconciler.model.policy.gpu import ClaimedDevices
 from reconciler.model.quantity import Quantity
 
 _Sets = NDArray[np.int32]
+_Gbps = NDArray[np.int32]
 _Keys = NDArray[np.int64]
 
 _MOST_RESULTS = 100_000
 _MOST_TABLES = 64  # of half a megabyte for 16 GPUs, 2 KB for 8
+_LOW = MOST_DEVICES // 2
 _NO_PAIR = 2**30  # larger than any bandwidth
 
 
@@ -174,7 +176,8 @@ def _search(
     """The best set of `count` candidates, of which there are enough."""
     sets = _sets_of(layout, candidates, count, wants_island)
     if len(sets) > 1:
-        sets = _with_most(sets, _bandwidths(layout)[sets])
+        for gbps in _bandwidths(layout):
+            sets = _with_most(sets, gbps[sets])
     if len(sets) > 1:
         sets = _with_most(sets, _groups_kept(layout, free, sets))
     if len(sets) > 1 and mix_scopes:
@@ -182,7 +185,7 @@ def _search(
     return int(sets[0])
 
 
-def _with_most(sets: _Sets, keys: _Keys) -> _Sets:
+def _with_most(sets: _Sets, keys: _Keys | _Gbps) -> _Sets:
     most: _Sets = sets[keys == keys.max()]
     return most
 
@@ -216,24 +219,40 @@ def _all_sets(size: int, count: int) -> _Sets:
 
 
 @lru_cache(maxsize=_MOST_TABLES)
-def _bandwidths(layout: BoardLayout) -> _Keys:
-    """By set: the smallest bandwidth of a pair in the upper bits, the sum of all pairs in the lower 32.
+def _bandwidths(layout: BoardLayout) -> tuple[_Gbps, _Gbps]:
+    """By set: the smallest bandwidth of a pair, and the sum of all pairs."""
+    pairs = np.array([[gbps or 0 for gbps in row] for row in layout.pairs], np.int32)
+    return _over_pairs(pairs, np.minimum, _NO_PAIR), _over_pairs(pairs, np.add, 0)
 
-    The sets with GPU N as their last are those without N, each with the pairs of N added.
+
+def _over_pairs(pairs: _Gbps, combine: np.ufunc, start: int) -> _Gbps:
+    """By set: the pairs of its GPUs combined.
+
+    The sets of the first eight GPUs are columns, those of the others rows. GPU N doubles the computed sets: each set
+    with N as its last GPU is one without N, combined with the pairs of N.
     """
-    smallest = np.full(1 << layout.size, _NO_PAIR, np.int64)
-    total = np.zeros(1 << layout.size, np.int64)
-    for last in range(layout.size):
-        half = 1 << last
-        least, added = np.full(half, _NO_PAIR, np.int64), np.zeros(half, np.int64)
-        for position in range(last):
-            bit, gbps = 1 << position, layout.pairs[last][position] or 0
-            np.minimum(least[:bit], gbps, out=least[bit : 2 * bit])
-            np.add(added[:bit], gbps, out=added[bit : 2 * bit])
-        np.minimum(smallest[:half], least, out=smallest[half : 2 * half])
-        np.add(total[:half], added, out=total[half : 2 * half])
-    keys: _Keys = (smallest << 32) | total
-    return keys
+    low = min(len(pairs), _LOW)
+    to_low, to_high = _to_sets(pairs[:, :low], combine, start), _to_sets(pairs[:, low:], combine, start)
+    found: _Gbps = np.empty((to_high.shape[1], to_low.shape[1]), np.int32)
+    found[0, 0] = start
+    for gpu in range(low):
+        half = 1 << gpu
+        combine(found[0, :half], to_low[gpu, :half], out=found[0, half : 2 * half])
+    for gpu in range(low, len(pairs)):
+        half = 1 << gpu - low
+        combine(found[:half], to_low[gpu], out=found[half : 2 * half])
+        combine(found[half : 2 * half], to_high[gpu, :half, None], out=found[half : 2 * half])
+    return found.ravel()
+
+
+def _to_sets(pairs: _Gbps, combine: np.ufunc, start: int) -> _Gbps:
+    """By GPU and set: the pairs of the GPU with the GPUs of the set combined."""
+    gpus, others = pairs.shape
+    found: _Gbps = np.full((gpus, 1 << others), start, np.int32)
+    for other in range(others):
+        half = 1 << other
+        combine(found[:, :half], pairs[:, other, None], out=found[:, half : 2 * half])
+    return found
 
 
 def _by_count(values: Sequence[int]) -> _Keys:

@@ -149,7 +149,7 @@ def scopes(layout: BoardLayout, mix: RequestMix) -> tuple[Scope, ...]:
     weights: dict[DeviceSet, Counter[int]] = {}  # by scope, the weights by number of GPUs
     for request, weight in mix.requests:
         able = suitable(layout, request.model or None, request.gpu_memory_milli)
-        homes = layout.islands if request.is_one_island else (layout.everything,)
+        homes = layout.islands if request.is_one_island and request.gpus > 1 else (layout.everything,)
         for home in homes if 0 < request.milli <= WHOLE and request.gpus > 0 else ():
             if (home & able).bit_count() >= request.gpus:
                 weights.setdefault(home & able, Counter())[request.gpus] += weight

@@ -36,7 +36,6 @@ class Annotations(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     claim: str = msgspec.field(name=names.CLAIM, default="")
     allocated: str = msgspec.field(name=names.ALLOCATED, default="")
     devices: str = msgspec.field(name=names.DEVICES, default="")
-    releasing: str = msgspec.field(name=names.RELEASING, default="")
     device: str = msgspec.field(name=names.DEVICE, default="")
     device_uuid: str = msgspec.field(name=names.DEVICE_UUID, default="")
     holder: str = msgspec.field(name=names.HOLDER, default="")
