@@ -225,7 +225,7 @@ class ClaimedDevices(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     policy: Annotated[
         Literal["any", "contiguous", "requireContiguous"],
         Says(
-            "contiguous prefers GPUs of one island; requireContiguous requires them. Both are best effort on pools with "
+            "contiguous prefers GPUs of one island; requireContiguous requires them. Best effort on pools with "
             "allocation: plugin, where the kubelet chooses the GPUs."
         ),
     ] = "any"
