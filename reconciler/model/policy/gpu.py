@@ -225,8 +225,8 @@ class ClaimedDevices(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     policy: Annotated[
         Literal["any", "contiguous", "requireContiguous"],
         Says(
-            "contiguous prefers GPUs of one island; requireContiguous requires them. Both are best effort on pools "
-            "with allocation: plugin, where the kubelet chooses the GPUs."
+            "contiguous prefers GPUs of one island; requireContiguous requires them. Best effort on pools with "
+            "allocation: plugin, where the kubelet chooses the GPUs."
         ),
     ] = "any"
     model: Annotated[str | None, Says("Model of the GPUs; absent means any."), Within(1, 63), NAME] = None

@@ -31,6 +31,7 @@ _WHY = {
     _CLASSES: "Machine configuration of the pools: a change there drifts nodes too.",
     "resource_claims": "Devices allocated to pods by dynamic resource allocation.",
     "resource_slices": "Devices that nodes offer for dynamic resource allocation.",
+    "device_classes": "Whether dynamic resource allocation serves requests for nvidia.com/gpu.",
     "volume_claims": "Volumes that pods use, which restrict their nodes.",
     "volumes": "Locations of volumes, which restrict the nodes of their pods.",
     "storage_classes": "Possible locations of volumes that do not exist yet.",
