@@ -38,6 +38,7 @@ class Annotations(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     devices: str = msgspec.field(name=names.DEVICES, default="")
     device: str = msgspec.field(name=names.DEVICE, default="")
     device_uuid: str = msgspec.field(name=names.DEVICE_UUID, default="")
+    releasing: str = msgspec.field(name=names.RELEASING, default="")
     holder: str = msgspec.field(name=names.HOLDER, default="")
     waits_for: str = msgspec.field(name=names.WAITS_FOR, default="")
     checkpoint: str = msgspec.field(name=names.CHECKPOINT, default="")
