@@ -10,12 +10,10 @@ import asyncio
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
-from reconciler.fleet.obstacles import NoIslandOfFreeGpus, TooFewFreeGpus
 from reconciler.kube.binding import PodBinder
 from reconciler.model.plan.decision import Bind, Obstacle, Ref
-from reconciler.plan.capacity.words import obstacle_words
 from reconciler.ports import Unavailable
-from reconciler.protocol.desk import ClaimKey, Desk, NodeAnswer, Rank
+from reconciler.protocol.desk import ClaimKey, Desk, Rank
 from reconciler.protocol.extender import (
     HIGHEST_SCORE,
     AskingPod,
@@ -28,11 +26,10 @@ from reconciler.protocol.extender import (
     PreemptRequest,
 )
 from reconciler.protocol.preconditions import WriteResult
+from reconciler.report.extender_answers import not_ready, refusals, unbound, unsuitable
 
 BIND_THREADS = 32  # each waits for the API server
 _MOST_EQUAL = 100  # nodes that the scheduler scores by preferences of the pod
-# Preempted pods would return GPUs.
-_RESOLVABLE = (TooFewFreeGpus, NoIslandOfFreeGpus)
 
 
 class SchedulerExtender:
@@ -55,12 +52,12 @@ class SchedulerExtender:
         claim, node_names = _claim_of(request.pod), request.node_names or []
         if claim is None:
             return FilterAnswer(node_names)
-        if why := self._desk.why_unready:  # an error: the scheduler asks again soon, and buys no node meanwhile
-            return FilterAnswer(error=f"reconciler can't answer: {why}")
+        if why := self._desk.why_unready:
+            return not_ready(why)
         answers = self._desk.answers(claim, node_names)
         ranks = [each.rank for each in answers.values() if each.obstacle is None]
         if not ranks:
-            return _refusals(answers)
+            return refusals({name: each.obstacle for name, each in answers.items() if each.obstacle is not None})
         best = min(ranks)
         equal = [name for name, each in answers.items() if each.obstacle is None and each.rank == best]
         return FilterAnswer(equal[: _MOST_EQUAL if request.pod.spec.prefers_nodes else 1])
@@ -95,24 +92,24 @@ class SchedulerExtender:
         try:
             return await self._bind(pod, request.node)
         except Unavailable as error:
-            return BindAnswer(f"{pod.title} was not bound: {error}")
+            return unbound(pod, str(error))
 
     async def _bind(self, ref: Ref, node: str) -> BindAnswer:
         """Raises Unavailable before anything is reserved."""
         loop = asyncio.get_running_loop()
         pod = await loop.run_in_executor(self._threads, self._binder.read, ref)
         if pod is None:
-            return BindAnswer(f"{ref.title} no longer exists")
+            return unbound(ref, "the pod no longer exists")
         if pod.node:
-            return BindAnswer("" if pod.node == node else f"{ref.title} is already bound to Node/{pod.node}")
+            return BindAnswer() if pod.node == node else unbound(ref, f"the pod is bound to Node/{pod.node}")
         if not pod.metadata.annotations.claim:
             bind = Bind(node=node, leases=(), annotations=())
             return _answer(ref, await loop.run_in_executor(self._threads, self._binder.bind, ref, bind))
         if why := self._desk.why_unready:
-            return BindAnswer(f"{ref.title} is not bound: {why}")
+            return unbound(ref, why)
         reservation = self._desk.reserve(pod, node)
         if isinstance(reservation, Obstacle):
-            return BindAnswer(f"{ref.title} is not bound to Node/{node}: {obstacle_words(reservation)}")
+            return unsuitable(ref, node, reservation)
         result = await loop.run_in_executor(self._threads, self._binder.bind, ref, reservation.bind)
         if result.result not in {"done", "unknown"}:
             self._desk.end_reservation(reservation)
@@ -120,28 +117,12 @@ class SchedulerExtender:
 
 
 def _answer(pod: Ref, result: WriteResult) -> BindAnswer:
-    return BindAnswer("" if result.result == "done" else f"{pod.title} was not bound: {result.detail}")
+    return BindAnswer() if result.result == "done" else unbound(pod, result.detail)
 
 
 def _claim_of(pod: AskingPod) -> ClaimKey | None:
     claim = pod.metadata.annotations.claim
     return (pod.metadata.namespace, claim) if claim else None
-
-
-def _refusals(answers: dict[str, NodeAnswer]) -> FilterAnswer:
-    """Why no node serves the claim, by node."""
-    failed: dict[str, str] = {}
-    unresolvable: dict[str, str] = {}
-    words: dict[int, str] = {}  # nodes of one group share their obstacle
-    for name, each in answers.items():
-        obstacle = each.obstacle
-        if obstacle is None:
-            continue
-        text = words.get(id(obstacle))
-        if text is None:
-            text = words[id(obstacle)] = obstacle_words(obstacle)
-        (failed if isinstance(obstacle, _RESOLVABLE) else unresolvable)[name] = text
-    return FilterAnswer([], failed, unresolvable)
 
 
 def _scores(ranks: Iterable[Rank]) -> dict[Rank, int]:

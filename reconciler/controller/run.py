@@ -97,12 +97,10 @@ class Running:
         self._client = connect(context)
         self._lease_client = connect(context, _timeouts(pace))
         self._serves_extender = settings.extender is not None
-        self._desk = Desk()
-        self.extender = SchedulerExtender(self._desk, PodBinder(self._client))
-        self._desk_loop = DeskLoop(self._desk)
-        self._observer = Observer(
-            self._client, ObservedScope(settings.namespace), on_change=self._changed, on_taken=self._desk_loop.pass_on
-        )
+        desk = Desk()
+        self.extender, self._desk_loop = SchedulerExtender(desk, PodBinder(self._client)), DeskLoop(desk)
+        scope = ObservedScope(settings.namespace)
+        self._observer = Observer(self._client, scope, on_change=self._changed, on_taken=self._desk_loop.pass_on)
         wishes = self._wishes = PolicyCache(question.environment)
         self._policies = self._followed(question.origins, wishes)
         applying = Executor(self._client)
@@ -112,17 +110,9 @@ class Running:
         self._leader = Leader(self._lease_client, candidacy, self._on_leadership, cluster.seen_at)
         self._planner = ChildPlanner(planner_process.command(settings.history))
         telling = StatusSink(cluster, self._clock, self._leader.term, question.origins.resources, settings.namespace)
-        self._statuses = StatusPublisher(telling)
-        self._notices = Notices()
-        aside = SetAsidePublisher(applying.tell, self._leader.term)
-        publishers: tuple[Publisher, ...] = (
-            self._log,
-            self._metrics,
-            self._notices,
-            self._statuses,
-            aside,
-            self._desk_loop,
-        )
+        self._statuses, self._notices = StatusPublisher(telling), Notices()
+        own: tuple[Publisher, ...] = (self._log, self._metrics, self._notices, self._statuses)
+        publishers = (*own, SetAsidePublisher(applying.tell, self._leader.term), self._desk_loop)
         memory = ConfigMapMemory(self._client, settings.namespace)
         parts = LoopDependencies(
             wishes, cluster, memory, self._planner, self._clock, publishers, most_at_once=MOST_AT_ONCE

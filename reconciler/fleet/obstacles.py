@@ -227,22 +227,11 @@ class NotInPoolOfClaim(FleetObstacle, frozen=True):
     pool: str
 
 
-class GpuClaimAbsent(FleetObstacle, frozen=True):
-    template = "GpuClaim/{claim} does not exist"
+class GpuClaimUnusable(FleetObstacle, frozen=True):
+    template = "GpuClaim/{claim} {state}"
 
     claim: str
-
-
-class GpuClaimSuspended(FleetObstacle, frozen=True):
-    template = "GpuClaim/{claim} is suspended"
-
-    claim: str
-
-
-class GpuClaimUnreadable(FleetObstacle, frozen=True):
-    template = "the request of GpuClaim/{claim} can't be read"
-
-    claim: str
+    state: Literal["does not exist", "is suspended", "can't be read"]
 
 
 class PoolOfNodeObserved(FleetObstacle, frozen=True):

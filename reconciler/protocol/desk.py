@@ -31,9 +31,7 @@ from reconciler.fleet.devices.fragmentation import (
 from reconciler.fleet.devices.ledger import DeviceLedger
 from reconciler.fleet.gpu_claims import claimed_devices, serving_pools
 from reconciler.fleet.obstacles import (
-    GpuClaimAbsent,
-    GpuClaimSuspended,
-    GpuClaimUnreadable,
+    GpuClaimUnusable,
     GpusOfNodeUnreported,
     NodeAbsent,
     NotInPoolOfClaim,
@@ -246,12 +244,12 @@ class Desk:
     def _read_claim(self, key: ClaimKey) -> ClaimedGpus | Obstacle:
         claim, title = self._claims.get(key), "/".join(key)
         if claim is None:
-            return GpuClaimAbsent(title)
+            return GpuClaimUnusable(title, "does not exist")
         if claim.spec.get("suspend"):
-            return GpuClaimSuspended(title)
+            return GpuClaimUnusable(title, "is suspended")
         devices = claimed_devices(claim.spec)
         if devices is None:
-            return GpuClaimUnreadable(title)
+            return GpuClaimUnusable(title, "can't be read")
         pools = serving_pools(claim.spec, devices, self._pools.values())
         return ClaimedGpus(devices, frozenset(each.name for each in pools))
 
