@@ -15,7 +15,7 @@ from reconciler import __version__, report
 from reconciler.cli.files import replace_files
 from reconciler.cli.options import wants_color
 from reconciler.cli.plan_output import setting_of
-from reconciler.controller import ClusterView
+from reconciler.controller.cluster import ClusterView
 from reconciler.controller.demo import (
     RAISED,
     TAINTED,

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 import msgspec
 
 from reconciler.controller.cluster import ClusterView, current_instant
-from reconciler.controller.dry_run import Question
-from reconciler.controller.policies import Checkup, check, check_custom_resources, saved_problems
+from reconciler.controller.policies import Checkup, Question, check, check_custom_resources, saved_problems
 from reconciler.kube.api_server import Writer
 from reconciler.kube.apply.execute import Executor
 from reconciler.kube.client import connect, context_name

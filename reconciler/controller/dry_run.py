@@ -7,7 +7,15 @@ import msgspec
 
 from reconciler import __version__
 from reconciler.controller.cluster import ClusterPlace, ClusterView, observed_cluster
-from reconciler.controller.policies import Checkup, Origins, check, check_custom_resources, is_without
+from reconciler.controller.policies import (
+    Checkup,
+    NoRepository,
+    Origins,
+    Question,
+    check,
+    check_custom_resources,
+    is_without,
+)
 from reconciler.loop import decide
 from reconciler.model.bundle import PolicyChange
 from reconciler.model.desired import Desired
@@ -21,18 +29,6 @@ from reconciler.policy.document import BASE
 from reconciler.policy.resolve import Resolved, chosen
 from reconciler.report.replayed import ReplayResult
 from reconciler.sources.history import kept, kept_at
-
-
-class Question(msgspec.Struct, frozen=True):
-    """Input of a dry run: policies, cluster, base revision, and time."""
-
-    origins: Origins
-    place: ClusterPlace
-    environment: str | None = None
-    base: str = ""  # a revision; empty: no comparison
-    now: Instant | None = None
-    prune: tuple[str, ...] = ()
-    takes_dumped: bool = False  # use the policies of a dump if there are no others
 
 
 class DryRun(msgspec.Struct, frozen=True):
@@ -154,10 +150,6 @@ def at_base(origins: Origins, revision: str) -> Origins:
     if top is None or len(origins.paths) > 1:
         raise NoRepository(f"{origins.paths[0]} is not in a Git repository, and has no {revision} to compare with")
     return Origins((path.relative_to(top),), _shown(top), revision)
-
-
-class NoRepository(ValueError):
-    """There is no base to compare with."""
 
 
 def _shown(folder: Path) -> str:

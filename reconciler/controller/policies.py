@@ -2,16 +2,20 @@
 
 import os
 import random
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Protocol
 
 import msgspec
 
+from reconciler.controller.cluster import ClusterPlace
 from reconciler.kube.policies import ResourcePolicies
 from reconciler.model.bundle import Bundle, Rendering
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
+from reconciler.model.instant import Instant
 from reconciler.model.problem import LastChange, Origin, Problem
 from reconciler.policy.manifests.kubernetes_schema import Structural
 from reconciler.policy.manifests.render import RenderOrder, manifests, orders
@@ -27,6 +31,9 @@ from reconciler.sources.renderer import BoundedRenderer
 from reconciler.sources.repository.process import Credentials
 from reconciler.sources.walk import SourceBounds
 from reconciler.sources.watched import PolledRepository, PollInterval, WatchedFolders, WatchedSource
+
+# The package `cel` imports its own command line, which takes a tenth of a second and is never used here.
+sys.modules.setdefault("cel.cli", ModuleType("cel.cli"))
 
 POLL_SECONDS = 30.0
 NO_POLICY_FILES = "no policies found: {where} has no .yaml, .yml or .json file"
@@ -47,6 +54,22 @@ class Origins(msgspec.Struct, frozen=True):
     repository: str = ""
     revision: str = "HEAD"
     resources: bool = False  # custom resources of the cluster
+
+
+class Question(msgspec.Struct, frozen=True):
+    """Input of a dry run: policies, cluster, base revision, and time."""
+
+    origins: Origins
+    place: ClusterPlace
+    environment: str | None = None
+    base: str = ""  # a revision; empty: no comparison
+    now: Instant | None = None
+    prune: tuple[str, ...] = ()
+    takes_dumped: bool = False  # use the policies of a dump if there are no others
+
+
+class NoRepository(ValueError):
+    """There is no base to compare with."""
 
 
 def read(origins: Origins) -> Bundle:

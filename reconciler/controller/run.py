@@ -19,8 +19,7 @@ import msgspec
 
 from reconciler.controller import planner_process
 from reconciler.controller.cluster import current_instant
-from reconciler.controller.dry_run import Question
-from reconciler.controller.policies import Origins, PolicyCache, follow_resources, watch
+from reconciler.controller.policies import Origins, PolicyCache, Question, follow_resources, watch
 from reconciler.controller.publishers import Format, Log, SetAsidePublisher, StatusPublisher, StatusSink
 from reconciler.kube.apply.execute import Executor
 from reconciler.kube.client import Timeouts, connect

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import yaml
 
-from reconciler.controller import current_instant
+from reconciler.controller.cluster import current_instant
 from reconciler.controller.policies import Origins, check
 from reconciler.kube.apply.execute import Executor
 from reconciler.kube.client import Client

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reconciler import controller
+from reconciler.controller.policies import check_bundle
 from reconciler.importer.autoscaler.flags import Flags, NoFlags, documents, flags_in
 from reconciler.importer.autoscaler.policy import drain_policy
 from reconciler.model.bundle import Bundle
@@ -28,7 +28,7 @@ def flags(*words: str) -> Flags:
 def written(*words: str) -> DrainPolicy:
     """As it is read again; nothing is wrong with it."""
     text, _ = drain_policy(flags(*words))
-    checkup = controller.check_bundle(Bundle("import", (text,)))
+    checkup = check_bundle(Bundle("import", (text,)))
     assert checkup.resolved.problems == ()
     (declared,) = checkup.resolved.wishes[0].drains
     spec: DrainPolicy = declared.spec

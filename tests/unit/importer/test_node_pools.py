@@ -9,7 +9,7 @@ import msgspec
 import pytest
 import yaml
 
-from reconciler import controller
+from reconciler.controller.policies import check_bundle
 from reconciler.importer.imported import TEMPLATES, Imported, Skipped, differences, imported
 from reconciler.importer.policy_text import template_text
 from reconciler.importer.portion import UnmappedFields
@@ -83,7 +83,7 @@ def test_what_a_case_yields_is_valid_and_says_what_was_there_unless_a_note_says_
     case: Plain = yaml.safe_load(path.read_text())
     cluster = observed(case)
     found = imported(cluster, case.get("names", ()))
-    checkup = controller.check_bundle(found.bundle)
+    checkup = check_bundle(found.bundle)
     refused = {problem.file for problem in checkup.resolved.problems}
     assert refused == {
         note.file
@@ -139,7 +139,7 @@ def edited(bundle: Bundle, before: str, after: str) -> Plain:
     """The NodePool that the policies yield once a person has edited them."""
     policies = tuple(Text(each.path, each.content.replace(before.encode(), after.encode())) for each in bundle.policies)
     assert policies != bundle.policies
-    checkup = controller.check_bundle(msgspec.structs.replace(bundle, policies=policies))
+    checkup = check_bundle(msgspec.structs.replace(bundle, policies=policies))
     assert checkup.resolved.problems == ()
     ((manifest,),) = (wish.manifests for wish in checkup.resolved.wishes)
     spec: Plain = json.loads(manifest.body)["spec"]
@@ -174,7 +174,7 @@ def test_where_the_node_pool_asks_for_no_capacity_type_none_is_asked_for_and_tho
     assert "- {key: karpenter.sh/capacity-type, operator: Exists}" in policy or (
         "requirements: [{key: karpenter.sh/capacity-type, operator: Exists}]" in policy
     )
-    (manifest,) = controller.check_bundle(found.bundle).resolved.wishes[0].manifests
+    (manifest,) = check_bundle(found.bundle).resolved.wishes[0].manifests
     assert "capacity-type" not in manifest.body
 
 
@@ -221,16 +221,14 @@ def test_names_as_long_as_a_gpu_pool_s_are_imported_and_longer_ones_left_alone()
     found = imported(observed({"given": [{**pool(), "metadata": {"name": name}} for name in names]}))
     assert {text.path.partition("/")[2].removeprefix("base/").partition(".")[0] for text in found.files} == {names[0]}
     assert found.skipped == (Skipped(names[1], "its name exceeds the 63 characters of a GpuPool name"),)
-    assert {problem.code for problem in controller.check_bundle(found.bundle).resolved.problems} == {
-        "RC106"
-    }  # UNKNOWN memory
+    assert {problem.code for problem in check_bundle(found.bundle).resolved.problems} == {"RC106"}  # UNKNOWN memory
 
 
 def test_labels_that_contradict_what_is_known_of_a_type_are_told() -> None:
     node = {**NODE, "metadata": {"name": "a", "labels": {**NODE["metadata"]["labels"], "nvidia.com/gpu.count": "4"}}}
     found = imported(observed({"given": [pool(), node]}))
     assert "GPU labels of its nodes contradict p4d.24xlarge" in found.notes[0].sentence
-    assert {problem.code for problem in controller.check_bundle(found.bundle).resolved.problems} == {"RC307"}
+    assert {problem.code for problem in check_bundle(found.bundle).resolved.problems} == {"RC307"}
 
 
 def sized(name: str, capacity: Plain, allocatable: Plain) -> Plain:

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as some
 
-from reconciler import controller
+from reconciler.controller.policies import check_bundle
 from reconciler.importer.imported import differences, imported
 from reconciler.importer.portion import instance_type_requirement, live_spec
 from reconciler.model import names
@@ -55,7 +55,7 @@ def test_what_is_imported_renders_what_was_there(structural: Structural, drawn: 
     pools = {f"pool-{number}": node_pool(f"pool-{number}", spec) for number, spec in enumerate(specs)}
     found = imported(Observed(node_pools=tuple(pools.values()), nodes=tuple(map(node, pools.values()))))
     assert not found.skipped
-    checkup = controller.check_bundle(found.bundle)
+    checkup = check_bundle(found.bundle)
     assert checkup.resolved.problems == ()
     (wish,) = checkup.resolved.wishes
     assert [each.name for each in wish.manifests] == sorted(pools)
