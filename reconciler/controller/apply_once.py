@@ -16,7 +16,7 @@ from reconciler.kube.cluster import LookedOnce
 from reconciler.kube.leader import Candidacy, Leader
 from reconciler.kube.memory_store import ConfigMapMemory
 from reconciler.kube.observe import observe_once
-from reconciler.loop import Cycle, InProcess, LoopDependencies, decide
+from reconciler.loop.cycle import Cycle, InProcess, LoopDependencies, decide
 from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant

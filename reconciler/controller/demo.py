@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 
 from reconciler.controller.policies import Checkup, check_bundle
-from reconciler.loop import decide
+from reconciler.loop.cycle import decide
 from reconciler.model import names
 from reconciler.model.bundle import Bundle, Text
 from reconciler.model.cluster.observed import Observed

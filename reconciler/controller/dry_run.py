@@ -16,7 +16,7 @@ from reconciler.controller.policies import (
     check_custom_resources,
     is_without,
 )
-from reconciler.loop import decide
+from reconciler.loop.cycle import decide
 from reconciler.model.bundle import PolicyChange
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant, timestamp

@@ -10,7 +10,7 @@ import msgspec
 
 from reconciler.controller.cluster import current_instant
 from reconciler.kube.apply.events import EventNote
-from reconciler.loop import Attempts
+from reconciler.loop.retries import Attempts
 from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.refusal import SetAside

@@ -28,8 +28,8 @@ from reconciler.kube.leader import Candidacy, Leader
 from reconciler.kube.memory_store import ConfigMapMemory
 from reconciler.kube.observe import ObservedScope, Observer
 from reconciler.kube.policies import ResourcePolicies
-from reconciler.loop import Cycle, LoopDependencies
 from reconciler.loop.child import ChildPlanner
+from reconciler.loop.cycle import Cycle, LoopDependencies
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
 from reconciler.model.plan.inputs import CycleResult

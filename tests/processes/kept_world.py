@@ -8,7 +8,7 @@ import msgspec
 from reconciler.controller.cluster import ClusterPlace
 from reconciler.controller.dry_run import inputs_of
 from reconciler.controller.policies import Origins, Question
-from reconciler.loop import decide
+from reconciler.loop.cycle import decide
 from reconciler.model.instant import Instant, instant
 from reconciler.plan.files import dump
 from reconciler.sources.history import History

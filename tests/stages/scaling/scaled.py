@@ -19,7 +19,7 @@ from reconciler.kube.client import Client
 from reconciler.kube.cluster import LookedOnce
 from reconciler.kube.memory_store import ConfigMapMemory
 from reconciler.kube.observe import observe_once
-from reconciler.loop import Cycle, InProcess, LoopDependencies
+from reconciler.loop.cycle import Cycle, InProcess, LoopDependencies
 from reconciler.model import names
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
