@@ -12,7 +12,7 @@ from reconciler.controller.policies import Checkup, Question, check, check_custo
 from reconciler.kube.api_server import Writer
 from reconciler.kube.apply.execute import Executor
 from reconciler.kube.client import connect, context_name
-from reconciler.kube.cluster import LookedOnce
+from reconciler.kube.cluster import LiveCluster
 from reconciler.kube.leader import Candidacy, Leader
 from reconciler.kube.memory_store import ConfigMapMemory
 from reconciler.kube.observe import observe_once
@@ -157,7 +157,7 @@ def _cycle(acting: Acting, intent: _Intent) -> tuple[ClusterView, CycleResult]:
             observed = observe_once(client, acting.namespace)  # now, to include the last writes of the previous leader
             parts = LoopDependencies(
                 policies=_FixedPolicies(intent.wish(observed)),
-                cluster=LookedOnce(observed, Executor(client)),
+                cluster=LiveCluster(lambda: observed, Executor(client)),
                 memory=ConfigMapMemory(client, acting.namespace),
                 brain=intent.brain,
                 clock=_Now(),

@@ -74,7 +74,7 @@ class Running:
         wishes = PolicyCache(question.environment)
         self._policies = self._followed(question.origins, wishes)
         applying = Executor(self._client)
-        cluster = LiveCluster(self._observer, applying)
+        cluster = LiveCluster(self._observer.observe, applying)
         me = f"{socket.gethostname()}_{uuid.uuid4()}"
         candidacy = Candidacy(me, settings.namespace, pace=pace)
         self._leader = Leader(self._lease_client, candidacy, self._on_leadership, cluster.seen_at)

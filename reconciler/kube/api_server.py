@@ -14,7 +14,6 @@ from reconciler.model.parsers import BadName, is_namespace, is_object_name, shor
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
-STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 
 

@@ -13,7 +13,6 @@ from reconciler.model.right import Changes, Right, RightLimits
 from reconciler.plan.feature.write_rights import NODES_OF_POOLS, Enforced, WriteRight, where_acted_on
 from reconciler.plan.features import FEATURES
 from reconciler.policy.rules.kinds import KINDS
-from reconciler.policy.rules.kinds import KINDS as ALL_KINDS
 from reconciler.policy.shape import GROUP
 
 LOOK = ("get", "list", "watch")
@@ -192,9 +191,7 @@ POD_CHANGES = RightLimits(
 # from before that change.
 
 # Policies written by people; claims of users and reports of agents have their own statuses.
-POLICIES = tuple(kind for kind in ALL_KINDS if kind.is_policy)
-# Server-side apply is a patch, and creating an absent object also requires the create verb.
-_KEEP = ("create", "delete", "patch")
+POLICIES = tuple(kind for kind in KINDS if kind.is_policy)
 
 
 def _at_home(enforced: Enforced) -> set[str]:
