@@ -20,7 +20,7 @@ from reconciler.policy.document import BASE, Layered, PolicyDocument, environmen
 from reconciler.policy.read import read_spec
 from reconciler.policy.rules import CROSS_RULES
 from reconciler.policy.rules.conflicts import RuleContext
-from reconciler.policy.rules.kinds import KINDS, own_problems
+from reconciler.policy.rules.kinds import POLICY_KINDS, own_problems
 from reconciler.policy.shape import GROUP
 from reconciler.policy.tree import LONGEST_EXCERPT, MOST_MERGED, MOST_PROBLEMS, Mark, places, problem, written
 from reconciler.policy.words import meant
@@ -275,11 +275,11 @@ def _is_for(wish: Desired, cluster_uid: str) -> bool:
 WHERE = "custom resources"  # the file name in problems of all custom resources together
 NOT_WHOLE, SEVERAL, UNREAD = "RC521", "RC522", "RC523"
 
-POLICY_KINDS = frozenset(kind.name for kind in KINDS if kind.is_policy)
+_KIND_NAMES = frozenset(kind.name for kind in POLICY_KINDS)
 _TITLES = tuple(
     resource_kind.title
     for resource_kind in RESOURCE_KINDS
-    if resource_kind.group == GROUP and resource_kind.kind in POLICY_KINDS
+    if resource_kind.group == GROUP and resource_kind.kind in _KIND_NAMES
 )
 
 
@@ -288,10 +288,10 @@ def bundle_of(observed: Observed) -> Bundle:
     if why := observed.why_unread(*_TITLES):
         text = f"custom resources of policies cannot be read: {why}"
         return _refused(Problem(WHERE, 0, 0, UNREAD, text, "grant the rights that `reconciler rbac` prints"))
-    if refused := next((each for each in observed.set_aside if each.kind in POLICY_KINDS), None):
+    if refused := next((each for each in observed.set_aside if each.kind in _KIND_NAMES), None):
         text = f"{refused.title} cannot be decoded: {refused.refusal.why}"
         return _refused(Problem(WHERE, 0, 0, UNREAD, text, "correct the object, or delete it"))
-    there = [each for each in observed.policies if each.kind in POLICY_KINDS and not each.metadata.deletion_timestamp]
+    there = [each for each in observed.policies if each.kind in _KIND_NAMES and not each.metadata.deletion_timestamp]
     free, sets = by_bundle(there)
     whole = [each for each in sets if each.is_whole]
     if problem := _several(whole) or (None if whole else _lacking(sets)):

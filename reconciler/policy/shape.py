@@ -283,6 +283,7 @@ class Kind(msgspec.Struct, frozen=True):
 READY = PrinterColumn("Ready", "string", ".status.conditions[?(@.type=='Ready')].status")
 AGE = PrinterColumn("Age", "date", ".metadata.creationTimestamp")
 MESSAGE = PrinterColumn("Message", "string", ".status.conditions[?(@.type=='Ready')].message")
+OF_POLICIES = (READY, AGE, MESSAGE)
 
 
 # --- Defaults of fields, as written in YAML.

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from reconciler.model.fields import PolicyStatus, Within
-from reconciler.policy.json_schema import form, in_words
+from reconciler.policy.json_schema import in_words
 from reconciler.policy.shape import (
     API_VERSION,
     GROUP,
@@ -172,8 +172,8 @@ def _takes(shape: Shape, anchor: str) -> str:
             star = ", or `*`" if refers.all_as_star else ""
             return f"the name of a [{refers.kind}](#{refers.kind.lower()}){star}"
         case Words():
-            shaped = form(shape)
-            return shaped.words if shaped else f"a text of {how_many(_from_one(bounded(shape)), 'character')}"
+            length = how_many(_from_one(bounded(shape)), "character")
+            return shape.shaped.words if shape.shaped else f"a text of {length}"
         case _:
             return expected(shape)
 

@@ -303,38 +303,30 @@ def _matters(role: Role, name: str, node: ResolvedPath) -> bool:
     return is_policy(name) if role == "policy" else is_template(name)
 
 
-# --- Faults of reading policies: code, title, and their Problem.
+# --- Faults of reading policies: code, and their Problem.
 
 
 class SourceFault(Enum):
-    """Code and title of a fault."""
+    """Code of a fault; its title is in `policy.words`."""
 
-    UNREADABLE = ("RC501", "A path cannot be read")
-    LINK_LEAVES = ("RC502", "A link leads outside the policy directory")
-    NOT_A_FILE = ("RC503", "A policy path is not a regular file")
-    TOO_MUCH = ("RC504", "A bundle exceeds a size limit")
-    BAD_NAME = ("RC505", "A name cannot be shown")
-    CHANGING = ("RC506", "The files keep changing")
-    TWO_OF_ONE_NAME = ("RC507", "Two templates have the same name")
-    NOTHING_GOOD_YET = ("RC508", "No valid revision has been read yet")
-    BROKE_OFF = ("RC509", "Reading was interrupted")
-    BAD_ADDRESS = ("RC511", "A repository address is refused")
-    BAD_REVISION = ("RC512", "A revision is refused or does not exist")
-    KEPT_ELSEWHERE = ("RC513", "The repository does not contain the content of a file")
-    TOO_LONG = ("RC514", "Git was terminated before it finished")
-    GIT_FAILED = ("RC515", "Git cannot read the repository")
-
-    @property
-    def code(self) -> str:
-        return self.value[0]
-
-    @property
-    def title(self) -> str:
-        return self.value[1]
+    UNREADABLE = "RC501"
+    LINK_LEAVES = "RC502"
+    NOT_A_FILE = "RC503"
+    TOO_MUCH = "RC504"
+    BAD_NAME = "RC505"
+    CHANGING = "RC506"
+    TWO_OF_ONE_NAME = "RC507"
+    NOTHING_GOOD_YET = "RC508"
+    BROKE_OFF = "RC509"
+    BAD_ADDRESS = "RC511"
+    BAD_REVISION = "RC512"
+    KEPT_ELSEWHERE = "RC513"
+    TOO_LONG = "RC514"
+    GIT_FAILED = "RC515"
 
     def problem(self, file: str, sentence: str, remedy: str) -> Problem:
         """A Problem of the whole file."""
-        return Problem(file, 0, 0, self.code, sentence, remedy)
+        return Problem(file, 0, 0, self.value, sentence, remedy)
 
 
 class Refused(Exception):

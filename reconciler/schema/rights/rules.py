@@ -12,7 +12,7 @@ from reconciler.model.policy.gpu import GpuPool
 from reconciler.model.right import Changes, Right, RightLimits
 from reconciler.plan.feature.write_rights import NODES_OF_POOLS, Enforced, WriteRight, where_acted_on
 from reconciler.plan.features import FEATURES
-from reconciler.policy.rules.kinds import KINDS
+from reconciler.policy.rules.kinds import POLICY_KINDS
 from reconciler.policy.shape import GROUP
 
 LOOK = ("get", "list", "watch")
@@ -89,7 +89,7 @@ def _node_classes(wishes: Sequence[Desired]) -> list[Right]:
 
 # --- Rights of people who approve, freeze or release with their own account; the controller may not do that.
 
-_POLICIES = tuple(sorted(kind.plural for kind in KINDS if kind.is_policy))
+_POLICIES = tuple(sorted(kind.plural for kind in POLICY_KINDS))
 
 
 class Person(msgspec.Struct, frozen=True):
@@ -190,9 +190,6 @@ POD_CHANGES = RightLimits(
 # action of a planner needs a line here. Objects of a kind that templates no longer render are deleted with the rights
 # from before that change.
 
-# Policies written by people; claims of users and reports of agents have their own statuses.
-POLICIES = tuple(kind for kind in KINDS if kind.is_policy)
-
 
 def _at_home(enforced: Enforced) -> set[str]:
     return {enforced.namespace}
@@ -235,7 +232,7 @@ SHARED = (
     WriteRight(
         _status_on_objects,
         GROUP,
-        tuple(sorted(f"{kind.plural}/status" for kind in POLICIES)),
+        tuple(f"{plural}/status" for plural in _POLICIES),
         ("patch",),
         "Status of each policy, if policies are custom resources.",
     ),

@@ -14,9 +14,8 @@ from reconciler.model.desired import Desired
 from reconciler.policy.changes import changes
 from reconciler.policy.manifests.render import manifests, orders
 from reconciler.policy.resolve import resolve
-from reconciler.policy.rules.kinds import kind_named
+from reconciler.policy.rules.kinds import POLICY_KINDS, kind_named
 from reconciler.policy.shape import API_VERSION, describe, plainly
-from reconciler.schema.generated import POLICY_KINDS
 from reconciler.sources.renderer import BoundedRenderer
 from tests import folders
 from tests.policies import specimens
