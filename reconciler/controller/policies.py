@@ -11,7 +11,6 @@ from typing import Protocol
 import msgspec
 
 from reconciler.controller.cluster import ClusterPlace
-from reconciler.kube.policies import ResourcePolicies
 from reconciler.model.bundle import Bundle, Rendering
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
@@ -30,7 +29,7 @@ from reconciler.sources.input_file import NOT_CHECKED, default_templates, karpen
 from reconciler.sources.renderer import BoundedRenderer
 from reconciler.sources.repository.process import Credentials
 from reconciler.sources.walk import SourceBounds
-from reconciler.sources.watched import PolledRepository, PollInterval, WatchedFolders, WatchedSource
+from reconciler.sources.watched import PolledRepository, WatchedFolders, WatchedSource
 
 # The package `cel` imports its own command line, which takes a tenth of a second and is never used here.
 sys.modules.setdefault("cel.cli", ModuleType("cel.cli"))
@@ -101,13 +100,6 @@ def check_custom_resources(observed: Observed) -> Checkup:
     return check_bundle(bundle_of(observed), "the cluster")
 
 
-def follow_resources(
-    observe: Callable[[], Observed], judge: Callable[[Bundle], bool], receive: Callable[[Observed], None]
-) -> ResourcePolicies:
-    """A source that follows policies as custom resources."""
-    return ResourcePolicies(observe, judge, receive)
-
-
 def own_templates(bundle: Bundle, wish: Desired) -> tuple[str, ...]:
     """Pools whose template comes from their bundle; custom resources include no templates."""
     brought = {(text.path, text.content) for text in default_templates()}
@@ -135,8 +127,8 @@ def watch(origins: Origins, on_change: Callable[[], None], judge: Callable[[Bund
     place: WatchedFolders | PolledRepository = WatchedFolders(origins.paths, SourceBounds())
     if origins.repository:
         # Replicas that start together must not poll a Git host at the same time.
-        pace = PollInterval(POLL_SECONDS, random.Random(os.getpid()))  # noqa: S311 - jitter, not a secret
-        place = PolledRepository(_git_place(origins), SourceBounds(), _git_access(), pace)
+        chance = random.Random(os.getpid())  # noqa: S311 - jitter, not a secret
+        place = PolledRepository(_git_place(origins), SourceBounds(), _git_access(), POLL_SECONDS, chance)
     return WatchedSource(place, judge, on_change)
 
 
@@ -155,8 +147,7 @@ def check_bundle(bundle: Bundle, where: str = "the bundle", only: str | None = N
     resolved = resolve(bundle, only)
     wanted = [(wish, orders(wish), pod_orders(wish)) for wish in resolved.wishes]
     rendered = _rendered(bundle, [order for _, *each in wanted for some in each for order in some])
-    definition = karpenter_schema() if rendered else None
-    schema = Structural(definition) if definition else None
+    schema = _schema() if rendered else None
     wishes, problems = [], [*resolved.problems, *resolved.warnings]
     for wish, ordered, pods_ordered in wanted:
         yielded, error = manifests(wish, [(each, rendered[_request_key(each)]) for each in ordered], schema)
@@ -173,8 +164,12 @@ def check_bundle(bundle: Bundle, where: str = "the bundle", only: str | None = N
 
 def saved_problems(wish: Desired) -> list[Problem]:
     """Problems of manifests in a saved plan, which must obey the same rules as templates."""
+    return check_saved(wish, _schema())
+
+
+def _schema() -> Structural | None:
     definition = karpenter_schema()
-    return check_saved(wish, Structural(definition) if definition else None)
+    return Structural(definition) if definition else None
 
 
 def _nothing(bundle: Bundle) -> str:

@@ -19,7 +19,7 @@ import msgspec
 
 from reconciler.controller import planner_process
 from reconciler.controller.cluster import current_instant
-from reconciler.controller.policies import Origins, PolicyCache, Question, follow_resources, watch
+from reconciler.controller.policies import Origins, PolicyCache, Question, watch
 from reconciler.controller.publishers import Format, Log, SetAsidePublisher, StatusPublisher, StatusSink
 from reconciler.kube.apply.execute import Executor
 from reconciler.kube.client import Timeouts, connect
@@ -122,10 +122,10 @@ class Running:
 
     def why_unready(self) -> str:
         """Why the replica is not ready. A standby replica can be ready too."""
-        if not self._policies.wait_until_read(0):
+        if not self._policies.has_read:
             return "the policies have not been read yet"
         if not self._is_synced:
-            self._is_synced = self._observer.wait_until_synced(0)
+            self._is_synced = self._observer.is_synced()
             if not self._is_synced:
                 return "the cluster has not been read yet"
             gc.collect()
@@ -156,7 +156,7 @@ class Running:
     def _followed(self, origins: Origins, wishes: PolicyCache) -> WatchedSource | ResourcePolicies:
         source: WatchedSource | ResourcePolicies
         if origins.resources:
-            source = follow_resources(self._observer.observe, wishes.judge, self._receive)
+            source = ResourcePolicies(self._observer.observe, wishes.judge, self._receive)
         else:
             source = watch(origins, self._clock.wake, wishes.judge)
         wishes.follow(source)

@@ -16,7 +16,7 @@ from reconciler.importer.imported_pool import (
     why_without,
 )
 from reconciler.importer.policy_text import policy_text, template_text
-from reconciler.importer.portion import can_say, live_spec
+from reconciler.importer.portion import can_say, live_spec, plain_taints
 from reconciler.importer.text import ImportNote, notes
 from reconciler.model.bundle import Bundle, Text
 from reconciler.model.cluster.observed import Observed
@@ -160,8 +160,8 @@ def _meaning(spec: Plain) -> Plain:
     node = template["spec"]
     of_nodes = {
         "requirements": _unordered([_requirement(each) for each in node["requirements"]]),
-        "taints": _unordered([_taint(each) for each in node["taints"]]),
-        "startupTaints": _unordered([_taint(each) for each in node["startupTaints"]]),
+        "taints": _unordered(plain_taints(node["taints"])),
+        "startupTaints": _unordered(plain_taints(node["startupTaints"])),
         "expireAfter": _length(node["expireAfter"]),
         "terminationGracePeriod": _length(node.get("terminationGracePeriod")),
     }
@@ -181,10 +181,6 @@ def _said(fields: Plain) -> Plain:
 
 def _requirement(requirement: Plain) -> Plain:
     return _said(requirement | {"values": _unordered(requirement.get("values", []))})
-
-
-def _taint(taint: Plain) -> Plain:
-    return {name: value for name, value in taint.items() if (name, value) != ("value", "")}
 
 
 def _budget(budget: Plain) -> Plain:

@@ -155,18 +155,11 @@ class Observer:
             self._store.take(self._handover.take())
             return self._store.observed()
 
-    def wait_until_synced(self, timeout_seconds: float) -> bool:
-        """Waits until each kind is listed, or known to be absent or forbidden; returns whether it succeeded."""
-        deadline = time.monotonic() + timeout_seconds
-        while True:
-            with self._lock:
-                self._store.take(self._handover.take())
-                if self._store.is_settled:
-                    return True
-            left_seconds = deadline - time.monotonic()
-            if left_seconds <= 0 or self._stop.is_set():
-                return False
-            self._handover.wait(left_seconds)
+    def is_synced(self) -> bool:
+        """Whether each kind is listed, or known to be absent or forbidden."""
+        with self._lock:
+            self._store.take(self._handover.take())
+            return self._store.is_settled
 
 
 def _identify(means: Means) -> None:

@@ -33,16 +33,6 @@ RETRY_SECONDS = 1.0
 LINKS_FOLLOWED = 40  # same limit as the kernel
 
 
-class PollInterval(msgspec.Struct, frozen=True):
-    """Poll interval of a remote: the interval plus up to a tenth, so that replicas do not poll at the same time."""
-
-    interval_seconds: float
-    chance: random.Random
-
-    def next_seconds(self) -> float:
-        return self.interval_seconds * (1 + self.chance.random() / 10)
-
-
 class Watch(msgspec.Struct, frozen=True):
     """Watched folders, and watched single names in other folders."""
 
@@ -57,12 +47,6 @@ class Watch(msgspec.Struct, frozen=True):
 
     def concerns(self, path: str) -> bool:
         return path in self.names or str(Path(path).parent) in self.folders
-
-
-def polled(pace: PollInterval, stop: Event) -> Iterator[None]:
-    """Yields at each poll, until stopped."""
-    while not stop.wait(pace.next_seconds()):
-        yield
 
 
 def watched(roots: Sequence[Path], bounds: SourceBounds, stop: Event) -> Iterator[None]:
@@ -152,18 +136,26 @@ class WatchedFolders(msgspec.Struct, frozen=True):
 
 
 class PolledRepository(msgspec.Struct, frozen=True):
-    """A revision, usually a branch, polled at an interval; fetched only when it changes."""
+    """A revision, usually a branch, fetched only when it changes.
+
+    It is polled at the interval plus up to a tenth, so that replicas do not poll at the same time.
+    """
 
     place: GitPlace
     bounds: SourceBounds
     access: Access
-    pace: PollInterval
+    interval_seconds: float
+    chance: random.Random
 
     def read(self, stop: Event) -> Bundle:
         return read_revision(self.place, self.bounds, msgspec.structs.replace(self.access, cancelled=stop))
 
     def rounds(self, stop: Event) -> Iterator[None]:
-        return polled(self.pace, stop)
+        while not stop.wait(self.next_seconds()):
+            yield
+
+    def next_seconds(self) -> float:
+        return self.interval_seconds * (1 + self.chance.random() / 10)
 
 
 class WatchedSource:
@@ -178,7 +170,7 @@ class WatchedSource:
             SourceFault.NOTHING_GOOD_YET, "no valid policies have been read yet", "see the refused revision"
         )
         self._refused: Bundle | None = None
-        self._has_read = Event()
+        self.has_read = False  # whether there was a first read, good or not
         self._stop = Event()
         self._thread = Thread(target=self._run, name="policies", daemon=True)
 
@@ -200,10 +192,6 @@ class WatchedSource:
         """The last bundle read, if it was not good."""
         return self._refused
 
-    def wait_until_read(self, timeout_seconds: float) -> bool:
-        """Waits for the first read, good or not; returns whether there was one."""
-        return self._has_read.wait(timeout_seconds)
-
     def _run(self) -> None:
         while not self._stop.is_set():
             try:
@@ -223,7 +211,7 @@ class WatchedSource:
             self._refused = bundle
         else:
             self._latest, self._refused = bundle, None
-        self._has_read.set()
+        self.has_read = True
         if (self._latest, self._refused) != before:
             self._on_change()
 

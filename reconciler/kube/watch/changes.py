@@ -123,11 +123,6 @@ class ChangeQueue:
             self._moved.notify_all()
         return taken
 
-    def wait(self, timeout_seconds: float) -> None:
-        """Returns when there is a change, or at the timeout."""
-        with self._moved:
-            self._moved.wait_for(lambda: self._is_closed or bool(self._changes), timeout_seconds)
-
     def close(self) -> None:
         """No more takes: producers need not wait."""
         with self._moved:
