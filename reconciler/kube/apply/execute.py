@@ -273,11 +273,15 @@ class WriteExecution:
 
     def _step(self) -> WriteResult | Again:
         try:
-            found = self._pen.look(self._decision.subject)
+            return self._attempt(self._pen.look(self._decision.subject))
         except NotSeen as unseen:
-            return _unseen(unseen.answer)
+            followed = _followed(meaning_of(unseen.answer), unseen.answer)
+            return WriteResult("refused", error_text(unseen.answer)) if followed is DONE else followed
         except Unreachable as fault:
             return Again(WriteResult("retry", str(fault)))
+
+    def _attempt(self, found: Object | None) -> WriteResult | Again:
+        """Raises Unreachable and NotSeen for reads; `found`: the subject."""
         coming = next_write(self._decision, found)
         if isinstance(coming, WriteResult):
             return coming
@@ -289,7 +293,7 @@ class WriteExecution:
             return self._sent(coming)
         return self._lend(self._lending, found, coming)
 
-    def _occupied(self, found: Object | None) -> WriteResult | Again | None:
+    def _occupied(self, found: Object | None) -> WriteResult | None:
         """The result if a node must be empty, but the latest list of its pods is not. `found`: the node.
 
         The write token is acquired before, so that there is no wait between the list and the write.
@@ -297,43 +301,28 @@ class WriteExecution:
         subject = self._decision.subject
         if not self._is_to_be_empty or found is None:
             return None
-        try:
-            node: Node = one(_NODES, msgspec.json.encode(found))
-            self._pen.await_token()
-            pods = self._pen.pods_on(subject.name)
-            now = Instant(int(1_000 * self._pen.limits.wall_clock()))
-            return occupied(node, pods, self._presumes, now)
-        except NotSeen as unseen:
-            return _unseen(unseen.answer)
-        except Unreachable as fault:
-            return Again(WriteResult("retry", str(fault)))
+        node: Node = one(_NODES, msgspec.json.encode(found))
+        self._pen.await_token()
+        pods = self._pen.pods_on(subject.name)
+        now = Instant(int(1_000 * self._pen.limits.wall_clock()))
+        return occupied(node, pods, self._presumes, now)
 
     def _lend(self, lending: LeaseBinding, pod: Object, binding: ApiRequest) -> WriteResult | Again:
         """Acquires the Leases first; releases them if the Binding definitely failed."""
-        try:
-            step = lending.take(pod) or self._sent(binding)
-            if isinstance(step, WriteResult) and step.result != "done" and not self._in_doubt:
-                lending.give_back()
-        except NotSeen as unseen:
-            return _unseen(unseen.answer)
-        except Unreachable as fault:
-            return Again(WriteResult("retry", str(fault)))
+        step = lending.take(pod) or self._sent(binding)
+        if isinstance(step, WriteResult) and step.result != "done" and not self._in_doubt:
+            lending.give_back()
         return step
 
     def _sent_together(self, company: GroupEviction, last: ApiRequest) -> WriteResult | Again:
         """Evicts nothing unless all dry runs succeed; then evicts all pods, whatever happens to one."""
-        try:
-            others = company.requests()
-            if isinstance(others, WriteResult):
-                return others
-            for answer in company.answers((*others, last)):
-                meaning = meaning_of(answer)
-                if meaning is not Meaning.DONE:
-                    return _followed(meaning, answer)
-        except NotSeen as unseen:
-            return _unseen(unseen.answer)
-        except Unreachable as fault:
-            return Again(WriteResult("retry", str(fault)))
+        others = company.requests()
+        if isinstance(others, WriteResult):
+            return others
+        for answer in company.answers((*others, last)):
+            meaning = meaning_of(answer)
+            if meaning is not Meaning.DONE:
+                return _followed(meaning, answer)
         ended = [self._sent(each) for each in (*others, last)]
         return next((each for each in ended if each is not DONE), DONE)
 
@@ -364,8 +353,3 @@ def _followed(meaning: Meaning, answer: ApiResponse) -> WriteResult | Again:
             result = WriteResult("refused" if answer.status == 404 else "stale", error_text(answer))
             return Again(result, is_at_once=True)
     return Again(WriteResult("retry", error_text(answer)), answer.retry_after_seconds)
-
-
-def _unseen(answer: ApiResponse) -> WriteResult | Again:
-    followed = _followed(meaning_of(answer), answer)
-    return WriteResult("refused", error_text(answer)) if followed is DONE else followed
