@@ -1,7 +1,8 @@
 """Metrics of the cycles. Owns the counters, which one thread updates and another reads."""
 
 from collections import Counter as Counts
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import partial
 
 from prometheus_client import (
     CollectorRegistry,
@@ -39,39 +40,25 @@ class Metrics:
         self._durations = Durations(self.registry)
         self._scale_down = ScaleDownMetrics(self.registry, self._durations)
         of_features = (gauge for feature in FEATURES for gauge in feature.gauges)
-        self._gauges = CycleGauges(self.registry, (*GAUGES, *of_features))
+        self._gauges = [PublishedGauge(each, self.registry) for each in (*GAUGES, *of_features)]
 
     def _count_cycles(self) -> None:
-        self._cycles = Counter(
-            "reconciler_cycles", "Cycles, by whether a plan was carried out.", ["result"], registry=self.registry
+        counter, gauge = partial(Counter, registry=self.registry), partial(Gauge, registry=self.registry)
+        self._cycles = counter("reconciler_cycles", "Cycles, by whether a plan was carried out.", ["result"])
+        self._writes = counter("reconciler_writes", "Writes that were sent, by result.", ["verb", "result"])
+        self._refused_now = gauge(
+            "reconciler_writes_refused", "Objects whose last write the API server refused, by verb.", ["verb"]
         )
-        self._writes = Counter(
-            "reconciler_writes", "Writes that were sent, by result.", ["verb", "result"],
-            registry=self.registry,
-        )  # fmt: skip
-        self._refused_now = Gauge(
-            "reconciler_writes_refused", "Objects whose last write the API server refused, by verb.", ["verb"],
-            registry=self.registry,
-        )  # fmt: skip
         self._refused: dict[Ref, str] = {}  # verb
         self._refused_verbs: set[str] = set()
-        self._failures = Counter(
-            "reconciler_planner_failures", "Plans in which a planner failed, by planner and pool.",
-            ["planner", "pool"], registry=self.registry,
-        )  # fmt: skip
-        self._cycle_at = Gauge(
-            "reconciler_last_cycle_timestamp_seconds", "Start time of the last cycle.", registry=self.registry
+        self._failures = counter(
+            "reconciler_planner_failures", "Plans in which a planner failed, by planner and pool.", ["planner", "pool"]
         )
-        self._seen_at = Gauge(
-            "reconciler_seen_timestamp_seconds",
-            "Time of the last complete snapshot of the cluster.",
-            registry=self.registry,
-        )
-        self._problems = Gauge(
-            "reconciler_policy_problems", "Problems of policies that were refused.", registry=self.registry
-        )
-        self._leaderless = Gauge("reconciler_leaderless", "1 while no replica leads.", registry=self.registry)
-        self._leads = Gauge("reconciler_leads", "1 while this replica leads.", registry=self.registry)
+        self._cycle_at = gauge("reconciler_last_cycle_timestamp_seconds", "Start time of the last cycle.")
+        self._seen_at = gauge("reconciler_seen_timestamp_seconds", "Time of the last complete snapshot of the cluster.")
+        self._problems = gauge("reconciler_policy_problems", "Problems of policies that were refused.")
+        self._leaderless = gauge("reconciler_leaderless", "1 while no replica leads.")
+        self._leads = gauge("reconciler_leads", "1 while this replica leads.")
 
     def publish(self, cycled: CycleResult) -> None:
         self._cycles.labels("trouble" if cycled.trouble else "fine").inc()
@@ -87,7 +74,8 @@ class Metrics:
                 self._failures.labels(trouble.planner, trouble.pool).inc()
         self._smart_pods.publish(cycled)
         self._scale_down.publish(cycled)
-        self._gauges.publish(cycled)
+        for gauge in self._gauges:
+            gauge.publish(cycled)
         self._durations.publish(cycled)
 
     def _count_refused(self, cycled: CycleResult) -> None:
@@ -200,17 +188,12 @@ class ScaleDownMetrics:
 
     def __init__(self, registry: CollectorRegistry, durations: Durations) -> None:
         self._durations = durations
-        labels = ["reason"]
-        self._nodes = Counter(
-            "reconciler_scaled_down_nodes", "Nodes that were deleted, by reason.", labels, registry=registry
+        counter = partial(Counter, registry=registry)
+        self._nodes = counter("reconciler_scaled_down_nodes", "Nodes that were deleted, by reason.", ["reason"])
+        self._gpu_nodes = counter(
+            "reconciler_scaled_down_gpu_nodes", "GPU nodes that were deleted, by reason and pool.", ["reason", "pool"]
         )
-        self._gpu_nodes = Counter(
-            "reconciler_scaled_down_gpu_nodes", "GPU nodes that were deleted, by reason and pool.", [*labels, "pool"],
-            registry=registry,
-        )  # fmt: skip
-        self._evicted = Counter(
-            "reconciler_evictions", "Evictions that were sent, by result.", ["result"], registry=registry
-        )
+        self._evicted = counter("reconciler_evictions", "Evictions that were sent, by result.", ["result"])
         self._counted: dict[str, Instant] = {}  # node uids, and when they were counted
 
     def publish(self, cycled: CycleResult) -> None:
@@ -251,22 +234,8 @@ def _kept_from_pods_at(node: Node, reason: str) -> Instant | None:
     return None if at is None else later(at, -(HARD_AHEAD_MS if reason == _EMPTY else 0))
 
 
-# --- Publishes the gauges of GAUGES and of features. Owns the published label values.
-
-
-class CycleGauges:
-    """A Publisher of gauges."""
-
-    def __init__(self, registry: CollectorRegistry, declared: Iterable[CycleGauge]) -> None:
-        self._families = [_Family(each, registry) for each in declared]
-
-    def publish(self, cycled: CycleResult) -> None:
-        for family in self._families:
-            family.publish(cycled)
-
-
-class _Family:
-    """One gauge, and its published label values."""
+class PublishedGauge:
+    """A gauge of GAUGES or of a feature. Owns its published label values."""
 
     def __init__(self, declared: CycleGauge, registry: CollectorRegistry) -> None:
         self._declared = declared

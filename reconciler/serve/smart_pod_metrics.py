@@ -10,6 +10,7 @@ not count. Finished attempts have no end time, so their duration ends when the e
 
 from collections import Counter as Counts
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -61,29 +62,23 @@ class SmartPodMetrics:
     """Updated with each cycle."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._created = Counter("reconciler_smart_pods_created", "Smart pods that were created.", registry=registry)
-        self._finished = Counter(
-            "reconciler_smart_pods_finished", "Smart pods that were deleted, by result.", ["result"],
-            registry=registry,
-        )  # fmt: skip
-        self._active = Gauge(
-            "reconciler_smart_pods_active", "Existing smart pods, by phase.", ["phase"], registry=registry
+        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
+        self._created = counter("reconciler_smart_pods_created", "Smart pods that were created.")
+        self._finished = counter(
+            "reconciler_smart_pods_finished", "Smart pods that were deleted, by result.", ["result"]
         )
-        self._pending = Gauge(
-            "reconciler_smart_pods_pending_seconds", "Age of the oldest pending smart pod.",
-            registry=registry,
-        )  # fmt: skip
-        self._leftover = Gauge(
-            "reconciler_smart_pods_leftover", "Smart pods that should have been deleted.", registry=registry
+        self._active = gauge("reconciler_smart_pods_active", "Existing smart pods, by phase.", ["phase"])
+        self._pending = gauge("reconciler_smart_pods_pending_seconds", "Age of the oldest pending smart pod.")
+        self._leftover = gauge("reconciler_smart_pods_leftover", "Smart pods that should have been deleted.")
+        self._success = gauge(
+            "reconciler_scaling_success_rate", "Share of finished smart pods that got a machine; 1 if none finished."
         )
-        self._success = Gauge(
-            "reconciler_scaling_success_rate", "Share of finished smart pods that got a machine; 1 if none finished.",
-            registry=registry,
-        )  # fmt: skip
         self._provision = Histogram(
-            "reconciler_nodeclaim_provision_duration_seconds", "Time from creation to initialization of a NodeClaim.",
-            buckets=_BUCKETS_SECONDS, registry=registry,
-        )  # fmt: skip
+            "reconciler_nodeclaim_provision_duration_seconds",
+            "Time from creation to initialization of a NodeClaim.",
+            buckets=_BUCKETS_SECONDS,
+            registry=registry,
+        )
         self._results: Counts[str] = Counts()
         self._phases = set(PHASES)
         self._counted_at: dict[tuple[Ref, str], Instant] = {}
