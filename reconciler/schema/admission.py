@@ -36,25 +36,21 @@ _VERBS: Mapping[str, str] = {"create": CREATE, "update": UPDATE, "patch": UPDATE
 _BOOKKEEPING = ("managedFields", "resourceVersion", "generation")
 _NO_EVICTION = ("NoSchedule", "PreferNoSchedule")
 
-# Maps and lists that are omitted if empty.
-VARIABLES: Mapping[str, str] = {
-    "labels": "object != null && has(object.metadata.labels) ? dyn(object.metadata.labels) : dyn({})",
-    "oldLabels": "oldObject != null && has(oldObject.metadata.labels) ? dyn(oldObject.metadata.labels) : dyn({})",
-    "annotations": "object != null && has(object.metadata.annotations) ? dyn(object.metadata.annotations) : dyn({})",
-    "oldAnnotations": (
-        "oldObject != null && has(oldObject.metadata.annotations) ? dyn(oldObject.metadata.annotations) : dyn({})"
-    ),
+
+def _of_both(field: str, empty: str, name: str, old_name: str) -> Mapping[str, str]:
+    """Variables for a map or list of the object and of its previous state, which is omitted if empty."""
+    return {
+        variable: f"{state} != null && has({state}.{field}) ? dyn({state}.{field}) : dyn({empty})"
+        for variable, state in ((name, "object"), (old_name, "oldObject"))
+    }
+
+
+VARIABLES = {
+    **_of_both("metadata.labels", "{}", "labels", "oldLabels"),
+    **_of_both("metadata.annotations", "{}", "annotations", "oldAnnotations"),
 }
-TAINTS: Mapping[str, str] = {
-    "taints": "object != null && has(object.spec.taints) ? dyn(object.spec.taints) : dyn([])",
-    "oldTaints": "oldObject != null && has(oldObject.spec.taints) ? dyn(oldObject.spec.taints) : dyn([])",
-}
-GATES: Mapping[str, str] = {
-    "gates": "object != null && has(object.spec.schedulingGates) ? dyn(object.spec.schedulingGates) : dyn([])",
-    "oldGates": (
-        "oldObject != null && has(oldObject.spec.schedulingGates) ? dyn(oldObject.spec.schedulingGates) : dyn([])"
-    ),
-}
+TAINTS = _of_both("spec.taints", "[]", "taints", "oldTaints")
+GATES = _of_both("spec.schedulingGates", "[]", "gates", "oldGates")
 
 
 def operations(verbs: tuple[str, ...]) -> tuple[str, ...]:
