@@ -315,14 +315,6 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _by_kind() -> dict[tuple[str, str], tuple[ResourceKind, ...]]:
-    resource_kinds: dict[tuple[str, str], tuple[ResourceKind, ...]] = {}
-    for resource_kind in RESOURCE_KINDS:
-        resource_kinds[resource_kind.group, resource_kind.kind] = (
-            *resource_kinds.get((resource_kind.group, resource_kind.kind), ()),
-            resource_kind,
-        )
-    return resource_kinds
-
-
-_BY_KIND = _by_kind()
+_BY_KIND: defaultdict[tuple[str, str], list[ResourceKind]] = defaultdict(list)
+for _kind in RESOURCE_KINDS:
+    _BY_KIND[_kind.group, _kind.kind].append(_kind)

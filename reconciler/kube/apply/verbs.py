@@ -4,7 +4,6 @@ If the object already has the desired state, nothing is sent. Each write has the
 another writer was faster, the API server reports a conflict, and the object is read again.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -164,21 +163,11 @@ def _json(body: Any) -> bytes:
 #
 # Writes come from plans, which may come from files, so each part of a path is checked here again.
 
-# Kinds that are written, but not watched.
-_UNSEEN = (ResourceKind("ConfigMap", "", "configmaps", "", Unstructured),)
-
-
-def _by_kind(kinds: Iterable[ResourceKind]) -> dict[str, ResourceKind]:
-    resource_kinds: dict[str, ResourceKind] = {}
-    for each in kinds:
-        resource_kinds.setdefault(
-            each.kind, ResourceKind(each.kind, each.group, each.plural, "", Unstructured, each.namespaced)
-        )
-    return resource_kinds
-
-
-# Kinds that are compared whole.
-WRITTEN = _by_kind((*RESOURCE_KINDS, *_UNSEEN))
+# Kinds that are watched, and those that are only written; all are compared whole. Of a kind in two places the first counts.
+_KINDS = (ResourceKind("ConfigMap", "", "configmaps", "", Unstructured), *reversed(RESOURCE_KINDS))
+WRITTEN = {
+    each.kind: ResourceKind(each.kind, each.group, each.plural, "", Unstructured, each.namespaced) for each in _KINDS
+}
 
 
 class UnknownKind(BadPath):
