@@ -163,7 +163,7 @@ def _json(body: Any) -> bytes:
 #
 # Writes come from plans, which may come from files, so each part of a path is checked here again.
 
-# Kinds that are watched, and those that are only written; all are compared whole. Of a kind in two places the first counts.
+# Kinds that are watched, and those that are only written; all are compared whole. The first entry of a kind counts.
 _KINDS = (ResourceKind("ConfigMap", "", "configmaps", "", Unstructured), *reversed(RESOURCE_KINDS))
 WRITTEN = {
     each.kind: ResourceKind(each.kind, each.group, each.plural, "", Unstructured, each.namespaced) for each in _KINDS
