@@ -155,9 +155,10 @@ def check_bundle(bundle: Bundle, where: str = "the bundle", only: str | None = N
         wishes.append(msgspec.structs.replace(wish, manifests=yielded, smart_pods=pods))
         problems += shown(bundle, [*error, *pods_wrong])
     errors, warnings = by_severity(problems)
-    notices = ((NOT_CHECKED,) if rendered and not schema else ()) + (
-        () if bundle.policies or bundle.problems else (_nothing(bundle).format(where=where),)
-    )
+    notices = (NOT_CHECKED,) if rendered and not schema else ()
+    if not bundle.policies and not bundle.problems:
+        nothing = NO_CUSTOM_RESOURCES if bundle.by_field else NO_POLICY_FILES
+        notices = (*notices, nothing.format(where=where))
     resolved = msgspec.structs.replace(resolved, wishes=tuple(wishes), problems=errors, warnings=warnings)
     return Checkup(resolved, notices)
 
@@ -170,10 +171,6 @@ def saved_problems(wish: Desired) -> list[Problem]:
 def _schema() -> Structural | None:
     definition = karpenter_schema()
     return Structural(definition) if definition else None
-
-
-def _nothing(bundle: Bundle) -> str:
-    return NO_CUSTOM_RESOURCES if bundle.by_field else NO_POLICY_FILES
 
 
 def _rendered(bundle: Bundle, ordered: Sequence[RenderOrder]) -> dict[bytes, Rendering]:

@@ -34,7 +34,7 @@ from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
 from reconciler.model.plan.inputs import CycleResult
 from reconciler.ports import Publisher
-from reconciler.protocol.leadership import LeaseTiming, pace_of
+from reconciler.protocol.leadership import pace_of
 from reconciler.serve.metrics import Metrics
 from reconciler.serve.server import Answers, ListenAddress, Server, application, probes
 from reconciler.sources.watched import WatchedSource
@@ -69,7 +69,8 @@ class Running:
         self._metrics = Metrics()
         self._clock = WakingClock()
         self._client = connect(context)
-        self._lease_client = connect(context, _timeouts(pace))
+        # Timeouts well below the lease duration, to allow a second try.
+        self._lease_client = connect(context, Timeouts(pace.renew_ms / 3_000, pace.renew_ms / 2_000))
         self._observer = Observer(self._client, ObservedScope(settings.namespace), on_change=self._clock.wake)
         wishes = PolicyCache(question.environment)
         self._policies = self._followed(question.origins, wishes)
@@ -175,11 +176,6 @@ class Running:
         if trouble := self._leader.trouble:
             self._log.tell("leadership", trouble, "warning")
         self._clock.wake()
-
-
-def _timeouts(pace: LeaseTiming) -> Timeouts:
-    """Timeouts well below the lease duration, to allow a second try."""
-    return Timeouts(connect_seconds=pace.renew_ms / 3_000, answer_seconds=pace.renew_ms / 2_000)
 
 
 class End(msgspec.Struct, frozen=True):

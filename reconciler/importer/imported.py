@@ -97,21 +97,18 @@ def _why_not(observed: Observed, pool: ImportedPool, is_named: bool) -> str:
     """Why a NodePool is not imported; empty if it is."""
     class_ref = pool.portion.said["nodeClassRef"]
     without, longest = why_without(pool.spec, pool.gpus), GPU_POOL.longest_name
+    has_policy = any(each.kind == "GpuPool" and each.name == pool.name for each in observed.policies)
     reasons = (
         (not can_say("nodeClassRef", {**class_ref, "name": pool.name}), "its name is not a valid NodePool name"),
         (len(pool.name) > longest, f"its name exceeds the {longest} characters of a GpuPool name"),
         (pool.live.metadata.deletion_timestamp, "it is being deleted"),
         (is_ours(pool.live), "it is already managed by reconciler"),
-        (_has_policy(observed.policies, pool.name), "the cluster already has a GpuPool of this name"),
+        (has_policy, "the cluster already has a GpuPool of this name"),
         (not can_say("nodeClassRef", class_ref), "its nodeClassRef is invalid"),
         # A NodePool that is named counts as one with GPUs, unless its nodes say otherwise.
         (without and not (is_named and without == NOTHING_SAYS), without),
     )
     return next((why for applies, why in reasons if applies), "")
-
-
-def _has_policy(policies: Sequence[Unstructured], name: str) -> bool:
-    return any(policy.kind == "GpuPool" and policy.name == name for policy in policies)
 
 
 # --- Differences between a rendered NodePool and the live one: a first check, before a plan counts nodes.

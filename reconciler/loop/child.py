@@ -7,6 +7,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import IO
 
 import msgspec
@@ -156,17 +157,10 @@ class ChildPlanner:
             code = process.wait()
         for pipe in (process.stdin, process.stdout):
             if pipe:
-                _close(pipe)
+                with suppress(OSError, ValueError):  # unwritten data is of no use
+                    pipe.close()
         self._inputs = None
         return f"the planner was ended by signal {-code}" if code < 0 else f"the planner ended with {code}"
-
-
-def _close(pipe: IO[bytes]) -> None:
-    """Closes the pipe, and ignores unwritten data."""
-    try:
-        pipe.close()
-    except (OSError, ValueError):
-        return
 
 
 # --- Child side: owns a copy of the observed state and of the fleet, and answers one question after another.

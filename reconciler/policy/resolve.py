@@ -73,15 +73,11 @@ def _resolved(bundle: Bundle, only: str | None) -> Resolved:
         wish, error = _wish(objects, bundle, environment, is_whole)
         wishes.append(wish)
         problems += found + error
-    problems += _hidden_in_templates(bundle)
+    texts = ((each.place or each.path, each.content.decode("utf-8", "replace")) for each in bundle.templates)
+    problems += filter(None, (hidden(file, text) for file, text in texts))
     # Base is part of every environment; its problems are reported once.
     errors, warnings = by_severity(shown(bundle, _first([*bundle.problems, *problems])))
     return Resolved(names, tuple(wishes), errors, len(bundle.policies), warnings)
-
-
-def _hidden_in_templates(bundle: Bundle) -> list[Problem]:
-    problems = (hidden(each.place or each.path, each.content.decode("utf-8", "replace")) for each in bundle.templates)
-    return [each for each in problems if each is not None]
 
 
 def _too_many(documents: Sequence[PolicyDocument], names: Sequence[str]) -> Problem | None:
@@ -246,16 +242,16 @@ def chosen(resolved: Resolved, name: str | None, cluster_uid: str = "", choose_w
         return wish
     if len(resolved.wishes) == 1:
         return resolved.wishes[0]
-    guarding = [wish for wish in resolved.wishes if cluster_uid and _is_for(wish, cluster_uid)]
+    guarding = [
+        wish
+        for wish in resolved.wishes
+        if cluster_uid and any(guard.spec.cluster_uid == cluster_uid for guard in wish.guards)
+    ]
     if len(guarding) == 1:
         return guarding[0]
     why = f", and {'several name' if guarding else 'no ChangeGuard names'} this cluster (uid {cluster_uid})"
     text = f"there are several environments{why if cluster_uid else ''}"
     raise NotChosen(f"{text}; choose one with {choose_with}: {names}")
-
-
-def _is_for(wish: Desired, cluster_uid: str) -> bool:
-    return any(guard.spec.cluster_uid == cluster_uid for guard in wish.guards)
 
 
 # --- Selects the custom resources in a cluster that form the current Bundle.

@@ -316,7 +316,7 @@ def _plain(shape: Shape, value: Any, in_item: bool, writes_item_defaults: bool) 
             return {
                 field.name: _plain(field.shape, own, in_item, writes_item_defaults)
                 for field, own in held
-                if _says_more(field, own) or (in_item and own is not None)
+                if own is not None and (in_item or field.required or own != field.default)
             }
         case ListOf(item=item):
             return [_plain(item, each, writes_item_defaults, writes_item_defaults) for each in value]
@@ -326,7 +326,3 @@ def _plain(shape: Shape, value: Any, in_item: bool, writes_item_defaults: bool) 
             return str(value)
         case _:
             return value
-
-
-def _says_more(field: Field, value: Any) -> bool:
-    return value is not None and (field.required or value != field.default)

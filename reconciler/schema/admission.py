@@ -202,7 +202,7 @@ class Account(msgspec.Struct, frozen=True):
 def admission_page(wishes: Sequence[Desired], namespace: str = names.OWN_NAMESPACE) -> str:
     """The policies for all these environments; without environments, for any policies."""
     manifests = admission_policies(writing_rights(wishes, namespace), Account(namespace))
-    return f"# {_HEAD}\n" + "---\n".join(_yaml(each) for each in manifests)
+    return f"# {_HEAD}\n" + "---\n".join(yaml.safe_dump(each, sort_keys=False, width=120) for each in manifests)
 
 
 def admission_policies(rights: Sequence[Right], account: Account) -> list[dict[str, Any]]:
@@ -301,10 +301,6 @@ def _policy(
 def _binding(policy: str) -> dict[str, Any]:
     spec = {"policyName": policy, "validationActions": ["Deny"]}
     return {"apiVersion": _API, "kind": f"{_POLICY}Binding", "metadata": {"name": policy}, "spec": spec}
-
-
-def _yaml(data: dict[str, Any]) -> str:
-    return yaml.safe_dump(data, default_flow_style=False, sort_keys=False, width=120)
 
 
 # --- A shape as a CEL expression, for an object with defaults of the API server.

@@ -57,9 +57,10 @@ def reference_page(kinds: Iterable[Kind]) -> str:
 
 
 def _overview(kinds: tuple[Kind, ...]) -> str:
-    rows = [
-        (f"[{kind.name}](#{kind.name.lower()})", f"`{kind.short}`", _scope(kind), kind.shape.sentence) for kind in kinds
-    ]
+    rows = []
+    for kind in kinds:
+        scope = "namespace" if kind.namespaced else "cluster"
+        rows.append((f"[{kind.name}](#{kind.name.lower()})", f"`{kind.short}`", scope, kind.shape.sentence))
     return _table(("kind", "short name", "scope", "description"), rows)
 
 
@@ -78,10 +79,6 @@ def _kind(kind: Kind) -> str:
         parts += [f"### {kind.name} `status`\n\n{report.sentence}\n"]
         parts += _tables(f"{anchor}-status", _Path(kind.name, "status"), report)
     return "\n".join(parts)
-
-
-def _scope(kind: Kind) -> str:
-    return "namespace" if kind.namespaced else "cluster"
 
 
 def _rules(kind: Kind) -> str:

@@ -99,7 +99,8 @@ class SmartPodMetrics:
         if cycled.inputs is not None:
             observed = cycled.inputs.observed
             if not observed.why_unread(_PODS):
-                self._look(cycled.inputs.desired, _smart_pods(cycled.inputs.desired, observed), cycled.at)
+                is_smart = SmartPodIdentity(cycled.inputs.desired).is_smart
+                self._look(cycled.inputs.desired, [each for each in observed.pods if is_smart(each)], cycled.at)
             if not observed.why_unread(_CLAIMS):
                 self._time(observed)
 
@@ -149,8 +150,8 @@ class SmartPodMetrics:
             self._active.labels(phase).set(phases[phase])
         waits = [now - since for each in pods if _phase(each) == "Pending" and (since := _since(each)) is not None]
         self._pending.set(max([*waits, 0]) / 1000)
-        ended = {each.metadata.uid: self._ended_at.get(each.metadata.uid, now) for each in pods if _has_ended(each)}
-        self._ended_at = ended
+        ended = (each.metadata.uid for each in pods if each.is_finished or _phase(each) in _ENDED)
+        self._ended_at = {uid: self._ended_at.get(uid, now) for uid in ended}
         self._leftover.set(sum(self._is_left(desired, each, now) for each in pods))
 
     def _is_left(self, desired: Desired, pod: Pod, now: Instant) -> bool:
@@ -185,18 +186,9 @@ def _done(cycled: CycleResult) -> Iterator[Decision]:
             yield decision
 
 
-def _smart_pods(desired: Desired, observed: Observed) -> list[Pod]:
-    is_smart = SmartPodIdentity(desired).is_smart
-    return [each for each in observed.pods if is_smart(each)]
-
-
 def _phase(pod: Pod) -> str:
     """Phase of the pod; a new pod has no phase annotation yet."""
     return pod.metadata.annotations.phase or PHASES[0]
-
-
-def _has_ended(pod: Pod) -> bool:
-    return pod.is_finished or _phase(pod) in _ENDED
 
 
 def _since(pod: Pod) -> Instant | None:

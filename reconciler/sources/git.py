@@ -72,7 +72,9 @@ class LineHistory:
             try:
                 before = self._before(place, origin.file)
                 if before is None:
-                    return self._last_change(origin, place.commit)
+                    written = self._commits.written(place.commit)
+                    author, subject = _short(written.author), _short(written.subject)
+                    return LastChange(origin, place.commit, author, _day(written.seconds), subject)
             except Exception:  # noqa: BLE001 - what a broken commit does to the library is of any class
                 break
             place = before
@@ -100,10 +102,6 @@ class LineHistory:
                 self._lines.clear()
             self._lines[file] = self._commits.contents([file], self._largest_bytes)[file].splitlines()
         return self._lines[file]
-
-    def _last_change(self, origin: Origin, commit: str) -> LastChange:
-        written = self._commits.written(commit)
-        return LastChange(origin, commit, _short(written.author), _day(written.seconds), _short(written.subject))
 
 
 def place_before(after: Sequence[bytes], before: Sequence[bytes], line: int) -> int | None:

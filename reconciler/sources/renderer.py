@@ -25,13 +25,12 @@ import msgspec
 from reconciler.model.bundle import Rendering, RenderRequest, Text
 from reconciler.model.problem import Problem
 from reconciler.policy.words import did_you_mean
+from reconciler.sources.repository.process import CHUNK_BYTES, feed
 
 # --- One conversation with a child process: it gets all input at once; its output lines are read until it ends or the
 # deadline.
 #
 # A separate process is required, because only a process can limit a template's time and memory from outside.
-
-CHUNK_BYTES = 1 << 16
 
 
 class Exchange(msgspec.Struct, frozen=True):
@@ -106,7 +105,7 @@ def _exchange(process: subprocess.Popen[bytes], exchange: Exchange, take: Callab
         while (left := exchange.deadline - time.monotonic()) > 0:
             ready = {key.fileobj for key, _ in selector.select(left)}
             if stdin in ready:
-                unsent = _write(stdin.fileno(), unsent)
+                unsent = feed(stdin.fileno(), unsent)
                 if not unsent:
                     selector.unregister(stdin)
                     stdin.close()
@@ -119,13 +118,6 @@ def _exchange(process: subprocess.Popen[bytes], exchange: Exchange, take: Callab
                 if len(heard) > exchange.longest_line_bytes:
                     raise _Flooded
     return False
-
-
-def _write(descriptor: int, unsent: memoryview) -> memoryview:
-    try:
-        return unsent[os.write(descriptor, unsent[:CHUNK_BYTES]) :]
-    except BrokenPipeError:
-        return unsent[:0]  # the child has ended; its output tells the rest
 
 
 def _take_lines(heard: bytearray, said: bytes, take: Callable[[bytes], None]) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -251,14 +252,6 @@ def _number(text: str, least: int, most: int) -> int:
     return _within(int(text), least, most)
 
 
-def _nodes(text: str) -> int:
-    return _number(text, 1, MOST_NODES)
-
-
-def _seconds(text: str) -> int:
-    return _number(text, 0, _MOST_GRACE_SECONDS)
-
-
 def _percent(text: str) -> int:
     """A ratio as percent, rounded down."""
     try:
@@ -284,18 +277,20 @@ def _duration(text: str) -> str:
     return str(Duration(int(total)))
 
 
+_NODE_COUNT = partial(_number, least=1, most=MOST_NODES)
+_SECONDS = partial(_number, least=0, most=_MOST_GRACE_SECONDS)
 SYSTEM_POD_TIMEOUT = "blocking-system-pod-distruption-timeout"  # spelled as in Cluster Autoscaler
 
 COUNTERPARTS = (
     # scale-down-utilization-threshold is for nodes without GPUs: Cluster Autoscaler never applies it to a GPU node.
     Counterpart("utilizationThresholdPercent", ("scale-down-gpu-utilization-threshold",), "0.5", _percent),
-    Counterpart("maxDrainParallelism", ("max-drain-parallelism",), "1", _nodes),
+    Counterpart("maxDrainParallelism", ("max-drain-parallelism",), "1", _NODE_COUNT),
     # The newer flag defaults to the older one.
-    Counterpart("maxScaleDownParallelism", ("max-scale-down-parallelism", "max-empty-bulk-delete"), "10", _nodes),
+    Counterpart("maxScaleDownParallelism", ("max-scale-down-parallelism", "max-empty-bulk-delete"), "10", _NODE_COUNT),
     Counterpart("scaleDownUnneededTime", ("scale-down-unneeded-time",), "10m", _duration),
     Counterpart("scaleDownUnreadyTime", ("scale-down-unready-time",), "20m", _duration),
     Counterpart("systemPodTimeout", (SYSTEM_POD_TIMEOUT,), "1h", _duration),
-    Counterpart("maxGracefulTerminationSeconds", ("max-graceful-termination-sec",), "600", _seconds),
+    Counterpart("maxGracefulTerminationSeconds", ("max-graceful-termination-sec",), "600", _SECONDS),
     Counterpart("simulationTimeBound", ("scale-down-simulation-timeout",), "30s", _duration),
 )
 

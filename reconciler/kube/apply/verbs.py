@@ -72,7 +72,7 @@ def _coming(act: Act | Hold, target: WriteTarget) -> Next:
         case Delete():
             return _deleted(act, target)
         case Evict():
-            return _evicted(act, target)
+            return eviction(target.ref, act.grace_seconds, _preconditions(act, target))
         case Status():
             return _write_status(act, target)
         case Bind():
@@ -97,11 +97,6 @@ def _deleted(act: Delete, target: WriteTarget) -> Next:
     """Deletes the object with the expected uid, not another of the same name."""
     options = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": _preconditions(act, target)}
     return ApiRequest("DELETE", path_of(target.ref), _json(options))
-
-
-def _evicted(act: Evict, target: WriteTarget) -> Next:
-    """Evicts the subject; pods evicted with it are handled before."""
-    return eviction(target.ref, act.grace_seconds, _preconditions(act, target))
 
 
 def eviction(pod: Ref, grace_seconds: int, preconditions: dict[str, str]) -> ApiRequest:

@@ -116,9 +116,10 @@ class ObservedStore:
         entries |= {"quiet": self._quiet(now), "absent": self._absent(now)}
         changed: dict[str, Any] = {name: value for name, value in entries.items() if value != getattr(before, name)}
         changed |= self._objects()
-        if (aside := self._set_aside()) != before.set_aside:
+        sights = self._sights.values()
+        if (aside := each_once(each for sight in sights for each in sight.set_aside)) != before.set_aside:
             changed["set_aside"] = aside
-        seen_at = self._seen_at()
+        seen_at = min((each.confirmed_at for each in sights if each.confirmed_at is not None), default=Instant(0))
         if changed or seen_at < before.seen_at or seen_at >= before.seen_at + OBSERVED_STEP_MS:
             self._observed = msgspec.structs.replace(before, seen_at=seen_at, **changed)
         return self._observed
@@ -152,13 +153,6 @@ class ObservedStore:
                 if kind_snapshot.is_absent and not kind_snapshot.why_unread(now)
             )
         )
-
-    def _seen_at(self) -> Instant:
-        confirmed = [each.confirmed_at for each in self._sights.values() if each.confirmed_at is not None]
-        return min(confirmed, default=Instant(0))
-
-    def _set_aside(self) -> tuple[SetAside, ...]:
-        return each_once(each for kind_snapshot in self._sights.values() for each in kind_snapshot.set_aside)
 
     def _objects(self) -> dict[str, tuple[Any, ...]]:
         """The changed fields."""

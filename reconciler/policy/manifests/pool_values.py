@@ -116,7 +116,7 @@ def overlapping(desired: Desired) -> list[list[Declared[GpuPool]]]:
         joined = [group for group in groups if any(_comparable(mine, _hard_taints(other[2])) for other in group)]
         groups = [group for group in groups if group not in joined]
         groups.append([one for group in joined for one in group] + [each])
-    return [[pool for _, _, pool in sorted(group, key=_by_order)] for group in groups if len(group) > 1]
+    return [[pool for _, _, pool in sorted(group, key=lambda ranked: ranked[:2])] for group in groups if len(group) > 1]
 
 
 def untainted(desired: Desired) -> Iterator[Declared[GpuPool]]:
@@ -137,10 +137,6 @@ def _ranked(desired: Desired) -> list[_Ranked]:
         if pool is not None and pool.spec.weight is None and _hard_taints(pool):
             first.setdefault(pool.name, (each.spec.order, each.name, pool))
     return list(first.values())
-
-
-def _by_order(ranked: _Ranked) -> tuple[int, str]:
-    return ranked[:2]
 
 
 def _hard_taints(pool: Declared[GpuPool]) -> _Taints:
