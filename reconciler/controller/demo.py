@@ -136,7 +136,6 @@ def performed(merged: DemoRevision, look: Callable[[TimelineStep], None]) -> tup
 
 
 def number_of_steps() -> int:
-    """Number of steps of the story."""
     duration_ms = _scenario().duration.milliseconds
     return duration_ms // step_ms(duration_ms) + 1
 

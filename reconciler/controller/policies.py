@@ -72,7 +72,6 @@ class NoRepository(ValueError):
 
 
 def read(origins: Origins) -> Bundle:
-    """Reads the current bundle."""
     if not origins.repository:
         return read_directory(origins.paths, SourceBounds())
     return read_revision(_git_place(origins), SourceBounds(), _git_access())
@@ -212,7 +211,6 @@ class FollowedSource(Source, Protocol):
     @property
     def last_refused(self) -> Bundle | None:
         """The last bundle read, if it was not good."""
-        ...
 
 
 class _Judged(msgspec.Struct, frozen=True):

@@ -26,8 +26,6 @@ from reconciler.report.decision_text import note_of
 
 
 class StatusSink(msgspec.Struct, frozen=True):
-    """Destination of statuses."""
-
     cluster: Cluster
     clock: Clock
     fence: Callable[[], Fence | None]  # None: do not publish now

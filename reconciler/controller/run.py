@@ -45,8 +45,6 @@ LAST_STEP_SECONDS = 2.0  # for pending requests; afterwards the Lease is left to
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """Settings of a replica."""
-
     question: Question
     address: ListenAddress = ListenAddress("127.0.0.1", 8080)
     probe_address: ListenAddress | None = None
@@ -268,8 +266,6 @@ _AFTER_A_FAULT_MS = 5_000
 
 
 class LoopStep(msgspec.Struct, frozen=True):
-    """Dependencies of a step."""
-
     cycle: Cycle
     leader: Leader
     clock: WakingClock

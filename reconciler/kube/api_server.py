@@ -58,19 +58,15 @@ class ApiServer(Protocol):
 
     def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> ApiResponse:
         """Returns one complete response."""
-        ...
 
     def stream(self, path: str, query: Mapping[str, str], silence_seconds: float) -> AbstractContextManager[Stream]:
         """Streams a response line by line; raises Unreachable if no line arrives within `silence_seconds`."""
-        ...
 
     def apart(self) -> "ApiServer":
         """A client with the same identity and separate connections, which can be closed without affecting others."""
-        ...
 
     def close(self) -> None:
         """Aborts running requests, and refuses later ones."""
-        ...
 
 
 class Writer(Protocol):
@@ -78,11 +74,9 @@ class Writer(Protocol):
 
     def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> ApiResponse:
         """Returns one complete response. Raises Unreachable."""
-        ...
 
     def send(self, request: ApiRequest) -> ApiResponse:
         """Sends one write, once. Raises Unreachable; the write may then have taken effect."""
-        ...
 
 
 # --- Paths of the API server; no other code builds paths.
@@ -153,8 +147,6 @@ _MOST_DOUBLINGS = 30  # more than any configured bound
 
 
 class BackoffBounds(msgspec.Struct, frozen=True):
-    """The bounds of the delay."""
-
     first_seconds: float = 0.2
     most_seconds: float = 30.0
     healthy_seconds: float = 10.0  # an attempt that lasted this long was not a failure

@@ -46,8 +46,6 @@ class NotWritten(Exception):
 
 
 class ObjectPath(msgspec.Struct, frozen=True):
-    """An object and its API path."""
-
     title: str
     path: str
 
@@ -127,7 +125,6 @@ def approve(server: Writer, spec: ChangeApproval) -> str:
 
 
 def _without_empty(value: object) -> object:
-    """The value without empty parts."""
     if not isinstance(value, dict):
         return value
     return {

@@ -35,8 +35,6 @@ class Undecodable(ValueError):
 
 
 class ListPage(msgspec.Struct, frozen=True):
-    """A page of a list."""
-
     items: tuple[Any, ...]
     resource_version: str
     continue_token: str  # empty on the last page

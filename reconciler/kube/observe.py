@@ -104,8 +104,6 @@ def _patiently(read: Callable[[], T]) -> T:
 
 
 class ObservedScope(msgspec.Struct, frozen=True):
-    """The scope of the observation."""
-
     namespace: str = names.OWN_NAMESPACE
     kinds: tuple[ResourceKind, ...] = RESOURCE_KINDS
 

@@ -110,7 +110,6 @@ class ChildPlanner:
         return answer.plan
 
     def close(self) -> None:
-        """Kills the child."""
         with self._lock:
             self._is_closed = True
             process = self._process

@@ -41,8 +41,6 @@ FELL = "leadership was lost: no more writes"
 
 
 class LoopDependencies(msgspec.Struct, frozen=True):
-    """Injected dependencies."""
-
     policies: Policies
     cluster: Cluster
     memory: MemoryStore

@@ -233,7 +233,6 @@ def _merged(stack: list[PolicyDocument]) -> Layered:
 
 
 def merge(base: Node, over: Node) -> Node:
-    """Merges `over` on top of `base`."""
     if not isinstance(base, Mapping) or not isinstance(over, Mapping):
         return over
     entries = dict(base.entries)

@@ -43,8 +43,6 @@ ANYWHERE = Within()
 
 
 class WholeNumber(msgspec.Struct, frozen=True):
-    """An integer."""
-
     within: Within
 
 
@@ -53,8 +51,6 @@ class Flag(msgspec.Struct, frozen=True):
 
 
 class Words(msgspec.Struct, frozen=True):
-    """A string."""
-
     within: Within
     shaped: Shaped | None
     refers: Refers | None
@@ -74,8 +70,6 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 class ListOf(msgspec.Struct, frozen=True):
-    """A list of items of one shape."""
-
     item: "Shape"
     within: Within
     merge_key: tuple[str, ...]
@@ -120,7 +114,6 @@ Shape = WholeNumber | Flag | Words | Choice | Measured | ListOf | MapOf | Object
 
 @cache
 def describe(kind: type[msgspec.Struct]) -> Object:
-    """The shape of a struct."""
     hints = typing.get_type_hints(kind, include_extras=True)
     sentence = (kind.__doc__ or kind.__name__).strip().splitlines()[0]  # python -OO strips docstrings
     fields = tuple(_field(each, hints[each.name]) for each in msgspec.structs.fields(kind))
@@ -259,8 +252,6 @@ class PrinterColumn(msgspec.Struct, frozen=True):
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """One kind of object."""
-
     spec: type[msgspec.Struct]
     plural: str
     short: str

@@ -206,7 +206,6 @@ def admission_page(wishes: Sequence[Desired], namespace: str = names.OWN_NAMESPA
 
 
 def admission_policies(rights: Sequence[Right], account: Account) -> list[dict[str, Any]]:
-    """Each policy with its binding."""
     by_resource: dict[tuple[str, str], list[Right]] = defaultdict(list)
     for right in rights:
         for resource in right.resources:

@@ -49,7 +49,6 @@ If the policies are custom resources, each has a status.
 
 
 def reference_page(kinds: Iterable[Kind]) -> str:
-    """The whole page."""
     every = tuple(kinds)
     status = describe(PolicyStatus)
     parts = [_OPENING, _overview(every), *map(_kind, every), _STATUS, *_tables("status", _Path("Status"), status)]

@@ -167,7 +167,6 @@ class Durations:
         self.observe(WHOLE, sum(spent_ms for _, spent_ms in cycled.spent_ms) / 1_000)
 
     def observe(self, function: str, seconds: float) -> None:
-        """Records one duration."""
         self._seconds.labels(function).observe(max(0.0, seconds))
 
 

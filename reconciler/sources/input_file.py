@@ -120,7 +120,6 @@ def example_policies() -> tuple[Text, ...]:
 
 
 def demo_scenario() -> Text:
-    """The scenario of the demo."""
     return Text("scenario.yaml", (_folder("examples") / "demo" / "scenario.yaml").read_bytes())
 
 

@@ -206,8 +206,6 @@ OUT_OF_TIME = frozenset({signal.SIGXCPU, signal.SIGPROF, signal.SIGVTALRM})
 
 
 class RenderBounds(msgspec.Struct, frozen=True):
-    """Limits of one call, and of one rendering."""
-
     call_seconds: float = 10
     share_seconds: float = 1  # CPU time of one rendering
     least_share_seconds: float = 0.1
@@ -240,8 +238,6 @@ class BoundedRenderer:
 
 
 class _Call:
-    """State of one call of `render`."""
-
     def __init__(self, templates: TemplateTexts, requests: Sequence[RenderRequest], bounds: RenderBounds) -> None:
         self._templates = templates
         self._requests = requests

@@ -108,15 +108,11 @@ class ResolvedPath(msgspec.Struct, frozen=True):
 
 
 class Tree(Protocol):
-    """Interface of a tree for a walk."""
-
     def names(self, folder: str, most: int) -> list[str]:
         """Names in a real folder, at most `most`. Raises OSError if the folder cannot be read."""
-        ...
 
     def look(self, folder: str, name: str) -> ResolvedPath:
         """What a name in a real folder refers to."""
-        ...
 
 
 class Root(msgspec.Struct, frozen=True):
@@ -146,8 +142,6 @@ class Listing(msgspec.Struct, frozen=True):
 
 
 class TreeWalk:
-    """State of one walk."""
-
     def __init__(self, tree: Tree, bounds: SourceBounds) -> None:
         self._tree = tree
         self._bounds = bounds

@@ -41,7 +41,6 @@ class Watch(msgspec.Struct, frozen=True):
 
     @property
     def places(self) -> list[str]:
-        """All folders to watch."""
         around = {str(Path(name).parent) for name in self.names}
         return sorted(folder for folder in {*self.folders, *around} if Path(folder).is_dir())
 
@@ -115,11 +114,9 @@ class BundleOrigin(Protocol):
 
     def read(self, stop: Event) -> Bundle:
         """The current bundle."""
-        ...
 
     def rounds(self, stop: Event) -> Iterator[None]:
         """Yields whenever a new read may be useful, and ends when stopped."""
-        ...
 
 
 class WatchedFolders(msgspec.Struct, frozen=True):

@@ -192,7 +192,6 @@ class _ScenarioReader:
 
 
 def relative(path: Path, folder: Path) -> str:
-    """The path relative to a folder."""
     return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
 
 

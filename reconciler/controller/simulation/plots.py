@@ -57,8 +57,6 @@ Series = Callable[[TimelineStep], float]
 
 
 class PlotPanel(msgspec.Struct, frozen=True):
-    """One simulation on one plot."""
-
     axes: Any
     run: Simulated
     color: str

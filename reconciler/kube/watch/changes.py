@@ -23,8 +23,6 @@ def wall_clock() -> Instant:
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """All objects of a kind."""
-
     resource_kind: ResourceKind
     items: tuple[Any, ...]
     version: str
@@ -140,7 +138,6 @@ def is_newer(version: str, than: str) -> bool:
 
 
 def is_older(version: str, than: str) -> bool:
-    """Whether `version` is older."""
     came, before = natural(version), natural(than)
     return came is not None and before is not None and came < before
 
@@ -165,8 +162,6 @@ class ListEnding(Enum):
 
 
 class ListResult(msgspec.Struct, frozen=True):
-    """The result and its reason."""
-
     ending: ListEnding
     why: str = ""
     retry_after_seconds: float = 0.0  # requested by the API server

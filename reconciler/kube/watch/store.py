@@ -42,8 +42,6 @@ Key = tuple[str, str]  # namespace and name
 
 
 class _KindSnapshot(msgspec.Struct):
-    """The observed objects of one kind."""
-
     objects: dict[Key, Any] = {}  # objects that are set aside are StandIns
     shown: tuple[Any, ...] = ()
     set_aside: tuple[SetAside, ...] = ()  # of `shown`

@@ -22,8 +22,6 @@ _OWN_INITIATIVE = frozenset({"Empty", "Underutilized"})
 
 
 class RenderOrder(msgspec.Struct, frozen=True):
-    """A pool and the render request for its template."""
-
     pool: Declared[GpuPool]
     request: RenderRequest
 

@@ -174,8 +174,6 @@ _COUNTED = _WHOLE | {"cpu"}
 
 
 class FieldProblem(msgspec.Struct, frozen=True):
-    """A problem of one field."""
-
     path: str
     code: str
     sentence: str

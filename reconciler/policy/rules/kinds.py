@@ -204,7 +204,6 @@ POLICY_KINDS = tuple(kind for kind in KINDS if kind.is_policy)
 
 
 def kind_named(name: str) -> Kind | None:
-    """The kind with that name."""
     return next((kind for kind in KINDS if kind.name == name), None)
 
 

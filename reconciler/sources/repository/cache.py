@@ -38,8 +38,6 @@ REMEDY = "check the address, the credentials, and that the host is reachable"
 
 
 class Fetch(msgspec.Struct, frozen=True):
-    """A remote, and the revision to fetch."""
-
     address: RepositoryAddress
     revision: str
     credentials: Credentials

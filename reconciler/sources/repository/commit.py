@@ -168,15 +168,11 @@ class Repository(msgspec.Struct, frozen=True):
 
 
 class RepositoryObjects(Protocol):
-    """Objects of a repository."""
-
     def entries(self, identity: str, areas: tuple[str, ...]) -> dict[str, TreeEntry]:
         """All files, links and submodules in some areas of a commit, by path; an empty area is the whole commit."""
-        ...
 
     def contents(self, identities: list[str], most_bytes: int) -> dict[str, bytes]:
         """Blobs by id, in total at most `most_bytes`."""
-        ...
 
 
 class GitObjects:
@@ -229,8 +225,6 @@ NOWHERE = "\0"  # no tree has such a name
 
 
 class Commit:
-    """Content of one commit."""
-
     def __init__(self, objects: RepositoryObjects, identity: str, session: Session) -> None:
         self._objects = objects
         self._identity = identity
@@ -318,8 +312,6 @@ _AUTHOR = re.compile(rb"author ([^\n<]{0,500})<([^\n>]{0,500})> (-?[0-9]{1,12}) 
 
 
 class CommitHeader(msgspec.Struct, frozen=True):
-    """Metadata of a commit."""
-
     author: str
     seconds: int
     subject: str
@@ -330,19 +322,15 @@ class Commits(Protocol):
 
     def parents(self, identity: str) -> tuple[str, ...]:
         """Parent ids of a commit. Raises Unfit if a shallow clone omits them."""
-        ...
 
     def file_at(self, identity: str, path: str) -> str:
         """Id of the file at a path of a commit; empty if absent."""
-        ...
 
     def written(self, identity: str) -> CommitHeader:
         """Author, time, and subject of a commit."""
-        ...
 
     def contents(self, identities: list[str], most_bytes: int) -> dict[str, bytes]:
         """Blobs by id, in total at most `most_bytes`."""
-        ...
 
 
 class GitCommits:

@@ -135,18 +135,15 @@ class GitPythonObjects:
             raise Unfit("a commit has a long line")
 
     def parents(self, identity: str) -> tuple[str, ...]:
-        """Parent ids of a commit. Raises Unfit if a shallow clone omits them."""
         if identity in self._shallow:
             raise Unfit("a shallow clone left its parents out")
         return tuple(str(parent.hexsha) for parent in self.commit(identity).parents)
 
     def file_at(self, identity: str, path: str) -> str:
-        """Id of the file at a path of a commit; empty if absent."""
         leaf = self.at(identity, path)
         return leaf.id if leaf and leaf.kind == _BLOB else ""
 
     def written(self, identity: str) -> CommitHeader:
-        """Author, time, and subject of a commit."""
         commit = self.commit(identity)
         name = commit.author.name or commit.author.email or ""
         subject = commit.summary if isinstance(commit.summary, str) else ""
@@ -174,7 +171,6 @@ class GitPythonObjects:
         return tree_entries
 
     def contents(self, identities: list[str], most_bytes: int) -> dict[str, bytes]:
-        """Blobs by id, in total at most `most_bytes`."""
         contents = {}
         for identity in identities:
             self._look_at_the_clock()

@@ -58,7 +58,6 @@ class FaultText(NamedTuple):
 
 
 def fault_of(error: BaseException, request: TemplateRequest, environment: Environment) -> Fault:
-    """The fault for an exception."""
     name, line = _place(error, request["template"])
     tell = next(tell for kind, tell in _TABLE if isinstance(error, kind))
     fault_text = tell(RaisedError(error, request["values"], environment))
