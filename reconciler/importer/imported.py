@@ -66,8 +66,8 @@ class Imported(msgspec.Struct, frozen=True):
         return Bundle("import", policies, tuple(named))
 
 
-def imported(observed: Observed, names: Sequence[str] = ()) -> Imported:
-    """Imports the NodePools of these names, or all NodePools with GPUs."""
+def imported(observed: Observed, default_template: str, names: Sequence[str] = ()) -> Imported:
+    """Imports the NodePools of these names, or all NodePools with GPUs. Their templates follow the default template."""
     pools = {pool.name: pool for pool in observed.node_pools}
     living = live_machines(observed)
     files: list[Text] = []
@@ -81,16 +81,16 @@ def imported(observed: Observed, names: Sequence[str] = ()) -> Imported:
         if why := _why_not(observed, imported_pool, name in names):
             skipped.append(Skipped(name, why))
             continue
-        files += _files(imported_pool)
+        files += _files(imported_pool, default_template)
         import_notes += notes(imported_pool, observed.why_unread(NODES))
     return Imported(tuple(sorted(files, key=lambda text: text.path)), tuple(import_notes), tuple(skipped))
 
 
-def _files(pool: ImportedPool) -> Iterator[Text]:
+def _files(pool: ImportedPool, default_template: str) -> Iterator[Text]:
     yield Text(pool.policy_file, policy_text(pool).encode())
     kept = pool.portion.kept
     if kept.anything:
-        yield Text(TEMPLATES + pool.template, (_HEADER + template_text(kept)).encode())
+        yield Text(TEMPLATES + pool.template, (_HEADER + template_text(kept, default_template)).encode())
 
 
 def _why_not(observed: Observed, pool: ImportedPool, is_named: bool) -> str:

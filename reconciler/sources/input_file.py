@@ -113,6 +113,11 @@ def default_templates() -> tuple[Text, ...]:
     return tuple(sorted(_texts(_folder("templates"), "", ".j2"), key=attrgetter("path")))
 
 
+def default_template(path: str) -> str:
+    """The text of the template with this path."""
+    return next(text.content.decode() for text in default_templates() if text.path == path)
+
+
 @cache
 def example_policies() -> tuple[Text, ...]:
     """The example fleet, sorted by path: policies/base/guard.yaml."""

@@ -19,6 +19,7 @@ from reconciler.importer.imported import NODE_POOLS, Imported, differences, impo
 from reconciler.importer.text import ImportNote
 from reconciler.model.cluster.observed import Observed
 from reconciler.report.wording import visible
+from reconciler.sources.input_file import default_template
 
 
 class ImportTarget(msgspec.Struct, frozen=True):
@@ -67,7 +68,7 @@ def command(place: ClusterPlace, target: ImportTarget, autoscaler: str | None, n
         _say(f"note: {text}")
     if not autoscaler:
         _require_observed(cluster_view.observed)
-    found = imported(cluster_view.observed, names)
+    found = imported(cluster_view.observed, default_template("node_pool.yaml.j2"), names)
     for skipped in found.skipped:
         _say(f"note: NodePool/{skipped.name} is skipped: {skipped.why}")
     if names and found.skipped:

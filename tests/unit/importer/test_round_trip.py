@@ -18,6 +18,7 @@ from reconciler.plan.manifests.compare import compare
 from reconciler.plan.manifests.wanted_manifest import wish_of
 from reconciler.policy.manifests.kubernetes_schema import Structural
 from reconciler.policy.rules.hardware import gpus_of
+from reconciler.sources.input_file import default_template
 from tests import builders
 from tests.unit.policy.manifests.karpenter_schema import structural  # noqa: F401  a fixture
 from tests.unit.policy.manifests.node_pool_specs import live_specs
@@ -53,7 +54,8 @@ def node(pool: Unstructured) -> Node:
 def test_what_is_imported_renders_what_was_there(structural: Structural, drawn: list[Plain]) -> None:  # noqa: F811
     specs = [spec for spec in drawn if not structural.violations({"spec": spec})]
     pools = {f"pool-{number}": node_pool(f"pool-{number}", spec) for number, spec in enumerate(specs)}
-    found = imported(Observed(node_pools=tuple(pools.values()), nodes=tuple(map(node, pools.values()))))
+    observed = Observed(node_pools=tuple(pools.values()), nodes=tuple(map(node, pools.values())))
+    found = imported(observed, default_template("node_pool.yaml.j2"))
     assert not found.skipped
     checkup = check_bundle(found.bundle)
     assert checkup.resolved.problems == ()
