@@ -99,15 +99,15 @@ class Executor:
     def _carried_out(self, decision: Decision, pen: FencedWriter, written: list[Decision]) -> Outcome:
         """Executes one decision; appends written objects to `written`."""
         try:
-            carried = WriteExecution(decision, pen, self._namespace).carry_out()
+            execution = WriteExecution(decision, pen, self._namespace)
+            settled = execution.carry_out()
         except Exception as fault:  # noqa: BLE001 - what one object brings out must not stop the others
             text = f"aborted by a bug of reconciler or an invalid response: {type(fault).__name__}: {fault}"
             return Outcome(decision.subject, verb_of(decision), "unknown", text)
-        if carried.wrote and is_reported(decision) and pen.may_write:
+        if execution.wrote and is_reported(decision) and pen.may_write:
             written.append(decision)
-            for each in event_notes(decision, carried.uid):
+            for each in event_notes(decision, execution.uid):
                 self._events.tell(each)
-        settled = carried.settled
         return Outcome(decision.subject, verb_of(decision), settled.result, settled.detail)
 
 
@@ -163,42 +163,6 @@ class LeaseBinding:
         return None if holder == self._holder else WriteResult("stale", lent_to_another(ref.title, holder))
 
 
-# --- Pods that are evicted together or not at all: dry runs for all pods come first, and real evictions only if all
-# succeed.
-#
-# There are no transactions: once the first pod is evicted, the others are evicted whatever happens, since an incomplete
-# gang is useless. The subject of the decision is evicted last: while it exists, not all evictions were sent.
-
-
-class GroupEviction:
-    """Owner of the state: whether a real eviction was sent."""
-
-    def __init__(self, act: Evict, pen: FencedWriter) -> None:
-        self._others, self._pen = act.others, pen
-        self._has_begun = False
-
-    def requests(self) -> WriteResult | tuple[ApiRequest, ...]:
-        """Eviction requests of the other existing pods; or the final result if one pod left before any eviction.
-
-        Raises Unreachable, NotSeen and FenceFell.
-        """
-        api_requests = []
-        for each in self._others:
-            there = self._pen.look(each.ref)
-            if there is None or leaves(each.ref, there):
-                if not self._has_begun:
-                    return no_longer_whole(each.ref)
-                continue
-            api_requests.append(eviction(each.ref, each.grace_seconds, {"uid": str(there["metadata"]["uid"])}))
-        return tuple(api_requests)
-
-    def answers(self, requests: tuple[ApiRequest, ...]) -> Iterator[ApiResponse]:
-        """Responses of the dry runs. Raises Unreachable and FenceFell."""
-        for each in () if self._has_begun else requests:
-            yield self._pen.send(_dry(each))
-        self._has_begun = True
-
-
 def _dry(request: ApiRequest) -> ApiRequest:
     body = msgspec.json.decode(request.body)
     body["deleteOptions"]["dryRun"] = ["All"]
@@ -217,14 +181,6 @@ class Again(msgspec.Struct, frozen=True):
     is_at_once: bool = False
 
 
-class Carried(msgspec.Struct, frozen=True):
-    """The final result, and whether a write was sent."""
-
-    settled: WriteResult
-    wrote: bool = False
-    uid: str = ""  # uid of the object in the response to a write
-
-
 class WriteExecution:
     """Owner of the state of one decision in execution."""
 
@@ -232,14 +188,15 @@ class WriteExecution:
         self._decision, self._pen = decision, pen
         act = decision.act
         self._lending = LeaseBinding(act, namespace, pen) if isinstance(act, Bind) else None
-        self._company = GroupEviction(act, pen) if isinstance(act, Evict) and act.others else None
+        self._others = act.others if isinstance(act, Evict) else ()
+        self._has_begun = False  # a real eviction of pods that are evicted together was sent
         self._presumes = Preconditions() if isinstance(act, Hold) else act.presumes
         self._is_to_be_empty = self._presumes.empty
-        self._wrote = False
-        self._uid = ""
+        self.wrote = False
+        self.uid = ""  # uid of the object in the response to a write
         self._in_doubt = False  # a request was sent and its effect is unknown
 
-    def carry_out(self) -> Carried:
+    def carry_out(self) -> WriteResult:
         """Never raises for a response or a missing response."""
         try:
             settled = self._tried()
@@ -247,7 +204,8 @@ class WriteExecution:
             settled = WriteResult("unknown", NO_LONGER_OURS.detail) if self._in_doubt else NO_LONGER_OURS
         except (BadPath, Undecodable) as fault:
             settled = WriteResult("refused", str(fault))
-        return Carried(settled, self._wrote or (self._in_doubt and settled.result == "done"), self._uid)
+        self.wrote |= self._in_doubt and settled.result == "done"
+        return settled
 
     def _tried(self) -> WriteResult:
         backoff = Backoff(_WAITS, random.Random())  # noqa: S311 - of no secret
@@ -287,8 +245,8 @@ class WriteExecution:
             return coming
         if occupied := self._occupied(found):
             return occupied
-        if self._company is not None:
-            return self._sent_together(self._company, coming)
+        if self._others:
+            return self._sent_together(coming)
         if found is None or self._lending is None:
             return self._sent(coming)
         return self._lend(self._lending, found, coming)
@@ -314,16 +272,27 @@ class WriteExecution:
             lending.give_back()
         return step
 
-    def _sent_together(self, company: GroupEviction, last: ApiRequest) -> WriteResult | Again:
-        """Evicts nothing unless all dry runs succeed; then evicts all pods, whatever happens to one."""
-        others = company.requests()
-        if isinstance(others, WriteResult):
-            return others
-        for answer in company.answers((*others, last)):
+    def _sent_together(self, last: ApiRequest) -> WriteResult | Again:
+        """Evicts pods together or not at all: dry runs for all pods come first, and evictions only if all succeed.
+
+        There are no transactions: once the first pod is evicted, the others are evicted whatever happens, since an
+        incomplete gang is useless. The subject is evicted last: while it exists, not all evictions were sent.
+        """
+        requests = []
+        for each in self._others:
+            there = self._pen.look(each.ref)
+            if there is not None and not leaves(each.ref, there):
+                requests.append(eviction(each.ref, each.grace_seconds, {"uid": str(there["metadata"]["uid"])}))
+            elif not self._has_begun:
+                return no_longer_whole(each.ref)
+        requests.append(last)
+        for request in () if self._has_begun else requests:
+            answer = self._pen.send(_dry(request))
             meaning = meaning_of(answer)
             if meaning is not Meaning.DONE:
                 return _followed(meaning, answer)
-        ended = [self._sent(each) for each in (*others, last)]
+        self._has_begun = True
+        ended = [self._sent(each) for each in requests]
         return next((each for each in ended if each is not DONE), DONE)
 
     def _sent(self, request: ApiRequest) -> WriteResult | Again:
@@ -334,9 +303,9 @@ class WriteExecution:
             return Again(WriteResult("unknown", f"sent, but no response: {fault}"))
         meaning = meaning_of(answer)
         self._in_doubt |= meaning is Meaning.DOUBTFUL
-        self._wrote |= meaning is Meaning.DONE
+        self.wrote |= meaning is Meaning.DONE
         if meaning is Meaning.DONE and request.path == path_of(self._decision.subject):
-            self._uid = uid_in(answer)
+            self.uid = uid_in(answer)
         return _followed(meaning, answer)
 
 
