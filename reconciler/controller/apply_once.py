@@ -16,7 +16,7 @@ from reconciler.kube.cluster import LiveCluster
 from reconciler.kube.leader import Candidacy, Leader
 from reconciler.kube.memory_store import ConfigMapMemory
 from reconciler.kube.observe import observe_once
-from reconciler.loop.cycle import Cycle, InProcess, LoopDependencies, decide
+from reconciler.loop.cycle import Cycle, LoopDependencies, decide
 from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
@@ -126,8 +126,7 @@ def apply_once(question: Question, acting: Acting) -> Once:
             return Wished(None, resolved.problems)
         return Wished(chosen(resolved, question.environment, observed.cluster_uid))
 
-    brain = _Confirmed(acting.confirm) if acting.confirm else InProcess()
-    cluster_view, cycled = _cycle(acting, _Intent(wish, brain, question.prune))
+    cluster_view, cycled = _cycle(acting, _Intent(wish, _Confirmed(acting.confirm), question.prune))
     if checkups[0].resolved.problems:
         return Once(checkups[0])
     return Once(checkups[0], cluster_view, cycled)
@@ -137,7 +136,7 @@ def apply_saved(saved: SavedPlan, acting: Acting) -> Once:
     """Applies exactly the saved plan. Raises NotAllowed, NotConfirmed, Moved, Occupied, Unreachable."""
     if problems := saved_problems(saved.desired):
         raise NotAllowed(tuple(each.sentence for each in problems))
-    brain = _Exactly(saved, acting.confirm)
+    brain = _Confirmed(acting.confirm, saved)
     cluster_view, cycled = _cycle(acting, _Intent(lambda _: Wished(saved.desired), brain, saved.prune))
     return Once(None, cluster_view, cycled)
 
@@ -170,35 +169,24 @@ def _cycle(acting: Acting, intent: _Intent) -> tuple[ClusterView, CycleResult]:
 
 
 class _Confirmed:
-    """A Brain whose plan a person has confirmed: exactly the displayed plan is carried out."""
+    """A Brain whose plan a person confirms if required. A saved plan is carried out exactly, or not at all."""
 
-    def __init__(self, confirm: Confirm) -> None:
+    def __init__(self, confirm: Confirm | None, saved: SavedPlan | None = None) -> None:
         self._confirm = confirm
-
-    def plan(self, inputs: Inputs) -> Plan:
-        """Raises NotConfirmed."""
-        scene = decide(inputs)
-        _ask(self._confirm, scene)
-        return scene.plan
-
-
-class _Exactly:
-    """A Brain with one fixed plan, or none; a person confirms the plan if required."""
-
-    def __init__(self, saved: SavedPlan, confirm: Confirm | None = None) -> None:
         self._saved = saved
-        self._confirm = confirm
 
     def plan(self, inputs: Inputs) -> Plan:
-        """Raises Moved, NotConfirmed, BrokenInvariant."""
+        """Raises PlanOutdated, NotConfirmed, BrokenInvariant."""
         scene = decide(inputs)
-        if differences := moved(self._saved, scene):
-            raise PlanOutdated(tuple(map(difference_words, differences)))
-        plan = exactly(self._saved, scene)
-        check_plan(inputs, scene.fleet, plan)
+        if self._saved is not None:
+            if differences := moved(self._saved, scene):
+                raise PlanOutdated(tuple(map(difference_words, differences)))
+            plan = exactly(self._saved, scene)
+            check_plan(inputs, scene.fleet, plan)
+            scene = msgspec.structs.replace(scene, plan=plan)
         if self._confirm is not None:
-            _ask(self._confirm, msgspec.structs.replace(scene, plan=plan))
-        return plan
+            _ask(self._confirm, scene)
+        return scene.plan
 
 
 def _ask(confirm: Confirm, scene: PlanningResult) -> None:
