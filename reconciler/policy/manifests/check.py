@@ -38,7 +38,9 @@ class Yielded(msgspec.Struct, frozen=True):
 def manifests_of(
     rendering: Rendering, schema: Structural | None, kinds: Kinds = YIELDED
 ) -> tuple[list[Yielded], list[Problem]]:
-    """The documents of a successful rendering, and all their problems."""
+    """The documents of a rendering, and all their problems; of a failed rendering, its problem."""
+    if rendering.problem:
+        return [], [rendering.problem]
     nodes, problems = read("", rendering.text.encode())
     documents = [_yielded(node) for node in nodes]
     return documents, [relocated(rendering, each) for each in problems] + check(rendering, documents, schema, kinds)

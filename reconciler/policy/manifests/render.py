@@ -42,9 +42,6 @@ def manifests(
     found: list[Manifest] = list(shared_manifests(wish))
     problems: list[Problem] = []
     for order, rendering in answers:
-        if rendering.problem:
-            problems.append(problem_for_pool(order, rendering.problem))
-            continue
         documents, errors = manifests_of(rendering, schema)
         if not errors:
             yielded = [_manifest(wish, order, rendering, document) for document in documents]
