@@ -78,9 +78,7 @@ def inputs_of(question: Question) -> tuple[Checkup, ClusterView | None, Inputs |
 
 def checked(origins: Origins, place: ClusterPlace, only: str | None = None) -> Checkup:
     """Checks the policies alone. For custom resources, other unreadable kinds of the cluster do not matter."""
-    if not origins.resources:
-        return check(origins, only)
-    return check_custom_resources(observed_cluster(place).observed)
+    return _checked(Question(origins, place, only))[0]
 
 
 def _checked(question: Question) -> tuple[Checkup, ClusterView | None]:

@@ -88,14 +88,9 @@ class SetAsidePublisher:
         set_asides = [each for each in cycled.inputs.observed.set_aside if each.name][:MOST_LISTED]
         for each in set_asides:
             if each not in self._set_asides:
-                self._tell(_event_note(each))
+                subject, reason = Ref(each.kind, each.namespace, each.name, each.uid), reason_of(each)
+                self._tell(EventNote(subject, reason.code, _ACTION, note_of(reason)))
         self._set_asides = frozenset(set_asides)
-
-
-def _event_note(set_aside: SetAside) -> EventNote:
-    subject = Ref(set_aside.kind, set_aside.namespace, set_aside.name, set_aside.uid)
-    reason = reason_of(set_aside)
-    return EventNote(subject, reason.code, _ACTION, note_of(reason))
 
 
 # --- Log of `run` on standard error. A Log owns the last published state, to avoid repetition.

@@ -119,7 +119,6 @@ class ClusterFile(msgspec.Struct, frozen=True):
 
     observed: Observed
     inputs: Inputs | None = None  # of a dump: policies and time
-    skipped: tuple[tuple[str, int], ...] = ()  # kinds that reconciler does not use, and their object counts
     notes: tuple[str, ...] = ()  # notes for readers of a plan made from the file
 
 
@@ -257,7 +256,7 @@ class _KubectlReader:
         )
         if why := next(of_observed(observed), ""):
             raise ClusterFileError(self._name, f"no API server prints such an object: {why}")
-        return ClusterFile(observed, None, tuple(sorted(self._skipped.items())), tuple(self._notes(observed)))
+        return ClusterFile(observed, None, tuple(self._notes(observed)))
 
     def _fill_in(self, peek: _Peek) -> None:
         """Output of the API server (kubectl get --raw) has kind and version only at the list."""
