@@ -5,7 +5,7 @@ from typing import Protocol
 
 import msgspec
 
-from reconciler.model.bundle import Bundle, Rendering, RenderRequest, Text
+from reconciler.model.bundle import Bundle
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
@@ -45,14 +45,6 @@ class Policies(Protocol):
 
     def wish(self, cluster_uid: str) -> Wished:
         """Return the last good desired state for the cluster; the same object while nothing changes. Never blocks."""
-        ...
-
-
-class Renderer(Protocol):
-    """Renders untrusted templates."""
-
-    def render(self, templates: Sequence[Text], requests: Sequence[RenderRequest]) -> tuple[Rendering, ...]:
-        """Return one rendering per request, in order. Equal arguments give equal bytes; time and memory are bounded."""
         ...
 
 

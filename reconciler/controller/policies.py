@@ -21,12 +21,12 @@ from reconciler.policy.manifests.render import RenderOrder, manifests, orders
 from reconciler.policy.manifests.saved import check_saved
 from reconciler.policy.manifests.smart_pods import pod_orders, smart_pods
 from reconciler.policy.resolve import NotChosen, Resolved, bundle_of, by_severity, chosen, resolve, shown
-from reconciler.ports import Renderer, Source, Wished
+from reconciler.ports import Source, Wished
 from reconciler.sources.directory import read_directory
 from reconciler.sources.git import Access, GitPlace, read_revision
 from reconciler.sources.git import last_changes as read_last_changes
 from reconciler.sources.input_file import NOT_CHECKED, default_templates, karpenter_schema
-from reconciler.sources.renderer import BoundedRenderer
+from reconciler.sources.renderer import render
 from reconciler.sources.repository.process import Credentials
 from reconciler.sources.walk import SourceBounds
 from reconciler.sources.watched import PolledRepository, WatchedFolders, WatchedSource
@@ -180,9 +180,8 @@ def _rendered(bundle: Bundle, ordered: Sequence[RenderOrder]) -> dict[bytes, Ren
     # Templates of the bundle take precedence over built-in templates.
     own = {text.path for text in bundle.templates}
     templates = (*bundle.templates, *(text for text in default_templates() if text.path not in own))
-    renderer: Renderer = BoundedRenderer()
     places = {f"templates/{text.path}": text.place for text in bundle.templates}
-    answers = [_placed(each, places) for each in renderer.render(templates, list(requests.values()))]
+    answers = [_placed(each, places) for each in render(templates, list(requests.values()))]
     return dict(zip(requests, answers, strict=True))
 
 

@@ -226,15 +226,11 @@ class Answer(msgspec.Struct, frozen=True):
     fault: Fault | None = None
 
 
-class BoundedRenderer:
-    """A Renderer with limits on time and memory."""
-
-    def __init__(self, bounds: RenderBounds | None = None) -> None:
-        self._bounds = bounds or RenderBounds()
-
-    def render(self, templates: Sequence[Text], requests: Sequence[RenderRequest]) -> tuple[Rendering, ...]:
-        """One rendering per request, in order."""
-        return _Call(TemplateTexts(templates), requests, self._bounds).rendered()
+def render(
+    templates: Sequence[Text], requests: Sequence[RenderRequest], bounds: RenderBounds | None = None
+) -> tuple[Rendering, ...]:
+    """One rendering per request, in order. Equal arguments give equal bytes; time and memory are bounded."""
+    return _Call(TemplateTexts(templates), requests, bounds or RenderBounds()).rendered()
 
 
 class _Call:
