@@ -46,6 +46,17 @@ class ApiRequest(msgspec.Struct, frozen=True):
     query: Mapping[str, str] = {}
 
 
+class _WrittenMetadata(msgspec.Struct, frozen=True):
+    name: str = ""
+    uid: str = ""
+
+
+class WrittenObject(msgspec.Struct, frozen=True):
+    """What a response says about the identity of an object."""
+
+    metadata: _WrittenMetadata = _WrittenMetadata()
+
+
 class Stream(msgspec.Struct, frozen=True):
     """A watch: lines as they arrive, or the response that refused the watch."""
 

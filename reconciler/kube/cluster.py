@@ -5,7 +5,17 @@ from typing import Any
 
 import msgspec
 
-from reconciler.kube.api_server import JSON, MERGE_PATCH, ApiRequest, ApiResponse, Writer, below, folder, folder_in
+from reconciler.kube.api_server import (
+    JSON,
+    MERGE_PATCH,
+    ApiRequest,
+    ApiResponse,
+    Writer,
+    WrittenObject,
+    below,
+    folder,
+    folder_in,
+)
 from reconciler.kube.apply.execute import Executor
 from reconciler.kube.watch.changes import said
 from reconciler.model import names
@@ -48,14 +58,6 @@ class NotWritten(Exception):
 class ObjectPath(msgspec.Struct, frozen=True):
     title: str
     path: str
-
-
-class _NameMetadata(msgspec.Struct, frozen=True):
-    name: str = ""
-
-
-class _Made(msgspec.Struct, frozen=True):
-    metadata: _NameMetadata = _NameMetadata()
 
 
 _OURS = "gpu.scheduling"
@@ -121,7 +123,7 @@ def approve(server: Writer, spec: ChangeApproval) -> str:
         raise NotWritten(f"the cluster's CRD refuses the approval ({said(answer)})\n  remedy: update it: {INSTALL}")
     if answer.status != 201:
         raise _refused(answer, "make a ChangeApproval", "approver")
-    return msgspec.json.decode(answer.body, type=_Made).metadata.name
+    return msgspec.json.decode(answer.body, type=WrittenObject).metadata.name
 
 
 def _without_empty(value: object) -> object:
