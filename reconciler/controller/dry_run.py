@@ -172,13 +172,6 @@ def _forgetful(cluster_view: ClusterView, wish: Desired) -> tuple[str, ...]:
 # --- Repeated decisions: from the history of `run`, or from a dump.
 
 
-class TimeRange(msgspec.Struct, frozen=True):
-    """A time range of the history; unbounded by default."""
-
-    since: Instant = Instant(0)
-    until: Instant | None = None
-
-
 def past(folder: Path, at: Instant) -> tuple[ClusterView, PlanningResult]:
     """State at the last plan with actions up to this time. Raises NotKept."""
     recorded_inputs = kept_at(folder, at)
@@ -189,9 +182,9 @@ def past(folder: Path, at: Instant) -> tuple[ClusterView, PlanningResult]:
     return ClusterView(inputs.observed, "history", inputs.now, notes=tuple(notes)), decide(inputs)
 
 
-def replay_history(folder: Path, span: TimeRange) -> Iterator[ReplayResult]:
-    """Repeats each recorded plan, oldest first. Raises NotKept."""
-    for each in kept(folder, span.since, span.until):
+def replay_history(folder: Path, since: Instant, until: Instant | None) -> Iterator[ReplayResult]:
+    """Repeats each recorded plan of a time range, oldest first. Raises NotKept."""
+    for each in kept(folder, since, until):
         yield _replayed(each.inputs, each.digest, each.version)
 
 

@@ -16,7 +16,7 @@ from reconciler.model import names
 from reconciler.model.cluster.metadata import Lease
 from reconciler.model.instant import Instant, timestamp
 from reconciler.protocol import leadership
-from reconciler.protocol.leadership import CandidateState, Claim, LeaseRecord, LeaseTiming, LeaseWrite, Monotonic
+from reconciler.protocol.leadership import CandidateState, Claim, LeaseRecord, LeaseTiming, Monotonic
 
 # --- Fence: until when this process may write, for one term of leadership.
 
@@ -207,7 +207,7 @@ class Leader:
         sent_at = monotonic_ms()
         answer = self._write(claimed)
         if answer.status in {200, 201}:
-            self._hold(LeaseWrite(_record(answer.body), sent_at, monotonic_ms()))
+            self._hold(_record(answer.body), sent_at)
             return ""
         # Another candidate was faster: the next read shows which.
         return "" if answer.status == 409 else f"cannot write the Lease: {said(answer)}"
@@ -221,8 +221,9 @@ class Leader:
             self._term.end()
             self._term = None
 
-    def _hold(self, written: LeaseWrite) -> None:
-        self._candidate_state = leadership.written(self._candidate_state, written, self._candidacy.pace)
+    def _hold(self, record: LeaseRecord, sent_at: Monotonic) -> None:
+        state, pace = self._candidate_state, self._candidacy.pace
+        self._candidate_state = leadership.written(state, record, sent_at, monotonic_ms(), pace)
         until = self._candidate_state.leads_until
         if until is None:
             self._term = None

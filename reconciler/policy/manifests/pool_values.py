@@ -3,35 +3,27 @@
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
-
 from reconciler.model import names
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.policy.gpu import GpuPool, InstanceType, Requirement
 from reconciler.policy.shape import ListOf, MapOf, Measured, Object, Shape, describe
 
 
-class OfProvisioner(msgspec.Struct, frozen=True):
-    """Values that a pool takes from its NodeProvisioner unless it sets its own; None without a NodeProvisioner."""
-
-    most_nodes: int | None = None
-    weight: int | None = None
-
-
-UNSCALED = OfProvisioner()
-
-
-def values_of(name: str, spec: GpuPool, covered: bool, scaled: OfProvisioner = UNSCALED) -> dict[str, Any]:
+def values_of(
+    name: str, spec: GpuPool, covered: bool, most_nodes: int | None = None, weight: int | None = None
+) -> dict[str, Any]:
     """The values of one rendering. `covered`: a NodeProvisioner or DrainPolicy removes nodes of the pool.
+
+    `most_nodes` and `weight` follow from the NodeProvisioner, and count unless the pool sets its own.
 
     For a scaled pool, `most_nodes` becomes Karpenter's limit unless the pool sets its own limit. A pool limit above
     `most_nodes` leaves room for the replacements of drifted nodes.
     """
     pool = {"name": name, **_plain(describe(GpuPool), spec)}
-    if scaled.most_nodes is not None and "nodes" not in spec.limits:
-        pool["limits"] = dict(sorted({**pool["limits"], "nodes": str(scaled.most_nodes)}.items()))
+    if most_nodes is not None and "nodes" not in spec.limits:
+        pool["limits"] = dict(sorted({**pool["limits"], "nodes": str(most_nodes)}.items()))
     if spec.weight is None:
-        pool["weight"] = scaled.weight
+        pool["weight"] = weight
     return {"pool": pool, "requirements": _requirements(spec), "covered": covered}
 
 

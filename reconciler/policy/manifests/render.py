@@ -15,7 +15,7 @@ from reconciler.model.policy.scaling import NodeProvisioner
 from reconciler.model.problem import Origin, PolicyRef, Problem
 from reconciler.policy.manifests.check import Yielded, manifests_of, origin
 from reconciler.policy.manifests.kubernetes_schema import Structural
-from reconciler.policy.manifests.pool_values import OfProvisioner, values_of, weights_of
+from reconciler.policy.manifests.pool_values import values_of, weights_of
 
 CONSOLIDATES, CLASHES = "RC306", "RC414"
 _OWN_INITIATIVE = frozenset({"Empty", "Underutilized"})
@@ -55,7 +55,7 @@ def manifests(
 def _values(wish: Desired, pool: Declared[GpuPool], weight: int | None) -> dict[str, Any]:
     provisioner = _provisioner(wish, pool)
     most_nodes = provisioner.spec.max_size if provisioner else None  # also of a suspended NodeProvisioner
-    return values_of(pool.name, pool.spec, _covering(wish, pool) is not None, OfProvisioner(most_nodes, weight))
+    return values_of(pool.name, pool.spec, _covering(wish, pool) is not None, most_nodes, weight)
 
 
 def _provisioner(wish: Desired, pool: Declared[GpuPool]) -> Declared[NodeProvisioner] | None:
