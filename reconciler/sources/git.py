@@ -21,7 +21,7 @@ from reconciler.model.bundle import Bundle
 from reconciler.model.problem import LastChange, Origin
 from reconciler.sources.repository import in_process
 from reconciler.sources.repository.address import COMMIT, RepositoryAddress, Unfit, check_revision, parse_address
-from reconciler.sources.repository.cache import Fetch, GitCache, commit_of
+from reconciler.sources.repository.cache import Fetch, commit_of, fetched
 from reconciler.sources.repository.commit import Commit, Commits, GitCommits, GitObjects, Repository
 from reconciler.sources.repository.process import Credentials, GitFailed, Session, credentials_for, reading
 from reconciler.sources.walk import Refused, SourceBounds, SourceFault, shown
@@ -243,7 +243,7 @@ def opened(fetch: Fetch, access: Access, session: Session) -> Iterator[tuple[Rep
             sentence = "the repository cannot be fetched without a cache folder"
             raise session.refuse(SourceFault.GIT_FAILED, sentence, "name a cache folder")
         else:
-            with GitCache(access.cache).fetched(fetch, session) as (git_dir, identity):
+            with fetched(access.cache, fetch, session) as (git_dir, identity):
                 yield Repository(git_dir, is_ours=True), identity
     except GitFailed as error:
         raise session.failed(error, REMEDY) from error

@@ -119,8 +119,8 @@ def _resources(bundle: Bundle, wish: Desired) -> list[str]:
         text = f"{', '.join(pools)}: custom resources cannot include their own templates"
         raise click.ClickException(f"{text}; use a template of reconciler, or let the controller follow the repository")
     return [
-        f"# {each.declared.origin().place} at {short_content(wish.revision)}\n{_yaml(each.document)}"
-        for each in custom_resources(wish)
+        f"# {declared.origin().place} at {short_content(wish.revision)}\n{_yaml(document)}"
+        for declared, document in zip(wish.declared, custom_resources(wish), strict=True)
     ]
 
 
