@@ -31,6 +31,11 @@ class Source(Protocol):
         """Return the last good bundle. Never blocks; a bad or incomplete bundle never replaces a good one."""
         ...
 
+    @property
+    def last_refused(self) -> Bundle | None:
+        """The last bundle read, if it was not good."""
+        ...
+
 
 class Wished(msgspec.Struct, frozen=True):
     """Desired state: policies after reading, resolving and rendering."""

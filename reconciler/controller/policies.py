@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Protocol
 
 import msgspec
 
@@ -204,14 +203,6 @@ def _request_key(order: RenderOrder) -> bytes:
 # that the loop does not repeat the work.
 
 
-class FollowedSource(Source, Protocol):
-    """A source that also provides refused bundles."""
-
-    @property
-    def last_refused(self) -> Bundle | None:
-        """The last bundle read, if it was not good."""
-
-
 class _Judged(msgspec.Struct, frozen=True):
     bundle: Bundle
     resolved: Resolved
@@ -222,7 +213,7 @@ class PolicyCache:
 
     def __init__(self, environment: str | None = None) -> None:
         self._environment = environment
-        self._source: FollowedSource | None = None
+        self._source: Source | None = None
         self._good: tuple[_Judged, ...] = ()  # two entries: the source may not have taken up the newer one yet
         self._refused: _Judged | None = None
         self._chosen: tuple[Resolved, str, Desired] | None = None
@@ -237,7 +228,7 @@ class PolicyCache:
             self._refused = judged
         return is_good
 
-    def follow(self, source: FollowedSource) -> None:
+    def follow(self, source: Source) -> None:
         self._source = source
 
     def wish(self, cluster_uid: str) -> Wished:

@@ -5,8 +5,7 @@ from typing import Any
 
 import msgspec
 
-from reconciler.importer.autoscaler.flags import Flags
-from reconciler.importer.autoscaler.policy import drain_policy
+from reconciler.importer.autoscaler import Flags, drain_policy
 from reconciler.importer.imported_pool import (
     NOTHING_SAYS,
     ImportedPool,

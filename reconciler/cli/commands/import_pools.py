@@ -14,7 +14,7 @@ from reconciler.cli.files import AlreadyThere, write_all
 from reconciler.cli.options import answered, cluster_options
 from reconciler.controller.cluster import ClusterPlace, autoscaler_flags, observed_cluster
 from reconciler.controller.policies import Checkup, check_bundle
-from reconciler.importer.autoscaler.flags import Flags, NoFlags
+from reconciler.importer.autoscaler import Flags, NoFlags
 from reconciler.importer.imported import NODE_POOLS, Imported, differences, imported
 from reconciler.importer.text import ImportNote
 from reconciler.model.cluster.observed import Observed

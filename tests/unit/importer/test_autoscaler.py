@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from reconciler.controller.policies import check_bundle
-from reconciler.importer.autoscaler.flags import Flags, NoFlags, documents, flags_in
-from reconciler.importer.autoscaler.policy import drain_policy
+from reconciler.importer.autoscaler import Flags, NoFlags, documents, drain_policy, flags_in
 from reconciler.model.bundle import Bundle
 from reconciler.model.policy.scaling import DrainPolicy
 
