@@ -39,8 +39,6 @@ from reconciler.kube.decode import know_kinds
 from reconciler.kube.placeholders import know_fields
 from reconciler.model.parsers import natural
 
-__all__ = ["Client", "Timeouts", "Unreachable", "connect"]
-
 _DEFAULT_FILE = "~/.kube/config"
 _CONNECTIONS = 64  # one per watched kind, and some for other requests
 _RENEW_SECONDS = 10.0  # minimum time between two reloads of the kubeconfig after a 401

@@ -19,9 +19,6 @@ from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.files.dump import BadDump, read
 from reconciler.plan.files.valid_names import of_observed
 
-__all__ = ["ClusterFile", "ClusterFileError", "read_cluster"]
-
-
 # --- Converts a cluster file in any common encoding to JSON; errors have line numbers.
 
 REMEDY = "write the file with reconciler dump, or with the command that reconciler dump --kubectl prints"

@@ -8,7 +8,7 @@ import msgspec
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.options import LastingType, answered, context_option
 from reconciler.controller.cluster import ClusterPlace, current_instant
-from reconciler.controller.user_writes import Freezing, freeze
+from reconciler.controller.user_writes import freeze
 from reconciler.kube.cluster import NotWritten
 from reconciler.model.fields import LONGEST_LABEL_VALUE, LONGEST_NAME, why_no_name
 from reconciler.model.instant import Instant, timestamp
@@ -50,7 +50,7 @@ def command(subject: str, place: ClusterPlace, **terms: Any) -> int:
     kind, name = _meant(subject, place.namespace)
     until = FreezeTerms(**terms).until()
     try:
-        written = answered(lambda: freeze(place, Freezing(kind, name, until, terms["reason"])))
+        written = answered(lambda: freeze(place, kind, name, until, terms["reason"]))
     except NotWritten as error:
         raise click.ClickException(str(error)) from None
     where = ", ".join(written.titles)

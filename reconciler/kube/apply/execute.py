@@ -46,9 +46,6 @@ from reconciler.protocol.preconditions import (
 )
 from reconciler.protocol.write_order import WriteOrder, verb_of
 
-__all__ = ["Executor", "WriteLimits"]
-
-
 # --- Executes decisions on a real cluster. Owner of the writer threads while a plan is executed.
 #
 # Threads, because a write takes the API server some milliseconds and a plan may have thousands of writes. A failed

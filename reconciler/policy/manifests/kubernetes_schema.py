@@ -317,12 +317,8 @@ def _unknown(path: Path, name: str, fields: Schema) -> Violation:
 Sentence = Callable[[Any, Any, Schema], str]
 
 
-def _fewer(unit: str) -> Sentence:
-    return lambda value, least, _: f"has {len(value)} {unit}, fewer than {least}"
-
-
-def _more(unit: str) -> Sentence:
-    return lambda value, most, _: f"has {len(value)} {unit}, more than {most}"
+def _counted(unit: str, relation: str) -> Sentence:
+    return lambda value, limit, _: f"has {len(value)} {unit}, {relation} than {limit}"
 
 
 def _combined(name: str) -> Sentence:
@@ -343,12 +339,12 @@ _SENTENCES: dict[str, Sentence] = {
     "multipleOf": lambda value, of, _: f"is {value}, which is not a multiple of {of}",
     "minimum": lambda value, least, _: f"is {value}, less than the minimum {least}",
     "maximum": lambda value, most, _: f"is {value}, more than the maximum {most}",
-    "minLength": _fewer("characters"),
-    "maxLength": _more("characters"),
-    "minItems": _fewer("items"),
-    "maxItems": _more("items"),
-    "minProperties": _fewer("entries"),
-    "maxProperties": _more("entries"),
+    "minLength": _counted("characters", "fewer"),
+    "maxLength": _counted("characters", "more"),
+    "minItems": _counted("items", "fewer"),
+    "maxItems": _counted("items", "more"),
+    "minProperties": _counted("entries", "fewer"),
+    "maxProperties": _counted("entries", "more"),
     "uniqueItems": lambda value, _, schema: _twice("set", value, schema),
     "x-kubernetes-list-type": lambda value, kind, schema: _twice(kind, value, schema),
 }

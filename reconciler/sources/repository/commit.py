@@ -14,6 +14,7 @@ from reconciler.sources.walk import (
     LINK_REMEDY,
     TEMPLATES_FOLDER,
     Listing,
+    Refused,
     ResolvedPath,
     Root,
     SourceBounds,
@@ -254,7 +255,9 @@ class Commit:
         tree = GitTree(entries, self._targets(list(entries.values())), areas)
         if not tree.holds(path):
             sentence = f"there is no {path} in commit {self._identity[:12]}"
-            raise self._session.absent(sentence, "name a folder or file of that revision")
+            remedy = "name a folder or file of that revision"
+            problem = self._session.refuse(SourceFault.UNREADABLE, sentence, remedy).problem
+            raise Refused(msgspec.structs.replace(problem, is_absent=True))
         walk = TreeWalk(tree, self._bounds)
         node = tree.look(folder, name)
         itself = tree.entry(path)

@@ -149,9 +149,6 @@ class GitPythonObjects:
         subject = commit.summary if isinstance(commit.summary, str) else ""
         return CommitHeader(str(name), int(commit.authored_date), subject)
 
-    def has(self, identity: str) -> bool:
-        return bool(self._repo.odb.has_object(bytes.fromhex(identity)))
-
     def entries(self, identity: str, areas: tuple[str, ...]) -> dict[str, TreeEntry]:
         tree_entries: dict[str, TreeEntry] = {}
         left_bytes = self._session.bounds.listing_bytes
@@ -252,7 +249,7 @@ class GitPythonObjects:
         if node.kind not in {_BLOB, _SYMLINK}:
             raise Unfit("an entry is of no known kind")
         self._look_at_the_clock()
-        if not self.has(node.id):
+        if not self._repo.odb.has_object(bytes.fromhex(node.id)):
             if not self._repository.is_ours:
                 raise Unfit("it lacks an object")
             return TreeEntry(mode, node.id, None, lost)

@@ -50,11 +50,6 @@ class Session(msgspec.Struct, frozen=True):
     def refuse(self, fault: SourceFault, sentence: str, remedy: str) -> Refused:
         return Refused(fault.problem(self.shown, redacted(sentence, self.secrets), redacted(remedy, self.secrets)))
 
-    def absent(self, sentence: str, remedy: str) -> Refused:
-        """The revision exists, and lacks the path."""
-        problem = self.refuse(SourceFault.UNREADABLE, sentence, remedy).problem
-        return Refused(msgspec.structs.replace(problem, is_absent=True))
-
     def look_at_the_clock(self) -> None:
         """Raises Refused after the deadline, or when the read is canceled."""
         if self.cancelled.is_set():
