@@ -22,7 +22,7 @@ from reconciler.model.problem import LastChange, Origin
 from reconciler.sources.repository import in_process
 from reconciler.sources.repository.address import COMMIT, RepositoryAddress, Unfit, check_revision, parse_address
 from reconciler.sources.repository.cache import Fetch, commit_of, fetched
-from reconciler.sources.repository.commit import Commit, Commits, GitCommits, GitObjects, Repository
+from reconciler.sources.repository.commit import Commit, GitObjects, Repository, RepositoryObjects
 from reconciler.sources.repository.process import Credentials, GitFailed, Session, credentials_for, reading
 from reconciler.sources.walk import Refused, SourceBounds, SourceFault, shown
 
@@ -53,7 +53,7 @@ class _BlobLine(msgspec.Struct, frozen=True):
 class LineHistory:
     """Walks the history of one repository until a time of the monotonic clock. Owns the lines read last."""
 
-    def __init__(self, commits: Commits, largest_bytes: int, until: float) -> None:
+    def __init__(self, commits: RepositoryObjects, largest_bytes: int, until: float) -> None:
         self._commits = commits
         self._largest_bytes = largest_bytes
         self._until = until
@@ -220,17 +220,14 @@ def last_changes(
 def _last_changes(
     repository: Repository, origins: Sequence[Origin], session: Session, until: float
 ) -> tuple[LastChange, ...]:
-    def told(commits: Commits) -> tuple[LastChange, ...]:
+    def told(commits: RepositoryObjects) -> tuple[LastChange, ...]:
         history = LineHistory(commits, session.bounds.file_bytes, until)
         changes = [history.last_change(origin) for origin in origins[:MOST_LINES]]
         return tuple(each for each in changes if each is not None)
 
     with contextlib.suppress(Unfit), in_process.opened(repository, session) as objects:
         return told(objects)
-    try:
-        return told(GitCommits(repository, origins[0].revision, session))
-    except (Refused, Unfit):
-        return tuple(LastChange(origin, unknown_before=origin.revision) for origin in origins[:MOST_LINES])
+    return told(GitObjects(repository, session, origins[0].revision))
 
 
 @contextlib.contextmanager
