@@ -146,11 +146,14 @@ def _whole(resource_kind: ResourceKind, plain: Plain) -> Unstructured | None:
     metadata = salvaged(plain.get("metadata"), UnstructuredMetadata)
     if metadata is None:
         return None
-    version = "/".join(part for part in (resource_kind.group, resource_kind.version or "v1") if part)
-    status = plain.get("apiVersion")
-    return Unstructured(
-        status if isinstance(status, str) else version, resource_kind.kind, metadata_without_secrets(metadata)
-    )
+    version = plain.get("apiVersion")
+    version = version if isinstance(version, str) else served_version(resource_kind)
+    return Unstructured(version, resource_kind.kind, metadata_without_secrets(metadata))
+
+
+def served_version(resource_kind: ResourceKind) -> str:
+    """policy/v1, or v1 for the core group."""
+    return "/".join(part for part in (resource_kind.group, resource_kind.version or "v1") if part)
 
 
 def _pod(pod: Pod, refusal: DecodeRefusal) -> Pod | None:

@@ -17,7 +17,8 @@ import msgspec
 
 from reconciler.kube.api_server import MERGE_PATCH, ApiRequest, BadPath, Unreachable, Writer, below, folder_in
 from reconciler.kube.apply.fenced_writer import Bucket
-from reconciler.kube.apply.verbs import api_version, kind_of
+from reconciler.kube.apply.verbs import kind_of
+from reconciler.kube.placeholders import served_version
 from reconciler.model import names
 from reconciler.model.plan.decision import Decision, Ref, Status
 from reconciler.protocol.write_order import verb_of
@@ -154,7 +155,7 @@ def _time(nanoseconds: int) -> str:
 
 def _regarding(subject: Ref) -> dict[str, str]:
     entries = {
-        "apiVersion": api_version(kind_of(subject)),
+        "apiVersion": served_version(kind_of(subject)),
         "kind": subject.kind,
         "namespace": subject.namespace,
         "name": subject.name,

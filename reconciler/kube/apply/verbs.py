@@ -10,6 +10,7 @@ import msgspec
 
 from reconciler.kube.api_server import APPLY_PATCH, MERGE_PATCH, ApiRequest, BadPath, below, folder, folder_in
 from reconciler.kube.decode import one
+from reconciler.kube.placeholders import served_version
 from reconciler.model import names
 from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
 from reconciler.model.cluster.unstructured import Unstructured
@@ -124,7 +125,7 @@ def _write_status(act: Status, target: WriteTarget) -> Next:
     status = msgspec.json.decode(act.body)
     if is_published(target.live, status):
         return DONE
-    head = {"apiVersion": api_version(kind_of(target.ref)), "kind": target.ref.kind}
+    head = {"apiVersion": served_version(kind_of(target.ref)), "kind": target.ref.kind}
     body = {**head, "metadata": _named(target.ref), "status": status}
     return ApiRequest("PATCH", path_of(target.ref, "status"), _json(target.versioned(body)), APPLY_PATCH, _BY_FORCE)
 
@@ -174,11 +175,6 @@ def kind_of(ref: Ref) -> ResourceKind:
     if ref.kind not in WRITTEN:
         raise UnknownKind(f"{ref.title} has an unsupported kind: add the kind to SEEN")
     return WRITTEN[ref.kind]
-
-
-def api_version(resource_kind: ResourceKind) -> str:
-    """policy/v1, or v1 for the core group."""
-    return f"{resource_kind.group}/v1" if resource_kind.group else "v1"
 
 
 def path_of(ref: Ref, subresource: str = "") -> str:
