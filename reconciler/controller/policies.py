@@ -109,10 +109,7 @@ def own_templates(bundle: Bundle, wish: Desired) -> tuple[str, ...]:
 
 def is_without(checkup: Checkup) -> bool:
     """Whether the only problem is that the path does not exist at the revision: there were no policies then."""
-    if len(checkup.resolved.problems) != 1:
-        return False
-    (problem,) = checkup.resolved.problems
-    return problem.is_absent
+    return [each.is_absent for each in checkup.resolved.problems] == [True]
 
 
 def is_good(bundle: Bundle) -> bool:

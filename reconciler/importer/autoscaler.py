@@ -304,13 +304,6 @@ _SWITCHED_OFF = {
 }
 
 
-def switched_off(flags: Flags) -> Iterator[tuple[str, str, str]]:
-    """A flag that is false, the field, and its value in place of another flag's value."""
-    for flag, (field, value) in _SWITCHED_OFF.items():
-        if flags.is_false(flag):
-            yield flag, field, value
-
-
 # Cluster-wide limits: least:most, for GPUs preceded by their type.
 _KEEPS = {"cores-total": ("cpu", ""), "memory-total": ("memory", "Gi"), "gpu-total": (names.NVIDIA_GPU, "")}
 
@@ -341,6 +334,7 @@ READ = frozenset({*(flag for each in COUNTERPARTS for flag in each.flags), ENABL
 NAME = f"from-{PROGRAM}"
 FILE = f"policies/base/{NAME}.yaml"
 _COMMENTS_AT = 45
+_SUSPENDED = "remove this after review: pools in mode Enforce are then drained"
 
 
 class ImportedField(msgspec.Struct, frozen=True):
@@ -363,8 +357,8 @@ class FlagMapping(msgspec.Struct):
 
 def drain_policy(flags: Flags) -> tuple[Text, tuple[ImportNote, ...]]:
     """The policy for all pools, suspended: people decide which pools to drain."""
-    mapping = FlagMapping([], [])
-    mapping.fields.append(_suspend(flags))
+    why = f"--{ENABLED}=false" if flags.is_false(ENABLED) else _SUSPENDED
+    mapping = FlagMapping([ImportedField("suspend", True, why)], [])
     mapping.fields.append(ImportedField("poolNames", ["*"], "all pools; pools in mode Observe are only evaluated"))
     for each in COUNTERPARTS:
         mapping.fields.append(_field(each, flags, mapping))
@@ -373,12 +367,6 @@ def drain_policy(flags: Flags) -> tuple[Text, tuple[ImportNote, ...]]:
     _cluster_min(flags, mapping)
     _others(flags, mapping)
     return Text(FILE, "".join(f"{line}\n" for line in _lines(mapping)).encode()), tuple(mapping.notes)
-
-
-def _suspend(flags: Flags) -> ImportedField:
-    if flags.is_false(ENABLED):
-        return ImportedField("suspend", True, f"--{ENABLED}=false")
-    return ImportedField("suspend", True, "remove this after review: pools in mode Enforce are then drained")
 
 
 def _field(line: Counterpart, flags: Flags, mapping: FlagMapping) -> ImportedField:
@@ -400,7 +388,9 @@ def _field(line: Counterpart, flags: Flags, mapping: FlagMapping) -> ImportedFie
 
 def _switch_off(flags: Flags, mapping: FlagMapping) -> None:
     """Removes fields that a false flag makes irrelevant."""
-    for flag, field, value in switched_off(flags):
+    for flag, (field, value) in _SWITCHED_OFF.items():
+        if not flags.is_false(flag):
+            continue
         at = next(at for at, each in enumerate(mapping.fields) if each.name == field)
         mapping.fields[at] = ImportedField(field, value, f"--{flag}=false")
         if flag == "scale-down-unready-enabled":

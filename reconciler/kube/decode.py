@@ -127,9 +127,9 @@ def _whole_or_stand_in(resource_kind: ResourceKind, raw: bytes | msgspec.Raw, ap
     return found if refusal is None else stand_in(resource_kind, _plain(raw), refusal)
 
 
-def one(resource_kind: ResourceKind, raw: bytes | msgspec.Raw, api_version: str = "") -> Any:
+def one(resource_kind: ResourceKind, raw: bytes | msgspec.Raw) -> Any:
     """Like `understood`, but raises Undecodable for an object that cannot be decoded."""
-    result = understood(resource_kind, raw, api_version)
+    result = understood(resource_kind, raw)
     if isinstance(result, StandIn):
         raise Undecodable(refused_words(result))
     return result

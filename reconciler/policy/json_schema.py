@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, assert_never
 
-from reconciler.model.fields import LABEL_KEY, LABEL_VALUE, NAME, Shaped, Within
+from reconciler.model.fields import LABEL_KEY, LABEL_VALUE, NAME, NAMESPACE, Shaped, Within
 from reconciler.model.quantity import Quantity
 from reconciler.policy.shape import (
     API_VERSION,
@@ -95,8 +95,6 @@ def in_words(default: Any) -> str:
 DRAFT = "http://json-schema.org/draft-07/schema#"
 ORIGIN = "Written by `make generate` from reconciler/model/kinds; edit there."
 
-_NAMESPACE_PATTERN = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
-
 
 def schema_of(kind: Kind) -> Keywords:
     """Schema of a whole document of the kind."""
@@ -138,7 +136,7 @@ def _document(kind: Kind, spec: Keywords) -> Keywords:
 
 def _metadata(kind: Kind) -> Keywords:
     name = {"type": "string", "maxLength": kind.longest_name, **_form(NAME.pattern, NAME.words)}
-    namespace = {"type": "string", **_form(_NAMESPACE_PATTERN, "at most 63 lower case letters, digits and '-'")}
+    namespace = {"type": "string", **_form(NAMESPACE.pattern, NAMESPACE.words)}
     noted = {"type": "object", "propertyNames": _form(LABEL_KEY.pattern, LABEL_KEY.words)}
     label = {"type": "string", **_form(LABEL_VALUE.pattern, LABEL_VALUE.words)}
     properties = {

@@ -27,18 +27,6 @@ LONGEST_NAME = 255
 REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
-def is_policy(name: str) -> bool:
-    return name not in KUSTOMIZATIONS and name.lower().endswith(POLICY_SUFFIXES)
-
-
-def is_template(name: str) -> bool:
-    return name.lower().endswith(TEMPLATE_SUFFIX)
-
-
-def is_hidden(name: str) -> bool:
-    return name.startswith(".")
-
-
 def name_fault(name: str) -> str:
     """Why the name cannot be displayed; empty if it can."""
     if len(name) > LONGEST_NAME:
@@ -196,7 +184,7 @@ class TreeWalk:
             self._too_many_names(root)
             return
         for name in sorted(names):
-            if not is_hidden(name):
+            if not name.startswith("."):
                 self._name(root, real, (*inner, name), above)
             if self._entries > self._bounds.entries:
                 return
@@ -294,7 +282,8 @@ def _matters(role: Role, name: str, node: ResolvedPath) -> bool:
     """Whether the name could contain policies. Nodes outside are not inspected, so those may be folders."""
     if node.kind in {"folder", "submodule"} or (node.kind in {"outside", "broken"} and "." not in name):
         return True
-    return is_policy(name) if role == "policy" else is_template(name)
+    suffixes = POLICY_SUFFIXES if role == "policy" else TEMPLATE_SUFFIX
+    return name.lower().endswith(suffixes) and not (role == "policy" and name in KUSTOMIZATIONS)
 
 
 # --- Faults of reading policies: code, and their Problem.

@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -87,10 +87,8 @@ def pool_event_notes(decisions: Iterable[Decision]) -> Iterator[EventNote]:
 class Events:
     """Owner of the open series. Drops Events beyond the rate limit, and Events that the API server refuses."""
 
-    def __init__(
-        self, server: Writer, per_second: float, burst: int, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._server, self._clock = server, clock
+    def __init__(self, server: Writer, per_second: float, burst: int) -> None:
+        self._server = server
         # Events of many nodes must leave tokens for the pool's summary Event.
         self._bucket, self._of_pools = Bucket(per_second, burst), Bucket(per_second, burst)
         self._instance = socket.gethostname()
@@ -112,7 +110,7 @@ class Events:
     def _again(self, note: EventNote) -> ApiRequest | None:
         with self._lock:
             known = self._series.get(note)
-            if known is None or self._clock() - known.began > _SERIES_SECONDS:
+            if known is None or time.monotonic() - known.began > _SERIES_SECONDS:
                 return None
             known.count += 1
             body = {"series": {"count": known.count, "lastObservedTime": _time(time.time_ns())}}
@@ -124,7 +122,7 @@ class Events:
         name = f"{note.regarding.name[:_LONGEST_NAME].rstrip('-.')}.{now_nanoseconds:x}"
         folder_path = folder_in(namespace, "events.k8s.io", "events")
         with self._lock:
-            self._series[note] = _Series(below(folder_path, name), self._clock())
+            self._series[note] = _Series(below(folder_path, name), time.monotonic())
             self._series.move_to_end(note)
             while len(self._series) > _MOST_SERIES:
                 self._series.popitem(last=False)
