@@ -126,7 +126,7 @@ def apply_once(question: Question, acting: Acting) -> Once:
             return Wished(None, resolved.problems)
         return Wished(chosen(resolved, question.environment, observed.cluster_uid))
 
-    cluster_view, cycled = _cycle(acting, _Intent(wish, _Confirmed(acting.confirm), question.prune))
+    cluster_view, cycled = _cycle(acting, wish, _Confirmed(acting.confirm), question.prune)
     if checkups[0].resolved.problems:
         return Once(checkups[0])
     return Once(checkups[0], cluster_view, cycled)
@@ -137,30 +137,25 @@ def apply_saved(saved: SavedPlan, acting: Acting) -> Once:
     if problems := saved_problems(saved.desired):
         raise NotAllowed(tuple(each.sentence for each in problems))
     brain = _Confirmed(acting.confirm, saved)
-    cluster_view, cycled = _cycle(acting, _Intent(lambda _: Wished(saved.desired), brain, saved.prune))
+    cluster_view, cycled = _cycle(acting, lambda _: Wished(saved.desired), brain, saved.prune)
     return Once(None, cluster_view, cycled)
 
 
-class _Intent(msgspec.Struct, frozen=True):
-    """The desired state, available once the cluster is known, and its planner."""
-
-    wish: Callable[[Observed], Wished]
-    brain: PlanService
-    prune: tuple[str, ...] = ()
-
-
-def _cycle(acting: Acting, intent: _Intent) -> tuple[ClusterView, CycleResult]:
+def _cycle(
+    acting: Acting, wish: Callable[[Observed], Wished], brain: PlanService, prune: tuple[str, ...]
+) -> tuple[ClusterView, CycleResult]:
+    """One cycle with the desired state, which is available once the cluster is known."""
     client = connect(acting.context)
     try:
         with leading(client, acting.namespace, acting.tell) as fence:
             observed = observe_once(client, acting.namespace)  # now, to include the last writes of the previous leader
             parts = LoopDependencies(
-                policies=_FixedPolicies(intent.wish(observed)),
+                policies=_FixedPolicies(wish(observed)),
                 cluster=LiveCluster(lambda: observed, Executor(client)),
                 memory=ConfigMapMemory(client, acting.namespace),
-                brain=intent.brain,
+                brain=brain,
                 clock=_Now(),
-                prune=intent.prune,
+                prune=prune,
             )
             cycled = Cycle(parts).once(fence)
     finally:

@@ -20,7 +20,7 @@ import msgspec
 from reconciler.controller import planner_process
 from reconciler.controller.cluster import current_instant
 from reconciler.controller.policies import Origins, PolicyCache, Question, watch
-from reconciler.controller.publishers import Format, Log, SetAsidePublisher, StatusPublisher, StatusSink
+from reconciler.controller.publishers import Format, Log, SetAsidePublisher, StatusPublisher
 from reconciler.kube.apply.execute import Executor
 from reconciler.kube.client import Timeouts, connect
 from reconciler.kube.cluster import LiveCluster
@@ -78,8 +78,9 @@ class Running:
         candidacy = Candidacy(me, settings.namespace, pace=pace)
         self._leader = Leader(self._lease_client, candidacy, self._on_leadership, cluster.seen_at)
         self._planner = ChildPlanner(planner_process.command(settings.history))
-        telling = StatusSink(cluster, self._clock, self._leader.term, question.origins.resources, settings.namespace)
-        self._statuses = StatusPublisher(telling)
+        self._statuses = StatusPublisher(
+            cluster, self._clock, self._leader.term, question.origins.resources, settings.namespace
+        )
         self._notices = Notices()
         aside = SetAsidePublisher(applying.tell, self._leader.term)
         publishers: tuple[Publisher, ...] = (self._log, self._metrics, self._notices, self._statuses, aside)
@@ -87,9 +88,8 @@ class Running:
         parts = LoopDependencies(
             wishes, cluster, memory, self._planner, self._clock, publishers, most_at_once=MOST_AT_ONCE
         )
-        cycle = Cycle(parts)
-        step = LoopStep(cycle, self._leader, self._clock, self._log, self.is_ready, self._keep_up)
-        self._looping = LoopThread(step)
+        self._cycle = Cycle(parts)
+        self._looping = LoopThread(self._clock, self._log, self._once)
         self._is_synced = False
         self._led = False
 
@@ -115,9 +115,6 @@ class Running:
         given_back = "released" if has_answers else "not released, because a write was not answered; the Lease expires"
         self._log.tell("stopped", f"leadership {given_back}" if self._led else "this replica did not lead")
         return has_answers
-
-    def is_ready(self) -> bool:
-        return not self.why_unready()
 
     def why_unready(self) -> str:
         """Why the replica is not ready. A standby replica can be ready too."""
@@ -147,10 +144,19 @@ class Running:
         self._metrics.leaderless(bool(self._leader.why_leaderless))
         return self._metrics.text()
 
-    def _keep_up(self) -> None:
-        """Takes over good policies on a standby too: when the leader ends, the current policies may be incomplete."""
-        self._observer.observe()
-        self._policies.latest()
+    def _once(self) -> Instant | None:
+        """One cycle, if this replica leads and has inputs. Returns when to run again."""
+        term = self._leader.term()
+        if term is None or self.why_unready():
+            # A standby keeps up: otherwise watches would lag, and the next leader would begin with old data. Good
+            # policies are taken over too: when the leader ends, the current policies may be incomplete.
+            self._observer.observe()
+            self._policies.latest()
+            return None
+        cycled = self._cycle.once(term)
+        for text in cycled.unpublished:
+            self._log.tell("fault", text, "error")
+        return cycled.wake_at
 
     def _followed(self, origins: Origins, wishes: PolicyCache) -> WatchedSource | ResourcePolicies:
         source: WatchedSource | ResourcePolicies
@@ -265,20 +271,11 @@ class WakingClock:
 _AFTER_A_FAULT_MS = 5_000
 
 
-class LoopStep(msgspec.Struct, frozen=True):
-    cycle: Cycle
-    leader: Leader
-    clock: WakingClock
-    log: Log
-    is_ready: Callable[[], bool]  # policies and cluster have been read once
-    keep_up: Callable[[], object]  # processes watch events without planning
-
-
 class LoopThread:
-    """The loop thread; runs until stopped."""
+    """Calls `once` until stopped, each time when the last call said."""
 
-    def __init__(self, step: LoopStep) -> None:
-        self._step = step
+    def __init__(self, clock: WakingClock, log: Log, once: Callable[[], Instant | None]) -> None:
+        self._clock, self._log, self._once = clock, log, once
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="loop", daemon=True)
 
@@ -292,7 +289,7 @@ class LoopThread:
     def stop(self, timeout_seconds: float) -> bool:
         """Starts no more steps; returns whether the last one has ended."""
         self._stop.set()
-        self._step.clock.hurry()
+        self._clock.hurry()
         self._thread.join(timeout_seconds)
         return not self._thread.is_alive()
 
@@ -302,20 +299,9 @@ class LoopThread:
                 wake_at = self._once()
             except Exception as fault:  # noqa: BLE001 - a thread that ends would leave the cluster alone without a word
                 text = f"a cycle failed because of a bug in reconciler: {type(fault).__name__}: {fault}"
-                self._step.log.tell("fault", text, "error")
-                wake_at = Instant(self._step.clock.now() + _AFTER_A_FAULT_MS)
-            self._step.clock.wait(wake_at)
-
-    def _once(self) -> Instant | None:
-        """One cycle, if this replica leads and has inputs. Returns when to run again."""
-        term = self._step.leader.term()
-        if term is None or not self._step.is_ready():
-            self._step.keep_up()  # otherwise watches would lag, and the next leader would begin with old data
-            return None
-        cycled = self._step.cycle.once(term)
-        for text in cycled.unpublished:
-            self._step.log.tell("fault", text, "error")
-        return cycled.wake_at
+                self._log.tell("fault", text, "error")
+                wake_at = Instant(self._clock.now() + _AFTER_A_FAULT_MS)
+            self._clock.wait(wake_at)
 
 
 # --- Warnings for /readyz while the controller works. Owns the problems of the last cycles.
