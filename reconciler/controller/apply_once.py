@@ -95,19 +95,11 @@ class NotConfirmed(Declined):
 
 
 class NotAllowed(Exception):
-    """A saved plan contains objects that templates must not render; one sentence per object."""
-
-    def __init__(self, sentences: tuple[str, ...]) -> None:
-        super().__init__("; ".join(sentences))
-        self.sentences = sentences
+    """A saved plan contains objects that templates must not render; one argument per object: a sentence."""
 
 
 class PlanOutdated(Declined):
-    """A precondition of a saved plan no longer holds."""
-
-    def __init__(self, sentences: tuple[str, ...]) -> None:
-        super().__init__("; ".join(sentences))
-        self.sentences = sentences
+    """Preconditions of a saved plan no longer hold; one argument per precondition: a sentence."""
 
 
 def apply_once(question: Question, acting: Acting) -> Once:
@@ -135,7 +127,7 @@ def apply_once(question: Question, acting: Acting) -> Once:
 def apply_saved(saved: SavedPlan, acting: Acting) -> Once:
     """Applies exactly the saved plan. Raises NotAllowed, NotConfirmed, Moved, Occupied, Unreachable."""
     if problems := saved_problems(saved.desired):
-        raise NotAllowed(tuple(each.sentence for each in problems))
+        raise NotAllowed(*(each.sentence for each in problems))
     brain = _Confirmed(acting.confirm, saved)
     cluster_view, cycled = _cycle(acting, lambda _: Wished(saved.desired), brain, saved.prune)
     return Once(None, cluster_view, cycled)
@@ -175,7 +167,7 @@ class _Confirmed:
         scene = decide(inputs)
         if self._saved is not None:
             if differences := moved(self._saved, scene):
-                raise PlanOutdated(tuple(map(difference_words, differences)))
+                raise PlanOutdated(*map(difference_words, differences))
             plan = exactly(self._saved, scene)
             check_plan(inputs, scene.fleet, plan)
             scene = msgspec.structs.replace(scene, plan=plan)

@@ -210,7 +210,7 @@ class PolicyCache:
 
     def __init__(self, environment: str | None = None) -> None:
         self._environment = environment
-        self._source: Source | None = None
+        self.source: Source | None = None
         self._good: tuple[_Judged, ...] = ()  # two entries: the source may not have taken up the newer one yet
         self._refused: _Judged | None = None
         self._chosen: tuple[Resolved, str, Desired] | None = None
@@ -225,14 +225,11 @@ class PolicyCache:
             self._refused = judged
         return is_good
 
-    def follow(self, source: Source) -> None:
-        self._source = source
-
     def wish(self, cluster_uid: str) -> Wished:
         """The last good desired state for this cluster; the same object while it is unchanged."""
-        if self._source is None:
+        if self.source is None:
             return Wished(None)
-        latest, refused = self._source.latest(), self._source.last_refused
+        latest, refused = self.source.latest(), self.source.last_refused
         problems = self._problems(refused) if refused else ()
         resolved = next((each.resolved for each in self._good if each.bundle is latest), None)
         if resolved is None:

@@ -82,7 +82,7 @@ class Running:
             cluster, self._clock, self._leader.term, question.origins.resources, settings.namespace
         )
         self._notices = Notices()
-        aside = SetAsidePublisher(applying.tell, self._leader.term)
+        aside = SetAsidePublisher(applying.events.tell, self._leader.term)
         publishers: tuple[Publisher, ...] = (self._log, self._metrics, self._notices, self._statuses, aside)
         memory = ConfigMapMemory(self._client, settings.namespace)
         parts = LoopDependencies(
@@ -164,7 +164,7 @@ class Running:
             source = ResourcePolicies(self._observer.observe, wishes.judge, self._receive)
         else:
             source = watch(origins, self._clock.wake, wishes.judge)
-        wishes.follow(source)
+        wishes.source = source
         return source
 
     def _receive(self, observed: Observed) -> None:

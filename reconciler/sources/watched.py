@@ -166,7 +166,7 @@ class WatchedSource:
         self._latest = _nothing(
             SourceFault.NOTHING_GOOD_YET, "no valid policies have been read yet", "see the refused revision"
         )
-        self._refused: Bundle | None = None
+        self.last_refused: Bundle | None = None  # the last bundle read, if it was not good
         self.has_read = False  # whether there was a first read, good or not
         self._stop = Event()
         self._thread = Thread(target=self._run, name="policies", daemon=True)
@@ -184,11 +184,6 @@ class WatchedSource:
         """The last good bundle; before the first, a bundle with only a problem. Never blocks."""
         return self._latest
 
-    @property
-    def last_refused(self) -> Bundle | None:
-        """The last bundle read, if it was not good."""
-        return self._refused
-
     def _run(self) -> None:
         while not self._stop.is_set():
             try:
@@ -196,20 +191,20 @@ class WatchedSource:
                 for _ in self._place.rounds(self._stop):
                     self._look()
             except Exception as error:  # noqa: BLE001 - a thread that ends would freeze the policies without a word
-                self._refused = _broke_off(error)
+                self.last_refused = _broke_off(error)
                 self._stop.wait(RETRY_SECONDS)
 
     def _look(self) -> None:
         bundle, is_good = self._read()
         if self._stop.is_set():
             return
-        before = (self._latest, self._refused)
+        before = (self._latest, self.last_refused)
         if not is_good:
-            self._refused = bundle
+            self.last_refused = bundle
         else:
-            self._latest, self._refused = bundle, None
+            self._latest, self.last_refused = bundle, None
         self.has_read = True
-        if (self._latest, self._refused) != before:
+        if (self._latest, self.last_refused) != before:
             self._on_change()
 
     def _read(self) -> tuple[Bundle, bool]:

@@ -82,7 +82,7 @@ def _act(plan: SavedPlan | None, question: Question, acting: Acting) -> Once:
     try:
         return apply_saved(plan, acting) if plan else apply_once(question, acting)
     except NotAllowed as error:
-        text = "\n".join(f"  {visible(each)}" for each in error.sentences)
+        text = "\n".join(f"  {visible(each)}" for each in error.args)
         remedy = "  remedy: create a new plan, review it, and apply it"
         raise click.ClickException(
             f"nothing was done: PLAN contains objects that templates must not render\n{text}\n{remedy}"
@@ -92,7 +92,7 @@ def _act(plan: SavedPlan | None, question: Question, acting: Acting) -> Once:
     except NotConfirmed as declined:
         raise click.ClickException(f"nothing was done: {declined}") from None
     except PlanOutdated as moved:
-        text = "\n".join(f"  {each}" for each in moved.sentences)
+        text = "\n".join(f"  {each}" for each in moved.args)
         remedy = "  remedy: create a new plan, review it, and apply it"
         raise click.ClickException(f"nothing was done: the plan is out of date\n{text}\n{remedy}") from None
 

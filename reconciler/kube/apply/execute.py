@@ -11,7 +11,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 import msgspec
 
 from reconciler.kube.api_server import ApiRequest, ApiResponse, Backoff, BackoffBounds, BadPath, Unreachable, Writer
-from reconciler.kube.apply.events import EventNote, Events, event_notes, is_reported, pool_event_notes
+from reconciler.kube.apply.events import Events, event_notes, is_reported, pool_event_notes
 from reconciler.kube.apply.fenced_writer import (
     Bucket,
     FencedWriter,
@@ -61,7 +61,7 @@ class Executor:
         limits = limits or WriteLimits()
         self._server, self._namespace, self._limits = server, namespace, limits
         self._bucket = Bucket(limits.writes_per_second, limits.burst)
-        self._events = Events(server, limits.events_per_second, limits.burst_of_events)
+        self.events = Events(server, limits.events_per_second, limits.burst_of_events)
 
     def apply(self, decisions: Sequence[Decision], fence: Fence) -> Iterator[Outcome]:
         """Executes all decisions except holds and `would`; yields one outcome each, as they complete.
@@ -86,12 +86,8 @@ class Executor:
         finally:
             threads.shutdown(cancel_futures=True)
             for note in pool_event_notes(written) if pen.may_write else ():
-                self._events.tell(note)
+                self.events.tell(note)
         yield from turns.left()
-
-    def tell(self, note: EventNote) -> None:
-        """Sends an Event without a write. Never raises or waits."""
-        self._events.tell(note)
 
     def _carried_out(self, decision: Decision, pen: FencedWriter, written: list[Decision]) -> Outcome:
         """Executes one decision; appends written objects to `written`."""
@@ -104,7 +100,7 @@ class Executor:
         if execution.wrote and is_reported(decision) and pen.may_write:
             written.append(decision)
             for each in event_notes(decision, execution.uid):
-                self._events.tell(each)
+                self.events.tell(each)
         return Outcome(decision.subject, verb_of(decision), settled.result, settled.detail)
 
 
