@@ -26,10 +26,8 @@ def freeze(place: ClusterPlace, kind: str, name: str, until: str, reason: str) -
     titles = annotate(client, places, entries, everywhere=not until)
     if kind == "all" and is_without_controller(client, place.namespace):
         told_of = f"no controller has used the namespace {place.namespace}"
-        return FreezeResult(
-            titles,
-            f"{told_of}: a controller in another namespace ignores this freeze; name its namespace with --namespace",
-        )
+        ignored = "a controller in another namespace ignores this freeze; name its namespace with --namespace"
+        return FreezeResult(titles, f"{told_of}: {ignored}")
     return FreezeResult(titles)
 
 

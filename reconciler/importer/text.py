@@ -48,10 +48,7 @@ def _devices(pool: ImportedPool) -> NoteTexts:
     if not usual.memory:
         yield "the memory of a GPU is unknown", "write spec.devices.memory of one GPU, such as 40Gi"
     if any(map(is_shared, pool.machines)):
-        yield (
-            "its nodes share or partition GPUs, but devices counts whole GPUs",
-            "check spec.devices",
-        )
+        yield "its nodes share or partition GPUs, but devices counts whole GPUs", "check spec.devices"
 
 
 def _mixed(pool: ImportedPool) -> NoteTexts:

@@ -285,12 +285,8 @@ class _KubectlReader:
         unread_kinds = []
         for resource_kind in RESOURCE_KINDS:
             if resource_kind in self._other_versions:
-                unread_kinds.append(
-                    Unread(
-                        resource_kind.title,
-                        f"the file has version {self._other_versions[resource_kind]}, not {resource_kind.version}",
-                    )
-                )
+                why = f"the file has version {self._other_versions[resource_kind]}, not {resource_kind.version}"
+                unread_kinds.append(Unread(resource_kind.title, why))
             elif resource_kind not in self._met and not complete:
                 unread_kinds.append(Unread(resource_kind.title, NONE_OF_IT))
         return tuple(sorted(unread_kinds))

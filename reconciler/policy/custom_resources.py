@@ -84,15 +84,9 @@ def custom_resources(wish: Desired) -> tuple[Document, ...]:
         annotations = {**dict(each.annotations), **notes, names.BUNDLE_NEXT: f"{after.kind}/{after.name}"}
         labels = {"labels": dict(each.labels)} if each.labels else {}
         metadata = {"name": each.name, **labels, "annotations": annotations}
-        found.append(
-            {
-                "apiVersion": API_VERSION,
-                "kind": each.kind,
-                "metadata": metadata,
-                "bundle": digest,
-                "spec": with_item_defaults(_kind(each).shape, each.spec),
-            }
-        )
+        spec = with_item_defaults(_kind(each).shape, each.spec)
+        head = {"apiVersion": API_VERSION, "kind": each.kind, "metadata": metadata}
+        found.append({**head, "bundle": digest, "spec": spec})
     return tuple(found)
 
 

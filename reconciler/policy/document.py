@@ -144,13 +144,8 @@ def _texts(node: Mapping, field: str) -> tuple[tuple[str, str], ...]:
     metadata = node.get("metadata")
     noted = metadata.get(field) if isinstance(metadata, Mapping) else None
     entries = noted.entries.items() if isinstance(noted, Mapping) else ()
-    return tuple(
-        sorted(
-            (key, entry.value.value)
-            for key, entry in entries
-            if isinstance(entry.value, Scalar) and isinstance(entry.value.value, str)
-        )
-    )
+    values = ((key, entry.value.value) for key, entry in entries if isinstance(entry.value, Scalar))
+    return tuple(sorted((key, value) for key, value in values if isinstance(value, str)))
 
 
 def _better_name(text: str) -> str:

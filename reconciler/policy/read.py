@@ -294,13 +294,8 @@ def _integer_problem(shape: WholeNumber, node: Scalar, path: Path) -> Problem:
     least, most = shape.within.least, shape.within.most
     is_too_small = least is not None and isinstance(node.value, int) and node.value < least
     text = f"{written(path)}: expected {expected(shape)}, got {node.text}"
-    return problem(
-        node.at,
-        "RC105",
-        text,
-        f"the nearest allowed value is {least if is_too_small else most}",
-        written(path),
-    )
+    remedy = f"the nearest allowed value is {least if is_too_small else most}"
+    return problem(node.at, "RC105", text, remedy, written(path))
 
 
 def _form_problem(shape: Words, node: Scalar, path: Path) -> Problem:

@@ -242,11 +242,8 @@ def chosen(resolved: Resolved, name: str | None, cluster_uid: str = "", choose_w
         return wish
     if len(resolved.wishes) == 1:
         return resolved.wishes[0]
-    guarding = [
-        wish
-        for wish in resolved.wishes
-        if cluster_uid and any(guard.spec.cluster_uid == cluster_uid for guard in wish.guards)
-    ]
+    guarded = ((wish, {guard.spec.cluster_uid for guard in wish.guards}) for wish in resolved.wishes)
+    guarding = [wish for wish, uids in guarded if cluster_uid and cluster_uid in uids]
     if len(guarding) == 1:
         return guarding[0]
     why = f", and {'several name' if guarding else 'no ChangeGuard names'} this cluster (uid {cluster_uid})"
@@ -272,11 +269,7 @@ WHERE = "custom resources"  # the file name in problems of all custom resources 
 NOT_WHOLE, SEVERAL, UNREAD = "RC521", "RC522", "RC523"
 
 _KIND_NAMES = frozenset(kind.name for kind in POLICY_KINDS)
-_TITLES = tuple(
-    resource_kind.title
-    for resource_kind in RESOURCE_KINDS
-    if resource_kind.group == GROUP and resource_kind.kind in _KIND_NAMES
-)
+_TITLES = tuple(each.title for each in RESOURCE_KINDS if each.group == GROUP and each.kind in _KIND_NAMES)
 
 
 def bundle_of(observed: Observed) -> Bundle:

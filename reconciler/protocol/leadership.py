@@ -115,12 +115,8 @@ def written(
     ran_out = candidate_state.leads_until is not None and answered_at >= candidate_state.leads_until
     until = Monotonic(sent_at + pace.renew_ms)
     is_leading = not ran_out and answered_at < until
-    return msgspec.structs.replace(
-        candidate_state,
-        record=record,
-        changed_at=answered_at,
-        leads_until=until if is_leading else None,
-    )
+    leads_until = until if is_leading else None
+    return msgspec.structs.replace(candidate_state, record=record, changed_at=answered_at, leads_until=leads_until)
 
 
 def release(candidate_state: CandidateState) -> Claim | None:

@@ -247,11 +247,8 @@ def _queue_words(run: Simulated) -> str:
 def _left_words(run: Simulated) -> str:
     tainted = _most(run, _tainted)
     text = f"{counted(run.sums.nodes_bought, 'node')} bought, {run.sums.nodes_removed} removed"
-    return (
-        f"{text}, at most {tainted} tainted by the controller at once"
-        if tainted
-        else f"{text}, none tainted by the controller"
-    )
+    most = f"at most {tainted} tainted by the controller at once" if tainted else "none tainted by the controller"
+    return f"{text}, {most}"
 
 
 def _disruption_words(run: Simulated) -> str:

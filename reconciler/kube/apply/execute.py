@@ -133,10 +133,7 @@ class LeaseBinding:
             ref = self._taken.pop()
             found = self._pen.look(ref)
             if found is not None and text_at(found, HELD) == self._holder:
-                preconditions = {
-                    "uid": found["metadata"]["uid"],
-                    "resourceVersion": found["metadata"]["resourceVersion"],
-                }
+                preconditions = {name: found["metadata"][name] for name in ("uid", "resourceVersion")}
                 options = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": preconditions}
                 self._pen.send(ApiRequest("DELETE", path_of(ref), msgspec.json.encode(options)))
 

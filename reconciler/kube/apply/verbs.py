@@ -184,8 +184,5 @@ def path_of(ref: Ref, subresource: str = "") -> str:
 
 def folder_of(resource_kind: ResourceKind, namespace: str = "") -> str:
     """Collection path of a kind. Raises BadPath."""
-    return (
-        folder_in(namespace, resource_kind.group, resource_kind.plural)
-        if resource_kind.namespaced
-        else folder(resource_kind.group, resource_kind.plural)
-    )
+    group, plural = resource_kind.group, resource_kind.plural
+    return folder_in(namespace, group, plural) if resource_kind.namespaced else folder(group, plural)

@@ -130,27 +130,13 @@ class ObservedStore:
 
     def _quiet(self, now: Instant) -> tuple[Quiet, ...]:
         """Kinds that are silent. A kind that is not served cannot change; an unread kind is reported as unread."""
-        quiets = []
-        for each, kind_snapshot in self._sights.items():
-            since = kind_snapshot.confirmed_at
-            if (
-                since is not None
-                and now - since > QUIET_MS
-                and not kind_snapshot.is_absent
-                and not kind_snapshot.why_unread(now)
-            ):
-                quiets.append(Quiet(each.title, since))
-        return tuple(sorted(quiets))
+        read = (each for each in self._sights.items() if not each[1].is_absent and not each[1].why_unread(now))
+        since = ((kind.title, kind_snapshot.confirmed_at) for kind, kind_snapshot in read)
+        return tuple(sorted(Quiet(title, at) for title, at in since if at is not None and now - at > QUIET_MS))
 
     def _absent(self, now: Instant) -> tuple[str, ...]:
-        found = self._sights.items()
-        return tuple(
-            sorted(
-                each.title
-                for each, kind_snapshot in found
-                if kind_snapshot.is_absent and not kind_snapshot.why_unread(now)
-            )
-        )
+        read = (each for each in self._sights.items() if each[1].is_absent and not each[1].why_unread(now))
+        return tuple(sorted(kind.title for kind, _ in read))
 
     def _objects(self) -> dict[str, tuple[Any, ...]]:
         """The changed fields."""

@@ -222,11 +222,8 @@ def unknown_names(path: str, resources: Iterable[str], known: tuple[str, ...]) -
                 yield FieldProblem(f"{path}.{name}", "RC319", text, remedy, "warning")
             continue
         text = f'there is no resource "{name}"{meant}'
-        remedy = (
-            f"write {close}"
-            if close
-            else (f"write {', '.join(known)}, or a name with a domain, such as nvidia.com/gpu")
-        )
+        others = f"{', '.join(known)}, or a name with a domain, such as nvidia.com/gpu"
+        remedy = f"write {close or others}"
         yield FieldProblem(f"{path}.{name}", "RC318", text, remedy)
 
 

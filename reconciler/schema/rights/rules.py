@@ -54,9 +54,8 @@ def reading_rights(wishes: Sequence[Desired], namespace: str) -> tuple[Right, ..
         resource = (resource_kind.group, resource_kind.plural, where)
         if resource_kind.field != _CLASSES and resource not in granted:
             granted.add(resource)
-            plurals[
-                _OWN_LEASES if resource_kind.own_namespace else resource_kind.field, resource_kind.group, where
-            ].append(resource_kind.plural)
+            field = _OWN_LEASES if resource_kind.own_namespace else resource_kind.field
+            plurals[field, resource_kind.group, where].append(resource_kind.plural)
     looked_at = [
         Right(group, tuple(sorted(names)), LOOK, _WHY[field], namespace=where)
         for (field, group, where), names in plurals.items()
@@ -66,11 +65,7 @@ def reading_rights(wishes: Sequence[Desired], namespace: str) -> tuple[Right, ..
 
 def _node_classes(wishes: Sequence[Desired]) -> list[Right]:
     """One right per group. Policies name a kind, rights its plural; the plural of an unknown kind is guessed."""
-    known = {
-        (resource_kind.group, resource_kind.kind): resource_kind.plural
-        for resource_kind in RESOURCE_KINDS
-        if resource_kind.field == _CLASSES
-    }
+    known = {(each.group, each.kind): each.plural for each in RESOURCE_KINDS if each.field == _CLASSES}
     named = {(ref.group, ref.kind) for wish in wishes for pool in wish.pools for ref in [pool.spec.node_class_ref]}
     plurals: dict[str, set[str]] = defaultdict(set)
     guesses: dict[str, list[str]] = defaultdict(list)
@@ -78,9 +73,8 @@ def _node_classes(wishes: Sequence[Desired]) -> list[Right]:
         plural = known.get((group, kind), f"{kind.lower()}es")
         plurals[group].add(plural)
         if (group, kind) not in known:
-            guesses[group].append(
-                f"{plural} is guessed from {kind}: compare `kubectl api-resources --api-group={group}`."
-            )
+            compared = f"compare `kubectl api-resources --api-group={group}`."
+            guesses[group].append(f"{plural} is guessed from {kind}: {compared}")
     return [
         Right(group, tuple(sorted(names)), LOOK, " ".join([_WHY[_CLASSES], *guesses[group]]))
         for group, names in plurals.items()
