@@ -61,10 +61,14 @@ def fault_of(error: BaseException, request: TemplateRequest, environment: Enviro
     name, line = _place(error, request["template"])
     tell = next(tell for kind, tell in _TABLE if isinstance(error, kind))
     fault_text = tell(RaisedError(error, request["values"], environment))
-    sentence = " ".join(fault_text.sentence.split())[:LONGEST_SENTENCE] + _did_you_mean(fault_text)
+    sentence = _in_one_line(fault_text.sentence)[:LONGEST_SENTENCE] + _did_you_mean(fault_text)
     return Fault(
         code=fault_text.code, name=name, line=line, sentence=sentence, word=fault_text.word, remedy=fault_text.remedy
     )
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _did_you_mean(fault_text: FaultText) -> str:
