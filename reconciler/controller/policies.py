@@ -216,7 +216,6 @@ class PolicyCache:
         self._chosen: tuple[Resolved, str, Desired] | None = None
 
     def judge(self, bundle: Bundle) -> bool:
-        """Whether the bundle is good."""
         judged = _Judged(bundle, check_bundle(bundle, only=self._environment).resolved)
         is_good = not judged.resolved.problems
         if is_good:

@@ -23,8 +23,6 @@ _MOST_ROUNDS = 12
 
 
 class ReleaseResult(msgspec.Struct, frozen=True):
-    """Executed decisions with their outcomes, and the remaining decisions."""
-
     observed: Observed
     carried_out: tuple[tuple[Decision, Outcome], ...] = ()
     left: tuple[Decision, ...] = ()

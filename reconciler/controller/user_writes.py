@@ -8,8 +8,6 @@ from reconciler.model.policy.guards import ChangeApproval
 
 
 class FreezeResult(msgspec.Struct, frozen=True):
-    """Titles of the frozen objects, and a note."""
-
     titles: tuple[str, ...]
     note: str = ""
 

@@ -346,8 +346,6 @@ class ImportedField(msgspec.Struct, frozen=True):
 
 
 class FlagMapping(msgspec.Struct):
-    """Fields and notes collected from the flags."""
-
     fields: list[ImportedField] = []
     notes: list[ImportNote] = []
 

@@ -44,8 +44,6 @@ class Skipped(msgspec.Struct, frozen=True):
 
 
 class Imported(msgspec.Struct, frozen=True):
-    """Files by path, and notes."""
-
     files: tuple[Text, ...] = ()
     notes: tuple[ImportNote, ...] = ()
     skipped: tuple[Skipped, ...] = ()

@@ -269,7 +269,6 @@ class ImportedPool(msgspec.Struct, frozen=True):
 
 
 def read_imported_pool(live: Unstructured, machines: Sequence[ImportedMachine]) -> ImportedPool:
-    """All data of a NodePool and its machines."""
     spec = live_spec(live)
     naming = instance_type_requirement(spec)
     requested = tuple(map(str, naming["values"])) if naming else ()

@@ -32,7 +32,6 @@ _PRICES = 'the price of a node per hour is unknown; add pricePerHour: {on-demand
 
 
 def policy_text(pool: ImportedPool) -> str:
-    """One GpuPool, as YAML."""
     return "".join(f"{line}\n" for line in _lines(pool))
 
 

@@ -122,7 +122,6 @@ def entries(fields: Mapping[str, Any], indent: int) -> list[str]:
 
 
 def entry(name: str, value: Any, indent: int) -> list[str]:
-    """Lines of one entry of a map."""
     key = " " * indent + f"{_scalar(name)}:"
     short = f"{key} {flow(value)}"
     if len(short) <= WIDTH or not isinstance(value, dict | list) or not value:
@@ -131,7 +130,6 @@ def entry(name: str, value: Any, indent: int) -> list[str]:
 
 
 def items(values: Sequence[Any], indent: int) -> list[str]:
-    """Lines of a list's items."""
     lines = []
     for value in values:
         dash = " " * indent + "- "

@@ -29,8 +29,6 @@ class Unreachable(Exception):
 
 
 class ApiResponse(msgspec.Struct, frozen=True):
-    """A response of any status."""
-
     status: int
     body: bytes = b""
     retry_after_seconds: float = 0.0

@@ -112,8 +112,6 @@ NONE_OF_IT = "the file contains none; use --complete if the cluster has none"
 
 
 class ClusterFile(msgspec.Struct, frozen=True):
-    """The content of a file."""
-
     observed: Observed
     inputs: Inputs | None = None  # of a dump: policies and time
     notes: tuple[str, ...] = ()  # notes for readers of a plan made from the file

@@ -62,8 +62,6 @@ _LONGEST_NAME = 100  # characters shown of a holder's name
 
 
 class Candidacy(msgspec.Struct, frozen=True):
-    """The candidate's identity, Lease and timing."""
-
     me: str  # unique to this process: a restarted process has another identity
     namespace: str = names.OWN_NAMESPACE
     name: str = names.LEADER_LEASE

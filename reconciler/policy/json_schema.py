@@ -97,7 +97,6 @@ ORIGIN = "Written by `make generate` from reconciler/model/kinds; edit there."
 
 
 def schema_of(kind: Kind) -> Keywords:
-    """Schema of a whole document of the kind."""
     return _headed(kind.name, _document(kind, object_schema_of(kind.shape)))
 
 
@@ -107,7 +106,6 @@ def overlay_schema_of(kind: Kind) -> Keywords:
 
 
 def combined_schema_of(kinds: Iterable[Kind], overlay: bool = False) -> Keywords:
-    """Schema of a document of any of the kinds."""
     spec_of = _overlay_object if overlay else object_schema_of
     definitions = {kind.name: _document(kind, spec_of(kind.shape)) for kind in kinds}
     either = [{"$ref": f"#/definitions/{name}"} for name in definitions]

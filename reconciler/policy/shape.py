@@ -57,8 +57,6 @@ class Words(msgspec.Struct, frozen=True):
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """One of some words."""
-
     values: tuple[str, ...]
 
 

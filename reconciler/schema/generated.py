@@ -54,7 +54,6 @@ def generated_files() -> dict[str, str]:
 
 
 def as_json(schema: dict[str, Any]) -> str:
-    """The schema as file content."""
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 

@@ -85,8 +85,6 @@ def _rules(kind: Kind) -> str:
 
 
 class _Path(msgspec.Struct, frozen=True):
-    """Position of an object in its kind."""
-
     kind: str
     path: str = ""
 

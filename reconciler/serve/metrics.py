@@ -199,8 +199,6 @@ _AGAIN_MS = 60_000
 
 
 class ScaleDownMetrics:
-    """Updated with each cycle."""
-
     def __init__(self, registry: CollectorRegistry, durations: Durations) -> None:
         self._durations = durations
         counter = partial(Counter, registry=registry)
@@ -299,8 +297,6 @@ _PROVISION_BUCKETS_SECONDS = (15, 30, 60, 90, 120, 180, 240, 300, 420, 600, 900,
 
 
 class SmartPodMetrics:
-    """Updated with each cycle."""
-
     def __init__(self, registry: CollectorRegistry) -> None:
         counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
         self._created = counter("reconciler_smart_pods_created", "Smart pods that were created.")

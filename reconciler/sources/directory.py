@@ -139,8 +139,6 @@ ATTEMPTS = 5
 
 
 class Start(msgspec.Struct, frozen=True):
-    """A path given by the user, and its node."""
-
     given: Path
     node: ResolvedPath
 

@@ -114,7 +114,6 @@ def default_templates() -> tuple[Text, ...]:
 
 
 def default_template(path: str) -> str:
-    """The text of the template with this path."""
     return next(text.content.decode() for text in default_templates() if text.path == path)
 
 

@@ -155,7 +155,6 @@ class _Subject(msgspec.Struct, frozen=True):
 
 
 def pictures(runs: Sequence[Simulated]) -> tuple[Picture, ...]:
-    """Plots of one simulation, or of several for comparison."""
     return tuple(_drawn(each, runs) for each in _SUBJECTS)
 
 

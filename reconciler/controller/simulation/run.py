@@ -126,7 +126,6 @@ def _abandon(pool: ProcessPoolExecutor, others: Sequence[BaseProcess]) -> None:
 
 
 def _begin(parts: Parts) -> None:
-    """Initializes a worker."""
     _parts.append(parts)
 
 

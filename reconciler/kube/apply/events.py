@@ -44,8 +44,6 @@ class EventNote(msgspec.Struct, frozen=True):
 
 
 class _Series(msgspec.Struct):
-    """An Event that was sent, and its count."""
-
     path: str
     began: float
     count: int = 1

@@ -149,7 +149,6 @@ class Bucket:
             return max(0.0, -self._tokens / self._per_second)
 
     def try_take(self) -> bool:
-        """Takes a token if there is one."""
         with self._lock:
             self._fill()
             if self._tokens < 1.0:

@@ -18,7 +18,6 @@ Clock = Callable[[], Instant]
 
 
 def wall_clock() -> Instant:
-    """The current time."""
     return Instant(time.time_ns() // 1_000_000)
 
 

@@ -41,8 +41,6 @@ from reconciler.model.cluster.kinds import ResourceKind
 
 
 class ReflectorPhase(Enum):
-    """The current step."""
-
     LOOK = auto()
     LIST = auto()
     WATCH = auto()
@@ -240,8 +238,6 @@ _GONE = "pages of the list expire faster than they can be read"
 
 
 class ListRequest(msgspec.Struct, frozen=True):
-    """The kind to list, and its newest observed version."""
-
     resource_kind: ResourceKind
     path: str
     known_version: str = ""

@@ -139,7 +139,6 @@ class ObservedStore:
         return tuple(sorted(kind.title for kind, _ in read))
 
     def _objects(self) -> dict[str, tuple[Any, ...]]:
-        """The changed fields."""
         changed = {}
         for field, sights in self._by_field.items():
             if all(each.is_shown for each in sights):

@@ -148,8 +148,6 @@ MOST_VIOLATIONS = 50
 
 
 class Violation(msgspec.Struct, frozen=True):
-    """A value that the schema refuses."""
-
     path: Path
     code: str
     sentence: str

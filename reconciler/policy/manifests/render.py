@@ -217,7 +217,6 @@ def _bodies(manifests: _Titled) -> dict[str, str]:
 
 
 def _render_requests(wish: Desired, names: set[str]) -> dict[str, Any]:
-    """The render requests of these pools."""
     some = msgspec.structs.replace(wish, pools=tuple(pool for pool in wish.pools if pool.name in names))
     return {order.pool.name: order.request for order in orders(some)}
 
@@ -243,7 +242,6 @@ def _differing(title: str, one: Manifest, other: Manifest) -> FieldChange:
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
-    """Each leaf value, by its path."""
     if isinstance(value, dict) and value:
         for key, inner in value.items():
             yield from _leaves(inner, f"{path}.{key}" if path else key)

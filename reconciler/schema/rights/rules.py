@@ -87,8 +87,6 @@ _POLICIES = tuple(sorted(kind.plural for kind in POLICY_KINDS))
 
 
 class Person(msgspec.Struct, frozen=True):
-    """A role of a person."""
-
     sentence: str
     rights: Callable[[str], tuple[Right, ...]]  # for the controller's namespace
 

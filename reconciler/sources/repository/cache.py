@@ -82,7 +82,6 @@ def _locked(remote: Path, session: Session) -> Iterator[None]:
 
 
 def _stored(remote: Path, fetch: Fetch, session: Session) -> str:
-    """The commit, available in the cache."""
     if COMMIT.fullmatch(fetch.revision) and (remote / fetch.revision).is_dir():
         return fetch.revision
     for left in remote.glob("new-*"):  # of a killed process, since this process holds the lock

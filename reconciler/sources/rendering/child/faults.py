@@ -32,24 +32,18 @@ class Fault(TypedDict):
 
 
 class TemplateRequest(TypedDict):
-    """The template being rendered, and its values."""
-
     index: int
     template: str
     values: dict[str, Any]
 
 
 class RaisedError(NamedTuple):
-    """An exception, and its context."""
-
     error: Any  # of the kinds beside it in the table
     values: dict[str, Any]
     environment: Environment
 
 
 class FaultText(NamedTuple):
-    """Text of a fault, without location."""
-
     code: str
     sentence: str
     word: str = ""
