@@ -13,6 +13,7 @@ import msgspec
 from reconciler.fleet.fleet import Fleet
 from reconciler.loop.retries import FIRST_RETRY_MS, LONGEST_RETRY_MS, Attempts
 from reconciler.model.cluster.observed import Observed
+from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant, later
 from reconciler.model.plan.decision import Decision, Hold, Outcome
 from reconciler.model.plan.inputs import CycleResult, Inputs
@@ -34,7 +35,6 @@ from reconciler.ports import (
     Stale,
     Unavailable,
     VersionedMemory,
-    Wished,
 )
 
 NO_POLICIES = "no valid policies have been read yet: nothing is planned"
@@ -93,7 +93,7 @@ class Cycle:
         if wished.desired is None:
             return CycleResult(now, trouble=wished.why or NO_POLICIES, problems=wished.problems)
         try:
-            inputs = self._inputs(now, observed, wished)
+            inputs = self._inputs(now, observed, wished.desired)
         except Unavailable as fault:
             return CycleResult(now, trouble=str(fault), problems=wished.problems)
         cycled = CycleResult(now, inputs, problems=wished.problems)
@@ -119,12 +119,10 @@ class Cycle:
         end("apply")
         return msgspec.structs.replace(cycled, outcomes=outcomes, wake_at=wake_at)
 
-    def _inputs(self, now: Instant, observed: Observed, wished: Wished) -> Inputs:
-        if wished.desired is None:
-            raise TypeError("without a wish there are no inputs")
+    def _inputs(self, now: Instant, observed: Observed, desired: Desired) -> Inputs:
         if self._stored is None:
             self._stored = self._parts.memory.load()
-        return Inputs(wished.desired, observed, now, self._stored.memory, self._hints, prune=self._parts.prune)
+        return Inputs(desired, observed, now, self._stored.memory, self._hints, prune=self._parts.prune)
 
     def _remember(self, plan: Plan, fence: Fence) -> str:
         """Stores the memory before any action. Returns an error text, in which case no action is allowed."""

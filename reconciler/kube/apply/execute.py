@@ -23,7 +23,7 @@ from reconciler.kube.apply.fenced_writer import (
     meaning_of,
     uid_in,
 )
-from reconciler.kube.apply.verbs import eviction, folder_of, kind_of, next_write, path_of
+from reconciler.kube.apply.verbs import deletion, eviction, folder_of, kind_of, next_write, path_of
 from reconciler.kube.decode import Undecodable, one
 from reconciler.model import names
 from reconciler.model.cluster.kinds import RESOURCE_KINDS
@@ -134,8 +134,7 @@ class LeaseBinding:
             found = self._pen.look(ref)
             if found is not None and text_at(found, HELD) == self._holder:
                 preconditions = {name: found["metadata"][name] for name in ("uid", "resourceVersion")}
-                options = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": preconditions}
-                self._pen.send(ApiRequest("DELETE", path_of(ref), msgspec.json.encode(options)))
+                self._pen.send(deletion(ref, preconditions))
 
     def _take(self, ref: Ref, manifest: Object) -> WriteResult | None:
         found = self._pen.look(ref)

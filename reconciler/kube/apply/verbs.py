@@ -71,7 +71,7 @@ def _coming(act: Act | Hold, target: WriteTarget) -> Next:
         case Apply():
             return _kept(act, target)
         case Delete():
-            return _deleted(act, target)
+            return deletion(target.ref, _preconditions(act, target))
         case Evict():
             return eviction(target.ref, act.grace_seconds, _preconditions(act, target))
         case Status():
@@ -94,10 +94,10 @@ def _applied(act: Apply, ref: Ref, manifest: Object) -> ApiRequest:
     return ApiRequest("PATCH", path_of(ref), _json(manifest), APPLY_PATCH, _BY_FORCE if act.force else _OURS)
 
 
-def _deleted(act: Delete, target: WriteTarget) -> Next:
+def deletion(ref: Ref, preconditions: dict[str, str]) -> ApiRequest:
     """Deletes the object with the expected uid, not another of the same name."""
-    options = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": _preconditions(act, target)}
-    return ApiRequest("DELETE", path_of(target.ref), _json(options))
+    options = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": preconditions}
+    return ApiRequest("DELETE", path_of(ref), _json(options))
 
 
 def eviction(pod: Ref, grace_seconds: int, preconditions: dict[str, str]) -> ApiRequest:
