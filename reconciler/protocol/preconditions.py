@@ -106,7 +106,6 @@ HELD = "spec.holderIdentity"
 
 
 def lease(name: str, namespace: str, pod: Object, node: Object) -> Object:
-    """The Lease to create."""
     owner = {"apiVersion": "v1", "kind": "Node", "name": node["metadata"]["name"], "uid": node["metadata"]["uid"]}
     return {
         "apiVersion": "coordination.k8s.io/v1",

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from reconciler import controller
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.options import answered, history_option, live_question_options
+from reconciler.controller.policies import Question
 from reconciler.controller.run import Settings
 from reconciler.controller.run import run as run_replica
 from reconciler.protocol.leadership import LONGEST_LEASE_MS
@@ -55,7 +55,7 @@ class AddressType(click.ParamType[ListenAddress]):
     help="Duration of the leader Lease: how long another replica waits for a dead leader.",
 )
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def command(question: controller.Question, **chosen: Any) -> int:
+def command(question: Question, **chosen: Any) -> int:
     """Run the controller: apply the policies to the cluster continuously. With several replicas, one leads."""
     end = answered(lambda: run_replica(Settings(question, **chosen)))
     code = ExitCode.INTERRUPTED if end.signal == signal.SIGINT else ExitCode.FINE
