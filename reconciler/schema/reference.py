@@ -1,7 +1,10 @@
 """Reference of the kinds as one Markdown page: all fields and rules, with stable anchors."""
 
+import copy
 import re
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 import msgspec
 
@@ -9,6 +12,7 @@ from reconciler.model.fields import PolicyStatus, Within
 from reconciler.policy.json_schema import in_words
 from reconciler.policy.shape import (
     API_VERSION,
+    GROUP,
     VERSION,
     Choice,
     Field,
@@ -68,7 +72,7 @@ def _kind(kind: Kind) -> str:
     place = "Namespaced" if kind.namespaced else "Cluster-scoped"
     parts = [
         f"## {kind.name}\n\n{kind.shape.sentence}\n",
-        f"{place}; `kubectl get {kind.plural}`, or `{kind.short}`. Version {VERSION}.\n",
+        f"{place}; `kubectl get {kind.plural}`, or `{kind.short}`. {_versions(kind)}.\n",
         *_tables(anchor, _Path(kind.name), kind.shape),
     ]
     if kind.rules:
@@ -78,6 +82,10 @@ def _kind(kind: Kind) -> str:
         parts += [f"### {kind.name} `status`\n\n{report.sentence}\n"]
         parts += _tables(f"{anchor}-status", _Path(kind.name, "status"), report)
     return "\n".join(parts)
+
+
+def _versions(kind: Kind) -> str:
+    return f"Version {choice(readable(kind.name, CONVERSIONS, VERSION))}"
 
 
 def _rules(kind: Kind) -> str:
@@ -176,6 +184,70 @@ def _from_one(within: Within) -> Within:
 def _table(titles: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     lines = [titles, tuple("---" for _ in titles), *rows]
     return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+
+
+# --- Versions of a kind: documents are converted between versions by pure functions on plain data.
+#
+# A conversion is one step between two versions. The shortest chain is found automatically. A conversion to an older
+# version keeps fields that it lacks in an annotation, so that a round trip loses nothing.
+
+Document = dict[str, Any]
+
+
+class Conversion(msgspec.Struct, frozen=True):
+    """One step. `convert` gets its own copy of a document, which it may change; its apiVersion is set afterwards."""
+
+    kind: str
+    from_version: str
+    to_version: str
+    convert: Callable[[Document], Document]
+
+
+class NoConversion(ValueError):
+    """No chain of conversions leads to the target version."""
+
+
+# Every kind has one version so far.
+CONVERSIONS: tuple[Conversion, ...] = ()
+
+
+def convert(document: Mapping[str, Any], conversions: Iterable[Conversion], target: str) -> Document:
+    """The same object in the version `target`, such as v2. Raises NoConversion. The argument does not change."""
+    kind, version = str(document.get("kind")), str(document.get("apiVersion")).removeprefix(f"{GROUP}/")
+    steps = tuple(step for step in conversions if step.kind == kind)
+    chain = _chain(steps, version, target)
+    if chain is None:
+        known = " or ".join(readable(kind, steps, target))
+        raise NoConversion(f"{kind} cannot be converted from version {version} to {target}: write it in {known}")
+    converted = copy.deepcopy(dict(document))
+    for step in chain:
+        converted = {**step.convert(converted), "apiVersion": f"{GROUP}/{step.to_version}"}
+    return converted
+
+
+def readable(kind: str, conversions: Iterable[Conversion], target: str) -> tuple[str, ...]:
+    """Versions of a kind that can be read as `target`, including itself."""
+    steps = tuple(step for step in conversions if step.kind == kind)
+    found, before = {target}, set[str]()
+    while found != before:
+        before = set(found)
+        found |= {step.from_version for step in steps if step.to_version in found}
+    return tuple(sorted(found))
+
+
+def _chain(steps: tuple[Conversion, ...], version: str, target: str) -> tuple[Conversion, ...] | None:
+    """The fewest steps between two versions; among equal chains, the one declared first."""
+    reached = {version}
+    waiting: deque[tuple[str, tuple[Conversion, ...]]] = deque([(version, ())])
+    while waiting:
+        at, chain = waiting.popleft()
+        if at == target:
+            return chain
+        for step in steps:
+            if step.from_version == at and step.to_version not in reached:
+                reached.add(step.to_version)
+                waiting.append((step.to_version, (*chain, step)))
+    return None
 
 
 # --- Rules as text: without figures, or with the figures of an object for the API server.
