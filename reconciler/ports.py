@@ -5,7 +5,7 @@ from typing import Protocol
 
 import msgspec
 
-from reconciler.model.bundle import Bundle, Rendering, RenderRequest, Text
+from reconciler.model.bundle import Bundle
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
@@ -31,6 +31,11 @@ class Source(Protocol):
         """Return the last good bundle. Never blocks; a bad or incomplete bundle never replaces a good one."""
         ...
 
+    @property
+    def last_refused(self) -> Bundle | None:
+        """The last bundle read, if it was not good."""
+        ...
+
 
 class Wished(msgspec.Struct, frozen=True):
     """Desired state: policies after reading, resolving and rendering."""
@@ -45,14 +50,6 @@ class Policies(Protocol):
 
     def wish(self, cluster_uid: str) -> Wished:
         """Return the last good desired state for the cluster; the same object while nothing changes. Never blocks."""
-        ...
-
-
-class Renderer(Protocol):
-    """Renders untrusted templates."""
-
-    def render(self, templates: Sequence[Text], requests: Sequence[RenderRequest]) -> tuple[Rendering, ...]:
-        """Return one rendering per request, in order. Equal arguments give equal bytes; time and memory are bounded."""
         ...
 
 

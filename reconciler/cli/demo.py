@@ -15,7 +15,7 @@ from reconciler import __version__, report
 from reconciler.cli.files import replace_files
 from reconciler.cli.options import wants_color
 from reconciler.cli.plan_output import setting_of
-from reconciler.controller import ClusterView
+from reconciler.controller.cluster import ClusterView
 from reconciler.controller.demo import (
     RAISED,
     TAINTED,
@@ -23,7 +23,6 @@ from reconciler.controller.demo import (
     LineEdit,
     Witness,
     cluster_before,
-    decided,
     later,
     marks_of,
     number_of_steps,
@@ -33,6 +32,7 @@ from reconciler.controller.demo import (
     scenario_file,
 )
 from reconciler.controller.simulation.report_page import page_of
+from reconciler.loop.cycle import decide
 from reconciler.model.instant import Instant, clock, span
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.explain.facts import ExplainedObject
@@ -184,7 +184,7 @@ class Tour:
             4, f"Why this node? Asked {span(_ASKED_BEFORE_MS // 1_000)} before its deletion", "reconciler explain"
         )
         inputs = later(marked, Instant(at - _ASKED_BEFORE_MS))
-        scene = decided(inputs)
+        scene = decide(inputs)
         answer = about(scene, ExplainedObject("node", self._requested))
         setting = setting_of(ClusterView(inputs.observed, CLUSTER, inputs.now), scene)
         decision_texts = describe_decisions(inputs, answer.decisions)

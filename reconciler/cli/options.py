@@ -11,15 +11,14 @@ import click
 
 from reconciler import report
 from reconciler.cli.files import replace_files
-from reconciler.controller import ClusterPlace, NoRepository, Origins, Question
+from reconciler.controller.cluster import ClusterPlace
+from reconciler.controller.policies import NoRepository, Origins, Question
 from reconciler.kube.api_server import Unreachable
-from reconciler.kube.cluster_file import ClusterFileError
 from reconciler.model import names
 from reconciler.model.fields import NAMESPACE
 from reconciler.model.instant import Instant, instant
 from reconciler.model.parsers import is_namespace
 from reconciler.model.quantity import Duration
-from reconciler.plan.check import BrokenInvariant
 from reconciler.policy.resolve import NotChosen
 from reconciler.report.checked import CheckReport
 from reconciler.report.document import ReportDocument
@@ -188,6 +187,10 @@ T = TypeVar("T")
 
 def answered(ask: Callable[[], T]) -> T:
     """Result of `ask`; errors become messages without a traceback."""
+    # Commands that only read policies need no planners, whose imports take a quarter of a second.
+    from reconciler.kube.cluster_file import ClusterFileError  # noqa: PLC0415
+    from reconciler.plan.check import BrokenInvariant  # noqa: PLC0415
+
     try:
         return ask()
     except NotChosen as error:

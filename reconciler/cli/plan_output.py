@@ -13,7 +13,8 @@ from reconciler import __version__
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.files import PRIVATE, replace_files
 from reconciler.cli.options import LastingType
-from reconciler.controller import ClusterView, Origins
+from reconciler.controller.cluster import ClusterView
+from reconciler.controller.policies import Origins
 from reconciler.model.instant import later, timestamp
 from reconciler.model.quantity import Duration
 from reconciler.plan.files import saved_plan

@@ -9,7 +9,8 @@ import click
 from reconciler import __version__, report
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.options import Output, wants_color, write
-from reconciler.controller import Checkup, ClusterView
+from reconciler.controller.cluster import ClusterView
+from reconciler.controller.policies import Checkup
 from reconciler.model.problem import Problem
 from reconciler.plan.planner import unread_of_use
 from reconciler.policy.words import CODES

@@ -8,16 +8,15 @@ from contextlib import contextmanager
 import msgspec
 
 from reconciler.controller.cluster import ClusterView, current_instant
-from reconciler.controller.dry_run import Question
-from reconciler.controller.policies import Checkup, check, check_custom_resources, saved_problems
+from reconciler.controller.policies import Checkup, Question, check, check_custom_resources, saved_problems
 from reconciler.kube.api_server import Writer
 from reconciler.kube.apply.execute import Executor
 from reconciler.kube.client import connect, context_name
-from reconciler.kube.cluster import LookedOnce
+from reconciler.kube.cluster import LiveCluster
 from reconciler.kube.leader import Candidacy, Leader
 from reconciler.kube.memory_store import ConfigMapMemory
 from reconciler.kube.observe import observe_once
-from reconciler.loop import Cycle, InProcess, LoopDependencies, decide
+from reconciler.loop.cycle import Cycle, LoopDependencies, decide
 from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
@@ -96,19 +95,11 @@ class NotConfirmed(Declined):
 
 
 class NotAllowed(Exception):
-    """A saved plan contains objects that templates must not render; one sentence per object."""
-
-    def __init__(self, sentences: tuple[str, ...]) -> None:
-        super().__init__("; ".join(sentences))
-        self.sentences = sentences
+    """A saved plan contains objects that templates must not render; one argument per object: a sentence."""
 
 
 class PlanOutdated(Declined):
-    """A precondition of a saved plan no longer holds."""
-
-    def __init__(self, sentences: tuple[str, ...]) -> None:
-        super().__init__("; ".join(sentences))
-        self.sentences = sentences
+    """Preconditions of a saved plan no longer hold; one argument per precondition: a sentence."""
 
 
 def apply_once(question: Question, acting: Acting) -> Once:
@@ -127,8 +118,7 @@ def apply_once(question: Question, acting: Acting) -> Once:
             return Wished(None, resolved.problems)
         return Wished(chosen(resolved, question.environment, observed.cluster_uid))
 
-    brain = _Confirmed(acting.confirm) if acting.confirm else InProcess()
-    cluster_view, cycled = _cycle(acting, _Intent(wish, brain, question.prune))
+    cluster_view, cycled = _cycle(acting, wish, _Confirmed(acting.confirm), question.prune)
     if checkups[0].resolved.problems:
         return Once(checkups[0])
     return Once(checkups[0], cluster_view, cycled)
@@ -137,32 +127,27 @@ def apply_once(question: Question, acting: Acting) -> Once:
 def apply_saved(saved: SavedPlan, acting: Acting) -> Once:
     """Applies exactly the saved plan. Raises NotAllowed, NotConfirmed, Moved, Occupied, Unreachable."""
     if problems := saved_problems(saved.desired):
-        raise NotAllowed(tuple(each.sentence for each in problems))
-    brain = _Exactly(saved, acting.confirm)
-    cluster_view, cycled = _cycle(acting, _Intent(lambda _: Wished(saved.desired), brain, saved.prune))
+        raise NotAllowed(*(each.sentence for each in problems))
+    brain = _Confirmed(acting.confirm, saved)
+    cluster_view, cycled = _cycle(acting, lambda _: Wished(saved.desired), brain, saved.prune)
     return Once(None, cluster_view, cycled)
 
 
-class _Intent(msgspec.Struct, frozen=True):
-    """The desired state, available once the cluster is known, and its planner."""
-
-    wish: Callable[[Observed], Wished]
-    brain: PlanService
-    prune: tuple[str, ...] = ()
-
-
-def _cycle(acting: Acting, intent: _Intent) -> tuple[ClusterView, CycleResult]:
+def _cycle(
+    acting: Acting, wish: Callable[[Observed], Wished], brain: PlanService, prune: tuple[str, ...]
+) -> tuple[ClusterView, CycleResult]:
+    """One cycle with the desired state, which is available once the cluster is known."""
     client = connect(acting.context)
     try:
         with leading(client, acting.namespace, acting.tell) as fence:
             observed = observe_once(client, acting.namespace)  # now, to include the last writes of the previous leader
             parts = LoopDependencies(
-                policies=_FixedPolicies(intent.wish(observed)),
-                cluster=LookedOnce(observed, Executor(client)),
+                policies=_FixedPolicies(wish(observed)),
+                cluster=LiveCluster(lambda: observed, Executor(client)),
                 memory=ConfigMapMemory(client, acting.namespace),
-                brain=intent.brain,
+                brain=brain,
                 clock=_Now(),
-                prune=intent.prune,
+                prune=prune,
             )
             cycled = Cycle(parts).once(fence)
     finally:
@@ -171,35 +156,24 @@ def _cycle(acting: Acting, intent: _Intent) -> tuple[ClusterView, CycleResult]:
 
 
 class _Confirmed:
-    """A Brain whose plan a person has confirmed: exactly the displayed plan is carried out."""
+    """A Brain whose plan a person confirms if required. A saved plan is carried out exactly, or not at all."""
 
-    def __init__(self, confirm: Confirm) -> None:
+    def __init__(self, confirm: Confirm | None, saved: SavedPlan | None = None) -> None:
         self._confirm = confirm
-
-    def plan(self, inputs: Inputs) -> Plan:
-        """Raises NotConfirmed."""
-        scene = decide(inputs)
-        _ask(self._confirm, scene)
-        return scene.plan
-
-
-class _Exactly:
-    """A Brain with one fixed plan, or none; a person confirms the plan if required."""
-
-    def __init__(self, saved: SavedPlan, confirm: Confirm | None = None) -> None:
         self._saved = saved
-        self._confirm = confirm
 
     def plan(self, inputs: Inputs) -> Plan:
-        """Raises Moved, NotConfirmed, BrokenInvariant."""
+        """Raises PlanOutdated, NotConfirmed, BrokenInvariant."""
         scene = decide(inputs)
-        if differences := moved(self._saved, scene):
-            raise PlanOutdated(tuple(map(difference_words, differences)))
-        plan = exactly(self._saved, scene)
-        check_plan(inputs, scene.fleet, plan)
+        if self._saved is not None:
+            if differences := moved(self._saved, scene):
+                raise PlanOutdated(*map(difference_words, differences))
+            plan = exactly(self._saved, scene)
+            check_plan(inputs, scene.fleet, plan)
+            scene = msgspec.structs.replace(scene, plan=plan)
         if self._confirm is not None:
-            _ask(self._confirm, msgspec.structs.replace(scene, plan=plan))
-        return plan
+            _ask(self._confirm, scene)
+        return scene.plan
 
 
 def _ask(confirm: Confirm, scene: PlanningResult) -> None:

@@ -3,10 +3,10 @@
 import re
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from reconciler.importer.autoscaler.flags import Flags, NoFlags, documents, flags_in
 from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
@@ -14,6 +14,9 @@ from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.memory import Memory
 from reconciler.ports import Unavailable
 from reconciler.sources.input_file import MOST_CLUSTER_BYTES, MOST_MANIFEST_BYTES, read_file
+
+if TYPE_CHECKING:
+    from reconciler.importer.autoscaler import Flags
 
 
 class ClusterPlace(msgspec.Struct, frozen=True):
@@ -71,8 +74,10 @@ def current_instant() -> Instant:
 _NAMED = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
 
-def autoscaler_flags(place: ClusterPlace, where: str) -> Flags:
+def autoscaler_flags(place: ClusterPlace, where: str) -> "Flags":
     """`where` is a file, or NAMESPACE/NAME of a Deployment. Raises NoFlags, Unreachable, OSError."""
+    from reconciler.importer.autoscaler import NoFlags, documents, flags_in  # noqa: PLC0415  the importer is of no other use
+
     if Path(where).is_file():
         return flags_in(documents(read_file(Path(where), MOST_MANIFEST_BYTES)))
     if not _NAMED.fullmatch(where):
@@ -82,6 +87,7 @@ def autoscaler_flags(place: ClusterPlace, where: str) -> Flags:
 
 
 def _deployment(context: str | None, where: str) -> bytes:
+    from reconciler.importer.autoscaler import NoFlags  # noqa: PLC0415
     from reconciler.kube.api_server import folder_in  # noqa: PLC0415
     from reconciler.kube.client import connect  # noqa: PLC0415  it alone takes a quarter of a second
     from reconciler.kube.watch.changes import said  # noqa: PLC0415

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 
 from reconciler.controller.policies import Checkup, check_bundle
-from reconciler.loop import decide
+from reconciler.loop.cycle import decide
 from reconciler.model import names
 from reconciler.model.bundle import Bundle, Text
 from reconciler.model.cluster.observed import Observed
@@ -69,17 +69,16 @@ _FILE = "policies/base/a100-training.yaml"
 
 
 class LineEdit(msgspec.Struct, frozen=True):
-    """One line of a policy."""
+    """One line of the policy of the training pool."""
 
-    file: str
     before: str
     after: str
 
 
 _TAINTS = '  taints: [{{key: nvidia.com/gpu, value: "true", effect: NoSchedule}}{more}]'
-RAISED = LineEdit(_FILE, "  minGPUUtilizationPercent: 70", "  minGPUUtilizationPercent: 80")
+RAISED = LineEdit("  minGPUUtilizationPercent: 70", "  minGPUUtilizationPercent: 80")
 TAINTED = LineEdit(
-    _FILE, _TAINTS.format(more=""), _TAINTS.format(more=", {key: dedicated, value: training, effect: NoSchedule}")
+    _TAINTS.format(more=""), _TAINTS.format(more=", {key: dedicated, value: training, effect: NoSchedule}")
 )
 
 
@@ -96,19 +95,16 @@ class DemoRevision(msgspec.Struct, frozen=True):
 
 def revision(name: str, *edits: LineEdit) -> DemoRevision:
     """The fleet with these lines edited. Raises ValueError if a line does not exist."""
-    texts = tuple(_edited(text, edits) for text in example_policies())
-    if (known := {each.path for each in texts}) and (lost := [each.file for each in edits if each.file not in known]):
-        raise ValueError(f"the example fleet has no {', '.join(lost)}")
+    texts = tuple(_edited(text, edits) if text.path == _FILE else text for text in example_policies())
     return DemoRevision(texts, check_bundle(Bundle(name, texts), "policies"))
 
 
 def _edited(text: Text, edits: tuple[LineEdit, ...]) -> Text:
     content = text.content.decode()
     for each in edits:
-        if each.file == text.path:
-            if each.before not in content:
-                raise ValueError(f'the example fleet has no line "{each.before}" in {each.file}')
-            content = content.replace(each.before, each.after)
+        if each.before not in content:
+            raise ValueError(f'the example fleet has no line "{each.before}" in {_FILE}')
+        content = content.replace(each.before, each.after)
     return msgspec.structs.replace(text, content=content.encode())
 
 
@@ -139,13 +135,7 @@ def performed(merged: DemoRevision, look: Callable[[TimelineStep], None]) -> tup
     return _run(merged, _scenario(), RunOptions(publishers=(witness,), look=look)), witness
 
 
-def decided(inputs: Inputs) -> PlanningResult:
-    """The plan for these inputs."""
-    return decide(inputs)
-
-
 def number_of_steps() -> int:
-    """Number of steps of the story."""
     duration_ms = _scenario().duration.milliseconds
     return duration_ms // step_ms(duration_ms) + 1
 

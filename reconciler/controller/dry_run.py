@@ -7,8 +7,16 @@ import msgspec
 
 from reconciler import __version__
 from reconciler.controller.cluster import ClusterPlace, ClusterView, observed_cluster
-from reconciler.controller.policies import Checkup, Origins, check, check_custom_resources, is_without
-from reconciler.loop import decide
+from reconciler.controller.policies import (
+    Checkup,
+    NoRepository,
+    Origins,
+    Question,
+    check,
+    check_custom_resources,
+    is_without,
+)
+from reconciler.loop.cycle import decide
 from reconciler.model.bundle import PolicyChange
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant, timestamp
@@ -21,18 +29,6 @@ from reconciler.policy.document import BASE
 from reconciler.policy.resolve import Resolved, chosen
 from reconciler.report.replayed import ReplayResult
 from reconciler.sources.history import kept, kept_at
-
-
-class Question(msgspec.Struct, frozen=True):
-    """Input of a dry run: policies, cluster, base revision, and time."""
-
-    origins: Origins
-    place: ClusterPlace
-    environment: str | None = None
-    base: str = ""  # a revision; empty: no comparison
-    now: Instant | None = None
-    prune: tuple[str, ...] = ()
-    takes_dumped: bool = False  # use the policies of a dump if there are no others
 
 
 class DryRun(msgspec.Struct, frozen=True):
@@ -82,9 +78,7 @@ def inputs_of(question: Question) -> tuple[Checkup, ClusterView | None, Inputs |
 
 def checked(origins: Origins, place: ClusterPlace, only: str | None = None) -> Checkup:
     """Checks the policies alone. For custom resources, other unreadable kinds of the cluster do not matter."""
-    if not origins.resources:
-        return check(origins, only)
-    return check_custom_resources(observed_cluster(place).observed)
+    return _checked(Question(origins, place, only))[0]
 
 
 def _checked(question: Question) -> tuple[Checkup, ClusterView | None]:
@@ -156,10 +150,6 @@ def at_base(origins: Origins, revision: str) -> Origins:
     return Origins((path.relative_to(top),), _shown(top), revision)
 
 
-class NoRepository(ValueError):
-    """There is no base to compare with."""
-
-
 def _shown(folder: Path) -> str:
     """The path relative to the current folder if below it, so that messages do not depend on where a repository was
     cloned."""
@@ -182,13 +172,6 @@ def _forgetful(cluster_view: ClusterView, wish: Desired) -> tuple[str, ...]:
 # --- Repeated decisions: from the history of `run`, or from a dump.
 
 
-class TimeRange(msgspec.Struct, frozen=True):
-    """A time range of the history; unbounded by default."""
-
-    since: Instant = Instant(0)
-    until: Instant | None = None
-
-
 def past(folder: Path, at: Instant) -> tuple[ClusterView, PlanningResult]:
     """State at the last plan with actions up to this time. Raises NotKept."""
     recorded_inputs = kept_at(folder, at)
@@ -199,9 +182,9 @@ def past(folder: Path, at: Instant) -> tuple[ClusterView, PlanningResult]:
     return ClusterView(inputs.observed, "history", inputs.now, notes=tuple(notes)), decide(inputs)
 
 
-def replay_history(folder: Path, span: TimeRange) -> Iterator[ReplayResult]:
-    """Repeats each recorded plan, oldest first. Raises NotKept."""
-    for each in kept(folder, span.since, span.until):
+def replay_history(folder: Path, since: Instant, until: Instant | None) -> Iterator[ReplayResult]:
+    """Repeats each recorded plan of a time range, oldest first. Raises NotKept."""
+    for each in kept(folder, since, until):
         yield _replayed(each.inputs, each.digest, each.version)
 
 

@@ -14,7 +14,6 @@ from reconciler.sources.history import History
 
 
 def command(history: Path | None) -> tuple[str, ...]:
-    """The command line that starts the process."""
     return (sys.executable, "-m", __name__, *((str(history),) if history else ()))
 
 

@@ -2,31 +2,36 @@
 
 import os
 import random
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from types import ModuleType
 
 import msgspec
 
-from reconciler.kube.policies import ResourcePolicies
+from reconciler.controller.cluster import ClusterPlace
 from reconciler.model.bundle import Bundle, Rendering
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
+from reconciler.model.instant import Instant
 from reconciler.model.problem import LastChange, Origin, Problem
 from reconciler.policy.manifests.kubernetes_schema import Structural
 from reconciler.policy.manifests.render import RenderOrder, manifests, orders
 from reconciler.policy.manifests.saved import check_saved
 from reconciler.policy.manifests.smart_pods import pod_orders, smart_pods
 from reconciler.policy.resolve import NotChosen, Resolved, bundle_of, by_severity, chosen, resolve, shown
-from reconciler.ports import Renderer, Source, Wished
+from reconciler.ports import Source, Wished
 from reconciler.sources.directory import read_directory
 from reconciler.sources.git import Access, GitPlace, read_revision
 from reconciler.sources.git import last_changes as read_last_changes
 from reconciler.sources.input_file import NOT_CHECKED, default_templates, karpenter_schema
-from reconciler.sources.renderer import BoundedRenderer
+from reconciler.sources.renderer import render
 from reconciler.sources.repository.process import Credentials
 from reconciler.sources.walk import SourceBounds
-from reconciler.sources.watched import PolledRepository, PollInterval, WatchedFolders, WatchedSource
+from reconciler.sources.watched import PolledRepository, WatchedFolders, WatchedSource
+
+# The package `cel` imports its own command line, which takes a tenth of a second and is never used here.
+sys.modules.setdefault("cel.cli", ModuleType("cel.cli"))
 
 POLL_SECONDS = 30.0
 NO_POLICY_FILES = "no policies found: {where} has no .yaml, .yml or .json file"
@@ -49,8 +54,23 @@ class Origins(msgspec.Struct, frozen=True):
     resources: bool = False  # custom resources of the cluster
 
 
+class Question(msgspec.Struct, frozen=True):
+    """Input of a dry run: policies, cluster, base revision, and time."""
+
+    origins: Origins
+    place: ClusterPlace
+    environment: str | None = None
+    base: str = ""  # a revision; empty: no comparison
+    now: Instant | None = None
+    prune: tuple[str, ...] = ()
+    takes_dumped: bool = False  # use the policies of a dump if there are no others
+
+
+class NoRepository(ValueError):
+    """There is no base to compare with."""
+
+
 def read(origins: Origins) -> Bundle:
-    """Reads the current bundle."""
     if not origins.repository:
         return read_directory(origins.paths, SourceBounds())
     return read_revision(_git_place(origins), SourceBounds(), _git_access())
@@ -78,13 +98,6 @@ def check_custom_resources(observed: Observed) -> Checkup:
     return check_bundle(bundle_of(observed), "the cluster")
 
 
-def follow_resources(
-    observe: Callable[[], Observed], judge: Callable[[Bundle], bool], receive: Callable[[Observed], None]
-) -> ResourcePolicies:
-    """A source that follows policies as custom resources."""
-    return ResourcePolicies(observe, judge, receive)
-
-
 def own_templates(bundle: Bundle, wish: Desired) -> tuple[str, ...]:
     """Pools whose template comes from their bundle; custom resources include no templates."""
     brought = {(text.path, text.content) for text in default_templates()}
@@ -96,10 +109,7 @@ def own_templates(bundle: Bundle, wish: Desired) -> tuple[str, ...]:
 
 def is_without(checkup: Checkup) -> bool:
     """Whether the only problem is that the path does not exist at the revision: there were no policies then."""
-    if len(checkup.resolved.problems) != 1:
-        return False
-    (problem,) = checkup.resolved.problems
-    return problem.is_absent
+    return [each.is_absent for each in checkup.resolved.problems] == [True]
 
 
 def is_good(bundle: Bundle) -> bool:
@@ -112,8 +122,8 @@ def watch(origins: Origins, on_change: Callable[[], None], judge: Callable[[Bund
     place: WatchedFolders | PolledRepository = WatchedFolders(origins.paths, SourceBounds())
     if origins.repository:
         # Replicas that start together must not poll a Git host at the same time.
-        pace = PollInterval(POLL_SECONDS, random.Random(os.getpid()))  # noqa: S311 - jitter, not a secret
-        place = PolledRepository(_git_place(origins), SourceBounds(), _git_access(), pace)
+        chance = random.Random(os.getpid())  # noqa: S311 - jitter, not a secret
+        place = PolledRepository(_git_place(origins), SourceBounds(), _git_access(), POLL_SECONDS, chance)
     return WatchedSource(place, judge, on_change)
 
 
@@ -132,8 +142,7 @@ def check_bundle(bundle: Bundle, where: str = "the bundle", only: str | None = N
     resolved = resolve(bundle, only)
     wanted = [(wish, orders(wish), pod_orders(wish)) for wish in resolved.wishes]
     rendered = _rendered(bundle, [order for _, *each in wanted for some in each for order in some])
-    definition = karpenter_schema() if rendered else None
-    schema = Structural(definition) if definition else None
+    schema = _schema() if rendered else None
     wishes, problems = [], [*resolved.problems, *resolved.warnings]
     for wish, ordered, pods_ordered in wanted:
         yielded, error = manifests(wish, [(each, rendered[_request_key(each)]) for each in ordered], schema)
@@ -141,21 +150,22 @@ def check_bundle(bundle: Bundle, where: str = "the bundle", only: str | None = N
         wishes.append(msgspec.structs.replace(wish, manifests=yielded, smart_pods=pods))
         problems += shown(bundle, [*error, *pods_wrong])
     errors, warnings = by_severity(problems)
-    notices = ((NOT_CHECKED,) if rendered and not schema else ()) + (
-        () if bundle.policies or bundle.problems else (_nothing(bundle).format(where=where),)
-    )
+    notices = (NOT_CHECKED,) if rendered and not schema else ()
+    if not bundle.policies and not bundle.problems:
+        nothing = NO_CUSTOM_RESOURCES if bundle.by_field else NO_POLICY_FILES
+        notices = (*notices, nothing.format(where=where))
     resolved = msgspec.structs.replace(resolved, wishes=tuple(wishes), problems=errors, warnings=warnings)
     return Checkup(resolved, notices)
 
 
 def saved_problems(wish: Desired) -> list[Problem]:
     """Problems of manifests in a saved plan, which must obey the same rules as templates."""
+    return check_saved(wish, _schema())
+
+
+def _schema() -> Structural | None:
     definition = karpenter_schema()
-    return check_saved(wish, Structural(definition) if definition else None)
-
-
-def _nothing(bundle: Bundle) -> str:
-    return NO_CUSTOM_RESOURCES if bundle.by_field else NO_POLICY_FILES
+    return Structural(definition) if definition else None
 
 
 def _rendered(bundle: Bundle, ordered: Sequence[RenderOrder]) -> dict[bytes, Rendering]:
@@ -166,9 +176,8 @@ def _rendered(bundle: Bundle, ordered: Sequence[RenderOrder]) -> dict[bytes, Ren
     # Templates of the bundle take precedence over built-in templates.
     own = {text.path for text in bundle.templates}
     templates = (*bundle.templates, *(text for text in default_templates() if text.path not in own))
-    renderer: Renderer = BoundedRenderer()
     places = {f"templates/{text.path}": text.place for text in bundle.templates}
-    answers = [_placed(each, places) for each in renderer.render(templates, list(requests.values()))]
+    answers = [_placed(each, places) for each in render(templates, list(requests.values()))]
     return dict(zip(requests, answers, strict=True))
 
 
@@ -191,15 +200,6 @@ def _request_key(order: RenderOrder) -> bytes:
 # that the loop does not repeat the work.
 
 
-class FollowedSource(Source, Protocol):
-    """A source that also provides refused bundles."""
-
-    @property
-    def last_refused(self) -> Bundle | None:
-        """The last bundle read, if it was not good."""
-        ...
-
-
 class _Judged(msgspec.Struct, frozen=True):
     bundle: Bundle
     resolved: Resolved
@@ -210,13 +210,12 @@ class PolicyCache:
 
     def __init__(self, environment: str | None = None) -> None:
         self._environment = environment
-        self._source: FollowedSource | None = None
+        self.source: Source | None = None
         self._good: tuple[_Judged, ...] = ()  # two entries: the source may not have taken up the newer one yet
         self._refused: _Judged | None = None
         self._chosen: tuple[Resolved, str, Desired] | None = None
 
     def judge(self, bundle: Bundle) -> bool:
-        """Whether the bundle is good."""
         judged = _Judged(bundle, check_bundle(bundle, only=self._environment).resolved)
         is_good = not judged.resolved.problems
         if is_good:
@@ -225,14 +224,11 @@ class PolicyCache:
             self._refused = judged
         return is_good
 
-    def follow(self, source: FollowedSource) -> None:
-        self._source = source
-
     def wish(self, cluster_uid: str) -> Wished:
         """The last good desired state for this cluster; the same object while it is unchanged."""
-        if self._source is None:
+        if self.source is None:
             return Wished(None)
-        latest, refused = self._source.latest(), self._source.last_refused
+        latest, refused = self.source.latest(), self.source.last_refused
         problems = self._problems(refused) if refused else ()
         resolved = next((each.resolved for each in self._good if each.bundle is latest), None)
         if resolved is None:

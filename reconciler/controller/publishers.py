@@ -6,12 +6,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Literal, TextIO
 
-import msgspec
-
 from reconciler.controller.cluster import current_instant
 from reconciler.kube.apply.events import EventNote
-from reconciler.loop import Attempts
-from reconciler.model import names
+from reconciler.loop.retries import Attempts
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.refusal import SetAside
 from reconciler.model.desired import Desired
@@ -25,48 +22,39 @@ from reconciler.report.conditions import received, statuses
 from reconciler.report.decision_text import note_of
 
 
-class StatusSink(msgspec.Struct, frozen=True):
-    """Destination of statuses."""
-
-    cluster: Cluster
-    clock: Clock
-    fence: Callable[[], Fence | None]  # None: do not publish now
-    are_resources: bool = False
-    namespace: str = names.OWN_NAMESPACE
-
-
 class StatusPublisher:
-    """A Publisher of policy statuses."""
+    """A Publisher of policy statuses, to objects if policies are custom resources. Without a fence, nothing is told."""
 
-    def __init__(self, telling: StatusSink) -> None:
-        self._telling = telling
+    def __init__(
+        self, cluster: Cluster, clock: Clock, fence: Callable[[], Fence | None], are_resources: bool, namespace: str
+    ) -> None:
+        self._cluster, self._clock, self._fence = cluster, clock, fence
+        self._are_resources, self._namespace = are_resources, namespace
         self._before = ""  # content of the ConfigMap as last written
         self._attempts = Attempts()
 
     def publish(self, cycled: CycleResult) -> None:
         """Publishes the statuses, also if there are no good policies yet, with the reason."""
-        telling = self._telling
-        fence = telling.fence()
+        fence = self._fence()
         if fence is None:
             return
-        inputs = cycled.inputs or Inputs(Desired("", ""), telling.cluster.observe(), cycled.at)
-        context = StatusContext(cycled.problems, telling.are_resources, telling.namespace, self._before)
+        inputs = cycled.inputs or Inputs(Desired("", ""), self._cluster.observe(), cycled.at)
+        context = StatusContext(cycled.problems, self._are_resources, self._namespace, self._before)
         due = self._attempts.due(statuses(inputs, cycled.plan, context), cycled.at)
         self._tell(due, fence)
 
     def receive(self, observed: Observed) -> None:
         """Sets objects of a new bundle to Reconciling until the bundle is checked, which takes a while."""
-        fence = self._telling.fence()
+        fence = self._fence()
         if fence is not None:
-            now = self._telling.clock.now()
+            now = self._clock.now()
             self._tell(self._attempts.due(received(observed, now), now), fence)
 
     def _tell(self, due: Sequence[Decision], fence: Fence) -> None:
-        telling = self._telling
         decisions = {each.subject: each for each in due}
-        for outcome in telling.cluster.apply(due, fence) if due else ():
+        for outcome in self._cluster.apply(due, fence) if due else ():
             decision = decisions[outcome.subject]
-            self._attempts.learn(decision, outcome, telling.clock.now())
+            self._attempts.learn(decision, outcome, self._clock.now())
             if outcome.result == "done" and isinstance(decision.act, Apply):
                 self._before = decision.act.manifest
 
@@ -90,14 +78,9 @@ class SetAsidePublisher:
         set_asides = [each for each in cycled.inputs.observed.set_aside if each.name][:MOST_LISTED]
         for each in set_asides:
             if each not in self._set_asides:
-                self._tell(_event_note(each))
+                subject, reason = Ref(each.kind, each.namespace, each.name, each.uid), reason_of(each)
+                self._tell(EventNote(subject, reason.code, _ACTION, note_of(reason)))
         self._set_asides = frozenset(set_asides)
-
-
-def _event_note(set_aside: SetAside) -> EventNote:
-    subject = Ref(set_aside.kind, set_aside.namespace, set_aside.name, set_aside.uid)
-    reason = reason_of(set_aside)
-    return EventNote(subject, reason.code, _ACTION, note_of(reason))
 
 
 # --- Log of `run` on standard error. A Log owns the last published state, to avoid repetition.

@@ -1,7 +1,8 @@
 """`release`: reads the cluster and removes objects, repeatedly, until nothing of reconciler is left to remove."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import msgspec
 
@@ -9,7 +10,8 @@ from reconciler.controller.apply_once import Acting, leading
 from reconciler.controller.cluster import ClusterView, current_instant
 from reconciler.kube.api_server import Writer
 from reconciler.kube.apply.execute import Executor
-from reconciler.kube.client import Client, connect, context_name
+from reconciler.kube.client import connect, context_name
+from reconciler.kube.cluster import LiveCluster
 from reconciler.kube.observe import observe_once
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.plan.decision import Decision, Hold, Outcome
@@ -21,8 +23,6 @@ _MOST_ROUNDS = 12
 
 
 class ReleaseResult(msgspec.Struct, frozen=True):
-    """Executed decisions with their outcomes, and the remaining decisions."""
-
     observed: Observed
     carried_out: tuple[tuple[Decision, Outcome], ...] = ()
     left: tuple[Decision, ...] = ()
@@ -33,7 +33,9 @@ def release_all(acting: Acting, pool: str = "") -> tuple[ClusterView, ReleaseRes
     client = connect(acting.context)
     try:
         with _fence(client, acting, pool) as fence:
-            taken = take_off(_Fresh(client, acting.namespace), fence, pool)
+            taken = take_off(
+                LiveCluster(partial(observe_once, client, acting.namespace), Executor(client)), fence, pool
+            )
     finally:
         client.close()
     return ClusterView(taken.observed, context_name(acting.context), current_instant()), taken
@@ -53,20 +55,6 @@ def take_off(cluster: Cluster, fence: Fence, pool: str = "") -> ReleaseResult:
             break
         observed = cluster.observe()
     return ReleaseResult(observed, tuple(carried_out), decisions)
-
-
-class _Fresh:
-    """A cluster that is listed on each read."""
-
-    def __init__(self, client: Client, namespace: str) -> None:
-        self._client, self._namespace = client, namespace
-        self._applying = Executor(client)
-
-    def observe(self) -> Observed:
-        return observe_once(self._client, self._namespace)
-
-    def apply(self, decisions: Sequence[Decision], fence: Fence) -> Iterator[Outcome]:
-        return self._applying.apply(decisions, fence)
 
 
 @contextmanager

@@ -21,10 +21,9 @@ import msgspec
 from reconciler.controller import planner_process
 from reconciler.controller.cluster import current_instant
 from reconciler.controller.desk_feed import DeskLoop
-from reconciler.controller.dry_run import Question
 from reconciler.controller.extender import SchedulerExtender
-from reconciler.controller.policies import Origins, PolicyCache, follow_resources, watch
-from reconciler.controller.publishers import Format, Log, SetAsidePublisher, StatusPublisher, StatusSink
+from reconciler.controller.policies import Origins, PolicyCache, Question, watch
+from reconciler.controller.publishers import Format, Log, SetAsidePublisher, StatusPublisher
 from reconciler.kube.apply.execute import Executor
 from reconciler.kube.binding import PodBinder
 from reconciler.kube.client import Timeouts, connect
@@ -33,14 +32,14 @@ from reconciler.kube.leader import Candidacy, Leader
 from reconciler.kube.memory_store import ConfigMapMemory
 from reconciler.kube.observe import ObservedScope, Observer
 from reconciler.kube.policies import ResourcePolicies
-from reconciler.loop import Cycle, LoopDependencies
 from reconciler.loop.child import ChildPlanner
+from reconciler.loop.cycle import Cycle, LoopDependencies
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
 from reconciler.model.plan.inputs import CycleResult
 from reconciler.ports import Publisher
 from reconciler.protocol.desk import Desk
-from reconciler.protocol.leadership import LeaseTiming, pace_of
+from reconciler.protocol.leadership import pace_of
 from reconciler.serve.extender import LIMITS as EXTENDER_LIMITS
 from reconciler.serve.extender import extender_routes
 from reconciler.serve.metrics import Metrics
@@ -70,8 +69,6 @@ class ExtenderSettings(msgspec.Struct, frozen=True):
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """Settings of a replica."""
-
     question: Question
     address: ListenAddress = ListenAddress("127.0.0.1", 8080)
     probe_address: ListenAddress | None = None
@@ -95,7 +92,8 @@ class Running:
         self._metrics = Metrics()
         self._clock = WakingClock()
         self._client = connect(context)
-        self._lease_client = connect(context, _timeouts(pace))
+        # Timeouts well below the lease duration, to allow a second try.
+        self._lease_client = connect(context, Timeouts(pace.renew_ms / 3_000, pace.renew_ms / 2_000))
         self._serves_extender = settings.extender is not None
         desk = Desk()
         self.extender, self._desk_loop = SchedulerExtender(desk, PodBinder(self._client)), DeskLoop(desk)
@@ -104,22 +102,22 @@ class Running:
         wishes = self._wishes = PolicyCache(question.environment)
         self._policies = self._followed(question.origins, wishes)
         applying = Executor(self._client)
-        cluster = LiveCluster(self._observer, applying)
+        cluster = LiveCluster(self._observer.observe, applying)
         me = f"{socket.gethostname()}_{uuid.uuid4()}"
         candidacy = Candidacy(me, settings.namespace, pace=pace)
         self._leader = Leader(self._lease_client, candidacy, self._on_leadership, cluster.seen_at)
         self._planner = ChildPlanner(planner_process.command(settings.history))
-        telling = StatusSink(cluster, self._clock, self._leader.term, question.origins.resources, settings.namespace)
-        self._statuses, self._notices = StatusPublisher(telling), Notices()
+        term = self._leader.term
+        self._statuses = StatusPublisher(cluster, self._clock, term, question.origins.resources, settings.namespace)
+        self._notices, aside = Notices(), SetAsidePublisher(applying.events.tell, term)
         own: tuple[Publisher, ...] = (self._log, self._metrics, self._notices, self._statuses)
-        publishers = (*own, SetAsidePublisher(applying.tell, self._leader.term), self._desk_loop)
+        publishers = (*own, aside, self._desk_loop)
         memory = ConfigMapMemory(self._client, settings.namespace)
         parts = LoopDependencies(
             wishes, cluster, memory, self._planner, self._clock, publishers, most_at_once=MOST_AT_ONCE
         )
-        cycle = Cycle(parts)
-        step = LoopStep(cycle, self._leader, self._clock, self._log, self.is_ready, self._keep_up)
-        self._looping = LoopThread(step)
+        self._cycle = Cycle(parts)
+        self._looping = LoopThread(self._clock, self._log, self._once)
         self._is_synced = False
         self._led = False
 
@@ -149,15 +147,12 @@ class Running:
         self._log.tell("stopped", f"leadership {given_back}" if self._led else "this replica did not lead")
         return has_answers
 
-    def is_ready(self) -> bool:
-        return not self.why_unready()
-
     def why_unready(self) -> str:
         """Why the replica is not ready. A standby replica can be ready too."""
-        if not self._policies.wait_until_read(0):
+        if not self._policies.has_read:
             return "the policies have not been read yet"
         if not self._is_synced:
-            self._is_synced = self._observer.wait_until_synced(0)
+            self._is_synced = self._observer.is_synced()
             if not self._is_synced:
                 return "the cluster has not been read yet"
             gc.collect()
@@ -180,25 +175,34 @@ class Running:
         self._metrics.leaderless(bool(self._leader.why_leaderless))
         return self._metrics.text()
 
+    def _once(self) -> Instant | None:
+        """One cycle, if this replica leads and has inputs. Returns when to run again."""
+        term = self._leader.term()
+        if term is None or self.why_unready():
+            # A standby keeps up: otherwise watches would lag, and the next leader would begin with old data. Good
+            # policies are taken over too: when the leader ends, the current policies may be incomplete.
+            observed = self._observer.observe()
+            self._policies.latest()
+            if (desired := self._wishes.wish(observed.cluster_uid).desired) is not None:
+                self._desk_loop.set_pools(desired.pools)
+            return None
+        cycled = self._cycle.once(term)
+        for text in cycled.unpublished:
+            self._log.tell("fault", text, "error")
+        return cycled.wake_at
+
     def _changed(self) -> None:
         """Called on a thread of the observer."""
         self._clock.wake()
         self._desk_loop.wake()
 
-    def _keep_up(self) -> None:
-        """Takes over good policies on a standby too: when the leader ends, the current policies may be incomplete."""
-        observed = self._observer.observe()
-        self._policies.latest()
-        if (desired := self._wishes.wish(observed.cluster_uid).desired) is not None:
-            self._desk_loop.set_pools(desired.pools)
-
     def _followed(self, origins: Origins, wishes: PolicyCache) -> WatchedSource | ResourcePolicies:
         source: WatchedSource | ResourcePolicies
         if origins.resources:
-            source = follow_resources(self._observer.observe, wishes.judge, self._receive)
+            source = ResourcePolicies(self._observer.observe, wishes.judge, self._receive)
         else:
             source = watch(origins, self._clock.wake, wishes.judge)
-        wishes.follow(source)
+        wishes.source = source
         return source
 
     def _receive(self, observed: Observed) -> None:
@@ -214,11 +218,6 @@ class Running:
         if trouble := self._leader.trouble:
             self._log.tell("leadership", trouble, "warning")
         self._clock.wake()
-
-
-def _timeouts(pace: LeaseTiming) -> Timeouts:
-    """Timeouts well below the lease duration, to allow a second try."""
-    return Timeouts(connect_seconds=pace.renew_ms / 3_000, answer_seconds=pace.renew_ms / 2_000)
 
 
 class End(msgspec.Struct, frozen=True):
@@ -313,22 +312,11 @@ class WakingClock:
 _AFTER_A_FAULT_MS = 5_000
 
 
-class LoopStep(msgspec.Struct, frozen=True):
-    """Dependencies of a step."""
-
-    cycle: Cycle
-    leader: Leader
-    clock: WakingClock
-    log: Log
-    is_ready: Callable[[], bool]  # policies and cluster have been read once
-    keep_up: Callable[[], object]  # processes watch events without planning
-
-
 class LoopThread:
-    """The loop thread; runs until stopped."""
+    """Calls `once` until stopped, each time when the last call said."""
 
-    def __init__(self, step: LoopStep) -> None:
-        self._step = step
+    def __init__(self, clock: WakingClock, log: Log, once: Callable[[], Instant | None]) -> None:
+        self._clock, self._log, self._once = clock, log, once
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="loop", daemon=True)
 
@@ -342,7 +330,7 @@ class LoopThread:
     def stop(self, timeout_seconds: float) -> bool:
         """Starts no more steps; returns whether the last one has ended."""
         self._stop.set()
-        self._step.clock.hurry()
+        self._clock.hurry()
         self._thread.join(timeout_seconds)
         return not self._thread.is_alive()
 
@@ -352,20 +340,9 @@ class LoopThread:
                 wake_at = self._once()
             except Exception as fault:  # noqa: BLE001 - a thread that ends would leave the cluster alone without a word
                 text = f"a cycle failed because of a bug in reconciler: {type(fault).__name__}: {fault}"
-                self._step.log.tell("fault", text, "error")
-                wake_at = Instant(self._step.clock.now() + _AFTER_A_FAULT_MS)
-            self._step.clock.wait(wake_at)
-
-    def _once(self) -> Instant | None:
-        """One cycle, if this replica leads and has inputs. Returns when to run again."""
-        term = self._step.leader.term()
-        if term is None or not self._step.is_ready():
-            self._step.keep_up()  # otherwise watches would lag, and the next leader would begin with old data
-            return None
-        cycled = self._step.cycle.once(term)
-        for text in cycled.unpublished:
-            self._step.log.tell("fault", text, "error")
-        return cycled.wake_at
+                self._log.tell("fault", text, "error")
+                wake_at = Instant(self._clock.now() + _AFTER_A_FAULT_MS)
+            self._clock.wait(wake_at)
 
 
 # --- Warnings for /readyz while the controller works. Owns the problems of the last cycles.

@@ -7,38 +7,25 @@ from reconciler.model import names
 from reconciler.model.policy.guards import ChangeApproval
 
 
-class Freezing(msgspec.Struct, frozen=True):
-    """What to freeze, and until when; empty ends the freeze."""
-
-    kind: str  # node, pool, guard, all
-    name: str
-    until: str
-    reason: str = ""
-
-
 class FreezeResult(msgspec.Struct, frozen=True):
-    """Titles of the frozen objects, and a note."""
-
     titles: tuple[str, ...]
     note: str = ""
 
 
-def freeze(place: ClusterPlace, freezing: Freezing) -> FreezeResult:
-    """Writes the freeze. Raises NotWritten, Unreachable."""
+def freeze(place: ClusterPlace, kind: str, name: str, until: str, reason: str) -> FreezeResult:
+    """Freezes a node, pool, guard, or all; without `until`, ends the freeze. Raises NotWritten, Unreachable."""
     from reconciler.kube.client import connect  # noqa: PLC0415
     from reconciler.kube.cluster import annotate, is_without_controller, places_of  # noqa: PLC0415  the client is slow
 
-    entries = {names.FROZEN_UNTIL: freezing.until or None, names.FROZEN_REASON: freezing.reason or None}
-    places = places_of(freezing.kind, freezing.name)
+    entries = {names.FROZEN_UNTIL: until or None, names.FROZEN_REASON: reason or None}
+    places = places_of(kind, name)
     client = connect(place.context)
     # A pool may have been frozen in either place, also by hand.
-    titles = annotate(client, places, entries, everywhere=not freezing.until)
-    if freezing.kind == "all" and is_without_controller(client, place.namespace):
+    titles = annotate(client, places, entries, everywhere=not until)
+    if kind == "all" and is_without_controller(client, place.namespace):
         told_of = f"no controller has used the namespace {place.namespace}"
-        return FreezeResult(
-            titles,
-            f"{told_of}: a controller in another namespace ignores this freeze; name its namespace with --namespace",
-        )
+        ignored = "a controller in another namespace ignores this freeze; name its namespace with --namespace"
+        return FreezeResult(titles, f"{told_of}: {ignored}")
     return FreezeResult(titles)
 
 

@@ -5,8 +5,7 @@ from typing import Any
 
 import msgspec
 
-from reconciler.importer.autoscaler.flags import Flags
-from reconciler.importer.autoscaler.policy import drain_policy
+from reconciler.importer.autoscaler import Flags, drain_policy
 from reconciler.importer.imported_pool import (
     NOTHING_SAYS,
     ImportedPool,
@@ -16,7 +15,7 @@ from reconciler.importer.imported_pool import (
     why_without,
 )
 from reconciler.importer.policy_text import policy_text, template_text
-from reconciler.importer.portion import can_say, live_spec
+from reconciler.importer.portion import can_say, live_spec, plain_taints
 from reconciler.importer.text import ImportNote, notes
 from reconciler.model.bundle import Bundle, Text
 from reconciler.model.cluster.observed import Observed
@@ -45,8 +44,6 @@ class Skipped(msgspec.Struct, frozen=True):
 
 
 class Imported(msgspec.Struct, frozen=True):
-    """Files by path, and notes."""
-
     files: tuple[Text, ...] = ()
     notes: tuple[ImportNote, ...] = ()
     skipped: tuple[Skipped, ...] = ()
@@ -66,8 +63,8 @@ class Imported(msgspec.Struct, frozen=True):
         return Bundle("import", policies, tuple(named))
 
 
-def imported(observed: Observed, names: Sequence[str] = ()) -> Imported:
-    """Imports the NodePools of these names, or all NodePools with GPUs."""
+def imported(observed: Observed, default_template: str, names: Sequence[str] = ()) -> Imported:
+    """Imports the NodePools of these names, or all NodePools with GPUs. Their templates follow the default template."""
     pools = {pool.name: pool for pool in observed.node_pools}
     living = live_machines(observed)
     files: list[Text] = []
@@ -81,37 +78,34 @@ def imported(observed: Observed, names: Sequence[str] = ()) -> Imported:
         if why := _why_not(observed, imported_pool, name in names):
             skipped.append(Skipped(name, why))
             continue
-        files += _files(imported_pool)
+        files += _files(imported_pool, default_template)
         import_notes += notes(imported_pool, observed.why_unread(NODES))
     return Imported(tuple(sorted(files, key=lambda text: text.path)), tuple(import_notes), tuple(skipped))
 
 
-def _files(pool: ImportedPool) -> Iterator[Text]:
+def _files(pool: ImportedPool, default_template: str) -> Iterator[Text]:
     yield Text(pool.policy_file, policy_text(pool).encode())
     kept = pool.portion.kept
     if kept.anything:
-        yield Text(TEMPLATES + pool.template, (_HEADER + template_text(kept)).encode())
+        yield Text(TEMPLATES + pool.template, (_HEADER + template_text(kept, default_template)).encode())
 
 
 def _why_not(observed: Observed, pool: ImportedPool, is_named: bool) -> str:
     """Why a NodePool is not imported; empty if it is."""
     class_ref = pool.portion.said["nodeClassRef"]
     without, longest = why_without(pool.spec, pool.gpus), GPU_POOL.longest_name
+    has_policy = any(each.kind == "GpuPool" and each.name == pool.name for each in observed.policies)
     reasons = (
         (not can_say("nodeClassRef", {**class_ref, "name": pool.name}), "its name is not a valid NodePool name"),
         (len(pool.name) > longest, f"its name exceeds the {longest} characters of a GpuPool name"),
         (pool.live.metadata.deletion_timestamp, "it is being deleted"),
         (is_ours(pool.live), "it is already managed by reconciler"),
-        (_has_policy(observed.policies, pool.name), "the cluster already has a GpuPool of this name"),
+        (has_policy, "the cluster already has a GpuPool of this name"),
         (not can_say("nodeClassRef", class_ref), "its nodeClassRef is invalid"),
         # A NodePool that is named counts as one with GPUs, unless its nodes say otherwise.
         (without and not (is_named and without == NOTHING_SAYS), without),
     )
     return next((why for applies, why in reasons if applies), "")
-
-
-def _has_policy(policies: Sequence[Unstructured], name: str) -> bool:
-    return any(policy.kind == "GpuPool" and policy.name == name for policy in policies)
 
 
 # --- Differences between a rendered NodePool and the live one: a first check, before a plan counts nodes.
@@ -160,8 +154,8 @@ def _meaning(spec: Plain) -> Plain:
     node = template["spec"]
     of_nodes = {
         "requirements": _unordered([_requirement(each) for each in node["requirements"]]),
-        "taints": _unordered([_taint(each) for each in node["taints"]]),
-        "startupTaints": _unordered([_taint(each) for each in node["startupTaints"]]),
+        "taints": _unordered(plain_taints(node["taints"])),
+        "startupTaints": _unordered(plain_taints(node["startupTaints"])),
         "expireAfter": _length(node["expireAfter"]),
         "terminationGracePeriod": _length(node.get("terminationGracePeriod")),
     }
@@ -181,10 +175,6 @@ def _said(fields: Plain) -> Plain:
 
 def _requirement(requirement: Plain) -> Plain:
     return _said(requirement | {"values": _unordered(requirement.get("values", []))})
-
-
-def _taint(taint: Plain) -> Plain:
-    return {name: value for name, value in taint.items() if (name, value) != ("value", "")}
 
 
 def _budget(budget: Plain) -> Plain:

@@ -262,14 +262,13 @@ class ImportedPool(msgspec.Struct, frozen=True):
         reported = [machine.capacity for machine in self.machines if machine.instance_type == instance_type]
         result = {}
         for resource, unit in _WHOLE_UNITS.items():
-            amounts = [amount for each in reported if (amount := _amount(each.get(resource, "")))]
+            amounts = [amount for each in reported if (amount := _milli(each.get(resource, "")))]
             if amounts and (whole := min(amounts) // unit.milli * unit.milli):
                 result[resource] = _written(Quantity(whole, unit.binary))
         return result
 
 
 def read_imported_pool(live: Unstructured, machines: Sequence[ImportedMachine]) -> ImportedPool:
-    """All data of a NodePool and its machines."""
     spec = live_spec(live)
     naming = instance_type_requirement(spec)
     requested = tuple(map(str, naming["values"])) if naming else ()
@@ -290,13 +289,6 @@ def candidates(requested: Sequence[str], machines: Sequence[ImportedMachine]) ->
 def is_ours(live: Unstructured) -> bool:
     """Whether the NodePool was created or adopted by reconciler."""
     return live.is_ours or names.ADOPTED in live.metadata.annotations
-
-
-def _amount(text: str) -> int:
-    try:
-        return Quantity.parse(text).milli
-    except ValueError:
-        return 0
 
 
 def _written(quantity: Quantity) -> Any:

@@ -1,6 +1,6 @@
 """Text of the policy and of the template of one imported NodePool."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from textwrap import wrap
 from typing import Any
 
@@ -8,7 +8,6 @@ from reconciler.importer import portion
 from reconciler.importer.imported_pool import ImportedPool
 from reconciler.importer.portion import UnmappedFields
 from reconciler.importer.text import UNKNOWN, entries, entry, flow, items
-from reconciler.model import names
 from reconciler.policy.manifests.render import consolidates
 
 _FIELDS = (
@@ -33,7 +32,6 @@ _PRICES = 'the price of a node per hour is unknown; add pricePerHour: {on-demand
 
 
 def policy_text(pool: ImportedPool) -> str:
-    """One GpuPool, as YAML."""
     return "".join(f"{line}\n" for line in _lines(pool))
 
 
@@ -139,196 +137,95 @@ def _beside(line: str, comment: str) -> str:
     return f"{line.ljust(max(_COMMENTS_AT, len(line) + 2))}# {comment}"
 
 
-# --- A template for one pool: the text of the default template, with lines for settings that only a template can
-# express.
+# --- A template for one pool: the default template, with lines for settings that only a template can express.
 #
-# Theory of operation. Each section of the text below is a section of the default template; a test compares them. If the
-# NodePool has more than the section would render, additional lines follow, without expressions; if the field cannot
-# hold the NodePool's value, they replace the section. All other lines still follow the policy, so that edits of the
-# policy have effect.
+# Theory of operation. If the NodePool has more than a section of the default template would render, additional lines
+# follow the section, without expressions; if the field cannot hold the NodePool's value, they replace the section. All
+# other lines still follow the policy, so that edits of the policy have effect.
 
-_TOP = """\
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata:
-  name: {{ pool.name }}
-spec:
-"""
-_GPU_TYPE = "        gpu.scheduling/gpu-type: {{ pool.devices.model }}\n"
-_MANAGED = '        gpu.scheduling/managed: "true"\n'
-_LABELS = """\
-{% for key, value in pool.labels | items if key not in ["gpu.scheduling/gpu-type", "gpu.scheduling/managed"] %}
-        {{ key }}: {{ value }}
-{% endfor %}
-"""
-_ANNOTATIONS = """\
-{% if pool.annotations %}
-      annotations:
-{% for key, value in pool.annotations | items %}
-        {{ key }}: {{ value }}
-{% endfor %}
-{% endif %}
-"""
-_CLASS = """\
-      nodeClassRef:
-        group: {{ pool.nodeClassRef.group }}
-        kind: {{ pool.nodeClassRef.kind }}
-        name: {{ pool.nodeClassRef.name }}
-"""
-_REQUIREMENTS = """\
-{% for requirement in requirements %}
-        - key: {{ requirement.key }}
-          operator: {{ requirement.operator }}
-{% if requirement.values or requirement.operator not in ["Exists", "DoesNotExist"] %}
-          values: {{ requirement.values }}
-{% endif %}
-{% if requirement.minValues is not none %}
-          minValues: {{ requirement.minValues }}
-{% endif %}
-"""
-_TAINTS = """\
-{% for taint in pool.taints %}
-        - key: {{ taint.key }}
-          effect: {{ taint.effect }}
-{% if taint.value %}
-          value: {{ taint.value }}
-{% endif %}
-{% endfor %}
-"""
-_ARRIVING = """\
-{# This taint keeps pods off new nodes until the nodes are usable. Only a new NodePool gets the taint: an existing one
-   neither gets nor loses the taint. In mode Observe, no controller would remove the taint. #}
-{% if pool.mode == "Enforce" or pool.startupTaints %}
-      startupTaints:
-{% if pool.mode == "Enforce" %}
-        - key: gpu.scheduling/arriving
-          effect: NoSchedule
-{% endif %}
-{% for taint in pool.startupTaints if pool.mode != "Enforce" or taint.key != "gpu.scheduling/arriving" %}
-        - key: {{ taint.key }}
-          effect: {{ taint.effect }}
-{% if taint.value %}
-          value: {{ taint.value }}
-{% endif %}
-{% endfor %}
-{% endif %}
-"""
-_GRACE = """\
-{% if pool.terminationGracePeriod is not none %}
-      terminationGracePeriod: {{ pool.terminationGracePeriod }}
-{% endif %}
-"""
-_LIMITS = """\
-{% for resource, most in pool.limits | items %}
-    {{ resource }}: {{ most }}
-{% endfor %}
-"""
-_WEIGHT = """\
-{% if pool.weight is not none %}
-  weight: {{ pool.weight }}
-{% endif %}
-"""
-_BUDGETS = """\
-    budgets:
-{% for budget in pool.disruption.budgets %}
-      - nodes: {{ budget.nodes }}
-{% if budget.reasons %}
-        reasons: {{ budget.reasons }}
-{% endif %}
-{% if budget.schedule is not none and budget.duration is not none %}
-        schedule: {{ budget.schedule }}
-        duration: {{ budget.duration }}
-{% endif %}
-"""
-_OTHER_BUDGETS = """\
-{% else %}
-{% if covered or pool.disruption.consolidateAfter == "Never" %}
-{# The policies decide which nodes are removed. Karpenter replaces drifted nodes, a tenth at a time. #}
-      - nodes: "0"
-        reasons: [Empty, Underutilized]
-      - nodes: 10%
-        reasons: [Drifted]
-{% else %}
-      - nodes: 10%
-{% endif %}
-{% endfor %}
-"""
-_NEVER_BY_ITSELF = (
-    "{# Without this field, the default 720h would apply, and nodes would be replaced outside all budgets. #}\n"
-)
+# Sections of the default template in their order, and how their first lines begin.
+_SECTIONS = {
+    "top": "apiVersion:",
+    "template": "  template:",
+    "metadata": "    metadata:",
+    "labels": "{% for key, value in pool.labels",
+    "annotations": "{% if pool.annotations",
+    "node": "    spec:",
+    "requirements": "      requirements:",
+    "taints": "{% if pool.taints",
+    "startupTaints": "{# This taint keeps pods off",
+    "expireAfter": "{# Without this field",
+    "terminationGracePeriod": "{% if pool.terminationGracePeriod",
+    "limits": "{% if pool.limits",
+    "weight": "{% if pool.weight",
+    "disruption": "  disruption:",
+    "budgets": "    budgets:",
+}
 
 
-def template_text(kept: UnmappedFields) -> str:
-    """The template's text, from apiVersion on."""
-    return "".join(_sections(kept))
+def template_text(kept: UnmappedFields, default: str) -> str:
+    """The template's text, from apiVersion on, after the default template."""
+    starts = [default.index(f"\n{beginning}") + 1 for beginning in _SECTIONS.values()]
+    ends = [*starts[1:], len(default)]
+    sections = {name: default[start:end] for name, start, end in zip(_SECTIONS, starts, ends, strict=True)}
+    return "".join(_sections(kept, sections))
 
 
-def _sections(kept: UnmappedFields) -> Iterator[str]:
-    yield _TOP
-    yield _more(kept, portion.SPEC, 2)
-    yield "  template:\n"
-    yield _more(kept, portion.TEMPLATE, 4)
-    yield "    metadata:\n      labels:\n"
-    for label, text in ((names.GPU_TYPE, _GPU_TYPE), (names.MANAGED, _MANAGED)):
-        yield _template_text_lines(entry(label, kept.given[label], 8)) if label in kept.given else text
-    yield _LABELS
-    yield _template_text_lines(entries(kept.labels, 8))
+def _sections(kept: UnmappedFields, default: Mapping[str, str]) -> Iterator[str]:
+    yield default["top"] + _more(kept, portion.SPEC, 2)
+    yield default["template"] + _more(kept, portion.TEMPLATE, 4)
+    yield _with_values(default["metadata"], kept.given, 8)
+    yield default["labels"] + _text(entries(kept.labels, 8))
     if "annotations" not in kept.fields.get(portion.METADATA, {}):
-        yield _ANNOTATIONS
+        yield default["annotations"]
     yield _more(kept, portion.METADATA, 6)
-    yield "    spec:\n"
-    yield _CLASS
-    yield _more(kept, portion.CLASS, 8)
-    yield from _requirements(kept)
-    yield from _where("pool.taints", "      taints:\n", _TAINTS, _template_text_lines(items(kept.taints, 8)))
+    yield default["node"] + _more(kept, portion.CLASS, 8)
+    required = default["requirements"]
+    # A loop that other requirements follow has no empty list.
+    yield required.replace("{% else %}\n        []\n", "") if kept.requirements else required
+    yield _text(items(kept.requirements, 8))
+    yield _always(default["taints"], _text(items(kept.taints, 8)))
     if "startupTaints" not in kept.fields.get(portion.NODE, {}):
-        yield _ARRIVING
-    yield _NEVER_BY_ITSELF
-    yield _field(kept, "expireAfter", 6, "{{ pool.expireAfter }}")
-    yield _GRACE if "terminationGracePeriod" not in kept.instead else _field(kept, "terminationGracePeriod", 6, "")
+        yield default["startupTaints"]
+    yield _with_values(default["expireAfter"], kept.instead, 6)
+    grace = {name: value for name, value in kept.instead.items() if name == "terminationGracePeriod"}
+    yield _text(entries(grace, 6)) or default["terminationGracePeriod"]
     yield _more(kept, portion.NODE, 6)
-    yield from _where("pool.limits", "  limits:\n", _LIMITS, _template_text_lines(entries(kept.limits, 4)))
+    yield _always(default["limits"], _text(entries(kept.limits, 4)))
     if "weight" not in kept.fields.get(portion.SPEC, {}):
-        yield _WEIGHT
-    yield "  disruption:\n"
-    yield _field(kept, "consolidationPolicy", 4, "{{ pool.disruption.consolidationPolicy }}")
-    yield _field(kept, "consolidateAfter", 4, "{{ pool.disruption.consolidateAfter }}")
-    yield _more(kept, portion.DISRUPTION, 4)
-    yield from _budgets(kept)
+        yield default["weight"]
+    yield _with_values(default["disruption"], kept.instead, 4) + _more(kept, portion.DISRUPTION, 4)
+    yield from _budgets(kept, default["budgets"])
 
 
-def _requirements(kept: UnmappedFields) -> Iterator[str]:
-    yield "      requirements:\n" + _REQUIREMENTS
-    if not kept.requirements:
-        yield "{% else %}\n        []\n"
-    yield "{% endfor %}\n" + _template_text_lines(items(kept.requirements, 8))
+def _with_values(section: str, values: Mapping[str, Any], indent: int) -> str:
+    """The section with these values of its fields that take one line."""
+    for name, value in values.items():
+        beginning = f"{' ' * indent}{name}: "
+        lines = section.splitlines(keepends=True)
+        section = "".join(_text(entry(name, value, indent)) if line.startswith(beginning) else line for line in lines)
+    return section
 
 
-def _where(requested: str, opening: str, text: str, more: str) -> Iterator[str]:
-    """A field that exists if the policy sets it, or the template does."""
-    yield opening + text + more if more else f"{{% if {requested} %}}\n{opening}{text}{{% endif %}}\n"
+def _always(section: str, more: str) -> str:
+    """A section that exists if the policy sets the field, or the template does, with `more` items or entries."""
+    return "".join(section.splitlines(keepends=True)[1:-1]) + more if more else section
 
 
-def _budgets(kept: UnmappedFields) -> Iterator[str]:
-    yield _BUDGETS
+def _budgets(kept: UnmappedFields, section: str) -> Iterator[str]:
+    listed, _, _ = section.partition("{% else %}\n")
     if kept.no_budgets:
-        yield "{% else %}\n      []\n{% endfor %}\n"
+        yield listed + "{% else %}\n      []\n{% endfor %}\n"
     elif kept.budgets:
-        yield "{% endfor %}\n" + _template_text_lines(items(kept.budgets, 6))
+        yield listed + "{% endfor %}\n" + _text(items(kept.budgets, 6))
     else:
-        yield _OTHER_BUDGETS
-
-
-def _field(kept: UnmappedFields, name: str, indent: int, follows: str) -> str:
-    if name in kept.instead:
-        return _template_text_lines(entry(name, kept.instead[name], indent))
-    return f"{' ' * indent}{name}: {follows}\n"
+        yield section
 
 
 def _more(kept: UnmappedFields, place: str, indent: int) -> str:
     fields: dict[str, Any] = kept.fields.get(place, {})
-    return _template_text_lines(entries(dict(sorted(fields.items())), indent))
+    return _text(entries(dict(sorted(fields.items())), indent))
 
 
-def _template_text_lines(lines: list[str]) -> str:
+def _text(lines: list[str]) -> str:
     return "".join(f"{line}\n" for line in lines)

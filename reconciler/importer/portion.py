@@ -79,8 +79,8 @@ def portion(spec: Plain, can_be: Sequence[str], model: str) -> Portion:
     labels = template["metadata"]["labels"]
     kept["given"] = {key: labels[key] for key in given if labels.get(key, given[key]) != given[key]}
     said["labels"], kept["labels"] = _parted_map("labels", {key: labels[key] for key in labels if key not in given})
-    said["taints"], kept["taints"] = parted(_taints(node["taints"]), lambda each: can_say("taints", each))
-    _wholly("startupTaints", _taints(node["startupTaints"]), said, kept)
+    said["taints"], kept["taints"] = parted(plain_taints(node["taints"]), lambda each: can_say("taints", each))
+    _wholly("startupTaints", plain_taints(node["startupTaints"]), said, kept)
     _wholly("annotations", template["metadata"]["annotations"], said, kept)
     _wholly("weight", spec.get("weight"), said, kept)
     said["limits"], kept["limits"] = _parted_map("limits", spec["limits"])
@@ -124,7 +124,7 @@ def _wholly(field: str, value: Any, said: Plain, kept: Plain) -> None:
         kept["fields"].setdefault(_PLACES[field], {})[field] = value
 
 
-def _taints(taints: Sequence[Plain]) -> list[Plain]:
+def plain_taints(taints: Sequence[Plain]) -> list[Plain]:
     """Taints with empty values removed, which are equivalent to absent ones."""
     return [{name: value for name, value in each.items() if (name, value) != ("value", "")} for each in taints]
 

@@ -48,10 +48,7 @@ def _devices(pool: ImportedPool) -> NoteTexts:
     if not usual.memory:
         yield "the memory of a GPU is unknown", "write spec.devices.memory of one GPU, such as 40Gi"
     if any(map(is_shared, pool.machines)):
-        yield (
-            "its nodes share or partition GPUs, but devices counts whole GPUs",
-            "check spec.devices",
-        )
+        yield "its nodes share or partition GPUs, but devices counts whole GPUs", "check spec.devices"
 
 
 def _mixed(pool: ImportedPool) -> NoteTexts:
@@ -125,7 +122,6 @@ def entries(fields: Mapping[str, Any], indent: int) -> list[str]:
 
 
 def entry(name: str, value: Any, indent: int) -> list[str]:
-    """Lines of one entry of a map."""
     key = " " * indent + f"{_scalar(name)}:"
     short = f"{key} {flow(value)}"
     if len(short) <= WIDTH or not isinstance(value, dict | list) or not value:
@@ -134,7 +130,6 @@ def entry(name: str, value: Any, indent: int) -> list[str]:
 
 
 def items(values: Sequence[Any], indent: int) -> list[str]:
-    """Lines of a list's items."""
     lines = []
     for value in values:
         dash = " " * indent + "- "

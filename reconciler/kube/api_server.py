@@ -14,7 +14,6 @@ from reconciler.model.parsers import BadName, is_namespace, is_object_name, shor
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
-STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 
 
@@ -30,8 +29,6 @@ class Unreachable(Exception):
 
 
 class ApiResponse(msgspec.Struct, frozen=True):
-    """A response of any status."""
-
     status: int
     body: bytes = b""
     retry_after_seconds: float = 0.0
@@ -47,6 +44,17 @@ class ApiRequest(msgspec.Struct, frozen=True):
     query: Mapping[str, str] = {}
 
 
+class _WrittenMetadata(msgspec.Struct, frozen=True):
+    name: str = ""
+    uid: str = ""
+
+
+class WrittenObject(msgspec.Struct, frozen=True):
+    """What a response says about the identity of an object."""
+
+    metadata: _WrittenMetadata = _WrittenMetadata()
+
+
 class Stream(msgspec.Struct, frozen=True):
     """A watch: lines as they arrive, or the response that refused the watch."""
 
@@ -59,19 +67,15 @@ class ApiServer(Protocol):
 
     def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> ApiResponse:
         """Returns one complete response."""
-        ...
 
     def stream(self, path: str, query: Mapping[str, str], silence_seconds: float) -> AbstractContextManager[Stream]:
         """Streams a response line by line; raises Unreachable if no line arrives within `silence_seconds`."""
-        ...
 
     def apart(self) -> "ApiServer":
         """A client with the same identity and separate connections, which can be closed without affecting others."""
-        ...
 
     def close(self) -> None:
         """Aborts running requests, and refuses later ones."""
-        ...
 
 
 class Writer(Protocol):
@@ -79,11 +83,9 @@ class Writer(Protocol):
 
     def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> ApiResponse:
         """Returns one complete response. Raises Unreachable."""
-        ...
 
     def send(self, request: ApiRequest) -> ApiResponse:
         """Sends one write, once. Raises Unreachable; the write may then have taken effect."""
-        ...
 
 
 # --- Paths of the API server; no other code builds paths.
@@ -154,8 +156,6 @@ _MOST_DOUBLINGS = 30  # more than any configured bound
 
 
 class BackoffBounds(msgspec.Struct, frozen=True):
-    """The bounds of the delay."""
-
     first_seconds: float = 0.2
     most_seconds: float = 30.0
     healthy_seconds: float = 10.0  # an attempt that lasted this long was not a failure

@@ -47,4 +47,4 @@ class PodBinder:
     def bind(self, pod: Ref, bind: Bind) -> WriteResult:
         """Acquire the Leases and bind the pod. `unknown`: the Binding may take effect later."""
         decision = Decision(PLANNER, pod, bind, Reason(PodBound(pod, bind.node)))
-        return WriteExecution(decision, self._pen, self._namespace).carry_out().settled
+        return WriteExecution(decision, self._pen, self._namespace).carry_out()

@@ -39,8 +39,6 @@ from reconciler.kube.decode import know_kinds
 from reconciler.kube.placeholders import know_fields
 from reconciler.model.parsers import natural
 
-__all__ = ["Client", "Timeouts", "Unreachable", "connect"]
-
 _DEFAULT_FILE = "~/.kube/config"
 _CONNECTIONS = 64  # one per watched kind, and some for other requests
 _RENEW_SECONDS = 10.0  # minimum time between two reloads of the kubeconfig after a 401
@@ -57,8 +55,6 @@ class Timeouts(msgspec.Struct, frozen=True):
 
 
 class _HttpRequest(msgspec.Struct, frozen=True):
-    """One request, and the maximum silence."""
-
     method: str
     url: str
     accept: str
@@ -96,13 +92,11 @@ class Client:
         return str(self._configuration.host)
 
     def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> ApiResponse:
-        """Returns one complete response. Raises Unreachable."""
         request = _HttpRequest("GET", _url(path, query or {}), accept, self._timeouts.answer_seconds)
         with self._stream(request) as response:
             return self._whole(response)
 
     def send(self, request: ApiRequest) -> ApiResponse:
-        """Sends one write, once. Raises Unreachable; the write may then have taken effect."""
         url = _url(request.path, request.query)
         http_request = _HttpRequest(
             request.method, url, JSON, self._timeouts.answer_seconds, request.body, request.content_type
@@ -112,7 +106,6 @@ class Client:
 
     @contextmanager
     def stream(self, path: str, query: Mapping[str, str], silence_seconds: float) -> Iterator[Stream]:
-        """Streams a response line by line. Raises Unreachable, also after too long a silence."""
         with self._stream(_HttpRequest("GET", _url(path, query), JSON, silence_seconds)) as response:
             if response.status != 200:
                 yield Stream(self._whole(response), iter(()))

@@ -1,13 +1,22 @@
-"""The live cluster: snapshots and writes of the loop, one-time snapshots, and writes of users."""
+"""The live cluster: snapshots and writes of the loop, and writes of users."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from reconciler.kube.api_server import JSON, MERGE_PATCH, ApiRequest, ApiResponse, Writer, below, folder, folder_in
+from reconciler.kube.api_server import (
+    JSON,
+    MERGE_PATCH,
+    ApiRequest,
+    ApiResponse,
+    Writer,
+    WrittenObject,
+    below,
+    folder,
+    folder_in,
+)
 from reconciler.kube.apply.execute import Executor
-from reconciler.kube.observe import Observer
 from reconciler.kube.watch.changes import said
 from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
@@ -19,38 +28,21 @@ from reconciler.ports import Fence
 
 
 class LiveCluster:
-    """Observed state and writes. Whoever started the observer must stop it."""
+    """Observed state, from an Observer or a list of the cluster, and writes with one identity."""
 
-    def __init__(self, observer: Observer, applying: Executor) -> None:
-        self._observer = observer
+    def __init__(self, observe: Callable[[], Observed], applying: Executor) -> None:
+        self._observe = observe
         self._applying = applying
         self._seen_at: Instant | None = None
 
     def observe(self) -> Observed:
-        observed = self._observer.observe()
+        observed = self._observe()
         self._seen_at = observed.seen_at or None
         return observed
 
     def seen_at(self) -> Instant | None:
         """Time of the last observation; thread-safe."""
         return self._seen_at
-
-    def apply(self, decisions: Sequence[Decision], fence: Fence) -> Iterator[Outcome]:
-        return self._applying.apply(decisions, fence)
-
-
-# --- A one-time snapshot, for a command that acts once.
-
-
-class LookedOnce:
-    """A snapshot, and writes with one identity."""
-
-    def __init__(self, observed: Observed, applying: Executor) -> None:
-        self._observed = observed
-        self._applying = applying
-
-    def observe(self) -> Observed:
-        return self._observed
 
     def apply(self, decisions: Sequence[Decision], fence: Fence) -> Iterator[Outcome]:
         return self._applying.apply(decisions, fence)
@@ -64,18 +56,8 @@ class NotWritten(Exception):
 
 
 class ObjectPath(msgspec.Struct, frozen=True):
-    """An object and its API path."""
-
     title: str
     path: str
-
-
-class _NameMetadata(msgspec.Struct, frozen=True):
-    name: str = ""
-
-
-class _Made(msgspec.Struct, frozen=True):
-    metadata: _NameMetadata = _NameMetadata()
 
 
 _OURS = "gpu.scheduling"
@@ -141,11 +123,10 @@ def approve(server: Writer, spec: ChangeApproval) -> str:
         raise NotWritten(f"the cluster's CRD refuses the approval ({said(answer)})\n  remedy: update it: {INSTALL}")
     if answer.status != 201:
         raise _refused(answer, "make a ChangeApproval", "approver")
-    return msgspec.json.decode(answer.body, type=_Made).metadata.name
+    return msgspec.json.decode(answer.body, type=WrittenObject).metadata.name
 
 
 def _without_empty(value: object) -> object:
-    """The value without empty parts."""
     if not isinstance(value, dict):
         return value
     return {

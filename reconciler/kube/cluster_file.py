@@ -19,9 +19,6 @@ from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.files.dump import BadDump, read
 from reconciler.plan.files.valid_names import of_observed
 
-__all__ = ["ClusterFile", "ClusterFileError", "read_cluster"]
-
-
 # --- Converts a cluster file in any common encoding to JSON; errors have line numbers.
 
 REMEDY = "write the file with reconciler dump, or with the command that reconciler dump --kubectl prints"
@@ -115,11 +112,8 @@ NONE_OF_IT = "the file contains none; use --complete if the cluster has none"
 
 
 class ClusterFile(msgspec.Struct, frozen=True):
-    """The content of a file."""
-
     observed: Observed
     inputs: Inputs | None = None  # of a dump: policies and time
-    skipped: tuple[tuple[str, int], ...] = ()  # kinds that reconciler does not use, and their object counts
     notes: tuple[str, ...] = ()  # notes for readers of a plan made from the file
 
 
@@ -257,7 +251,7 @@ class _KubectlReader:
         )
         if why := next(of_observed(observed), ""):
             raise ClusterFileError(self._name, f"no API server prints such an object: {why}")
-        return ClusterFile(observed, None, tuple(sorted(self._skipped.items())), tuple(self._notes(observed)))
+        return ClusterFile(observed, None, tuple(self._notes(observed)))
 
     def _fill_in(self, peek: _Peek) -> None:
         """Output of the API server (kubectl get --raw) has kind and version only at the list."""
@@ -289,12 +283,8 @@ class _KubectlReader:
         unread_kinds = []
         for resource_kind in RESOURCE_KINDS:
             if resource_kind in self._other_versions:
-                unread_kinds.append(
-                    Unread(
-                        resource_kind.title,
-                        f"the file has version {self._other_versions[resource_kind]}, not {resource_kind.version}",
-                    )
-                )
+                why = f"the file has version {self._other_versions[resource_kind]}, not {resource_kind.version}"
+                unread_kinds.append(Unread(resource_kind.title, why))
             elif resource_kind not in self._met and not complete:
                 unread_kinds.append(Unread(resource_kind.title, NONE_OF_IT))
         return tuple(sorted(unread_kinds))
@@ -315,14 +305,6 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _by_kind() -> dict[tuple[str, str], tuple[ResourceKind, ...]]:
-    resource_kinds: dict[tuple[str, str], tuple[ResourceKind, ...]] = {}
-    for resource_kind in RESOURCE_KINDS:
-        resource_kinds[resource_kind.group, resource_kind.kind] = (
-            *resource_kinds.get((resource_kind.group, resource_kind.kind), ()),
-            resource_kind,
-        )
-    return resource_kinds
-
-
-_BY_KIND = _by_kind()
+_BY_KIND: defaultdict[tuple[str, str], list[ResourceKind]] = defaultdict(list)
+for _kind in RESOURCE_KINDS:
+    _BY_KIND[_kind.group, _kind.kind].append(_kind)

@@ -2,13 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from reconciler.kube.normalize import loosened, shallow, without_nulls
-from reconciler.kube.placeholders import StandIn, stand_in
+from reconciler.kube.placeholders import StandIn, served_version, stand_in
 from reconciler.kube.watch.interning import Interning
 from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
 from reconciler.model.cluster.metadata import Metadata
@@ -35,8 +35,6 @@ class Undecodable(ValueError):
 
 
 class ListPage(msgspec.Struct, frozen=True):
-    """A page of a list."""
-
     items: tuple[Any, ...]
     resource_version: str
     continue_token: str  # empty on the last page
@@ -129,9 +127,9 @@ def _whole_or_stand_in(resource_kind: ResourceKind, raw: bytes | msgspec.Raw, ap
     return found if refusal is None else stand_in(resource_kind, _plain(raw), refusal)
 
 
-def one(resource_kind: ResourceKind, raw: bytes | msgspec.Raw, api_version: str = "") -> Any:
+def one(resource_kind: ResourceKind, raw: bytes | msgspec.Raw) -> Any:
     """Like `understood`, but raises Undecodable for an object that cannot be decoded."""
-    result = understood(resource_kind, raw, api_version)
+    result = understood(resource_kind, raw)
     if isinstance(result, StandIn):
         raise Undecodable(refused_words(result))
     return result
@@ -240,42 +238,31 @@ def know_kinds() -> None:
 _SHARING: defaultdict[ResourceKind, Interning] = defaultdict(Interning)
 
 
-class _Finish:
-    """Fills in what list items omit."""
-
-    def __init__(self, resource_kind: ResourceKind, api_version: str) -> None:
-        self._resource_kind = resource_kind
-        served = "/".join(part for part in (resource_kind.group, resource_kind.version or "v1") if part)
-        self._api_version = api_version or served
-
-    def workload(self, wire: Workload) -> Workload:
-        _SHARING[self._resource_kind].workload(wire)
-        return msgspec.structs.replace(wire, kind=self._resource_kind.kind)
-
-    def node_class(self, wire: _NodeClassBody) -> NodeClass:
-        return NodeClass(
-            wire.metadata, self._resource_kind.kind, class_without_secrets(wire.spec), _images(wire.status)
-        )
-
-    def whole(self, wire: dict[str, Any]) -> Unstructured:
-        rest = {key: value for key, value in wire.items() if key not in {"apiVersion", "kind", "metadata"}}
-        metadata = metadata_without_secrets(_whole_metadata(wire))
-        version = str(wire.get("apiVersion") or self._api_version)
-        return Unstructured(
-            version, self._resource_kind.kind, metadata, without_secrets(self._resource_kind.kind, rest)
-        )
-
-
 def _finisher(resource_kind: ResourceKind, api_version: str) -> Callable[[Any], Any] | None:
-    """The final conversion of a decoded object; None for most kinds."""
+    """Fills in what items of a list omit; None for most kinds."""
     if resource_kind.type is Pod:
         return _SHARING[resource_kind].pod
-    finish = _Finish(resource_kind, api_version)
     if resource_kind.type is Workload:
-        return finish.workload
+        return partial(_workload, resource_kind)
     if resource_kind.type is NodeClass:
-        return finish.node_class
-    return finish.whole if resource_kind.type is Unstructured else None
+        return partial(_node_class, resource_kind)
+    return partial(_whole, resource_kind, api_version) if resource_kind.type is Unstructured else None
+
+
+def _workload(resource_kind: ResourceKind, wire: Workload) -> Workload:
+    _SHARING[resource_kind].workload(wire)
+    return msgspec.structs.replace(wire, kind=resource_kind.kind)
+
+
+def _node_class(resource_kind: ResourceKind, wire: _NodeClassBody) -> NodeClass:
+    return NodeClass(wire.metadata, resource_kind.kind, class_without_secrets(wire.spec), _images(wire.status))
+
+
+def _whole(resource_kind: ResourceKind, api_version: str, wire: dict[str, Any]) -> Unstructured:
+    rest = {key: value for key, value in wire.items() if key not in {"apiVersion", "kind", "metadata"}}
+    metadata = metadata_without_secrets(_whole_metadata(wire))
+    version = str(wire.get("apiVersion") or api_version or served_version(resource_kind))
+    return Unstructured(version, resource_kind.kind, metadata, without_secrets(resource_kind.kind, rest))
 
 
 def _whole_metadata(wire: dict[str, Any]) -> UnstructuredMetadata:

@@ -16,7 +16,7 @@ from reconciler.model import names
 from reconciler.model.cluster.metadata import Lease
 from reconciler.model.instant import Instant, timestamp
 from reconciler.protocol import leadership
-from reconciler.protocol.leadership import CandidateState, Claim, LeaseRecord, LeaseTiming, LeaseWrite, Monotonic
+from reconciler.protocol.leadership import CandidateState, Claim, LeaseRecord, LeaseTiming, Monotonic
 
 # --- Fence: until when this process may write, for one term of leadership.
 
@@ -62,8 +62,6 @@ _LONGEST_NAME = 100  # characters shown of a holder's name
 
 
 class Candidacy(msgspec.Struct, frozen=True):
-    """The candidate's identity, Lease and timing."""
-
     me: str  # unique to this process: a restarted process has another identity
     namespace: str = names.OWN_NAMESPACE
     name: str = names.LEADER_LEASE
@@ -94,12 +92,12 @@ class Leader:
     ) -> None:
         self._server = server
         self._seen_at = seen_at
-        self._candidacy = candidacy
+        self._candidacy, self.me = candidacy, candidacy.me
         self._on_change = on_change
         self._candidate_state = CandidateState(candidacy.me)
         self._term: LeaderFence | None = None
         self._renewals_of_others = 0
-        self._trouble = ""
+        self.trouble = ""  # why the last read or write of the Lease failed; empty if it succeeded
         self._led_at = monotonic_ms()  # when there was last known to be a leader
         self._told = (False, "")  # leadership and error at the last call of on_change
         self._moved = threading.Condition()
@@ -113,10 +111,6 @@ class Leader:
         """The current term; None if another process leads, or none."""
         term = self._term
         return term if term is not None and term.holds() else None
-
-    @property
-    def me(self) -> str:
-        return self._candidacy.me
 
     @property
     def is_alive(self) -> bool:
@@ -135,22 +129,17 @@ class Leader:
         if missing_ms < LEADERLESS_AFTER_LEASES * lease_ms:
             return ""
         text = f"no leader for {missing_ms // 1_000} s"
-        if self._trouble:
-            return f"{text}: {self._trouble}"
+        if self.trouble:
+            return f"{text}: {self.trouble}"
         if not self.holder:
             return text
         lease = f"Lease/{self._candidacy.namespace}/{self._candidacy.name}"
         return f"{text}: {ascii(self.holder[:_LONGEST_NAME])[1:-1]} holds {lease} but does not renew it"
 
-    @property
-    def trouble(self) -> str:
-        """Why the last read or write of the Lease failed; empty if it succeeded."""
-        return self._trouble
-
     def wait_for_term(self, timeout_seconds: float) -> LeaderFence | None:
         """Waits for leadership; gives up if another leader is active, on an error, or at the timeout."""
         with self._moved:
-            self._moved.wait_for(lambda: self.term() or self._renewals_of_others or self._trouble, timeout_seconds)
+            self._moved.wait_for(lambda: self.term() or self._renewals_of_others or self.trouble, timeout_seconds)
         return self.term()
 
     def resign(self) -> None:
@@ -169,7 +158,7 @@ class Leader:
             try:
                 self._write(given_up)
             except Unreachable as fault:
-                self._trouble = str(fault)  # the Lease will expire
+                self.trouble = str(fault)  # the Lease will expire
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -178,7 +167,7 @@ class Leader:
                 self._moved.notify_all()
             # A term may expire between two steps, for example while the process is stopped; report relative to the last
             # call.
-            if (found := (self.term() is not None, self._trouble)) != self._told:
+            if (found := (self.term() is not None, self.trouble)) != self._told:
                 self._told = found
                 self._on_change()
             self._stop.wait(self._candidacy.pace.retry_ms / 1000)
@@ -186,12 +175,12 @@ class Leader:
     def step(self) -> None:
         """Reads the Lease, and writes it if due. The thread calls this every `retry` interval."""
         try:
-            self._trouble = self._read_and_write()
+            self.trouble = self._read_and_write()
         except Unreachable as fault:
-            self._trouble = str(fault)
+            self.trouble = str(fault)
         except Exception as fault:  # noqa: BLE001 - a thread that ends would leave nobody to lead, without a word
-            self._trouble = f"leader election failed: {type(fault).__name__}: {fault}"
-        if not self._trouble and leadership.is_led(self._candidate_state, monotonic_ms(), self._candidacy.pace):
+            self.trouble = f"leader election failed: {type(fault).__name__}: {fault}"
+        if not self.trouble and leadership.is_led(self._candidate_state, monotonic_ms(), self._candidacy.pace):
             self._led_at = monotonic_ms()
 
     def _read_and_write(self) -> str:
@@ -207,7 +196,7 @@ class Leader:
         sent_at = monotonic_ms()
         answer = self._write(claimed)
         if answer.status in {200, 201}:
-            self._hold(LeaseWrite(_record(answer.body), sent_at, monotonic_ms()))
+            self._hold(_record(answer.body), sent_at)
             return ""
         # Another candidate was faster: the next read shows which.
         return "" if answer.status == 409 else f"cannot write the Lease: {said(answer)}"
@@ -221,8 +210,9 @@ class Leader:
             self._term.end()
             self._term = None
 
-    def _hold(self, written: LeaseWrite) -> None:
-        self._candidate_state = leadership.written(self._candidate_state, written, self._candidacy.pace)
+    def _hold(self, record: LeaseRecord, sent_at: Monotonic) -> None:
+        state, pace = self._candidate_state, self._candidacy.pace
+        self._candidate_state = leadership.written(state, record, sent_at, monotonic_ms(), pace)
         until = self._candidate_state.leads_until
         if until is None:
             self._term = None

@@ -119,11 +119,8 @@ def _pod(pod: Pod) -> Pod:
     )
     requested = sum(len(each.resources.requests) + len(each.resources.limits) for each in spec.containers)
     is_long = len(spec.containers) > MOST_CONTAINERS or requested > MOST_RESOURCES
-    containers = (
-        (Container("all", _ALL_OF_A_NODE),)
-        if is_long
-        else tuple(Container(each.name, each.resources) for each in spec.containers)
-    )
+    containers = tuple(Container(each.name, each.resources) for each in spec.containers)
+    containers = (Container("all", _ALL_OF_A_NODE),) if is_long else containers
     gates = () if spec.node_name else (_GATE,)
     bare = PodSpec(spec.node_name, priority=spec.priority, containers=containers, scheduling_gates=gates)
     return Pod(metadata, bare, PodStatus(pod.status.phase, start_time=pod.status.start_time))

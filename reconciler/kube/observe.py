@@ -15,7 +15,6 @@ from reconciler.kube.watch.changes import (
     Absent,
     Change,
     ChangeQueue,
-    Clock,
     Identity,
     ListEnding,
     ListFailed,
@@ -43,14 +42,13 @@ def observe_once(
     server: ApiServer,
     namespace: str = names.OWN_NAMESPACE,
     resource_kinds: Iterable[ResourceKind] = RESOURCE_KINDS,
-    now: Clock = wall_clock,
 ) -> Observed:
     """Lists all kinds, without watches. A kind that cannot be read is reported as unread.
 
     Unreachable is raised only if there is no API server, or it rejects the credentials.
     """
     kinds = tuple(resource_kinds)
-    store = ObservedStore(kinds, now, namespace)
+    store = ObservedStore(kinds, wall_clock, namespace)
     discovery = Discovery(server, namespace)
     store.take([_identity(server)])
     try:
@@ -58,7 +56,7 @@ def observe_once(
     except ListFailed as setback:
         raise Unreachable(f"cannot read the cluster: {setback}", "check the API server") from setback
     with ThreadPoolExecutor(_THREADS) as threads:
-        store.take(threads.map(partial(_read, server, discovery, now), kinds))
+        store.take(threads.map(partial(_read, server, discovery), kinds))
     return store.observed()
 
 
@@ -69,10 +67,10 @@ def _identity(server: ApiServer) -> Identity:
         return Identity(why=setback.outcome.why)
 
 
-def _read(server: ApiServer, discovery: Discovery, clock: Clock, resource_kind: ResourceKind) -> Change:
+def _read(server: ApiServer, discovery: Discovery, resource_kind: ResourceKind) -> Change:
     def listed() -> Change:
         path = discovery.path(resource_kind, float("inf"))
-        return list_all(server, ListRequest(resource_kind, path), clock)
+        return list_all(server, ListRequest(resource_kind, path), wall_clock)
 
     try:
         return _patiently(listed)
@@ -82,7 +80,7 @@ def _read(server: ApiServer, discovery: Discovery, clock: Clock, resource_kind: 
         outcome = ListResult(ListEnding.FAILED, str(fault))
     is_gone = outcome.ending is ListEnding.MISSING and resource_kind.optional  # after discovery of the served kinds
     if is_gone or outcome.ending is ListEnding.NOT_SERVED:
-        return Absent(resource_kind, clock())
+        return Absent(resource_kind, wall_clock())
     return ReadFailure(resource_kind, outcome.why, is_refusal=True)
 
 
@@ -104,8 +102,6 @@ def _patiently(read: Callable[[], T]) -> T:
 
 
 class ObservedScope(msgspec.Struct, frozen=True):
-    """The scope of the observation."""
-
     namespace: str = names.OWN_NAMESPACE
     kinds: tuple[ResourceKind, ...] = RESOURCE_KINDS
 
@@ -165,24 +161,17 @@ class Observer:
         with self._lock:
             self._take()
 
+    def is_synced(self) -> bool:
+        """Whether each kind is listed, or known to be absent or forbidden."""
+        with self._lock:
+            self._take()
+            return self._store.is_settled
+
     def _take(self) -> None:
         changes = self._handover.take()
         if changes:
             self._store.take(changes)
             self._on_taken(changes)
-
-    def wait_until_synced(self, timeout_seconds: float) -> bool:
-        """Waits until each kind is listed, or known to be absent or forbidden; returns whether it succeeded."""
-        deadline = time.monotonic() + timeout_seconds
-        while True:
-            with self._lock:
-                self._take()
-                if self._store.is_settled:
-                    return True
-            left_seconds = deadline - time.monotonic()
-            if left_seconds <= 0 or self._stop.is_set():
-                return False
-            self._handover.wait(left_seconds)
 
 
 def _identify(means: Means) -> None:

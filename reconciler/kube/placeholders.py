@@ -17,7 +17,7 @@ from reconciler.model import names
 from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
 from reconciler.model.cluster.metadata import Annotations, LabelSelector, Lease, Metadata, Namespace
 from reconciler.model.cluster.node import Node, NodeClaim
-from reconciler.model.cluster.pod import Container, Pod, PodSpec, ResourceRequirements
+from reconciler.model.cluster.pod import Container, Pod, ResourceRequirements
 from reconciler.model.cluster.refusal import ANY_POOL, DecodeRefusal, SetAside
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata, metadata_without_secrets
 from reconciler.model.cluster.workload import BudgetSpec, BudgetStatus, PodDisruptionBudget, Workload
@@ -146,11 +146,14 @@ def _whole(resource_kind: ResourceKind, plain: Plain) -> Unstructured | None:
     metadata = salvaged(plain.get("metadata"), UnstructuredMetadata)
     if metadata is None:
         return None
-    version = "/".join(part for part in (resource_kind.group, resource_kind.version or "v1") if part)
-    status = plain.get("apiVersion")
-    return Unstructured(
-        status if isinstance(status, str) else version, resource_kind.kind, metadata_without_secrets(metadata)
-    )
+    version = plain.get("apiVersion")
+    version = version if isinstance(version, str) else served_version(resource_kind)
+    return Unstructured(version, resource_kind.kind, metadata_without_secrets(metadata))
+
+
+def served_version(resource_kind: ResourceKind) -> str:
+    """policy/v1, or v1 for the core group."""
+    return "/".join(part for part in (resource_kind.group, resource_kind.version or "v1") if part)
 
 
 def _pod(pod: Pod, refusal: DecodeRefusal) -> Pod | None:
@@ -161,7 +164,11 @@ def _pod(pod: Pod, refusal: DecodeRefusal) -> Pod | None:
     kept = Annotations(do_not_disrupt="true", safe_to_evict="false", claim=pod.metadata.annotations.claim)
     metadata = msgspec.structs.replace(pod.metadata, annotations=kept, owner_references=owners)
     spec = msgspec.structs.replace(
-        _all_it_asks(pod.spec), containers=tuple(map(_all_of_container, pod.spec.containers))
+        pod.spec,
+        containers=tuple(map(_all_of_container, pod.spec.containers)),
+        init_containers=tuple(map(_all_of_container, pod.spec.init_containers)),
+        overhead=_all_of(pod.spec.overhead),
+        resources=None if pod.spec.resources is None else _all_of_resources(pod.spec.resources),
     )
     if refusal.code not in {"Quantity", "TooLarge"}:  # otherwise all amounts were read
         rest = Container(
@@ -172,15 +179,6 @@ def _pod(pod: Pod, refusal: DecodeRefusal) -> Pod | None:
         pod.status, container_statuses=(), init_container_statuses=(), resources=None, allocated_resources={}
     )
     return msgspec.structs.replace(pod, metadata=metadata, spec=spec, status=status)
-
-
-def _all_it_asks(spec: PodSpec) -> PodSpec:
-    return msgspec.structs.replace(
-        spec,
-        init_containers=tuple(map(_all_of_container, spec.init_containers)),
-        overhead=_all_of(spec.overhead),
-        resources=None if spec.resources is None else _all_of_resources(spec.resources),
-    )
 
 
 def _all_of_container(container: Container) -> Container:

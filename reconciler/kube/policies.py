@@ -21,6 +21,8 @@ class ResourcePolicies:
     `receive` is called before `judge`.
     """
 
+    has_read = True  # policies are read when the whole cluster is
+
     def __init__(
         self,
         observe: Callable[[], Observed],
@@ -46,10 +48,6 @@ class ResourcePolicies:
 
     def stop(self) -> None:
         """Nothing to stop."""
-
-    def wait_until_read(self, timeout_seconds: float) -> bool:
-        """Policies are read when the whole cluster is."""
-        return True
 
     @property
     def last_refused(self) -> Bundle | None:

@@ -7,6 +7,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import IO
 
 import msgspec
@@ -109,7 +110,6 @@ class ChildPlanner:
         return answer.plan
 
     def close(self) -> None:
-        """Kills the child."""
         with self._lock:
             self._is_closed = True
             process = self._process
@@ -156,17 +156,10 @@ class ChildPlanner:
             code = process.wait()
         for pipe in (process.stdin, process.stdout):
             if pipe:
-                _close(pipe)
+                with suppress(OSError, ValueError):  # unwritten data is of no use
+                    pipe.close()
         self._inputs = None
         return f"the planner was ended by signal {-code}" if code < 0 else f"the planner ended with {code}"
-
-
-def _close(pipe: IO[bytes]) -> None:
-    """Closes the pipe, and ignores unwritten data."""
-    try:
-        pipe.close()
-    except (OSError, ValueError):
-        return
 
 
 # --- Child side: owns a copy of the observed state and of the fleet, and answers one question after another.
@@ -180,42 +173,26 @@ Planned = Callable[[Inputs, Plan], None]
 def serve(received: Received, planned: Planned) -> None:
     """Runs until the parent ends. `received` gets each snapshot first; `planned` gets each plan after it was sent."""
     os.nice(NICENESS)
-    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answers:
+    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answers, suppress(Ended):
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nothing that prints may write between the answers
-        serving = _Serving(received, planned)
-        try:
-            while True:
-                serving.answer(sys.stdin.buffer, answers)
-        except Ended:
-            return
-
-
-class _Serving:
-    def __init__(self, received: Received, planned: Planned) -> None:
-        self._received = received
-        self._planned = planned
-        self._succession = Succession()
-        self._brain = InProcess()
-        self._is_frozen = False
-
-    def answer(self, questions: IO[bytes], answers: IO[bytes]) -> None:
-        successor = decoded(hear(questions), Successor)
-        self._received(successor.inputs.observed)
-        inputs = self._succession.take(successor)
-        plan, answer = None, PlanAnswer()
-        try:
-            plan = self._brain.plan(inputs)
-            answer = PlanAnswer(plan)
-        except BrokenInvariant as broken:
-            answer = PlanAnswer(broken=str(broken))
-        except Exception as fault:  # noqa: BLE001 - whatever it is, the next cluster may be another
-            traceback.print_exc()
-            self._brain = InProcess()  # the fleet may be inconsistent after an error
-            answer = PlanAnswer(fault=f"{type(fault).__name__}: {fault}")
-        say(answers, answer)
-        if plan is not None:
-            self._planned(inputs, plan)
-        if not self._is_frozen:  # the first objects live long
-            gc.collect()
-            gc.freeze()
-            self._is_frozen = True
+        succession, brain, is_frozen = Succession(), InProcess(), False
+        while True:
+            question = decoded(hear(sys.stdin.buffer), Successor)
+            received(question.inputs.observed)
+            inputs, plan = succession.take(question), None
+            try:
+                plan = brain.plan(inputs)
+                answer = PlanAnswer(plan)
+            except BrokenInvariant as broken:
+                answer = PlanAnswer(broken=str(broken))
+            except Exception as fault:  # noqa: BLE001 - whatever it is, the next cluster may be another
+                traceback.print_exc()
+                brain = InProcess()  # the fleet may be inconsistent after an error
+                answer = PlanAnswer(fault=f"{type(fault).__name__}: {fault}")
+            say(answers, answer)
+            if plan is not None:
+                planned(inputs, plan)
+            if not is_frozen:  # the first objects live long
+                gc.collect()
+                gc.freeze()
+                is_frozen = True

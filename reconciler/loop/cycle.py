@@ -5,13 +5,15 @@ cannot be read, the memory cannot be stored, or no plan can be made, the cluster
 written before the actions that depend on it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 
 import msgspec
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.loop.retries import FIRST_RETRY_MS, LONGEST_RETRY_MS, Attempts
 from reconciler.model.cluster.observed import Observed
+from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant, later
 from reconciler.model.plan.decision import Decision, Hold, Outcome
 from reconciler.model.plan.inputs import CycleResult, Inputs
@@ -33,7 +35,6 @@ from reconciler.ports import (
     Stale,
     Unavailable,
     VersionedMemory,
-    Wished,
 )
 
 NO_POLICIES = "no valid policies have been read yet: nothing is planned"
@@ -41,8 +42,6 @@ FELL = "leadership was lost: no more writes"
 
 
 class LoopDependencies(msgspec.Struct, frozen=True):
-    """Injected dependencies."""
-
     policies: Policies
     cluster: Cluster
     memory: MemoryStore
@@ -51,25 +50,6 @@ class LoopDependencies(msgspec.Struct, frozen=True):
     publishers: tuple[Publisher, ...] = ()
     prune: tuple[str, ...] = ()  # titles of objects whose deletion a person allowed
     most_at_once: int | None = None  # actions per pass; the rest is planned again at once. None: unlimited
-
-
-class Laps:
-    """Durations of the parts of one pass."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._began = clock.now()
-        self._found: list[tuple[str, int]] = []
-
-    def over(self, part: str) -> None:
-        """Ends a part; its duration is the time since the previous part ended."""
-        now = self._clock.now()
-        self._found.append((part, max(0, now - self._began)))
-        self._began = now
-
-    @property
-    def durations(self) -> tuple[tuple[str, int], ...]:
-        return tuple(self._found)
 
 
 class Cycle:
@@ -87,8 +67,10 @@ class Cycle:
         """Runs one pass, and publishes its result."""
         if fence is not self._fence:
             self._fence, self._stored, self._attempts = fence, None, Attempts()
-        laps = Laps(self._parts.clock)
-        cycled = msgspec.structs.replace(self._woken(self._pass(fence, laps)), spent_ms=laps.durations)
+        laps = [("", self._parts.clock.now())]
+        cycled = self._woken(self._pass(fence, lambda part: laps.append((part, self._parts.clock.now()))))
+        spent_ms = tuple((part, max(0, ended - began)) for (_, began), (part, ended) in pairwise(laps))
+        cycled = msgspec.structs.replace(cycled, spent_ms=spent_ms)
         return msgspec.structs.replace(cycled, unpublished=tuple(self._unpublished(cycled)))
 
     def _unpublished(self, cycled: CycleResult) -> Iterator[str]:
@@ -99,18 +81,19 @@ class Cycle:
             except Exception as fault:  # noqa: BLE001 - what can't be told now is told the next time
                 yield _fault(f"{type(each).__name__} did not publish and", fault)
 
-    def _pass(self, fence: Fence, laps: "Laps") -> CycleResult:
+    def _pass(self, fence: Fence, end: Callable[[str], None]) -> CycleResult:
+        """`end` records that a part of the pass has ended."""
         now = self._parts.clock.now()
         try:
             observed = self._parts.cluster.observe()
             wished = self._parts.policies.wish(observed.cluster_uid)
         except Exception as fault:  # noqa: BLE001 - a pass that comes to nothing is told as that
             return CycleResult(now, trouble=_fault("reading the cluster and the policies", fault))
-        laps.over("observe")
+        end("observe")
         if wished.desired is None:
             return CycleResult(now, trouble=wished.why or NO_POLICIES, problems=wished.problems)
         try:
-            inputs = self._inputs(now, observed, wished)
+            inputs = self._inputs(now, observed, wished.desired)
         except Unavailable as fault:
             return CycleResult(now, trouble=str(fault), problems=wished.problems)
         cycled = CycleResult(now, inputs, problems=wished.problems)
@@ -123,25 +106,23 @@ class Cycle:
         except Exception as fault:  # noqa: BLE001 - a plan that can't be made leaves the cluster as it is
             return msgspec.structs.replace(cycled, trouble=_fault("planning", fault))
         finally:
-            laps.over("plan")
+            end("plan")
         self._hints = plan.hints
         cycled = msgspec.structs.replace(cycled, plan=plan, wake_at=plan.wake_at)
         if why := _why_unfit(observed, fence) or self._remember(plan, fence):
             return msgspec.structs.replace(cycled, trouble=why)
-        laps.over("remember")
+        end("remember")
         due = self._due(plan)
         sent = _first(due, self._parts.most_at_once)
         wake_at = cycled.wake_at if len(sent) == len(due) else now
         outcomes = self._carry_out(sent, fence)
-        laps.over("apply")
+        end("apply")
         return msgspec.structs.replace(cycled, outcomes=outcomes, wake_at=wake_at)
 
-    def _inputs(self, now: Instant, observed: Observed, wished: Wished) -> Inputs:
-        if wished.desired is None:
-            raise TypeError("without a wish there are no inputs")
+    def _inputs(self, now: Instant, observed: Observed, desired: Desired) -> Inputs:
         if self._stored is None:
             self._stored = self._parts.memory.load()
-        return Inputs(wished.desired, observed, now, self._stored.memory, self._hints, prune=self._parts.prune)
+        return Inputs(desired, observed, now, self._stored.memory, self._hints, prune=self._parts.prune)
 
     def _remember(self, plan: Plan, fence: Fence) -> str:
         """Stores the memory before any action. Returns an error text, in which case no action is allowed."""

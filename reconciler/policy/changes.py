@@ -69,8 +69,7 @@ def _order(change: FieldChange) -> tuple[str, bool, str, str]:
 
 
 def _objects(wish: Desired) -> _Objects:
-    kinds = (wish.pools, wish.provisioners, wish.drains, wish.pressures, wish.guards)
-    return {(declared.kind, declared.name): declared for declarations in kinds for declared in declarations}
+    return {(declared.kind, declared.name): declared for declared in wish.declared}
 
 
 def _field_changes(base: Declared[Any] | None, head: Declared[Any] | None) -> list[FieldChange]:

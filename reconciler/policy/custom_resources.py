@@ -65,15 +65,8 @@ def _note(found: Places, node: Node, path: Path) -> None:
 Document = dict[str, Any]
 
 
-class CustomResource(msgspec.Struct, frozen=True):
-    """A custom resource and the declaration it was made from."""
-
-    document: Document
-    declared: Declared[Any]
-
-
-def custom_resources(wish: Desired) -> tuple[CustomResource, ...]:
-    """Sorted by kind and name. Labels and annotations of the policies are kept.
+def custom_resources(wish: Desired) -> tuple[Document, ...]:
+    """In the order of `wish.declared`. Labels and annotations of the policies are kept.
 
     The field `bundle` repeats the digest: a change of an annotation does not increase metadata.generation, so tools
     such as Flux would take the status of the previous bundle for the status of this bundle.
@@ -91,14 +84,9 @@ def custom_resources(wish: Desired) -> tuple[CustomResource, ...]:
         annotations = {**dict(each.annotations), **notes, names.BUNDLE_NEXT: f"{after.kind}/{after.name}"}
         labels = {"labels": dict(each.labels)} if each.labels else {}
         metadata = {"name": each.name, **labels, "annotations": annotations}
-        document = {
-            "apiVersion": API_VERSION,
-            "kind": each.kind,
-            "metadata": metadata,
-            "bundle": digest,
-            "spec": with_item_defaults(_kind(each).shape, each.spec),
-        }
-        found.append(CustomResource(document, each))
+        spec = with_item_defaults(_kind(each).shape, each.spec)
+        head = {"apiVersion": API_VERSION, "kind": each.kind, "metadata": metadata}
+        found.append({**head, "bundle": digest, "spec": spec})
     return tuple(found)
 
 

@@ -144,13 +144,8 @@ def _texts(node: Mapping, field: str) -> tuple[tuple[str, str], ...]:
     metadata = node.get("metadata")
     noted = metadata.get(field) if isinstance(metadata, Mapping) else None
     entries = noted.entries.items() if isinstance(noted, Mapping) else ()
-    return tuple(
-        sorted(
-            (key, entry.value.value)
-            for key, entry in entries
-            if isinstance(entry.value, Scalar) and isinstance(entry.value.value, str)
-        )
-    )
+    values = ((key, entry.value.value) for key, entry in entries if isinstance(entry.value, Scalar))
+    return tuple(sorted((key, value) for key, value in values if isinstance(value, str)))
 
 
 def _better_name(text: str) -> str:
@@ -168,21 +163,13 @@ _OVERLAYS = "overlays"
 
 
 class Layered(msgspec.Struct, frozen=True):
-    """An object of one environment: its merged spec and its source documents, base first."""
+    """An object of one environment: its first document, and the merged spec, labels and annotations."""
 
     document: PolicyDocument
     spec: Node | None
-    layers: tuple[PolicyDocument, ...]
+    labels: tuple[tuple[str, str], ...]
+    annotations: tuple[tuple[str, str], ...]
     in_base: bool
-
-    @property
-    def labels(self) -> tuple[tuple[str, str], ...]:
-        """Labels of all layers; an overlay overrides base."""
-        return tuple(sorted({key: value for layer in self.layers for key, value in layer.labels}.items()))
-
-    @property
-    def annotations(self) -> tuple[tuple[str, str], ...]:
-        return tuple(sorted({key: value for layer in self.layers for key, value in layer.annotations}.items()))
 
 
 def environment_of(path: str) -> str:
@@ -229,11 +216,13 @@ def _merged(stack: list[PolicyDocument]) -> Layered:
     for overlay in overlays:
         if overlay.spec is not None:
             spec = overlay.spec if spec is None else merge(spec, overlay.spec)
-    return Layered(base, spec, tuple(stack), environment_of(base.at.file) == BASE)
+    labels = dict(pair for each in stack for pair in each.labels)
+    annotations = dict(pair for each in stack for pair in each.annotations)
+    noted = tuple(sorted(labels.items())), tuple(sorted(annotations.items()))
+    return Layered(base, spec, *noted, environment_of(base.at.file) == BASE)
 
 
 def merge(base: Node, over: Node) -> Node:
-    """Merges `over` on top of `base`."""
     if not isinstance(base, Mapping) or not isinstance(over, Mapping):
         return over
     entries = dict(base.entries)

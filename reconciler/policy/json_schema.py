@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, assert_never
 
-from reconciler.model.fields import LABEL_KEY, LABEL_VALUE, NAME, Shaped, Within
+from reconciler.model.fields import LABEL_KEY, LABEL_VALUE, NAME, NAMESPACE, Shaped, Within
 from reconciler.model.quantity import Quantity
 from reconciler.policy.shape import (
     API_VERSION,
@@ -52,22 +52,9 @@ def leaf(shape: Leaf) -> Keywords:
             pattern = either(words, PATTERNS[measure])
             return {"type": "string", **limits(bounded(shape), "minLength", "maxLength"), "pattern": pattern}
         case Words():
-            shaped = form(shape)
-            pattern_if_any = {"pattern": shaped.pattern} if shaped else {}
+            pattern_if_any = {"pattern": shape.shaped.pattern} if shape.shaped else {}
             return {"type": "string", **limits(bounded(shape), "minLength", "maxLength"), **pattern_if_any}
     assert_never(shape)
-
-
-def form(shape: Words) -> Shaped | None:
-    """The pattern of a string and its description."""
-    if shape.shaped or not shape.refers:
-        return shape.shaped
-    name = f"the name of a {shape.refers.kind}"
-    return (
-        Shaped(either(("*",), NAME.pattern), f"{name}, or *")
-        if shape.refers.all_as_star
-        else Shaped(NAME.pattern, name)
-    )
 
 
 def either(words: tuple[str, ...], pattern: str) -> str:
@@ -108,17 +95,9 @@ def in_words(default: Any) -> str:
 DRAFT = "http://json-schema.org/draft-07/schema#"
 ORIGIN = "Written by `make generate` from reconciler/model/kinds; edit there."
 
-_NAMESPACE_PATTERN = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
-
 
 def schema_of(kind: Kind) -> Keywords:
-    """Schema of a whole document of the kind."""
-    return _headed(kind.name, _document(kind, _object(kind.shape)))
-
-
-def spec_schema_of(shape: Object) -> Keywords:
-    """Schema of the spec of a whole document."""
-    return _object(shape)
+    return _headed(kind.name, _document(kind, object_schema_of(kind.shape)))
 
 
 def overlay_schema_of(kind: Kind) -> Keywords:
@@ -127,8 +106,8 @@ def overlay_schema_of(kind: Kind) -> Keywords:
 
 
 def combined_schema_of(kinds: Iterable[Kind], overlay: bool = False) -> Keywords:
-    """Schema of a document of any of the kinds."""
-    definitions = {kind.name: _document(kind, (_overlay_object if overlay else _object)(kind.shape)) for kind in kinds}
+    spec_of = _overlay_object if overlay else object_schema_of
+    definitions = {kind.name: _document(kind, spec_of(kind.shape)) for kind in kinds}
     either = [{"$ref": f"#/definitions/{name}"} for name in definitions]
     return _headed("Policy overlay" if overlay else "Policy", {"oneOf": either, "definitions": definitions})
 
@@ -155,7 +134,7 @@ def _document(kind: Kind, spec: Keywords) -> Keywords:
 
 def _metadata(kind: Kind) -> Keywords:
     name = {"type": "string", "maxLength": kind.longest_name, **_form(NAME.pattern, NAME.words)}
-    namespace = {"type": "string", **_form(_NAMESPACE_PATTERN, "at most 63 lower case letters, digits and '-'")}
+    namespace = {"type": "string", **_form(NAMESPACE.pattern, NAMESPACE.words)}
     noted = {"type": "object", "propertyNames": _form(LABEL_KEY.pattern, LABEL_KEY.words)}
     label = {"type": "string", **_form(LABEL_VALUE.pattern, LABEL_VALUE.words)}
     properties = {
@@ -182,7 +161,7 @@ def _metadata(kind: Kind) -> Keywords:
 def _node(shape: Shape) -> Keywords:
     match shape:
         case Object():
-            return _object(shape)
+            return object_schema_of(shape)
         case ListOf(item=item):
             return {"type": "array", **limits(bounded(shape), "minItems", "maxItems"), "items": _node(item)}
         case MapOf(value=value):
@@ -192,13 +171,14 @@ def _node(shape: Shape) -> Keywords:
             return {**leaf(shape), **numbers, "patternErrorMessage": f"expected {expected(shape)}"}
         case Measured():
             return {**leaf(shape), "patternErrorMessage": f"expected {expected(shape)}"}
-        case Words() if shaped := form(shape):
+        case Words(shaped=Shaped() as shaped):
             return {**leaf(shape), "patternErrorMessage": f"expected {shaped.words}"}
         case _:
             return leaf(shape)
 
 
-def _object(shape: Object) -> Keywords:
+def object_schema_of(shape: Object) -> Keywords:
+    """Schema of an object, such as the spec of a document."""
     return {
         "type": "object",
         **({"required": shape.required} if shape.required else {}),

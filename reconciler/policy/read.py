@@ -1,6 +1,6 @@
 """Parses a spec tree into the struct of its kind, and reports all problems with their positions.
 
-`spec_schema` checks what a schema can express. Building the struct finds the rest: quantities and durations that are
+The schema checks what a schema can express. Building the struct finds the rest: quantities and durations that are
 too precise or too large, and items of a list with equal keys.
 """
 
@@ -15,7 +15,7 @@ import msgspec
 from reconciler.model.fields import Within
 from reconciler.model.problem import Problem
 from reconciler.model.quantity import OutOfRange
-from reconciler.policy.json_schema import Keywords, spec_schema_of
+from reconciler.policy.json_schema import Keywords, object_schema_of
 from reconciler.policy.shape import (
     Choice,
     Field,
@@ -55,8 +55,10 @@ _INVALID = object()
 def read_spec(shape: Object, node: Node | None, at: Mark) -> tuple[Any | None, list[Problem]]:
     """The struct of a spec. `at` is the position to report if the whole spec is missing."""
     whole = node if node is not None else Mapping({}, at)
-    checked = check_spec(shape, whole, ("spec",))
-    reader = _SpecReader(checked.problems, checked.unreadable)
+    unreadable = set[Path]()
+    errors = _validator(shape.type).iter_errors(plain(whole))
+    found = _problems(errors, _SchemaPlace(("spec",), shape, whole), unreadable)
+    reader = _SpecReader(list(islice(found, MOST_PROBLEMS + 1)), unreadable)
     value = reader.value(shape, whole, ("spec",))
     return (None if reader.problems or reader.doubtful else value), reader.problems
 
@@ -138,13 +140,6 @@ _ANNOTATIONS = frozenset({"$comment", "default", "description", "patternErrorMes
 _UNITS: dict[type, str] = {Sequence: "item", Mapping: "entry", Scalar: "character"}
 
 
-class SpecCheck(msgspec.Struct, frozen=True):
-    """Problems of a spec, and the values that cannot be read further."""
-
-    problems: list[Problem]
-    unreadable: set[Path]
-
-
 class _SchemaPlace(msgspec.Struct, frozen=True):
     """A value in a spec: its object field (if any), its shape and its node."""
 
@@ -155,16 +150,6 @@ class _SchemaPlace(msgspec.Struct, frozen=True):
     above: Node | None = None
 
 
-def check_spec(shape: Object, node: Node, path: Path) -> SpecCheck:
-    """The problems that the schema finds in a spec; `path` is the path of the spec in its document."""
-    checked = SpecCheck([], set())
-    errors = _validator(shape.type).iter_errors(plain(node))
-    checked.problems.extend(
-        islice(_problems(errors, _SchemaPlace(path, shape, node), checked.unreadable), MOST_PROBLEMS + 1)
-    )
-    return checked
-
-
 @cache
 def _validator(kind: type[msgspec.Struct]) -> "Validator":
     # Imported here: the import takes a tenth of a second, which commands without policies need not spend.
@@ -172,7 +157,7 @@ def _validator(kind: type[msgspec.Struct]) -> "Validator":
 
     extend: Any = validators.extend
     checker = extend(Draft7Validator, {"pattern": _has_form}, type_checker=Draft4Validator.TYPE_CHECKER)
-    validator: Validator = checker(_without_annotations(spec_schema_of(describe(kind))))
+    validator: Validator = checker(_without_annotations(object_schema_of(describe(kind))))
     return validator
 
 
@@ -310,13 +295,8 @@ def _integer_problem(shape: WholeNumber, node: Scalar, path: Path) -> Problem:
     least, most = shape.within.least, shape.within.most
     is_too_small = least is not None and isinstance(node.value, int) and node.value < least
     text = f"{written(path)}: expected {expected(shape)}, got {node.text}"
-    return problem(
-        node.at,
-        "RC105",
-        text,
-        f"the nearest allowed value is {least if is_too_small else most}",
-        written(path),
-    )
+    remedy = f"the nearest allowed value is {least if is_too_small else most}"
+    return problem(node.at, "RC105", text, remedy, written(path))
 
 
 def _form_problem(shape: Words, node: Scalar, path: Path) -> Problem:

@@ -20,7 +20,7 @@ from reconciler.policy.document import BASE, Layered, PolicyDocument, environmen
 from reconciler.policy.read import read_spec
 from reconciler.policy.rules import CROSS_RULES
 from reconciler.policy.rules.conflicts import RuleContext
-from reconciler.policy.rules.kinds import KINDS, own_problems
+from reconciler.policy.rules.kinds import POLICY_KINDS, own_problems
 from reconciler.policy.shape import GROUP
 from reconciler.policy.tree import LONGEST_EXCERPT, MOST_MERGED, MOST_PROBLEMS, Mark, places, problem, written
 from reconciler.policy.words import meant
@@ -73,15 +73,11 @@ def _resolved(bundle: Bundle, only: str | None) -> Resolved:
         wish, error = _wish(objects, bundle, environment, is_whole)
         wishes.append(wish)
         problems += found + error
-    problems += _hidden_in_templates(bundle)
+    texts = ((each.place or each.path, each.content.decode("utf-8", "replace")) for each in bundle.templates)
+    problems += filter(None, (hidden(file, text) for file, text in texts))
     # Base is part of every environment; its problems are reported once.
     errors, warnings = by_severity(shown(bundle, _first([*bundle.problems, *problems])))
     return Resolved(names, tuple(wishes), errors, len(bundle.policies), warnings)
-
-
-def _hidden_in_templates(bundle: Bundle) -> list[Problem]:
-    problems = (hidden(each.place or each.path, each.content.decode("utf-8", "replace")) for each in bundle.templates)
-    return [each for each in problems if each is not None]
 
 
 def _too_many(documents: Sequence[PolicyDocument], names: Sequence[str]) -> Problem | None:
@@ -246,16 +242,13 @@ def chosen(resolved: Resolved, name: str | None, cluster_uid: str = "", choose_w
         return wish
     if len(resolved.wishes) == 1:
         return resolved.wishes[0]
-    guarding = [wish for wish in resolved.wishes if cluster_uid and _is_for(wish, cluster_uid)]
+    guarded = ((wish, {guard.spec.cluster_uid for guard in wish.guards}) for wish in resolved.wishes)
+    guarding = [wish for wish, uids in guarded if cluster_uid and cluster_uid in uids]
     if len(guarding) == 1:
         return guarding[0]
     why = f", and {'several name' if guarding else 'no ChangeGuard names'} this cluster (uid {cluster_uid})"
     text = f"there are several environments{why if cluster_uid else ''}"
     raise NotChosen(f"{text}; choose one with {choose_with}: {names}")
-
-
-def _is_for(wish: Desired, cluster_uid: str) -> bool:
-    return any(guard.spec.cluster_uid == cluster_uid for guard in wish.guards)
 
 
 # --- Selects the custom resources in a cluster that form the current Bundle.
@@ -275,12 +268,8 @@ def _is_for(wish: Desired, cluster_uid: str) -> bool:
 WHERE = "custom resources"  # the file name in problems of all custom resources together
 NOT_WHOLE, SEVERAL, UNREAD = "RC521", "RC522", "RC523"
 
-POLICY_KINDS = frozenset(kind.name for kind in KINDS if kind.is_policy)
-_TITLES = tuple(
-    resource_kind.title
-    for resource_kind in RESOURCE_KINDS
-    if resource_kind.group == GROUP and resource_kind.kind in POLICY_KINDS
-)
+_KIND_NAMES = frozenset(kind.name for kind in POLICY_KINDS)
+_TITLES = tuple(each.title for each in RESOURCE_KINDS if each.group == GROUP and each.kind in _KIND_NAMES)
 
 
 def bundle_of(observed: Observed) -> Bundle:
@@ -288,10 +277,10 @@ def bundle_of(observed: Observed) -> Bundle:
     if why := observed.why_unread(*_TITLES):
         text = f"custom resources of policies cannot be read: {why}"
         return _refused(Problem(WHERE, 0, 0, UNREAD, text, "grant the rights that `reconciler rbac` prints"))
-    if refused := next((each for each in observed.set_aside if each.kind in POLICY_KINDS), None):
+    if refused := next((each for each in observed.set_aside if each.kind in _KIND_NAMES), None):
         text = f"{refused.title} cannot be decoded: {refused.refusal.why}"
         return _refused(Problem(WHERE, 0, 0, UNREAD, text, "correct the object, or delete it"))
-    there = [each for each in observed.policies if each.kind in POLICY_KINDS and not each.metadata.deletion_timestamp]
+    there = [each for each in observed.policies if each.kind in _KIND_NAMES and not each.metadata.deletion_timestamp]
     free, sets = by_bundle(there)
     whole = [each for each in sets if each.is_whole]
     if problem := _several(whole) or (None if whole else _lacking(sets)):

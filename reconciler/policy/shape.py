@@ -43,8 +43,6 @@ ANYWHERE = Within()
 
 
 class WholeNumber(msgspec.Struct, frozen=True):
-    """An integer."""
-
     within: Within
 
 
@@ -53,16 +51,12 @@ class Flag(msgspec.Struct, frozen=True):
 
 
 class Words(msgspec.Struct, frozen=True):
-    """A string."""
-
     within: Within
     shaped: Shaped | None
     refers: Refers | None
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """One of some words."""
-
     values: tuple[str, ...]
 
 
@@ -74,8 +68,6 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 class ListOf(msgspec.Struct, frozen=True):
-    """A list of items of one shape."""
-
     item: "Shape"
     within: Within
     merge_key: tuple[str, ...]
@@ -120,7 +112,6 @@ Shape = WholeNumber | Flag | Words | Choice | Measured | ListOf | MapOf | Object
 
 @cache
 def describe(kind: type[msgspec.Struct]) -> Object:
-    """The shape of a struct."""
     hints = typing.get_type_hints(kind, include_extras=True)
     sentence = (kind.__doc__ or kind.__name__).strip().splitlines()[0]  # python -OO strips docstrings
     fields = tuple(_field(each, hints[each.name]) for each in msgspec.structs.fields(kind))
@@ -259,8 +250,6 @@ class PrinterColumn(msgspec.Struct, frozen=True):
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """One kind of object."""
-
     spec: type[msgspec.Struct]
     plural: str
     short: str
@@ -283,6 +272,7 @@ class Kind(msgspec.Struct, frozen=True):
 READY = PrinterColumn("Ready", "string", ".status.conditions[?(@.type=='Ready')].status")
 AGE = PrinterColumn("Age", "date", ".metadata.creationTimestamp")
 MESSAGE = PrinterColumn("Message", "string", ".status.conditions[?(@.type=='Ready')].message")
+OF_POLICIES = (READY, AGE, MESSAGE)
 
 
 # --- Defaults of fields, as written in YAML.
@@ -315,7 +305,7 @@ def _plain(shape: Shape, value: Any, in_item: bool, writes_item_defaults: bool) 
             return {
                 field.name: _plain(field.shape, own, in_item, writes_item_defaults)
                 for field, own in held
-                if _says_more(field, own) or (in_item and own is not None)
+                if own is not None and (in_item or field.required or own != field.default)
             }
         case ListOf(item=item):
             return [_plain(item, each, writes_item_defaults, writes_item_defaults) for each in value]
@@ -325,7 +315,3 @@ def _plain(shape: Shape, value: Any, in_item: bool, writes_item_defaults: bool) 
             return str(value)
         case _:
             return value
-
-
-def _says_more(field: Field, value: Any) -> bool:
-    return value is not None and (field.required or value != field.default)

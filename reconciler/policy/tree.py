@@ -27,8 +27,6 @@ class Scalar(msgspec.Struct, frozen=True, gc=False):
 
 
 class MapEntry(msgspec.Struct, frozen=True):
-    """A key of a map with its value."""
-
     key: Scalar
     value: "Node"
 

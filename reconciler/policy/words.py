@@ -92,11 +92,6 @@ def did_you_mean(error: str, known: Iterable[str]) -> str:
     return f'; did you mean "{found}"?' if found else ""
 
 
-def number_word(text: str) -> int | None:
-    """two becomes 2."""
-    return _NUMBERS.index(text.lower()) if text.lower() in _NUMBERS else None
-
-
 # --- Suggested corrections for unreadable values with a clear intention.
 
 # Spellings of duration units, and their seconds.
@@ -165,8 +160,8 @@ def _scalar_advice(shape: Shape, node: Scalar, path: Path) -> str:
 
 def _integer(node: Scalar, path: Path) -> str:
     """Suggests 2 for two and 8 without quotes for "8"; for a percentage, 80 for "80%" and 85 for 0.85."""
-    if isinstance(node.value, str) and (number := number_word(node.text)) is not None:
-        return str(number)
+    if isinstance(node.value, str) and node.text.lower() in _NUMBERS:
+        return str(_NUMBERS.index(node.text.lower()))
     if isinstance(node.value, str) and re.fullmatch(r"[0-9]{1,9}", node.text):
         return f"{node.text} without quotes"
     return _percent(node.text) if str(path[-1]).endswith("Percent") else ""

@@ -105,26 +105,18 @@ def is_led(candidate_state: CandidateState, now: Monotonic, pace: LeaseTiming) -
     return now < candidate_state.changed_at + pace.lease_ms
 
 
-class LeaseWrite(msgspec.Struct, frozen=True):
-    """A claim that took effect: its record, and when it was sent and answered."""
+def written(
+    candidate_state: CandidateState, record: LeaseRecord, sent_at: Monotonic, answered_at: Monotonic, pace: LeaseTiming
+) -> CandidateState:
+    """Continues the term after a claim that took effect, or begins one.
 
-    record: LeaseRecord
-    sent_at: Monotonic
-    answered_at: Monotonic
-
-
-def written(candidate_state: CandidateState, written: LeaseWrite, pace: LeaseTiming) -> CandidateState:
-    """Continues the term, or begins one. A term that expired before the answer has ended, and no new one begins at
-    once."""
-    ran_out = candidate_state.leads_until is not None and written.answered_at >= candidate_state.leads_until
-    until = Monotonic(written.sent_at + pace.renew_ms)
-    is_leading = not ran_out and written.answered_at < until
-    return msgspec.structs.replace(
-        candidate_state,
-        record=written.record,
-        changed_at=written.answered_at,
-        leads_until=until if is_leading else None,
-    )
+    A term that expired before the answer has ended, and no new one begins at once.
+    """
+    ran_out = candidate_state.leads_until is not None and answered_at >= candidate_state.leads_until
+    until = Monotonic(sent_at + pace.renew_ms)
+    is_leading = not ran_out and answered_at < until
+    leads_until = until if is_leading else None
+    return msgspec.structs.replace(candidate_state, record=record, changed_at=answered_at, leads_until=leads_until)
 
 
 def release(candidate_state: CandidateState) -> Claim | None:

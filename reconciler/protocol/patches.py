@@ -18,8 +18,6 @@ Editing = Taint | Label | Annotate | Ungate | Resize
 
 
 class MergePatch(msgspec.Struct, frozen=True):
-    """A merge patch, and its subresource."""
-
     patch: Object
     subresource: str = ""
 

@@ -35,7 +35,6 @@ class WriteOrder:
         return decisions
 
     def ended(self, outcome: Outcome) -> None:
-        """Records the outcome of a decision."""
         if outcome.result != "done":
             return
         title = outcome.subject.title

@@ -36,25 +36,21 @@ _VERBS: Mapping[str, str] = {"create": CREATE, "update": UPDATE, "patch": UPDATE
 _BOOKKEEPING = ("managedFields", "resourceVersion", "generation")
 _NO_EVICTION = ("NoSchedule", "PreferNoSchedule")
 
-# Maps and lists that are omitted if empty.
-VARIABLES: Mapping[str, str] = {
-    "labels": "object != null && has(object.metadata.labels) ? dyn(object.metadata.labels) : dyn({})",
-    "oldLabels": "oldObject != null && has(oldObject.metadata.labels) ? dyn(oldObject.metadata.labels) : dyn({})",
-    "annotations": "object != null && has(object.metadata.annotations) ? dyn(object.metadata.annotations) : dyn({})",
-    "oldAnnotations": (
-        "oldObject != null && has(oldObject.metadata.annotations) ? dyn(oldObject.metadata.annotations) : dyn({})"
-    ),
+
+def _of_both(field: str, empty: str, name: str, old_name: str) -> Mapping[str, str]:
+    """Variables for a map or list of the object and of its previous state, which is omitted if empty."""
+    return {
+        variable: f"{state} != null && has({state}.{field}) ? dyn({state}.{field}) : dyn({empty})"
+        for variable, state in ((name, "object"), (old_name, "oldObject"))
+    }
+
+
+VARIABLES = {
+    **_of_both("metadata.labels", "{}", "labels", "oldLabels"),
+    **_of_both("metadata.annotations", "{}", "annotations", "oldAnnotations"),
 }
-TAINTS: Mapping[str, str] = {
-    "taints": "object != null && has(object.spec.taints) ? dyn(object.spec.taints) : dyn([])",
-    "oldTaints": "oldObject != null && has(oldObject.spec.taints) ? dyn(oldObject.spec.taints) : dyn([])",
-}
-GATES: Mapping[str, str] = {
-    "gates": "object != null && has(object.spec.schedulingGates) ? dyn(object.spec.schedulingGates) : dyn([])",
-    "oldGates": (
-        "oldObject != null && has(oldObject.spec.schedulingGates) ? dyn(oldObject.spec.schedulingGates) : dyn([])"
-    ),
-}
+TAINTS = _of_both("spec.taints", "[]", "taints", "oldTaints")
+GATES = _of_both("spec.schedulingGates", "[]", "gates", "oldGates")
 
 
 def operations(verbs: tuple[str, ...]) -> tuple[str, ...]:
@@ -206,11 +202,10 @@ class Account(msgspec.Struct, frozen=True):
 def admission_page(wishes: Sequence[Desired], namespace: str = names.OWN_NAMESPACE) -> str:
     """The policies for all these environments; without environments, for any policies."""
     manifests = admission_policies(writing_rights(wishes, namespace), Account(namespace))
-    return f"# {_HEAD}\n" + "---\n".join(_yaml(each) for each in manifests)
+    return f"# {_HEAD}\n" + "---\n".join(yaml.safe_dump(each, sort_keys=False, width=120) for each in manifests)
 
 
 def admission_policies(rights: Sequence[Right], account: Account) -> list[dict[str, Any]]:
-    """Each policy with its binding."""
     by_resource: dict[tuple[str, str], list[Right]] = defaultdict(list)
     for right in rights:
         for resource in right.resources:
@@ -305,10 +300,6 @@ def _policy(
 def _binding(policy: str) -> dict[str, Any]:
     spec = {"policyName": policy, "validationActions": ["Deny"]}
     return {"apiVersion": _API, "kind": f"{_POLICY}Binding", "metadata": {"name": policy}, "spec": spec}
-
-
-def _yaml(data: dict[str, Any]) -> str:
-    return yaml.safe_dump(data, default_flow_style=False, sort_keys=False, width=120)
 
 
 # --- A shape as a CEL expression, for an object with defaults of the API server.

@@ -35,7 +35,6 @@ _LONGEST_HOURS = 10 * 366 * 24  # as in Duration
 
 
 def crd_of(kind: Kind) -> dict[str, Any]:
-    """The definition of one kind."""
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

@@ -11,15 +11,13 @@ import yaml
 from reconciler.model import names
 from reconciler.model.desired import Desired
 from reconciler.policy.json_schema import ORIGIN, combined_schema_of, overlay_schema_of, schema_of
-from reconciler.policy.rules.kinds import KINDS
+from reconciler.policy.rules.kinds import KINDS, POLICY_KINDS
 from reconciler.policy.shape import VERSION
 from reconciler.schema.admission import admission_page
 from reconciler.schema.crd import crd_name, crd_of
 from reconciler.schema.reference import reference_page
 from reconciler.schema.rights.page import reading_page, writing_page
 from reconciler.schema.rights.rules import reading_rights
-
-POLICY_KINDS = tuple(kind for kind in KINDS if kind.is_policy)
 
 SCHEMAS = "schemas"
 CRDS = f"{SCHEMAS}/crds"
@@ -56,7 +54,6 @@ def generated_files() -> dict[str, str]:
 
 
 def as_json(schema: dict[str, Any]) -> str:
-    """The schema as file content."""
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from reconciler.model.fields import PolicyStatus, Within
-from reconciler.policy.json_schema import form, in_words
+from reconciler.policy.json_schema import in_words
 from reconciler.policy.shape import (
     API_VERSION,
     GROUP,
@@ -53,7 +53,6 @@ If the policies are custom resources, each has a status.
 
 
 def reference_page(kinds: Iterable[Kind]) -> str:
-    """The whole page."""
     every = tuple(kinds)
     status = describe(PolicyStatus)
     parts = [_OPENING, _overview(every), *map(_kind, every), _STATUS, *_tables("status", _Path("Status"), status)]
@@ -61,9 +60,10 @@ def reference_page(kinds: Iterable[Kind]) -> str:
 
 
 def _overview(kinds: tuple[Kind, ...]) -> str:
-    rows = [
-        (f"[{kind.name}](#{kind.name.lower()})", f"`{kind.short}`", _scope(kind), kind.shape.sentence) for kind in kinds
-    ]
+    rows = []
+    for kind in kinds:
+        scope = "namespace" if kind.namespaced else "cluster"
+        rows.append((f"[{kind.name}](#{kind.name.lower()})", f"`{kind.short}`", scope, kind.shape.sentence))
     return _table(("kind", "short name", "scope", "description"), rows)
 
 
@@ -88,17 +88,11 @@ def _versions(kind: Kind) -> str:
     return f"Version {choice(readable(kind.name, CONVERSIONS, VERSION))}"
 
 
-def _scope(kind: Kind) -> str:
-    return "namespace" if kind.namespaced else "cluster"
-
-
 def _rules(kind: Kind) -> str:
     return "".join(f"- {rule.code}: {without_figures(rule)}. Remedy: {rule.remedy}.\n" for rule in kind.rules)
 
 
 class _Path(msgspec.Struct, frozen=True):
-    """Position of an object in its kind."""
-
     kind: str
     path: str = ""
 
@@ -172,8 +166,8 @@ def _takes(shape: Shape, anchor: str) -> str:
             star = ", or `*`" if refers.all_as_star else ""
             return f"the name of a [{refers.kind}](#{refers.kind.lower()}){star}"
         case Words():
-            shaped = form(shape)
-            return shaped.words if shaped else f"a text of {how_many(_from_one(bounded(shape)), 'character')}"
+            length = how_many(_from_one(bounded(shape)), "character")
+            return shape.shaped.words if shape.shaped else f"a text of {length}"
         case _:
             return expected(shape)
 

@@ -1,7 +1,8 @@
 """Metrics of the cycles. Owns the counters, which one thread updates and another reads."""
 
 from collections import Counter as Counts
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 
 from prometheus_client import (
     CollectorRegistry,
@@ -16,15 +17,31 @@ from prometheus_client.exposition import generate_latest
 
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
-from reconciler.model.instant import Instant, later, unix_seconds
-from reconciler.model.plan.decision import Decision, Delete, Evict, Hold, Ref
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.desired import Desired
+from reconciler.model.instant import Instant, later, moment, unix_seconds
+from reconciler.model.plan.decision import Annotate, Apply, Decision, Delete, Evict, Facts, Hold, Ref
 from reconciler.model.plan.inputs import CycleResult
+from reconciler.model.policy.gpu import SmartPods
+from reconciler.plan.capacity.requests import SmartPodIdentity
 from reconciler.plan.drain.codes.emptying import DrainedNodeDeleted
 from reconciler.plan.feature.feature import CycleGauge
 from reconciler.plan.features import FEATURES
 from reconciler.plan.scaling.marks import HARD_AHEAD_MS
 from reconciler.plan.scaling.reasons import EmptyNodeDeleted
-from reconciler.serve.smart_pod_metrics import SmartPodMetrics
+from reconciler.plan.smart_pods.reasons import (
+    PLANNER,
+    SmartPodAttemptsSpent,
+    SmartPodDone,
+    SmartPodDuplicate,
+    SmartPodFailed,
+    SmartPodOrphaned,
+    SmartPodTimedOut,
+    SmartPodUnreadable,
+    SmartPodWithoutMachine,
+)
+from reconciler.protocol.write_order import verb_of
 
 
 class Metrics:
@@ -39,39 +56,25 @@ class Metrics:
         self._durations = Durations(self.registry)
         self._scale_down = ScaleDownMetrics(self.registry, self._durations)
         of_features = (gauge for feature in FEATURES for gauge in feature.gauges)
-        self._gauges = CycleGauges(self.registry, (*GAUGES, *of_features))
+        self._gauges = [PublishedGauge(each, self.registry) for each in (*GAUGES, *of_features)]
 
     def _count_cycles(self) -> None:
-        self._cycles = Counter(
-            "reconciler_cycles", "Cycles, by whether a plan was carried out.", ["result"], registry=self.registry
+        counter, gauge = partial(Counter, registry=self.registry), partial(Gauge, registry=self.registry)
+        self._cycles = counter("reconciler_cycles", "Cycles, by whether a plan was carried out.", ["result"])
+        self._writes = counter("reconciler_writes", "Writes that were sent, by result.", ["verb", "result"])
+        self._refused_now = gauge(
+            "reconciler_writes_refused", "Objects whose last write the API server refused, by verb.", ["verb"]
         )
-        self._writes = Counter(
-            "reconciler_writes", "Writes that were sent, by result.", ["verb", "result"],
-            registry=self.registry,
-        )  # fmt: skip
-        self._refused_now = Gauge(
-            "reconciler_writes_refused", "Objects whose last write the API server refused, by verb.", ["verb"],
-            registry=self.registry,
-        )  # fmt: skip
         self._refused: dict[Ref, str] = {}  # verb
         self._refused_verbs: set[str] = set()
-        self._failures = Counter(
-            "reconciler_planner_failures", "Plans in which a planner failed, by planner and pool.",
-            ["planner", "pool"], registry=self.registry,
-        )  # fmt: skip
-        self._cycle_at = Gauge(
-            "reconciler_last_cycle_timestamp_seconds", "Start time of the last cycle.", registry=self.registry
+        self._failures = counter(
+            "reconciler_planner_failures", "Plans in which a planner failed, by planner and pool.", ["planner", "pool"]
         )
-        self._seen_at = Gauge(
-            "reconciler_seen_timestamp_seconds",
-            "Time of the last complete snapshot of the cluster.",
-            registry=self.registry,
-        )
-        self._problems = Gauge(
-            "reconciler_policy_problems", "Problems of policies that were refused.", registry=self.registry
-        )
-        self._leaderless = Gauge("reconciler_leaderless", "1 while no replica leads.", registry=self.registry)
-        self._leads = Gauge("reconciler_leads", "1 while this replica leads.", registry=self.registry)
+        self._cycle_at = gauge("reconciler_last_cycle_timestamp_seconds", "Start time of the last cycle.")
+        self._seen_at = gauge("reconciler_seen_timestamp_seconds", "Time of the last complete snapshot of the cluster.")
+        self._problems = gauge("reconciler_policy_problems", "Problems of policies that were refused.")
+        self._leaderless = gauge("reconciler_leaderless", "1 while no replica leads.")
+        self._leads = gauge("reconciler_leads", "1 while this replica leads.")
 
     def publish(self, cycled: CycleResult) -> None:
         self._cycles.labels("trouble" if cycled.trouble else "fine").inc()
@@ -87,7 +90,8 @@ class Metrics:
                 self._failures.labels(trouble.planner, trouble.pool).inc()
         self._smart_pods.publish(cycled)
         self._scale_down.publish(cycled)
-        self._gauges.publish(cycled)
+        for gauge in self._gauges:
+            gauge.publish(cycled)
         self._durations.publish(cycled)
 
     def _count_refused(self, cycled: CycleResult) -> None:
@@ -179,7 +183,6 @@ class Durations:
         self.observe(WHOLE, sum(spent_ms for _, spent_ms in cycled.spent_ms) / 1_000)
 
     def observe(self, function: str, seconds: float) -> None:
-        """Records one duration."""
         self._seconds.labels(function).observe(max(0.0, seconds))
 
 
@@ -196,21 +199,14 @@ _AGAIN_MS = 60_000
 
 
 class ScaleDownMetrics:
-    """Updated with each cycle."""
-
     def __init__(self, registry: CollectorRegistry, durations: Durations) -> None:
         self._durations = durations
-        labels = ["reason"]
-        self._nodes = Counter(
-            "reconciler_scaled_down_nodes", "Nodes that were deleted, by reason.", labels, registry=registry
+        counter = partial(Counter, registry=registry)
+        self._nodes = counter("reconciler_scaled_down_nodes", "Nodes that were deleted, by reason.", ["reason"])
+        self._gpu_nodes = counter(
+            "reconciler_scaled_down_gpu_nodes", "GPU nodes that were deleted, by reason and pool.", ["reason", "pool"]
         )
-        self._gpu_nodes = Counter(
-            "reconciler_scaled_down_gpu_nodes", "GPU nodes that were deleted, by reason and pool.", [*labels, "pool"],
-            registry=registry,
-        )  # fmt: skip
-        self._evicted = Counter(
-            "reconciler_evictions", "Evictions that were sent, by result.", ["result"], registry=registry
-        )
+        self._evicted = counter("reconciler_evictions", "Evictions that were sent, by result.", ["result"])
         self._counted: dict[str, Instant] = {}  # node uids, and when they were counted
 
     def publish(self, cycled: CycleResult) -> None:
@@ -251,22 +247,8 @@ def _kept_from_pods_at(node: Node, reason: str) -> Instant | None:
     return None if at is None else later(at, -(HARD_AHEAD_MS if reason == _EMPTY else 0))
 
 
-# --- Publishes the gauges of GAUGES and of features. Owns the published label values.
-
-
-class CycleGauges:
-    """A Publisher of gauges."""
-
-    def __init__(self, registry: CollectorRegistry, declared: Iterable[CycleGauge]) -> None:
-        self._families = [_Family(each, registry) for each in declared]
-
-    def publish(self, cycled: CycleResult) -> None:
-        for family in self._families:
-            family.publish(cycled)
-
-
-class _Family:
-    """One gauge, and its published label values."""
+class PublishedGauge:
+    """A gauge of GAUGES or of a feature. Owns its published label values."""
 
     def __init__(self, declared: CycleGauge, registry: CollectorRegistry) -> None:
         self._declared = declared
@@ -281,3 +263,172 @@ class _Family:
         for labels in self._published:  # labels without a value are set to zero
             child = self._gauge.labels(*labels) if labels else self._gauge
             child.set(values.get(labels, 0))
+
+
+# --- Metrics of smart pods and of launched machines. Owns the figures, with the same threads as the other metrics.
+#
+# Theory of operation. All metrics follow from consecutive cycles. Creations and results are executed decisions of the
+# planner; the number of smart pods and their waiting times are observed. Each smart pod is one attempt to get a node,
+# and each attempt has exactly one result, keyed by the uid of the pod: the first result that is decided, which for the
+# last launch option is the note that no option is left; or `lost`, if the pod disappeared without a deletion by this
+# process. A machine counts once, when it is first seen ready; machines that were ready when this process started do
+# not count. Finished attempts have no end time, so their duration ends when the end was first seen.
+
+PHASES = ("Pending", "Scheduled", "NodeReady", "Completed", "Failed")
+_ENDED = frozenset({"Completed", "Failed"})
+# Result of an attempt, by the reason for its deletion or for its failure note.
+_RESULTS: Mapping[type[Facts], str] = {
+    SmartPodDone: "completed",
+    SmartPodWithoutMachine: "failed",
+    SmartPodFailed: "failed",
+    SmartPodAttemptsSpent: "failed",
+    SmartPodTimedOut: "timeout",
+    SmartPodOrphaned: "orphaned",
+    SmartPodDuplicate: "duplicate",
+    SmartPodUnreadable: "unreadable",
+}
+_LOST = "lost"
+_FAILED = ("failed", "timeout")
+_CLAIMS, _PODS = "nodeclaims.karpenter.sh", "pods"
+_INITIALIZED = "Initialized"
+# The same write within this time is one write: its effect was not visible when it was planned again.
+_POD_AGAIN_MS = 10_000
+_PROVISION_BUCKETS_SECONDS = (15, 30, 60, 90, 120, 180, 240, 300, 420, 600, 900, 1_800)
+
+
+class SmartPodMetrics:
+    def __init__(self, registry: CollectorRegistry) -> None:
+        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
+        self._created = counter("reconciler_smart_pods_created", "Smart pods that were created.")
+        self._finished = counter(
+            "reconciler_smart_pods_finished", "Smart pods that were deleted, by result.", ["result"]
+        )
+        self._active = gauge("reconciler_smart_pods_active", "Existing smart pods, by phase.", ["phase"])
+        self._pending = gauge("reconciler_smart_pods_pending_seconds", "Age of the oldest pending smart pod.")
+        self._leftover = gauge("reconciler_smart_pods_leftover", "Smart pods that should have been deleted.")
+        self._success = gauge(
+            "reconciler_scaling_success_rate", "Share of finished smart pods that got a machine; 1 if none finished."
+        )
+        self._provision = Histogram(
+            "reconciler_nodeclaim_provision_duration_seconds",
+            "Time from creation to initialization of a NodeClaim.",
+            buckets=_PROVISION_BUCKETS_SECONDS,
+            registry=registry,
+        )
+        self._results: Counts[str] = Counts()
+        self._phases = set(PHASES)
+        self._counted_at: dict[tuple[Ref, str], Instant] = {}
+        self._initialized: set[str] | None = None  # claim uids; None before the first snapshot
+        self._ended_at: dict[str, Instant] = {}  # by pod uid, when the end of the pod was first seen
+        self._open: set[str] = set()  # uids of seen pods without a result
+        self._closed: dict[str, Instant] = {}  # by pod uid, when the pod got its result
+        for result in sorted({*_RESULTS.values(), _LOST}):
+            self._finished.labels(result)
+        for phase in PHASES:
+            self._active.labels(phase)
+        self._success.set(1)
+
+    def publish(self, cycled: CycleResult) -> None:
+        for decision in _done(cycled):
+            if self._is_new(decision, cycled.at):
+                self._count(decision, cycled.at)
+        if cycled.inputs is not None:
+            observed = cycled.inputs.observed
+            if not observed.why_unread(_PODS):
+                is_smart = SmartPodIdentity(cycled.inputs.desired).is_smart
+                self._look(cycled.inputs.desired, [each for each in observed.pods if is_smart(each)], cycled.at)
+            if not observed.why_unread(_CLAIMS):
+                self._time(observed)
+
+    def _is_new(self, decision: Decision, now: Instant) -> bool:
+        lately = {key: at for key, at in self._counted_at.items() if now - at < _POD_AGAIN_MS}
+        key = decision.subject, verb_of(decision)
+        self._counted_at = {key: now} | lately
+        return key not in lately
+
+    def forget(self) -> None:
+        """Another replica leads now, and observes the ends of the open attempts."""
+        self._open.clear()
+
+    def _count(self, decision: Decision, now: Instant) -> None:
+        result = _RESULTS.get(type(decision.reason.facts))
+        if isinstance(decision.act, Apply):
+            self._created.inc()
+        elif isinstance(decision.act, Delete | Annotate) and result:
+            self._close(decision.subject.uid, result, now)
+
+    def _close(self, uid: str, result: str, now: Instant) -> None:
+        """Records the first result of an attempt."""
+        self._open.discard(uid)
+        if uid in self._closed:
+            return
+        self._closed[uid] = now
+        self._finished.labels(result).inc()
+        self._results[result] += 1
+        completed, failed = self._results["completed"], sum(self._results[each] for each in _FAILED)
+        self._success.set(completed / (completed + failed) if completed + failed else 1)
+
+    def _follow(self, pods: list[Pod], now: Instant) -> None:
+        """Updates open attempts. A pod that failed before this process started already has its result."""
+        there = {each.metadata.uid for each in pods}
+        for uid in sorted(self._open - there):
+            self._close(uid, _LOST, now)
+        self._closed = {uid: at for uid, at in self._closed.items() if uid in there or now - at < _POD_AGAIN_MS}
+        self._open |= {
+            each.metadata.uid for each in pods if each.metadata.uid not in self._closed and _phase(each) != "Failed"
+        }
+
+    def _look(self, desired: Desired, pods: list[Pod], now: Instant) -> None:
+        self._follow(pods, now)
+        phases = Counts(_phase(each) for each in pods)
+        self._phases |= set(phases)
+        for phase in sorted(self._phases):  # a phase without pods is set to zero
+            self._active.labels(phase).set(phases[phase])
+        waits = [now - since for each in pods if _phase(each) == "Pending" and (since := _since(each)) is not None]
+        self._pending.set(max([*waits, 0]) / 1000)
+        ended = (each.metadata.uid for each in pods if each.is_finished or _phase(each) in _ENDED)
+        self._ended_at = {uid: self._ended_at.get(uid, now) for uid in ended}
+        self._leftover.set(sum(self._is_left(desired, each, now) for each in pods))
+
+    def _is_left(self, desired: Desired, pod: Pod, now: Instant) -> bool:
+        pool = desired.pool(pod.metadata.labels.get(names.POOL, ""))
+        said = pool.spec.smart_pods if pool else SmartPods()
+        late_ms = 2 * said.cleanup_interval.milliseconds
+        if (ended := self._ended_at.get(pod.metadata.uid)) is not None:
+            return now - ended > late_ms
+        lives_seconds = pod.spec.active_deadline_seconds or said.active_deadline_seconds
+        since = _since(pod)
+        return since is not None and now - since > lives_seconds * 1000 + late_ms
+
+    def _time(self, observed: Observed) -> None:
+        before = self._initialized
+        self._initialized = set()
+        for claim in observed.node_claims:
+            said = claim.condition(_INITIALIZED)
+            if said is None or said.status != "True":
+                continue
+            self._initialized.add(claim.metadata.uid)
+            made, ready = moment(claim.metadata.creation_timestamp), moment(said.last_transition_time)
+            if before is not None and claim.metadata.uid not in before and made is not None and ready is not None:
+                self._provision.observe(max(ready - made, 0) / 1000)
+
+
+def _done(cycled: CycleResult) -> Iterator[Decision]:
+    """Executed decisions of the planner about pods."""
+    done = {(each.subject, each.verb) for each in cycled.outcomes if each.result == "done"}
+    for decision in cycled.plan.decisions if cycled.plan and done else ():
+        is_ours = decision.planner == PLANNER and decision.subject.kind == "Pod"
+        if is_ours and (decision.subject, verb_of(decision)) in done:
+            yield decision
+
+
+def _phase(pod: Pod) -> str:
+    """Phase of the pod; a new pod has no phase annotation yet."""
+    return pod.metadata.annotations.phase or PHASES[0]
+
+
+def _since(pod: Pod) -> Instant | None:
+    """When the wait began: creation of the pod, or its last retry with another launch option."""
+    again = unix_seconds(pod.metadata.annotations.since)
+    made = moment(pod.metadata.creation_timestamp)
+    return max(made, again) if again is not None and made is not None else made

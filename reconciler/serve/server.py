@@ -27,8 +27,6 @@ LARGEST_HEADER = 16_384  # bytes
 
 
 class ConnectionLimits(msgspec.Struct, frozen=True):
-    """Limits of one server."""
-
     connections: int = 128
     of_one_client: int = 32
     exchange_seconds: float = 10.0
@@ -186,8 +184,6 @@ class Answers(msgspec.Struct, frozen=True):
 
 
 def application(answers: Answers) -> Starlette:
-    """All routes."""
-
     async def metrics(_: Request) -> Response:
         return Response(answers.metrics(), media_type=METRICS_TYPE)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from reconciler.loop import Cycle, InProcess, LoopDependencies
+from reconciler.loop.cycle import Cycle, InProcess, LoopDependencies
 from reconciler.model.cluster.observed import QUIET_MS, Observed
 from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Decision, Outcome, Ref

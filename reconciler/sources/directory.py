@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Sequence
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path, PurePath
 
 import msgspec
@@ -138,8 +139,6 @@ ATTEMPTS = 5
 
 
 class Start(msgspec.Struct, frozen=True):
-    """A path given by the user, and its node."""
-
     given: Path
     node: ResolvedPath
 
@@ -236,7 +235,8 @@ Read = tuple[BundleFile, bytes]
 
 def bundled(revision: str, read: Sequence[Read], problems: Sequence[Problem]) -> Bundle:
     """The bundle of a revision; without a given revision, the content determines it."""
-    policies = sorted((Text(file.path, content) for file, content in read if file.role == "policy"), key=_path)
+    texts = (Text(file.path, content) for file, content in read if file.role == "policy")
+    policies = sorted(texts, key=attrgetter("path"))
     templates, doubles = _one_a_name([(file, content) for file, content in read if file.role == "template"])
     return Bundle(
         revision or f"dir:{_digest(policies, templates)}",
@@ -267,7 +267,3 @@ def _digest(policies: Sequence[Text], templates: Sequence[Text]) -> str:
             path = text.path.encode("utf-8", "surrogateescape")
             digest.update(f"{role} {len(path)} {len(text.content)}\n".encode() + path + text.content)
     return digest.hexdigest()
-
-
-def _path(text: Text) -> str:
-    return text.path

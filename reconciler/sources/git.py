@@ -21,8 +21,8 @@ from reconciler.model.bundle import Bundle
 from reconciler.model.problem import LastChange, Origin
 from reconciler.sources.repository import in_process
 from reconciler.sources.repository.address import COMMIT, RepositoryAddress, Unfit, check_revision, parse_address
-from reconciler.sources.repository.cache import Fetch, GitCache, commit_of
-from reconciler.sources.repository.commit import Commit, Commits, GitCommits, GitObjects, Repository
+from reconciler.sources.repository.cache import Fetch, commit_of, fetched
+from reconciler.sources.repository.commit import Commit, GitObjects, Repository, RepositoryObjects
 from reconciler.sources.repository.process import Credentials, GitFailed, Session, credentials_for, reading
 from reconciler.sources.walk import Refused, SourceBounds, SourceFault, shown
 
@@ -53,7 +53,7 @@ class _BlobLine(msgspec.Struct, frozen=True):
 class LineHistory:
     """Walks the history of one repository until a time of the monotonic clock. Owns the lines read last."""
 
-    def __init__(self, commits: Commits, largest_bytes: int, until: float) -> None:
+    def __init__(self, commits: RepositoryObjects, largest_bytes: int, until: float) -> None:
         self._commits = commits
         self._largest_bytes = largest_bytes
         self._until = until
@@ -72,7 +72,9 @@ class LineHistory:
             try:
                 before = self._before(place, origin.file)
                 if before is None:
-                    return self._last_change(origin, place.commit)
+                    written = self._commits.written(place.commit)
+                    author, subject = _short(written.author), _short(written.subject)
+                    return LastChange(origin, place.commit, author, _day(written.seconds), subject)
             except Exception:  # noqa: BLE001 - what a broken commit does to the library is of any class
                 break
             place = before
@@ -100,10 +102,6 @@ class LineHistory:
                 self._lines.clear()
             self._lines[file] = self._commits.contents([file], self._largest_bytes)[file].splitlines()
         return self._lines[file]
-
-    def _last_change(self, origin: Origin, commit: str) -> LastChange:
-        written = self._commits.written(commit)
-        return LastChange(origin, commit, _short(written.author), _day(written.seconds), _short(written.subject))
 
 
 def place_before(after: Sequence[bytes], before: Sequence[bytes], line: int) -> int | None:
@@ -222,17 +220,14 @@ def last_changes(
 def _last_changes(
     repository: Repository, origins: Sequence[Origin], session: Session, until: float
 ) -> tuple[LastChange, ...]:
-    def told(commits: Commits) -> tuple[LastChange, ...]:
+    def told(commits: RepositoryObjects) -> tuple[LastChange, ...]:
         history = LineHistory(commits, session.bounds.file_bytes, until)
         changes = [history.last_change(origin) for origin in origins[:MOST_LINES]]
         return tuple(each for each in changes if each is not None)
 
     with contextlib.suppress(Unfit), in_process.opened(repository, session) as objects:
         return told(objects)
-    try:
-        return told(GitCommits(repository, origins[0].revision, session))
-    except (Refused, Unfit):
-        return tuple(LastChange(origin, unknown_before=origin.revision) for origin in origins[:MOST_LINES])
+    return told(GitObjects(repository, session, origins[0].revision))
 
 
 @contextlib.contextmanager
@@ -245,7 +240,7 @@ def opened(fetch: Fetch, access: Access, session: Session) -> Iterator[tuple[Rep
             sentence = "the repository cannot be fetched without a cache folder"
             raise session.refuse(SourceFault.GIT_FAILED, sentence, "name a cache folder")
         else:
-            with GitCache(access.cache).fetched(fetch, session) as (git_dir, identity):
+            with fetched(access.cache, fetch, session) as (git_dir, identity):
                 yield Repository(git_dir, is_ours=True), identity
     except GitFailed as error:
         raise session.failed(error, REMEDY) from error

@@ -7,6 +7,7 @@ import sys
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -109,17 +110,20 @@ NOT_CHECKED = (
 @cache
 def default_templates() -> tuple[Text, ...]:
     """The templates, sorted by path."""
-    return tuple(sorted(_texts(_folder("templates"), "", ".j2"), key=_path))
+    return tuple(sorted(_texts(_folder("templates"), "", ".j2"), key=attrgetter("path")))
+
+
+def default_template(path: str) -> str:
+    return next(text.content.decode() for text in default_templates() if text.path == path)
 
 
 @cache
 def example_policies() -> tuple[Text, ...]:
     """The example fleet, sorted by path: policies/base/guard.yaml."""
-    return tuple(sorted(_texts(_folder("policies"), "policies/", ".yaml"), key=_path))
+    return tuple(sorted(_texts(_folder("policies"), "policies/", ".yaml"), key=attrgetter("path")))
 
 
 def demo_scenario() -> Text:
-    """The scenario of the demo."""
     return Text("scenario.yaml", (_folder("examples") / "demo" / "scenario.yaml").read_bytes())
 
 
@@ -147,7 +151,3 @@ def _texts(folder: Traversable, prefix: str, ending: str) -> list[Text]:
         elif entry.name.endswith(ending):
             texts.append(Text(prefix + entry.name, entry.read_bytes()))
     return texts
-
-
-def _path(text: Text) -> str:
-    return text.path

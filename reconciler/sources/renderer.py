@@ -25,13 +25,12 @@ import msgspec
 from reconciler.model.bundle import Rendering, RenderRequest, Text
 from reconciler.model.problem import Problem
 from reconciler.policy.words import did_you_mean
+from reconciler.sources.repository.process import CHUNK_BYTES, feed
 
 # --- One conversation with a child process: it gets all input at once; its output lines are read until it ends or the
 # deadline.
 #
 # A separate process is required, because only a process can limit a template's time and memory from outside.
-
-CHUNK_BYTES = 1 << 16
 
 
 class Exchange(msgspec.Struct, frozen=True):
@@ -106,7 +105,7 @@ def _exchange(process: subprocess.Popen[bytes], exchange: Exchange, take: Callab
         while (left := exchange.deadline - time.monotonic()) > 0:
             ready = {key.fileobj for key, _ in selector.select(left)}
             if stdin in ready:
-                unsent = _write(stdin.fileno(), unsent)
+                unsent = feed(stdin.fileno(), unsent)
                 if not unsent:
                     selector.unregister(stdin)
                     stdin.close()
@@ -119,13 +118,6 @@ def _exchange(process: subprocess.Popen[bytes], exchange: Exchange, take: Callab
                 if len(heard) > exchange.longest_line_bytes:
                     raise _Flooded
     return False
-
-
-def _write(descriptor: int, unsent: memoryview) -> memoryview:
-    try:
-        return unsent[os.write(descriptor, unsent[:CHUNK_BYTES]) :]
-    except BrokenPipeError:
-        return unsent[:0]  # the child has ended; its output tells the rest
 
 
 def _take_lines(heard: bytearray, said: bytes, take: Callable[[bytes], None]) -> None:
@@ -214,8 +206,6 @@ OUT_OF_TIME = frozenset({signal.SIGXCPU, signal.SIGPROF, signal.SIGVTALRM})
 
 
 class RenderBounds(msgspec.Struct, frozen=True):
-    """Limits of one call, and of one rendering."""
-
     call_seconds: float = 10
     share_seconds: float = 1  # CPU time of one rendering
     least_share_seconds: float = 0.1
@@ -236,20 +226,14 @@ class Answer(msgspec.Struct, frozen=True):
     fault: Fault | None = None
 
 
-class BoundedRenderer:
-    """A Renderer with limits on time and memory."""
-
-    def __init__(self, bounds: RenderBounds | None = None) -> None:
-        self._bounds = bounds or RenderBounds()
-
-    def render(self, templates: Sequence[Text], requests: Sequence[RenderRequest]) -> tuple[Rendering, ...]:
-        """One rendering per request, in order."""
-        return _Call(TemplateTexts(templates), requests, self._bounds).rendered()
+def render(
+    templates: Sequence[Text], requests: Sequence[RenderRequest], bounds: RenderBounds | None = None
+) -> tuple[Rendering, ...]:
+    """One rendering per request, in order. Equal arguments give equal bytes; time and memory are bounded."""
+    return _Call(TemplateTexts(templates), requests, bounds or RenderBounds()).rendered()
 
 
 class _Call:
-    """State of one call of `render`."""
-
     def __init__(self, templates: TemplateTexts, requests: Sequence[RenderRequest], bounds: RenderBounds) -> None:
         self._templates = templates
         self._requests = requests

@@ -27,18 +27,6 @@ LONGEST_NAME = 255
 REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
-def is_policy(name: str) -> bool:
-    return name not in KUSTOMIZATIONS and name.lower().endswith(POLICY_SUFFIXES)
-
-
-def is_template(name: str) -> bool:
-    return name.lower().endswith(TEMPLATE_SUFFIX)
-
-
-def is_hidden(name: str) -> bool:
-    return name.startswith(".")
-
-
 def name_fault(name: str) -> str:
     """Why the name cannot be displayed; empty if it can."""
     if len(name) > LONGEST_NAME:
@@ -108,15 +96,11 @@ class ResolvedPath(msgspec.Struct, frozen=True):
 
 
 class Tree(Protocol):
-    """Interface of a tree for a walk."""
-
     def names(self, folder: str, most: int) -> list[str]:
         """Names in a real folder, at most `most`. Raises OSError if the folder cannot be read."""
-        ...
 
     def look(self, folder: str, name: str) -> ResolvedPath:
         """What a name in a real folder refers to."""
-        ...
 
 
 class Root(msgspec.Struct, frozen=True):
@@ -146,8 +130,6 @@ class Listing(msgspec.Struct, frozen=True):
 
 
 class TreeWalk:
-    """State of one walk."""
-
     def __init__(self, tree: Tree, bounds: SourceBounds) -> None:
         self._tree = tree
         self._bounds = bounds
@@ -202,7 +184,7 @@ class TreeWalk:
             self._too_many_names(root)
             return
         for name in sorted(names):
-            if not is_hidden(name):
+            if not name.startswith("."):
                 self._name(root, real, (*inner, name), above)
             if self._entries > self._bounds.entries:
                 return
@@ -300,41 +282,34 @@ def _matters(role: Role, name: str, node: ResolvedPath) -> bool:
     """Whether the name could contain policies. Nodes outside are not inspected, so those may be folders."""
     if node.kind in {"folder", "submodule"} or (node.kind in {"outside", "broken"} and "." not in name):
         return True
-    return is_policy(name) if role == "policy" else is_template(name)
+    suffixes = POLICY_SUFFIXES if role == "policy" else TEMPLATE_SUFFIX
+    return name.lower().endswith(suffixes) and not (role == "policy" and name in KUSTOMIZATIONS)
 
 
-# --- Faults of reading policies: code, title, and their Problem.
+# --- Faults of reading policies: code, and their Problem.
 
 
 class SourceFault(Enum):
-    """Code and title of a fault."""
+    """Code of a fault; its title is in `policy.words`."""
 
-    UNREADABLE = ("RC501", "A path cannot be read")
-    LINK_LEAVES = ("RC502", "A link leads outside the policy directory")
-    NOT_A_FILE = ("RC503", "A policy path is not a regular file")
-    TOO_MUCH = ("RC504", "A bundle exceeds a size limit")
-    BAD_NAME = ("RC505", "A name cannot be shown")
-    CHANGING = ("RC506", "The files keep changing")
-    TWO_OF_ONE_NAME = ("RC507", "Two templates have the same name")
-    NOTHING_GOOD_YET = ("RC508", "No valid revision has been read yet")
-    BROKE_OFF = ("RC509", "Reading was interrupted")
-    BAD_ADDRESS = ("RC511", "A repository address is refused")
-    BAD_REVISION = ("RC512", "A revision is refused or does not exist")
-    KEPT_ELSEWHERE = ("RC513", "The repository does not contain the content of a file")
-    TOO_LONG = ("RC514", "Git was terminated before it finished")
-    GIT_FAILED = ("RC515", "Git cannot read the repository")
-
-    @property
-    def code(self) -> str:
-        return self.value[0]
-
-    @property
-    def title(self) -> str:
-        return self.value[1]
+    UNREADABLE = "RC501"
+    LINK_LEAVES = "RC502"
+    NOT_A_FILE = "RC503"
+    TOO_MUCH = "RC504"
+    BAD_NAME = "RC505"
+    CHANGING = "RC506"
+    TWO_OF_ONE_NAME = "RC507"
+    NOTHING_GOOD_YET = "RC508"
+    BROKE_OFF = "RC509"
+    BAD_ADDRESS = "RC511"
+    BAD_REVISION = "RC512"
+    KEPT_ELSEWHERE = "RC513"
+    TOO_LONG = "RC514"
+    GIT_FAILED = "RC515"
 
     def problem(self, file: str, sentence: str, remedy: str) -> Problem:
         """A Problem of the whole file."""
-        return Problem(file, 0, 0, self.code, sentence, remedy)
+        return Problem(file, 0, 0, self.value, sentence, remedy)
 
 
 class Refused(Exception):

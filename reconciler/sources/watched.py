@@ -33,16 +33,6 @@ RETRY_SECONDS = 1.0
 LINKS_FOLLOWED = 40  # same limit as the kernel
 
 
-class PollInterval(msgspec.Struct, frozen=True):
-    """Poll interval of a remote: the interval plus up to a tenth, so that replicas do not poll at the same time."""
-
-    interval_seconds: float
-    chance: random.Random
-
-    def next_seconds(self) -> float:
-        return self.interval_seconds * (1 + self.chance.random() / 10)
-
-
 class Watch(msgspec.Struct, frozen=True):
     """Watched folders, and watched single names in other folders."""
 
@@ -51,18 +41,11 @@ class Watch(msgspec.Struct, frozen=True):
 
     @property
     def places(self) -> list[str]:
-        """All folders to watch."""
         around = {str(Path(name).parent) for name in self.names}
         return sorted(folder for folder in {*self.folders, *around} if Path(folder).is_dir())
 
     def concerns(self, path: str) -> bool:
         return path in self.names or str(Path(path).parent) in self.folders
-
-
-def polled(pace: PollInterval, stop: Event) -> Iterator[None]:
-    """Yields at each poll, until stopped."""
-    while not stop.wait(pace.next_seconds()):
-        yield
 
 
 def watched(roots: Sequence[Path], bounds: SourceBounds, stop: Event) -> Iterator[None]:
@@ -131,11 +114,9 @@ class BundleOrigin(Protocol):
 
     def read(self, stop: Event) -> Bundle:
         """The current bundle."""
-        ...
 
     def rounds(self, stop: Event) -> Iterator[None]:
         """Yields whenever a new read may be useful, and ends when stopped."""
-        ...
 
 
 class WatchedFolders(msgspec.Struct, frozen=True):
@@ -152,18 +133,26 @@ class WatchedFolders(msgspec.Struct, frozen=True):
 
 
 class PolledRepository(msgspec.Struct, frozen=True):
-    """A revision, usually a branch, polled at an interval; fetched only when it changes."""
+    """A revision, usually a branch, fetched only when it changes.
+
+    It is polled at the interval plus up to a tenth, so that replicas do not poll at the same time.
+    """
 
     place: GitPlace
     bounds: SourceBounds
     access: Access
-    pace: PollInterval
+    interval_seconds: float
+    chance: random.Random
 
     def read(self, stop: Event) -> Bundle:
         return read_revision(self.place, self.bounds, msgspec.structs.replace(self.access, cancelled=stop))
 
     def rounds(self, stop: Event) -> Iterator[None]:
-        return polled(self.pace, stop)
+        while not stop.wait(self.next_seconds()):
+            yield
+
+    def next_seconds(self) -> float:
+        return self.interval_seconds * (1 + self.chance.random() / 10)
 
 
 class WatchedSource:
@@ -177,8 +166,8 @@ class WatchedSource:
         self._latest = _nothing(
             SourceFault.NOTHING_GOOD_YET, "no valid policies have been read yet", "see the refused revision"
         )
-        self._refused: Bundle | None = None
-        self._has_read = Event()
+        self.last_refused: Bundle | None = None  # the last bundle read, if it was not good
+        self.has_read = False  # whether there was a first read, good or not
         self._stop = Event()
         self._thread = Thread(target=self._run, name="policies", daemon=True)
 
@@ -195,15 +184,6 @@ class WatchedSource:
         """The last good bundle; before the first, a bundle with only a problem. Never blocks."""
         return self._latest
 
-    @property
-    def last_refused(self) -> Bundle | None:
-        """The last bundle read, if it was not good."""
-        return self._refused
-
-    def wait_until_read(self, timeout_seconds: float) -> bool:
-        """Waits for the first read, good or not; returns whether there was one."""
-        return self._has_read.wait(timeout_seconds)
-
     def _run(self) -> None:
         while not self._stop.is_set():
             try:
@@ -211,20 +191,20 @@ class WatchedSource:
                 for _ in self._place.rounds(self._stop):
                     self._look()
             except Exception as error:  # noqa: BLE001 - a thread that ends would freeze the policies without a word
-                self._refused = _broke_off(error)
+                self.last_refused = _broke_off(error)
                 self._stop.wait(RETRY_SECONDS)
 
     def _look(self) -> None:
         bundle, is_good = self._read()
         if self._stop.is_set():
             return
-        before = (self._latest, self._refused)
+        before = (self._latest, self.last_refused)
         if not is_good:
-            self._refused = bundle
+            self.last_refused = bundle
         else:
-            self._latest, self._refused = bundle, None
-        self._has_read.set()
-        if (self._latest, self._refused) != before:
+            self._latest, self.last_refused = bundle, None
+        self.has_read = True
+        if (self._latest, self.last_refused) != before:
             self._on_change()
 
     def _read(self) -> tuple[Bundle, bool]:

@@ -68,7 +68,9 @@ def observed_while(client: Counting, scope: ObservedScope, process: "subprocess.
     changed = threading.Event()
     observer = Observer(client, scope, on_change=changed.set)
     observer.start()
-    assert observer.wait_until_synced(30)
+    while not observer.is_synced():
+        assert changed.wait(30)
+        changed.clear()
     assert process.stdin
     assert process.stdout
     said: list[str] = []

@@ -193,7 +193,7 @@ def test_the_live_cluster_shows_what_it_wrote(cluster: Lab, ground: Real) -> Non
     ref = ground.put(objects.waiting("a"))
     client = client_of(cluster.admin)
     with Watched(client, pace=QUICK) as watched:
-        live: Cluster = LiveCluster(watched.synced().observer, Executor(client))
+        live: Cluster = LiveCluster(watched.synced().observer.observe, Executor(client))
         before = live.observe()
         assert live.observe() is before
         outcomes = list(live.apply([decision(ref, Annotate(annotations=((names.WAITS_FOR, "x"),)))], STANDING))

@@ -145,7 +145,7 @@ def test_a_rendered_object_reads_back_as_it_was_rendered_and_with_our_defaults(
         return
     declared = Declared(kind.name, "a100", struct, ())
     desired = msgspec.structs.replace(Desired("r", "base"), **{FIELD_OF[kind.name]: (declared,)})
-    (rendered,) = (each.document for each in custom_resources(desired))
+    (rendered,) = (each for each in custom_resources(desired))
     here = f"{path(kind, 'a100')}?dryRun=All&fieldValidation=Strict&fieldManager=argocd&force=true"
     answer = kinds.admin.request("PATCH", here, rendered, "application/apply-patch+yaml")
     assert answer.code == 201, answer.body

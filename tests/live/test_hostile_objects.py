@@ -81,7 +81,7 @@ def test_a_pod_that_nobody_can_read_is_set_aside_and_told_and_the_others_are_pla
     inputs = planned(observed)
     with acting_as(cluster, "releaser") as kubeconfig:
         monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
-        SetAsidePublisher(Executor(connect()).tell, Always).publish(CycleResult(inputs.now, inputs))
+        SetAsidePublisher(Executor(connect()).events.tell, Always).publish(CycleResult(inputs.now, inputs))
     deadline = time.monotonic() + UNTIL_SECONDS
     while not any(each["reason"] == "ObjectSetAside" for each in cluster.admin.list("events", "default")):
         assert time.monotonic() < deadline

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from reconciler import controller
 from reconciler.cli.main import main
+from reconciler.controller.cluster import ClusterPlace
+from reconciler.controller.dry_run import dry_run
+from reconciler.controller.policies import Origins, Question
 from reconciler.model import names
 from reconciler.model.plan.decision import Apply, Decision, Hold, Label
 from reconciler.model.plan.plan import Plan
@@ -119,9 +121,7 @@ def carry_out(admin: Api, decision: Decision) -> None:
 
 def planned(folder: Path) -> Plan:
     """Of the policies in the folder, on the live cluster."""
-    answer = controller.dry_run(
-        controller.Question(controller.Origins((folder / "policies",)), controller.ClusterPlace())
-    )
+    answer = dry_run(Question(Origins((folder / "policies",)), ClusterPlace()))
     assert answer.checkup.resolved.problems == ()
     assert answer.head
     return answer.head.plan

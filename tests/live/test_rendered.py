@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from reconciler import controller
+from reconciler.controller.policies import Checkup, Origins, check
 from reconciler.policy.manifests.kubernetes_schema import Structural
 from reconciler.sources.input_file import karpenter_schema
 from tests.lab.lab import Lab
@@ -14,8 +14,8 @@ POOLS = "/apis/karpenter.sh/v1/nodepools?dryRun=All&fieldValidation=Strict"
 RULES = {"RC411", "RC412", "RC413"}
 
 
-def checkup(*path: str) -> controller.Checkup:
-    return controller.check(controller.Origins((REPOSITORY.joinpath(*path),)))
+def checkup(*path: str) -> Checkup:
+    return check(Origins((REPOSITORY.joinpath(*path),)))
 
 
 def test_every_node_pool_of_the_example_policies_is_taken(cluster: Lab) -> None:

@@ -73,8 +73,8 @@ def test_the_demo_runs_without_the_checkout(installed: Path, tmp_path: Path) -> 
 PROGRAM = """
 from reconciler.model.bundle import RenderRequest
 from reconciler.sources.input_file import (default_templates, karpenter_schema)
-from reconciler.sources.renderer import BoundedRenderer
-(done,) = BoundedRenderer().render(default_templates(), [RenderRequest("node_pool.yaml.j2", {})])
+from reconciler.sources.renderer import render
+(done,) = render(default_templates(), [RenderRequest("node_pool.yaml.j2", {})])
 print([text.path for text in default_templates()], karpenter_schema() is not None, done.problem.code)
 """
 

@@ -8,7 +8,6 @@ from hypothesis import strategies as some
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from reconciler.model.quantity import Duration, Money, Percent, Quantity
-from reconciler.policy.json_schema import form
 from reconciler.policy.shape import (
     Choice,
     Flag,
@@ -96,7 +95,7 @@ def faulty(draw: DrawFn, kind: Kind) -> Plain:
 def _texts(shape: Words) -> SearchStrategy[str]:
     if shape.refers:
         return some.sampled_from(POOLS)
-    shaped, within = form(shape), bounded(shape)
+    shaped, within = shape.shaped, bounded(shape)
     if not shaped:
         return some.text("abc /:.", min_size=within.least or 0, max_size=min(40, within.most or 40))
     ascii_texts = some.from_regex(shaped.pattern, fullmatch=True, alphabet=some.characters(codec="ascii"))
@@ -104,7 +103,7 @@ def _texts(shape: Words) -> SearchStrategy[str]:
 
 
 def _fits(shape: Words, text: str) -> bool:
-    shaped, within = form(shape), bounded(shape)
+    shaped, within = shape.shaped, bounded(shape)
     long_enough = (within.least or 0) <= len(text) <= (within.most or 0)
     return long_enough and bool(not shaped or re.fullmatch(shaped.pattern, text))
 

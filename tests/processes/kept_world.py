@@ -5,8 +5,10 @@ from pathlib import Path
 
 import msgspec
 
-from reconciler import controller
-from reconciler.loop import decide
+from reconciler.controller.cluster import ClusterPlace
+from reconciler.controller.dry_run import inputs_of
+from reconciler.controller.policies import Origins, Question
+from reconciler.loop.cycle import decide
 from reconciler.model.instant import Instant, instant
 from reconciler.plan.files import dump
 from reconciler.sources.history import History
@@ -21,9 +23,9 @@ def kept(folder: Path) -> None:
     here = Path.cwd()
     os.chdir(folder)  # what is said of the policies must not depend on where this folder is
     try:
-        place = controller.ClusterPlace(Path("cluster.json"), complete=True)
-        question = controller.Question(controller.Origins((Path("policies"),)), place, "prod", now=instant(TIMES[0]))
-        _, _, inputs = controller.inputs_of(question)
+        place = ClusterPlace(Path("cluster.json"), complete=True)
+        question = Question(Origins((Path("policies"),)), place, "prod", now=instant(TIMES[0]))
+        _, _, inputs = inputs_of(question)
     finally:
         os.chdir(here)
     assert inputs

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reconciler import controller
+from reconciler.controller.policies import Origins, check
 from reconciler.model import names
 from reconciler.plan.karpenter.template_hash import template_hash
 from tests.lab import capacity, fleet
@@ -148,7 +148,7 @@ class _Node:
 
 
 def _fleet(folder: Path) -> list[Manifest]:
-    wish = controller.check(controller.Origins((folder / "policies",))).resolved.wish("prod")
+    wish = check(Origins((folder / "policies",))).resolved.wish("prod")
     assert wish
     pools = {each.name: _applied(json.loads(each.body), each.pool) for each in wish.manifests}
     training = [

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from reconciler.controller import planner_process
-from reconciler.loop import decide
 from reconciler.loop.child import ChildPlanner
+from reconciler.loop.cycle import decide
 from reconciler.model.instant import Instant
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.check import BrokenInvariant

@@ -12,7 +12,7 @@ import pytest
 
 from reconciler.model.bundle import Rendering, RenderRequest, Text
 from reconciler.sources import renderer
-from reconciler.sources.renderer import BoundedRenderer, RenderBounds
+from reconciler.sources.renderer import RenderBounds, render
 from tests.lab.places import REPOSITORY
 from tests.unit.sources.rendering.stage import QUICK, problem_of, rendered, text_of
 
@@ -85,7 +85,7 @@ def among_innocents() -> dict[str, tuple[Rendering, Rendering]]:
     texts = [Text(name, template.encode()) for name, (template, _) in HOSTILE.items()]
     texts.append(Text("innocent", b"name: {{ pool.name }}\n"))
     asked = [RenderRequest(template, {"pool": POOL}) for name in HOSTILE for template in (name, "innocent")]
-    done = BoundedRenderer(QUICK).render(texts, asked)
+    done = render(texts, asked, QUICK)
     return dict(zip(HOSTILE, zip(done[::2], done[1::2], strict=True), strict=True))
 
 
@@ -117,7 +117,7 @@ def test_large_outputs_are_bounded_together() -> None:
     texts = [Text("large", b"{% for i in range(10000) %}" + 49 * b"0123456789abcdef" + b"\n{% endfor %}")]
     tracemalloc.start()
     try:
-        done = BoundedRenderer().render(texts, [RenderRequest("large", {}) for _ in range(6)])
+        done = render(texts, [RenderRequest("large", {}) for _ in range(6)])
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -138,14 +138,14 @@ def test_innocent_values_are_rendered_by_a_template_that_others_abuse() -> None:
     loop = "{% for i in range(n) %}"
     texts = [Text("t", (3 * loop + 3 * END).encode())]
     counts = [10_000, 2, 10_000, 3, 4]
-    done = BoundedRenderer(QUICK).render(texts, [RenderRequest("t", {"n": count}) for count in counts])
+    done = render(texts, [RenderRequest("t", {"n": count}) for count in counts], QUICK)
     assert [each.problem.code if each.problem else "" for each in done] == ["RC404", "", "RC404", "", ""]
 
 
 def test_what_is_left_when_the_call_s_time_is_over_is_told_so() -> None:
     bounds = RenderBounds(call_seconds=0.5, share_seconds=5)
     texts = [Text("slow", HOSTILE["loops within loops"][0].encode())]
-    done = BoundedRenderer(bounds).render(texts, [RenderRequest("slow", {}), RenderRequest("slow", {})])
+    done = render(texts, [RenderRequest("slow", {}), RenderRequest("slow", {})], bounds)
     for each in done:
         assert each.problem
         assert (each.problem.code, each.problem.line) == ("RC404", 0)
@@ -172,7 +172,7 @@ def test_a_child_that_does_not_do_its_work_is_a_problem_and_no_exception(
 ) -> None:
     monkeypatch.setattr(renderer, "BEGIN", program)
     bounds = RenderBounds(call_seconds=0.4 if "sleep" in program else 20, rendering_bytes=50)
-    (done,) = BoundedRenderer(bounds).render([Text("t", b"a" * 100_000)], [RenderRequest("t", {})])
+    (done,) = render([Text("t", b"a" * 100_000)], [RenderRequest("t", {})], bounds)
     assert done.problem
     assert done.problem.code == "RC404"
     assert sentence in done.problem.sentence
@@ -254,7 +254,7 @@ def test_a_text_is_written_as_it_was_last_time_byte_by_byte() -> None:
     texts = [Text(path.name, path.read_bytes()) for path in sorted((REPOSITORY / "templates").iterdir())]
     asked = [RenderRequest("macro.j2", {"pool": POOL})]
     texts.append(Text("macro.j2", b"{% macro f(x) %}{{ x }}{% endmacro %}{{ f(pool) }}"))
-    assert BoundedRenderer().render(texts, asked) == BoundedRenderer().render(texts, asked)
+    assert render(texts, asked) == render(texts, asked)
 
 
 @pytest.fixture

@@ -38,7 +38,10 @@ class Watched:
         self.observer.stop()
 
     def synced(self, within: float = 60) -> "Watched":
-        assert self.observer.wait_until_synced(within), self.observer.observe().unread
+        deadline = time.monotonic() + within
+        while not self.observer.is_synced():
+            assert time.monotonic() < deadline, self.observer.observe().unread
+            time.sleep(0.01)
         return self
 
     def until(self, is_so: Callable[[Observed], object], within: float = 60) -> Observed:

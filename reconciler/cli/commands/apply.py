@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from reconciler import __version__, controller, report
+from reconciler import __version__, report
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.options import answered, is_answered, live_question_options, output_options, wants_color, write
 from reconciler.cli.plan_output import setting_of
@@ -22,6 +22,8 @@ from reconciler.controller.apply_once import (
     apply_once,
     apply_saved,
 )
+from reconciler.controller.cluster import ClusterView
+from reconciler.controller.policies import Question
 from reconciler.kube.client import context_name
 from reconciler.model.plan.decision import Hold
 from reconciler.model.plan.inputs import CycleResult
@@ -51,7 +53,7 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
     "--digest", metavar="SHA256", help="Full digest of the reviewed PLAN, as printed by plan --out and by reports."
 )
 @output_options
-def command(saved: Path | None, question: controller.Question, digest: str | None, **given: Any) -> int:
+def command(saved: Path | None, question: Question, digest: str | None, **given: Any) -> int:
     """Apply the policies to the cluster once, or apply exactly a PLAN saved by plan --out.
 
     On a terminal, apply shows the plan and asks for confirmation. With --digest, which names the reviewed plan, a
@@ -76,11 +78,11 @@ def command(saved: Path | None, question: controller.Question, digest: str | Non
     return code_of(applied)
 
 
-def _act(plan: SavedPlan | None, question: controller.Question, acting: Acting) -> Once:
+def _act(plan: SavedPlan | None, question: Question, acting: Acting) -> Once:
     try:
         return apply_saved(plan, acting) if plan else apply_once(question, acting)
     except NotAllowed as error:
-        text = "\n".join(f"  {visible(each)}" for each in error.sentences)
+        text = "\n".join(f"  {visible(each)}" for each in error.args)
         remedy = "  remedy: create a new plan, review it, and apply it"
         raise click.ClickException(
             f"nothing was done: PLAN contains objects that templates must not render\n{text}\n{remedy}"
@@ -90,7 +92,7 @@ def _act(plan: SavedPlan | None, question: controller.Question, acting: Acting) 
     except NotConfirmed as declined:
         raise click.ClickException(f"nothing was done: {declined}") from None
     except PlanOutdated as moved:
-        text = "\n".join(f"  {each}" for each in moved.sentences)
+        text = "\n".join(f"  {each}" for each in moved.args)
         remedy = "  remedy: create a new plan, review it, and apply it"
         raise click.ClickException(f"nothing was done: the plan is out of date\n{text}\n{remedy}") from None
 
@@ -100,7 +102,7 @@ def _confirmed(context: str | None, digest: str, scene: PlanningResult) -> bool:
     actions needs none."""
     if all(isinstance(each.act, Hold) or each.would for each in scene.plan.decisions):
         return True
-    cluster_view = controller.ClusterView(scene.inputs.observed, context_name(context), scene.inputs.now)
+    cluster_view = ClusterView(scene.inputs.observed, context_name(context), scene.inputs.now)
     document = plan_document(planned_of(setting_of(cluster_view, scene), scene, None))
     click.echo(report.write(document, "text", color=wants_color("auto")), nl=False, err=True)
     if not digest:
@@ -128,7 +130,7 @@ def _reviewed(file: Path, digest: str | None) -> SavedPlan:
     return plan
 
 
-def _setting(cluster_view: controller.ClusterView, cycled: CycleResult) -> ReportHeader:
+def _setting(cluster_view: ClusterView, cycled: CycleResult) -> ReportHeader:
     desired = cycled.inputs.desired if cycled.inputs else None
     return ReportHeader(
         environment=desired.environment if desired else "",

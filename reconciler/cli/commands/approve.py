@@ -11,11 +11,13 @@ from typing import Any, get_args
 import click
 import msgspec
 
-from reconciler import controller
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.options import LastingType, answered
 from reconciler.cli.stderr import refused
-from reconciler.controller import Checkup, ClusterPlace, Origins
+from reconciler.controller.cluster import ClusterPlace, current_instant
+from reconciler.controller.dry_run import checked
+from reconciler.controller.policies import Checkup, Origins, read
+from reconciler.controller.user_writes import approve
 from reconciler.kube.cluster import NotWritten, approval_manifest
 from reconciler.model.desired import Desired
 from reconciler.model.fields import why_no_name
@@ -23,6 +25,7 @@ from reconciler.model.instant import Instant, timestamp
 from reconciler.model.policy.guards import ApprovedKind, ApprovedObject, Ceiling, ChangeApproval
 from reconciler.model.quantity import Duration
 from reconciler.plan.guards.approvals import SHOWN, policy_digest
+from reconciler.policy.resolve import chosen
 
 _BEGINNING = re.compile(r"[0-9a-f]{4,39}")
 _REVISION = re.compile(r"[0-9a-f]{4,64}|[a-z]+:[0-9a-f]{64}")  # a commit, dir:…, resources:…
@@ -146,7 +149,7 @@ def command(approved: tuple[str, ...], terms: ApprovalTerms, place: ApprovalTarg
         click.echo(json.dumps(approval_manifest(spec), indent=2))
         return ExitCode.FINE
     try:
-        name = answered(lambda: controller.approve(place.context, spec))
+        name = answered(lambda: approve(place.context, spec))
     except NotWritten as error:
         raise click.ClickException(str(error)) from None
     for sentence in _sentences(spec):
@@ -179,7 +182,7 @@ def _check(approved: tuple[str, ...], terms: ApprovalTerms) -> None:
 
 def _approval(approved: tuple[str, ...], terms: ApprovalTerms, place: ApprovalTarget) -> ChangeApproval:
     """Raises _InvalidPolicies, NotChosen, OSError and UsageError."""
-    ends = Instant((controller.current_instant() + terms.expires.milliseconds) // 1000 * 1000)
+    ends = Instant((current_instant() + terms.expires.milliseconds) // 1000 * 1000)
     whole_revision = approved[0] if len(approved) == 1 and _key(approved[0]) is None else None
     return ChangeApproval(
         guard_name=terms.guard or None,
@@ -228,10 +231,10 @@ def _object(desired: Desired, kind: ApprovedKind, name: str) -> ApprovedObject:
 
 def _desired(place: ApprovalTarget) -> Desired:
     cluster = ClusterPlace(None, False, place.context)
-    checkup = controller.checked(place.origins, cluster, place.environment)
+    checkup = checked(place.origins, cluster, place.environment)
     if checkup.resolved.problems:
         raise _InvalidPolicies(checkup)
-    return controller.chosen(checkup.resolved, place.environment)
+    return chosen(checkup.resolved, place.environment)
 
 
 def _whole(revision: str, repository: str) -> str:
@@ -243,7 +246,7 @@ def _whole(revision: str, repository: str) -> str:
         )
     if not _BEGINNING.fullmatch(revision):
         return revision
-    result = controller.read(controller.Origins((Path(),), repository, revision)).revision
+    result = read(Origins((Path(),), repository, revision)).revision
     if not result.startswith(revision):
         status = f"{revision} is a prefix of a commit id, and {repository} has no such commit"
         raise click.UsageError(f"{status}: name a repository with this commit with --repo, or write the full id")

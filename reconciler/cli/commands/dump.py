@@ -4,11 +4,12 @@ from pathlib import Path
 
 import click
 
-from reconciler import controller
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.files import PRIVATE, replace_files
 from reconciler.cli.options import answered, question_options
 from reconciler.cli.stderr import print_cluster_warnings, refused
+from reconciler.controller.dry_run import inputs_of
+from reconciler.controller.policies import Question, check
 from reconciler.model.desired import Desired
 from reconciler.plan.files import dump
 from reconciler.policy.resolve import chosen
@@ -21,12 +22,12 @@ from reconciler.schema.generated import kubectl_line
 @click.option(
     "--kubectl", is_flag=True, help="Instead, print the kubectl command line that lists the objects a plan needs."
 )
-def command(question: controller.Question, out: Path | None, kubectl: bool) -> int:
+def command(question: Question, out: Path | None, kubectl: bool) -> int:
     """Write policies and cluster into one file: redacted, canonical, with a digest. Every plan from this file is the
     same."""
     if kubectl:
         return _print_kubectl(question)
-    checkup, cluster_view, inputs = answered(lambda: controller.inputs_of(question))
+    checkup, cluster_view, inputs = answered(lambda: inputs_of(question))
     if cluster_view is None or inputs is None:
         return refused(checkup)
     print_cluster_warnings(cluster_view)
@@ -40,7 +41,7 @@ def command(question: controller.Question, out: Path | None, kubectl: bool) -> i
     return ExitCode.FINE
 
 
-def _print_kubectl(question: controller.Question) -> int:
+def _print_kubectl(question: Question) -> int:
     """Prints the kubectl command line for the given policies; without policies, for any policies."""
     if question.takes_dumped and not any(path.exists() for path in question.origins.paths):
         click.echo(kubectl_line((), (), question.place.namespace))
@@ -48,7 +49,7 @@ def _print_kubectl(question: controller.Question) -> int:
     if question.origins.resources:
         click.echo(kubectl_line((), ("--resources",), question.place.namespace))
         return ExitCode.FINE
-    checkup = answered(lambda: controller.check(question.origins, question.environment))
+    checkup = answered(lambda: check(question.origins, question.environment))
     if checkup.resolved.problems:
         return refused(checkup)
     wishes: tuple[Desired, ...] = checkup.resolved.wishes
@@ -58,7 +59,7 @@ def _print_kubectl(question: controller.Question) -> int:
     return ExitCode.FINE
 
 
-def _plan_options(question: controller.Question) -> tuple[str, ...]:
+def _plan_options(question: Question) -> tuple[str, ...]:
     """Options with which `plan` finds the same policies."""
     origins = question.origins
     options: list[str] = []

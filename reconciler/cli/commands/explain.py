@@ -5,11 +5,13 @@ from typing import Any
 
 import click
 
-from reconciler import controller
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.options import TimeType, answered, history_option, output_options, question_options, write
 from reconciler.cli.plan_output import setting_of
 from reconciler.cli.stderr import print_cluster_warnings, refused
+from reconciler.controller.cluster import ClusterView
+from reconciler.controller.dry_run import dry_run
+from reconciler.controller.policies import Question, last_changes
 from reconciler.model.instant import Instant
 from reconciler.plan.files.dump import PlanningResult
 from reconciler.report.explain.about import UnknownSubject
@@ -24,7 +26,7 @@ from reconciler.report.plans.guard_section import with_ways_on
 @click.option("--at", type=TimeType(), help="Explain the state at this time, from the history of run.")
 @history_option
 @output_options
-def command(subject: str, question: controller.Question, at: Instant | None, **given: Any) -> int:
+def command(subject: str, question: Question, at: Instant | None, **given: Any) -> int:
     """Show why SUBJECT is, or is not, acted on: node/NAME, pod/NAMESPACE/NAME, pool/NAME, provisioner/NAME, claim/NAME
     for the node of a NodeClaim, or any other object of the plan as KIND/NAME or KIND/NAMESPACE/NAME."""
     history: Path | None = given.pop("history")
@@ -36,7 +38,7 @@ def command(subject: str, question: controller.Question, at: Instant | None, **g
     if at is not None:
         cluster_view, head = _past(history, at)
     else:
-        run = answered(lambda: controller.dry_run(question))
+        run = answered(lambda: dry_run(question))
         if run.cluster_view is None or run.head is None:
             return refused(run.checkup, **given)
         cluster_view, head, origins = run.cluster_view, run.head, run.origins
@@ -48,13 +50,13 @@ def command(subject: str, question: controller.Question, at: Instant | None, **g
     setting = setting_of(cluster_view, head, origins=origins)
     real = [each for each in head.plan.guarded if not each.would]
     decision_texts = with_ways_on(setting, real, describe_decisions(head.inputs, answer.decisions))
-    changes = controller.last_changes(origins, [each.decision.reason.origin for each in decision_texts if each.place])
+    changes = last_changes(origins, [each.decision.reason.origin for each in decision_texts if each.place])
     explained = Explained(setting, answer.title, answer.headline, answer.outcome, answer.rows, decision_texts, changes)
     write(explained_document(explained), **given)
     return ExitCode.FINE
 
 
-def _past(history: Path | None, at: Instant) -> tuple[controller.ClusterView, PlanningResult]:
+def _past(history: Path | None, at: Instant) -> tuple[ClusterView, PlanningResult]:
     # Imported only when needed: explaining the present needs no history.
     from reconciler.controller.dry_run import past  # noqa: PLC0415
     from reconciler.sources.history import NotKept  # noqa: PLC0415

@@ -5,9 +5,10 @@ from typing import Any
 import click
 import msgspec
 
-from reconciler import controller
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.options import LastingType, answered, context_option
+from reconciler.controller.cluster import ClusterPlace, current_instant
+from reconciler.controller.user_writes import freeze
 from reconciler.kube.cluster import NotWritten
 from reconciler.model.fields import LONGEST_LABEL_VALUE, LONGEST_NAME, why_no_name
 from reconciler.model.instant import Instant, timestamp
@@ -30,7 +31,7 @@ class FreezeTerms(msgspec.Struct, frozen=True):
             raise click.UsageError("give a duration, such as --for 4h, or --lift alone")
         if self.length is None:
             return ""
-        return timestamp(Instant(-(-(controller.current_instant() + self.length.milliseconds) // 1000) * 1000))
+        return timestamp(Instant(-(-(current_instant() + self.length.milliseconds) // 1000) * 1000))
 
 
 @click.command()
@@ -39,7 +40,7 @@ class FreezeTerms(msgspec.Struct, frozen=True):
 @click.option("--reason", default="", help="Reason, recorded with the freeze.")
 @click.option("--lift", is_flag=True, help="Instead, end the freeze now.")
 @context_option
-def command(subject: str, place: controller.ClusterPlace, **terms: Any) -> int:
+def command(subject: str, place: ClusterPlace, **terms: Any) -> int:
     """Freeze SUBJECT: node/NAME, pool/NAME, guard/NAME for everything the guard covers, or all. While frozen, the
     controller only removes taints and releases objects. A freeze does not stop Karpenter: annotate nodes or pods
     with karpenter.sh/do-not-disrupt for that.
@@ -49,7 +50,7 @@ def command(subject: str, place: controller.ClusterPlace, **terms: Any) -> int:
     kind, name = _meant(subject, place.namespace)
     until = FreezeTerms(**terms).until()
     try:
-        written = answered(lambda: controller.freeze(place, controller.Freezing(kind, name, until, terms["reason"])))
+        written = answered(lambda: freeze(place, kind, name, until, terms["reason"]))
     except NotWritten as error:
         raise click.ClickException(str(error)) from None
     where = ", ".join(written.titles)

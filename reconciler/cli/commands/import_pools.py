@@ -9,15 +9,17 @@ from typing import Any
 import click
 import msgspec
 
-from reconciler import controller
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.files import AlreadyThere, write_all
 from reconciler.cli.options import answered, cluster_options
-from reconciler.importer.autoscaler.flags import Flags, NoFlags
+from reconciler.controller.cluster import ClusterPlace, autoscaler_flags, observed_cluster
+from reconciler.controller.policies import Checkup, check_bundle
+from reconciler.importer.autoscaler import Flags, NoFlags
 from reconciler.importer.imported import NODE_POOLS, Imported, differences, imported
 from reconciler.importer.text import ImportNote
 from reconciler.model.cluster.observed import Observed
 from reconciler.report.wording import visible
+from reconciler.sources.input_file import default_template
 
 
 class ImportTarget(msgspec.Struct, frozen=True):
@@ -56,19 +58,17 @@ def _target(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.argument("names", nargs=-1, metavar="[POOL]...")
 @_target
-def command(
-    place: controller.ClusterPlace, target: ImportTarget, autoscaler: str | None, names: tuple[str, ...]
-) -> int:
+def command(place: ClusterPlace, target: ImportTarget, autoscaler: str | None, names: tuple[str, ...]) -> int:
     """Write policies that match the NodePools in the cluster: the named POOLs, or all NodePools with GPUs.
 
     Each NodePool is adopted unchanged, in mode Observe, so that none of its nodes drifts.
     """
-    cluster_view = answered(lambda: controller.observed_cluster(place))
+    cluster_view = answered(lambda: observed_cluster(place))
     for text in cluster_view.notes:
         _say(f"note: {text}")
     if not autoscaler:
         _require_observed(cluster_view.observed)
-    found = imported(cluster_view.observed, names)
+    found = imported(cluster_view.observed, default_template("node_pool.yaml.j2"), names)
     for skipped in found.skipped:
         _say(f"note: NodePool/{skipped.name} is skipped: {skipped.why}")
     if names and found.skipped:
@@ -83,7 +83,7 @@ def command(
         )
         _say(f"nothing to import: {pools}")
         return ExitCode.FINE
-    checkup, policies = controller.check_bundle(found.bundle), (target.folder / "policies").as_posix()
+    checkup, policies = check_bundle(found.bundle), (target.folder / "policies").as_posix()
     notes = (*found.notes, *_differences(checkup, cluster_view.observed))
     _write(target, found)
     for note in notes:
@@ -95,9 +95,9 @@ def command(
     return ExitCode.FINE
 
 
-def _flags(place: controller.ClusterPlace, autoscaler: str) -> Flags:
+def _flags(place: ClusterPlace, autoscaler: str) -> Flags:
     try:
-        return answered(lambda: controller.autoscaler_flags(place, autoscaler))
+        return answered(lambda: autoscaler_flags(place, autoscaler))
     except NoFlags as none:
         raise click.ClickException(f"nothing was written: {none}") from None
 
@@ -109,7 +109,7 @@ def _require_observed(observed: Observed) -> None:
         raise click.ClickException("the cluster does not serve NodePools: Karpenter is not installed")
 
 
-def _differences(checkup: controller.Checkup, observed: Observed) -> Iterator[ImportNote]:
+def _differences(checkup: Checkup, observed: Observed) -> Iterator[ImportNote]:
     """Fields that the policies would render differently from the cluster."""
     live = {pool.name: pool for pool in observed.node_pools}
     for wish in checkup.resolved.wishes:

@@ -6,10 +6,11 @@ from typing import Any
 import click
 import msgspec
 
-from reconciler import controller
 from reconciler.cli.options import LastingType, Output, answered, output_options, question_options, write
 from reconciler.cli.plan_output import PlanOutput, ending_options, setting_of
 from reconciler.cli.stderr import progress, refused, warning_lines
+from reconciler.controller.dry_run import DryRun, dry_run
+from reconciler.controller.policies import Question
 from reconciler.model.instant import LATEST
 from reconciler.model.plan.decision import Ref
 from reconciler.model.quantity import Duration
@@ -34,11 +35,9 @@ from reconciler.report.plans.plan_document import plan_document
 @click.option("--forecast", "ahead", type=LastingType(), metavar="6h", help="Simulate the plan this far ahead.")
 @ending_options
 @output_options
-def command(
-    question: controller.Question, ending: PlanOutput, outputs: tuple[Output, ...], color: str, **given: Any
-) -> int:
+def command(question: Question, ending: PlanOutput, outputs: tuple[Output, ...], color: str, **given: Any) -> int:
     """Show what would happen to the cluster, and why: nodes, GPUs, evictions, cost."""
-    run = answered(lambda: controller.dry_run(question))
+    run = answered(lambda: dry_run(question))
     if run.cluster_view is None or run.head is None:
         return refused(run.checkup, outputs, color)
     compared = Compared(run.base, run.changed) if run.base else None
@@ -61,9 +60,7 @@ def command(
     return ending.code(planned)
 
 
-def _with_forecast(
-    document: ReportDocument, planned: tuple[controller.DryRun, PlanningResult], ahead: Duration
-) -> ReportDocument:
+def _with_forecast(document: ReportDocument, planned: tuple[DryRun, PlanningResult], ahead: Duration) -> ReportDocument:
     from reconciler.controller.simulation.run import forecast  # noqa: PLC0415
     from reconciler.report.simulation.simulated_document import with_forecast  # noqa: PLC0415  the simulator is large
     from reconciler.simulate.bootstrap.market import NoCapacity  # noqa: PLC0415

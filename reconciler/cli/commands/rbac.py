@@ -5,10 +5,10 @@ from typing import Any
 
 import click
 
-from reconciler import controller
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.options import namespace_option, origin_options
 from reconciler.cli.stderr import refused
+from reconciler.controller.policies import Origins, check
 from reconciler.model.desired import Desired
 from reconciler.policy.resolve import NotChosen, Resolved, chosen
 from reconciler.schema.admission import admission_page
@@ -26,13 +26,13 @@ from reconciler.schema.rights.rules import PEOPLE, enforces
     "--person", type=click.Choice(list(PEOPLE)), help="Instead, the rights a person needs, for example to approve."
 )
 @namespace_option
-def command(origins: controller.Origins, environment: str | None, namespace: str, **asked: Any) -> int:
+def command(origins: Origins, environment: str | None, namespace: str, **asked: Any) -> int:
     """Print, as YAML, the rights needed to observe with the policies in PATHS. Without PATHS: with any policies."""
     if asked["person"]:
         return _of_a_person(asked, environment, namespace)
     wishes: tuple[Desired, ...] = ()
     if _names_policies():
-        checkup = controller.check(origins, environment)
+        checkup = check(origins, environment)
         if checkup.resolved.problems:
             return refused(checkup)
         for notice in checkup.notices:

@@ -4,10 +4,11 @@ from typing import Any
 
 import click
 
-from reconciler import __version__, controller
+from reconciler import __version__
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.options import Output, answered, cluster_options, output_options, write
 from reconciler.controller.apply_once import Acting, Occupied
+from reconciler.controller.cluster import ClusterPlace, ClusterView, observed_cluster
 from reconciler.controller.release import release_all
 from reconciler.plan.release import release
 from reconciler.report.released import Released, ReleaseHeader, released_document
@@ -18,7 +19,7 @@ from reconciler.report.released import Released, ReleaseHeader, released_documen
 @click.option("--pool", default="", metavar="NAME", help="Only release this pool.")
 @click.option("--yes", is_flag=True, help="Carry out the release; by default it is only shown.")
 @output_options
-def command(place: controller.ClusterPlace, outputs: tuple[Output, ...], color: str, **asked: Any) -> int:
+def command(place: ClusterPlace, outputs: tuple[Output, ...], color: str, **asked: Any) -> int:
     """Remove our taints, labels, gates, pods and freezes from the cluster. NodePools and Nodes stay unchanged.
 
     Stop a running controller first, because a controller would add them again. For one pool, suspend the pool or set
@@ -37,8 +38,8 @@ def command(place: controller.ClusterPlace, outputs: tuple[Output, ...], color: 
     return ExitCode.PARTLY if released.done else ExitCode.FAILED
 
 
-def _to_be_released(place: controller.ClusterPlace, pool: str) -> Released:
-    cluster_view = answered(lambda: controller.observed_cluster(place))
+def _to_be_released(place: ClusterPlace, pool: str) -> Released:
+    cluster_view = answered(lambda: observed_cluster(place))
     return Released(_about(cluster_view, pool), left=release(cluster_view.observed, pool), is_asked=False)
 
 
@@ -50,5 +51,5 @@ def _released(acting: Acting, pool: str) -> Released:
     return Released(_about(cluster_view, pool), taken.carried_out, taken.left)
 
 
-def _about(cluster_view: controller.ClusterView, pool: str) -> ReleaseHeader:
+def _about(cluster_view: ClusterView, pool: str) -> ReleaseHeader:
     return ReleaseHeader(cluster_view.name, cluster_view.observed, cluster_view.now, __version__, pool)

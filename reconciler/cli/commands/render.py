@@ -11,11 +11,11 @@ import click
 import msgspec
 import yaml
 
-from reconciler import __version__, controller
+from reconciler import __version__
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.files import replace_files
 from reconciler.cli.options import origin_options, wants_color
-from reconciler.controller.policies import own_templates
+from reconciler.controller.policies import Origins, check_bundle, own_templates, read
 from reconciler.model.bundle import Bundle, short_content
 from reconciler.model.desired import Desired, Manifest, SmartPod
 from reconciler.policy.custom_resources import custom_resources
@@ -66,7 +66,7 @@ def _target(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--as-resources", is_flag=True, help="Instead, print the policies as custom resources.")
 @_target
 def command(
-    origins: controller.Origins, environment: str | None, smart_pods: bool, as_resources: bool, target: RenderTarget
+    origins: Origins, environment: str | None, smart_pods: bool, as_resources: bool, target: RenderTarget
 ) -> int:
     """Print the manifests rendered from the policies in PATHS (policies), as YAML, in stable order.
 
@@ -75,8 +75,8 @@ def command(
     """
     if smart_pods and as_resources:
         raise click.UsageError("--smart-pods cannot be combined with --as-resources")
-    bundle = controller.read(origins)
-    checkup = controller.check_bundle(bundle, ", ".join(path.as_posix() for path in origins.paths), environment)
+    bundle = read(origins)
+    checkup = check_bundle(bundle, ", ".join(path.as_posix() for path in origins.paths), environment)
     resolved = checkup.resolved
     for notice in checkup.notices:
         click.echo(f"note: {notice}", err=True)
@@ -119,8 +119,8 @@ def _resources(bundle: Bundle, wish: Desired) -> list[str]:
         text = f"{', '.join(pools)}: custom resources cannot include their own templates"
         raise click.ClickException(f"{text}; use a template of reconciler, or let the controller follow the repository")
     return [
-        f"# {each.declared.origin().place} at {short_content(wish.revision)}\n{_yaml(each.document)}"
-        for each in custom_resources(wish)
+        f"# {declared.origin().place} at {short_content(wish.revision)}\n{_yaml(document)}"
+        for declared, document in zip(wish.declared, custom_resources(wish), strict=True)
     ]
 
 

@@ -9,7 +9,7 @@ import msgspec
 from reconciler import __version__
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.options import TimeType, answered, history_option, output_options, write
-from reconciler.controller.dry_run import TimeRange, replay_dump, replay_history
+from reconciler.controller.dry_run import replay_dump, replay_history
 from reconciler.model.instant import Instant
 from reconciler.plan.files.dump import BadDump
 from reconciler.report.replayed import ReplayResult, replayed_document
@@ -29,12 +29,11 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 def command(dump: Path | None, history: Path | None, **given: Any) -> int:
     """Repeat the plan of DUMP, or the plans in the history of run, and check that each result is the same; otherwise
     exit 1."""
-    span = TimeRange(given.pop("since") or Instant(0), given.pop("until"))
-    expected = given.pop("expect")
+    since, until, expected = given.pop("since") or Instant(0), given.pop("until"), given.pop("expect")
     if dump is not None:
         results = [answered(lambda: _of_dump(dump, expected))]
     elif history is not None and expected is None:
-        results = answered(lambda: _of_history(history, span))
+        results = answered(lambda: _of_history(history, since, until))
     else:
         raise click.UsageError("name a dump, or a history folder with --history; --expect requires a dump")
     write(replayed_document(results, __version__), **given)
@@ -48,9 +47,9 @@ def _of_dump(file: Path, expected: str | None) -> ReplayResult:
         raise click.ClickException(f"{file}: {bad}\n  remedy: {bad.remedy}") from None
 
 
-def _of_history(folder: Path, span: TimeRange) -> list[ReplayResult]:
+def _of_history(folder: Path, since: Instant, until: Instant | None) -> list[ReplayResult]:
     try:
-        return list(replay_history(folder, span))
+        return list(replay_history(folder, since, until))
     except NotKept as missing:
         raise click.ClickException(str(missing)) from None
 

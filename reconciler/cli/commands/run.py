@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from reconciler import controller
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.options import answered, history_option, live_question_options
+from reconciler.controller.policies import Question
 from reconciler.controller.run import ExtenderSettings, Settings
 from reconciler.controller.run import run as run_replica
 from reconciler.protocol.leadership import LONGEST_LEASE_MS
@@ -72,11 +72,10 @@ class AddressType(click.ParamType[ListenAddress]):
     help="Duration of the leader Lease: how long another replica waits for a dead leader.",
 )
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def command(question: controller.Question, **chosen: Any) -> int:
+def command(question: Question, **chosen: Any) -> int:
     """Run the controller: apply the policies to the cluster continuously. With several replicas, one leads."""
-    address, *files = (
-        chosen.pop(each) for each in ("extender_address", "tls_certificate", "tls_key", "client_authority")
-    )
+    files = [chosen.pop(each) for each in ("tls_certificate", "tls_key", "client_authority")]
+    address = chosen.pop("extender_address")
     if address is not None and not all(files):
         raise click.UsageError("--extender needs --tls-certificate, --tls-key and --client-authority.")
     chosen["extender"] = ExtenderSettings(address, *files) if address is not None else None

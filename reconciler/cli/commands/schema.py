@@ -7,12 +7,12 @@ import click
 from reconciler.cli.files import write_all
 from reconciler.model.bundle import Text
 from reconciler.policy.json_schema import combined_schema_of, overlay_schema_of, schema_of
-from reconciler.policy.rules.kinds import KINDS
+from reconciler.policy.rules.kinds import KINDS, POLICY_KINDS
 from reconciler.policy.shape import Kind
 from reconciler.policy.words import choice, did_you_mean
 from reconciler.report.generated import published_files
 from reconciler.schema.crd import crd_of
-from reconciler.schema.generated import POLICY_KINDS, as_json, as_yaml, generated_files
+from reconciler.schema.generated import as_json, as_yaml, generated_files
 from reconciler.simulate.scenario.reading import scenario_files
 
 

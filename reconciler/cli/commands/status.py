@@ -2,20 +2,21 @@
 
 import click
 
-from reconciler import controller
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.options import Output, answered, output_options, question_options, write
 from reconciler.cli.plan_output import setting_of
 from reconciler.cli.stderr import refused
+from reconciler.controller.dry_run import dry_run
+from reconciler.controller.policies import Question
 from reconciler.report.status.overview import overview_document, overview_of
 
 
 @click.command()
 @question_options
 @output_options
-def command(question: controller.Question, outputs: tuple[Output, ...], color: str) -> int:
+def command(question: Question, outputs: tuple[Output, ...], color: str) -> int:
     """Show an overview of policies and cluster: pools, nodes, GPUs, nodes that come or leave, holds, and the leader."""
-    run = answered(lambda: controller.dry_run(question))
+    run = answered(lambda: dry_run(question))
     if run.cluster_view is None or run.head is None:
         return refused(run.checkup, outputs, color)
     notices = (*run.checkup.notices, *run.cluster_view.notes)

@@ -4,9 +4,10 @@ import threading
 
 import click
 
-from reconciler import __version__, controller
+from reconciler import __version__
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.options import Output, origin_options, output_options, write
+from reconciler.controller.policies import Checkup, Origins, check, check_bundle, watch
 from reconciler.model.bundle import short_content
 from reconciler.policy.words import CODES
 from reconciler.report.checked import CheckReport
@@ -17,9 +18,7 @@ from reconciler.report.checked import CheckReport
 @output_options
 @click.option("-e", "--environment", help="Only check base and this environment: base, or the name of an overlay.")
 @click.option("--watch", is_flag=True, help="Check again whenever the policies change, until Ctrl-C.")
-def command(
-    origins: controller.Origins, outputs: tuple[Output, ...], color: str, environment: str | None, watch: bool
-) -> int:
+def command(origins: Origins, outputs: tuple[Output, ...], color: str, environment: str | None, watch: bool) -> int:
     """Show all problems of the policies in PATHS (policies), in base and each overlay. Prints nothing if there are
     none.
 
@@ -27,12 +26,12 @@ def command(
     """
     if watch:
         _keep_watching(origins, outputs, color)
-    checkup = controller.check(origins, environment)
+    checkup = check(origins, environment)
     _tell(checkup, outputs, color)
     return ExitCode.INVALID_POLICY if checkup.resolved.problems else ExitCode.FINE
 
 
-def _tell(checkup: controller.Checkup, outputs: tuple[Output, ...], color: str) -> None:
+def _tell(checkup: Checkup, outputs: tuple[Output, ...], color: str) -> None:
     for notice in checkup.notices:
         click.echo(f"note: {notice}", err=True)
     resolved = checkup.resolved
@@ -40,11 +39,11 @@ def _tell(checkup: controller.Checkup, outputs: tuple[Output, ...], color: str) 
     write(CheckReport(problems, resolved.files, __version__, CODES), outputs, color)
 
 
-def _keep_watching(origins: controller.Origins, outputs: tuple[Output, ...], color: str) -> None:
+def _keep_watching(origins: Origins, outputs: tuple[Output, ...], color: str) -> None:
     """Checks again on each change, until interrupted. Names the revision in force beside the problems of a newer
     revision."""
     changed = threading.Event()
-    source = controller.watch(origins, changed.set)
+    source = watch(origins, changed.set)
     source.start()
     try:
         while True:
@@ -54,6 +53,6 @@ def _keep_watching(origins: controller.Origins, outputs: tuple[Output, ...], col
             if refused is None:
                 click.echo(f"{short_content(source.latest().revision)}: no problems", err=True)
             else:
-                _tell(controller.check_bundle(refused), outputs, color)
+                _tell(check_bundle(refused), outputs, color)
     finally:
         source.stop()

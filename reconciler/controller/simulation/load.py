@@ -102,11 +102,8 @@ class _ScenarioReader:
         if not self._request.policies:
             yield "", last, f"spec.policies[{len(self._scenario.policies) - 1}]"
         for label, path in _labelled(self._request.policies):
-            yield (
-                label,
-                ScenarioRevision(at=last.at, revision=label[:MOST_REVISION], folder=relative(path, self._folder)),
-                "",
-            )
+            folder = relative(path, self._folder)
+            yield label, ScenarioRevision(at=last.at, revision=label[:MOST_REVISION], folder=folder), ""
 
     def _revised(self, revision: ScenarioRevision, place: str) -> Revised | None:
         if revision.folder:
@@ -192,7 +189,6 @@ class _ScenarioReader:
 
 
 def relative(path: Path, folder: Path) -> str:
-    """The path relative to a folder."""
     return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
 
 

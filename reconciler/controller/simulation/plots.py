@@ -6,6 +6,7 @@ A plot of one simulation shows its parts; a plot of several shows one line each 
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC
+from functools import partial
 from io import StringIO
 from itertools import accumulate
 from typing import Any
@@ -56,8 +57,6 @@ Series = Callable[[TimelineStep], float]
 
 
 class PlotPanel(msgspec.Struct, frozen=True):
-    """One simulation on one plot."""
-
     axes: Any
     run: Simulated
     color: str
@@ -156,7 +155,6 @@ class _Subject(msgspec.Struct, frozen=True):
 
 
 def pictures(runs: Sequence[Simulated]) -> tuple[Picture, ...]:
-    """Plots of one simulation, or of several for comparison."""
     return tuple(_drawn(each, runs) for each in _SUBJECTS)
 
 
@@ -177,16 +175,7 @@ def _sum(step: TimelineStep, field: str) -> int:
     return sum(getattr(each, field) for each in step.pools)
 
 
-def _gpus(step: TimelineStep) -> int:
-    return _sum(step, "gpus")
-
-
-def _gpus_used(step: TimelineStep) -> int:
-    return _sum(step, "gpus_used")
-
-
-def _tainted(step: TimelineStep) -> int:
-    return _sum(step, "tainted")
+_nodes, _gpus, _gpus_used, _tainted = (partial(_sum, field=each) for each in ("nodes", "gpus", "gpus_used", "tainted"))
 
 
 def _wait(step: TimelineStep) -> float:
@@ -213,19 +202,11 @@ def _queue(panel: PlotPanel) -> None:
     panel.line(_wait, "longest wait")
 
 
-def _queues(panel: PlotPanel) -> None:
-    panel.line(_wait, panel.run.label)
-
-
 def _leaving(panel: PlotPanel) -> None:
     if _most(panel.run, _tainted):
         panel.area(_tainted, "tainted by the controller")
     panel.bars(lambda step: step.bought, "bought", GOOD)
     panel.bars(lambda step: -step.removed, "removed", BAD)
-
-
-def _sizes(panel: PlotPanel) -> None:
-    panel.line(lambda step: _sum(step, "nodes"), panel.run.label)
 
 
 def _disruption(panel: PlotPanel) -> None:
@@ -242,10 +223,6 @@ def _disruptions(panel: PlotPanel) -> None:
 def _cost(panel: PlotPanel) -> None:
     panel.area(_price)
     panel.line(_price)
-
-
-def _costs(panel: PlotPanel) -> None:
-    panel.line(_price, panel.run.label)
 
 
 def _most(run: Simulated, value: Callable[[TimelineStep], int]) -> int:
@@ -266,14 +243,11 @@ def _queue_words(run: Simulated) -> str:
     return f"{text}, some about {span(longest)}" if longest > run.sums.mean_wait_seconds else text
 
 
-def _leaving_words(run: Simulated) -> str:
+def _left_words(run: Simulated) -> str:
     tainted = _most(run, _tainted)
     text = f"{counted(run.sums.nodes_bought, 'node')} bought, {run.sums.nodes_removed} removed"
-    return (
-        f"{text}, at most {tainted} tainted by the controller at once"
-        if tainted
-        else f"{text}, none tainted by the controller"
-    )
+    most = f"at most {tainted} tainted by the controller at once" if tainted else "none tainted by the controller"
+    return f"{text}, {most}"
 
 
 def _disruption_words(run: Simulated) -> str:
@@ -287,12 +261,23 @@ def _cost_words(run: Simulated) -> str:
     return f"{dollars(run.sums.micro_dollars)} in total"
 
 
+def _compared(series: Series) -> Callable[[PlotPanel], None]:
+    return lambda panel: panel.line(series, panel.run.label)
+
+
 _SUBJECTS = (
     _Subject(
         "capacity", "Capacity and use", "GPUs", _capacity, _capacities, _capacity_words, "Capacity, dotted: in use"
     ),
-    _Subject("queue", "Queueing time", "minutes", _queue, _queues, _queue_words),
-    _Subject("leaving", "Taints, purchases and deletions", "nodes", _leaving, _sizes, _leaving_words, "Nodes"),
+    _Subject("queue", "Queueing time", "minutes", _queue, _compared(_wait), _queue_words),
+    _Subject("leaving", "Taints, purchases and deletions", "nodes", _leaving, _compared(_nodes), _left_words, "Nodes"),
     _Subject("disruption", "Disruption", "pods", _disruption, _disruptions, _disruption_words, "Pods disrupted so far"),
-    _Subject("cost", "Cost", "dollars an hour", _cost, _costs, _cost_words),
+    _Subject(
+        "cost",
+        "Cost",
+        "dollars an hour",
+        _cost,
+        _compared(_price),
+        _cost_words,
+    ),
 )

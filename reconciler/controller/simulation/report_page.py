@@ -14,8 +14,6 @@ NO_PLOTS = "the page has no plots, because matplotlib is not installed: pip inst
 
 
 class SimulationPage(msgspec.Struct, frozen=True):
-    """The page, its pictures by file name, and a note."""
-
     html: str
     pictures: Mapping[str, str]
     note: str = ""

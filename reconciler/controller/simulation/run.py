@@ -35,14 +35,12 @@ def played(plays: Sequence[Play], jobs: int, tell: Tell) -> tuple[Simulated, ...
     """Results in the order of the plays. Raises WorkerLost, and the errors of staging.run."""
     if jobs > 1 and len(plays) > 1:
         return side_by_side(plays, jobs, tell)
-    simulateds = []
-    for number, play in enumerate(plays):
-        simulateds.append(run(play, RunOptions(tell=_part(tell, number, len(plays)))))
-    return tuple(simulateds)
+    return tuple(run(play, _watched(tell, number, len(plays))) for number, play in enumerate(plays))
 
 
-def _part(tell: Tell, number: int, plays: int) -> Tell:
-    return lambda part: tell((number + part) / plays)
+def _watched(tell: Tell, number: int, runs: int) -> RunOptions:
+    """Options of one of several runs, each of which is an equal part of the progress."""
+    return RunOptions(tell=lambda part: tell((number + part) / runs))
 
 
 # --- Parallel plays, each in its own process. A worker owns its progress entry.
@@ -128,7 +126,6 @@ def _abandon(pool: ProcessPoolExecutor, others: Sequence[BaseProcess]) -> None:
 
 
 def _begin(parts: Parts) -> None:
-    """Initializes a worker."""
     _parts.append(parts)
 
 
@@ -192,19 +189,15 @@ def forecast(planned: DryRun, head: PlanningResult, ahead: Duration, tell: Tell)
     """Forecast of the plan. Raises NoCapacity."""
     base = planned.base
     policies = (head.inputs.desired, base.inputs.desired) if base is not None else ()
-    before = run(_play(WITHOUT, base, ahead, policies), _watched(tell, 0)) if base is not None else None
+    before = run(_play(WITHOUT, base, ahead, policies), _watched(tell, 0, 3)) if base is not None else None
     play = _play(WITH if base is not None else "", head, ahead, policies)
-    after = run(play, _watched(tell, 1))
+    after = run(play, _watched(tell, 1, 3))
     if not after.sums.held_by_guards:
         return Forecast(after, before)
     desired = msgspec.structs.replace(play.first, guards=())
     unheld = msgspec.structs.replace(play, label=APPROVED, revisions=(Revised(0, desired),))
     labelled = msgspec.structs.replace(after, label=WITH)
-    return Forecast(labelled, before, run(unheld, _watched(tell, 2)))
-
-
-def _watched(tell: Tell, number: int) -> RunOptions:
-    return RunOptions(tell=lambda part: tell((number + part) / 3))
+    return Forecast(labelled, before, run(unheld, _watched(tell, 2, 3)))
 
 
 def _play(label: str, scene: PlanningResult, ahead: Duration, priced_by: tuple[Desired, ...]) -> Play:

@@ -16,7 +16,7 @@ import msgspec
 
 from reconciler.kube.api_server import MERGE_PATCH, ApiRequest, ApiResponse
 from reconciler.kube.apply.fenced_writer import FencedWriter, error_text
-from reconciler.kube.apply.verbs import folder_of, kind_of, path_of
+from reconciler.kube.apply.verbs import deletion, folder_of, kind_of, path_of
 from reconciler.model import names
 from reconciler.model.parsers import natural
 from reconciler.model.plan.decision import Bind, LentDevice, Ref
@@ -88,9 +88,7 @@ class LeaseBinding:
         if not known or not self._is_free_of_bindings():
             return
         for each in known:
-            preconditions = {"uid": each.uid, "resourceVersion": each.version}
-            options = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": preconditions}
-            self._pen.send(ApiRequest("DELETE", path_of(each.ref), msgspec.json.encode(options)))
+            self._pen.send(deletion(each.ref, {"uid": each.uid, "resourceVersion": each.version}))
             del self._held[each.ref]
 
     def _is_free_of_bindings(self) -> bool:

@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -17,7 +17,8 @@ import msgspec
 
 from reconciler.kube.api_server import MERGE_PATCH, ApiRequest, BadPath, Unreachable, Writer, below, folder_in
 from reconciler.kube.apply.fenced_writer import Bucket
-from reconciler.kube.apply.verbs import api_version, kind_of
+from reconciler.kube.apply.verbs import kind_of
+from reconciler.kube.placeholders import served_version
 from reconciler.model import names
 from reconciler.model.plan.decision import Decision, Ref, Status
 from reconciler.protocol.write_order import verb_of
@@ -43,8 +44,6 @@ class EventNote(msgspec.Struct, frozen=True):
 
 
 class _Series(msgspec.Struct):
-    """An Event that was sent, and its count."""
-
     path: str
     began: float
     count: int = 1
@@ -86,10 +85,8 @@ def pool_event_notes(decisions: Iterable[Decision]) -> Iterator[EventNote]:
 class Events:
     """Owner of the open series. Drops Events beyond the rate limit, and Events that the API server refuses."""
 
-    def __init__(
-        self, server: Writer, per_second: float, burst: int, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._server, self._clock = server, clock
+    def __init__(self, server: Writer, per_second: float, burst: int) -> None:
+        self._server = server
         # Events of many nodes must leave tokens for the pool's summary Event.
         self._bucket, self._of_pools = Bucket(per_second, burst), Bucket(per_second, burst)
         self._instance = socket.gethostname()
@@ -111,7 +108,7 @@ class Events:
     def _again(self, note: EventNote) -> ApiRequest | None:
         with self._lock:
             known = self._series.get(note)
-            if known is None or self._clock() - known.began > _SERIES_SECONDS:
+            if known is None or time.monotonic() - known.began > _SERIES_SECONDS:
                 return None
             known.count += 1
             body = {"series": {"count": known.count, "lastObservedTime": _time(time.time_ns())}}
@@ -123,7 +120,7 @@ class Events:
         name = f"{note.regarding.name[:_LONGEST_NAME].rstrip('-.')}.{now_nanoseconds:x}"
         folder_path = folder_in(namespace, "events.k8s.io", "events")
         with self._lock:
-            self._series[note] = _Series(below(folder_path, name), self._clock())
+            self._series[note] = _Series(below(folder_path, name), time.monotonic())
             self._series.move_to_end(note)
             while len(self._series) > _MOST_SERIES:
                 self._series.popitem(last=False)
@@ -154,7 +151,7 @@ def _time(nanoseconds: int) -> str:
 
 def _regarding(subject: Ref) -> dict[str, str]:
     entries = {
-        "apiVersion": api_version(kind_of(subject)),
+        "apiVersion": served_version(kind_of(subject)),
         "kind": subject.kind,
         "namespace": subject.namespace,
         "name": subject.name,

@@ -13,7 +13,7 @@ import msgspec
 
 from reconciler.kube.api_server import ApiRequest, ApiResponse, Backoff, BackoffBounds, BadPath, Unreachable, Writer
 from reconciler.kube.apply.device_leases import LeaseBinding
-from reconciler.kube.apply.events import EventNote, Events, event_notes, is_reported, pool_event_notes
+from reconciler.kube.apply.events import Events, event_notes, is_reported, pool_event_notes
 from reconciler.kube.apply.fenced_writer import (
     Bucket,
     FencedWriter,
@@ -45,9 +45,6 @@ from reconciler.protocol.preconditions import (
 )
 from reconciler.protocol.write_order import WriteOrder, verb_of
 
-__all__ = ["Executor", "WriteLimits"]
-
-
 # --- Executes decisions on a real cluster. Owner of the writer threads while a plan is executed.
 #
 # Threads, because a write takes the API server some milliseconds and a plan may have thousands of writes. A failed
@@ -63,7 +60,7 @@ class Executor:
         limits = limits or WriteLimits()
         self._server, self._namespace, self._limits = server, namespace, limits
         self._bucket = Bucket(limits.writes_per_second, limits.burst)
-        self._events = Events(server, limits.events_per_second, limits.burst_of_events)
+        self.events = Events(server, limits.events_per_second, limits.burst_of_events)
 
     def apply(self, decisions: Sequence[Decision], fence: Fence) -> Iterator[Outcome]:
         """Executes all decisions except holds and `would`; yields one outcome each, as they complete.
@@ -88,62 +85,22 @@ class Executor:
         finally:
             threads.shutdown(cancel_futures=True)
             for note in pool_event_notes(written) if pen.may_write else ():
-                self._events.tell(note)
+                self.events.tell(note)
         yield from turns.left()
-
-    def tell(self, note: EventNote) -> None:
-        """Sends an Event without a write. Never raises or waits."""
-        self._events.tell(note)
 
     def _carried_out(self, decision: Decision, pen: FencedWriter, written: list[Decision]) -> Outcome:
         """Executes one decision; appends written objects to `written`."""
         try:
-            carried = WriteExecution(decision, pen, self._namespace).carry_out()
+            execution = WriteExecution(decision, pen, self._namespace)
+            settled = execution.carry_out()
         except Exception as fault:  # noqa: BLE001 - what one object brings out must not stop the others
             text = f"aborted by a bug of reconciler or an invalid response: {type(fault).__name__}: {fault}"
             return Outcome(decision.subject, verb_of(decision), "unknown", text)
-        if carried.wrote and is_reported(decision) and pen.may_write:
+        if execution.wrote and is_reported(decision) and pen.may_write:
             written.append(decision)
-            for each in event_notes(decision, carried.uid):
-                self._events.tell(each)
-        settled = carried.settled
+            for each in event_notes(decision, execution.uid):
+                self.events.tell(each)
         return Outcome(decision.subject, verb_of(decision), settled.result, settled.detail)
-
-
-# --- Pods that are evicted together or not at all: dry runs for all pods come first, and real evictions only if all
-# succeed.
-#
-# There are no transactions: once the first pod is evicted, the others are evicted whatever happens, since an incomplete
-# gang is useless. The subject of the decision is evicted last: while it exists, not all evictions were sent.
-
-
-class GroupEviction:
-    """Owner of the state: whether a real eviction was sent."""
-
-    def __init__(self, act: Evict, pen: FencedWriter) -> None:
-        self._others, self._pen = act.others, pen
-        self._has_begun = False
-
-    def requests(self) -> WriteResult | tuple[ApiRequest, ...]:
-        """Eviction requests of the other existing pods; or the final result if one pod left before any eviction.
-
-        Raises Unreachable, NotSeen and FenceFell.
-        """
-        api_requests = []
-        for each in self._others:
-            there = self._pen.look(each.ref)
-            if there is None or leaves(each.ref, there):
-                if not self._has_begun:
-                    return no_longer_whole(each.ref)
-                continue
-            api_requests.append(eviction(each.ref, each.grace_seconds, {"uid": str(there["metadata"]["uid"])}))
-        return tuple(api_requests)
-
-    def answers(self, requests: tuple[ApiRequest, ...]) -> Iterator[ApiResponse]:
-        """Responses of the dry runs. Raises Unreachable and FenceFell."""
-        for each in () if self._has_begun else requests:
-            yield self._pen.send(_dry(each))
-        self._has_begun = True
 
 
 def _dry(request: ApiRequest) -> ApiRequest:
@@ -164,14 +121,6 @@ class Again(msgspec.Struct, frozen=True):
     is_at_once: bool = False
 
 
-class Carried(msgspec.Struct, frozen=True):
-    """The final result, and whether a write was sent."""
-
-    settled: WriteResult
-    wrote: bool = False
-    uid: str = ""  # uid of the object in the response to a write
-
-
 class WriteExecution:
     """Owner of the state of one decision in execution."""
 
@@ -179,14 +128,15 @@ class WriteExecution:
         self._decision, self._pen = decision, pen
         act = decision.act
         self._lending = LeaseBinding(decision.subject, act, namespace, pen) if isinstance(act, Bind) else None
-        self._company = GroupEviction(act, pen) if isinstance(act, Evict) and act.others else None
+        self._others = act.others if isinstance(act, Evict) else ()
+        self._has_begun = False  # a real eviction of pods that are evicted together was sent
         self._presumes = Preconditions() if isinstance(act, Hold) else act.presumes
         self._is_to_be_empty = self._presumes.empty
-        self._wrote = False
-        self._uid = ""
+        self.wrote = False
+        self.uid = ""  # uid of the object in the response to a write
         self._in_doubt = False  # a request was sent and its effect is unknown
 
-    def carry_out(self) -> Carried:
+    def carry_out(self) -> WriteResult:
         """Never raises for a response or a missing response."""
         try:
             settled = self._tried()
@@ -197,7 +147,8 @@ class WriteExecution:
         if self._lending is not None and settled.result != "done" and not self._in_doubt:
             with suppress(NotSeen, Unreachable, FenceFell):  # the planner releases what is left
                 self._lending.give_back()
-        return Carried(settled, self._wrote or (self._in_doubt and settled.result == "done"), self._uid)
+        self.wrote |= self._in_doubt and settled.result == "done"
+        return settled
 
     def _tried(self) -> WriteResult:
         backoff = Backoff(_WAITS, random.Random())  # noqa: S311 - of no secret
@@ -223,23 +174,27 @@ class WriteExecution:
 
     def _step(self) -> WriteResult | Again:
         try:
-            found = self._pen.look(self._decision.subject)
+            return self._attempt(self._pen.look(self._decision.subject))
         except NotSeen as unseen:
-            return _unseen(unseen.answer)
+            followed = _followed(meaning_of(unseen.answer), unseen.answer)
+            return WriteResult("refused", error_text(unseen.answer)) if followed is DONE else followed
         except Unreachable as fault:
             return Again(WriteResult("retry", str(fault)))
+
+    def _attempt(self, found: Object | None) -> WriteResult | Again:
+        """Raises Unreachable and NotSeen for reads; `found`: the subject."""
         coming = next_write(self._decision, found)
         if isinstance(coming, WriteResult):
             return coming
         if refused := self._occupied(found) or self._still_there():
             return refused
-        if self._company is not None:
-            return self._sent_together(self._company, coming)
+        if self._others:
+            return self._sent_together(coming)
         if found is None or self._lending is None:
             return self._sent(coming)
         return self._lend(self._lending, found, coming)
 
-    def _occupied(self, found: Object | None) -> WriteResult | Again | None:
+    def _occupied(self, found: Object | None) -> WriteResult | None:
         """The result if a node must be empty, but the latest list of its pods is not. `found`: the node.
 
         The write token is acquired before, so that there is no wait between the list and the write.
@@ -247,52 +202,42 @@ class WriteExecution:
         subject = self._decision.subject
         if not self._is_to_be_empty or found is None:
             return None
-        try:
-            node: Node = one(_NODES, msgspec.json.encode(found))
-            self._pen.await_token()
-            pods = self._pen.pods_on(subject.name)
-            now = Instant(int(1_000 * self._pen.limits.wall_clock()))
-            return occupied(node, pods, self._presumes, now)
-        except NotSeen as unseen:
-            return _unseen(unseen.answer)
-        except Unreachable as fault:
-            return Again(WriteResult("retry", str(fault)))
-
-    def _still_there(self) -> WriteResult | Again | None:
-        """The result if a pod must be gone, but a fresh read finds the pod."""
-        if self._presumes.gone is None:
-            return None
-        try:
-            return not_gone(self._presumes.gone, self._pen.look(self._presumes.gone))
-        except NotSeen as unseen:
-            return _unseen(unseen.answer)
-        except Unreachable as fault:
-            return Again(WriteResult("retry", str(fault)))
+        node: Node = one(_NODES, msgspec.json.encode(found))
+        self._pen.await_token()
+        pods = self._pen.pods_on(subject.name)
+        now = Instant(int(1_000 * self._pen.limits.wall_clock()))
+        return occupied(node, pods, self._presumes, now)
 
     def _lend(self, lending: LeaseBinding, pod: Object, binding: ApiRequest) -> WriteResult | Again:
         """Acquires the Leases first."""
-        try:
-            return lending.take(pod) or self._sent(binding)
-        except NotSeen as unseen:
-            return _unseen(unseen.answer)
-        except Unreachable as fault:
-            return Again(WriteResult("retry", str(fault)))
+        return lending.take(pod) or self._sent(binding)
 
-    def _sent_together(self, company: GroupEviction, last: ApiRequest) -> WriteResult | Again:
-        """Evicts nothing unless all dry runs succeed; then evicts all pods, whatever happens to one."""
-        try:
-            others = company.requests()
-            if isinstance(others, WriteResult):
-                return others
-            for answer in company.answers((*others, last)):
-                meaning = meaning_of(answer)
-                if meaning is not Meaning.DONE:
-                    return _followed(meaning, answer)
-        except NotSeen as unseen:
-            return _unseen(unseen.answer)
-        except Unreachable as fault:
-            return Again(WriteResult("retry", str(fault)))
-        ended = [self._sent(each) for each in (*others, last)]
+    def _still_there(self) -> WriteResult | None:
+        """The result if a pod must be gone, but a fresh read finds the pod."""
+        gone = self._presumes.gone
+        return not_gone(gone, self._pen.look(gone)) if gone is not None else None
+
+    def _sent_together(self, last: ApiRequest) -> WriteResult | Again:
+        """Evicts pods together or not at all: dry runs for all pods come first, and evictions only if all succeed.
+
+        There are no transactions: once the first pod is evicted, the others are evicted whatever happens, since an
+        incomplete gang is useless. The subject is evicted last: while it exists, not all evictions were sent.
+        """
+        requests = []
+        for each in self._others:
+            there = self._pen.look(each.ref)
+            if there is not None and not leaves(each.ref, there):
+                requests.append(eviction(each.ref, each.grace_seconds, {"uid": str(there["metadata"]["uid"])}))
+            elif not self._has_begun:
+                return no_longer_whole(each.ref)
+        requests.append(last)
+        for request in () if self._has_begun else requests:
+            answer = self._pen.send(_dry(request))
+            meaning = meaning_of(answer)
+            if meaning is not Meaning.DONE:
+                return _followed(meaning, answer)
+        self._has_begun = True
+        ended = [self._sent(each) for each in requests]
         return next((each for each in ended if each is not DONE), DONE)
 
     def _sent(self, request: ApiRequest) -> WriteResult | Again:
@@ -303,9 +248,9 @@ class WriteExecution:
             return Again(WriteResult("unknown", f"sent, but no response: {fault}"))
         meaning = meaning_of(answer)
         self._in_doubt |= meaning is Meaning.DOUBTFUL
-        self._wrote |= meaning is Meaning.DONE
+        self.wrote |= meaning is Meaning.DONE
         if meaning is Meaning.DONE and request.path == path_of(self._decision.subject):
-            self._uid = uid_in(answer)
+            self.uid = uid_in(answer)
         return _followed(meaning, answer)
 
 
@@ -322,8 +267,3 @@ def _followed(meaning: Meaning, answer: ApiResponse) -> WriteResult | Again:
             result = WriteResult("refused" if answer.status == 404 else "stale", error_text(answer))
             return Again(result, is_at_once=True)
     return Again(WriteResult("retry", error_text(answer)), answer.retry_after_seconds)
-
-
-def _unseen(answer: ApiResponse) -> WriteResult | Again:
-    followed = _followed(meaning_of(answer), answer)
-    return WriteResult("refused", error_text(answer)) if followed is DONE else followed

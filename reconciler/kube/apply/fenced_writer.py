@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from reconciler.kube.api_server import ApiRequest, ApiResponse, BadPath, Writer, folder
+from reconciler.kube.api_server import ApiRequest, ApiResponse, BadPath, Writer, WrittenObject, folder
 from reconciler.kube.apply.verbs import path_of
 from reconciler.kube.decode import Undecodable, page, refused_words
 from reconciler.kube.placeholders import StandIn
@@ -98,18 +98,10 @@ def refusal_of(answer: ApiResponse) -> ApiStatus:
         return ApiStatus()
 
 
-class _UidMetadata(msgspec.Struct, frozen=True):
-    uid: str = ""
-
-
-class _WrittenObject(msgspec.Struct, frozen=True):
-    metadata: _UidMetadata = _UidMetadata()
-
-
 def uid_in(answer: ApiResponse) -> str:
     """The uid of the written object; empty if the response is not an object."""
     try:
-        return msgspec.json.decode(answer.body, type=_WrittenObject).metadata.uid
+        return msgspec.json.decode(answer.body, type=WrittenObject).metadata.uid
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return ""
 
@@ -157,7 +149,6 @@ class Bucket:
             return max(0.0, -self._tokens / self._per_second)
 
     def try_take(self) -> bool:
-        """Takes a token if there is one."""
         with self._lock:
             self._fill()
             if self._tokens < 1.0:

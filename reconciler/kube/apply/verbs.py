@@ -4,13 +4,13 @@ If the object already has the desired state, nothing is sent. Each write has the
 another writer was faster, the API server reports a conflict, and the object is read again.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from reconciler.kube.api_server import APPLY_PATCH, MERGE_PATCH, ApiRequest, BadPath, below, folder, folder_in
 from reconciler.kube.decode import one
+from reconciler.kube.placeholders import served_version
 from reconciler.model import names
 from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
 from reconciler.model.cluster.unstructured import Unstructured
@@ -71,9 +71,9 @@ def _coming(act: Act | Hold, target: WriteTarget) -> Next:
         case Apply():
             return _kept(act, target)
         case Delete():
-            return _deleted(act, target)
+            return deletion(target.ref, _preconditions(act, target))
         case Evict():
-            return _evicted(act, target)
+            return eviction(target.ref, act.grace_seconds, _preconditions(act, target))
         case Status():
             return _write_status(act, target)
         case Bind():
@@ -94,15 +94,10 @@ def _applied(act: Apply, ref: Ref, manifest: Object) -> ApiRequest:
     return ApiRequest("PATCH", path_of(ref), _json(manifest), APPLY_PATCH, _BY_FORCE if act.force else _OURS)
 
 
-def _deleted(act: Delete, target: WriteTarget) -> Next:
+def deletion(ref: Ref, preconditions: dict[str, str]) -> ApiRequest:
     """Deletes the object with the expected uid, not another of the same name."""
-    options = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": _preconditions(act, target)}
-    return ApiRequest("DELETE", path_of(target.ref), _json(options))
-
-
-def _evicted(act: Evict, target: WriteTarget) -> Next:
-    """Evicts the subject; pods evicted with it are handled before."""
-    return eviction(target.ref, act.grace_seconds, _preconditions(act, target))
+    options = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": preconditions}
+    return ApiRequest("DELETE", path_of(ref), _json(options))
 
 
 def eviction(pod: Ref, grace_seconds: int, preconditions: dict[str, str]) -> ApiRequest:
@@ -130,7 +125,7 @@ def _write_status(act: Status, target: WriteTarget) -> Next:
     status = msgspec.json.decode(act.body)
     if is_published(target.live, status):
         return DONE
-    head = {"apiVersion": api_version(kind_of(target.ref)), "kind": target.ref.kind}
+    head = {"apiVersion": served_version(kind_of(target.ref)), "kind": target.ref.kind}
     body = {**head, "metadata": _named(target.ref), "status": status}
     return ApiRequest("PATCH", path_of(target.ref, "status"), _json(target.versioned(body)), APPLY_PATCH, _BY_FORCE)
 
@@ -164,21 +159,11 @@ def _json(body: Any) -> bytes:
 #
 # Writes come from plans, which may come from files, so each part of a path is checked here again.
 
-# Kinds that are written, but not watched.
-_UNSEEN = (ResourceKind("ConfigMap", "", "configmaps", "", Unstructured),)
-
-
-def _by_kind(kinds: Iterable[ResourceKind]) -> dict[str, ResourceKind]:
-    resource_kinds: dict[str, ResourceKind] = {}
-    for each in kinds:
-        resource_kinds.setdefault(
-            each.kind, ResourceKind(each.kind, each.group, each.plural, "", Unstructured, each.namespaced)
-        )
-    return resource_kinds
-
-
-# Kinds that are compared whole.
-WRITTEN = _by_kind((*RESOURCE_KINDS, *_UNSEEN))
+# Kinds that are watched, and those that are only written; all are compared whole. The first entry of a kind counts.
+_KINDS = (ResourceKind("ConfigMap", "", "configmaps", "", Unstructured), *reversed(RESOURCE_KINDS))
+WRITTEN = {
+    each.kind: ResourceKind(each.kind, each.group, each.plural, "", Unstructured, each.namespaced) for each in _KINDS
+}
 
 
 class UnknownKind(BadPath):
@@ -192,11 +177,6 @@ def kind_of(ref: Ref) -> ResourceKind:
     return WRITTEN[ref.kind]
 
 
-def api_version(resource_kind: ResourceKind) -> str:
-    """policy/v1, or v1 for the core group."""
-    return f"{resource_kind.group}/v1" if resource_kind.group else "v1"
-
-
 def path_of(ref: Ref, subresource: str = "") -> str:
     """Path of an object or its subresource. Raises BadPath, including UnknownKind."""
     return below(folder_of(kind_of(ref), ref.namespace), ref.name, subresource)
@@ -204,8 +184,5 @@ def path_of(ref: Ref, subresource: str = "") -> str:
 
 def folder_of(resource_kind: ResourceKind, namespace: str = "") -> str:
     """Collection path of a kind. Raises BadPath."""
-    return (
-        folder_in(namespace, resource_kind.group, resource_kind.plural)
-        if resource_kind.namespaced
-        else folder(resource_kind.group, resource_kind.plural)
-    )
+    group, plural = resource_kind.group, resource_kind.plural
+    return folder_in(namespace, group, plural) if resource_kind.namespaced else folder(group, plural)

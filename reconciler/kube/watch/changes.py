@@ -18,13 +18,10 @@ Clock = Callable[[], Instant]
 
 
 def wall_clock() -> Instant:
-    """The current time."""
     return Instant(time.time_ns() // 1_000_000)
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """All objects of a kind."""
-
     resource_kind: ResourceKind
     items: tuple[Any, ...]
     version: str
@@ -123,11 +120,6 @@ class ChangeQueue:
             self._moved.notify_all()
         return taken
 
-    def wait(self, timeout_seconds: float) -> None:
-        """Returns when there is a change, or at the timeout."""
-        with self._moved:
-            self._moved.wait_for(lambda: self._is_closed or bool(self._changes), timeout_seconds)
-
     def close(self) -> None:
         """No more takes: producers need not wait."""
         with self._moved:
@@ -145,7 +137,6 @@ def is_newer(version: str, than: str) -> bool:
 
 
 def is_older(version: str, than: str) -> bool:
-    """Whether `version` is older."""
     came, before = natural(version), natural(than)
     return came is not None and before is not None and came < before
 
@@ -170,8 +161,6 @@ class ListEnding(Enum):
 
 
 class ListResult(msgspec.Struct, frozen=True):
-    """The result and its reason."""
-
     ending: ListEnding
     why: str = ""
     retry_after_seconds: float = 0.0  # requested by the API server

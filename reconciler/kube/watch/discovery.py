@@ -3,11 +3,10 @@
 import threading
 import time
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
-from reconciler.kube.api_server import ApiResponse, ApiServer, Unreachable, below, folder
+from reconciler.kube.api_server import ApiResponse, ApiServer, Unreachable, WrittenObject, below, folder
 from reconciler.kube.watch.changes import Identity, ListEnding, ListFailed, ListResult, said
 from reconciler.model.cluster.kinds import ResourceKind
 
@@ -140,10 +139,6 @@ class Discovery:
             self._found, self._asked = fault, time.monotonic()
 
 
-class _Named(msgspec.Struct, frozen=True):
-    metadata: dict[str, Any]
-
-
 def identity(server: ApiServer) -> Identity:
     """The cluster's identity: the uid of kube-system, which lives as long as the cluster.
 
@@ -155,10 +150,10 @@ def identity(server: ApiServer) -> Identity:
             why="may not get kube-system, whose uid names the cluster: the role needs get, see `reconciler rbac`"
         )
     try:
-        named = msgspec.json.decode(answer.body, type=_Named) if answer.status == 200 else _Named({})
+        uid = msgspec.json.decode(answer.body, type=WrittenObject).metadata.uid if answer.status == 200 else ""
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        named = _Named({})
-    if uid := named.metadata.get("uid"):
-        return Identity(str(uid))
+        uid = ""
+    if uid:
+        return Identity(uid)
     why = f"reading the namespace kube-system failed: {said(answer)}"
     raise ListFailed(ListResult(ListEnding.FAILED, why, answer.retry_after_seconds))

@@ -11,7 +11,7 @@ from sys import intern
 from msgspec.structs import force_setattr
 
 from reconciler.model.cluster.metadata import Metadata
-from reconciler.model.cluster.pod import Pod, PodSpec, PodStatus, Volume
+from reconciler.model.cluster.pod import Pod, PodSpec, PodStatus
 from reconciler.model.cluster.workload import Workload
 
 _MOST = 5_000  # owners; each keeps one pod in memory, even a deleted one
@@ -27,7 +27,8 @@ class Interning:
     def pod(self, pod: Pod) -> Pod:
         metadata, spec, status = pod.metadata, pod.spec, pod.status
         if spec.volumes:
-            force_setattr(spec, "volumes", _telling(spec.volumes))
+            # Only volumes that restrict placement are of use.
+            force_setattr(spec, "volumes", tuple([each for each in spec.volumes if each.ties]))
         owners = metadata.owner_references
         # Pods without an owner may still be alike within their namespace.
         owner = owners[0].uid if owners else metadata.namespace
@@ -97,8 +98,3 @@ def _share_words(status: PodStatus) -> None:
             force_setattr(each, "last_transition_time", time)
         else:
             time = each.last_transition_time
-
-
-def _telling(volumes: tuple[Volume, ...]) -> tuple[Volume, ...]:
-    """Volumes that restrict placement."""
-    return tuple([each for each in volumes if each.ties])

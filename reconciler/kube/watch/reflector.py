@@ -41,8 +41,6 @@ from reconciler.model.cluster.kinds import ResourceKind
 
 
 class ReflectorPhase(Enum):
-    """The current step."""
-
     LOOK = auto()
     LIST = auto()
     WATCH = auto()
@@ -240,8 +238,6 @@ _GONE = "pages of the list expire faster than they can be read"
 
 
 class ListRequest(msgspec.Struct, frozen=True):
-    """The kind to list, and its newest observed version."""
-
     resource_kind: ResourceKind
     path: str
     known_version: str = ""
@@ -257,7 +253,11 @@ def list_all(server: ApiServer, request: ListRequest, clock: Clock) -> Listed:
         at = clock()
         first = _page(server, request, "")
         if is_older(first.resource_version, request.known_version):
-            raise ListFailed(ListResult(ListEnding.OLDER, _older(first.resource_version, request.known_version)))
+            why = (
+                f"the API server lists version {first.resource_version}, older than the observed version "
+                f"{request.known_version}: if etcd was restored from a backup, restart reconciler"
+            )
+            raise ListFailed(ListResult(ListEnding.OLDER, why))
         items = _with_the_rest(server, request, first)
         if items is not None:
             return Listed(request.resource_kind, items, first.resource_version, at)
@@ -290,10 +290,3 @@ def _page(server: ApiServer, request: ListRequest, token: str) -> ListPage:
         return page(request.resource_kind, answer.body)
     except Undecodable as fault:
         raise ListFailed(ListResult(ListEnding.FAILED, str(fault))) from fault
-
-
-def _older(version: str, seen_version: str) -> str:
-    return (
-        f"the API server lists version {version}, older than the observed version {seen_version}: "
-        "if etcd was restored from a backup, restart reconciler"
-    )

@@ -42,8 +42,6 @@ Key = tuple[str, str]  # namespace and name
 
 
 class _KindSnapshot(msgspec.Struct):
-    """The observed objects of one kind."""
-
     objects: dict[Key, Any] = {}  # objects that are set aside are StandIns
     shown: tuple[Any, ...] = ()
     set_aside: tuple[SetAside, ...] = ()  # of `shown`
@@ -116,9 +114,10 @@ class ObservedStore:
         entries |= {"quiet": self._quiet(now), "absent": self._absent(now)}
         changed: dict[str, Any] = {name: value for name, value in entries.items() if value != getattr(before, name)}
         changed |= self._objects()
-        if (aside := self._set_aside()) != before.set_aside:
+        sights = self._sights.values()
+        if (aside := each_once(each for sight in sights for each in sight.set_aside)) != before.set_aside:
             changed["set_aside"] = aside
-        seen_at = self._seen_at()
+        seen_at = min((each.confirmed_at for each in sights if each.confirmed_at is not None), default=Instant(0))
         if changed or seen_at < before.seen_at or seen_at >= before.seen_at + OBSERVED_STEP_MS:
             self._observed = msgspec.structs.replace(before, seen_at=seen_at, **changed)
         return self._observed
@@ -131,37 +130,15 @@ class ObservedStore:
 
     def _quiet(self, now: Instant) -> tuple[Quiet, ...]:
         """Kinds that are silent. A kind that is not served cannot change; an unread kind is reported as unread."""
-        quiets = []
-        for each, kind_snapshot in self._sights.items():
-            since = kind_snapshot.confirmed_at
-            if (
-                since is not None
-                and now - since > QUIET_MS
-                and not kind_snapshot.is_absent
-                and not kind_snapshot.why_unread(now)
-            ):
-                quiets.append(Quiet(each.title, since))
-        return tuple(sorted(quiets))
+        read = (each for each in self._sights.items() if not each[1].is_absent and not each[1].why_unread(now))
+        since = ((kind.title, kind_snapshot.confirmed_at) for kind, kind_snapshot in read)
+        return tuple(sorted(Quiet(title, at) for title, at in since if at is not None and now - at > QUIET_MS))
 
     def _absent(self, now: Instant) -> tuple[str, ...]:
-        found = self._sights.items()
-        return tuple(
-            sorted(
-                each.title
-                for each, kind_snapshot in found
-                if kind_snapshot.is_absent and not kind_snapshot.why_unread(now)
-            )
-        )
-
-    def _seen_at(self) -> Instant:
-        confirmed = [each.confirmed_at for each in self._sights.values() if each.confirmed_at is not None]
-        return min(confirmed, default=Instant(0))
-
-    def _set_aside(self) -> tuple[SetAside, ...]:
-        return each_once(each for kind_snapshot in self._sights.values() for each in kind_snapshot.set_aside)
+        read = (each for each in self._sights.items() if each[1].is_absent and not each[1].why_unread(now))
+        return tuple(sorted(kind.title for kind, _ in read))
 
     def _objects(self) -> dict[str, tuple[Any, ...]]:
-        """The changed fields."""
         changed = {}
         for field, sights in self._by_field.items():
             if all(each.is_shown for each in sights):

@@ -38,7 +38,9 @@ class Yielded(msgspec.Struct, frozen=True):
 def manifests_of(
     rendering: Rendering, schema: Structural | None, kinds: Kinds = YIELDED
 ) -> tuple[list[Yielded], list[Problem]]:
-    """The documents of a successful rendering, and all their problems."""
+    """The documents of a rendering, and all their problems; of a failed rendering, its problem."""
+    if rendering.problem:
+        return [], [rendering.problem]
     nodes, problems = read("", rendering.text.encode())
     documents = [_yielded(node) for node in nodes]
     return documents, [relocated(rendering, each) for each in problems] + check(rendering, documents, schema, kinds)
@@ -50,7 +52,7 @@ def check(
     """Problems of rendered documents. Without a schema, NodePools are not checked against Karpenter's."""
     problems = []
     for document in documents:
-        violations = list(_violations(document.data, kinds))
+        violations = _violations(document.data, kinds)
         if not violations and schema and document.data["kind"] == "NodePool":
             # The API server validates metadata itself; a CRD schema does not contain it.
             violations = schema.violations({name: each for name, each in document.data.items() if name != "metadata"})
@@ -98,15 +100,13 @@ def _title(manifest: Any) -> str:
     return f"{kind if isinstance(kind, str) else 'the manifest'}{f'/{name}' if isinstance(name, str) else ''}"
 
 
-def _violations(manifest: Any, kinds: Kinds) -> Iterator[Violation]:
+def _violations(manifest: Any, kinds: Kinds) -> list[Violation]:
     """Problems of the outermost fields and metadata; if there are none, fields that the kind may not set."""
-    found = False
-    for each in _of_any_kind(manifest, kinds):
-        found = True
-        yield each
-    if not found and manifest["kind"] not in SMART_PODS:  # `smart_pods` checks these kinds more strictly, all at once
-        for fault in faults(kinds[manifest["kind"]].shape, manifest):
-            yield Violation(fault.path, MANIFEST, fault.sentence, fault.remedy)
+    violations = list(_of_any_kind(manifest, kinds))
+    if violations or manifest["kind"] in SMART_PODS:  # `smart_pods` checks these kinds more strictly, all at once
+        return violations
+    found = faults(kinds[manifest["kind"]].shape, manifest)
+    return [Violation(fault.path, MANIFEST, fault.sentence, fault.remedy) for fault in found]
 
 
 def _of_any_kind(manifest: Any, kinds: Kinds) -> Iterator[Violation]:

@@ -73,35 +73,24 @@ def as_json_schema(schema: Schema, inside: bool = False) -> dict[str, Any]:
         written["format"] = "int64"
     types = [schema["type"]] if "type" in schema else ANY_BUT_NULL
     types = INT_OR_STRING if schema.get("x-kubernetes-int-or-string") else types
+    written.pop("type", None)
     # The type is checked first: a value of the wrong type gets no other error.
-    return {"type": [*types, "null"] if schema.get("nullable") else types, **_without_type(written)}
-
-
-def _without_type(schema: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in schema.items() if name != "type"}
+    return {"type": [*types, "null"] if schema.get("nullable") else types, **written}
 
 
 Check = Callable[[Any, Any, Schema], bool]
 
 
 def _keyword(is_kept: Check) -> Callable[..., Iterable["ValidationError"]]:
-    """Wraps a predicate on values as a keyword function of `jsonschema`."""
+    """Wraps a predicate on values as a keyword function of `jsonschema`, which completes the error with the value, the
+    keyword and the path."""
 
     def check(_validator: "Validator", wanted: Any, value: Any, schema: Schema) -> Iterable["ValidationError"]:
-        return () if is_kept(wanted, value, schema) else (_error(),)
+        from jsonschema.exceptions import ValidationError  # noqa: PLC0415
+
+        return () if is_kept(wanted, value, schema) else (ValidationError(""),)
 
     return check
-
-
-def _error() -> "ValidationError":
-    """An error that `jsonschema` completes with the value, the keyword and the path."""
-    from jsonschema.exceptions import ValidationError  # noqa: PLC0415
-
-    return ValidationError("")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _fits(format_name: str, value: Any, _schema: Schema) -> bool:
@@ -112,29 +101,17 @@ def _fits(format_name: str, value: Any, _schema: Schema) -> bool:
     return -(1 << bits - 1) <= value < 1 << bits - 1
 
 
-def _has_form(pattern: str, value: Any, _schema: Schema) -> bool:
-    return not isinstance(value, str) or matches(pattern, value)
-
-
-def _is_multiple(of: float, value: Any, _schema: Schema) -> bool:
-    return not _is_number(value) or not value % of
-
-
 def _is_list_of_its_type(kind: str, value: Any, schema: Schema) -> bool:
     if not isinstance(value, list) or kind not in {"map", "set"}:
         return True
     return first_repeated(compared(kind, value, schema)) is None
 
 
-def _is_unique(wanted: bool, value: Any, _schema: Schema) -> bool:
-    return not wanted or not isinstance(value, list) or first_repeated(value) is None
-
-
 _KEYWORDS: dict[str, Check] = {
     "format": _fits,
-    "multipleOf": _is_multiple,
-    "pattern": _has_form,
-    "uniqueItems": _is_unique,
+    "multipleOf": lambda of, value, _: not isinstance(value, int | float) or isinstance(value, bool) or not value % of,
+    "pattern": lambda pattern, value, _: not isinstance(value, str) or matches(pattern, value),
+    "uniqueItems": lambda wanted, value, _: not wanted or not isinstance(value, list) or not first_repeated(value),
     "x-kubernetes-list-type": _is_list_of_its_type,
 }
 
@@ -171,8 +148,6 @@ MOST_VIOLATIONS = 50
 
 
 class Violation(msgspec.Struct, frozen=True):
-    """A value that the schema refuses."""
-
     path: Path
     code: str
     sentence: str
@@ -340,12 +315,8 @@ def _unknown(path: Path, name: str, fields: Schema) -> Violation:
 Sentence = Callable[[Any, Any, Schema], str]
 
 
-def _fewer(unit: str) -> Sentence:
-    return lambda value, least, _: f"has {len(value)} {unit}, fewer than {least}"
-
-
-def _more(unit: str) -> Sentence:
-    return lambda value, most, _: f"has {len(value)} {unit}, more than {most}"
+def _counted(unit: str, relation: str) -> Sentence:
+    return lambda value, limit, _: f"has {len(value)} {unit}, {relation} than {limit}"
 
 
 def _combined(name: str) -> Sentence:
@@ -366,12 +337,12 @@ _SENTENCES: dict[str, Sentence] = {
     "multipleOf": lambda value, of, _: f"is {value}, which is not a multiple of {of}",
     "minimum": lambda value, least, _: f"is {value}, less than the minimum {least}",
     "maximum": lambda value, most, _: f"is {value}, more than the maximum {most}",
-    "minLength": _fewer("characters"),
-    "maxLength": _more("characters"),
-    "minItems": _fewer("items"),
-    "maxItems": _more("items"),
-    "minProperties": _fewer("entries"),
-    "maxProperties": _more("entries"),
+    "minLength": _counted("characters", "fewer"),
+    "maxLength": _counted("characters", "more"),
+    "minItems": _counted("items", "fewer"),
+    "maxItems": _counted("items", "more"),
+    "minProperties": _counted("entries", "fewer"),
+    "maxProperties": _counted("entries", "more"),
     "uniqueItems": lambda value, _, schema: _twice("set", value, schema),
     "x-kubernetes-list-type": lambda value, kind, schema: _twice(kind, value, schema),
 }

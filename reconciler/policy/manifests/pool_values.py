@@ -3,35 +3,27 @@
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
-
 from reconciler.model import names
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.policy.gpu import GpuPool, InstanceType, Requirement
 from reconciler.policy.shape import ListOf, MapOf, Measured, Object, Shape, describe
 
 
-class OfProvisioner(msgspec.Struct, frozen=True):
-    """Values that a pool takes from its NodeProvisioner unless it sets its own; None without a NodeProvisioner."""
-
-    most_nodes: int | None = None
-    weight: int | None = None
-
-
-UNSCALED = OfProvisioner()
-
-
-def values_of(name: str, spec: GpuPool, covered: bool, scaled: OfProvisioner = UNSCALED) -> dict[str, Any]:
+def values_of(
+    name: str, spec: GpuPool, covered: bool, most_nodes: int | None = None, weight: int | None = None
+) -> dict[str, Any]:
     """The values of one rendering. `covered`: a NodeProvisioner or DrainPolicy removes nodes of the pool.
+
+    `most_nodes` and `weight` follow from the NodeProvisioner, and count unless the pool sets its own.
 
     For a scaled pool, `most_nodes` becomes Karpenter's limit unless the pool sets its own limit. A pool limit above
     `most_nodes` leaves room for the replacements of drifted nodes.
     """
     pool = {"name": name, **_plain(describe(GpuPool), spec)}
-    if scaled.most_nodes is not None and "nodes" not in spec.limits:
-        pool["limits"] = dict(sorted({**pool["limits"], "nodes": str(scaled.most_nodes)}.items()))
+    if most_nodes is not None and "nodes" not in spec.limits:
+        pool["limits"] = dict(sorted({**pool["limits"], "nodes": str(most_nodes)}.items()))
     if spec.weight is None:
-        pool["weight"] = scaled.weight
+        pool["weight"] = weight
     return {"pool": pool, "requirements": _requirements(spec), "covered": covered}
 
 
@@ -116,7 +108,7 @@ def overlapping(desired: Desired) -> list[list[Declared[GpuPool]]]:
         joined = [group for group in groups if any(_comparable(mine, _hard_taints(other[2])) for other in group)]
         groups = [group for group in groups if group not in joined]
         groups.append([one for group in joined for one in group] + [each])
-    return [[pool for _, _, pool in sorted(group, key=_by_order)] for group in groups if len(group) > 1]
+    return [[pool for _, _, pool in sorted(group, key=lambda ranked: ranked[:2])] for group in groups if len(group) > 1]
 
 
 def untainted(desired: Desired) -> Iterator[Declared[GpuPool]]:
@@ -137,10 +129,6 @@ def _ranked(desired: Desired) -> list[_Ranked]:
         if pool is not None and pool.spec.weight is None and _hard_taints(pool):
             first.setdefault(pool.name, (each.spec.order, each.name, pool))
     return list(first.values())
-
-
-def _by_order(ranked: _Ranked) -> tuple[int, str]:
-    return ranked[:2]
 
 
 def _hard_taints(pool: Declared[GpuPool]) -> _Taints:

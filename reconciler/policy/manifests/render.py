@@ -15,15 +15,13 @@ from reconciler.model.policy.scaling import NodeProvisioner
 from reconciler.model.problem import Origin, PolicyRef, Problem
 from reconciler.policy.manifests.check import Yielded, manifests_of, origin
 from reconciler.policy.manifests.kubernetes_schema import Structural
-from reconciler.policy.manifests.pool_values import OfProvisioner, values_of, weights_of
+from reconciler.policy.manifests.pool_values import values_of, weights_of
 
 CONSOLIDATES, CLASHES = "RC306", "RC414"
 _OWN_INITIATIVE = frozenset({"Empty", "Underutilized"})
 
 
 class RenderOrder(msgspec.Struct, frozen=True):
-    """A pool and the render request for its template."""
-
     pool: Declared[GpuPool]
     request: RenderRequest
 
@@ -44,9 +42,6 @@ def manifests(
     found: list[Manifest] = list(shared_manifests(wish))
     problems: list[Problem] = []
     for order, rendering in answers:
-        if rendering.problem:
-            problems.append(problem_for_pool(order, rendering.problem))
-            continue
         documents, errors = manifests_of(rendering, schema)
         if not errors:
             yielded = [_manifest(wish, order, rendering, document) for document in documents]
@@ -60,7 +55,7 @@ def manifests(
 def _values(wish: Desired, pool: Declared[GpuPool], weight: int | None) -> dict[str, Any]:
     provisioner = _provisioner(wish, pool)
     most_nodes = provisioner.spec.max_size if provisioner else None  # also of a suspended NodeProvisioner
-    return values_of(pool.name, pool.spec, _covering(wish, pool) is not None, OfProvisioner(most_nodes, weight))
+    return values_of(pool.name, pool.spec, _covering(wish, pool) is not None, most_nodes, weight)
 
 
 def _provisioner(wish: Desired, pool: Declared[GpuPool]) -> Declared[NodeProvisioner] | None:
@@ -222,7 +217,6 @@ def _bodies(manifests: _Titled) -> dict[str, str]:
 
 
 def _render_requests(wish: Desired, names: set[str]) -> dict[str, Any]:
-    """The render requests of these pools."""
     some = msgspec.structs.replace(wish, pools=tuple(pool for pool in wish.pools if pool.name in names))
     return {order.pool.name: order.request for order in orders(some)}
 
@@ -248,7 +242,6 @@ def _differing(title: str, one: Manifest, other: Manifest) -> FieldChange:
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
-    """Each leaf value, by its path."""
     if isinstance(value, dict) and value:
         for key, inner in value.items():
             yield from _leaves(inner, f"{path}.{key}" if path else key)

@@ -22,12 +22,7 @@ _SAVED = Rendering()  # template lines are unknown
 def check_saved(wish: Desired, schema: Structural | None) -> list[Problem]:
     """All problems of the manifests and smart pods of a Desired read from a file."""
     ordered = sorted(wish.manifests, key=lambda each: (each.kind, each.namespace, each.name, each.pool))
-    return [
-        *_of_templates(wish, schema),
-        *_of_all_pools(wish),
-        *clashes(ordered),
-        *_of_smart_pods(wish),
-    ]
+    return [*_of_templates(wish, schema), *_of_all_pools(wish), *clashes(ordered), *_of_smart_pods(wish)]
 
 
 def _of_templates(wish: Desired, schema: Structural | None) -> Iterator[Problem]:

@@ -51,9 +51,6 @@ def smart_pods(
     found: list[SmartPod] = []
     problems: list[Problem] = []
     for order, rendering in answers:
-        if rendering.problem:
-            problems.append(problem_for_pool(order, rendering.problem))
-            continue
         documents, errors = manifests_of(rendering, None, YIELDED | SMART_PODS)
         errors = errors or list(smart_pod_problems(order, rendering, documents))
         problems += [problem_for_pool(order, each) for each in errors]

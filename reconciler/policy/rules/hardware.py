@@ -173,9 +173,7 @@ _WHOLE = frozenset({NODES, "pods", "nvidia.com/gpu", "amd.com/gpu"})
 _COUNTED = _WHOLE | {"cpu"}
 
 
-class ResourceProblem(msgspec.Struct, frozen=True):
-    """A problem with the name or the amount of one resource."""
-
+class FieldProblem(msgspec.Struct, frozen=True):
     path: str
     code: str
     sentence: str
@@ -184,7 +182,7 @@ class ResourceProblem(msgspec.Struct, frozen=True):
     names_path: bool = False  # the sentence already contains the path
 
 
-def resource_problems(spec: msgspec.Struct) -> Iterator[ResourceProblem]:
+def resource_problems(spec: msgspec.Struct) -> Iterator[FieldProblem]:
     """Problems of all resources that an object names."""
     match spec:
         case GpuPool():
@@ -210,7 +208,7 @@ def resource_problems(spec: msgspec.Struct) -> Iterator[ResourceProblem]:
             yield from invalid_amounts("spec.devices", {"memory": spec.devices.memory})
 
 
-def unknown_names(path: str, resources: Iterable[str], known: tuple[str, ...]) -> Iterator[ResourceProblem]:
+def unknown_names(path: str, resources: Iterable[str], known: tuple[str, ...]) -> Iterator[FieldProblem]:
     """`known`: the names without a domain that are valid here."""
     for name in resources:
         if name in known or name in _EXTENDED or _NAMED_SO.fullmatch(name):
@@ -221,15 +219,12 @@ def unknown_names(path: str, resources: Iterable[str], known: tuple[str, ...]) -
             if close:
                 text = f'"{name}" is not a known resource{meant}'
                 remedy = f"write {close}, or leave it if nodes advertise {name}"
-                yield ResourceProblem(f"{path}.{name}", "RC319", text, remedy, "warning")
+                yield FieldProblem(f"{path}.{name}", "RC319", text, remedy, "warning")
             continue
         text = f'there is no resource "{name}"{meant}'
-        remedy = (
-            f"write {close}"
-            if close
-            else (f"write {', '.join(known)}, or a name with a domain, such as nvidia.com/gpu")
-        )
-        yield ResourceProblem(f"{path}.{name}", "RC318", text, remedy)
+        others = f"{', '.join(known)}, or a name with a domain, such as nvidia.com/gpu"
+        remedy = f"write {close or others}"
+        yield FieldProblem(f"{path}.{name}", "RC318", text, remedy)
 
 
 def _meant(name: str, known: tuple[str, ...]) -> str:
@@ -246,26 +241,26 @@ def _meant(name: str, known: tuple[str, ...]) -> str:
 
 def invalid_amounts(
     path: str, resources: Mapping[str, Quantity], *, may_be_none: bool = True
-) -> Iterator[ResourceProblem]:
+) -> Iterator[FieldProblem]:
     """`may_be_none`: whether 0 is a valid amount."""
     for name, amount in resources.items():
         where = f"{path}.{name}"
         yield from _in_bytes(where, name, amount, may_be_none=may_be_none)
         if name in _COUNTED and amount.binary and amount.milli:
             text = f"{where}: {amount} is not a number of {name}: Ki, Mi and Gi are for bytes"
-            yield ResourceProblem(where, "RC208", text, f"write {_number(amount)}", names_path=True)
+            yield FieldProblem(where, "RC208", text, f"write {_number(amount)}", names_path=True)
         elif name in _WHOLE and amount.milli % 1000:
             text = f"{where}: {amount} is not a whole number of {name}"
-            yield ResourceProblem(where, "RC208", text, "write a whole number", names_path=True)
+            yield FieldProblem(where, "RC208", text, "write a whole number", names_path=True)
 
 
-def _in_bytes(path: str, resource: str, amount: Quantity, *, may_be_none: bool) -> Iterator[ResourceProblem]:
+def _in_bytes(path: str, resource: str, amount: Quantity, *, may_be_none: bool) -> Iterator[FieldProblem]:
     is_none = not amount.milli
     if resource not in _IN_BYTES or amount.milli >= _LEAST_BYTES * 1000 or (is_none and may_be_none):
         return
     text = f"{path}: {amount} is {_bytes(amount)}, which is implausibly small"
     remedy = "write the amount" if is_none else f"write {_number(amount)}Gi, or {_number(amount)}Mi"
-    yield ResourceProblem(path, "RC208", text, remedy, names_path=True)
+    yield FieldProblem(path, "RC208", text, remedy, names_path=True)
 
 
 def _number(amount: Quantity) -> str:

@@ -3,7 +3,6 @@
 import datetime
 import zoneinfo
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 import cronsim
 import msgspec
@@ -13,12 +12,10 @@ from reconciler.model.policy.gpu import Budget, GpuClaim, GpuNodeReport, GpuNode
 from reconciler.model.policy.guards import Ceiling, ChangeApproval, ChangeGuard, Window
 from reconciler.model.policy.scaling import DrainPolicy, NodeProvisioner, NodeProvisionerReport, PressurePolicy
 from reconciler.model.problem import Problem
-from reconciler.policy.rules.hardware import ResourceProblem, resource_problems
-from reconciler.policy.shape import AGE, MESSAGE, READY, Kind, PrinterColumn, ValidationRule
+from reconciler.policy.rules.hardware import FieldProblem, resource_problems
+from reconciler.policy.shape import AGE, OF_POLICIES, READY, Kind, PrinterColumn, ValidationRule
 from reconciler.policy.tree import Mark, problem
 from reconciler.policy.words import did_you_mean
-
-# --- ChangeApproval: names, columns and rules.
 
 CHANGE_APPROVAL = Kind(
     spec=ChangeApproval,
@@ -34,9 +31,6 @@ CHANGE_APPROVAL = Kind(
     is_policy=False,
 )
 
-
-# --- ChangeGuard: names, columns and rules.
-
 CHANGE_GUARD = Kind(
     spec=ChangeGuard,
     plural="changeguards",
@@ -45,14 +39,9 @@ CHANGE_GUARD = Kind(
         PrinterColumn("Pools", "string", ".spec.poolNames"),
         PrinterColumn("Removed", "integer", ".spec.perPlan.maxRemovedNodes"),
         PrinterColumn("Disrupted", "integer", ".spec.perPlan.maxDisruptedGPUs"),
-        READY,
-        AGE,
-        MESSAGE,
+        *OF_POLICIES,
     ),
 )
-
-
-# --- DrainPolicy: names, columns and rules.
 
 DRAIN_POLICY = Kind(
     spec=DrainPolicy,
@@ -62,9 +51,7 @@ DRAIN_POLICY = Kind(
         PrinterColumn("Pools", "string", ".spec.poolNames"),
         PrinterColumn("Threshold", "integer", ".spec.utilizationThresholdPercent"),
         PrinterColumn("Drains", "integer", ".spec.maxDrainParallelism"),
-        READY,
-        AGE,
-        MESSAGE,
+        *OF_POLICIES,
     ),
     rules=(
         ValidationRule(
@@ -78,9 +65,6 @@ DRAIN_POLICY = Kind(
         ),
     ),
 )
-
-
-# --- GpuClaim: names, columns and rules.
 
 GPU_CLAIM = Kind(
     spec=GpuClaim,
@@ -97,9 +81,6 @@ GPU_CLAIM = Kind(
     is_policy=False,
 )
 
-
-# --- GpuNodeStatus: names, columns and rules.
-
 GPU_NODE_STATUS = Kind(
     spec=GpuNodeStatus,
     plural="gpunodestatuses",
@@ -108,9 +89,6 @@ GPU_NODE_STATUS = Kind(
     is_policy=False,
     report=GpuNodeReport,
 )
-
-
-# --- GpuPool: names, columns and rules.
 
 GPU_POOL = Kind(
     spec=GpuPool,
@@ -121,9 +99,7 @@ GPU_POOL = Kind(
         PrinterColumn("Model", "string", ".spec.devices.model"),
         PrinterColumn("GPUs", "integer", ".spec.devices.count"),
         PrinterColumn("Mode", "string", ".spec.mode"),
-        READY,
-        AGE,
-        MESSAGE,
+        *OF_POLICIES,
     ),
     rules=(
         ValidationRule(
@@ -139,9 +115,6 @@ GPU_POOL = Kind(
     ),
 )
 
-
-# --- NodeProvisioner: names, columns and rules.
-
 NODE_PROVISIONER = Kind(
     spec=NodeProvisioner,
     plural="nodeprovisioners",
@@ -155,9 +128,7 @@ NODE_PROVISIONER = Kind(
         PrinterColumn("Utilization", "integer", ".spec.minGPUUtilizationPercent"),
         PrinterColumn("Size", "integer", ".status.currentSize"),
         PrinterColumn("Target", "integer", ".status.targetSize"),
-        READY,
-        AGE,
-        MESSAGE,
+        *OF_POLICIES,
     ),
     rules=(
         ValidationRule(
@@ -198,9 +169,6 @@ NODE_PROVISIONER = Kind(
     ),
 )
 
-
-# --- PressurePolicy: names, columns and rules.
-
 PRESSURE_POLICY = Kind(
     spec=PressurePolicy,
     plural="pressurepolicies",
@@ -208,9 +176,7 @@ PRESSURE_POLICY = Kind(
     columns=(
         PrinterColumn("Pools", "string", ".spec.poolNames"),
         PrinterColumn("Migration", "string", ".spec.migration"),
-        READY,
-        AGE,
-        MESSAGE,
+        *OF_POLICIES,
     ),
     rules=(
         ValidationRule(
@@ -234,10 +200,10 @@ KINDS: tuple[Kind, ...] = (
     GPU_CLAIM,
     GPU_NODE_STATUS,
 )
+POLICY_KINDS = tuple(kind for kind in KINDS if kind.is_policy)
 
 
 def kind_named(name: str) -> Kind | None:
-    """The kind with that name."""
     return next((kind for kind in KINDS if kind.name == name), None)
 
 
@@ -245,16 +211,6 @@ def kind_named(name: str) -> Kind | None:
 
 # An arbitrary time: whether a schedule ever fires does not depend on the start.
 _SOME_DAY = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
-
-
-class FieldProblem(NamedTuple):
-    """A problem of one field."""
-
-    path: str
-    code: str
-    sentence: str
-    remedy: str
-    field: str = ""  # the field that the sentence already names
 
 
 def own_problems(kind: Kind, spec: msgspec.Struct, marks: Mapping[str, Mark]) -> list[Problem]:
@@ -272,19 +228,13 @@ def own_problems(kind: Kind, spec: msgspec.Struct, marks: Mapping[str, Mark]) ->
             if schedule.min_size is None and schedule.warm_nodes is None:
                 text = "a schedule without minSize and warmNodes has no effect"
                 found.append(FieldProblem(f"spec.schedules[{number}]", "RC310", text, "add minSize or warmNodes"))
-    problems = [problem(marks.get(each.path) or marks[""], *each[1:]) for each in found]
-    return problems + [_of_resource(each, marks) for each in resource_problems(spec)]
+    return [_located(each, marks) for each in (*found, *resource_problems(spec))]
 
 
-def _of_resource(resource_problem: ResourceProblem, marks: Mapping[str, Mark]) -> Problem:
-    field_problem = problem(
-        marks.get(resource_problem.path) or marks[""],
-        resource_problem.code,
-        resource_problem.sentence,
-        resource_problem.remedy,
-    )
-    field = resource_problem.path if resource_problem.names_path else ""
-    return msgspec.structs.replace(field_problem, severity=resource_problem.severity, field=field)
+def _located(each: FieldProblem, marks: Mapping[str, Mark]) -> Problem:
+    field = each.path if each.names_path else ""
+    located = problem(marks.get(each.path) or marks[""], each.code, each.sentence, each.remedy, field)
+    return msgspec.structs.replace(located, severity=each.severity)
 
 
 def _broken_rules(kind: Kind, spec: msgspec.Struct) -> Iterator[FieldProblem]:
@@ -309,7 +259,7 @@ def _budget(budget: Budget, path: str) -> Iterator[FieldProblem]:
     if budget.schedule is not None and not is_readable(budget.schedule):
         at = f"{path}.schedule"
         remedy = 'write minute, hour, day, month and weekday, as in "0 9 * * 1-5", or @daily; in UTC'
-        yield FieldProblem(at, "RC205", f'{at}: "{budget.schedule}" is not a valid schedule', remedy, at)
+        yield FieldProblem(at, "RC205", f'{at}: "{budget.schedule}" is not a valid schedule', remedy, names_path=True)
 
 
 def _window(window: Window, path: str) -> Iterator[FieldProblem]:
@@ -318,14 +268,16 @@ def _window(window: Window, path: str) -> Iterator[FieldProblem]:
     except cronsim.CronSimError as error:
         at = f"{path}.schedule"
         text = f'{at}: "{window.schedule}" is not a valid schedule: {str(error).lower()}'
-        yield FieldProblem(at, "RC205", text, 'write minute, hour, day, month and weekday, as in "0 20 * * *"', at)
+        remedy = 'write minute, hour, day, month and weekday, as in "0 20 * * *"'
+        yield FieldProblem(at, "RC205", text, remedy, names_path=True)
     try:
         zoneinfo.ZoneInfo(window.time_zone)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError):
         close = did_you_mean(window.time_zone, zoneinfo.available_timezones())
         at = f"{path}.timeZone"
         text = f'{at}: there is no time zone "{window.time_zone}"{close}'
-        yield FieldProblem(at, "RC206", text, "" if close else "write a zone such as Europe/Berlin, or UTC", at)
+        remedy = "" if close else "write a zone such as Europe/Berlin, or UTC"
+        yield FieldProblem(at, "RC206", text, remedy, names_path=True)
     if not window.duration.milliseconds:
         yield FieldProblem(
             f"{path}.duration", "RC310", "a window without duration never opens", "set a duration, such as 10h"

@@ -20,8 +20,6 @@ _WRITES = "Rights of reconciler to write, in addition to its read-only rights."
 
 
 class Role(msgspec.Struct, frozen=True):
-    """A role in a namespace, or in the whole cluster, and the namespace of its account."""
-
     name: str
     rights: tuple[Right, ...]
     namespace: str

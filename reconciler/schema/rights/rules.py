@@ -12,8 +12,7 @@ from reconciler.model.policy.gpu import GpuPool
 from reconciler.model.right import Changes, Right, RightLimits
 from reconciler.plan.feature.write_rights import NODES_OF_POOLS, Enforced, WriteRight, where_acted_on
 from reconciler.plan.features import FEATURES
-from reconciler.policy.rules.kinds import KINDS
-from reconciler.policy.rules.kinds import KINDS as ALL_KINDS
+from reconciler.policy.rules.kinds import POLICY_KINDS
 from reconciler.policy.shape import GROUP
 
 LOOK = ("get", "list", "watch")
@@ -56,9 +55,8 @@ def reading_rights(wishes: Sequence[Desired], namespace: str) -> tuple[Right, ..
         resource = (resource_kind.group, resource_kind.plural, where)
         if resource_kind.field != _CLASSES and resource not in granted:
             granted.add(resource)
-            plurals[
-                _OWN_LEASES if resource_kind.own_namespace else resource_kind.field, resource_kind.group, where
-            ].append(resource_kind.plural)
+            field = _OWN_LEASES if resource_kind.own_namespace else resource_kind.field
+            plurals[field, resource_kind.group, where].append(resource_kind.plural)
     looked_at = [
         Right(group, tuple(sorted(names)), LOOK, _WHY[field], namespace=where)
         for (field, group, where), names in plurals.items()
@@ -68,11 +66,7 @@ def reading_rights(wishes: Sequence[Desired], namespace: str) -> tuple[Right, ..
 
 def _node_classes(wishes: Sequence[Desired]) -> list[Right]:
     """One right per group. Policies name a kind, rights its plural; the plural of an unknown kind is guessed."""
-    known = {
-        (resource_kind.group, resource_kind.kind): resource_kind.plural
-        for resource_kind in RESOURCE_KINDS
-        if resource_kind.field == _CLASSES
-    }
+    known = {(each.group, each.kind): each.plural for each in RESOURCE_KINDS if each.field == _CLASSES}
     named = {(ref.group, ref.kind) for wish in wishes for pool in wish.pools for ref in [pool.spec.node_class_ref]}
     plurals: dict[str, set[str]] = defaultdict(set)
     guesses: dict[str, list[str]] = defaultdict(list)
@@ -80,9 +74,8 @@ def _node_classes(wishes: Sequence[Desired]) -> list[Right]:
         plural = known.get((group, kind), f"{kind.lower()}es")
         plurals[group].add(plural)
         if (group, kind) not in known:
-            guesses[group].append(
-                f"{plural} is guessed from {kind}: compare `kubectl api-resources --api-group={group}`."
-            )
+            compared = f"compare `kubectl api-resources --api-group={group}`."
+            guesses[group].append(f"{plural} is guessed from {kind}: {compared}")
     return [
         Right(group, tuple(sorted(names)), LOOK, " ".join([_WHY[_CLASSES], *guesses[group]]))
         for group, names in plurals.items()
@@ -91,12 +84,10 @@ def _node_classes(wishes: Sequence[Desired]) -> list[Right]:
 
 # --- Rights of people who approve, freeze or release with their own account; the controller may not do that.
 
-_POLICIES = tuple(sorted(kind.plural for kind in KINDS if kind.is_policy))
+_POLICIES = tuple(sorted(kind.plural for kind in POLICY_KINDS))
 
 
 class Person(msgspec.Struct, frozen=True):
-    """A role of a person."""
-
     sentence: str
     rights: Callable[[str], tuple[Right, ...]]  # for the controller's namespace
 
@@ -192,11 +183,6 @@ POD_CHANGES = RightLimits(
 # action of a planner needs a line here. Objects of a kind that templates no longer render are deleted with the rights
 # from before that change.
 
-# Policies written by people; claims of users and reports of agents have their own statuses.
-POLICIES = tuple(kind for kind in ALL_KINDS if kind.is_policy)
-# Server-side apply is a patch, and creating an absent object also requires the create verb.
-_KEEP = ("create", "delete", "patch")
-
 
 def _at_home(enforced: Enforced) -> set[str]:
     return {enforced.namespace}
@@ -239,7 +225,7 @@ SHARED = (
     WriteRight(
         _status_on_objects,
         GROUP,
-        tuple(sorted(f"{kind.plural}/status" for kind in POLICIES)),
+        tuple(f"{plural}/status" for plural in _POLICIES),
         ("patch",),
         "Status of each policy, if policies are custom resources.",
     ),

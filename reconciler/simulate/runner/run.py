@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from reconciler.loop import InProcess
+from reconciler.loop.cycle import InProcess
 from reconciler.model import names
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant

@@ -38,39 +38,34 @@ REMEDY = "check the address, the credentials, and that the host is reachable"
 
 
 class Fetch(msgspec.Struct, frozen=True):
-    """A remote, and the revision to fetch."""
-
     address: RepositoryAddress
     revision: str
     credentials: Credentials
 
 
-class GitCache:
-    """The cache folder. Threads and processes may share it: each remote is locked during a read."""
+@contextlib.contextmanager
+def fetched(folder: Path, fetch: Fetch, session: Session) -> Iterator[tuple[str, str]]:
+    """A repository that contains the revision, and the commit id, while the block lasts.
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    @contextlib.contextmanager
-    def fetched(self, fetch: Fetch, session: Session) -> Iterator[tuple[str, str]]:
-        """A repository that contains the revision, and the commit id, while the block lasts."""
-        # The limit is part of the key: a fetch with a lower limit omits files that a higher limit allows.
-        what = f"{session.bounds.file_bytes} {fetch.address.location}"
-        remote = self._folder / hashlib.sha256(what.encode()).hexdigest()[:24]
-        try:
-            remote.mkdir(mode=0o700, parents=True, exist_ok=True)
-            owner = remote.stat().st_uid
-        except OSError as error:
-            sentence = f"the cache folder {self._folder} cannot be used: {error.strerror}"
-            raise session.refuse(SourceFault.GIT_FAILED, sentence, "name a writable folder") from error
-        if owner != os.geteuid():
-            sentence = f"the cache folder {remote} belongs to another user"
-            raise session.refuse(SourceFault.GIT_FAILED, sentence, "name a folder of your own")
-        with _locked(remote, session):
-            commit = _stored(remote, fetch, session)
-            os.utime(remote / commit)
-            _prune(remote)
-            yield str(remote / commit), commit
+    Threads and processes may share the cache folder: each remote is locked during a read.
+    """
+    # The limit is part of the key: a fetch with a lower limit omits files that a higher limit allows.
+    what = f"{session.bounds.file_bytes} {fetch.address.location}"
+    remote = folder / hashlib.sha256(what.encode()).hexdigest()[:24]
+    try:
+        remote.mkdir(mode=0o700, parents=True, exist_ok=True)
+        owner = remote.stat().st_uid
+    except OSError as error:
+        sentence = f"the cache folder {folder} cannot be used: {error.strerror}"
+        raise session.refuse(SourceFault.GIT_FAILED, sentence, "name a writable folder") from error
+    if owner != os.geteuid():
+        sentence = f"the cache folder {remote} belongs to another user"
+        raise session.refuse(SourceFault.GIT_FAILED, sentence, "name a folder of your own")
+    with _locked(remote, session):
+        commit = _stored(remote, fetch, session)
+        os.utime(remote / commit)
+        _prune(remote)
+        yield str(remote / commit), commit
 
 
 @contextlib.contextmanager
@@ -87,7 +82,6 @@ def _locked(remote: Path, session: Session) -> Iterator[None]:
 
 
 def _stored(remote: Path, fetch: Fetch, session: Session) -> str:
-    """The commit, available in the cache."""
     if COMMIT.fullmatch(fetch.revision) and (remote / fetch.revision).is_dir():
         return fetch.revision
     for left in remote.glob("new-*"):  # of a killed process, since this process holds the lock

@@ -1,6 +1,7 @@
 """Commits of a repository on disk: objects, trees, history, and one commit as a bundle."""
 
 import re
+from functools import cached_property
 from typing import Protocol
 
 import msgspec
@@ -14,6 +15,7 @@ from reconciler.sources.walk import (
     LINK_REMEDY,
     TEMPLATES_FOLDER,
     Listing,
+    Refused,
     ResolvedPath,
     Root,
     SourceBounds,
@@ -155,9 +157,20 @@ class GitTree:
         return Reached(path, None)
 
 
-# --- Interface to read a commit, its entries and its blobs; and its implementation with git.
+# --- Interface to read a commit, its entries, its blobs and its history; and its implementation with git.
 #
-# `in_process` implements it without a process.
+# `in_process` implements it without a process. Here a few processes return many results at once: commits with their
+# parents, and the blob of each commit at a path.
+
+MOST_COMMITS = 5_000  # listed by git
+LISTED_BYTES = 512  # of a commit and its parents, and of a requested object
+_AUTHOR = re.compile(rb"author ([^\n<]{0,500})<([^\n>]{0,500})> (-?[0-9]{1,12}) ")
+
+
+class CommitHeader(msgspec.Struct, frozen=True):
+    author: str
+    seconds: int
+    subject: str
 
 
 class Repository(msgspec.Struct, frozen=True):
@@ -168,21 +181,30 @@ class Repository(msgspec.Struct, frozen=True):
 
 
 class RepositoryObjects(Protocol):
-    """Objects of a repository."""
+    """Objects of a repository. Parts of its history that are unknown, or take too long, raise Unfit."""
 
     def entries(self, identity: str, areas: tuple[str, ...]) -> dict[str, TreeEntry]:
         """All files, links and submodules in some areas of a commit, by path; an empty area is the whole commit."""
-        ...
 
     def contents(self, identities: list[str], most_bytes: int) -> dict[str, bytes]:
         """Blobs by id, in total at most `most_bytes`."""
-        ...
+
+    def parents(self, identity: str) -> tuple[str, ...]:
+        """Parent ids of a commit. Raises Unfit if a shallow clone omits them."""
+
+    def file_at(self, identity: str, path: str) -> str:
+        """Id of the file at a path of a commit; empty if absent."""
+
+    def written(self, identity: str) -> CommitHeader:
+        """Author, time, and subject of a commit."""
 
 
 class GitObjects:
-    """Implementation with `ls-tree` and `cat-file`, each in a hardened process."""
+    """Implementation with git in hardened processes. Owns their results for the ancestors of the commit `newest`."""
 
-    def __init__(self, repository: Repository, session: Session) -> None:
+    def __init__(self, repository: Repository, session: Session, newest: str = "") -> None:
+        self._newest = newest
+        self._files: dict[str, dict[str, str]] = {}
         self._environment = reading(repository.git_dir)
         self._lost = lost_node(repository, session.bounds)
         self._session = session
@@ -197,6 +219,50 @@ class GitObjects:
         stdin = "".join(f"{one}\n" for one in identities).encode()
         said = run(Run(("cat-file", "--batch"), self._environment, stdin, most_bytes), self._session)
         return _blobs(said, identities)
+
+    def parents(self, identity: str) -> tuple[str, ...]:
+        listed = self._parents.get(identity)
+        if listed is None:
+            raise Unfit("the commit was not listed")
+        if not listed and b"\nparent " in self._head(identity):
+            raise Unfit("a shallow clone left its parents out")
+        return listed
+
+    def file_at(self, identity: str, path: str) -> str:
+        if path not in self._files:
+            self._files[path] = self._files_at(path)
+        return self._files[path].get(identity, "")
+
+    def written(self, identity: str) -> CommitHeader:
+        head, _, message = self._head(identity).partition(b"\n\n")
+        author = _AUTHOR.search(head)
+        if author is None:
+            return CommitHeader("", 1 << 62, "")
+        name = (author[1].strip() or author[2]).decode("utf-8", "replace")
+        return CommitHeader(name, int(author[3]), message.strip().partition(b"\n")[0].decode("utf-8", "replace"))
+
+    def _head(self, identity: str) -> bytes:
+        return self._read(("cat-file", "commit", identity))
+
+    @cached_property
+    def _parents(self) -> dict[str, tuple[str, ...]]:
+        arguments = ("rev-list", "--parents", f"--max-count={MOST_COMMITS}", "--end-of-options", self._newest)
+        lines = self._read(arguments).decode("ascii", "replace").splitlines()
+        return {commit: tuple(parents) for commit, *parents in (line.split() for line in lines)}
+
+    def _files_at(self, path: str) -> dict[str, str]:
+        stdin = "".join(f"{commit}:{path}\n" for commit in self._parents).encode("utf-8", "surrogateescape")
+        said = self._read(("cat-file", "--batch-check=%(objectname) %(objecttype)"), stdin).splitlines()
+        replies = (line.decode("ascii", "replace").split(" ") for line in said)
+        pairs = zip(self._parents, replies, strict=True)
+        return {commit: words[0] for commit, words in pairs if words[1:] == ["blob"]}
+
+    def _read(self, arguments: tuple[str, ...], stdin: bytes = b"") -> bytes:
+        try:
+            most_bytes = MOST_COMMITS * LISTED_BYTES
+            return run(Run(arguments, self._environment, stdin, most_bytes), self._session)
+        except GitFailed as error:
+            raise Unfit(str(error)) from error
 
 
 def lost_node(repository: Repository, bounds: SourceBounds) -> ResolvedPath:
@@ -229,8 +295,6 @@ NOWHERE = "\0"  # no tree has such a name
 
 
 class Commit:
-    """Content of one commit."""
-
     def __init__(self, objects: RepositoryObjects, identity: str, session: Session) -> None:
         self._objects = objects
         self._identity = identity
@@ -260,7 +324,9 @@ class Commit:
         tree = GitTree(entries, self._targets(list(entries.values())), areas)
         if not tree.holds(path):
             sentence = f"there is no {path} in commit {self._identity[:12]}"
-            raise self._session.absent(sentence, "name a folder or file of that revision")
+            remedy = "name a folder or file of that revision"
+            problem = self._session.refuse(SourceFault.UNREADABLE, sentence, remedy).problem
+            raise Refused(msgspec.structs.replace(problem, is_absent=True))
         walk = TreeWalk(tree, self._bounds)
         node = tree.look(folder, name)
         itself = tree.entry(path)
@@ -305,98 +371,3 @@ def _walk_templates(walk: TreeWalk, tree: GitTree, parent: str) -> None:
         walk.below(Root("template", node.real, called))
     elif node.kind != "file":
         walk.add(obstacle(called, node))
-
-
-# --- Interface to walk the history of a repository, and its implementation with git in hardened processes.
-#
-# `in_process` implements it without a process. Here a few processes return many results at once: commits with their
-# parents, and the blob of each commit at a path.
-
-MOST_COMMITS = 5_000  # listed by git
-LISTED_BYTES = 512  # of a commit and its parents, and of a requested object
-_AUTHOR = re.compile(rb"author ([^\n<]{0,500})<([^\n>]{0,500})> (-?[0-9]{1,12}) ")
-
-
-class CommitHeader(msgspec.Struct, frozen=True):
-    """Metadata of a commit."""
-
-    author: str
-    seconds: int
-    subject: str
-
-
-class Commits(Protocol):
-    """Commits of a repository. Unknown results, and those that take too long, raise Unfit."""
-
-    def parents(self, identity: str) -> tuple[str, ...]:
-        """Parent ids of a commit. Raises Unfit if a shallow clone omits them."""
-        ...
-
-    def file_at(self, identity: str, path: str) -> str:
-        """Id of the file at a path of a commit; empty if absent."""
-        ...
-
-    def written(self, identity: str) -> CommitHeader:
-        """Author, time, and subject of a commit."""
-        ...
-
-    def contents(self, identities: list[str], most_bytes: int) -> dict[str, bytes]:
-        """Blobs by id, in total at most `most_bytes`."""
-        ...
-
-
-class GitCommits:
-    """Implementation with `rev-list` and `cat-file`. Owns their results for the ancestors of one commit."""
-
-    def __init__(self, repository: Repository, newest: str, session: Session) -> None:
-        self._environment = reading(repository.git_dir)
-        self._objects = GitObjects(repository, session)
-        self._session = session
-        self._parents = self._listed(newest)
-        self._files: dict[str, dict[str, str]] = {}
-
-    def parents(self, identity: str) -> tuple[str, ...]:
-        listed = self._parents.get(identity)
-        if listed is None:
-            raise Unfit("the commit was not listed")
-        if not listed and b"\nparent " in self._head(identity):
-            raise Unfit("a shallow clone left its parents out")
-        return listed
-
-    def file_at(self, identity: str, path: str) -> str:
-        if path not in self._files:
-            self._files[path] = self._files_at(path)
-        return self._files[path].get(identity, "")
-
-    def written(self, identity: str) -> CommitHeader:
-        head, _, message = self._head(identity).partition(b"\n\n")
-        author = _AUTHOR.search(head)
-        if author is None:
-            return CommitHeader("", 1 << 62, "")
-        name = (author[1].strip() or author[2]).decode("utf-8", "replace")
-        return CommitHeader(name, int(author[3]), message.strip().partition(b"\n")[0].decode("utf-8", "replace"))
-
-    def contents(self, identities: list[str], most_bytes: int) -> dict[str, bytes]:
-        return self._objects.contents(identities, most_bytes)
-
-    def _head(self, identity: str) -> bytes:
-        return self._read(("cat-file", "commit", identity))
-
-    def _listed(self, newest: str) -> dict[str, tuple[str, ...]]:
-        arguments = ("rev-list", "--parents", f"--max-count={MOST_COMMITS}", "--end-of-options", newest)
-        lines = self._read(arguments).decode("ascii", "replace").splitlines()
-        return {commit: tuple(parents) for commit, *parents in (line.split() for line in lines)}
-
-    def _files_at(self, path: str) -> dict[str, str]:
-        stdin = "".join(f"{commit}:{path}\n" for commit in self._parents).encode("utf-8", "surrogateescape")
-        said = self._read(("cat-file", "--batch-check=%(objectname) %(objecttype)"), stdin).splitlines()
-        replies = (line.decode("ascii", "replace").split(" ") for line in said)
-        pairs = zip(self._parents, replies, strict=True)
-        return {commit: words[0] for commit, words in pairs if words[1:] == ["blob"]}
-
-    def _read(self, arguments: tuple[str, ...], stdin: bytes = b"") -> bytes:
-        try:
-            most_bytes = MOST_COMMITS * LISTED_BYTES
-            return run(Run(arguments, self._environment, stdin, most_bytes), self._session)
-        except GitFailed as error:
-            raise Unfit(str(error)) from error

@@ -135,25 +135,19 @@ class GitPythonObjects:
             raise Unfit("a commit has a long line")
 
     def parents(self, identity: str) -> tuple[str, ...]:
-        """Parent ids of a commit. Raises Unfit if a shallow clone omits them."""
         if identity in self._shallow:
             raise Unfit("a shallow clone left its parents out")
         return tuple(str(parent.hexsha) for parent in self.commit(identity).parents)
 
     def file_at(self, identity: str, path: str) -> str:
-        """Id of the file at a path of a commit; empty if absent."""
         leaf = self.at(identity, path)
         return leaf.id if leaf and leaf.kind == _BLOB else ""
 
     def written(self, identity: str) -> CommitHeader:
-        """Author, time, and subject of a commit."""
         commit = self.commit(identity)
         name = commit.author.name or commit.author.email or ""
         subject = commit.summary if isinstance(commit.summary, str) else ""
         return CommitHeader(str(name), int(commit.authored_date), subject)
-
-    def has(self, identity: str) -> bool:
-        return bool(self._repo.odb.has_object(bytes.fromhex(identity)))
 
     def entries(self, identity: str, areas: tuple[str, ...]) -> dict[str, TreeEntry]:
         tree_entries: dict[str, TreeEntry] = {}
@@ -174,7 +168,6 @@ class GitPythonObjects:
         return tree_entries
 
     def contents(self, identities: list[str], most_bytes: int) -> dict[str, bytes]:
-        """Blobs by id, in total at most `most_bytes`."""
         contents = {}
         for identity in identities:
             self._look_at_the_clock()
@@ -256,7 +249,7 @@ class GitPythonObjects:
         if node.kind not in {_BLOB, _SYMLINK}:
             raise Unfit("an entry is of no known kind")
         self._look_at_the_clock()
-        if not self.has(node.id):
+        if not self._repo.odb.has_object(bytes.fromhex(node.id)):
             if not self._repository.is_ours:
                 raise Unfit("it lacks an object")
             return TreeEntry(mode, node.id, None, lost)

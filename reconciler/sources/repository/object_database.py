@@ -37,8 +37,6 @@ _DELTA_HEADER_BYTES = 2 * _LONGEST_NUMBER
 
 
 class _Header(msgspec.Struct, frozen=True):
-    """Header of an object in a pack."""
-
     kind: int
     size: int
     data_at: int

@@ -50,11 +50,6 @@ class Session(msgspec.Struct, frozen=True):
     def refuse(self, fault: SourceFault, sentence: str, remedy: str) -> Refused:
         return Refused(fault.problem(self.shown, redacted(sentence, self.secrets), redacted(remedy, self.secrets)))
 
-    def absent(self, sentence: str, remedy: str) -> Refused:
-        """The revision exists, and lacks the path."""
-        problem = self.refuse(SourceFault.UNREADABLE, sentence, remedy).problem
-        return Refused(msgspec.structs.replace(problem, is_absent=True))
-
     def look_at_the_clock(self) -> None:
         """Raises Refused after the deadline, or when the read is canceled."""
         if self.cancelled.is_set():
@@ -123,11 +118,13 @@ def _converse(process: subprocess.Popen[bytes], one: Run, session: Session) -> t
             _look_at_the_disk(one, session)
             for key, _ in selector.select(LOOK_SECONDS):
                 if key.data == "stdin":
-                    to_feed = _feed(key.fd, to_feed)
+                    to_feed = feed(key.fd, to_feed)
                     is_done = not to_feed
                 else:
                     chunk = os.read(key.fd, CHUNK_BYTES)
-                    _keep(said[key.data], chunk, one.most_bytes if key.data == "stdout" else TALK_BYTES)
+                    most_bytes = one.most_bytes if key.data == "stdout" else TALK_BYTES
+                    # One byte more than the limit is kept, to detect more output.
+                    said[key.data] += chunk[: max(0, most_bytes + 1 - len(said[key.data]))]
                     is_done = not chunk
                 if is_done:
                     selector.unregister(key.fileobj)
@@ -138,16 +135,12 @@ def _converse(process: subprocess.Popen[bytes], one: Run, session: Session) -> t
     return bytes(said["stdout"]), bytes(said["stderr"])
 
 
-def _feed(descriptor: int, to_feed: memoryview) -> memoryview:
+def feed(descriptor: int, to_feed: memoryview) -> memoryview:
+    """Writes what a pipe takes now, and returns the rest."""
     try:
         return to_feed[os.write(descriptor, to_feed[:CHUNK_BYTES]) :]
-    except BrokenPipeError:  # git has read enough; its output and exit code give the reason
+    except BrokenPipeError:  # the process has read enough; its output and exit code give the reason
         return to_feed[len(to_feed) :]
-
-
-def _keep(said: bytearray, chunk: bytes, most_bytes: int) -> None:
-    """Keeps one byte more than the limit, to detect more output."""
-    said += chunk[: max(0, most_bytes + 1 - len(said))]
 
 
 def _wait(process: subprocess.Popen[bytes], session: Session) -> None:
@@ -310,13 +303,10 @@ def fetching(git_dir: str, address: RepositoryAddress, credentials: Credentials)
         settings.append((f"http.https://{host}/.extraHeader", f"Authorization: Basic {credentials.basic}"))
     environment = _environment(git_dir, address.transport, settings)
     environment["GIT_SSH_VARIANT"] = "ssh"
-    environment["GIT_SSH_COMMAND"] = shlex.join([*SSH, *_ssh_files(credentials)])
-    return environment
-
-
-def _ssh_files(credentials: Credentials) -> list[str]:
     key = ["-oIdentitiesOnly=yes", f"-oIdentityFile={credentials.ssh_key}"] if credentials.ssh_key else []
-    return [*key, *([f"-oUserKnownHostsFile={credentials.known_hosts}"] if credentials.known_hosts else [])]
+    hosts = [f"-oUserKnownHostsFile={credentials.known_hosts}"] if credentials.known_hosts else []
+    environment["GIT_SSH_COMMAND"] = shlex.join([*SSH, *key, *hosts])
+    return environment
 
 
 def _environment(

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from reconciler import controller
+from reconciler.controller.policies import check_bundle
 from reconciler.fleet.fleet import Fleet
 from reconciler.kube.decode import page
 from reconciler.model import names
@@ -69,7 +69,7 @@ def wished(fleet: BigFleet) -> Desired:
         for each in fleet.objects("NodePool")
     ]
     texts = [Text(f"policies/{number:03}.json", json.dumps(each).encode()) for number, each in enumerate(policies)]
-    found = controller.check_bundle(Bundle("r", tuple(texts))).resolved
+    found = check_bundle(Bundle("r", tuple(texts))).resolved
     if found.problems:
         raise SystemExit(str(found.problems[0]))
     return found.wishes[0]

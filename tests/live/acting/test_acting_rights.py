@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from reconciler.cli.main import main
-from reconciler.schema.rights.rules import POLICIES
+from reconciler.policy.rules.kinds import POLICY_KINDS
 from tests.lab import capacity, fleet
 from tests.lab.api import Api, Manifest
 from tests.lab.lab import Lab
@@ -23,7 +23,7 @@ from tests.stages.replica import Replica
 def step_of(hand: Hand, resource: str, verb: str) -> Callable[[], bool]:
     """What a right is for."""
     if resource.endswith("/status"):
-        kind = next(each.name for each in POLICIES if resource == f"{each.plural}/status")
+        kind = next(each.name for each in POLICY_KINDS if resource == f"{each.plural}/status")
         return lambda: hand.tells_on(kind)
     if (resource, verb) == ("configmaps", "patch"):
         return hand.tells_in_a_config_map
@@ -139,14 +139,14 @@ def test_each_right_to_tell_of_custom_resources_is_needed(
     site: Site, granted: Callable[..., tuple[Api, Rights]]
 ) -> None:
     site.write()
-    for kind in POLICIES:
+    for kind in POLICY_KINDS:
         made = {"apiVersion": "gpu.scheduling/v1", "kind": kind.name, "metadata": {"name": "a100"}}
         site.lab.admin.apply({**made, "spec": smallest(kind.shape)})
     api, rights = granted("--resources")
     hand = Hand(site.lab, api)
     (role,) = [each for each in rights.manifests if each["kind"] == "ClusterRole"]
     found = [each for each in rights_of(rights) if each[2].endswith("/status")]
-    assert len(found) == len(POLICIES)
+    assert len(found) == len(POLICY_KINDS)
     for right in found:
         works = step_of(hand, *right[2:])
         assert works(), right

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from reconciler import controller
 from reconciler.cli.main import main
-from reconciler.controller import current_instant
+from reconciler.controller.cluster import current_instant
+from reconciler.controller.policies import Origins, check
 from reconciler.kube.client import connect
 from reconciler.kube.observe import observe_once
 from reconciler.model import names
@@ -160,7 +160,7 @@ def test_an_approval_of_objects_is_found_again_in_the_cluster(
         monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
         assert main(["approve", "GpuPool/a100", "--guard", "fleet", "--removed-nodes", "4"]) == 0
         assert "changes that GpuPool/a100 (sha256:" in capsys.readouterr().out
-        desired = controller.check(controller.Origins((Path("policies"),))).resolved.wishes[0]
+        desired = check(Origins((Path("policies"),))).resolved.wishes[0]
         inputs = Inputs(desired, observe_once(connect(None)), current_instant())
         (approval,) = Approvals(inputs).for_guard("fleet")
         assert approval.policies == {("GpuPool", "a100")}

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from reconciler import controller
+from reconciler.controller.policies import check_bundle
 from reconciler.model import names
 from reconciler.model.bundle import Bundle, Text
 from tests.lab import capacity, fleet
@@ -27,7 +27,7 @@ SMART_PODS = names.SMART_PODS_NAMESPACE
 def _smart_pod() -> str:
     policy = {"apiVersion": "gpu.scheduling/v1", "kind": "GpuPool", "metadata": {"name": "a100"}, "spec": POOL}
     bundle = Bundle("r", (Text("pool.yaml", yaml.safe_dump(policy).encode()),), ())
-    resolved = controller.check_bundle(bundle).resolved
+    resolved = check_bundle(bundle).resolved
     assert not resolved.problems, resolved.problems
     return resolved.wishes[0].smart_pods[0].body
 

@@ -12,14 +12,14 @@ from pathlib import Path
 import msgspec
 import yaml
 
-from reconciler.controller import current_instant
+from reconciler.controller.cluster import current_instant
 from reconciler.controller.policies import Origins, check
 from reconciler.kube.apply.execute import Executor
 from reconciler.kube.client import Client
-from reconciler.kube.cluster import LookedOnce
+from reconciler.kube.cluster import LiveCluster
 from reconciler.kube.memory_store import ConfigMapMemory
 from reconciler.kube.observe import observe_once
-from reconciler.loop import Cycle, InProcess, LoopDependencies
+from reconciler.loop.cycle import Cycle, InProcess, LoopDependencies
 from reconciler.model import names
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
@@ -120,7 +120,8 @@ class Scaled:
 
     def cycle(self) -> dict[str, Moment]:
         """One pass over the cluster as it is now, all of which takes effect; by pool."""
-        cluster = LookedOnce(observe_once(self._client), self._applying)
+        observed = observe_once(self._client)
+        cluster = LiveCluster(lambda: observed, self._applying)
         memory = ConfigMapMemory(self._client, names.OWN_NAMESPACE)
         cycled = Cycle(LoopDependencies(self, cluster, memory, self._brain, self)).once(self)
         assert not cycled.trouble, cycled.trouble

@@ -154,7 +154,7 @@ def test_the_last_good_wish_stays_while_what_comes_after_it_is_refused(folder: P
     changed, wishes = threading.Semaphore(0), PolicyCache()
     source = watch(Origins((folder,)), changed.release, wishes.judge)
     assert wishes.wish(CLUSTER).desired is None
-    wishes.follow(source)
+    wishes.source = source
     assert wishes.wish(CLUSTER).problems, "nothing has been read yet, and that is said"
     source.start()
     try:
@@ -185,7 +185,7 @@ def test_where_several_environments_could_be_meant_nothing_is_wished_and_why_is_
     for environment, expected in ((None, None), ("stage", "stage"), ("prod", None)):
         wishes = PolicyCache(environment)
         assert wishes.judge(bundle)
-        wishes.follow(Once(bundle))
+        wishes.source = Once(bundle)
         found = wishes.wish("unknown")
         assert (found.desired.environment if found.desired else None) == expected
         assert bool(found.why) == (expected is None)

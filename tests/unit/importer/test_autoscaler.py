@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from reconciler import controller
-from reconciler.importer.autoscaler.flags import Flags, NoFlags, documents, flags_in
-from reconciler.importer.autoscaler.policy import drain_policy
+from reconciler.controller.policies import check_bundle
+from reconciler.importer.autoscaler import Flags, NoFlags, documents, drain_policy, flags_in
 from reconciler.model.bundle import Bundle
 from reconciler.model.policy.scaling import DrainPolicy
 
@@ -28,7 +27,7 @@ def flags(*words: str) -> Flags:
 def written(*words: str) -> DrainPolicy:
     """As it is read again; nothing is wrong with it."""
     text, _ = drain_policy(flags(*words))
-    checkup = controller.check_bundle(Bundle("import", (text,)))
+    checkup = check_bundle(Bundle("import", (text,)))
     assert checkup.resolved.problems == ()
     (declared,) = checkup.resolved.wishes[0].drains
     spec: DrainPolicy = declared.spec

@@ -9,21 +9,18 @@ import msgspec
 import pytest
 import yaml
 
-from reconciler import controller
+from reconciler.controller.policies import check_bundle
 from reconciler.importer.imported import TEMPLATES, Imported, Skipped, differences, imported
 from reconciler.importer.policy_text import template_text
 from reconciler.importer.portion import UnmappedFields
 from reconciler.kube.cluster_file import read_cluster
 from reconciler.model.bundle import Bundle, Text
 from reconciler.model.cluster.observed import Observed
-from reconciler.sources.input_file import default_templates
+from reconciler.sources.input_file import default_template
 from tests import folders
 
-DEFAULT = next(
-    content[content.index("apiVersion:") :]
-    for text in default_templates()
-    if text.path == "node_pool.yaml.j2" and (content := text.content.decode())
-)
+TEMPLATE = default_template("node_pool.yaml.j2")
+DEFAULT = TEMPLATE[TEMPLATE.index("apiVersion:") :]
 FOLDER = folders.CASES / "importing"
 CASES = sorted(FOLDER.glob("*.yaml"))
 Plain = dict[str, Any]
@@ -68,7 +65,7 @@ def expectation(found: Imported) -> Plain:
 def test_case(path: Path, pytestconfig: pytest.Config) -> None:
     text = path.read_text()
     case: Plain = yaml.safe_load(text)
-    found = expectation(imported(observed(case), case.get("names", ())))
+    found = expectation(imported(observed(case), TEMPLATE, case.get("names", ())))
     if pytestconfig.getoption("--record"):
         given, _, _ = text.partition("\nexpect:")
         told = yaml.dump({"expect": found}, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=1_000)
@@ -82,8 +79,8 @@ def test_what_a_case_yields_is_valid_and_says_what_was_there_unless_a_note_says_
 ) -> None:
     case: Plain = yaml.safe_load(path.read_text())
     cluster = observed(case)
-    found = imported(cluster, case.get("names", ()))
-    checkup = controller.check_bundle(found.bundle)
+    found = imported(cluster, TEMPLATE, case.get("names", ()))
+    checkup = check_bundle(found.bundle)
     refused = {problem.file for problem in checkup.resolved.problems}
     assert refused == {
         note.file
@@ -96,7 +93,7 @@ def test_what_a_case_yields_is_valid_and_says_what_was_there_unless_a_note_says_
 
 
 def test_a_template_that_adds_nothing_is_the_default_template() -> None:
-    assert template_text(UnmappedFields()) == DEFAULT
+    assert template_text(UnmappedFields(), TEMPLATE) == DEFAULT
 
 
 SPEC: Plain = {
@@ -139,7 +136,7 @@ def edited(bundle: Bundle, before: str, after: str) -> Plain:
     """The NodePool that the policies yield once a person has edited them."""
     policies = tuple(Text(each.path, each.content.replace(before.encode(), after.encode())) for each in bundle.policies)
     assert policies != bundle.policies
-    checkup = controller.check_bundle(msgspec.structs.replace(bundle, policies=policies))
+    checkup = check_bundle(msgspec.structs.replace(bundle, policies=policies))
     assert checkup.resolved.problems == ()
     ((manifest,),) = (wish.manifests for wish in checkup.resolved.wishes)
     spec: Plain = json.loads(manifest.body)["spec"]
@@ -163,18 +160,18 @@ def test_what_stays_in_the_policy_still_has_effect_beside_what_its_own_template_
     before: str, after: str, field: str
 ) -> None:
     cluster = observed({"given": [pool(), NODE]})
-    spec = edited(imported(cluster).bundle, before, after)
+    spec = edited(imported(cluster, TEMPLATE).bundle, before, after)
     assert differences({"spec": spec}, cluster.node_pools[0]) == (field,)
 
 
 def test_where_the_node_pool_asks_for_no_capacity_type_none_is_asked_for_and_those_alive_are_written_down() -> None:
-    found = imported(observed({"given": [pool(), NODE]}))
+    found = imported(observed({"given": [pool(), NODE]}), TEMPLATE)
     (policy,) = (text.content.decode() for text in found.files)
     assert "  capacityTypes: [spot] " in policy
     assert "- {key: karpenter.sh/capacity-type, operator: Exists}" in policy or (
         "requirements: [{key: karpenter.sh/capacity-type, operator: Exists}]" in policy
     )
-    (manifest,) = controller.check_bundle(found.bundle).resolved.wishes[0].manifests
+    (manifest,) = check_bundle(found.bundle).resolved.wishes[0].manifests
     assert "capacity-type" not in manifest.body
 
 
@@ -218,19 +215,17 @@ def test_labels_of_ours_count_only_where_the_live_node_pool_has_them() -> None:
 
 def test_names_as_long_as_a_gpu_pool_s_are_imported_and_longer_ones_left_alone() -> None:
     names = ["a" * 63, "a" * 63 + ".b"]
-    found = imported(observed({"given": [{**pool(), "metadata": {"name": name}} for name in names]}))
+    found = imported(observed({"given": [{**pool(), "metadata": {"name": name}} for name in names]}), TEMPLATE)
     assert {text.path.partition("/")[2].removeprefix("base/").partition(".")[0] for text in found.files} == {names[0]}
     assert found.skipped == (Skipped(names[1], "its name exceeds the 63 characters of a GpuPool name"),)
-    assert {problem.code for problem in controller.check_bundle(found.bundle).resolved.problems} == {
-        "RC106"
-    }  # UNKNOWN memory
+    assert {problem.code for problem in check_bundle(found.bundle).resolved.problems} == {"RC106"}  # UNKNOWN memory
 
 
 def test_labels_that_contradict_what_is_known_of_a_type_are_told() -> None:
     node = {**NODE, "metadata": {"name": "a", "labels": {**NODE["metadata"]["labels"], "nvidia.com/gpu.count": "4"}}}
-    found = imported(observed({"given": [pool(), node]}))
+    found = imported(observed({"given": [pool(), node]}), TEMPLATE)
     assert "GPU labels of its nodes contradict p4d.24xlarge" in found.notes[0].sentence
-    assert {problem.code for problem in controller.check_bundle(found.bundle).resolved.problems} == {"RC307"}
+    assert {problem.code for problem in check_bundle(found.bundle).resolved.problems} == {"RC307"}
 
 
 def sized(name: str, capacity: Plain, allocatable: Plain) -> Plain:
@@ -243,10 +238,10 @@ def sized(name: str, capacity: Plain, allocatable: Plain) -> Plain:
 def test_what_a_node_has_is_the_larger_of_its_capacity_and_of_what_is_allocatable() -> None:
     """A provider may tell as capacity only what the pods asked for."""
     poor = sized("a", {"cpu": "8", "nvidia.com/gpu": "8"}, {"cpu": "95900m", "memory": "1151Gi", "nvidia.com/gpu": "8"})
-    policy = imported(observed({"given": [pool(), poor]})).files[0].content.decode()
+    policy = imported(observed({"given": [pool(), poor]}), TEMPLATE).files[0].content.decode()
     assert "capacity: {cpu: 95, memory: 1151Gi}" in policy
     rich = sized("a", {"cpu": "96", "memory": "1152Gi"}, {"cpu": "95900m", "memory": "1100Gi"})
-    policy = imported(observed({"given": [pool(), rich]})).files[0].content.decode()
+    policy = imported(observed({"given": [pool(), rich]}), TEMPLATE).files[0].content.decode()
     assert "capacity: {cpu: 96, memory: 1152Gi}" in policy
 
 
@@ -254,7 +249,7 @@ def test_of_several_nodes_of_a_type_the_least_counts() -> None:
     """A pod that is planned onto a node to come must fit whichever machine comes."""
     sizes = [{"cpu": "96", "memory": "1100Gi"}, {"cpu": "90", "memory": "1152Gi"}]
     nodes = [sized(f"n{number}", each, {}) for number, each in enumerate(sizes)]
-    policy = imported(observed({"given": [pool(), *nodes]})).files[0].content.decode()
+    policy = imported(observed({"given": [pool(), *nodes]}), TEMPLATE).files[0].content.decode()
     assert "capacity: {cpu: 90, memory: 1100Gi}" in policy
 
 
@@ -269,7 +264,7 @@ def test_of_several_nodes_of_a_type_the_least_counts() -> None:
 def test_who_decides_which_nodes_go_follows_from_its_budgets(disruption: Plain, told: str) -> None:
     made = pool()
     made["spec"] = {**made["spec"], "disruption": {"consolidationPolicy": "WhenEmpty", **disruption}}
-    policy = imported(observed({"given": [made, NODE]})).files[0].content.decode()
+    policy = imported(observed({"given": [made, NODE]}), TEMPLATE).files[0].content.decode()
     assert policy.splitlines()[-1].startswith(told)
 
 

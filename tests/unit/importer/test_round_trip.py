@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as some
 
-from reconciler import controller
+from reconciler.controller.policies import check_bundle
 from reconciler.importer.imported import differences, imported
 from reconciler.importer.portion import instance_type_requirement, live_spec
 from reconciler.model import names
@@ -18,6 +18,7 @@ from reconciler.plan.manifests.compare import compare
 from reconciler.plan.manifests.wanted_manifest import wish_of
 from reconciler.policy.manifests.kubernetes_schema import Structural
 from reconciler.policy.rules.hardware import gpus_of
+from reconciler.sources.input_file import default_template
 from tests import builders
 from tests.unit.policy.manifests.karpenter_schema import structural  # noqa: F401  a fixture
 from tests.unit.policy.manifests.node_pool_specs import live_specs
@@ -53,9 +54,10 @@ def node(pool: Unstructured) -> Node:
 def test_what_is_imported_renders_what_was_there(structural: Structural, drawn: list[Plain]) -> None:  # noqa: F811
     specs = [spec for spec in drawn if not structural.violations({"spec": spec})]
     pools = {f"pool-{number}": node_pool(f"pool-{number}", spec) for number, spec in enumerate(specs)}
-    found = imported(Observed(node_pools=tuple(pools.values()), nodes=tuple(map(node, pools.values()))))
+    observed = Observed(node_pools=tuple(pools.values()), nodes=tuple(map(node, pools.values())))
+    found = imported(observed, default_template("node_pool.yaml.j2"))
     assert not found.skipped
-    checkup = controller.check_bundle(found.bundle)
+    checkup = check_bundle(found.bundle)
     assert checkup.resolved.problems == ()
     (wish,) = checkup.resolved.wishes
     assert [each.name for each in wish.manifests] == sorted(pools)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from reconciler.kube.memory_store import ConfigMapMemory
-from reconciler.loop import Cycle, LoopDependencies
+from reconciler.loop.cycle import Cycle, LoopDependencies
 from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired

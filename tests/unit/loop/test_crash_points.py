@@ -13,7 +13,7 @@ import pytest
 
 from reconciler.kube.api_server import ApiRequest, ApiResponse
 from reconciler.kube.memory_store import ConfigMapMemory
-from reconciler.loop import Cycle, InProcess, LoopDependencies
+from reconciler.loop.cycle import Cycle, InProcess, LoopDependencies
 from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Declared, Desired

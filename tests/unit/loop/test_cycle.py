@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from reconciler.kube.memory_store import HEAD, ConfigMapMemory
-from reconciler.loop import Cycle, LoopDependencies
+from reconciler.loop.cycle import Cycle, LoopDependencies
 from reconciler.model import names
 from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import Instant

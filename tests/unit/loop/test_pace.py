@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from reconciler.loop import Cycle, LoopDependencies
+from reconciler.loop.cycle import Cycle, LoopDependencies
 from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import Instant
 from reconciler.ports import Wished

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from reconciler.loop import Attempts
+from reconciler.loop.retries import Attempts
 from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Annotate, Decision, Evict, Leaver, Outcome, Preconditions, Ref, Result
 from tests.unit.plan.some_reasons import some_reason

@@ -14,10 +14,9 @@ from reconciler.model.desired import Desired
 from reconciler.policy.changes import changes
 from reconciler.policy.manifests.render import manifests, orders
 from reconciler.policy.resolve import resolve
-from reconciler.policy.rules.kinds import kind_named
+from reconciler.policy.rules.kinds import POLICY_KINDS, kind_named
 from reconciler.policy.shape import API_VERSION, describe, plainly
-from reconciler.schema.generated import POLICY_KINDS
-from reconciler.sources.renderer import BoundedRenderer
+from reconciler.sources.renderer import render
 from tests import folders
 from tests.policies import specimens
 
@@ -145,7 +144,7 @@ def rendered(policies: str, template: str) -> Desired:
     wish = wished(policies)
     ordered = orders(wish)
     texts = [Text("node_pool.yaml.j2", template.encode())]
-    answers = BoundedRenderer().render(texts, [order.request for order in ordered])
+    answers = render(texts, [order.request for order in ordered])
     yielded, problems = manifests(wish, list(zip(ordered, answers, strict=True)), None)
     assert problems == []
     return msgspec.structs.replace(wish, manifests=yielded)

@@ -12,13 +12,13 @@ from hypothesis import strategies as some
 from jsonschema import Draft7Validator
 
 from reconciler.policy import read as spec_schema
-from reconciler.policy.json_schema import combined_schema_of, overlay_schema_of, schema_of, spec_schema_of
+from reconciler.policy.json_schema import combined_schema_of, object_schema_of, overlay_schema_of, schema_of
 from reconciler.policy.read import read_spec
-from reconciler.policy.rules.kinds import KINDS, kind_named
+from reconciler.policy.rules.kinds import KINDS, POLICY_KINDS, kind_named
 from reconciler.policy.shape import API_VERSION, Kind
 from reconciler.policy.tree import Mapping, Mark, Node
 from reconciler.policy.yaml import read
-from reconciler.schema.generated import POLICY_KINDS, generated_files
+from reconciler.schema.generated import generated_files
 from tests import folders
 from tests.policies import specimens
 
@@ -186,9 +186,9 @@ def test_the_reader_asks_jsonschema(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a published schema refuses, the reader refuses, without a line about it in the reader."""
     kind = kind_named("NodeProvisioner")
     assert kind
-    stricter = copy.deepcopy(spec_schema_of(kind.shape))
+    stricter = copy.deepcopy(object_schema_of(kind.shape))
     stricter["properties"]["minSize"]["not"] = {"const": 7}
-    monkeypatch.setattr(spec_schema, "spec_schema_of", lambda _shape: stricter)
+    monkeypatch.setattr(spec_schema, "object_schema_of", lambda _shape: stricter)
     spec_schema._validator.cache_clear()  # noqa: SLF001 - a validator is made once for all tests
     try:
         _, sentences = as_read(kind, {**specimens.smallest(kind.shape), "minSize": 7})

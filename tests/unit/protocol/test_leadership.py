@@ -13,7 +13,6 @@ from reconciler.protocol.leadership import (
     Claim,
     LeaseRecord,
     LeaseTiming,
-    LeaseWrite,
     Monotonic,
     claim,
     is_led,
@@ -82,24 +81,24 @@ def test_a_lease_that_its_holder_does_not_renew_tells_of_nobody_who_leads() -> N
     assert is_led(renewed, at(29_999), PACE)
     assert not is_led(observe_record(CandidateState(ME), record(""), at(0)), at(0), PACE)
     assert not is_led(observe_record(CandidateState(ME), None, at(0)), at(0), PACE)
-    assert is_led(written(CandidateState(ME), LeaseWrite(record(ME), at(0), at(500)), PACE), at(9_999), PACE)
+    assert is_led(written(CandidateState(ME), record(ME), at(0), at(500), PACE), at(9_999), PACE)
 
 
 def test_a_term_lasts_from_before_the_write_and_is_prolonged_by_the_next() -> None:
-    first = written(CandidateState(ME), LeaseWrite(record(ME), at(1_000), at(1_500)), PACE)
+    first = written(CandidateState(ME), record(ME), at(1_000), at(1_500), PACE)
     assert first.leads_until == 11_000
-    second = written(first, LeaseWrite(record(ME, "2"), at(3_000), at(3_500)), PACE)
+    second = written(first, record(ME, "2"), at(3_000), at(3_500), PACE)
     assert second.leads_until == 13_000
 
 
 def test_an_answer_that_comes_after_the_end_prolongs_nothing() -> None:
-    first = written(CandidateState(ME), LeaseWrite(record(ME), at(1_000), at(1_500)), PACE)
-    assert written(first, LeaseWrite(record(ME, "2"), at(10_000), at(11_000)), PACE).leads_until is None
-    assert written(CandidateState(ME), LeaseWrite(record(ME), at(1_000), at(11_000)), PACE).leads_until is None
+    first = written(CandidateState(ME), record(ME), at(1_000), at(1_500), PACE)
+    assert written(first, record(ME, "2"), at(10_000), at(11_000), PACE).leads_until is None
+    assert written(CandidateState(ME), record(ME), at(1_000), at(11_000), PACE).leads_until is None
 
 
 def test_a_term_ends_when_another_holds_the_lease_or_it_is_gone_or_time_is_up() -> None:
-    leads = written(CandidateState(ME), LeaseWrite(record(ME), at(0), at(0)), PACE)
+    leads = written(CandidateState(ME), record(ME), at(0), at(0), PACE)
     assert observe_record(leads, record(ME), at(9_999)).leads_until == 10_000
     for found, now in ((record(OTHER, "2"), 1), (None, 1), (record(ME), 10_000)):
         assert observe_record(leads, found, at(now)).leads_until is None
@@ -173,7 +172,7 @@ class Candidate:
 
     def _note(self, now: int, is_lost: bool) -> None:
         assert self.answer
-        self.standing = written(self.standing, LeaseWrite(self.answer, self.sent_at, self.clock(now)), PACE)
+        self.standing = written(self.standing, self.answer, self.sent_at, self.clock(now), PACE)
 
 
 class Store:

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from reconciler.loop import decide
+from reconciler.loop.cycle import decide
 from reconciler.model.desired import Declared
 from reconciler.model.plan.decision import Hold
 from reconciler.model.policy.guards import Ceiling, ChangeGuard

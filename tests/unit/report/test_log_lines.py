@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from reconciler.controller.publishers import Format, Log
-from reconciler.loop import decide
+from reconciler.loop.cycle import decide
 from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Outcome, Ref
 from reconciler.model.plan.inputs import CycleResult, Inputs

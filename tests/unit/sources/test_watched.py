@@ -14,7 +14,7 @@ from reconciler.model.bundle import Bundle
 from reconciler.ports import Source
 from reconciler.sources.git import Access, GitPlace
 from reconciler.sources.walk import SourceBounds
-from reconciler.sources.watched import BundleOrigin, PolledRepository, PollInterval, WatchedFolders, WatchedSource
+from reconciler.sources.watched import BundleOrigin, PolledRepository, WatchedFolders, WatchedSource
 from tests.unit.sources.stage import POLICY, SSH, Repository, codes, put_first, texts
 
 PATIENCE_SECONDS = 20.0  # on a busy machine; none of it is spent otherwise
@@ -28,7 +28,10 @@ class Follower:
         self.judge: Callable[[Bundle], bool] = lambda bundle: b"bad" not in texts(bundle).values()
         self.source = WatchedSource(place, self._is_good, lambda: self.news.put(None))
         self.source.start()
-        assert self.source.wait_until_read(PATIENCE_SECONDS)
+        ends = time.monotonic() + PATIENCE_SECONDS
+        while not self.source.has_read:
+            assert time.monotonic() < ends
+            time.sleep(0.001)
 
     def _is_good(self, bundle: Bundle) -> bool:
         return self.judge(bundle)
@@ -81,7 +84,7 @@ def folders(*roots: Path) -> WatchedFolders:
 
 def polled(repository: Path | str, access: Access | None = None) -> PolledRepository:
     place = GitPlace(str(repository), "main", "policies")
-    return PolledRepository(place, SourceBounds(), access or Access(), PollInterval(0.02, random.Random(1)))
+    return PolledRepository(place, SourceBounds(), access or Access(), 0.02, random.Random(1))
 
 
 def test_it_is_a_source(policies: Path) -> None:
@@ -257,7 +260,7 @@ def test_stopping_calls_off_a_fetch_that_hangs(tmp_path: Path, monkeypatch: pyte
 
 
 def test_the_pace_is_spread_by_chance() -> None:
-    pace = PollInterval(60.0, random.Random(7))
+    pace = PolledRepository(GitPlace("x"), SourceBounds(), Access(), 60.0, random.Random(7))
     waits = [pace.next_seconds() for _ in range(100)]
     assert all(60 <= seconds <= 66 for seconds in waits)
     assert len(set(waits)) == 100

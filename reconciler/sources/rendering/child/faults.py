@@ -32,24 +32,18 @@ class Fault(TypedDict):
 
 
 class TemplateRequest(TypedDict):
-    """The template being rendered, and its values."""
-
     index: int
     template: str
     values: dict[str, Any]
 
 
 class RaisedError(NamedTuple):
-    """An exception, and its context."""
-
     error: Any  # of the kinds beside it in the table
     values: dict[str, Any]
     environment: Environment
 
 
 class FaultText(NamedTuple):
-    """Text of a fault, without location."""
-
     code: str
     sentence: str
     word: str = ""
@@ -58,7 +52,6 @@ class FaultText(NamedTuple):
 
 
 def fault_of(error: BaseException, request: TemplateRequest, environment: Environment) -> Fault:
-    """The fault for an exception."""
     name, line = _place(error, request["template"])
     tell = next(tell for kind, tell in _TABLE if isinstance(error, kind))
     fault_text = tell(RaisedError(error, request["values"], environment))
@@ -130,18 +123,9 @@ def _undefined(raised: RaisedError) -> FaultText:
     return FaultText(UNDEFINED, f'{kind_of(owner)} has no "{word}"', word)
 
 
-def _refused(raised: RaisedError) -> FaultText:
-    remedy = "a template can only use the given values"
-    return FaultText(REFUSED, raised.error.message or "this is refused", remedy=remedy)
-
-
 def _absent(raised: RaisedError) -> FaultText:
     known = raised.environment.loader.list_templates() if raised.environment.loader else []
     return FaultText(NO_TEMPLATE, f'there is no template "{raised.error.name}"', str(raised.error.name), known)
-
-
-def _endless(_: RaisedError) -> FaultText:
-    return FaultText(TOO_MUCH, "this is nested too deeply, or includes itself", remedy="limit the nesting")
 
 
 def _too_much(raised: RaisedError) -> FaultText:
@@ -149,10 +133,12 @@ def _too_much(raised: RaisedError) -> FaultText:
     return FaultText(TOO_MUCH, f"rendering takes {what}", remedy="render less, or in fewer steps")
 
 
-def _failed(raised: RaisedError) -> FaultText:
-    return FaultText(FAILED, f"the template cannot be rendered: {raised.error}")
+def _refused(raised: RaisedError) -> FaultText:
+    remedy = "a template can only use the given values"
+    return FaultText(REFUSED, raised.error.message or "this is refused", remedy=remedy)
 
 
+_ENDLESS = FaultText(TOO_MUCH, "this is nested too deeply, or includes itself", remedy="limit the nesting")
 # First match wins.
 _TABLE: tuple[tuple[tuple[type[BaseException], ...], Callable[[RaisedError], FaultText]], ...] = (
     ((NoSuchTag,), _tag),
@@ -160,7 +146,7 @@ _TABLE: tuple[tuple[tuple[type[BaseException], ...], Callable[[RaisedError], Fau
     ((UndefinedError,), _undefined),
     ((SecurityError,), _refused),
     ((TemplateNotFound,), _absent),
-    ((RecursionError,), _endless),
+    ((RecursionError,), lambda _: _ENDLESS),
     ((TooMuch, OutOfTime, MemoryError), _too_much),
-    ((BaseException,), _failed),
+    ((BaseException,), lambda raised: FaultText(FAILED, f"the template cannot be rendered: {raised.error}")),
 )

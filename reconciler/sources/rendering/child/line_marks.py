@@ -50,8 +50,6 @@ def marked_text(part: str) -> str:
 
 
 class NoSuchTag(TemplateSyntaxError):
-    """A tag that is not allowed in templates."""
-
     def __init__(self, tag: str, line: int, name: str) -> None:
         super().__init__(f'there is no tag "{tag}"', line, name)
         self.tag = tag

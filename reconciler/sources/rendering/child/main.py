@@ -29,8 +29,6 @@ MARKED = 4
 
 
 class RenderProcessLimits(TypedDict):
-    """Limits of the process, and of one rendering."""
-
     memory_bytes: int
     cpu_seconds: int
     share_seconds: float  # CPU time of one rendering

@@ -181,12 +181,8 @@ def _indent(text: str, width: int = 4, first: bool = False, blank: bool = False)
     return do_indent(str(text), width, first, blank)
 
 
-def _block_without_address(self: BlockReference) -> str:
-    return f"the block {self.name}"
-
-
 # The one class of Jinja that would print an address.
-BlockReference.__repr__ = _block_without_address  # type: ignore[method-assign,assignment]
+BlockReference.__repr__ = lambda block: f"the block {block.name}"  # type: ignore[method-assign,attr-defined]
 
 
 # --- Writes each value as one YAML value, wherever a template inserts it.

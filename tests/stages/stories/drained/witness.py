@@ -6,7 +6,7 @@ from random import Random
 
 import msgspec
 
-from reconciler.loop import decide
+from reconciler.loop.cycle import decide
 from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Evict, Hold
 from reconciler.model.plan.inputs import CycleResult, Inputs

@@ -4,7 +4,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.loop import decide
+from reconciler.loop.cycle import decide
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import OBJECTS, Observed, Unread, key_of
 from reconciler.model.cluster.pod import Pod

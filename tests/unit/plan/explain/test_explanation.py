@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from reconciler.loop import decide
+from reconciler.loop.cycle import decide
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.plan.inputs import Inputs

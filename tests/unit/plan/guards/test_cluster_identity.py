@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from reconciler.loop import decide
+from reconciler.loop.cycle import decide
 from reconciler.model.desired import Declared
 from reconciler.model.plan.decision import Apply, Hold
 from reconciler.model.plan.inputs import Inputs

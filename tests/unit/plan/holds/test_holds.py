@@ -13,7 +13,7 @@ from reconciler import report
 from reconciler.cli.commands.apply import code_of
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.plan_output import PlanOutput
-from reconciler.loop import decide
+from reconciler.loop.cycle import decide
 from reconciler.model.bundle import PolicyChange
 from reconciler.model.plan.decision import Decision, Hold, Outcome, Ref, Result
 from reconciler.model.plan.inputs import CycleResult, Inputs

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler import controller
 from reconciler.cli.main import main
+from reconciler.controller.policies import check_bundle
 from reconciler.model.bundle import Bundle, Text
 from reconciler.model.desired import Desired
 from reconciler.model.problem import Problem
@@ -23,7 +23,7 @@ def checked(*pools: dict[str, str], template: str = "") -> tuple[Desired, tuple[
         Text(f"{each['name']}.yaml", POOL.format_map(WISHED | {"mode": "Observe"} | each).encode()) for each in pools
     )
     own = (Text("node_pool.yaml.j2", template.encode(), "templates/node_pool.yaml.j2"),) if template else ()
-    resolved = controller.check_bundle(Bundle("r", texts, own)).resolved
+    resolved = check_bundle(Bundle("r", texts, own)).resolved
     (wish,) = resolved.wishes
     return wish, resolved.problems
 

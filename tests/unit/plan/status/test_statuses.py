@@ -12,7 +12,7 @@ from reconciler.model.plan.decision import Apply, Decision, Hold, Label, Ref
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.problem import PolicyRef, Problem
 from reconciler.plan.status.conditions import POLICIES, StatusContext
-from reconciler.policy.resolve import POLICY_KINDS
+from reconciler.policy.rules.kinds import POLICY_KINDS
 from reconciler.report.conditions import statuses
 from tests.unit.plan.status.stage import (
     BROKEN,
@@ -198,4 +198,4 @@ def test_of_more_policies_than_there_is_room_for_those_that_wait_for_somebody_ar
 
 
 def test_every_kind_that_people_write_is_told_of() -> None:
-    assert POLICIES == POLICY_KINDS
+    assert {kind.name for kind in POLICY_KINDS} == POLICIES

@@ -68,7 +68,7 @@ def whole(document: dict[str, Any], **more: Any) -> Unstructured:
 
 def rendered(wish: Desired) -> list[Unstructured]:
     """What applying `render --as-resources` makes."""
-    return [whole(each.document) for each in custom_resources(wish)]
+    return [whole(each) for each in custom_resources(wish)]
 
 
 def by_hand(text: str = POLICIES) -> list[Unstructured]:

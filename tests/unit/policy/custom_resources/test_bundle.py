@@ -35,7 +35,7 @@ def test_custom_resources_say_what_the_files_said_in_the_same_environment_and_re
 
 
 def test_each_object_says_which_bundle_it_is_of_and_how_large_that_is() -> None:
-    notes = [each.document["metadata"]["annotations"] for each in custom_resources(wish_of())]
+    notes = [each["metadata"]["annotations"] for each in custom_resources(wish_of())]
     assert len({each["gpu.scheduling/bundle-digest"] for each in notes}) == 1
     assert {each["gpu.scheduling/bundle-count"] for each in notes} == {"4"} == {str(len(notes))}
     assert {each["gpu.scheduling/bundle-revision"] for each in notes} == {"4c1f9e2"}

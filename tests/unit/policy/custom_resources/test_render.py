@@ -30,7 +30,7 @@ spec: {perPlan: {maxRemovedNodes: 4}}
 
 def test_a_new_bundle_is_a_new_generation_of_each_object_though_no_spec_changes() -> None:
     """An annotation is none: the status of the bundle before would speak for the new one."""
-    first, second = ([each.document for each in custom_resources(wish_of(revision=each))] for each in ("a", "b"))
+    first, second = (custom_resources(wish_of(revision=each)) for each in ("a", "b"))
     assert [each["spec"] for each in first] == [each["spec"] for each in second]
     assert {each["bundle"] for each in first} == {first[0]["metadata"]["annotations"]["gpu.scheduling/bundle-digest"]}
     assert not {each["bundle"] for each in first} & {each["bundle"] for each in second}
@@ -53,17 +53,17 @@ def test_labels_and_annotations_of_policies_come_along_and_those_of_an_overlay_w
     assert resolved.problems == ()
     wish = resolved.wish("prod")
     assert wish
-    (found,) = (each.document["metadata"] for each in custom_resources(wish))
+    (found,) = (each["metadata"] for each in custom_resources(wish))
     assert found["labels"] == {"team": "ml", "tier": "gold"}
     assert found["annotations"]["argocd.argoproj.io/sync-options"] == "Prune=false"
     assert found["annotations"]["gpu.scheduling/bundle-count"] == "1", "what is ours says the truth"
     plain = Text("base/p.yaml", BASE_POLICY.encode())
     without = resolve(Bundle("4c1f9e2", (plain,))).wishes[0]
-    assert "labels" in custom_resources(without)[0].document["metadata"]
+    assert "labels" in custom_resources(without)[0]["metadata"]
 
 
 def test_rendered_objects_are_read_as_files_too() -> None:
-    text = yaml.safe_dump_all(each.document for each in custom_resources(wish_of()))
+    text = yaml.safe_dump_all(each for each in custom_resources(wish_of()))
     resolved = resolve(Bundle("4c1f9e2", (Text("rendered.yaml", text.encode()),)))
     assert resolved.problems == ()
     assert said(resolved.wishes[0]) == said(wish_of())

@@ -24,8 +24,8 @@ from reconciler.model.quantity import Duration, Quantity
 from reconciler.policy.manifests.check import manifests_of
 from reconciler.policy.manifests.kubernetes_schema import Structural
 from reconciler.policy.manifests.pool_values import values_of
+from reconciler.sources import renderer
 from reconciler.sources.input_file import default_templates
-from reconciler.sources.renderer import BoundedRenderer
 from tests.unit.policy.manifests.karpenter_schema import structural  # noqa: F401  a fixture
 
 TEMPLATE = "node_pool.yaml.j2"
@@ -66,7 +66,7 @@ SAFE = [{"nodes": "0", "reasons": ["Empty", "Underutilized"]}, {"nodes": "10%", 
 
 
 def render(spec: GpuPool, covered: bool = False) -> Rendering:
-    (rendering,) = BoundedRenderer().render(
+    (rendering,) = renderer.render(
         default_templates(), [RenderRequest(TEMPLATE, values_of("gpu-a100-pool", spec, covered))]
     )
     assert rendering.problem is None, rendering.problem
@@ -295,7 +295,7 @@ def test_a_field_can_hold_anything_and_changes_nothing_but_its_place(drawn: list
         _put(document, place, value)
         asked.append(RenderRequest(TEMPLATE, values))
         expected.append(document)
-    done = BoundedRenderer().render(default_templates(), asked)
+    done = renderer.render(default_templates(), asked)
     assert [each.problem for each in done] == [None] * len(done)
     assert [load(each.text) for each in done] == expected
 

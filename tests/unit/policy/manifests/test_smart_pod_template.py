@@ -7,8 +7,8 @@ import msgspec
 import pytest
 import yaml
 
-from reconciler import controller
 from reconciler.cli.main import main
+from reconciler.controller.policies import check_bundle
 from reconciler.model.bundle import Bundle, Text
 from reconciler.model.desired import Desired
 from reconciler.model.problem import PolicyRef, Problem
@@ -75,7 +75,7 @@ spec:
 def checked(template: str = "", policy: str = POOL) -> tuple[Desired, tuple[Problem, ...]]:
     """The wish of a pool, perhaps with a smart_pod.yaml.j2 of its own."""
     own = (Text("smart_pod.yaml.j2", template.encode(), "own.j2"),) if template else ()
-    resolved = controller.check_bundle(Bundle("r", (Text("pool.yaml", policy.encode()),), own)).resolved
+    resolved = check_bundle(Bundle("r", (Text("pool.yaml", policy.encode()),), own)).resolved
     (wish,) = resolved.wishes
     return wish, resolved.problems
 
@@ -109,7 +109,7 @@ def test_smart_pods_are_no_manifests() -> None:
 def test_policies_that_bring_other_templates_still_find_the_default_one() -> None:
     texts = (Text("pool.yaml", POOL.encode()),)
     other = (Text("other.yaml.j2", b"{}"), Text("smart/pod.yaml.j2", b"nothing"))
-    resolved = controller.check_bundle(Bundle("r", texts, other)).resolved
+    resolved = check_bundle(Bundle("r", texts, other)).resolved
     assert resolved.problems == ()
     assert [each.template.file for each in resolved.wishes[0].smart_pods] == ["templates/smart_pod.yaml.j2"] * 2
 

@@ -11,7 +11,7 @@ from reconciler.model.desired import Declared, Desired, Manifest
 from reconciler.model.policy.scaling import DrainPolicy, NodeProvisioner
 from reconciler.model.problem import Origin
 from reconciler.policy.resolve import resolve
-from reconciler.policy.rules.kinds import KINDS as ALL_KINDS
+from reconciler.policy.rules.kinds import POLICY_KINDS
 
 POOL = """\
 apiVersion: gpu.scheduling/v1
@@ -38,7 +38,6 @@ WISHED = {
 Rules = set[tuple[str, str, str, str]]  # namespace, group, resource, verb
 YIELDS = (("NodePool", ""), ("PriorityClass", ""))
 LOOKS = ("get", "list", "watch")
-POLICY_KINDS = [kind for kind in ALL_KINDS if kind.is_policy]
 
 
 def wish(yields: tuple[tuple[str, str], ...] = (("NodePool", ""),), **changed: str) -> Desired:

@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.fleet.filters.chain import FilterChain
 from reconciler.fleet.snapshot.snapshot import Snapshot
-from reconciler.loop import InProcess
+from reconciler.loop.cycle import InProcess
 from reconciler.model import names
 from reconciler.model.desired import Desired
 from reconciler.model.plan.decision import Ref

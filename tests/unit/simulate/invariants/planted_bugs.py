@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from reconciler.loop import InProcess
+from reconciler.loop.cycle import InProcess
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.plan.decision import Action, Apply, Bind, Decision, Delete, Evict, Ref, Taint, Ungate

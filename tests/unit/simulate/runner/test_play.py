@@ -9,7 +9,7 @@ import pytest
 from reconciler.cli.main import main
 from reconciler.controller.simulation.load import SimulationRequest, prepared
 from reconciler.controller.simulation.report_page import page_of
-from reconciler.loop import InProcess
+from reconciler.loop.cycle import InProcess
 from reconciler.model.plan.decision import Decision, Delete, Preconditions, Ref
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.plan import Plan

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from reconciler.loop import decide
+from reconciler.loop.cycle import decide
 from reconciler.model.cluster.unstructured import UnstructuredMetadata
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.plan.inputs import Inputs

@@ -4,7 +4,7 @@ from typing import Any
 
 from reconciler.model.bundle import Rendering, RenderRequest, Text
 from reconciler.model.problem import Problem
-from reconciler.sources.renderer import BoundedRenderer, RenderBounds
+from reconciler.sources.renderer import RenderBounds, render
 
 # Nothing innocent comes near these, and what is not innocent is stopped soon.
 QUICK = RenderBounds(share_seconds=0.2, least_share_seconds=0.05)
@@ -13,7 +13,7 @@ QUICK = RenderBounds(share_seconds=0.2, least_share_seconds=0.05)
 def rendered(template: str, values: dict[str, Any] | None = None, **others: str) -> Rendering:
     """The rendering of `main.j2`; further templates are given by name, their dots as underscores."""
     texts = [Text(f"{name}.j2", text.encode()) for name, text in {"main": template, **others}.items()]
-    (rendering,) = BoundedRenderer(QUICK).render(texts, [RenderRequest("main.j2", values or {})])
+    (rendering,) = render(texts, [RenderRequest("main.j2", values or {})], QUICK)
     return rendering
 
 

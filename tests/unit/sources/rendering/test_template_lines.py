@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from reconciler.model.bundle import Rendering, RenderRequest, Text
-from reconciler.sources.renderer import BoundedRenderer
+from reconciler.sources.renderer import render
 from tests.unit.sources.rendering.stage import problem_of, rendered, text_of
 
 # Name, template, and what is expected: the text with the number of its template line in front of each line.
@@ -82,9 +82,7 @@ def all_at_once() -> dict[str, Rendering]:
     texts = [Text(name, text.encode()) for name, text in named.items()]
     texts += [Text(f"{name}.j2", text.encode()) for name, text in OTHERS.items()]
     values = {"pool": {"name": "a", "absent": None}}
-    return dict(
-        zip(named, BoundedRenderer().render(texts, [RenderRequest(name, values) for name in named]), strict=True)
-    )
+    return dict(zip(named, render(texts, [RenderRequest(name, values) for name in named]), strict=True))
 
 
 @pytest.mark.parametrize("name", MAPPED)
@@ -106,7 +104,7 @@ def test_template_code_does_not_see_the_marks() -> None:
 
 def test_a_template_without_values_and_one_that_is_empty_are_rendered() -> None:
     assert rendered("").text == ""
-    assert BoundedRenderer().render([], []) == ()
+    assert render([], []) == ()
 
 
 # Name, template, and code, line, column, width and sentence of its problem; no sentence where it is Jinja's own.
@@ -199,7 +197,7 @@ def test_a_problem_in_an_included_template_stands_in_that_file(part: str, code: 
     ],
 )
 def test_a_template_that_is_asked_for_and_not_there_is_a_problem(asked: str, code: str, sentence: str) -> None:
-    (done,) = BoundedRenderer().render([Text("main.j2", b"a: 1")], [RenderRequest(asked, {})])
+    (done,) = render([Text("main.j2", b"a: 1")], [RenderRequest(asked, {})])
     assert done.problem
     assert (done.problem.file, done.problem.line, done.problem.code) == (f"templates/{asked}", 0, code)
     assert done.problem.sentence == sentence
@@ -208,7 +206,7 @@ def test_a_template_that_is_asked_for_and_not_there_is_a_problem(asked: str, cod
 
 def test_a_template_that_is_not_utf_8_is_a_problem_only_for_those_who_use_it() -> None:
     texts = [Text("bad.j2", b"a: 1\nb: \xff\n"), Text("good.j2", b"a: 1\n"), Text("uses.j2", b"{% include 'bad.j2' %}")]
-    done = BoundedRenderer().render(texts, [RenderRequest(text.path, {}) for text in texts])
+    done = render(texts, [RenderRequest(text.path, {}) for text in texts])
     assert [each.text for each in done] == ["", "a: 1\n", ""]
     for each in (done[0], done[2]):
         assert each.problem

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from reconciler.model.bundle import Rendering, RenderRequest, Text
-from reconciler.sources.renderer import BoundedRenderer
+from reconciler.sources.renderer import render
 from reconciler.sources.rendering.child.line_marks import FOREIGN
 from reconciler.sources.rendering.child.sandbox import Unwritable, written
 from tests.unit.sources.rendering.stage import text_of
@@ -179,7 +179,7 @@ ATTEMPTS = (
 @pytest.fixture(scope="module")
 def attempted() -> dict[str, Rendering]:
     texts = [Text(str(number), f"{attempt}\n".encode()) for number, attempt in enumerate(ATTEMPTS)]
-    done = BoundedRenderer().render(texts, [RenderRequest(text.path, {"x": "k: v"}) for text in texts])
+    done = render(texts, [RenderRequest(text.path, {"x": "k: v"}) for text in texts])
     return dict(zip(ATTEMPTS, done, strict=True))
 
 

@@ -1,13 +1,16 @@
-"""Flags of a Cluster Autoscaler: reads them from its Deployment, and maps them to fields of a DrainPolicy."""
+"""Flags of a Cluster Autoscaler, from its Deployment, and the DrainPolicy that corresponds to them."""
 
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import Any
 
 import msgspec
 import yaml
 
+from reconciler.importer.text import ImportNote, entry
 from reconciler.model import names
+from reconciler.model.bundle import Text
 from reconciler.model.quantity import Duration
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -251,14 +254,6 @@ def _number(text: str, least: int, most: int) -> int:
     return _within(int(text), least, most)
 
 
-def _nodes(text: str) -> int:
-    return _number(text, 1, MOST_NODES)
-
-
-def _seconds(text: str) -> int:
-    return _number(text, 0, _MOST_GRACE_SECONDS)
-
-
 def _percent(text: str) -> int:
     """A ratio as percent, rounded down."""
     try:
@@ -284,18 +279,20 @@ def _duration(text: str) -> str:
     return str(Duration(int(total)))
 
 
+_NODE_COUNT = partial(_number, least=1, most=MOST_NODES)
+_SECONDS = partial(_number, least=0, most=_MOST_GRACE_SECONDS)
 SYSTEM_POD_TIMEOUT = "blocking-system-pod-distruption-timeout"  # spelled as in Cluster Autoscaler
 
 COUNTERPARTS = (
     # scale-down-utilization-threshold is for nodes without GPUs: Cluster Autoscaler never applies it to a GPU node.
     Counterpart("utilizationThresholdPercent", ("scale-down-gpu-utilization-threshold",), "0.5", _percent),
-    Counterpart("maxDrainParallelism", ("max-drain-parallelism",), "1", _nodes),
+    Counterpart("maxDrainParallelism", ("max-drain-parallelism",), "1", _NODE_COUNT),
     # The newer flag defaults to the older one.
-    Counterpart("maxScaleDownParallelism", ("max-scale-down-parallelism", "max-empty-bulk-delete"), "10", _nodes),
+    Counterpart("maxScaleDownParallelism", ("max-scale-down-parallelism", "max-empty-bulk-delete"), "10", _NODE_COUNT),
     Counterpart("scaleDownUnneededTime", ("scale-down-unneeded-time",), "10m", _duration),
     Counterpart("scaleDownUnreadyTime", ("scale-down-unready-time",), "20m", _duration),
     Counterpart("systemPodTimeout", (SYSTEM_POD_TIMEOUT,), "1h", _duration),
-    Counterpart("maxGracefulTerminationSeconds", ("max-graceful-termination-sec",), "600", _seconds),
+    Counterpart("maxGracefulTerminationSeconds", ("max-graceful-termination-sec",), "600", _SECONDS),
     Counterpart("simulationTimeBound", ("scale-down-simulation-timeout",), "30s", _duration),
 )
 
@@ -305,13 +302,6 @@ _SWITCHED_OFF = {
     "scale-down-unready-enabled": ("scaleDownUnreadyTime", "8760h"),
     "skip-nodes-with-system-pods": ("systemPodTimeout", "0s"),
 }
-
-
-def switched_off(flags: Flags) -> Iterator[tuple[str, str, str]]:
-    """A flag that is false, the field, and its value in place of another flag's value."""
-    for flag, (field, value) in _SWITCHED_OFF.items():
-        if flags.is_false(flag):
-            yield flag, field, value
 
 
 # Cluster-wide limits: least:most, for GPUs preceded by their type.
@@ -337,3 +327,114 @@ def _least(flag: str, value: str) -> int:
 
 
 READ = frozenset({*(flag for each in COUNTERPARTS for flag in each.flags), ENABLED, *_KEEPS, *_SWITCHED_OFF})
+
+
+# --- Writes the DrainPolicy, formatted for people, with notes about the rest.
+
+NAME = f"from-{PROGRAM}"
+FILE = f"policies/base/{NAME}.yaml"
+_COMMENTS_AT = 45
+_SUSPENDED = "remove this after review: pools in mode Enforce are then drained"
+
+
+class ImportedField(msgspec.Struct, frozen=True):
+    """A line of the policy, and its origin."""
+
+    name: str
+    value: Any
+    comment: str
+
+
+class FlagMapping(msgspec.Struct):
+    fields: list[ImportedField] = []
+    notes: list[ImportNote] = []
+
+    def note(self, sentence: str, remedy: str) -> None:
+        self.notes.append(ImportNote(FILE, sentence, remedy))
+
+
+def drain_policy(flags: Flags) -> tuple[Text, tuple[ImportNote, ...]]:
+    """The policy for all pools, suspended: people decide which pools to drain."""
+    why = f"--{ENABLED}=false" if flags.is_false(ENABLED) else _SUSPENDED
+    mapping = FlagMapping([ImportedField("suspend", True, why)], [])
+    mapping.fields.append(ImportedField("poolNames", ["*"], "all pools; pools in mode Observe are only evaluated"))
+    for each in COUNTERPARTS:
+        mapping.fields.append(_field(each, flags, mapping))
+    _switch_off(flags, mapping)
+    _agree(mapping)
+    _cluster_min(flags, mapping)
+    _others(flags, mapping)
+    return Text(FILE, "".join(f"{line}\n" for line in _lines(mapping)).encode()), tuple(mapping.notes)
+
+
+def _field(line: Counterpart, flags: Flags, mapping: FlagMapping) -> ImportedField:
+    """The first flag that is given and valid."""
+    given = [(name, value) for name in line.flags if (value := flags.value(name)) is not None]
+    read: list[tuple[str, Any]] = []
+    for name, value in given:
+        try:
+            read.append((f"--{name}={value}", line.read(value)))
+        except ValueError as error:
+            mapping.note(f"--{name}={value} is not {error}", f"check spec.{line.field}")
+    for other, value in read[1:]:
+        if value != read[0][1]:
+            mapping.note(f"{other} is ignored, because {read[0][0]} sets spec.{line.field}", "check the value")
+    if read:
+        return ImportedField(line.field, read[0][1], read[0][0])
+    return ImportedField(line.field, line.read(line.default), f"default of {PROGRAM} for --{line.flags[0]}")
+
+
+def _switch_off(flags: Flags, mapping: FlagMapping) -> None:
+    """Removes fields that a false flag makes irrelevant."""
+    for flag, (field, value) in _SWITCHED_OFF.items():
+        if not flags.is_false(flag):
+            continue
+        at = next(at for at, each in enumerate(mapping.fields) if each.name == field)
+        mapping.fields[at] = ImportedField(field, value, f"--{flag}=false")
+        if flag == "scale-down-unready-enabled":
+            sentence = f"--{flag}=false has no counterpart: a node that is not ready for {value} is removed anyway"
+            mapping.note(sentence, f"check spec.{field}")
+
+
+def _agree(mapping: FlagMapping) -> None:
+    """Limits parallelism: drained nodes are part of all removed nodes."""
+    values = {each.name: each.value for each in mapping.fields}
+    most, drains = values["maxScaleDownParallelism"], values["maxDrainParallelism"]
+    if drains > most:
+        at = next(at for at, each in enumerate(mapping.fields) if each.name == "maxDrainParallelism")
+        mapping.fields[at] = ImportedField(
+            "maxDrainParallelism", most, f"{mapping.fields[at].comment}; at most the total number of removed nodes"
+        )
+
+
+def _cluster_min(flags: Flags, mapping: FlagMapping) -> None:
+    try:
+        least = least_of_cluster(flags)
+    except ValueError as error:
+        mapping.note(f"{error} cannot be parsed", "write spec.clusterMin: the minimum for the whole cluster")
+        return
+    if least:
+        mapping.fields.append(
+            ImportedField("clusterMin", least, "minimum of --cores-total, --memory-total and --gpu-total")
+        )
+
+
+def _others(flags: Flags, mapping: FlagMapping) -> None:
+    for sentence, remedy in notes(flags):
+        mapping.note(sentence, remedy)
+    rest = sorted(flags.of.keys() - EXPLAINED_FLAGS - READ)
+    if rest:
+        listed = ", ".join(f"--{name}" for name in rest)
+        mapping.note(f"{listed}: no counterpart in a DrainPolicy", "they do not control node removal")
+
+
+def _lines(mapping: FlagMapping) -> Iterator[str]:
+    yield f"# Converted by `reconciler import` from the flags of {PROGRAM}."
+    yield "apiVersion: gpu.scheduling/v1"
+    yield "kind: DrainPolicy"
+    yield f"metadata: {{name: {NAME}}}"
+    yield "spec:"
+    for each in mapping.fields:
+        first, *more = entry(each.name, each.value, 2)
+        yield f"{first.ljust(max(_COMMENTS_AT, len(first) + 2))}# {each.comment}"
+        yield from more

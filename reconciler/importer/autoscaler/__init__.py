@@ -1,1 +1,0 @@
-"""Converts flags of a Cluster Autoscaler to a DrainPolicy."""
