@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.cluster.metadata import LabelSelector
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import LONGEST_GRACE_SECONDS, Pod, is_stuck
 from reconciler.model.instant import Instant, instant, timestamp
@@ -13,8 +12,17 @@ from reconciler.model.quantity import Duration
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.invariants.invariant import InvariantContext, goes, is_ours, policy_of, taints_of
 from reconciler.simulate.invariants.ownership import OBSERVED_WITHIN_MS
-from reconciler.simulate.objects import Key, ObjectWrite, key_of, says
-from reconciler.simulate.results.totals import is_finished
+from reconciler.simulate.objects import (
+    Key,
+    ObjectWrite,
+    is_finished,
+    is_leaving,
+    key_of,
+    node_of,
+    phase_of,
+    says,
+    selects,
+)
 
 _COUNTED_WITHIN_MS = 1_000  # pod changes within this time may not be in the budgets' status yet
 _TOGETHER_MS = 60_000
@@ -37,10 +45,6 @@ def is_moved(written: ObjectWrite) -> bool:
     labels = written.before["metadata"].get("labels") or {}
     is_smart = labels.get(names.COMPONENT) == names.SMART_SCHEDULER
     return bool(node_of(written.before)) and not is_finished(written.before) and not is_smart
-
-
-def node_of(pod: Object) -> str:
-    return str((pod.get("spec") or {}).get("nodeName", ""))
 
 
 class OffDrained:
@@ -122,9 +126,10 @@ class BudgetsKept:
             self._lost.append((now, written.key))
 
     def _judged(self, written: ObjectWrite, pod: Object, context: InvariantContext) -> Iterator[str]:
-        if (pod.get("status") or {}).get("phase", "Pending") == "Pending":
+        if phase_of(pod) == "Pending":
             return
-        title, budgets = "/".join(written.key), [*_budgets_of(pod, context)]
+        title = "/".join(written.key)
+        budgets = [each for each in context.world.of("PodDisruptionBudget") if selects(each, pod)]
         if len(budgets) > 1:
             yield f"{title} is evicted, and has {len(budgets)} budgets"
         for budget in budgets:
@@ -139,33 +144,20 @@ class BudgetsKept:
     def _healthy(self, budget: Object, context: InvariantContext) -> int:
         now = context.now()
         lately = {key for at, key in self._lost if now - at < _COUNTED_WITHIN_MS}
-        meant = [*_meant(budget, context)]
-        return sum(_is_healthy(each) for each in meant) + len(lately)
+        return sum(map(_is_healthy, _meant(budget, context))) + len(lately)
 
 
 def _is_healthy(pod: Object) -> bool:
-    return not pod["metadata"].get("deletionTimestamp") and not is_finished(pod) and says(pod, "Ready") == "True"
+    return not is_leaving(pod) and not is_finished(pod) and says(pod, "Ready")
 
 
-def _selects(budget: Object, pod: Object) -> bool:
-    if budget["metadata"]["namespace"] != pod["metadata"]["namespace"]:
-        return False
-    selector = budget["spec"].get("selector")
-    labels = pod["metadata"].get("labels") or {}
-    return selector is not None and msgspec.convert(selector, LabelSelector).matches(labels)
-
-
-def _budgets_of(pod: Object, context: InvariantContext) -> Iterator[Object]:
-    yield from (each for each in context.world.of("PodDisruptionBudget") if _selects(each, pod))
-
-
-def _meant(budget: Object, context: InvariantContext) -> Iterator[Object]:
-    yield from (each for each in context.world.of("Pod") if not is_finished(each) and _selects(budget, each))
+def _meant(budget: Object, context: InvariantContext) -> list[Object]:
+    return [each for each in context.world.of("Pod") if not is_finished(each) and selects(budget, each)]
 
 
 def _desired(budget: Object, context: InvariantContext) -> int:
     """Desired healthy pods; percentages refer to the replicas of the pods' owners."""
-    spec, pods = budget["spec"], [*_meant(budget, context)]
+    spec, pods = budget["spec"], _meant(budget, context)
     least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
     if isinstance(least, int):
         return least

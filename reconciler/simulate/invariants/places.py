@@ -16,12 +16,11 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.workloads import owner_of
-from reconciler.simulate.invariants.evictions import gang_of, is_moved, node_of, of_gang
+from reconciler.simulate.invariants.evictions import gang_of, is_moved, of_gang
 from reconciler.simulate.invariants.invariant import InvariantContext, is_ours, policy_of
 from reconciler.simulate.invariants.ownership import OBSERVED_WITHIN_MS
 from reconciler.simulate.invariants.smart_pods import is_lessened
-from reconciler.simulate.objects import Key, ObjectWrite
-from reconciler.simulate.results.totals import is_finished
+from reconciler.simulate.objects import Key, ObjectWrite, is_finished, is_leaving, node_of
 
 _LEAVES = frozenset({names.DELETION_TIME, names.DRAINING, names.DISRUPTED})
 
@@ -97,7 +96,7 @@ def _lacking(key: Key, uid: str, context: InvariantContext) -> int:
         done = sum(each["status"].get("phase") == "Succeeded" for each in own)
         wanted = min(wanted, int(spec.get("completions", wanted)) - done)
     there = (each for each in own if node_of(each) and not is_finished(each))
-    return wanted - sum(not each["metadata"].get("deletionTimestamp") for each in there)
+    return wanted - sum(not is_leaving(each) for each in there)
 
 
 def _is_of(pod: Object, uid: str) -> bool:

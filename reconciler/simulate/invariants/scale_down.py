@@ -8,7 +8,7 @@ from reconciler.model import names
 from reconciler.model.instant import Instant
 from reconciler.model.policy.scaling import NodeProvisioner
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.invariants.evictions import is_moved, node_of, waited_for
+from reconciler.simulate.invariants.evictions import is_moved, waited_for
 from reconciler.simulate.invariants.invariant import (
     InvariantContext,
     goes,
@@ -21,7 +21,7 @@ from reconciler.simulate.invariants.invariant import (
     taints_of,
 )
 from reconciler.simulate.invariants.ownership import OBSERVED_WITHIN_MS, whose
-from reconciler.simulate.objects import ObjectWrite
+from reconciler.simulate.objects import ObjectWrite, node_of
 
 _EMPTY_MS = 60_000
 _LONG_AGO = Instant(-OBSERVED_WITHIN_MS)

@@ -10,8 +10,8 @@ from reconciler.model.instant import Instant
 from reconciler.model.plan.evaluation import SizeEvaluation
 from reconciler.report.simulation.simulated import Did, PoolStep, PoolSum, SimulationTotals, TimelineStep
 from reconciler.simulate.actors.karpenter.cloud import MarketOffering
-from reconciler.simulate.objects import ObjectWrite
-from reconciler.simulate.results.totals import CostMeter, PoolTotalsTracker, Totals, is_evicted, is_finished
+from reconciler.simulate.objects import ObjectWrite, created, is_finished
+from reconciler.simulate.results.totals import CostMeter, PoolTotalsTracker, Totals, is_evicted
 from reconciler.simulate.stage import Stage
 
 # --- Owner of the metrics: time integrals and counters.
@@ -60,8 +60,7 @@ class RunMeter:
         self._gpu_ms_pending = 0
         for kind in _KINDS:
             for body in stage.world.of(kind):
-                metadata = body["metadata"]
-                written = ObjectWrite((kind, metadata.get("namespace", ""), metadata["name"]), None, body)
+                written = created(body)
                 self.where.note(written, stage.now)
                 self.purse.note(written)
         self.queue = Queueing(self.where)

@@ -12,12 +12,20 @@ from reconciler.plan.sums import Bill, MachineType, Tariff, machine_of, tariffs
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.karpenter.cloud import MarketOffering
 from reconciler.simulate.api_server import DISRUPTED
-from reconciler.simulate.objects import Key, ObjectWrite
+from reconciler.simulate.objects import (
+    Key,
+    ObjectWrite,
+    condition_of,
+    is_finished,
+    is_leaving,
+    labels_of,
+    node_of,
+    taints_of,
+)
 
 # --- Totals are updated from each written object of a simulated cluster.
 
 SMART = "smart-scheduler"  # component label of smart pods
-_FINISHED = frozenset({"Succeeded", "Failed"})
 _NONE: dict[str, str] = {}
 _NO_CLAIMS = GpuRequests()
 _OURS = frozenset({names.DELETION_TIME, names.DRAINING})
@@ -49,11 +57,10 @@ class ObservedNode(msgspec.Struct, frozen=True, gc=False):
 
 def read_pod(body: Object, gpu_requests: GpuRequests = _NO_CLAIMS) -> ObservedPod:
     """`gpu_requests`: from the existing GpuClaims."""
-    spec, status, metadata = body.get("spec") or {}, body.get("status") or {}, body["metadata"]
-    node = spec.get("nodeName", "")
-    is_over = status.get("phase") in _FINISHED
+    spec, metadata, node = body.get("spec") or {}, body["metadata"], node_of(body)
+    is_over = is_finished(body)
     is_smart = (metadata.get("labels") or _NONE).get(names.COMPONENT) == SMART
-    is_waiting = not (node or is_over or is_smart or metadata.get("deletionTimestamp"))
+    is_waiting = not (node or is_over or is_smart or is_leaving(body))
     counts = not is_over and not _stays(metadata)
     claim, requested = (metadata.get("annotations") or _NONE).get(names.CLAIM, ""), gpus_of(spec)
     gpus = max(requested, gpu_requests.counts.get((metadata.get("namespace", ""), claim), 0)) if claim else requested
@@ -61,15 +68,14 @@ def read_pod(body: Object, gpu_requests: GpuRequests = _NO_CLAIMS) -> ObservedPo
 
 
 def read_node(body: Object) -> ObservedNode:
-    metadata, status, spec = body["metadata"], body.get("status") or {}, body.get("spec") or {}
-    labels = metadata.get("labels") or {}
+    labels = labels_of(body)
     return ObservedNode(
         pool=labels.get(names.KARPENTER_POOL) or labels.get(names.POOL, ""),
-        gpus=gpus_in(status.get("allocatable") or {}),
-        is_leaving=bool(metadata.get("deletionTimestamp")),
-        is_tainted=any(each["key"] in _OURS for each in spec.get("taints") or ()),
+        gpus=gpus_in((body.get("status") or {}).get("allocatable") or {}),
+        is_leaving=is_leaving(body),
+        is_tainted=any(each["key"] in _OURS for each in taints_of(body)),
         machine=machine_of(labels),
-        provider_id=spec.get("providerID") or metadata["name"],
+        provider_id=(body.get("spec") or {}).get("providerID") or body["metadata"]["name"],
     )
 
 
@@ -91,14 +97,10 @@ def _requested_gpus(container: Object) -> int:
 
 def is_evicted(before: Object, after: Object) -> bool:
     """Whether this write is an eviction."""
-    if before["metadata"].get("deletionTimestamp") or not after["metadata"].get("deletionTimestamp"):
+    if is_leaving(before) or not is_leaving(after):
         return False
-    conditions = (after.get("status") or {}).get("conditions") or ()
-    return any(each["type"] == DISRUPTED["type"] and each.get("reason") == DISRUPTED["reason"] for each in conditions)
-
-
-def is_finished(body: Object) -> bool:
-    return (body.get("status") or {}).get("phase") in _FINISHED
+    found = condition_of(after, DISRUPTED["type"])
+    return found is not None and found.get("reason") == DISRUPTED["reason"]
 
 
 def _stays(metadata: Object) -> bool:

@@ -6,7 +6,6 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Ref
 from reconciler.plan.karpenter.budgets import allowed_at_once
 from reconciler.plan.karpenter.node_fate import Surveyed, held_by, moving_pods
@@ -14,17 +13,18 @@ from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.karpenter.cluster_state import Knowledge, NodePool
 from reconciler.simulate.actors.karpenter.lifecycle import BY
 from reconciler.simulate.actors.karpenter.machines import (
+    DISRUPTED,
     DISRUPTION,
+    EXISTING,
     INITIALIZED,
     new_condition,
-    says,
+    node_name_of,
     since,
-    with_condition,
-    without,
 )
 from reconciler.simulate.actors.karpenter.provisioning.batch_window import Purchasing
 from reconciler.simulate.actors.karpenter.provisioning.scheduling_round import NewNodeClaim
 from reconciler.simulate.actors.karpenter.termination import set_disrupted
+from reconciler.simulate.objects import annotations_of, is_leaving, labels_of, ref_of, says, without_condition
 
 _UNLIMITED = 10**9
 
@@ -40,11 +40,6 @@ class Candidate(msgspec.Struct, frozen=True):
     micro_dollars_per_hour: int
 
     @property
-    def labels(self) -> Mapping[str, str]:
-        result: Mapping[str, str] = self.node["metadata"].get("labels") or {}
-        return result
-
-    @property
     def saves_most(self) -> tuple[float, str]:
         """Sort key: highest price per disruption cost first."""
         return -self.micro_dollars_per_hour / (1 + len(self.pods)), self.name
@@ -58,7 +53,7 @@ def candidate(known: Knowledge, claim: Object, pool: NodePool, eventual: bool = 
         return None
     if machines.is_leaving(name) or machines.is_nominated(name, known.now):
         return None
-    if (node["metadata"].get("annotations") or {}).get(names.DO_NOT_DISRUPT) == "true":
+    if annotations_of(node).get(names.DO_NOT_DISRUPT) == "true":
         return None
     there = node["metadata"]["name"]
     seen = known.world.read_object(("NodeClaim", "", name)), known.world.read_object(("Node", "", there))
@@ -75,9 +70,9 @@ def left_in_budgets(known: Knowledge, reason: str) -> dict[str, int]:
     for pool in known.pools.in_order():
         if allowed_at_once(pool.spec, 1, reason, known.now) == 0:
             continue
-        many = known.machines.many(pool.name)
+        many = known.machines.total(pool.name, EXISTING)
         allowed = allowed_at_once(pool.spec, many, reason, known.now) if many else 0
-        left = (_UNLIMITED if allowed is None else allowed) - known.machines.disrupted(pool.name)
+        left = (_UNLIMITED if allowed is None else allowed) - known.machines.total(pool.name, DISRUPTED)
         if left > 0:
             result[pool.name] = left
     return result
@@ -103,12 +98,11 @@ def is_quiet(known: Knowledge, claim: Object, quiet_ms: int) -> bool:
 
 def last_stir(known: Knowledge, claim: Object) -> int:
     """When a pod last changed there, or else when the node was initialized."""
-    from_claim = since(claim, INITIALIZED)
-    return known.pods.stirred((claim.get("status") or {}).get("nodeName", "")) or from_claim
+    return known.pods.stirred(node_name_of(claim)) or since(claim, INITIALIZED)
 
 
 def _price(known: Knowledge, node: Object) -> int:
-    labels = node["metadata"].get("labels") or {}
+    labels = labels_of(node)
     machine = known.cloud.types.get(labels.get(names.INSTANCE_TYPE, ""))
     where = labels.get(names.ZONE, ""), labels.get(names.CAPACITY_TYPE, "")
     for each in machine.offerings if machine is not None else ():
@@ -134,7 +128,6 @@ class Command(msgspec.Struct, frozen=True):
 class _UnderWay(msgspec.Struct):
     claims: tuple[str, ...]
     awaited: dict[str, None]
-    until: Instant
 
 
 class DisruptionCommands:
@@ -152,19 +145,16 @@ class DisruptionCommands:
         for each in command.candidates:
             set_disrupted(known.world, each.node)
             claim = known.machines.claims[each.name]
-            conditions = with_condition(claim, new_condition(DISRUPTION, now, reason=command.reason))
-            known.world.edit(Ref("NodeClaim", "", each.name), {"status": {"conditions": conditions}}, BY)
+            known.world.set_condition(claim, new_condition(DISRUPTION, now, reason=command.reason), BY)
         bought = self._purchasing.buy(command.replacements)
         for name in command.nominated:
             known.machines.nominate(name, now)
         for each in command.candidates:
             known.machines.mark(each.name)
         patience = min(max(_LEAST_PATIENCE_MS, _PATIENCE_PER_COMMAND_MS * len(self._under_way)), _MOST_PATIENCE_MS)
-        under_way = _UnderWay(tuple(each.name for each in command.candidates), dict.fromkeys(bought), now)
-        under_way.until = Instant(now + patience)
         number = self._started = self._started + 1
-        self._under_way[number] = under_way
-        known.stage.engine.at(under_way.until, "abandon a replacement", lambda: self._give_up(number))
+        self._under_way[number] = _UnderWay(tuple(each.name for each in command.candidates), dict.fromkeys(bought))
+        known.stage.engine.after(patience, "abandon a replacement", lambda: self._give_up(number))
         self._go_on(number)
 
     def changed(self, names: Sequence[str]) -> None:
@@ -177,7 +167,7 @@ class DisruptionCommands:
         under_way, machines = self._under_way[number], self._known.machines
         for name in list(under_way.awaited):
             claim = machines.claims.get(name)
-            if claim is None or claim["metadata"].get("deletionTimestamp"):
+            if claim is None or is_leaving(claim):
                 self._give_up(number)
                 return
             if says(claim, INITIALIZED):
@@ -194,9 +184,8 @@ class DisruptionCommands:
         for name in under_way.claims:
             self._known.machines.unmark(name)
             claim = self._known.machines.claims.get(name)
-            if claim is None or claim["metadata"].get("deletionTimestamp"):
+            if claim is None or is_leaving(claim):
                 continue
-            ref = Ref("NodeClaim", "", name)
-            self._known.world.edit(ref, {"status": {"conditions": without(claim, DISRUPTION)}}, BY)
+            self._known.world.edit(ref_of(claim), {"status": {"conditions": without_condition(claim, DISRUPTION)}}, BY)
             if (node := self._known.machines.node_of(claim)) is not None:
                 set_disrupted(self._known.world, node, wanted=False)

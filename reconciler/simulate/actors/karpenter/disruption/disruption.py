@@ -22,7 +22,7 @@ from reconciler.simulate.actors.karpenter.disruption.candidate import (
     consolidatable,
     left_in_budgets,
 )
-from reconciler.simulate.actors.karpenter.machines import AGAIN_MS, DRIFTED, VALIDATED_AFTER_MS, since
+from reconciler.simulate.actors.karpenter.machines import AGAIN_MS, DRIFTED, VALIDATED_AFTER_MS, node_name_of, since
 from reconciler.simulate.actors.karpenter.provisioning.batch_window import (
     Purchasing,
     counted,
@@ -36,6 +36,7 @@ from reconciler.simulate.actors.karpenter.provisioning.scheduling_round import (
     Sold,
     look_without,
 )
+from reconciler.simulate.objects import labels_of
 
 _SOON_MS = 1_000
 _AT_LATEST_MS = 300_000
@@ -170,7 +171,7 @@ def renewed(known: Knowledge) -> list[Command]:
 
 def _disruption_order(known: Knowledge, claim: Object) -> tuple[bool, int, str]:
     """Empty nodes first, then by time of drift."""
-    pods = known.pods.on((claim.get("status") or {}).get("nodeName", ""))
+    pods = known.pods.on(node_name_of(claim))
     return any(pod.is_reschedulable for pod in pods), since(claim, DRIFTED), claim["metadata"]["name"]
 
 
@@ -246,7 +247,7 @@ def _cheaper(known: Knowledge, candidates: tuple[Candidate, ...]) -> Command | N
         return None
     (opened,) = command.replacements
     capacity_types = opened.demands.get(names.CAPACITY_TYPE)
-    is_spot = all(each.labels.get(names.CAPACITY_TYPE) == _SPOT for each in candidates)
+    is_spot = all(labels_of(each.node).get(names.CAPACITY_TYPE) == _SPOT for each in candidates)
     if is_spot and (capacity_types is None or capacity_types.has(_SPOT)):
         return None  # spot-to-spot consolidation is off by default
     price = sum(each.micro_dollars_per_hour for each in candidates)
@@ -260,7 +261,7 @@ def _cheaper(known: Knowledge, candidates: tuple[Candidate, ...]) -> Command | N
 def _without_same_type(command: Command) -> Command | None:
     """Several nodes are not replaced by a node of one of their types: that node could stay instead."""
     (opened,) = command.replacements
-    types = {each.labels.get(names.INSTANCE_TYPE): each.micro_dollars_per_hour for each in command.candidates}
+    types = {labels_of(each.node).get(names.INSTANCE_TYPE): each.micro_dollars_per_hour for each in command.candidates}
     same = [types[each.machine.name] for each in opened.sold if each.machine.name in types]
     return command if not same or _keep_below(opened, min(same)) else None
 

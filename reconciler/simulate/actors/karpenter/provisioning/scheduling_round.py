@@ -347,8 +347,7 @@ def on_offer(pool: NodePool, known: Knowledge) -> tuple[Sold, ...]:
 
 
 def _minus(limits: Mapping[str, int], known: Knowledge, pool: str) -> dict[str, int]:
-    used = known.machines.used(pool, limits)
-    return {name: most - used[name] for name, most in limits.items()}
+    return {name: most - known.machines.total(pool, name) for name, most in limits.items()}
 
 
 def _size(machine: KarpenterInstanceType, resource: str) -> int:

@@ -18,19 +18,28 @@ from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.plan.decision import Ref
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.actors.scheduler.preemption import MANAGER, Preempting
-from reconciler.simulate.objects import Key, ObjectWrite, condition, key_of, with_condition
+from reconciler.simulate.actors.preemption import MANAGER, Preempting
+from reconciler.simulate.objects import (
+    Key,
+    ObjectWrite,
+    condition,
+    is_finished,
+    is_leaving,
+    is_unschedulable,
+    node_of,
+    with_condition,
+)
 from reconciler.simulate.stage import Stage
 
 # --- Node scoring as by kube-scheduler's defaults, as far as relevant.
 #
 # Nodes with an untolerated PreferNoSchedule taint come last. Among the others, the node with the most free cpu and
-# memory share, or the least if pods are to be packed; then by name.
+# memory share; then by name.
 
 _WEIGHED = ("cpu", "memory")
 
 
-def choose(fleet: Snapshot, pod_class: PodClass, mask: Mask, fills: bool) -> int | None:
+def choose(fleet: Snapshot, pod_class: PodClass, mask: Mask) -> int | None:
     """The chosen row; None if there is none."""
     order = fleet.rows.order
     rows: Places = order[mask[order]]
@@ -46,7 +55,7 @@ def choose(fleet: Snapshot, pod_class: PodClass, mask: Mask, fills: bool) -> int
         had = fleet.stock.allocatable[rows, column]
         free = fleet.stock.free_of(column)[rows] - amounts.get(column, 0)
         left += free / np.maximum(had, 1)
-    return int(rows[int(left.argmin() if fills else left.argmax())])
+    return int(rows[int(left.argmax())])
 
 
 def _avoided(fleet: Snapshot, pod_class: PodClass) -> Mask | None:
@@ -177,15 +186,12 @@ def nominated_group(uid: str) -> object:
 
 _DELAY_MS = 50
 _NOWHERE = "Unschedulable"
-_ENDED = frozenset({"Succeeded", "Failed"})
 
 
 class Scheduler:
     """One scheduler for all pods, regardless of schedulerName."""
 
-    def __init__(self, delay_ms: int = _DELAY_MS, fills: bool = False) -> None:
-        self._delay_ms = delay_ms
-        self._fills = fills
+    def __init__(self) -> None:
         self._queue = SchedulingQueue()
         self._new: dict[Key, None] = {}
         self._eased: dict[str, None] = {}  # names of nodes that may have more capacity
@@ -195,9 +201,7 @@ class Scheduler:
 
     def start(self, stage: Stage) -> None:
         self._stage = stage
-        for body in stage.world.of("Pod"):
-            self._noted(ObjectWrite(key_of(body), None, body))
-        stage.world.subscribe(self._noted, "Node", "Pod")
+        stage.world.follow(self._noted, "Node", "Pod")
         self._preempting = Preempting(stage)
 
     def _noted(self, written: ObjectWrite) -> None:
@@ -205,14 +209,14 @@ class Scheduler:
         if kind == "Node":
             if after is not None and (before is None or _differ(before, after)):
                 self._ease(written.key[2])
-        elif kind == "Pod":
+        else:
             self._note_nomination(before, after)
             if after is not None and _waits(after):
                 if before is None or not _waits(before):
                     self._new[written.key] = None
                     self._wake()
-            elif before is not None and (after is None or _has_ended(after) > _has_ended(before)):
-                self._ease(before["spec"].get("nodeName", ""))
+            elif before is not None and (after is None or is_finished(after) > is_finished(before)):
+                self._ease(node_of(before))
 
     def _note_nomination(self, before: Object | None, after: Object | None) -> None:
         """When a nomination ends, other pods may use the node, and the pod needs another one."""
@@ -229,7 +233,7 @@ class Scheduler:
     def _wake(self) -> None:
         if not self._is_due:
             self._is_due = True
-            self._stage.engine.after(self._delay_ms, "pods are scheduled", self._schedule)
+            self._stage.engine.after(_DELAY_MS, "pods are scheduled", self._schedule)
 
     def _schedule(self) -> None:
         self._is_due = False
@@ -319,16 +323,16 @@ class Scheduler:
         own = fleet.rows.row_of.get(pod.status.nominated_node_name)
         if own is not None and judging.fits(pod_class, own):
             return own
-        return choose(fleet, pod_class, judging.mask(pod_class), self._fills)
+        return choose(fleet, pod_class, judging.mask(pod_class))
 
     def _tell(self, fleet: Snapshot, pods: Sequence[QueuedPod]) -> None:
         """Sets the unschedulable condition, once."""
-        bodies = [(pod, self._waiting(pod)) for pod in pods]
-        untold = [(pod, body) for pod, body in bodies if body is not None and not _is_reported_unschedulable(body)]
-        why = _why(fleet, untold[0][0].pod_class) if untold else ""
-        for pod, body in untold:
+        waiting = [(pod.pod_class, self._waiting(pod)) for pod in pods]
+        untold = [(pod_class, body) for pod_class, body in waiting if body is not None and not is_unschedulable(body)]
+        why = _why(fleet, untold[0][0]) if untold else ""
+        for _, body in untold:
             entries = {**condition("PodScheduled", "False", self._stage.now, _NOWHERE), "message": why}
-            self._stage.world.edit(Ref(*pod.key), {"status": {"conditions": with_condition(body, entries)}}, MANAGER)
+            self._stage.world.set_condition(body, entries, MANAGER)
 
     def _waiting(self, pod: QueuedPod) -> Object | None:
         """The same pod, while it is pending."""
@@ -351,27 +355,13 @@ def _why(fleet: Snapshot, pod_class: PodClass) -> str:
 
 
 def _waits(pod: Object) -> bool:
-    spec = pod["spec"]
-    if spec.get("nodeName") or spec.get("schedulingGates") or pod["metadata"].get("deletionTimestamp"):
-        return False
-    return (pod.get("status") or {}).get("phase", "Pending") not in _ENDED
-
-
-def _is_reported_unschedulable(pod: Object) -> bool:
-    """Whether the pod has the unschedulable condition; a removed gate may still be its reason."""
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    return any(each["type"] == "PodScheduled" and each.get("reason") == _NOWHERE for each in conditions)
-
-
-def _has_ended(pod: Object) -> bool:
-    return (pod.get("status") or {}).get("phase") in _ENDED
+    return not (node_of(pod) or pod["spec"].get("schedulingGates") or is_leaving(pod) or is_finished(pod))
 
 
 def _differ(before: Object, after: Object) -> bool:
     """Whether pods might fit now that did not before."""
-    field = ("allocatable",)
-    return (
-        before["spec"] != after["spec"]
-        or before["metadata"].get("labels") != after["metadata"].get("labels")
-        or any((before.get("status") or {}).get(key) != (after.get("status") or {}).get(key) for key in field)
+    was, is_now = (
+        (each["spec"], each["metadata"].get("labels"), (each.get("status") or {}).get("allocatable"))
+        for each in (before, after)
     )
+    return was != is_now
