@@ -44,7 +44,6 @@ _SYSTEM = {"system-cluster-critical": _Granted(2_000_000_000), "system-node-crit
 
 
 def admitted(pod: Object, objects: ObjectStore) -> Object:
-    """The pod as stored."""
     spec = pod.get("spec") or {}
     name = spec.get("priorityClassName", "")
     granted = _granted(name, objects) if name else None if "priority" in spec else _default(objects)
@@ -193,7 +192,6 @@ def fields_of(body: Object) -> Tree:
 
 
 def changed_fields(before: Object, after: Object) -> Tree:
-    """The differing fields."""
     return _differing(_owned(before), _owned(after), (), traits(after["kind"]).atomic_maps)
 
 
@@ -214,7 +212,6 @@ def updated(entries: Entries, manager: str, changed: Tree) -> Entries:
 
 
 def entry(manager: str, operation: str, fields: Tree, subresource: str = "") -> Object:
-    """One entry of managedFields."""
     managed: Object = {"manager": manager, "operation": operation, "fieldsV1": fields}
     return managed | ({"subresource": subresource} if subresource else {})
 

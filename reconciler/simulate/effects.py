@@ -93,7 +93,6 @@ def _effect(act: Act | Hold, found: Object, place: ObjectStore) -> Effect:
 
 
 def _made(manifest: Object, place: ObjectStore) -> Effect:
-    """A new object."""
     entry = api_server.entry(names.FIELD_MANAGER, "Apply", api_server.fields_of(manifest))
     made = {**manifest, "metadata": {**manifest["metadata"], "managedFields": [entry]}}
     if manifest["kind"] != "Pod":

@@ -41,11 +41,6 @@ class Engine:
         self._requested = 0
         self._streams: dict[str, random.Random] = {}
 
-    @property
-    def chance(self) -> random.Random:
-        """The default stream."""
-        return self.stream("")
-
     def stream(self, name: str) -> random.Random:
         """A random stream for one purpose: depends only on seed and name."""
         result = self._streams.get(name)
@@ -60,7 +55,6 @@ class Engine:
         heappush(self._to_come, (max(when, self.now), self._requested, what, do))
 
     def after(self, delay_ms: int, what: str, do: Do) -> None:
-        """Schedules an event after a delay."""
         self.at(Instant(self.now + delay_ms), what, do)
 
     def run(self, until: Instant) -> None:
@@ -209,8 +203,6 @@ _IGNORED_KINDS = frozenset(
 
 
 class Following:
-    """Follows a world."""
-
     def __init__(self, world: World) -> None:
         self._world = world
         self._snapshot: Snapshot | None = None
@@ -221,7 +213,6 @@ class Following:
         world.subscribe(self._note)
 
     def snapshot(self) -> Snapshot:
-        """The current state."""
         if self._rest is None:
             self._rest = self._world.observe()
         if self._snapshot is None:

@@ -36,8 +36,6 @@ _MOST_ENDED = 12_500  # number of finished pods that are kept
 
 
 class Collector:
-    """Deletes pods and Leases."""
-
     def __init__(self) -> None:
         self._on: dict[str, dict[Key, None]] = {}
         self._ended: dict[Key, None] = {}
@@ -108,8 +106,6 @@ _BORNE_BY_ALL = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/u
 
 
 class TaintEvictionController:
-    """Handles all nodes."""
-
     def __init__(self) -> None:
         self._touched: dict[Key, None] = {}
         self._due_at: dict[str, int] = {}  # uid of a pod -> time
@@ -235,8 +231,6 @@ class _Meant:
 
 
 class Budgets:
-    """Updates the status of all budgets."""
-
     def __init__(self) -> None:
         self._of: defaultdict[str, dict[Key, _Meant]] = defaultdict(dict)  # by namespace
         self._in: defaultdict[str, dict[Key, None]] = defaultdict(dict)  # pods by namespace

@@ -41,8 +41,6 @@ class Harm(NamedTuple):
 
 
 class PreemptionVictims(msgspec.Struct, frozen=True):
-    """The victims on one node."""
-
     row: int
     pods: tuple[Pod, ...]
     harm: Harm

@@ -79,8 +79,6 @@ Rank = tuple[int, str, int]  # highest priority first, then oldest, then in orde
 
 
 class QueuedPod(msgspec.Struct, frozen=True):
-    """A queued pod."""
-
     key: Key
     uid: str
     pod_class: PodClass
@@ -122,8 +120,6 @@ class SchedulingGroup:
 
 
 class SchedulingQueue:
-    """All groups."""
-
     def __init__(self) -> None:
         self.groups: dict[object, SchedulingGroup] = {}
         self._active: dict[object, None] = {}
@@ -133,7 +129,6 @@ class SchedulingQueue:
         return bool(self.groups)
 
     def push(self, pod: QueuedPod) -> None:
-        """Adds a new pod."""
         self.put_back(pod)
         self.groups[pod.group].unreported.append(pod)
         self._active[pod.group] = None
@@ -143,7 +138,6 @@ class SchedulingQueue:
         self.groups.setdefault(pod.group, SchedulingGroup()).push(pod)
 
     def wake(self, group: object) -> None:
-        """Marks a group for a retry."""
         self._active[group] = None
 
     def round(self) -> Iterator[tuple[object, QueuedPod]]:
@@ -180,7 +174,6 @@ def group_of(pod_class: PodClass) -> object:
 
 
 def nominated_group(uid: str) -> object:
-    """The group of a single nominated pod."""
     return "nominated", uid
 
 

@@ -86,8 +86,6 @@ def how(pod: Object) -> str:
 
 
 class Kin:
-    """The pods of one workload."""
-
     def __init__(self) -> None:
         self.pods: dict[Key, str] = {}  # state of each pod
         self.counts = dict.fromkeys((*ACTIVE, LEAVING, SUCCEEDED, FAILED), 0)
@@ -136,7 +134,6 @@ class Kinship:
         return left
 
     def note(self, written: ObjectWrite) -> None:
-        """Processes a write of a pod."""
         body = written.after or written.before
         owner = owner_of(body) if body else None
         if owner is None:
@@ -164,7 +161,6 @@ _BORNE = tuple(
 
 
 def keep_daemon(world: World, owner: Object, nodes: Iterable[Object], kin: Kin) -> None:
-    """Creates missing pods on suitable nodes."""
     # Identified by node: pods of an observed cluster have names of their own.
     served = {node_of(world.at(key)) for key in kin.pods}
     for node in nodes:
@@ -296,8 +292,6 @@ _DELAY_MS = 100
 
 
 class Workloads:
-    """The controllers of those kinds."""
-
     def __init__(self) -> None:
         self.late_ms = 0  # additional delay
         self._kinship = Kinship(self._befallen)
@@ -327,7 +321,6 @@ class Workloads:
                 self._keep_daemon_later(key_of(each), written.key)
 
     def _befallen(self, owner: Key, written: ObjectWrite) -> None:
-        """One of its pods has changed."""
         if owner[0] != "DaemonSet":
             self._look_at(owner)
         elif written.after is None and written.before is not None:
@@ -370,7 +363,6 @@ class Workloads:
             keep_daemon(self._stage.world, found, (there,), self._kinship.of(found["metadata"]["uid"]))
 
     def _bereave(self, uid: str) -> None:
-        """Deletes the pods of a deleted owner."""
         left, delay_ms = self._kinship.bereave(uid), _DELAY_MS + self.late_ms
 
         def take_down_left() -> None:

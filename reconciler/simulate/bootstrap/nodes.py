@@ -162,7 +162,6 @@ def node_classes(desired: Desired) -> Iterator[Object]:
 
 
 def node_pool(world: World, name: str) -> Object | None:
-    """The current NodePool."""
     return world.get(Ref("NodePool", "", name))
 
 
@@ -189,8 +188,6 @@ _Owner = tuple[str, str, str]  # kind, namespace, name
 
 
 class UnreadOwners:
-    """Owners of the pods of an observed cluster."""
-
     def __init__(self, observed: Observed) -> None:
         self._known = {(each.kind, each.metadata.namespace, each.metadata.name) for each in observed.workloads}
         self._controllers = Controllers(observed)

@@ -74,9 +74,7 @@ class Checker(Protocol):
     rule: str
 
     @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds that it checks."""
-        ...
+    def kinds(self) -> tuple[str, ...]: ...
 
     @property
     def wrote(self) -> Wrote:

@@ -127,8 +127,6 @@ def _line(key: str, operator: str, values: list[str]) -> Object:
 
 
 class MarketOffering(msgspec.Struct, frozen=True):
-    """One offering of one machine type."""
-
     instance_type: str
     zone: str
     capacity_type: str
@@ -143,8 +141,6 @@ PLATFORM = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
 
 
 class KarpenterInstanceType(msgspec.Struct, frozen=True):
-    """An instance type with all its offerings."""
-
     name: str
     labels: dict[str, str]
     demands: Demands  # possible labels of its nodes

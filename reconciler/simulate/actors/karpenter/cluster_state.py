@@ -31,8 +31,6 @@ from reconciler.simulate.stage import Stage
 
 
 class Knowledge:
-    """Observed and remembered state."""
-
     def __init__(self, stage: Stage, cloud: Cloud, timing: Timing) -> None:
         self.stage = stage
         self.world = stage.world
@@ -53,7 +51,6 @@ class Knowledge:
         return self.stage.snapshot()
 
     def budgets(self) -> PodBudgets:
-        """The current PodDisruptionBudgets."""
         if self._budgets is None:
             self._budgets = PodBudgets(self.stage.world.observe().budgets)
         return self._budgets
@@ -143,7 +140,6 @@ class Pods:
         return self._stirred.get(node, Instant(0))
 
     def forget(self, node: str) -> None:
-        """Removes a deleted node."""
         self._stirred.pop(node, None)
 
     def _leave(self, node: str, name: Name) -> None:
@@ -187,8 +183,6 @@ def _moves(body: Object) -> bool:
 
 
 class NodePool(msgspec.Struct, frozen=True):
-    """A parsed NodePool."""
-
     name: str
     uid: str
     spec: Mapping[str, Any]
@@ -262,7 +256,6 @@ class NodePools:
         self._in_order: tuple[NodePool, ...] | None = None
 
     def take(self, name: str, body: Object | None) -> None:
-        """Sets the current state."""
         read = _read(body, self._types) if body is not None and not is_leaving(body) else None
         if read is None:
             changed = self._by_name.pop(name, None) is not None

@@ -39,7 +39,6 @@ class Karpenter:
         self._timing = timing or Timing()
 
     def start(self, stage: Stage) -> None:
-        """Starts from the existing objects."""
         known = Knowledge(stage, self.cloud, self._timing)
         living, leaving, marking = Living(known), TerminationController(known), Marking(known)
         purchasing = Purchasing(known)

@@ -39,7 +39,6 @@ class Machines:
         self._totals: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
     def take_claim(self, name: str, body: Object | None) -> None:
-        """Sets the current state."""
         before = self.claims.pop(name, None)
         for index in (self.unlaunched, self.fresh, self.leaving, self.drifted):
             index.pop(name, None)
@@ -66,7 +65,6 @@ class Machines:
         self._count(name)
 
     def take_node(self, name: str, body: Object | None) -> None:
-        """Sets the current state."""
         before = self.nodes.get(name)
         if body is None:
             self.nodes.pop(name, None)
@@ -83,12 +81,10 @@ class Machines:
         self._count(name)
 
     def unmark(self, name: str) -> None:
-        """Removes the mark."""
         self.marked.pop(name, None)
         self._count(name)
 
     def of_pool(self, pool: str) -> Iterator[Object]:
-        """The claims of a NodePool."""
         return (self.claims[name] for name in self._of_pool.get(pool, ()))
 
     def without(self, nodes: AbstractSet[str], pool: str) -> list[Object]:
@@ -97,20 +93,16 @@ class Machines:
         return [self.claims[there[node]] for node in sorted(node for node in there if node not in nodes)]
 
     def drifted_of(self, pool: str) -> list[Object]:
-        """Drifted claims of the NodePool."""
         return [self.claims[name] for name in self.drifted if name in self._of_pool.get(pool, ())]
 
     def claim_of(self, node: str) -> Object | None:
-        """The claim of a node."""
         name = self._claim_on.get(node)
         return self.claims.get(name) if name is not None else None
 
     def node_of(self, claim: Object) -> Object | None:
-        """The node of a claim, if it exists."""
         return self.nodes.get(node_name_of(claim))
 
     def leaving_claims(self) -> list[Object]:
-        """Claims that are being deleted."""
         return [self.claims[name] for name in (*self.leaving, *self.marked) if name in self.claims]
 
     def is_leaving(self, name: str) -> bool:
@@ -159,7 +151,6 @@ class Machines:
 
 
 def pool_of(body: Object) -> str:
-    """The NodePool of a claim or node."""
     return labels_of(body).get(names.KARPENTER_POOL, "")
 
 

@@ -219,7 +219,6 @@ _TAINT = {"key": names.DISRUPTED, "effect": "NoSchedule"}
 
 
 def set_disrupted(world: World, node: Object, wanted: bool = True) -> None:
-    """Adds or removes the taint."""
     taints = taints_of(node)
     others = [each for each in taints if each["key"] != names.DISRUPTED]
     if wanted != (len(others) < len(taints)):

@@ -30,8 +30,6 @@ _UNLIMITED = 10**9
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """A candidate node."""
-
     name: str  # of its NodeClaim
     claim: Object
     node: Object

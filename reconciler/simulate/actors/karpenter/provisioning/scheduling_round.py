@@ -100,7 +100,6 @@ class NewNodeClaim:
         return None
 
     def add(self, pod: Pod, requirements: PodRequirements, fit: Fit, snapshot: Snapshot) -> None:
-        """Adds a pod that fits."""
         if self._row < 0 or fit.zone != self._zone:
             self._stand(fit.zone, snapshot)
         self.demands, self.sold, self._zone = fit.demands, fit.sold, fit.zone
@@ -175,8 +174,6 @@ def _has_room(room: Mapping[str, int], used: Mapping[str, int], request: Mapping
 
 
 class SchedulingResult(msgspec.Struct, frozen=True):
-    """The result."""
-
     opened: tuple[NewNodeClaim, ...]
     claims: dict[str, tuple[Pod, ...]]  # claim -> pods for its node, existing or launching
 
@@ -245,7 +242,6 @@ class _Look:
         return bool(on_coming) and on_coming[-1] is pod and uid not in terms.may_wait
 
     def result(self) -> SchedulingResult:
-        """The result so far."""
         placed = {claim: tuple(pods) for claim, pods in self._placed.items()}
         in_order = sorted(self._opened, key=lambda each: each.name)
         return SchedulingResult(tuple(in_order), placed)
