@@ -88,7 +88,7 @@ class Stage:
         self.world = world
         self.dead_nodes: set[str] = set()  # nodes whose machine is gone
         self.silent_nodes: set[str] = set()  # nodes whose kubelet is gone, including those of dead machines
-        self._wakings: dict[str, list[_Waking]] = {}
+        self._batches: dict[str, list[Batch]] = {}
         self._following = Following(world)
         self._fleet: Fleet | None = None
         world.now = engine.now
@@ -100,12 +100,12 @@ class Stage:
         return self.engine.now
 
     def on_change(self, name: str, kinds: Sequence[str], tell: Tell, delay_ms: int = 0) -> None:
-        """Calls `tell` with the keys (kind, namespace, name) of changed objects, in order of their first change."""
-        waking = _Waking(self.engine, name, tell, delay_ms)
+        """Calls `tell` with the keys of changed objects."""
+        batch = Batch(self.engine, name, tell, delay_ms)
         for kind in kinds:
-            self._wakings.setdefault(kind, []).append(waking)
+            self._batches.setdefault(kind, []).append(batch)
             for body in self.world.of(kind):
-                waking.note(key_of(body))
+                batch.note(key_of(body))
 
     def snapshot(self) -> Snapshot:
         """The current snapshot for what-if questions; the cost grows with the changes."""
@@ -119,7 +119,7 @@ class Stage:
         return self._fleet
 
     def _note(self, written: ObjectWrite) -> None:
-        for each in self._wakings.get(written.key[0], ()):
+        for each in self._batches.get(written.key[0], ()):
             each.note(written.key)
 
     def _move_on(self, now: Instant) -> None:
@@ -127,19 +127,20 @@ class Stage:
         self._following.move_on()
 
 
-class _Waking:
-    """Owner of one subscriber's pending notifications."""
+class Batch:
+    """Keys (kind, namespace, name) that are told together, in order of their first change."""
 
-    def __init__(self, engine: Engine, name: str, tell: Tell, delay_ms: int) -> None:
+    def __init__(self, engine: Engine, name: str, tell: Tell, delay_ms: int = 0) -> None:
         self._engine = engine
         self._name = name
         self._tell = tell
         self._delay_ms = delay_ms
         self._keys: dict[Key, None] = {}
 
-    def note(self, key: Key) -> None:
+    def note(self, key: Key, late_ms: int = 0) -> None:
+        """The first key schedules the call, after the delay and `late_ms`."""
         if not self._keys:
-            self._engine.after(self._delay_ms, self._name, self._wake)
+            self._engine.after(self._delay_ms + late_ms, self._name, self._wake)
         self._keys[key] = None
 
     def _wake(self) -> None:

@@ -24,7 +24,7 @@ from reconciler.simulate.objects import (
     ref_of,
     taints_of,
 )
-from reconciler.simulate.stage import Stage
+from reconciler.simulate.stage import Batch, Stage
 
 # --- Garbage collection: pods of deleted nodes, Leases of deleted nodes, and pods that finished long ago.
 #
@@ -107,11 +107,11 @@ _BORNE_BY_ALL = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/u
 
 class TaintEvictionController:
     def __init__(self) -> None:
-        self._touched: dict[Key, None] = {}
         self._due_at: dict[str, int] = {}  # uid of a pod -> time
 
     def start(self, stage: Stage) -> None:
         self._stage = stage
+        self._touched = Batch(stage.engine, "untolerated taints are checked", self._look, _TAINTS_DELAY_MS)
         stage.world.follow(self._noted, "Node", "Pod")
 
     def _noted(self, written: ObjectWrite) -> None:
@@ -120,13 +120,9 @@ class TaintEvictionController:
             self._due_at.pop(before["metadata"]["uid"], None)
         node = _node_of(written)
         if node is not None and (kind == "Node" or _drives_out(self._stage.world.at(node))):
-            if not self._touched:
-                self._stage.engine.after(_TAINTS_DELAY_MS, "untolerated taints are checked", self._look)
-            self._touched[node] = None
+            self._touched.note(node)
 
-    def _look(self) -> None:
-        touched = tuple(self._touched)
-        self._touched.clear()
+    def _look(self, touched: Sequence[Key]) -> None:
         fleet = self._stage.snapshot()
         for _, _, name in touched:
             row = fleet.rows.row_of.get(name)
@@ -234,10 +230,10 @@ class Budgets:
     def __init__(self) -> None:
         self._of: defaultdict[str, dict[Key, _Meant]] = defaultdict(dict)  # by namespace
         self._in: defaultdict[str, dict[Key, None]] = defaultdict(dict)  # pods by namespace
-        self._due: dict[Key, None] = {}
 
     def start(self, stage: Stage) -> None:
         self._stage = stage
+        self._due = Batch(stage.engine, "disruption budgets are counted", self._tell, _BUDGETS_DELAY_MS)
         stage.world.follow(self._note_pod, "Pod")
         stage.world.follow(self._note_budget, "PodDisruptionBudget")
 
@@ -250,7 +246,7 @@ class Budgets:
         for key, meant in self._of[namespace].items():
             pod = written.after if written.after is not None and meant.means(written.after) else None
             if (pod is not None or written.key in meant.pods) and meant.put(written.key, pod):
-                self._look_at(key)
+                self._due.note(key)
 
     def _note_budget(self, written: ObjectWrite) -> None:
         namespace = written.key[1]
@@ -264,16 +260,9 @@ class Budgets:
             pod = self._stage.world.at(key)
             if pod is not None and meant.means(pod):
                 meant.put(key, pod)
-        self._look_at(written.key)
+        self._due.note(written.key)
 
-    def _look_at(self, budget: Key) -> None:
-        if not self._due:
-            self._stage.engine.after(_BUDGETS_DELAY_MS, "disruption budgets are counted", self._tell)
-        self._due[budget] = None
-
-    def _tell(self) -> None:
-        due = tuple(self._due)
-        self._due.clear()
+    def _tell(self, due: Sequence[Key]) -> None:
         for key in due:
             budget, meant = self._stage.world.at(key), self._of[key[1]].get(key)
             if budget is not None and meant is not None:

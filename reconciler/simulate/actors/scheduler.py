@@ -12,7 +12,7 @@ import numpy as np
 
 from reconciler.fleet.filters.chain import ActivePredicates, FilterChain
 from reconciler.fleet.filters.nominated import Nominated
-from reconciler.fleet.pod_classes import PodClass
+from reconciler.fleet.pod_classes import Needs, PodClass
 from reconciler.fleet.rows import Mask, Places
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.pod import Pod
@@ -45,7 +45,7 @@ def choose(fleet: Snapshot, pod_class: PodClass, mask: Mask) -> int | None:
     rows: Places = order[mask[order]]
     if not len(rows):
         return None
-    if (avoided := _avoided(fleet, pod_class)) is not None:
+    if (avoided := avoided_nodes(fleet, pod_class.needs)) is not None:
         best = rows[~avoided[rows]]
         rows = best if len(best) else rows
     left = np.zeros(len(rows))
@@ -58,10 +58,10 @@ def choose(fleet: Snapshot, pod_class: PodClass, mask: Mask) -> int | None:
     return int(rows[int(left.argmax())])
 
 
-def _avoided(fleet: Snapshot, pod_class: PodClass) -> Mask | None:
-    """Nodes with an untolerated PreferNoSchedule taint."""
+def avoided_nodes(fleet: Snapshot, needs: Needs) -> Mask | None:
+    """Nodes with an untolerated PreferNoSchedule taint; None if there are none."""
     soft = [
-        any(each.effect == "PreferNoSchedule" and not pod_class.needs.tolerance.bears(each) for each in taints)
+        any(each.effect == "PreferNoSchedule" and not needs.tolerance.bears(each) for each in taints)
         for taints, _ in fleet.rows.taint_groups
     ]
     if not any(soft):

@@ -1,6 +1,6 @@
 """Workload controllers: ReplicaSets, StatefulSets, Jobs and DaemonSets."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -22,7 +22,7 @@ from reconciler.simulate.objects import (
     says,
     taints_of,
 )
-from reconciler.simulate.stage import Stage
+from reconciler.simulate.stage import Batch, Stage
 from reconciler.simulate.world import World
 
 # --- Writes of controllers: creating a pod from a template, and deleting a pod.
@@ -295,10 +295,10 @@ class Workloads:
     def __init__(self) -> None:
         self.late_ms = 0  # additional delay
         self._kinship = Kinship(self._befallen)
-        self._due: dict[Key, None] = {}
 
     def start(self, stage: Stage) -> None:
         self._stage = stage
+        self._due = Batch(stage.engine, "workloads are reconciled", self._look, _DELAY_MS)
         stage.world.follow(self._kinship.note, "Pod")
         stage.world.follow(self._noted, *sorted(_KINDS))
         stage.world.subscribe(self._node_noted, "Node")
@@ -327,15 +327,10 @@ class Workloads:
             self._keep_daemon_later(owner, ("Node", "", node_of(written.before)))
 
     def _look_at(self, owner: Key) -> None:
-        if owner[0] not in _KINDS:
-            return
-        if not self._due:
-            self._stage.engine.after(_DELAY_MS + self.late_ms, "workloads are reconciled", self._look)
-        self._due[owner] = None
+        if owner[0] in _KINDS:
+            self._due.note(owner, self.late_ms)
 
-    def _look(self) -> None:
-        due = tuple(self._due)
-        self._due.clear()
+    def _look(self, due: Sequence[Key]) -> None:
         for key in due:
             owner = self._stage.world.at(key)
             if owner is not None and not is_leaving(owner):

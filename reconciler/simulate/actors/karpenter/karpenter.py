@@ -7,12 +7,12 @@ from reconciler.model.plan.decision import Ref
 from reconciler.plan.karpenter.drift import meets
 from reconciler.plan.karpenter.template_hash import HASH_VERSION
 from reconciler.protocol.preconditions import Object
+from reconciler.simulate.actors.karpenter.batch_window import Fixed, Purchasing
 from reconciler.simulate.actors.karpenter.cloud import Cloud, MarketOffering, instance_types
 from reconciler.simulate.actors.karpenter.cluster_state import Knowledge, NodePool
-from reconciler.simulate.actors.karpenter.disruption.disruption import DisruptionController
+from reconciler.simulate.actors.karpenter.disruption import DisruptionController
 from reconciler.simulate.actors.karpenter.lifecycle import BY, Living
 from reconciler.simulate.actors.karpenter.machines import DRIFTED, LAUNCHED, Timing, new_condition, pool_of
-from reconciler.simulate.actors.karpenter.provisioning.batch_window import Fixed, Purchasing
 from reconciler.simulate.actors.karpenter.termination import TerminationController
 from reconciler.simulate.objects import (
     Key,

@@ -30,7 +30,7 @@ from reconciler.simulate.actors.karpenter.machines import (
     REGISTRATION_LIMIT_MS,
     new_condition,
 )
-from reconciler.simulate.actors.karpenter.provisioning.scheduling_round import NewNodeClaim
+from reconciler.simulate.actors.karpenter.scheduling_round import NewNodeClaim
 from reconciler.simulate.objects import Key, is_leaving, ref_of, says, taints_of, with_condition
 
 BY = "karpenter"
@@ -172,6 +172,7 @@ class Living:
 # --- NodeClaims and Nodes, from launch until pods can run.
 
 FINALIZER = "karpenter.sh/termination"
+ENDS_AT = "karpenter.sh/nodeclaim-termination-timestamp"  # annotation: the end of terminationGracePeriod
 REGISTERED_LABEL = "karpenter.sh/registered"
 INITIALIZED_LABEL = "karpenter.sh/initialized"
 NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}

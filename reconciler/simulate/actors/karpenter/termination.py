@@ -11,12 +11,11 @@ from reconciler.plan.karpenter.node_fate import outlasts_the_drain
 from reconciler.plan.nodes.eviction import FOREVER, stays_until
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.karpenter.cluster_state import Knowledge
-from reconciler.simulate.actors.karpenter.lifecycle import BY, FINALIZER
+from reconciler.simulate.actors.karpenter.lifecycle import BY, ENDS_AT, FINALIZER
 from reconciler.simulate.actors.karpenter.machines import LEAST_DRAIN_MS, TERMINATING, new_condition, node_name_of
 from reconciler.simulate.objects import Key, ObjectWrite, annotations_of, is_leaving, node_of, ref_of, says, taints_of
+from reconciler.simulate.stage import Batch
 from reconciler.simulate.world import World
-
-_ENDS_AT = "karpenter.sh/nodeclaim-termination-timestamp"
 
 
 class TerminationController:
@@ -27,7 +26,7 @@ class TerminationController:
         self._world = known.world
         self._engine = known.stage.engine
         self._drains: dict[str, TerminationDrain] = {}
-        self._touched: dict[str, None] = {}
+        self._touched = Batch(self._engine, "pods leave", self._look_at_touched)
         known.world.subscribe(self._note, "Pod")
 
     def changed(self, keys: Sequence[Key]) -> None:
@@ -125,26 +124,23 @@ class TerminationController:
     def _limit(self, claim: Object) -> None:
         """The end of terminationGracePeriod."""
         written = (claim.get("spec") or {}).get("terminationGracePeriod")
-        if not written or _ENDS_AT in annotations_of(claim):
+        if not written or ENDS_AT in annotations_of(claim):
             return
         ends_at = Instant(instant(claim["metadata"]["deletionTimestamp"]) + nanoseconds(written) // 1_000_000)
-        self._world.edit(ref_of(claim), {"metadata": {"annotations": {_ENDS_AT: timestamp(ends_at)}}}, BY)
+        self._world.edit(ref_of(claim), {"metadata": {"annotations": {ENDS_AT: timestamp(ends_at)}}}, BY)
 
     def _ends_at(self, node: str) -> Instant | None:
-        written = annotations_of(self._known.machines.claim_of(node)).get(_ENDS_AT)
+        written = annotations_of(self._known.machines.claim_of(node)).get(ENDS_AT)
         return instant(written) if written else None
 
     def _note(self, written: ObjectWrite) -> None:
         """A changed pod on a draining node triggers another attempt."""
         node = node_of(written.before or written.after)
         if node in self._drains:
-            if not self._touched:
-                self._engine.after(0, "pods leave", self._look_at_touched)
-            self._touched[node] = None
+            self._touched.note(("Node", "", node))
 
-    def _look_at_touched(self) -> None:
-        touched, self._touched = self._touched, {}
-        for node in touched:
+    def _look_at_touched(self, touched: Sequence[Key]) -> None:
+        for _, _, node in touched:
             self._drain(node)
 
 

@@ -13,10 +13,10 @@ from reconciler.model.plan.decision import Ref
 from reconciler.plan.nodes.eviction import stays_until
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.karpenter.cluster_state import Knowledge, Name, NodePool
+from reconciler.simulate.actors.karpenter.existing_nodes import overhead_of
 from reconciler.simulate.actors.karpenter.lifecycle import BY, claim_of
 from reconciler.simulate.actors.karpenter.machines import AGAIN_MS, BATCH_IDLE_MS, BATCH_MOST_MS, NODES, node_name_of
-from reconciler.simulate.actors.karpenter.provisioning.existing_nodes import overhead_of
-from reconciler.simulate.actors.karpenter.provisioning.scheduling_round import NewNodeClaim, look, on_offer
+from reconciler.simulate.actors.karpenter.scheduling_round import NewNodeClaim, look, on_offer
 from reconciler.simulate.objects import Key, ref_of, taints_of
 
 

@@ -32,8 +32,7 @@ from reconciler.simulate.actors.karpenter.cloud import (
     one_of,
 )
 from reconciler.simulate.actors.karpenter.cluster_state import Knowledge, NodePool
-from reconciler.simulate.actors.karpenter.machines import NODES
-from reconciler.simulate.actors.karpenter.provisioning.existing_nodes import (
+from reconciler.simulate.actors.karpenter.existing_nodes import (
     ExistingCapacity,
     PodRequirements,
     crowding,
@@ -42,6 +41,7 @@ from reconciler.simulate.actors.karpenter.provisioning.existing_nodes import (
     shut_out,
     wanting,
 )
+from reconciler.simulate.actors.karpenter.machines import NODES
 
 # --- Owner of one open NodeClaim: its pods, and its remaining options.
 #

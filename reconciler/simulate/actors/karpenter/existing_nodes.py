@@ -21,6 +21,7 @@ from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.karpenter.cloud import WELL_KNOWN, alternatives, compatible
 from reconciler.simulate.actors.karpenter.cluster_state import Knowledge, NodePool
 from reconciler.simulate.actors.karpenter.machines import node_name_of
+from reconciler.simulate.actors.scheduler import avoided_nodes
 from reconciler.simulate.objects import labels_of, taints_of
 
 # --- Owner of existing and launching nodes during scheduling; within a fork of the snapshot.
@@ -117,15 +118,10 @@ class ExistingCapacity:
         return row
 
     def _avoids(self, needs: Needs) -> Mask | None:
-        """Rows with a PreferNoSchedule taint that the pod does not tolerate."""
         rows = self._snapshot.rows
         key = needs, rows.version
         if key not in self._avoided:
-            groups = [
-                any(each.effect == _PREFER and not needs.tolerance.bears(each) for each in taints)
-                for taints, _ in rows.taint_groups
-            ]
-            self._avoided[key] = np.array(groups, bool)[rows.taint_group] if any(groups) else None
+            self._avoided[key] = avoided_nodes(self._snapshot, needs)
         mask = self._avoided[key]
         return mask if mask is None or len(mask) == rows.capacity else None
 
