@@ -139,12 +139,12 @@ class World(ObjectStore):
         if write.is_gone or write.body is not found:
             self._write(write, manager)
 
-    def evict(self, ref: Ref, manager: str = "", grace_seconds: int | None = None) -> WriteResult:
+    def evict(self, ref: Ref, manager: str = "") -> WriteResult:
         """Eviction by another client through the eviction API; returns the result."""
         found = self.get(ref)
         if found is None or is_leaving(found):
             return DONE
-        act = Evict(grace_seconds=grace_seconds if grace_seconds is not None else grace_seconds_of(found))
+        act = Evict(grace_seconds=grace_seconds_of(found))
         effect = evicted(act, found, self.of("PodDisruptionBudget"), self.now)
         if isinstance(effect, WriteResult):
             return effect

@@ -78,55 +78,33 @@ def avoided_nodes(fleet: Snapshot, needs: Needs) -> Mask | None:
 Rank = tuple[int, str, int]  # highest priority first, then oldest, then in order of arrival
 
 
-class QueuedPod(msgspec.Struct, frozen=True):
+class QueuedPod(msgspec.Struct, frozen=True, order=True):
+    """Ordered by rank, which no two have in common."""
+
+    rank: Rank
     key: Key
     uid: str
     pod_class: PodClass
-    rank: Rank
-    displaces: bool = True  # whether the pod may preempt others
-    is_nominated: bool = False
+    displaces: bool  # whether the pod may preempt others
+    is_nominated: bool
 
     @property
     def group(self) -> object:
         return nominated_group(self.uid) if self.is_nominated else (group_of(self.pod_class), self.displaces)
 
 
-class SchedulingGroup:
+class SchedulingGroup(msgspec.Struct):
     """Pods with equal feasible nodes."""
 
-    def __init__(self) -> None:
-        self.unreported: list[QueuedPod] = []  # pods without the unschedulable condition
-        self._heap: list[tuple[Rank, QueuedPod]] = []
-
-    def __len__(self) -> int:
-        return len(self._heap)
-
-    @property
-    def rank(self) -> Rank:
-        return self._heap[0][0]
-
-    @property
-    def first(self) -> QueuedPod:
-        return self._heap[0][1]
-
-    def push(self, pod: QueuedPod) -> None:
-        heappush(self._heap, (pod.rank, pod))
-
-    def pop(self) -> QueuedPod:
-        return heappop(self._heap)[1]
-
-    def __iter__(self) -> Iterator[QueuedPod]:
-        return (pod for _, pod in self._heap)
+    pods: list[QueuedPod] = []  # a heap
+    unreported: list[QueuedPod] = []  # pods without the unschedulable condition
 
 
 class SchedulingQueue:
     def __init__(self) -> None:
         self.groups: dict[object, SchedulingGroup] = {}
         self._active: dict[object, None] = {}
-        self._parked: set[object] = set()
-
-    def __bool__(self) -> bool:
-        return bool(self.groups)
+        self.parked: set[object] = set()  # groups whose other pods are skipped in this round
 
     def push(self, pod: QueuedPod) -> None:
         self.put_back(pod)
@@ -135,7 +113,7 @@ class SchedulingQueue:
 
     def put_back(self, pod: QueuedPod) -> None:
         """Returns a pod to the queue; its group is retried after a change."""
-        self.groups.setdefault(pod.group, SchedulingGroup()).push(pod)
+        heappush(self.groups.setdefault(pod.group, SchedulingGroup()).pods, pod)
 
     def wake(self, group: object) -> None:
         self._active[group] = None
@@ -143,27 +121,23 @@ class SchedulingQueue:
     def round(self) -> Iterator[tuple[object, QueuedPod]]:
         """The pods of active groups, in order; groups that are parked meanwhile are skipped."""
         awake = [each for each in self._active if each in self.groups]
-        heads = [(self.groups[each].rank, number, each) for number, each in enumerate(awake)]
-        self._parked.clear()
+        heads = [(self.groups[each].pods[0].rank, number, each) for number, each in enumerate(awake)]
+        self.parked.clear()
         self._active.clear()
         heapify(heads)
         while heads:
             _, number, group = heappop(heads)
-            yield group, self.groups[group].pop()
-            if not self.groups[group]:
+            yield group, heappop(self.groups[group].pods)
+            if not self.groups[group].pods:
                 del self.groups[group]
-            elif group not in self._parked:
-                heappush(heads, (self.groups[group].rank, number, group))
+            elif group not in self.parked:
+                heappush(heads, (self.groups[group].pods[0].rank, number, group))
 
     def unreported(self, group: object) -> list[QueuedPod]:
         """The group's pods without the unschedulable condition; each is returned once."""
         scheduling_group = self.groups[group]
         queued_pods, scheduling_group.unreported = scheduling_group.unreported, []
         return queued_pods
-
-    def park(self, group: object) -> None:
-        """Skips the group's other pods in this round."""
-        self._parked.add(group)
 
 
 def group_of(pod_class: PodClass) -> object:
@@ -219,7 +193,7 @@ class Scheduler:
             self._queue.wake(nominated_group(before["metadata"]["uid"]))
 
     def _ease(self, node: str) -> None:
-        if node and (self._queue or self._new):
+        if node and (self._queue.groups or self._new):
             self._eased[node] = None
             self._wake()
 
@@ -245,7 +219,7 @@ class Scheduler:
 
     def _begin_anew(self, fleet: Snapshot) -> None:
         """Rebuilds the queue, since classes belong to one snapshot. Keeps the order of arrival."""
-        waiting = sorted((pod for group in self._queue.groups.values() for pod in group), key=lambda pod: pod.rank)
+        waiting = sorted(pod for group in self._queue.groups.values() for pod in group.pods)
         self._new = {pod.key: None for pod in waiting} | self._new
         self._queue = SchedulingQueue()
         self._fleet = fleet
@@ -258,7 +232,7 @@ class Scheduler:
             self._numbers += 1
             rank = (-pod.spec.priority, pod.metadata.creation_timestamp, self._numbers)
             displaces, is_nominated = pod.spec.preemption_policy != "Never", bool(pod.status.nominated_node_name)
-            self._queue.push(QueuedPod(key, pod.metadata.uid, fleet.classes.of(pod), rank, displaces, is_nominated))
+            self._queue.push(QueuedPod(rank, key, pod.metadata.uid, fleet.classes.of(pod), displaces, is_nominated))
         self._new.clear()
 
     def _wake_groups(self, fleet: Snapshot) -> None:
@@ -268,7 +242,7 @@ class Scheduler:
         rows = [fleet.rows.row_of[name] for name in self._eased if name in fleet.rows.row_of]
         self._eased.clear()
         for key, group in self._queue.groups.items():
-            if self._is_concerned(fleet, group.first, rows):
+            if self._is_concerned(fleet, group.pods[0], rows):
                 self._queue.wake(key)
 
     def _is_concerned(self, fleet: Snapshot, pod: QueuedPod, rows: Sequence[int]) -> bool:
@@ -299,7 +273,7 @@ class Scheduler:
         if node != pod.status.nominated_node_name:
             self._stage.world.edit(Ref(*waiting.key), {"status": {"nominatedNodeName": node or None}}, MANAGER)
         if not node and in_bulk:
-            self._queue.park(group)
+            self._queue.parked.add(group)
             self._tell(fleet, self._queue.unreported(group))
         else:
             self._tell(fleet, [waiting])

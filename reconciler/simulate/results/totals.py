@@ -28,7 +28,6 @@ from reconciler.simulate.objects import (
 # --- Totals are updated from each written object of a simulated cluster.
 
 SMART = "smart-scheduler"  # component label of smart pods
-_NO_CLAIMS = GpuRequests()
 _OURS = frozenset({names.DELETION_TIME, names.DRAINING})
 
 
@@ -56,7 +55,7 @@ class ObservedNode(msgspec.Struct, frozen=True, gc=False):
     provider_id: str
 
 
-def read_pod(body: Object, gpu_requests: GpuRequests = _NO_CLAIMS) -> ObservedPod:
+def read_pod(body: Object, gpu_requests: GpuRequests) -> ObservedPod:
     """`gpu_requests`: from the existing GpuClaims."""
     spec, metadata, node = body.get("spec") or {}, body["metadata"], node_of(body)
     is_over = is_finished(body)

@@ -482,7 +482,7 @@ def _moved(
     around = around or _around(known)
     scheduling_result = look_without(known, [*around.waiting, *moving, *around.leaving], leaving, around.terms)
     return (
-        Command(reason, candidates, scheduling_result.opened, tuple(scheduling_result.claims))
+        Command(reason, candidates, scheduling_result.opened, scheduling_result.claims)
         if scheduling_result is not None
         else None
     )
