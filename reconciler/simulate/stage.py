@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from heapq import heappop, heappush
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.fleet.snapshot.diff import SnapshotDiff
@@ -185,8 +185,6 @@ def let_go(observed: Observed) -> None:
 # Pods change with nearly every event, so they are applied one by one; everything else that predicates depend on
 # (volumes, claims, namespaces) changes rarely, and is read as a whole.
 
-T = TypeVar("T")
-
 # No predicate depends on these.
 _IGNORED_KINDS = frozenset(
     {
@@ -207,8 +205,7 @@ class Following:
     def __init__(self, world: World) -> None:
         self._world = world
         self._snapshot: Snapshot | None = None
-        self._nodes: dict[Key, Node] = {}  # as applied to the snapshot
-        self._pods: dict[Key, Pod] = {}
+        self._known: dict[Key, Node | Pod] = {}  # as applied to the snapshot
         self._changed: dict[Key, None] = {}
         self._rest: Observed | None = None  # all except nodes and pods; None: changed
         world.subscribe(self._note)
@@ -231,21 +228,27 @@ class Following:
     def _afresh(self) -> Snapshot:
         self._changed.clear()
         self._rest = self._world.observe()
-        self._nodes = {("Node", "", each.name): each for each in self._rest.nodes}
-        self._pods = {("Pod", each.metadata.namespace, each.name): each for each in self._rest.pods}
+        self._known = {("Node", "", each.name): each for each in self._rest.nodes}
+        self._known |= {("Pod", each.metadata.namespace, each.name): each for each in self._rest.pods}
         self._snapshot = Snapshot(self._rest)
         return self._snapshot
 
     def _taken(self) -> SnapshotDiff:
-        snapshot_diff = SnapshotDiff([], [], [], [])
+        diff = SnapshotDiff([], [], [], [])
         for key in self._changed:
-            after = self._world.read_object(key)
-            if key[0] == "Node":
-                _note_down((self._nodes, snapshot_diff.gone_nodes, snapshot_diff.came_nodes), key, after)
-            else:
-                _note_down((self._pods, snapshot_diff.gone_pods, snapshot_diff.came_pods), key, after)
+            before, after = self._known.pop(key, None), self._world.read_object(key)
+            if after is not None:
+                self._known[key] = after
+            for each, nodes, pods in (
+                (before, diff.gone_nodes, diff.gone_pods),
+                (after, diff.came_nodes, diff.came_pods),
+            ):
+                if isinstance(each, Node):
+                    nodes.append(each)
+                elif each is not None:
+                    pods.append(each)
         self._changed.clear()
-        return snapshot_diff
+        return diff
 
     def _note(self, written: ObjectWrite) -> None:
         kind = written.key[0]
@@ -259,16 +262,6 @@ def _is_of_device(written: ObjectWrite) -> bool:
     """Whether a Lease is of a GPU: owned by a node. Leader Leases, which are renewed all the time, have no owner."""
     body = written.after or written.before or {}
     return bool(body["metadata"].get("ownerReferences"))
-
-
-def _note_down(books: tuple[dict[Key, T], list[T], list[T]], key: Key, after: T | None) -> None:
-    known, gone, came = books
-    before = known.pop(key, None)
-    if before is not None:
-        gone.append(before)
-    if after is not None:
-        came.append(after)
-        known[key] = after
 
 
 # --- Actors: write to the simulated cluster after changes or at scheduled times.

@@ -4,7 +4,8 @@ A pod whose kubelet is gone neither starts nor ends.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 from reconciler.model import names
 from reconciler.model.instant import Instant, instant, timestamp
@@ -80,22 +81,20 @@ class Kubelets:
         """Until the pod completes or reaches its deadline."""
         run_seconds, deadline_seconds = annotations_of(pod).get(RUN_SECONDS), pod["spec"].get("activeDeadlineSeconds")
         if run_seconds is not None:
-            finish = self._finishing(key, pod, "PodCompleted", {"phase": "Succeeded"})
+            finish = partial(self._finish, key, pod, "PodCompleted", {"phase": "Succeeded"})
             self._stage.engine.at(_after(began, run_seconds), f"{key[1]}/{key[2]} is done", finish)
         if deadline_seconds is not None:
             message = "Pod was active on the node longer than the specified deadline"
             status = {"phase": "Failed", "reason": "DeadlineExceeded", "message": message}
             what = f"{key[1]}/{key[2]} reaches its deadline"
-            self._stage.engine.at(_after(began, deadline_seconds), what, self._finishing(key, pod, "PodFailed", status))
+            fail = partial(self._finish, key, pod, "PodFailed", status)
+            self._stage.engine.at(_after(began, deadline_seconds), what, fail)
 
-    def _finishing(self, key: Key, pod: Object, reason: str, status: Object) -> Callable[[], None]:
-        def finish() -> None:
-            living, now = self._living(key, pod["metadata"]["uid"]), self._stage.now
-            if living is not None and not is_finished(living):
-                conditions = [condition("PodScheduled", "True", now), condition("Ready", "False", now, reason)]
-                self._stage.world.edit(Ref(*key), {"status": {**status, "conditions": conditions}})
-
-        return finish
+    def _finish(self, key: Key, pod: Object, reason: str, status: Object) -> None:
+        living, now = self._living(key, pod["metadata"]["uid"]), self._stage.now
+        if living is not None and not is_finished(living):
+            conditions = [condition("PodScheduled", "True", now), condition("Ready", "False", now, reason)]
+            self._stage.world.edit(Ref(*key), {"status": {**status, "conditions": conditions}})
 
     def _save_later(self, key: Key, before: Object | None, pod: Object) -> None:
         """A pod that is notified of its eviction writes a checkpoint, and annotates itself."""

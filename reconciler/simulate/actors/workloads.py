@@ -34,19 +34,13 @@ def pod_of(owner: Object, name: str, node: str = "") -> Object:
     """A pod of the owner's template; with a node, it is created bound."""
     metadata, template = owner["metadata"], owner["spec"]["template"]
     marks = template.get("metadata") or {}
-    reference = {
-        "apiVersion": owner["apiVersion"],
-        "kind": owner["kind"],
-        "name": metadata["name"],
-        "uid": metadata["uid"],
-        "controller": True,
-    }
+    reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "controller": True}
     head = {
         "name": name,
         "namespace": metadata["namespace"],
         "labels": marks.get("labels") or {},
         "annotations": marks.get("annotations") or {},
-        "ownerReferences": [reference],
+        "ownerReferences": [reference | {key: metadata[key] for key in ("name", "uid")}],
     }
     bound = {"nodeName": node} if node else {}
     spec = {"schedulerName": "default-scheduler", **template["spec"], **bound}

@@ -1,6 +1,7 @@
 """Records the results of a simulation; a Recorder owns the controller's actions and the expectations."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -63,7 +64,7 @@ class Recorder:
         for number, each in enumerate(self._play.scenario.expect):
             if each.at is not None:
                 when = Instant(self._play.start + each.at.milliseconds)
-                stage.engine.at(when, "judge", self._judging(number, each))
+                stage.engine.at(when, "judge", partial(self._judge, number, each))
 
     def follow(self, desired: Desired) -> None:
         """Sets the policies in force; equal policies are ignored."""
@@ -135,11 +136,8 @@ class Recorder:
         self._timeline.step(self._stage.now, self._desired)
         self._stage.engine.after(length_ms, "look", lambda: self._look(length_ms))
 
-    def _judging(self, number: int, expectation: Expectation) -> Callable[[], None]:
-        def judge() -> None:
-            self._judged[number] = judged(expectation, self._sums())
-
-        return judge
+    def _judge(self, number: int, expectation: Expectation) -> None:
+        self._judged[number] = judged(expectation, self._sums())
 
 
 def _said(desired: Desired) -> tuple[object, ...]:

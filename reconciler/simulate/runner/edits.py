@@ -1,6 +1,7 @@
 """Edits of objects by people and other tools in a play, as an actor: owner of the edits to undo."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import msgspec
 
@@ -8,7 +9,7 @@ from reconciler.model.plan.decision import Ref
 from reconciler.protocol.preconditions import Object
 from reconciler.report.wording import counted
 from reconciler.simulate.objects import declared_pool_of, is_leaving, labels_of, ref_of, taints_of
-from reconciler.simulate.runner.faults import Begin, Tell, repeat
+from reconciler.simulate.runner.faults import Tell, repeat
 from reconciler.simulate.scenario.spec import Scenario, ScenarioEdit
 from reconciler.simulate.stage import Stage
 from reconciler.simulate.workloads import budget_of
@@ -27,19 +28,17 @@ class Edits:
     def start(self, stage: Stage) -> None:
         self._stage = stage
         for number, edit in enumerate(self._edits):
-            repeat(stage, edit, f"edit {edit.kind}", self._coming(number, edit))
+            repeat(stage, edit, f"edit {edit.kind}", partial(self._come, number, edit))
 
-    def _coming(self, number: int, edit: ScenarioEdit) -> Begin:
-        def come() -> Callable[[], None] | None:
-            refs = self._chosen(number, edit)
-            back = [self._done(edit, each) for each in refs]
-            words = ", ".join(_words(edit))
-            text = f"{_subjects(edit, refs)}: {words}, by a user"
-            if refs or edit.every is None:
-                self._tell(self._stage.now, text if refs else f"no effect, since there was {_nobody(edit)}: {words}")
-            return (lambda: self._take_back(edit, back)) if back else None
-
-        return come
+    def _come(self, number: int, edit: ScenarioEdit) -> Callable[[], None] | None:
+        """Returns how to undo the edit, if it had an effect."""
+        refs = self._chosen(number, edit)
+        back = [self._done(edit, each) for each in refs]
+        words = ", ".join(_words(edit))
+        text = f"{_subjects(edit, refs)}: {words}, by a user"
+        if refs or edit.every is None:
+            self._tell(self._stage.now, text if refs else f"no effect, since there was {_nobody(edit)}: {words}")
+        return partial(self._take_back, edit, back) if back else None
 
     def _chosen(self, number: int, edit: ScenarioEdit) -> list[Ref]:
         if edit.kind == "PodDisruptionBudget":

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import msgspec
 
@@ -112,17 +113,14 @@ class Faults:
     def start(self, stage: Stage) -> None:
         self._stage = stage
         for number, fault in enumerate(self._faults):
-            repeat(stage, fault, f"fault {fault.fault}", self._beginning(number, fault))
+            repeat(stage, fault, f"fault {fault.fault}", partial(self._come, number, fault))
 
-    def _beginning(self, number: int, fault: ScenarioFault) -> Begin:
-        def begin() -> Callable[[], None]:
-            if fault.fault in _OF_NODES:
-                stricken = self._strike(number, fault)
-                return lambda: self._recover(fault, stricken)
-            self._begin(number, fault)
-            return lambda: self._end(fault)
-
-        return begin
+    def _come(self, number: int, fault: ScenarioFault) -> Callable[[], None]:
+        """Returns how the fault ends."""
+        if fault.fault in _OF_NODES:
+            return partial(self._recover, fault, self._strike(number, fault))
+        self._begin(number, fault)
+        return partial(self._end, fault)
 
     def _begin(self, number: int, fault: ScenarioFault) -> None:
         victims = self._victims

@@ -4,6 +4,7 @@ Keeps no global state: the same play gives the same outcome, byte for byte.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import msgspec
 
@@ -55,17 +56,15 @@ class PoliciesOverTime:
 
     def start(self, stage: Stage) -> None:
         for each in self._revisions[1:]:
-            stage.engine.at(Instant(stage.now + each.after_ms), "policies change", self._change_to(each.desired))
+            change = partial(self._change_to, each.desired)
+            stage.engine.at(Instant(stage.now + each.after_ms), "policies change", change)
 
     def wish(self, cluster_uid: str) -> Wished:
         return self._wished
 
-    def _change_to(self, desired: Desired) -> Callable[[], None]:
-        def change() -> None:
-            self._wished = Wished(desired)
-            self._on_change(desired)
-
-        return change
+    def _change_to(self, desired: Desired) -> None:
+        self._wished = Wished(desired)
+        self._on_change(desired)
 
 
 _BEFORE_MS = 86_400_000  # age of the initial objects
