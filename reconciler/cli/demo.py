@@ -35,10 +35,10 @@ from reconciler.controller.demo import (
 from reconciler.controller.simulation.report_page import page_of
 from reconciler.model.instant import Instant, clock, span
 from reconciler.model.plan.inputs import Inputs
-from reconciler.plan.explain.facts import ExplainedObject
 from reconciler.plan.files import dump
 from reconciler.plan.scaling.reasons import DeletionNear, EmptyNodeDeleted, SurplusEmptyNode
 from reconciler.report.document import ReportDocument, Tone
+from reconciler.report.explain.about import ExplainedObject
 from reconciler.report.explain.subject import Explained, about, explained_document
 from reconciler.report.formats.text import Paint
 from reconciler.report.plans.build import describe_decisions, planned_of

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from reconciler.fleet.questions import fits
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant, instant, span, timestamp
@@ -11,16 +12,17 @@ from reconciler.plan.capacity.demand import is_coming, is_gated
 from reconciler.plan.capacity.offerings import LaunchOption
 from reconciler.plan.capacity.requests import Requested, Requests, SmartPodIdentity, machine_phase
 from reconciler.plan.capacity.words import choice_words, obstacle_words, obstacles_words
-from reconciler.plan.explain.facts import ExplainedObject, decisions_about, refusals_by_node
 from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.nodes.eviction import FOREVER, PodBudgets, stays_until
 from reconciler.plan.smart_pods.advance import SmartPodPhase, read
 from reconciler.plan.smart_pods.lift_gates import REFUSED
 from reconciler.report.explain.about import (
+    ExplainedObject,
     Explanation,
     Row,
     UnknownSubject,
     decision_sentence,
+    decisions_about,
     fate_of,
     unread,
     would_be,
@@ -197,11 +199,11 @@ def where_it_fits(scene: PlanningResult, pod: Pod) -> Iterator[Row]:
     if why := unread(scene, "nodes", "pods"):
         yield "fits", f"unknown: {why}"
         return
-    others = sum(node.name != pod.node for node in scene.inputs.observed.nodes)
-    first: Counter[str] = Counter()
-    for obstacle, nodes in refusals_by_node(scene, pod).items():
-        first[obstacle_words(obstacle)] += nodes
-    yield "fits", f"on {others - first.total()} of {counted(others, 'other node' if pod.node else 'node')}"
+    others = [node.name for node in scene.inputs.observed.nodes if node.name != pod.node]
+    obstacles = filter(None, (fits(scene.fleet.snapshot, pod, name) for name in others))
+    first = Counter(obstacle_words(each[0]) for each in obstacles)
+    number = counted(len(others), "other node" if pod.node else "node")
+    yield "fits", f"on {len(others) - first.total()} of {number}"
     amounts = sorted(first.items(), key=lambda each: (-each[1], each[0]))
     for reason, nodes in amounts[:_MOST_REASONS]:
         yield "does not fit", f"{counted(nodes, 'node')}: {reason}"

@@ -11,7 +11,6 @@ from reconciler.model.plan.decision import Decision, Facts, Hold
 from reconciler.model.plan.evaluation import SizeEvaluation, Use
 from reconciler.model.policy.scaling import NodeProvisioner
 from reconciler.plan.capacity.words import short_of, short_words
-from reconciler.plan.explain.facts import COMES, ExplainedObject, by_guard, decisions_about
 from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.reasons import HeldByGuard
@@ -20,13 +19,17 @@ from reconciler.plan.scaling.reasons import PLANNER
 from reconciler.plan.sums import use_of
 from reconciler.plan.windows import changes_at, closed, is_open, provisioners_now
 from reconciler.report.explain.about import (
+    COMES,
+    ExplainedObject,
     Explanation,
     Row,
     UnknownSubject,
+    by_guard,
     coming_words,
     condition_of,
     decided_rows,
     decision_sentence,
+    decisions_about,
     fate_of,
     freeze_rows,
     guard_rows,

@@ -11,12 +11,20 @@ from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.instant import clock, format_moment
 from reconciler.model.plan.evaluation import DrainEligibility
 from reconciler.model.problem import LastChange
-from reconciler.plan.explain.facts import ExplainedObject, decisions_about
 from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.impact.impact import with_impact
 from reconciler.report.decision_text import DecisionText
 from reconciler.report.document import Block, CheckedCount, Fact, FactList, ReportDocument, TextLine, line
-from reconciler.report.explain.about import Explanation, Row, UnknownSubject, decision_sentence, placed, unread
+from reconciler.report.explain.about import (
+    ExplainedObject,
+    Explanation,
+    Row,
+    UnknownSubject,
+    decision_sentence,
+    decisions_about,
+    placed,
+    unread,
+)
 from reconciler.report.explain.node import about_node
 from reconciler.report.explain.pod import about_pod
 from reconciler.report.explain.pool import about_pool, about_provisioner

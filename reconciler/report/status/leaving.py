@@ -8,11 +8,11 @@ from reconciler.model import names
 from reconciler.model.instant import Instant, clock, format_moment
 from reconciler.model.plan.consequence import Consequence, Fate
 from reconciler.model.plan.decision import Ref
-from reconciler.plan.explain.facts import by_guard
 from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.guards.observing import Observation, inaction_of
 from reconciler.plan.impact.purchases import bought_when, bought_words
 from reconciler.report.decision_text import marked
+from reconciler.report.explain.about import by_guard
 from reconciler.report.wording import counted
 
 _MOST_NAMED = 3

@@ -4,8 +4,6 @@ A change is simulated and candidates are evaluated again; the next obstacle is t
 sequence that makes the node a candidate counts.
 """
 
-from functools import partial
-
 import msgspec
 
 from reconciler.fleet.fleet import Fleet
@@ -57,36 +55,23 @@ from reconciler.plan.drain.codes.blockers import (
     UtilizationTooHigh,
 )
 from reconciler.plan.drain.planner import drain
-from reconciler.plan.explain.counterfactuals import of_nodes, of_pods
-from reconciler.plan.explain.counterfactuals.edits import (
-    AnnotationRemoved,
-    Change,
-    DisruptionEnds,
-    EditRule,
-    NoGpuClaim,
-    NotUnsafeToEvict,
-    PodAnnotated,
-    RunsNotToCompletion,
-    all_like,
-    once_it_is_time,
-    together,
-)
 from reconciler.plan.nodes import ownership
 from reconciler.plan.reasons import Declared
+from reconciler.report.explain.counterfactuals import of_nodes, of_pods
+from reconciler.report.explain.counterfactuals.edits import Change, EditRule, all_like, once_it_is_time, together
 
 _MOST_CHANGES = 6  # more changes are not near; the same change of several pods counts once
 _MOST_ROUNDS = 20
 
-_SAFE = of_pods.with_annotations(partial(PodAnnotated, key=names.SAFE_TO_EVICT, value="true"), safe_to_evict="true")
+_SAFE = of_pods.with_annotations(f"carries {names.SAFE_TO_EVICT}: true", safe_to_evict="true")
 
 # Counterfactual of each reason code.
 EDIT_RULES: dict[Declared, EditRule] = {
     **{
-        code: of_pods.with_annotations(partial(AnnotationRemoved, key=code.key), **{code.field: ""})
-        for code in ANNOTATION_BLOCKERS
+        code: of_pods.with_annotations(f"does not carry {code.key}", **{code.field: ""}) for code in ANNOTATION_BLOCKERS
     },
     # Actions of others on the node
-    ownership.DisruptedByKarpenter: of_nodes.without_taint(names.DISRUPTED, DisruptionEnds),
+    ownership.DisruptedByKarpenter: of_nodes.without_taint(names.DISRUPTED, "Karpenter is not disrupting Node/{node}"),
     ownership.DriverUpgrade: of_nodes.driver_upgraded,
     ownership.CordonedByOthers: of_nodes.not_cordoned,
     FrozenNode: of_nodes.thawed,
@@ -111,16 +96,16 @@ EDIT_RULES: dict[Declared, EditRule] = {
     NotEvaluated: of_nodes.next_in_order,
     NotTried: of_pods.gone,
     # Its pods
-    PodDoNotDisrupt: of_pods.with_annotations(partial(AnnotationRemoved, key=names.DO_NOT_DISRUPT), do_not_disrupt=""),
-    PodRunsToCompletion: of_pods.with_annotations(RunsNotToCompletion, safe_to_evict=""),
-    PodNotSafeToEvict: of_pods.with_annotations(NotUnsafeToEvict, safe_to_evict=""),
+    PodDoNotDisrupt: of_pods.with_annotations(f"does not carry {names.DO_NOT_DISRUPT}", do_not_disrupt=""),
+    PodRunsToCompletion: of_pods.with_annotations("is not marked as run-to-completion", safe_to_evict=""),
+    PodNotSafeToEvict: of_pods.with_annotations("is not marked as unsafe to evict", safe_to_evict=""),
     SmartPodStays: of_pods.gone,
     GangStays: of_pods.no_gang,
     GangBudget: of_pods.budget_opened,
     GangWithoutPlace: of_pods.with_room,
     TooManyForGang: of_nodes.more_at_once,
     GangOfAnotherPolicy: of_pods.no_gang,
-    PodOfClaim: of_pods.with_annotations(NoGpuClaim, claim=""),
+    PodOfClaim: of_pods.with_annotations("belongs to no GpuClaim", claim=""),
     PodWithoutController: _SAFE,
     PodOfCustomController: _SAFE,
     PodControllerGone: _SAFE,
