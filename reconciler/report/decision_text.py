@@ -32,6 +32,7 @@ from reconciler.plan.holds.classes import is_held
 from reconciler.plan.manifests.compare import compare
 from reconciler.plan.manifests.wanted_manifest import wish_of
 from reconciler.report.document import Detail, Item, Tone
+from reconciler.report.plans.plan_shape import EditTold
 from reconciler.report.sentences import sentence
 
 # --- Suppressed decisions, and the conditions under which they would apply, by cause.
@@ -109,24 +110,7 @@ def _listed(nodes: tuple[str, ...]) -> str:
 _WORD = re.compile(r"[A-Za-z0-9_-]+")
 
 
-class Edited(msgspec.Struct, frozen=True):
-    """A field before and after; for a list, one item that is added or removed."""
-
-    path: str
-    before: str | None
-    after: str | None
-
-    @property
-    def words(self) -> str:
-        """Such as spec.limits.nodes: 8 -> 10, or spec.template.spec.taints: + {effect: NoSchedule, key: dedicated}."""
-        if self.before is None:
-            return f"{self.path}: + {self.after}"
-        if self.after is None:
-            return f"{self.path}: - {self.before}"
-        return f"{self.path}: {self.before} -> {self.after}"
-
-
-def edited(decision: Decision, inputs: Inputs) -> tuple[Edited, ...]:
+def edited(decision: Decision, inputs: Inputs) -> tuple[EditTold, ...]:
     """Edits of an existing object, carried out or held; empty for any other decision."""
     live = _live(decision.subject, inputs.observed) if _edits(decision) else None
     wished = _wished(decision, inputs, live) if live is not None else None
@@ -162,12 +146,12 @@ def _live(subject: Ref, observed: Observed) -> Unstructured | None:
     return next((each for each in objects if (each.kind, each.metadata.namespace, each.name) == same), None)
 
 
-def _items(path: str, before: str | None, after: str | None) -> Iterator[Edited]:
+def _items(path: str, before: str | None, after: str | None) -> Iterator[EditTold]:
     was, will = (None if text is None else msgspec.json.decode(text) for text in (before, after))
     yield from _parts(path, was, will)
 
 
-def _parts(path: str, was: Any, will: Any) -> Iterator[Edited]:
+def _parts(path: str, was: Any, will: Any) -> Iterator[EditTold]:
     """Of a map each key that differs, of a list each item that is added or removed; None means absent."""
     if isinstance(was, dict) and isinstance(will, dict):
         for key in sorted(was.keys() | will.keys()):
@@ -175,15 +159,15 @@ def _parts(path: str, was: Any, will: Any) -> Iterator[Edited]:
                 yield from _parts(_below(path, key), was.get(key), will.get(key))
         return
     if not isinstance(was, list) and not isinstance(will, list):
-        yield Edited(path, None if was is None else flow(was), None if will is None else flow(will))
+        yield EditTold(path, None if was is None else flow(was), None if will is None else flow(will))
         return
     was, will = (each if isinstance(each, list) else [] for each in (was, will))
     goes = [each for each in was if each not in will]
     comes = [each for each in will if each not in was]
-    yield from (Edited(path, flow(each), None) for each in goes)
-    yield from (Edited(path, None, flow(each)) for each in comes)
+    yield from (EditTold(path, flow(each), None) for each in goes)
+    yield from (EditTold(path, None, flow(each)) for each in comes)
     if not goes and not comes:
-        yield Edited(path, flow(was), flow(will))
+        yield EditTold(path, flow(was), flow(will))
 
 
 def _below(path: str, key: str) -> str:
@@ -210,7 +194,7 @@ class DecisionText(msgspec.Struct, frozen=True):
     decision: Decision
     sentence: str
     remedy: str = ""
-    edited: tuple[Edited, ...] = ()  # edits of an existing object
+    edited: tuple[EditTold, ...] = ()  # edits of an existing object
     hold: HoldClass | None = None  # None for an action
     blocks: bool = False  # a blocked hold that counts for this change: the command ends with exit code 4
     observation: Observation | None = None  # why the decision is suppressed; None if it is not

@@ -7,6 +7,7 @@ from reconciler.plan.guards.reasons import HeldByGuard, OverPlanLimit
 from reconciler.plan.holds.standstill import PLANNER as TAINTS
 from reconciler.plan.holds.standstill import StandingStill
 from reconciler.plan.impact.blame import Blame, blame
+from reconciler.plan.impact.pricing import Bills
 from reconciler.plan.scaling.reasons import PLANNER as SCALING
 from reconciler.report.decision_text import MOST_ALIKE, DecisionText, conditions, decision_items
 from reconciler.report.document import (
@@ -28,7 +29,7 @@ from reconciler.report.plans.beside_lines import annotations, findings
 from reconciler.report.plans.changed import anyway, changed_items, count
 from reconciler.report.plans.guard_section import blocked_lines, guard_blocks
 from reconciler.report.plans.plan_json import change_digest, payload, total_cost
-from reconciler.report.plans.planned import Cost, Planned
+from reconciler.report.plans.planned import Planned
 from reconciler.report.plans.pool_section import pool_sections
 from reconciler.report.wording import counted, dollars, listed, short_digest
 
@@ -198,9 +199,9 @@ def _fleet(planned: Planned) -> Iterator[TextLine]:
     )
 
 
-def _cost(planned: Planned, blamed: Blame, cost: Cost) -> Iterator[TextLine | ReportNotes]:
+def _cost(planned: Planned, blamed: Blame, cost: Bills) -> Iterator[TextLine | ReportNotes]:
     """The cost; empty without known prices."""
-    if cost == Cost():
+    if cost == Bills(unpriced=cost.unpriced):
         return
     sums = (("now", cost.now), ("without", cost.without), ("with", cost.with_change))
     parts = tuple(f"{when} {dollars(amount)}/h" for when, amount in sums if when != "without" or planned.base)
@@ -213,7 +214,7 @@ def _cost(planned: Planned, blamed: Blame, cost: Cost) -> Iterator[TextLine | Re
         before = dollars(cost.now - cost.repriced)
         text = f"with the prices and commitments before this change, the same nodes cost {before}/h now."
         notes.append(ReportNote("note", text))
-    if unpriced := sum(pool.unpriced for pool in planned.pools):
+    if unpriced := cost.unpriced:
         notes.append(
             ReportNote("note", f"{counted(unpriced, 'node')} without a declared price: excluded from the cost.")
         )
@@ -227,7 +228,7 @@ def _moves_unpriced(planned: Planned, blamed: Blame) -> bool:
     return any(each.unpriced for each in moved)
 
 
-def _committed(cost: Cost, is_one: bool) -> Iterator[str]:
+def _committed(cost: Bills, is_one: bool) -> Iterator[str]:
     if cost.committed:
         yield (
             f"({'includes' if is_one else 'each includes'} {dollars(cost.committed)}/h that is paid whether nodes run "

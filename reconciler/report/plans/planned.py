@@ -14,21 +14,11 @@ from reconciler.plan.guards.observing import Observation
 from reconciler.plan.guards.reasons import HeldByGuard
 from reconciler.plan.holds.classes import is_at_rest
 from reconciler.plan.impact.departures import Departing
+from reconciler.plan.impact.pricing import Bills
 from reconciler.report.decision_text import MOST_ALIKE, DecisionText
 from reconciler.report.document import Finding, Severity, TextLine, line
 from reconciler.report.header import ReportHeader
 from reconciler.report.plans.plan_shape import Amount
-
-
-class Cost(msgspec.Struct, frozen=True):
-    """Micro dollars per hour: now, after all that happens without this change, and after all that happens with it. All
-    use the same prices: see impact/pricing.py."""
-
-    now: int = 0
-    without: int = 0
-    with_change: int = 0
-    committed: int = 0  # part of each amount that is paid whether nodes run or not
-    repriced: int = 0  # additional cost of the current fleet with these prices compared with those of the base
 
 
 class PoolLine(msgspec.Struct, frozen=True):
@@ -39,8 +29,7 @@ class PoolLine(msgspec.Struct, frozen=True):
     busy_nodes: int
     gpus: int
     gpus_in_use: int
-    cost: Cost = Cost()
-    unpriced: int = 0  # nodes without a declared price: excluded from the cost
+    cost: Bills = Bills()
     budgets_read: bool = True  # False: PodDisruptionBudgets could not be read, so what they block is unknown
     remarks: tuple[str, ...] = ()  # further lines, such as headroom under limits
     declared: bool = True  # False: no policy declares the pool any more

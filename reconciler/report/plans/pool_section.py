@@ -32,7 +32,7 @@ from reconciler.report.document import (
     Tone,
     line,
 )
-from reconciler.report.plans.planned import Cost, Planned, PoolLine
+from reconciler.report.plans.planned import Planned, PoolLine
 from reconciler.report.wording import counted, difference
 
 # --- Current state of each pool, and its cost: now, after all that happens without this change, and after all that
@@ -61,17 +61,15 @@ def pool_lines(scene: PlanningResult, base: PlanningResult | None, bills: Mappin
     for pool in _pools(scene, base):
         declared = pool.after or pool.before
         use = use_of(scene.fleet, pool.name, declared.spec.devices.count if declared else 1)
-        bill = bills[pool.name]
         yield PoolLine(
             pool=pool.name,
             nodes=use.nodes,
             busy_nodes=use.busy_nodes,
             gpus=use.gpus_total,
             gpus_in_use=use.gpus_used,
-            cost=Cost(bill.now, bill.without, bill.with_change, bill.committed, bill.repriced),
+            cost=bills[pool.name],
             budgets_read=not scene.inputs.observed.why_unread("poddisruptionbudgets.policy"),
             remarks=tuple(_remarks(scene, pool)),
-            unpriced=bill.unpriced,
             declared=pool.after is not None,
             observation=inaction_of(scene.inputs, scene.fleet, pool.name),
         )

@@ -231,9 +231,7 @@ KEPT: set[Declared] = {*ELIGIBILITY, *BLOCKERS, DisruptedByKarpenter, DriverUpgr
 
 
 def test_each_reason_for_which_a_node_is_none_has_its_change() -> None:
-    assert set(EDIT_RULES) == KEPT, (
-        "each code needs an entry in EDIT_RULES of counterfactuals/changes.py"
-    )
+    assert set(EDIT_RULES) == KEPT, "each code needs an entry in EDIT_RULES of counterfactuals/changes.py"
 
 
 @pytest.mark.parametrize(
