@@ -263,16 +263,6 @@ _DONE = {
 _SECONDS = 8.0  # duration of the whole timeline on a terminal
 
 
-class Shown(msgspec.Struct, frozen=True):
-    """Content of a line beside the time."""
-
-    nodes: int
-    busy: int
-    target: int | None
-    leaving: int
-    micro_dollars_per_hour: int
-
-
 class Passing:
     """Observer of each step."""
 
@@ -280,7 +270,7 @@ class Passing:
         self._screen = screen
         self._pool = pool
         self._pause = _SECONDS / max(1, steps)
-        self._before: Shown | None = None
+        self._before: tuple[int | None, ...] = ()  # content of the line before, beside the time
         self._last, self._minute = "", ""
         self._is_written = True  # the last line, without a terminal
         self._each = 0  # nodes per sign
@@ -289,9 +279,9 @@ class Passing:
         pool = next((each for each in step.pools if each.pool == self._pool), None)
         if pool is None:
             return
-        if self._before is None:
+        if not self._before:
             self._begin(step, pool)
-        shown = Shown(pool.nodes, pool.busy_nodes, pool.target, pool.tainted, step.micro_dollars_per_hour)
+        shown = pool.nodes, pool.busy_nodes, pool.target, pool.tainted, step.micro_dollars_per_hour
         text = self._step_text(step, pool)
         has_changed, minute = self._before != shown, clock(step.at, step.at)
         happened = list(_happened(step))

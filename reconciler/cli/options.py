@@ -38,7 +38,18 @@ class NamespaceType(click.ParamType[str]):
         return str(value)
 
 
-_CONTEXT = click.option("--context", metavar="NAME", help="Context of the kubeconfig.")
+kubeconfig_option = click.option("--context", metavar="NAME", help="Context of the kubeconfig.")
+_REPOSITORY = click.option(
+    "--repo",
+    "repository",
+    default="",
+    metavar="URL",
+    help="Git repository with the policies: a folder, or an https or SSH URL.",
+)
+revision_option = click.option(
+    "--revision", default="HEAD", show_default=True, metavar="REV", help="Revision of the repository."
+)
+resources_option = click.option("--resources", is_flag=True, help="Read policies from custom resources of the cluster.")
 # One setting for our own namespace: Lease, memory, statuses, and the freeze of everything.
 namespace_option = click.option(
     "--namespace",
@@ -59,7 +70,7 @@ def context_option(command: Callable[..., Any]) -> Callable[..., Any]:
     def with_place(context: str | None, namespace: str, **others: Any) -> Any:
         return command(place=ClusterPlace(None, False, context, namespace), **others)
 
-    return _CONTEXT(namespace_option(with_place))
+    return kubeconfig_option(namespace_option(with_place))
 
 
 def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -80,7 +91,7 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="A dump, or output of the `dump --kubectl` command line; - for standard input. Default: the live cluster.",
     )
     complete = click.option("--complete", is_flag=True, help="The file lists all objects of every kind.")
-    return file(complete(_CONTEXT(namespace_option(with_place))))
+    return file(complete(kubeconfig_option(namespace_option(with_place))))
 
 
 # --- Durations as options: 90s, 30m or 24h.
@@ -260,15 +271,9 @@ _OPTIONS = (
         metavar="PATH",
         help="Path of the policies.  [default: policies, or those in the dump]",
     ),
-    click.option(
-        "--repo",
-        "repository",
-        default="",
-        metavar="URL",
-        help="Git repository with the policies: a folder, or an https or SSH URL.",
-    ),
-    click.option("--revision", default="HEAD", show_default=True, metavar="REV", help="Revision of the repository."),
-    click.option("--resources", is_flag=True, help="Read policies from custom resources of the cluster."),
+    _REPOSITORY,
+    revision_option,
+    resources_option,
     click.option(
         "-e",
         "--environment",
@@ -291,14 +296,4 @@ def origin_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(origins=Origins(paths or (Path("policies"),), repository, revision), **others)
 
     paths = click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-    repository = click.option(
-        "--repo",
-        "repository",
-        default="",
-        metavar="URL",
-        help="Git repository with the policies: a folder, or an https or SSH URL.",
-    )
-    revision = click.option(
-        "--revision", default="HEAD", show_default=True, metavar="REV", help="Revision of the repository."
-    )
-    return paths(repository(revision(with_origins)))
+    return paths(_REPOSITORY(revision_option(with_origins)))

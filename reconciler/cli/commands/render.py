@@ -2,13 +2,10 @@
 file."""
 
 import json
-from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 import yaml
 
 from reconciler import __version__, controller
@@ -31,30 +28,6 @@ _CAUTION = """\
 """
 
 
-class RenderTarget(msgspec.Struct, frozen=True):
-    """Output destination, and whether an empty output is allowed."""
-
-    file: Path | None
-    allow_empty: bool
-
-
-def _target(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds two options; the command gets them as `target`."""
-
-    @click.option(
-        "--out",
-        "file",
-        type=click.Path(dir_okay=False, path_type=Path),
-        help="Write to this file atomically: on failure the file does not change.",
-    )
-    @click.option("--allow-empty", is_flag=True, help="Also write an empty output, which prunes everything.")
-    @wraps(command)
-    def with_target(file: Path | None, allow_empty: bool, **others: Any) -> Any:
-        return command(target=RenderTarget(file, allow_empty), **others)
-
-    return with_target
-
-
 @click.command()
 @origin_options
 @click.option("-e", "--environment", help="Environment to render: base, or the name of an overlay.")
@@ -64,16 +37,20 @@ def _target(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Also print smart pods, which request nodes from Karpenter: one per instance type.",
 )
 @click.option("--as-resources", is_flag=True, help="Instead, print the policies as custom resources.")
-@_target
-def command(
-    origins: controller.Origins, environment: str | None, smart_pods: bool, as_resources: bool, target: RenderTarget
-) -> int:
+@click.option(
+    "--out",
+    "file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write to this file atomically: on failure the file does not change.",
+)
+@click.option("--allow-empty", is_flag=True, help="Also write an empty output, which prunes everything.")
+def command(origins: controller.Origins, environment: str | None, file: Path | None, **asked: bool) -> int:
     """Print the manifests rendered from the policies in PATHS (policies), as YAML, in stable order.
 
     With --as-resources, each policy names its bundle, so that a cluster never follows part of a bundle: apply all of
     them, and let the applying tool delete those that are no longer included.
     """
-    if smart_pods and as_resources:
+    if asked["smart_pods"] and asked["as_resources"]:
         raise click.UsageError("--smart-pods cannot be combined with --as-resources")
     bundle = controller.read(origins)
     checkup = controller.check_bundle(bundle, ", ".join(path.as_posix() for path in origins.paths), environment)
@@ -88,20 +65,22 @@ def command(
         wish = chosen(resolved, environment)
     except NotChosen as error:
         raise click.UsageError(str(error)) from None
-    documents = _resources(bundle, wish) if as_resources else _manifests(wish)
-    documents += [_smart_pod(wish, each) for each in wish.smart_pods] if smart_pods else []
-    _write("---\n".join(documents), target)
+    documents = (
+        _resources(bundle, wish) if asked["as_resources"] else [_document(wish, each) for each in wish.manifests]
+    )
+    documents += [_smart_pod(wish, each) for each in wish.smart_pods] if asked["smart_pods"] else []
+    _write("---\n".join(documents), file, allow_empty=asked["allow_empty"])
     return ExitCode.FINE
 
 
-def _write(text: str, target: RenderTarget) -> None:
+def _write(text: str, file: Path | None, *, allow_empty: bool) -> None:
     """Writes the output. Applying an empty file deletes everything applied before, so an empty output needs
     --allow-empty."""
-    if not text and not target.allow_empty and not (target.file and _is_empty(target.file)):
+    if not text and not allow_empty and not (file and _is_empty(file)):
         sentence = "nothing was written: policies render nothing, and applying that deletes everything applied before"
         raise click.ClickException(f"{sentence}; correct the paths, or use --allow-empty")
-    if target.file:
-        replace_files({target.file: text.encode()})
+    if file:
+        replace_files({file: text.encode()})
     else:
         click.echo(text, nl=False)
 
@@ -122,10 +101,6 @@ def _resources(bundle: Bundle, wish: Desired) -> list[str]:
         f"# {each.declared.origin().place} at {short_content(wish.revision)}\n{_yaml(each.document)}"
         for each in custom_resources(wish)
     ]
-
-
-def _manifests(wish: Desired) -> list[str]:
-    return [_document(wish, manifest) for manifest in wish.manifests]
 
 
 def _document(wish: Desired, manifest: Manifest) -> str:
