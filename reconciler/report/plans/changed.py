@@ -19,6 +19,7 @@ from reconciler.plan.scaling.reasons import PLANNER as SCALING
 from reconciler.plan.smart_pods.reasons import PLANNER as SMART_PODS
 from reconciler.report.decision_text import DecisionText, decision_items, place_of, would
 from reconciler.report.document import Detail, Item, Tone
+from reconciler.report.plans.plan_shape import EditTold
 from reconciler.report.plans.planned import Planned, PoolLine
 from reconciler.report.wording import counted
 
@@ -157,11 +158,7 @@ def change_origin(change: PolicyChange) -> Origin:
 
 def field_words(field: FieldChange) -> str:
     """Such as minSize: 8 -> 10, or taints: + dedicated=training:NoSchedule."""
-    if field.before is None:
-        return f"{field.path}: + {field.after}"
-    if field.after is None:
-        return f"{field.path}: - {field.before}"
-    return f"{field.path}: {field.before} -> {field.after}"
+    return EditTold(field.path, field.before, field.after).words
 
 
 # --- Effect of a changed field: in place, drift of nodes, or held.
@@ -178,7 +175,7 @@ _NEVER_BUY = frozenset({"adopt", "committedNodes", "disruption"})
 _DIM = frozenset({IN_PLACE, ALREADY})
 _DRIFTED: frozenset[Fate] = frozenset({"removed", "replaced", "blocked"})
 SWITCHES = frozenset({"mode", "adopt", "suspend"})  # fields that decide whether the pool is acted on
-_TAKEN: tuple[tuple[Fate, str, str], ...] = (("scaled", "scale down", "scales down"), ("drained", "drain", "drains"))
+_TAKEN: tuple[tuple[Fate, str, str], ...] = (("scaled", "scale", " down"), ("drained", "drain", ""))
 
 
 def drift_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
@@ -191,23 +188,25 @@ def drift_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
         drifted -= _nodes(planned.base.consequences, change.name, _DRIFTED)
     deleted = _nodes(blamed.causes, change.name, {"deleted"})
     undrifted = _nodes(blamed.causes, change.name, {"undrifted"}) | _nodes(blamed.spared, change.name, _DRIFTED)
-    would = "would " if line and line.observation else ""
     verbs = (("delete", _share(deleted, line)), ("drift", _share(drifted, line)))
-    lines = [f"{would}{verb if would else verb + 's'} {count}" for verb, count in verbs if count]
+    lines = [f"{_verb(line, verb)} {count}" for verb, count in verbs if count]
     if undrifted:
-        lines.append(f"{would}end{'' if would else 's'} drift of {counted(len(undrifted), 'node')}")
+        lines.append(f"{_verb(line, 'end')} drift of {counted(len(undrifted), 'node')}")
     return ", ".join(lines)
+
+
+def _verb(line: PoolLine | None, verb: str) -> str:
+    return f"would {verb}" if line is not None and line.observation else f"{verb}s"
 
 
 def switch_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
     """Such as drifts all 9 nodes, scales down 3 of 9 nodes, or spares 5 nodes: effect of a pool that is now acted on,
     or no longer is."""
     line = planned.pool(change.name)
-    is_supposed = line is not None and line.observation is not None
     lines = [] if any(map(_may_drift, change.fields)) else [drift_words(planned, blamed, change)]
-    for fate, verb, verbs in _TAKEN:
+    for fate, verb, particle in _TAKEN:
         if taken := _nodes(blamed.causes, change.name, {fate}):
-            lines.append(f"{f'would {verb}' if is_supposed else verbs} {_share(taken, line)}")
+            lines.append(f"{_verb(line, verb)}{particle} {_share(taken, line)}")
     if spared := _nodes(blamed.spared, change.name, {fate for fate, _, _ in _TAKEN}):
         lines.append(f"spares {counted(len(spared), 'node')}")
     return ", ".join(filter(None, lines))
@@ -227,12 +226,11 @@ def drain_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
     lines = []
     for pool in pools:
         line = planned.pool(pool)
-        would = "would " if line and line.observation else ""
         of = f" of {pool}" if len(pools) > 1 else ""
         if drained := _nodes(blamed.causes, pool, {"drained"}):
-            lines.append(f"{would}{'drain' if would else 'drains'} {_share(drained, line)}{of}")
+            lines.append(f"{_verb(line, 'drain')} {_share(drained, line)}{of}")
         if spared := _nodes(blamed.spared, pool, {"drained"}):
-            lines.append(f"{would}{'spare' if would else 'spares'} {counted(len(spared), 'node')}{of}")
+            lines.append(f"{_verb(line, 'spare')} {counted(len(spared), 'node')}{of}")
     return ", ".join(lines)
 
 
@@ -266,23 +264,20 @@ def effect(planned: Planned, blamed: Blame, change: PolicyChange, field: FieldCh
         return (switched, "warn") if switched else (IN_PLACE, "dim")
     if change.kind != "GpuPool":
         return IN_PLACE, "dim"
-    words = _drift_effect(planned, blamed, change) if _may_drift(field) else IN_PLACE
+    words = IN_PLACE
+    if _may_drift(field):
+        is_drifting = _drifts_anyway(planned, change.name)
+        words = drift_words(planned, blamed, change) or (ALREADY if is_drifting else IN_PLACE)
     is_bought = buys and _may_buy(field)
     return (f"{words}; {buys}" if is_bought else words), "warn" if is_bought or words not in _DIM else "dim"
 
 
-def _drift_effect(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
-    drifts = drift_words(planned, blamed, change)
-    return drifts or (ALREADY if _drifts_anyway(planned, change.name) else IN_PLACE)
-
-
 def _resized(planned: Planned, change: PolicyChange) -> tuple[str, Tone]:
     """Such as in place; target size 114 -> 100. All changed fields of a provisioner share one size."""
-    sizes = [
+    before, after = (
         next((each.target for each in plan.sizes if each.provisioner == change.name), None) if plan else None
         for plan in (planned.base, planned.plan)
-    ]
-    before, after = sizes
+    )
     if after is None:
         return IN_PLACE, "dim"
     if before is None or before == after:
@@ -332,7 +327,7 @@ def buy_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
         fewer = _count(filter(is_own, blamed.spared), pool, "bought")
         instead = f" in place of {fewer}" if fewer else ""
         if more:
-            lines.append(f"{_verb(planned, pool)} {counted(more, 'node')}{instead}")
+            lines.append(f"{_verb(planned.pool(pool), 'buy')} {counted(more, 'node')}{instead}")
         elif fewer:
             lines.append(f"buys {counted(fewer, 'node')} fewer")
     return ", ".join(lines)
@@ -342,13 +337,8 @@ def schedule_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str
     """Such as buys 5 nodes by schedules; empty if no schedule of a NodeProvisioner buys more than before."""
     if change.kind != "NodeProvisioner":
         return ""
-    nodes = ((pool, _count(blamed.causes, pool, "scheduled")) for pool, _ in _pools(planned, change))
-    return ", ".join(f"{_verb(planned, pool)} {counted(each, 'node')} by schedules" for pool, each in nodes if each)
-
-
-def _verb(planned: Planned, pool: str) -> str:
-    line = planned.pool(pool)
-    return "would buy" if line and line.observation else "buys"
+    nodes = ((planned.pool(pool), _count(blamed.causes, pool, "scheduled")) for pool, _ in _pools(planned, change))
+    return ", ".join(f"{_verb(line, 'buy')} {counted(each, 'node')} by schedules" for line, each in nodes if each)
 
 
 def _pools(planned: Planned, change: PolicyChange) -> list[tuple[str, _Sort]]:
@@ -356,7 +346,10 @@ def _pools(planned: Planned, change: PolicyChange) -> list[tuple[str, _Sort]]:
     plans = [plan for plan in (planned.plan, planned.base) if plan is not None]
     sized = {(each.provisioner, each.pool) for plan in plans for each in plan.sizes}
     if change.kind == "NodeProvisioner":
-        return [(pool, _is_requested) for pool in sorted({pool for name, pool in sized if name == change.name})]
+        return [
+            (pool, lambda each: not _follows_drift(each))
+            for pool in sorted({pool for name, pool in sized if name == change.name})
+        ]
     if change.kind != "GpuPool":
         return []
     edited = {each.name for each in planned.changes if each.kind == "NodeProvisioner"}
@@ -366,10 +359,6 @@ def _pools(planned: Planned, change: PolicyChange) -> list[tuple[str, _Sort]]:
 
 def _follows_drift(consequence: Consequence) -> bool:
     return consequence.order is not None and consequence.order.stage == "refill"
-
-
-def _is_requested(consequence: Consequence) -> bool:
-    return not _follows_drift(consequence)
 
 
 def _count(consequences: Iterable[Consequence], pool: str, fate: Fate) -> int:

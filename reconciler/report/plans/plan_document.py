@@ -1,6 +1,6 @@
 """Report of a plan as a document: changes first, then their effect, cost, and holds."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from reconciler.model.bundle import short_revision
 from reconciler.plan.guards.reasons import HeldByGuard, OverPlanLimit
@@ -53,14 +53,15 @@ def plan_document(planned: Planned) -> ReportDocument:
 
 def _blocks(planned: Planned, blamed: Blame) -> Iterator[Block]:
     """Sections with content, separated by blank lines."""
+    changes, now = tuple(changed_items(planned, blamed)), planned.setting.now
     parts = (
-        tuple(_changes(planned, blamed)),
-        tuple(_anyway(planned)),
+        (ItemList(changes),) if changes else (),
+        _listed("Done also without this change", decision_items(anyway(planned), now), folded=True),
         tuple(_pools(planned, blamed)),
         cost_blocks(planned, blamed),
         guard_blocks(planned),
-        tuple(_held(planned)),
-        tuple(_waiting(planned)),
+        _listed("Held", _held_items(planned)),
+        _listed("Waiting", decision_items(planned.waiting, now)),
     )
     yield from blocked_lines(planned)
     yield from _warnings(planned)
@@ -90,15 +91,10 @@ def _warnings(planned: Planned) -> Iterator[Block]:
         yield ReportNotes(notes)
 
 
-def _changes(planned: Planned, blamed: Blame) -> Iterator[Block]:
-    if items := tuple(changed_items(planned, blamed)):
-        yield ItemList(items)
-
-
-def _anyway(planned: Planned) -> Iterator[Block]:
-    if decision_texts := anyway(planned):
-        items = ItemList(tuple(decision_items(decision_texts, planned.setting.now)))
-        yield Section("Done also without this change", (items,), folded=True)
+def _listed(heading: str, items: Iterable[Item], *, folded: bool = False) -> tuple[Block, ...]:
+    """A section with a list of objects; empty without objects."""
+    item_list = ItemList(tuple(items))
+    return (Section(heading, (item_list,), folded=folded),) if item_list.items else ()
 
 
 def _pools(planned: Planned, blamed: Blame) -> Iterator[Block]:
@@ -108,21 +104,12 @@ def _pools(planned: Planned, blamed: Blame) -> Iterator[Block]:
         yield section
 
 
-def _held(planned: Planned) -> Iterator[Block]:
-    if planned.held:
-        yield Section("Held", (ItemList(tuple(_held_items(planned))),))
-
-
-def _waiting(planned: Planned) -> Iterator[Block]:
-    if planned.waiting:
-        yield Section("Waiting", (ItemList(tuple(decision_items(planned.waiting, planned.setting.now))),))
-
-
 def _held_items(planned: Planned) -> Iterator[Item]:
     """Nodes held by a guard in one line per pool, since the section of the guard has the counts. The same for nodes
     whose taints stay."""
-    of_guards = [each for each in planned.held if _is_of_pool(each) and _is_by_guard(each)]
-    staying = [each for each in planned.held if _is_of_pool(each) and each.decision.planner == TAINTS]
+    of_pools = [each for each in planned.held if each.decision.subject.kind == "Node" and each.decision.pool]
+    of_guards = [each for each in of_pools if isinstance(each.decision.reason.facts, HeldByGuard)]
+    staying = [each for each in of_pools if each.decision.planner == TAINTS]
     others = [each for each in planned.held if each not in of_guards and each not in staying]
     yield from decision_items(others, planned.setting.now)
     yield from _staying_items(staying)
@@ -145,14 +132,6 @@ def _guarded_items(of_guards: Sequence[DecisionText]) -> Iterator[Item]:
         if any(isinstance(each.decision.reason.facts, OverPlanLimit) for each in group):
             details.append(Detail("perPlan holds all removals of the plan, until the plan removes less or is approved"))
         yield Item("!", title, group[0].place, tuple(details), "warn")
-
-
-def _is_by_guard(decision_text: DecisionText) -> bool:
-    return isinstance(decision_text.decision.reason.facts, HeldByGuard)
-
-
-def _is_of_pool(decision_text: DecisionText) -> bool:
-    return decision_text.decision.subject.kind == "Node" and bool(decision_text.decision.pool)
 
 
 def _staying_items(staying: Sequence[DecisionText]) -> Iterator[Item]:
@@ -188,11 +167,7 @@ def _fleet(planned: Planned) -> Iterator[TextLine]:
     nodes, gpus = planned.nodes, planned.gpus
     if nodes.now == nodes.before == nodes.after:
         return
-    sums = (
-        ("now", nodes.now, gpus.now),
-        ("without", nodes.before, gpus.before),
-        ("with", nodes.after, gpus.after),
-    )
+    sums = (("now", nodes.now, gpus.now), ("without", nodes.before, gpus.before), ("with", nodes.after, gpus.after))
     shown = [each for each in sums if each[0] != "without" or planned.base]
     yield TextLine(
         ("Fleet", *(f"{when} {counted(count, 'node')}, {counted(gpus, 'GPU')}" for when, count, gpus in shown))
@@ -207,8 +182,13 @@ def _cost(planned: Planned, blamed: Blame, cost: Bills) -> Iterator[TextLine | R
     parts = tuple(f"{when} {dollars(amount)}/h" for when, amount in sums if when != "without" or planned.base)
     is_one = cost.now == cost.without == cost.with_change
     if is_one:
-        parts = (f"{dollars(cost.now)}/h" if _moves_unpriced(planned, blamed) else f"{dollars(cost.now)}/h, unchanged",)
-    yield TextLine(("Cost", *parts, *_committed(cost, is_one)))
+        # Nodes without a price change the cost by an unknown amount.
+        moved = (*blamed.causes, *blamed.spared, *(() if planned.base else blamed.without))
+        parts = (f"{dollars(cost.now)}/h{'' if any(each.unpriced for each in moved) else ', unchanged'}",)
+    if cost.committed:
+        includes = "includes" if is_one else "each includes"
+        parts += (f"({includes} {dollars(cost.committed)}/h that is paid whether nodes run or not)",)
+    yield TextLine(("Cost", *parts))
     notes = []
     if cost.repriced:
         before = dollars(cost.now - cost.repriced)
@@ -220,20 +200,6 @@ def _cost(planned: Planned, blamed: Blame, cost: Bills) -> Iterator[TextLine | R
         )
     if notes:
         yield ReportNotes(tuple(notes))
-
-
-def _moves_unpriced(planned: Planned, blamed: Blame) -> bool:
-    """Whether the cost changes by an unknown amount."""
-    moved = (*blamed.causes, *blamed.spared, *(() if planned.base else blamed.without))
-    return any(each.unpriced for each in moved)
-
-
-def _committed(cost: Bills, is_one: bool) -> Iterator[str]:
-    if cost.committed:
-        yield (
-            f"({'includes' if is_one else 'each includes'} {dollars(cost.committed)}/h that is paid whether nodes run "
-            "or not)"
-        )
 
 
 def totals(planned: Planned) -> TextLine:

@@ -19,7 +19,7 @@ from reconciler.plan.guards.frozen import Freeze
 from reconciler.plan.impact.blame import Blame, blame
 from reconciler.plan.impact.pricing import Bills
 from reconciler.report.decision_text import DecisionText
-from reconciler.report.header import snapshot_time
+from reconciler.report.header import time_json
 from reconciler.report.json_schema import Tool, told
 from reconciler.report.plans.changed import change_origin, verb_of
 from reconciler.report.plans.plan_shape import (
@@ -63,7 +63,7 @@ def _plan(planned: Planned, blamed: Blame) -> PlanTold:
         environment=setting.environment,
         revision=setting.revision,
         base_revision=setting.base_revision or None,
-        cluster=ClusterSeen(setting.cluster, setting.cluster_uid, snapshot_time(setting)),
+        cluster=ClusterSeen(setting.cluster, setting.cluster_uid, time_json(setting.seen_at or None)),
         now=timestamp(setting.now),
         digest=plan.digest,
         change_digest=change_digest(planned),
@@ -85,10 +85,6 @@ def _plan(planned: Planned, blamed: Blame) -> PlanTold:
         wake_at=time_json(plan.wake_at),
         memory=plan.memory,
     )
-
-
-def time_json(moment: Instant | None) -> str | None:
-    return None if moment is None else timestamp(moment)
 
 
 def _changes(planned: Planned) -> list[ChangeTold]:

@@ -83,15 +83,15 @@ class Planned(msgspec.Struct, frozen=True):
 
 def is_blocking(decision_texts: Iterable[DecisionText], guarded: GuardVerdict) -> bool:
     """Whether the guard holds something that counts for this change."""
-    return any(each.blocks and _guard_of(each) == guarded.guard for each in decision_texts)
+    return any(each.blocks and guard_of(each) == guarded.guard for each in decision_texts)
 
 
 def beside_guards(decision_texts: Iterable[DecisionText]) -> tuple[DecisionText, ...]:
     """Blocked holds that count, for reasons other than a limit of a guard."""
-    return tuple(each for each in decision_texts if each.blocks and not _guard_of(each))
+    return tuple(each for each in decision_texts if each.blocks and not guard_of(each))
 
 
-def _guard_of(decision_text: DecisionText) -> str:
+def guard_of(decision_text: DecisionText) -> str:
     """Name of the guard whose limit holds the decision."""
     facts = decision_text.decision.reason.facts
     return facts.guard.name if isinstance(facts, HeldByGuard) else ""

@@ -1,7 +1,7 @@
 """Sections of pools: node changes that happen in any case, and those caused by this change."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
 import msgspec
@@ -9,7 +9,7 @@ import msgspec
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant, clock, span
 from reconciler.model.plan.capacity import Stage
-from reconciler.model.plan.consequence import LEAVES, Consequence, Fate
+from reconciler.model.plan.consequence import Consequence, Fate
 from reconciler.model.policy.gpu import GpuPool
 from reconciler.plan.capacity.words import obstacles_words
 from reconciler.plan.files.dump import PlanningResult
@@ -41,96 +41,50 @@ from reconciler.report.wording import counted, difference
 # A pool that no policy declares any more still has a cost: by the policy of the base, or unknown.
 
 
-class Future(msgspec.Struct, frozen=True):
-    """Future of a fleet under one plan."""
-
-    gone: frozenset[str] = frozenset()  # node names
-    bought: dict[str, int] = {}  # GPUs of new nodes, by their placeholder names
-
-
-class _Declared(msgspec.Struct, frozen=True):
-    """A pool by name, with its policy in the base and in the change; None if absent."""
-
-    name: str
-    before: Declared[GpuPool] | None
-    after: Declared[GpuPool] | None
-
-
 def pool_lines(scene: PlanningResult, base: PlanningResult | None, bills: Mapping[str, Bills]) -> Iterator[PoolLine]:
     """The declared pools; then pools that are no longer declared and still have nodes."""
-    for pool in _pools(scene, base):
-        declared = pool.after or pool.before
-        use = use_of(scene.fleet, pool.name, declared.spec.devices.count if declared else 1)
+    before = {pool.name: pool for pool in base.inputs.desired.pools} if base else {}
+    after = {pool.name: pool for pool in scene.inputs.desired.pools}
+    touched = {pool_of(each) for one in (scene, base) if one for each in one.plan.consequences}
+    left = [name for name in sorted((before.keys() | touched) - after.keys()) if scene.fleet.nodes_of(name)]
+    for name in (*after, *left):
+        pool = after.get(name)
+        declared = pool or before.get(name)
+        use = use_of(scene.fleet, name, declared.spec.devices.count if declared else 1)
         yield PoolLine(
-            pool=pool.name,
+            pool=name,
             nodes=use.nodes,
             busy_nodes=use.busy_nodes,
             gpus=use.gpus_total,
             gpus_in_use=use.gpus_used,
-            cost=bills[pool.name],
+            cost=bills[name],
             budgets_read=not scene.inputs.observed.why_unread("poddisruptionbudgets.policy"),
-            remarks=tuple(_remarks(scene, pool)),
-            declared=pool.after is not None,
-            observation=inaction_of(scene.inputs, scene.fleet, pool.name),
+            remarks=(*_limits(scene, pool), *_unclaimed(scene, name)),
+            declared=pool is not None,
+            observation=inaction_of(scene.inputs, scene.fleet, name),
         )
 
 
-def future_without(scene: PlanningResult, base: PlanningResult | None) -> Future:
-    """Changes that happen without this change."""
-    consequences = [each for each in scene.plan.consequences if each.cause == "standing"]
-    return _future(base.plan.consequences if base else consequences)
-
-
-def future_with(scene: PlanningResult) -> Future:
-    """Changes that happen with this change."""
-    return _future(scene.plan.consequences)
-
-
-def _future(consequences: Iterable[Consequence]) -> Future:
-    future = tuple(consequences)
-    gone = frozenset(name for each in future if each.fate in LEAVES for name in each.nodes)
-    bought = {
-        name: share.gpus
-        for each in future
-        if each.fate == "bought"
-        for name, share in zip(each.nodes, each.shares, strict=True)
-    }
-    return Future(gone, bought)
-
-
-def _pools(scene: PlanningResult, base: PlanningResult | None) -> Iterator[_Declared]:
-    before = {pool.name: pool for pool in base.inputs.desired.pools} if base else {}
-    after = {pool.name: pool for pool in scene.inputs.desired.pools}
-    touched = {pool_of(each) for one in (scene, base) if one for each in one.plan.consequences}
-    for name, pool in after.items():
-        yield _Declared(name, before.get(name, pool), pool)
-    for name in sorted((before.keys() | touched) - after.keys()):
-        if scene.fleet.nodes_of(name):
-            yield _Declared(name, before.get(name), None)
-
-
-def _remarks(scene: PlanningResult, pool: _Declared) -> Iterator[str]:
-    yield from _limits(scene, pool)
-    nodes = scene.fleet.nodes_of(pool.name)
-    if scene.inputs.observed.why_unread("nodeclaims.karpenter.sh") or not nodes:
-        return
-    claimed = {claim.status.node_name for claim in scene.fleet.claims_of(pool.name)}
-    unclaimed = sum(node.name not in claimed for node in nodes)
-    if unclaimed:
-        has = "has" if unclaimed == 1 else "have"
-        them = "it" if unclaimed == 1 else "them"
-        yield f"{unclaimed} of its {len(nodes)} nodes {has} no NodeClaim: Karpenter does not manage {them}."
-
-
-def _limits(scene: PlanningResult, pool: _Declared) -> Iterator[str]:
+def _limits(scene: PlanningResult, pool: Declared[GpuPool] | None) -> Iterator[str]:
     """Whether limits allow a replacement to be launched before the old node is deleted."""
-    limits = pool.after.spec.limits if pool.after else {}
-    own = [each for each in scene.plan.consequences if each.pool == pool.name and limits]
-    text = ", ".join(f"{most} {name}" for name, most in sorted(limits.items()))
+    if pool is None or not pool.spec.limits:
+        return
+    own = [each for each in scene.plan.consequences if each.pool == pool.name]
+    text = ", ".join(f"{most} {name}" for name, most in sorted(pool.spec.limits.items()))
     if any(hindrance.kind == "limits" for each in own for hindrance, _ in each.held_by):
         yield f"Limits ({text}): reached or exceeded, so no replacement is launched."
     elif any(each.fate == "replaced" for each in own):
         yield f"Limits ({text}): replacements can be launched."
+
+
+def _unclaimed(scene: PlanningResult, pool: str) -> Iterator[str]:
+    nodes = scene.fleet.nodes_of(pool)
+    if scene.inputs.observed.why_unread("nodeclaims.karpenter.sh") or not nodes:
+        return
+    claimed = {claim.status.node_name for claim in scene.fleet.claims_of(pool)}
+    if unclaimed := sum(node.name not in claimed for node in nodes):
+        has, them = ("has", "it") if unclaimed == 1 else ("have", "them")
+        yield f"{unclaimed} of its {len(nodes)} nodes {has} no NodeClaim: Karpenter does not manage {them}."
 
 
 # --- Times at which nodes are scaled down or drained, and since when they are marked.
@@ -188,18 +142,6 @@ _COLUMNS = (
 )
 
 
-class _Headings(msgspec.Struct, frozen=True):
-    """Headings of changes that happen in any case, changes of the plan, and changes that no longer happen."""
-
-    without: str
-    reason: str
-    spared: str = "spared by this change"
-
-
-_WITH_BASE = _Headings("also without this change", "because of this change")
-_ALONE = _Headings("independent of this plan", "because of this plan")
-
-
 class _RowStyle(msgspec.Struct, frozen=True):
     mark: str
     tone: Tone
@@ -230,33 +172,27 @@ def pool_sections(planned: Planned, blamed: Blame) -> Iterator[Section]:
     """One section per pool with changes; pools that no policy declares come last."""
     happening = {pool_of(each) for each in (*blamed.without, *blamed.causes, *blamed.spared)}
     known = {pool.pool: pool for pool in planned.pools}
-    headings = _WITH_BASE if planned.base else _ALONE
     for name in [*known, *sorted(happening - set(known))]:
         if name in happening:
-            yield _section(name, planned, blamed, headings)
+            yield _section(name, planned, blamed)
 
 
-def _section(name: str, planned: Planned, blamed: Blame, headings: _Headings) -> Section:
+def _section(name: str, planned: Planned, blamed: Blame) -> Section:
     pool = planned.pool(name)
     without, consequences = _own(name, blamed.without), _own(name, blamed.causes)
     parts = (
-        *_by_doing(headings.without, without, pool),
-        *_by_doing(headings.reason, consequences, pool),
-        (headings.spared, _own(name, blamed.spared)),
+        *_by_doing("also without this change" if planned.base else "independent of this plan", without, pool),
+        *_by_doing("because of this change" if planned.base else "because of this plan", consequences, pool),
+        ("spared by this change", _own(name, blamed.spared)),
     )
     departures = Departures(planned)
     now = planned.setting.now
     groups = tuple(
         RowGroup(tuple(_row(each, departures, now) for each in own), heading) for heading, own in parts if own
     )
-    declared = pool is not None and pool.declared
-    title = f"{name}: {counted(pool.nodes, 'node')}, {pool.busy_nodes} busy" if pool and declared else _gone(name)
-    coming = (*without, *consequences)
-    return Section(title, (Table(_COLUMNS, groups), *_below(pool, coming)))
-
-
-def _gone(name: str) -> str:
-    return f"{name}: no longer declared"
+    is_declared = pool is not None and pool.declared
+    state = f"{counted(pool.nodes, 'node')}, {pool.busy_nodes} busy" if pool and is_declared else "no longer declared"
+    return Section(f"{name}: {state}", (Table(_COLUMNS, groups), *_below(pool, (*without, *consequences))))
 
 
 def _by_doing(

@@ -43,7 +43,7 @@ from reconciler.report.document import (
     TableColumn,
     line,
 )
-from reconciler.report.header import ReportHeader, set_aside_notices, snapshot_time, unread_notes
+from reconciler.report.header import ReportHeader, set_aside_notices, time_json, unread_notes
 from reconciler.report.plans.build import describe_decisions
 from reconciler.report.plans.plan_json import freezes_json, guards_json
 from reconciler.report.status.leaving import LeavingNodes, leaving_of
@@ -261,7 +261,7 @@ def _payload(overview: Overview) -> dict[str, Any]:
         "environment": setting.environment,
         "revision": setting.revision,
         "now": timestamp(setting.now),
-        "cluster": {"name": setting.cluster, "uid": setting.cluster_uid, "seen_at": snapshot_time(setting)},
+        "cluster": {"name": setting.cluster, "uid": setting.cluster_uid, "seen_at": time_json(setting.seen_at or None)},
         "pools": [msgspec.to_builtins(pool) for pool in overview.pools],
         "guards": msgspec.to_builtins([each for each in guards_json(overview.guarded) if not each.would]),
         "freezes": msgspec.to_builtins(freezes_json(overview.freezes)),
@@ -281,9 +281,9 @@ def _controller(controller: ControllerStatus) -> dict[str, Any]:
     return {
         "leader": controller.leader,
         "runs": controller.runs,
-        "leads_since": _time(controller.leads_since),
-        "renewed_at": _time(controller.renewed_at),
-        "seen_cluster_at": _time(controller.seen_cluster_at),
+        "leads_since": time_json(controller.leads_since),
+        "renewed_at": time_json(controller.renewed_at),
+        "seen_cluster_at": time_json(controller.seen_cluster_at),
         "why_unknown": controller.why_unknown,
     }
 
@@ -294,8 +294,8 @@ def _leaving(leaving: LeavingNodes) -> dict[str, Any]:
         "how": leaving.how,
         "nodes": list(leaving.nodes),
         "pods": leaving.pods,
-        "first_at": _time(leaving.first_at),
-        "last_at": _time(leaving.last_at),
+        "first_at": time_json(leaving.first_at),
+        "last_at": time_json(leaving.last_at),
         "would": leaving.observation is not None,
         "observed_because": leaving.observation.causes_text if leaving.observation is not None else "",
         "guard": leaving.guard,
@@ -309,12 +309,8 @@ def _hold(decision_text: DecisionText) -> dict[str, Any]:
         "reason": decision_text.decision.reason.code,
         "sentence": decision_text.sentence,
         "hold": decision_text.hold,
-        "until": _time(decision_text.until),
+        "until": time_json(decision_text.until),
     }
-
-
-def _time(at: Instant | None) -> str | None:
-    return None if at is None else timestamp(at)
 
 
 # --- Builds the overview from a plan and its fleet.
