@@ -2,7 +2,7 @@
 cannot be applied."""
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -34,6 +34,7 @@ from reconciler.plan.manifests.wanted_manifest import wish_of
 from reconciler.report.document import Detail, Item, Tone
 from reconciler.report.plans.plan_shape import EditTold
 from reconciler.report.sentences import sentence
+from reconciler.report.wording import grouped
 
 # --- Suppressed decisions, and the conditions under which they would apply, by cause.
 
@@ -112,17 +113,20 @@ _WORD = re.compile(r"[A-Za-z0-9_-]+")
 
 def edited(decision: Decision, inputs: Inputs) -> tuple[EditTold, ...]:
     """Edits of an existing object, carried out or held; empty for any other decision."""
-    live = _live(decision.subject, inputs.observed) if _edits(decision) else None
+    # Only of a whole object: nodes and pods are acted on one by one.
+    is_whole = isinstance(decision.act, Apply | Hold) and decision.subject.kind not in {"Node", "Pod"}
+    live = _live(decision.subject, inputs.observed) if is_whole else None
     wished = _wished(decision, inputs, live) if live is not None else None
     if live is None or wished is None:
         return ()
-    changes = compare(live, wished).changes
-    return tuple(each for change in changes for each in _items(change.path, change.before, change.after))
-
-
-def _edits(decision: Decision) -> bool:
-    """Whether the decision is about a whole object: nodes and pods are acted on one by one."""
-    return isinstance(decision.act, Apply | Hold) and decision.subject.kind not in {"Node", "Pod"}
+    return tuple(
+        edit
+        for change in compare(live, wished).changes
+        for edit in _parts(
+            change.path,
+            *(None if text is None else msgspec.json.decode(text) for text in (change.before, change.after)),
+        )
+    )
 
 
 def _wished(decision: Decision, inputs: Inputs, live: Unstructured) -> dict[str, Any] | None:
@@ -144,11 +148,6 @@ def _live(subject: Ref, observed: Observed) -> Unstructured | None:
     same = (subject.kind, subject.namespace, subject.name)
     objects = (*observed.node_pools, *observed.kept)
     return next((each for each in objects if (each.kind, each.metadata.namespace, each.name) == same), None)
-
-
-def _items(path: str, before: str | None, after: str | None) -> Iterator[EditTold]:
-    was, will = (None if text is None else msgspec.json.decode(text) for text in (before, after))
-    yield from _parts(path, was, will)
 
 
 def _parts(path: str, was: Any, will: Any) -> Iterator[EditTold]:
@@ -246,9 +245,7 @@ def place_of(origin: Origin | None) -> str:
 
 def decision_items(decision_texts: Sequence[DecisionText], now: Instant) -> Iterator[Item]:
     """The first few decisions per reason, and the number of further ones."""
-    alike: defaultdict[tuple[str, bool], list[DecisionText]] = defaultdict(list)
-    for each in decision_texts:
-        alike[each.decision.reason.code, each.is_supposed].append(each)
+    alike = grouped(decision_texts, lambda each: (each.decision.reason.code, each.is_supposed))
     for (code, _), group in alike.items():
         yield from (_item(each, now) for each in group[:MOST_ALIKE])
         if len(group) > MOST_ALIKE:
@@ -264,9 +261,8 @@ def _item(decision_text: DecisionText, now: Instant) -> Item:
         details.append(Detail(f"remedy: {decision_text.remedy}"))
     if decision_text.until is not None:
         details.append(Detail(f"re-evaluated {format_moment(decision_text.until, now)}"))
-    return Item(
-        mark, would(decision.subject.title, decision_text.is_supposed), decision_text.place, tuple(details), tone
-    )
+    title = would(decision.subject.title, decision_text.is_supposed)
+    return Item(mark, title, decision_text.place, tuple(details), tone)
 
 
 def mark_of(decision_text: DecisionText) -> tuple[str, Tone]:

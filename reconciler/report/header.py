@@ -1,7 +1,5 @@
 """Report header: policies, cluster, time, and version."""
 
-from collections import defaultdict
-
 import msgspec
 
 from reconciler.model.bundle import short_revision
@@ -9,7 +7,7 @@ from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.instant import Instant, timestamp
 from reconciler.plan.guards.set_aside import MOST_LISTED
 from reconciler.report.document import ReportNote
-from reconciler.report.wording import age
+from reconciler.report.wording import age, grouped
 
 
 class ReportHeader(msgspec.Struct, frozen=True):
@@ -52,12 +50,9 @@ def time_json(moment: Instant | None) -> str | None:
 
 def unread_notes(unread: tuple[Unread, ...]) -> tuple[ReportNote, ...]:
     """Notes about kinds that could not be read. Unread objects must not be taken for absent objects."""
-    alike: defaultdict[str, list[str]] = defaultdict(list)
-    for each in sorted(unread):
-        alike[each.why].append(each.kind)
     return tuple(
-        ReportNote("warning", f"{', '.join(_once(kinds))} could not be read: {why}. Objects of these kinds may exist.")
-        for why, kinds in alike.items()
+        ReportNote("warning", f"{', '.join(_once(alike))} could not be read: {why}. Objects of these kinds may exist.")
+        for why, alike in grouped(sorted(unread), lambda each: each.why).items()
     )
 
 
@@ -70,6 +65,7 @@ def set_aside_notices(observed: Observed) -> tuple[str, ...]:
     return (one if found == 1 else objects,) if found else ()
 
 
-def _once(kinds: list[str]) -> list[str]:
+def _once(unread: list[Unread]) -> list[str]:
     """The kinds, without label-selected kinds whose whole kind is listed."""
+    kinds = [each.kind for each in unread]
     return [kind for kind in kinds if (all_of_it := kind.partition(" labelled ")[0]) == kind or all_of_it not in kinds]

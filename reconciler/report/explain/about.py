@@ -18,7 +18,7 @@ from reconciler.plan.guards.reasons import MEASURES, HeldByGuard
 from reconciler.plan.holds.classes import is_at_rest, is_held, supposed_by
 from reconciler.plan.impact.purchases import bought_when, bought_words
 from reconciler.report.sentences import sentence
-from reconciler.report.wording import counted
+from reconciler.report.wording import counted, grouped
 
 Row = tuple[str, str]  # label and text
 
@@ -76,16 +76,10 @@ def placed(origin: Origin | None) -> str:
 def decision_sentence(scene: PlanningResult, decision: Decision) -> str:
     """A decision as one sentence, with its origin."""
     place = placed(decision.reason.origin)
-    return f"{would(scene, decision)}{_hold_state(decision)}{sentence(decision.reason)}" + (
-        f" {place}" if place else ""
-    )
-
-
-def _hold_state(decision: Decision) -> str:
-    """Prefix of a hold: whether somebody holds the decision, or it waits for a condition."""
-    if not isinstance(decision.act, Hold) or is_at_rest(decision):
-        return ""
-    return "Held: " if is_held(decision) else "Waiting: "
+    state = ""
+    if isinstance(decision.act, Hold) and not is_at_rest(decision):
+        state = "Held: " if is_held(decision) else "Waiting: "
+    return f"{would(scene, decision)}{state}{sentence(decision.reason)}" + (f" {place}" if place else "")
 
 
 def would(scene: PlanningResult, decision: Decision) -> str:
@@ -141,9 +135,8 @@ def fate_of(scene: PlanningResult, consequence: Consequence) -> str:
     if consequence.order is not None:
         waves += f", by {consequence.order.words}"
     is_one = len(consequence.nodes) == 1
-    held = ", ".join(
-        each.title if is_one else f"{each.title} on {counted(nodes, 'node')}" for each, nodes in consequence.held_by
-    )
+    holders = ((each.title, counted(nodes, "node")) for each, nodes in consequence.held_by)
+    held = ", ".join(title if is_one else f"{title} on {nodes}" for title, nodes in holders)
     return FATES[consequence.fate] + waves + (f" ({held})" if held else "")
 
 
@@ -169,20 +162,15 @@ def _drained_from(scene: PlanningResult, consequence: Consequence) -> str:
 
 def decided_rows(scene: PlanningResult, decisions: Iterable[Decision]) -> Iterator[Row]:
     """One row per decision; decisions with the same reason share a row with the first of them as an example."""
-    groups: dict[tuple[str, str, str, bool, bool], list[Decision]] = {}
-    for each in decisions:
-        is_held = isinstance(each.act, Hold)
-        key = each.planner, each.subject.kind, each.reason.code, is_held, each.would
-        groups.setdefault(key, []).append(each)
-    for (_, kind, _, _, _), alike in groups.items():
+
+    def key(decision: Decision) -> tuple[str, str, str, bool, bool]:
+        is_hold = isinstance(decision.act, Hold)
+        return decision.planner, decision.subject.kind, decision.reason.code, is_hold, decision.would
+
+    for (_, kind, *_), alike in grouped(decisions, key).items():
         first = alike[0]
-        if len(alike) == 1:
-            yield "decided", decision_sentence(scene, first)
-        else:
-            yield (
-                "decided",
-                f"{counted(len(alike), kind)}, such as {first.subject.name}: {decision_sentence(scene, first)}",
-            )
+        example = f"{counted(len(alike), kind)}, such as {first.subject.name}: " if len(alike) > 1 else ""
+        yield "decided", f"{example}{decision_sentence(scene, first)}"
 
 
 def tally(scene: PlanningResult, decisions: Iterable[Decision]) -> str:

@@ -103,13 +103,10 @@ def _homeless(pod: Pod, fates: Sequence[Consequence]) -> Iterator[Row]:
 
 
 def _waits(pod: Pod) -> Iterator[Row]:
-    waiting = next(
-        (each for each in pod.status.conditions if each.type == "PodScheduled" and each.status != "True"), None
-    )
-    if waiting:
+    unscheduled = (each for each in pod.status.conditions if each.type == "PodScheduled" and each.status != "True")
+    if waiting := next(unscheduled, None):
         yield "waits", waiting.reason
-    for gate in pod.spec.scheduling_gates:
-        yield "gate", gate.name
+    yield from (("gate", gate.name) for gate in pod.spec.scheduling_gates)
 
 
 # --- Gated pods: the reason for waiting, and their smart pods. Smart pods: what they are for.
@@ -125,10 +122,8 @@ def waiting_rows(scene: PlanningResult, pod: Pod) -> Iterator[Row]:
     if is_gated(pod):
         yield "waits for", "a usable node with free capacity; then its gate is removed"
     elif others and len(others) < len(pod.spec.scheduling_gates):
-        yield (
-            "waits for",
-            f"removal of {' and '.join(others)} by other controllers; until then nothing is bought for it",
-        )
+        gates = " and ".join(others)
+        yield "waits for", f"removal of {gates} by other controllers; until then nothing is bought for it"
     pool, _, refused = pod.metadata.annotations.waits_for.partition(".")
     if refused == REFUSED:
         yield "event", f"no node of pool {pool} can be launched"

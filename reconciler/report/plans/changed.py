@@ -21,7 +21,7 @@ from reconciler.report.decision_text import DecisionText, decision_items, place_
 from reconciler.report.document import Detail, Item, Tone
 from reconciler.report.plans.plan_shape import EditTold
 from reconciler.report.plans.planned import Planned, PoolLine
-from reconciler.report.wording import counted
+from reconciler.report.wording import counted, grouped
 
 Verb = Literal["add", "change", "remove"]
 
@@ -72,12 +72,10 @@ def changed_items(planned: Planned, blame: Blame) -> Iterator[Item]:
 
 def _scaled_items(planned: Planned) -> Iterator[Item]:
     """Actions on nodes and pods, equal ones of a pool in one line."""
-    alike: dict[tuple[str, str, str, bool], list[DecisionText]] = {}
-    for each in planned.acted:
-        if _of_the_day(each):
-            decision = each.decision
-            key = decision.pool, decision.subject.kind, decision.reason.code, decision.would
-            alike.setdefault(key, []).append(each)
+    alike = grouped(
+        filter(_of_the_day, planned.acted),
+        lambda each: (each.decision.pool, each.decision.subject.kind, each.decision.reason.code, each.decision.would),
+    )
     nexts = ((each.decision.pool, each.decision.reason.facts) for each in planned.decision_texts)
     later = Counter((pool, facts.candidacy.code) for pool, facts in nexts if isinstance(facts, DrainCandidateNext))
     for (pool, kind, code, would_be), group in alike.items():

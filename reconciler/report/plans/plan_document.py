@@ -29,9 +29,9 @@ from reconciler.report.plans.beside_lines import annotations, findings
 from reconciler.report.plans.changed import anyway, changed_items, count
 from reconciler.report.plans.guard_section import blocked_lines, guard_blocks
 from reconciler.report.plans.plan_json import change_digest, payload, total_cost
-from reconciler.report.plans.planned import Planned
+from reconciler.report.plans.planned import Planned, guard_of
 from reconciler.report.plans.pool_section import pool_sections
-from reconciler.report.wording import counted, dollars, listed, short_digest
+from reconciler.report.wording import counted, dollars, grouped, listed, short_digest
 
 
 def plan_document(planned: Planned) -> ReportDocument:
@@ -118,12 +118,9 @@ def _held_items(planned: Planned) -> Iterator[Item]:
 
 def _guarded_items(of_guards: Sequence[DecisionText]) -> Iterator[Item]:
     """One item per pool, planner and guard."""
-    alike: dict[tuple[str, bool, str], list[DecisionText]] = {}
-    for each in of_guards:
-        decision = each.decision
-        if isinstance(facts := decision.reason.facts, HeldByGuard):
-            key = decision.pool, decision.planner == SCALING, facts.guard.title
-            alike.setdefault(key, []).append(each)
+    alike = grouped(
+        of_guards, lambda each: (each.decision.pool, each.decision.planner == SCALING, f"ChangeGuard/{guard_of(each)}")
+    )
     for (pool, is_scaled, guard), group in sorted(alike.items()):
         is_one = len(group) == 1
         what, becomes = ("empty", "marked for deletion") if is_scaled else ("not needed", "drained")
@@ -136,12 +133,13 @@ def _guarded_items(of_guards: Sequence[DecisionText]) -> Iterator[Item]:
 
 def _staying_items(staying: Sequence[DecisionText]) -> Iterator[Item]:
     """One item per pool, reason and taint, with the first node as an example."""
-    alike: dict[tuple[str, str, tuple[str, ...]], list[DecisionText]] = {}
-    for each in staying:
-        reason = each.decision.reason
+
+    def key(decision_text: DecisionText) -> tuple[str, str, tuple[str, ...]]:
+        reason = decision_text.decision.reason
         taints = reason.facts.taints if isinstance(reason.facts, StandingStill) else ()
-        alike.setdefault((each.decision.pool, reason.code, taints), []).append(each)
-    for (pool, _, _), group in alike.items():
+        return decision_text.decision.pool, reason.code, taints
+
+    for (pool, _, _), group in grouped(staying, key).items():
         first, names = group[0], [each.decision.subject.name for each in group]
         if len(group) == 1:
             yield Item("!", first.decision.subject.title, first.place, (Detail(first.sentence),), "warn")

@@ -1,6 +1,5 @@
 """Planned: the input of a plan's report."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -19,6 +18,7 @@ from reconciler.report.decision_text import MOST_ALIKE, DecisionText
 from reconciler.report.document import Finding, Severity, TextLine, line
 from reconciler.report.header import ReportHeader
 from reconciler.report.plans.plan_shape import Amount
+from reconciler.report.wording import grouped
 
 
 class PoolLine(msgspec.Struct, frozen=True):
@@ -104,12 +104,10 @@ def blocked_titles(decision_texts: Iterable[DecisionText]) -> list[str]:
 
 def reason_lines(decision_texts: Iterable[DecisionText]) -> Iterator[TextLine]:
     """One line per reason, such as BLOCKED by FieldConflict: NodePool/a100. `decision_texts` are blocked holds."""
-    titles: defaultdict[str, list[str]] = defaultdict(list)
-    for each in decision_texts:
-        titles[each.decision.reason.code].append(each.decision.subject.title)
-    for code, subjects in titles.items():
-        more = f" and {len(subjects) - MOST_ALIKE} more" if len(subjects) > MOST_ALIKE else ""
-        yield line(f"BLOCKED by {code}: {', '.join(subjects[:MOST_ALIKE])}{more}", "bad")
+    for code, alike in grouped(decision_texts, lambda each: each.decision.reason.code).items():
+        titles = [each.decision.subject.title for each in alike]
+        more = f" and {len(titles) - MOST_ALIKE} more" if len(titles) > MOST_ALIKE else ""
+        yield line(f"BLOCKED by {code}: {', '.join(titles[:MOST_ALIKE])}{more}", "bad")
 
 
 def hold_findings(held: Iterable[DecisionText]) -> Iterator[Finding]:
