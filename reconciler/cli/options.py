@@ -16,7 +16,7 @@ from reconciler.kube.api_server import Unreachable
 from reconciler.kube.cluster_file import ClusterFileError
 from reconciler.model import names
 from reconciler.model.fields import NAMESPACE
-from reconciler.model.instant import Instant, instant
+from reconciler.model.instant import instant
 from reconciler.model.parsers import is_namespace
 from reconciler.model.quantity import Duration
 from reconciler.plan.check import BrokenInvariant
@@ -24,18 +24,32 @@ from reconciler.policy.resolve import NotChosen
 from reconciler.report.checked import CheckReport
 from reconciler.report.document import ReportDocument
 
+T = TypeVar("T")
+
 # --- The cluster to read: `--cluster FILE`, or the live cluster of the current kubeconfig or of `--context`.
 
 
-class NamespaceType(click.ParamType[str]):
-    """Parses a namespace, such as gpu-system."""
+class Parsed(click.ParamType[T]):
+    """An option whose text is parsed by a function, which raises ValueError with a sentence."""
 
-    name = "NAME"
+    def __init__(self, name: str, parse: Callable[[str], T]) -> None:
+        self.name = name
+        self._parse = parse
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if not is_namespace(str(value)):
-            self.fail(f'"{value}" is not a namespace: write {NAMESPACE.words}.', param, ctx)
-        return str(value)
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> T:
+        if not isinstance(value, str):
+            parsed: T = value
+            return parsed
+        try:
+            return self._parse(value)
+        except ValueError as error:
+            self.fail(f"{error}.", param, ctx)
+
+
+def _namespace(text: str) -> str:
+    if not is_namespace(text):
+        raise ValueError(f'"{text}" is not a namespace: write {NAMESPACE.words}')
+    return text
 
 
 kubeconfig_option = click.option("--context", metavar="NAME", help="Context of the kubeconfig.")
@@ -53,7 +67,7 @@ resources_option = click.option("--resources", is_flag=True, help="Read policies
 # One setting for our own namespace: Lease, memory, statuses, and the freeze of everything.
 namespace_option = click.option(
     "--namespace",
-    type=NamespaceType(),
+    type=Parsed("NAME", _namespace),
     default=names.OWN_NAMESPACE,
     show_default=True,
     envvar="RECONCILER_NAMESPACE",
@@ -97,21 +111,14 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
 # --- Durations as options: 90s, 30m or 24h.
 
 
-class LastingType(click.ParamType[Duration]):
-    """Parses a positive duration, such as 24h."""
+def _duration(text: str) -> Duration:
+    duration = Duration.parse(text)
+    if not duration.milliseconds:
+        raise ValueError("the duration must be positive; write 4h, for example")
+    return duration
 
-    name = "DURATION"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Duration:
-        if isinstance(value, Duration):
-            return value
-        try:
-            duration = Duration.parse(str(value))
-        except ValueError as error:
-            self.fail(f"{error}.", param, ctx)
-        if not duration.milliseconds:
-            self.fail("the duration must be positive; write 4h, for example.", param, ctx)
-        return duration
+DURATION = Parsed("DURATION", _duration)
 
 
 # --- History folder: `--history`, or RECONCILER_HISTORY.
@@ -135,18 +142,12 @@ class Output(NamedTuple):
     file: Path | None
 
 
-class OutputType(click.ParamType[Output]):
-    """Parses `json` and `json=problems.json`."""
-
-    name = "FORMAT[=FILE]"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Output:
-        if isinstance(value, Output):
-            return value
-        name, _, file = str(value).partition("=")
-        if name not in report.FORMATS:
-            self.fail(f"{name!r} is not a format; choose one of {', '.join(report.FORMATS)}.", param, ctx)
-        return Output(name, Path(file) if file else None)
+def _output(text: str) -> Output:
+    """Such as json, or json=problems.json."""
+    name, _, file = text.partition("=")
+    if name not in report.FORMATS:
+        raise ValueError(f"{name!r} is not a format; choose one of {', '.join(report.FORMATS)}")
+    return Output(name, Path(file) if file else None)
 
 
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -155,7 +156,7 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "-o",
         "--output",
         "outputs",
-        type=OutputType(),
+        type=Parsed("FORMAT[=FILE]", _output),
         multiple=True,
         help=f"{', '.join(report.FORMATS)}; with =FILE written to that file. Repeatable.",
     )
@@ -194,11 +195,10 @@ def is_answered() -> bool:
 
 # --- Options of commands that plan: `--policies`, `--repo`, `--revision`, `-e`, the cluster, and `--now`.
 
-T = TypeVar("T")
 
-
-def answered(ask: Callable[[], T]) -> T:
-    """Result of `ask`; errors become messages without a traceback."""
+def answered(ask: Callable[[], T], *refusals: type[Exception]) -> T:
+    """Result of `ask`; errors become messages without a traceback, and so do `refusals`."""
+    errors: tuple[type[Exception], ...] = (NoRepository, Unreachable, OSError, *refusals)
     try:
         return ask()
     except NotChosen as error:
@@ -209,20 +209,11 @@ def answered(ask: Callable[[], T]) -> T:
         ) from None
     except ClusterFileError as error:
         raise click.ClickException(f"{error}\n  remedy: {error.remedy}") from None
-    except (NoRepository, Unreachable, OSError) as error:
+    except errors as error:
         raise click.ClickException(str(error)) from None
 
 
-class TimeType(click.ParamType[Instant]):
-    """Parses a time, such as 2026-11-02T08:00:00Z."""
-
-    name = "TIME"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Instant:
-        try:
-            return instant(str(value))
-        except ValueError as error:
-            self.fail(f"{error}.", param, ctx)
+TIME = Parsed("TIME", instant)
 
 
 def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -280,7 +271,7 @@ _OPTIONS = (
         help="base, or the name of an overlay; by default the environment whose guard names the cluster.",
     ),
 )
-_NOW = click.option("--now", type=TimeType(), help="Plan for this time instead of now.")
+_NOW = click.option("--now", type=TIME, help="Plan for this time instead of now.")
 
 
 # --- Origin of the policies: PATHS on disk, or in a Git repository with `--repo` and `--revision`.

@@ -67,7 +67,7 @@ def command(saved: Path | None, question: controller.Question, digest: str | Non
     is_agreed = digest is not None if saved else yes or not is_answered()
     confirm = None if is_agreed else partial(_confirmed, context, digest_of_saved(plan) if plan else "")
     acting = Acting(context, lambda text: click.echo(f"note: {text}", err=True), namespace, confirm)
-    once = answered(lambda: _act(plan, question, acting))
+    once = answered(lambda: _act(plan, question, acting), Occupied)
     if once.cluster_view is None or once.cycled is None:
         return refused(once.checkup, **shown) if once.checkup else ExitCode.FAILED
     notices = once.checkup.notices if once.checkup else ()
@@ -85,8 +85,6 @@ def _act(plan: SavedPlan | None, question: controller.Question, acting: Acting) 
         raise click.ClickException(
             f"nothing was done: PLAN contains objects that templates must not render\n{text}\n{remedy}"
         ) from None
-    except Occupied as occupied:
-        raise click.ClickException(str(occupied)) from None
     except NotConfirmed as declined:
         raise click.ClickException(f"nothing was done: {declined}") from None
     except PlanOutdated as moved:

@@ -12,7 +12,7 @@ import msgspec
 
 from reconciler import controller
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.options import LastingType, answered, kubeconfig_option, resources_option, revision_option
+from reconciler.cli.options import DURATION, answered, kubeconfig_option, resources_option, revision_option
 from reconciler.cli.stderr import refused
 from reconciler.controller import Checkup, ClusterPlace, Origins
 from reconciler.kube.cluster import NotWritten, approval_manifest
@@ -79,7 +79,7 @@ class _InvalidPolicies(Exception):
     multiple=True,
     help="An object that may be deleted when no policy declares it, such as NodePool/old.",
 )
-@click.option("--expires", type=LastingType(), default="24h", show_default=True, help="How long the approval is valid.")
+@click.option("--expires", type=DURATION, default="24h", show_default=True, help="How long the approval is valid.")
 @click.option("--reason", default="", help="Reason, recorded in the approval.")
 @click.option(
     "--policies",
@@ -116,10 +116,7 @@ def command(approved: tuple[str, ...], *, dry_run: bool, **given: Any) -> int:
     if dry_run:
         click.echo(json.dumps(approval_manifest(spec), indent=2))
         return ExitCode.FINE
-    try:
-        name = answered(lambda: controller.approve(request.context, spec))
-    except NotWritten as error:
-        raise click.ClickException(str(error)) from None
+    name = answered(lambda: controller.approve(request.context, spec), NotWritten)
     for sentence in _sentences(spec):
         click.echo(f"ChangeApproval/{name}: {sentence}")
     if spec.objects:

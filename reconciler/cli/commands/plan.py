@@ -7,7 +7,7 @@ import click
 import msgspec
 
 from reconciler import controller
-from reconciler.cli.options import LastingType, Output, answered, output_options, question_options, write
+from reconciler.cli.options import DURATION, Output, answered, output_options, question_options, write
 from reconciler.cli.plan_output import PlanOutput, ending_options, setting_of
 from reconciler.cli.stderr import progress, refused, warning_lines
 from reconciler.model.instant import LATEST
@@ -31,7 +31,7 @@ from reconciler.report.plans.plan_document import plan_document
     metavar="KIND/NAME",
     help="Allow deletion of this object, which no policy declares any more.",
 )
-@click.option("--forecast", "ahead", type=LastingType(), metavar="6h", help="Simulate the plan this far ahead.")
+@click.option("--forecast", "ahead", type=DURATION, metavar="6h", help="Simulate the plan this far ahead.")
 @ending_options
 @output_options
 def command(
@@ -72,10 +72,7 @@ def _with_forecast(
     if head.inputs.now + ahead.milliseconds > LATEST:
         raise click.ClickException("the forecast ends after the year 9999: plan as of an earlier time (--now)")
     with progress("forecasting") as tell:
-        try:
-            return with_forecast(document, forecast(run, head, ahead, tell))
-        except NoCapacity as error:
-            raise click.ClickException(str(error)) from None
+        return answered(lambda: with_forecast(document, forecast(run, head, ahead, tell)), NoCapacity)
 
 
 def _pointless(prune: tuple[str, ...], head: PlanningResult) -> Iterator[str]:

@@ -11,12 +11,12 @@ import yaml
 from reconciler import __version__, controller
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.files import replace_files
-from reconciler.cli.options import origin_options, wants_color
+from reconciler.cli.options import answered, origin_options, wants_color
 from reconciler.controller.policies import own_templates
 from reconciler.model.bundle import Bundle, short_content
 from reconciler.model.desired import Desired, Manifest, SmartPod
 from reconciler.policy.custom_resources import custom_resources
-from reconciler.policy.resolve import NotChosen, chosen
+from reconciler.policy.resolve import chosen
 from reconciler.policy.words import CODES
 from reconciler.report import write
 from reconciler.report.checked import CheckReport
@@ -61,10 +61,7 @@ def command(origins: controller.Origins, environment: str | None, file: Path | N
         report = CheckReport(resolved.problems, resolved.files, __version__, CODES)
         click.echo(write(report, "text", color=wants_color("auto")), err=True, nl=False)
         return ExitCode.INVALID_POLICY
-    try:
-        wish = chosen(resolved, environment)
-    except NotChosen as error:
-        raise click.UsageError(str(error)) from None
+    wish = answered(lambda: chosen(resolved, environment))
     documents = (
         _resources(bundle, wish) if asked["as_resources"] else [_document(wish, each) for each in wish.manifests]
     )
