@@ -27,8 +27,6 @@ class Blank(msgspec.Struct, frozen=True):
 
 
 class Fact(msgspec.Struct, frozen=True):
-    """A label, and the lines beside it."""
-
     label: str
     lines: tuple[str, ...]
 
@@ -93,16 +91,11 @@ class Table(msgspec.Struct, frozen=True):
 
 
 class ReportNote(msgspec.Struct, frozen=True):
-    """A note, and its remedy."""
-
     severity: Severity
     text: str
-    remedy: str = ""
 
 
 class ReportNotes(msgspec.Struct, frozen=True):
-    """A group of notes."""
-
     notes: tuple[ReportNote, ...]
 
 
