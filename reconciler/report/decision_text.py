@@ -3,7 +3,7 @@ cannot be applied."""
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -70,35 +70,28 @@ _MOST_NAMED = 5
 
 def difference_words(difference: Difference) -> str:
     """One sentence, without the final full stop."""
-    match difference:
-        case OtherCluster(saved=saved, found=found):
-            return f"the plan is for cluster {saved or 'unknown'}, this cluster is {found or 'unknown'}"
-        case Expired(at=at):
-            return f"the plan expired at {timestamp(at)}"
-        case UnreadNow(kind=kind, why=why):
-            return f"{kind} could not be read: {why}"
-        case _:
-            return f"{difference.subject.title}: {_about_subject(difference)}"
+    words = _DIFFERENCES[type(difference)](difference)
+    if isinstance(difference, OtherCluster | Expired | UnreadNow):
+        return words
+    return f"{difference.subject.title}: {words}"
 
 
-def _about_subject(
-    difference: NothingToDo | OtherObject | HeldNow | OtherAction | OtherFields | TakesMore | BusierNow,
-) -> str:
-    match difference:
-        case NothingToDo():
-            return "the action is no longer needed"
-        case OtherObject():
-            return "the object was replaced by another with the same name"
-        case HeldNow(reason=reason):
-            return f"the action is now held: {sentence(reason)}"
-        case OtherAction(reason=reason):
-            return f"the action has changed: {sentence(reason)}"
-        case OtherFields(before=before, now=now):
-            return f"the object now differs in {', '.join(now)}; in the plan it differed in {', '.join(before)}"
-        case TakesMore(nodes=nodes):
-            return f"the action would also remove {_listed(nodes)}"
-        case BusierNow(nodes=nodes):
-            return f"more GPUs are in use on {_listed(nodes)}"
+_DIFFERENCES: Mapping[type, Callable[[Any], str]] = {
+    OtherCluster: lambda it: (
+        f"the plan is for cluster {it.saved or 'unknown'}, this cluster is {it.found or 'unknown'}"
+    ),
+    Expired: lambda it: f"the plan expired at {timestamp(it.at)}",
+    UnreadNow: lambda it: f"{it.kind} could not be read: {it.why}",
+    NothingToDo: lambda _: "the action is no longer needed",
+    OtherObject: lambda _: "the object was replaced by another with the same name",
+    HeldNow: lambda it: f"the action is now held: {sentence(it.reason)}",
+    OtherAction: lambda it: f"the action has changed: {sentence(it.reason)}",
+    OtherFields: lambda it: (
+        f"the object now differs in {', '.join(it.now)}; in the plan it differed in {', '.join(it.before)}"
+    ),
+    TakesMore: lambda it: f"the action would also remove {_listed(it.nodes)}",
+    BusierNow: lambda it: f"more GPUs are in use on {_listed(it.nodes)}",
+}
 
 
 def _listed(nodes: tuple[str, ...]) -> str:

@@ -42,7 +42,6 @@ class Compared(msgspec.Struct, frozen=True):
 def planned_of(
     setting: ReportHeader, scene: PlanningResult, compared: Compared | None, notices: tuple[str, ...] = ()
 ) -> Planned:
-    """All content of a plan's report."""
     before, contained, planned = compared.scene if compared else None, SectionContainment(), scene
     departs = contained.several("the departing nodes", lambda: _departing(planned, before))
     unpriced = Priced(planned, before, {})

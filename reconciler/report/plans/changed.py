@@ -1,7 +1,7 @@
 """List of changes: policies and their fields; without a base, objects that are written and deleted."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from typing import Literal
 
 import msgspec
@@ -28,26 +28,15 @@ Verb = Literal["add", "change", "remove"]
 _MARKS: dict[Verb, tuple[str, Tone]] = {"add": ("+", "good"), "change": ("~", "warn"), "remove": ("-", "bad")}
 
 
-class ChangeCount(msgspec.Struct, frozen=True):
-    """Number of changes."""
-
-    change: int = 0
-    add: int = 0
-    remove: int = 0
-    supposed: Mapping[Observation, int] = {}  # objects of pools in Observe mode
-
-
-def count(planned: Planned) -> ChangeCount:
-    """Counts policies if there is a base, otherwise objects in the cluster."""
-    verbs: list[Verb] = [each.verb for each in planned.changes]
-    supposed: Counter[Observation] = Counter()
-    if planned.base is None:
-        # One plan writes to some of the drain candidates; its counts cover all of them.
-        later = [each for each in planned.decision_texts if isinstance(each.decision.reason.facts, DrainCandidateNext)]
-        verbs = [verb_of(each.decision) for each in planned.acted if each.observation is None]
-        verbs += ["change" for each in later if each.observation is None]
-        supposed = Counter(each.observation for each in (*planned.acted, *later) if each.observation is not None)
-    return ChangeCount(verbs.count("change"), verbs.count("add"), verbs.count("remove"), supposed)
+def count(planned: Planned) -> tuple[Counter[Verb], Counter[Observation]]:
+    """Counts policies if there is a base, otherwise objects in the cluster; and suppressed changes of objects."""
+    if planned.base is not None:
+        return Counter(each.verb for each in planned.changes), Counter()
+    # One plan writes to some of the drain candidates; its counts cover all of them.
+    later = [each for each in planned.decision_texts if isinstance(each.decision.reason.facts, DrainCandidateNext)]
+    changes = [*planned.acted, *later]
+    supposed = Counter(each.observation for each in changes if each.observation is not None)
+    return Counter(verb_of(each.decision) for each in changes if each.observation is None), supposed
 
 
 def verb_of(decision: Decision) -> Verb:

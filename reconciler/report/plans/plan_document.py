@@ -203,24 +203,23 @@ def _cost(planned: Planned, blamed: Blame, cost: Bills) -> Iterator[TextLine | R
 def totals(planned: Planned) -> TextLine:
     """With a base, counts of changed policies, which do not depend on the cluster; otherwise counts of objects in this
     cluster."""
-    number = count(planned)
+    number, supposed = count(planned)
     if planned.base is None:
-        text = f"{counted(number.change, 'object')} to change, {number.add} to add, {number.remove} to delete"
+        text = f"{counted(number['change'], 'object')} to change, {number['add']} to add, {number['remove']} to delete"
     else:
-        policies = "1 policy" if number.change == 1 else f"{number.change} policies"
-        text = f"{policies} changed, {number.add} added, {number.remove} removed"
+        policies = "1 policy" if number["change"] == 1 else f"{number['change']} policies"
+        text = f"{policies} changed, {number['add']} added, {number['remove']} removed"
     if held := len(planned.held):
         text += f", {held} held"
         if blocked := len(planned.blocked):
             text += f" ({blocked} blocked)"
     if waiting := len(planned.waiting):
         text += f", {waiting} waiting"
-    text += "".join(f"; {more} suppressed (would apply if {clause})" for more, clause in conditions(number.supposed))
+    text += "".join(f"; {more} suppressed (would apply if {clause})" for more, clause in conditions(supposed))
     if planned.base is None:
         return line(f"{text}. Plan {short_digest(planned.plan.digest)}, for this snapshot of the cluster.", "strong")
-    return line(
-        f"{text}. Change {short_digest(change_digest(planned))}, independent of the state of the cluster.", "strong"
-    )
+    digest = short_digest(change_digest(planned))
+    return line(f"{text}. Change {digest}, independent of the state of the cluster.", "strong")
 
 
 def no_changes(planned: Planned) -> str:

@@ -90,47 +90,45 @@ def _unclaimed(scene: PlanningResult, pool: str) -> Iterator[str]:
 # --- Times at which nodes are scaled down or drained, and since when they are marked.
 
 
-class Departures:
-    """Departing nodes of the plan, and of its base for nodes that also depart without the change."""
+def _times(consequence: Consequence, planned: Planned) -> Iterator[str]:
+    """Such as 14:52Z, marked since 14:22Z; or from 14:52Z, 4 at a time. Empty for nodes that Karpenter removes."""
+    if consequence.fate == "scaled":
+        # Nodes that depart in the plan, or in its base without the change.
+        by_name = {each.node: each for each in planned.departing}
+        yield from _scaled([by_name[name] for name in consequence.nodes if name in by_name], planned.setting.now)
+    elif consequence.fate == "drained":
+        yield from _drained(consequence, planned.setting.now)
 
-    def __init__(self, planned: Planned) -> None:
-        self._now = planned.setting.now
-        self._departing = {each.node: each for each in planned.departing}
 
-    def words(self, consequence: Consequence) -> Iterator[str]:
-        """Such as 14:52Z, marked since 14:22Z; or from 14:52Z, 4 at a time. Empty for nodes that Karpenter removes."""
-        if consequence.fate == "scaled":
-            yield from self._scaled(consequence.nodes)
-        elif consequence.fate == "drained":
-            yield from self._drained(consequence)
+def _scaled(departing_nodes: Sequence[Departing], now: Instant) -> Iterator[str]:
+    times = sorted({each.at for each in departing_nodes if each.at is not None})
+    if times:
+        yield f"{_span(times, now)}{_marked(departing_nodes, now)}"
+    if any(each.at is None for each in departing_nodes):
+        yield "once a guard allows it" if not times else "others once a guard allows it"
 
-    def _scaled(self, nodes: Sequence[str]) -> Iterator[str]:
-        departing_nodes = [self._departing[name] for name in nodes if name in self._departing]
-        times = sorted({each.at for each in departing_nodes if each.at is not None})
-        if times:
-            yield f"{self._span(times)}{self._marked(departing_nodes)}"
-        if any(each.at is None for each in departing_nodes):
-            yield "once a guard allows it" if not times else "others once a guard allows it"
 
-    def _drained(self, consequence: Consequence) -> Iterator[str]:
-        begun = sorted({each.at for each in consequence.shares if each.at is not None and each.at <= self._now})
-        later = sorted({each.at for each in consequence.shares if each.at is not None and each.at > self._now})
-        if begun:
-            yield "now" if begun == [self._now] else f"since {self._span(begun)}"
-        if later:
-            yield f"{'others ' if begun else ''}from {clock(later[0], self._now)}"
-        if any(each.at is None for each in consequence.shares):
-            yield f"{'others ' if begun or later else ''}once a guard or window allows it, or pods have completed"
+def _drained(consequence: Consequence, now: Instant) -> Iterator[str]:
+    times = sorted({each.at for each in consequence.shares if each.at is not None})
+    begun, later = [each for each in times if each <= now], [each for each in times if each > now]
+    if begun:
+        yield "now" if begun == [now] else f"since {_span(begun, now)}"
+    if later:
+        yield f"{'others ' if begun else ''}from {clock(later[0], now)}"
+    if any(each.at is None for each in consequence.shares):
+        yield f"{'others ' if times else ''}once a guard or window allows it, or pods have completed"
 
-    def _marked(self, departing_nodes: Sequence[Departing]) -> str:
-        since = sorted({each.since for each in departing_nodes if each.since is not None})
-        if since:
-            return f", marked since {self._span(since)}"
-        return ", marked before" if all(each.is_marked for each in departing_nodes) else ", marked now"
 
-    def _span(self, times: Sequence[Instant]) -> str:
-        first, last = clock(times[0], self._now), clock(times[-1], self._now)
-        return first if first == last else f"{first} to {last}"
+def _marked(departing_nodes: Sequence[Departing], now: Instant) -> str:
+    since = sorted({each.since for each in departing_nodes if each.since is not None})
+    if since:
+        return f", marked since {_span(since, now)}"
+    return ", marked before" if all(each.is_marked for each in departing_nodes) else ", marked now"
+
+
+def _span(times: Sequence[Instant], now: Instant) -> str:
+    first, last = clock(times[0], now), clock(times[-1], now)
+    return first if first == last else f"{first} to {last}"
 
 
 _COLUMNS = (
@@ -185,11 +183,7 @@ def _section(name: str, planned: Planned, blamed: Blame) -> Section:
         *_by_doing("because of this change" if planned.base else "because of this plan", consequences, pool),
         ("spared by this change", _own(name, blamed.spared)),
     )
-    departures = Departures(planned)
-    now = planned.setting.now
-    groups = tuple(
-        RowGroup(tuple(_row(each, departures, now) for each in own), heading) for heading, own in parts if own
-    )
+    groups = tuple(RowGroup(tuple(_row(each, planned) for each in own), heading) for heading, own in parts if own)
     is_declared = pool is not None and pool.declared
     state = f"{counted(pool.nodes, 'node')}, {pool.busy_nodes} busy" if pool and is_declared else "no longer declared"
     return Section(f"{name}: {state}", (Table(_COLUMNS, groups), *_below(pool, (*without, *consequences))))
@@ -218,15 +212,14 @@ def _first_of(consequence: Consequence) -> tuple[int, tuple[str, ...]]:
     return (_STAGES.index(stage), ()) if stage is not None else (0, consequence.nodes)
 
 
-def _row(consequence: Consequence, departures: Departures, now: Instant) -> Row:
+def _row(consequence: Consequence, planned: Planned) -> Row:
     words, order = _FATES[consequence.fate], consequence.order
     numbers = (str(len(consequence.nodes)), str(consequence.gpus), _money(consequence))
     if consequence.fate in _COMES:
-        return Row(
-            (bought_words(consequence), *numbers, "; ".join(bought_when(consequence, now))), words.mark, words.tone
-        )
+        bought = "; ".join(bought_when(consequence, planned.setting.now))
+        return Row((bought_words(consequence), *numbers, bought), words.mark, words.tone)
     by = (f"by {order.words}",) if order is not None else ()
-    when = (*departures.words(consequence), *by, *_when(consequence, words.pace))
+    when = (*_times(consequence, planned), *by, *_when(consequence, words.pace))
     return Row((words.text, *numbers, "; ".join(when)), words.mark, words.tone)
 
 
@@ -272,26 +265,23 @@ def _unpriced(coming: tuple[Consequence, ...]) -> Iterator[ReportNote]:
     if unpriced := sum(each.unpriced for each in coming if each.fate not in _FOLLOWS | _COMES):
         yield ReportNote("note", f"{counted(unpriced, 'node')} without a declared price: excluded from $/h.")
     if unpriced := sum(each.unpriced for each in coming if each.fate in _FOLLOWS):
-        text = (
-            f"{counted(unpriced, 'node')} will be of another machine type, whose price is unknown: excluded from $/h."
-        )
+        nodes = counted(unpriced, "node")
+        text = f"{nodes} will be of another machine type, whose price is unknown: excluded from $/h."
         yield ReportNote("note", text)
     sorts: Counter[str] = Counter()
     for each in coming:
         if each.fate in _COMES and each.order is not None and each.unpriced:
             sorts[each.order.words] += each.unpriced
     for sort, unpriced in sorted(sorts.items()):
-        yield ReportNote(
-            "note", f"{counted(unpriced, 'node')} to be bought without a declared price, {sort}: excluded from $/h."
-        )
+        text = f"{counted(unpriced, 'node')} to be bought without a declared price, {sort}: excluded from $/h."
+        yield ReportNote("note", text)
 
 
 def _budgets(coming: tuple[Consequence, ...]) -> Iterator[ReportNote]:
-    held: dict[str, int] = {}
-    for each in coming:
-        for hindrance, count in each.held_by:
-            if hindrance.kind == "pod_budget":
-                held[hindrance.title] = held.get(hindrance.title, 0) + count
+    held: Counter[str] = Counter()
+    for hindrance, count in (one for each in coming for one in each.held_by):
+        if hindrance.kind == "pod_budget":
+            held[hindrance.title] += count
     for name, count in sorted(held.items()):
         yield ReportNote("warning", f"{name} blocks {counted(count, 'node')}: the budget allows no eviction there now.")
 
@@ -300,9 +290,8 @@ def _deletions(coming: tuple[Consequence, ...]) -> Iterator[ReportNote]:
     for each in coming:
         if each.fate == "deleted" and each.nodes:
             what = f"{counted(len(each.nodes), 'node')} and {counted(each.pods, 'pod')}"
-            yield ReportNote(
-                "error", f"Deleting NodePool/{each.node_pool} also deletes {what}, with {each.gpus_in_use} GPUs in use."
-            )
+            text = f"Deleting NodePool/{each.node_pool} also deletes {what}, with {each.gpus_in_use} GPUs in use."
+            yield ReportNote("error", text)
 
 
 def _homeless(coming: tuple[Consequence, ...]) -> Iterator[ReportNote]:
