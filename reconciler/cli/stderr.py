@@ -53,11 +53,7 @@ _PARTS = 1_000
 def progress(label: str) -> Iterator[Callable[[float], None]]:
     """Yields a function that takes the progress, from 0 to 1."""
     if not sys.stderr.isatty():
-        yield _nobody
+        yield lambda _: None
         return
     with click.progressbar(length=_PARTS, label=label, file=sys.stderr) as bar:
         yield lambda part: bar.update(max(0, round(part * _PARTS) - bar.pos))
-
-
-def _nobody(part: float) -> None:
-    """Ignores the progress: no terminal."""

@@ -41,8 +41,6 @@ NOTHING = "Nothing to do: the cluster matches the policies."
 
 
 class Applied(msgspec.Struct, frozen=True):
-    """A cycle, and the notices for its reader."""
-
     setting: ReportHeader
     cycled: CycleResult
     notices: tuple[str, ...] = ()

@@ -38,7 +38,6 @@ class ReportHeader(msgspec.Struct, frozen=True):
 
     @property
     def headline(self) -> str:
-        """All of the header in one line."""
         base = f" on {short_revision(self.base_revision)}" if self.base_revision else ""
         return f"{self.policies}{base}, {self.cluster_text}, reconciler {self.tool_version}"
 

@@ -11,7 +11,6 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 def says(description: str) -> msgspec.Meta:
-    """Description of a field."""
     return msgspec.Meta(description=description)
 
 

@@ -36,8 +36,6 @@ NOTHING = "Nothing of reconciler is left to release."
 
 
 class ReleaseHeader(msgspec.Struct, frozen=True):
-    """Scope of the release."""
-
     cluster: str
     observed: Observed
     now: Instant
@@ -67,7 +65,6 @@ class Released(msgspec.Struct, frozen=True):
 
     @property
     def done(self) -> int:
-        """Number of objects released."""
         return len({decision.subject for decision, outcome in self.carried_out if outcome.result == "done"})
 
 

@@ -44,8 +44,6 @@ class ApprovalRequest(msgspec.Struct, frozen=True):
 
 
 class _InvalidPolicies(Exception):
-    """Policies with problems cannot be approved."""
-
     def __init__(self, checkup: Checkup) -> None:
         super().__init__()
         self.checkup = checkup
@@ -221,7 +219,6 @@ def _whole(revision: str, repository: str) -> str:
 
 
 def _sentences(spec: ChangeApproval) -> Sequence[str]:
-    """Sentences that describe the approval, with shortened digests."""
     lines = []
     if spec.objects:
         what = ", ".join(f"{each.kind}/{each.name} ({each.digest[:SHOWN]})" for each in spec.objects)

@@ -193,7 +193,6 @@ def with_departures(own: Side, base: Side | None = None) -> tuple[Side, Side | N
 
 
 def _departures(side: Side) -> dict[str, Departure]:
-    """By node name."""
     scene = side.scene
     by_node = drains(scene)
     for name, each in departing(scene.inputs, scene.plan).items():
@@ -272,8 +271,6 @@ def _share(fleet: Fleet, name: str, departure: Departure) -> Share:
 
 
 class Departing(msgspec.Struct, frozen=True, gc=False):
-    """One departing node."""
-
     node: str
     pool: str
     at: Instant | None  # None: not before it is marked, which is held

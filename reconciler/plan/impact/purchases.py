@@ -264,11 +264,8 @@ def _when(consequence: Consequence, order: MachineOrder, now: Instant) -> str:
         case "refill":
             return "after Karpenter has deleted the old nodes"
         case "schedule":
-            return (
-                (f"from {clock(first, now)}, while the schedule is active; not included in totals")
-                if first is not None
-                else ""
-            )
+            lasting = "while the schedule is active; not included in totals"
+            return f"from {clock(first, now)}, {lasting}" if first is not None else ""
         case "limit":
             least = "lower bound: " if order.why == "demand" else ""
             limit = limit_words(order.limit) if order.limit is not None else "a limit"

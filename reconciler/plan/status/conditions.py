@@ -95,7 +95,6 @@ class Scenery(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def declared(self) -> dict[Key, Declared[Any]]:
-        """The policies in force."""
         return {(each.kind, each.name): each for each in self.inputs.desired.declared}
 
     @cached_property
@@ -116,7 +115,6 @@ class Scenery(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def resources(self) -> dict[Key, Unstructured]:
-        """Policies as custom resources."""
         there = self.inputs.observed.policies if self.context.are_resources else ()
         policies = (each for each in there if each.kind in POLICIES and not each.metadata.deletion_timestamp)
         return {(each.kind, each.name): each for each in policies}

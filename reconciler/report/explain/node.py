@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from reconciler.model import names
 from reconciler.model.cluster.node import Node, NodeClaim
 from reconciler.model.instant import format_moment, timestamp
 from reconciler.model.plan.consequence import Consequence, Fate
@@ -46,7 +47,6 @@ from reconciler.report.explain.scale_down import (
 from reconciler.report.sentences import sentence
 from reconciler.report.wording import counted
 
-OUR_DOMAIN = "gpu.scheduling/"
 _BY_TAINT = frozenset({BeingDrained, ScaledDown})  # only shown if a planner continues with the taint
 OWN: dict[Fate, str] = {"scaled": PLANNER, "drained": DRAIN}  # planner that deletes the node, unless Karpenter does
 
@@ -66,11 +66,8 @@ def about_node(scene: PlanningResult, name: str) -> Explanation:
     outcome = [_outcome(scene, scaled, each) for each in ordered if not isinstance(each.act, Label)]
     # Our own actions on the node are described by the decision; this plan may act only on its pods.
     is_told = {each.planner for each in decisions}
-    outcome += [
-        would_be(scene, each, f"The node {fate_of(scene, each)}.")
-        for each in fates
-        if OWN.get(each.fate) not in is_told
-    ]
+    others = (each for each in fates if OWN.get(each.fate) not in is_told)
+    outcome += [would_be(scene, each, f"The node {fate_of(scene, each)}.") for each in others]
     labels = tuple(decision_sentence(scene, each) for each in decisions if isinstance(each.act, Label))
     rows = (
         *(why_rows(scaled) if scaled else ()),
@@ -83,29 +80,23 @@ def about_node(scene: PlanningResult, name: str) -> Explanation:
         *(stop_rows(scaled) if scaled else ()),
     )
     outcome = outcome or list(labels)
-    return Explanation(
-        f"node/{name}",
-        _headline(scene, node),
-        " ".join(outcome) or "No change is planned for the node.",
-        rows,
-        decisions,
-    )
+    text = " ".join(outcome) or "No change is planned for the node."
+    return Explanation(f"node/{name}", _headline(scene, node), text, rows, decisions)
 
 
 def _evicted(scene: PlanningResult, node: Node) -> Iterator[Row]:
     """The pods that this plan evicts from the node."""
     here = {(pod.metadata.namespace, pod.name) for pod in scene.fleet.pods_on(node.name)}
-    requested = [
-        ref.title
-        for each in scene.plan.decisions
-        if isinstance(each.act, Evict)
-        for ref in each.refs
-        if (ref.namespace, ref.name) in here
-    ]
-    for title in requested[:MOST_LISTED]:
-        yield "evicts", title
-    if more := requested[MOST_LISTED:]:
-        yield "evicts", f"and {len(more)} more"
+    evicted = (ref for each in scene.plan.decisions if isinstance(each.act, Evict) for ref in each.refs)
+    requested = [ref.title for ref in evicted if (ref.namespace, ref.name) in here]
+    yield from _first_rows("evicts", requested)
+
+
+def _first_rows(label: str, texts: list[str]) -> Iterator[Row]:
+    """One row for each of the first texts, and the number of others."""
+    yield from ((label, text) for text in texts[:MOST_LISTED])
+    if more := texts[MOST_LISTED:]:
+        yield label, f"and {len(more)} more"
 
 
 def _outcome(scene: PlanningResult, scaled: ScaleDownForecast | None, decision: Decision) -> str:
@@ -117,9 +108,8 @@ def _outcome(scene: PlanningResult, scaled: ScaleDownForecast | None, decision: 
         return f"{would(scene, decision)}Marked; not deleted while {kept}."
     if at <= scene.inputs.now:
         return decision_sentence(scene, decision)
-    words = f"ill be deleted {format_moment(at, scene.inputs.now)} if still empty."
     begins = would(scene, decision)
-    return f"{begins}w{words}" if begins else f"W{words}"
+    return f"{begins}{'w' if begins else 'W'}ill be deleted {format_moment(at, scene.inputs.now)} if still empty."
 
 
 def _announces(decision: Decision) -> bool:
@@ -185,10 +175,8 @@ def _drained(scene: PlanningResult, node: Node) -> Iterator[Row]:
             continue
         since = f" Candidate since {timestamp(each.since)}." if each.since is not None else ""
         place = placed(each.reason.origin)
-        yield (
-            "drained",
-            f"{'candidate' if each.is_candidate else 'no'}: {sentence(each.reason)}{since} {place}".rstrip(),
-        )
+        state = "candidate" if each.is_candidate else "no"
+        yield "drained", f"{state}: {sentence(each.reason)}{since} {place}".rstrip()
         if each.tried is not None:
             yield "last tried", _last_tried(each)
         yield from _keeping_rows(scene, each)
@@ -216,7 +204,7 @@ def _in_play(scene: PlanningResult, node: Node) -> Iterator[Row]:
     ]
     yield "policies", "; ".join(parts)
     ours = [
-        f"{taint.key}={taint.value}:{taint.effect}" for taint in node.spec.taints if taint.key.startswith(OUR_DOMAIN)
+        f"{taint.key}={taint.value}:{taint.effect}" for taint in node.spec.taints if taint.key.startswith(names.OURS)
     ]
     if ours:
         yield "taints", f"{', '.join(ours)}"
@@ -263,10 +251,7 @@ def _keeping_rows(scene: PlanningResult, weighed: DrainEligibility) -> Iterator[
     reasons = _blocking_reasons(scene, weighed)
     if not isinstance(weighed.reason.facts, BeingDrained):
         reasons = sorted(reasons, key=_order)
-    for each in reasons[:MOST_LISTED]:
-        yield "kept by", sentence(each)
-    if more := reasons[MOST_LISTED:]:
-        yield "kept by", f"and {len(more)} more"
+    yield from _first_rows("kept by", list(map(sentence, reasons)))
 
 
 def _order(reason: Reason) -> tuple[str, str]:

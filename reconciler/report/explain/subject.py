@@ -34,6 +34,7 @@ from reconciler.report.wording import counted, grouped
 # Kinds with their own explanations; a plan may contain other kinds, which templates render.
 OTHERS = frozenset({"drainpolicy", "changeguard", *(each.kind.lower() for each in RESOURCE_KINDS)})
 SUBJECTS = ("node/NAME", "pod/NAMESPACE/NAME", "pool/NAME", "claim/NAME", "provisioner/NAME")
+_UNDECIDED = "There is no decision about this object."
 # Aliases, as in kubectl and our kinds.
 _WORDS = {
     "nodes": "node",
@@ -80,9 +81,7 @@ def _decided_alone(scene: PlanningResult, subject: ExplainedObject, error: Excep
     whole = _whole(subject)
     decisions = decisions_about(scene, whole)
     why = f"The explanation failed because of a bug in reconciler: {type(error).__name__}: {error}."
-    outcome = (
-        " ".join(decision_sentence(scene, each) for each in decisions) or "There is no decision about this object."
-    )
+    outcome = " ".join(decision_sentence(scene, each) for each in decisions) or _UNDECIDED
     return Explanation(subject.title, f"an object of kind {whole.kind}", f"{outcome} {why}", (), decisions)
 
 
@@ -153,11 +152,7 @@ def about_object(scene: PlanningResult, subject: ExplainedObject) -> Explanation
     title = decisions[0].subject.title if decisions else policy
     rows = tuple(_rows(scene, subject))
     drains = " ".join(f"It drains {text}." for label, text in rows if label == "drains")
-    outcome = (
-        " ".join(decision_sentence(scene, each) for each in decisions)
-        or drains
-        or "There is no decision about this object."
-    )
+    outcome = " ".join(decision_sentence(scene, each) for each in decisions) or drains or _UNDECIDED
     headline = "a policy" if policy else f"an object of kind {subject.kind}"
     return Explanation(title, headline, outcome, rows, decisions)
 

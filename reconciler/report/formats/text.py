@@ -145,7 +145,6 @@ def room(text: str, width: int) -> str:
 
 
 def padded(text: str, width: int) -> str:
-    """The text padded to the width."""
     return text + room(text, width)
 
 

@@ -161,7 +161,6 @@ class Overview(msgspec.Struct, frozen=True):
 
 
 def overview_document(overview: Overview) -> ReportDocument:
-    """The overview as a document."""
     return ReportDocument(
         command="status",
         title=f"Status of {overview.setting.policies}",

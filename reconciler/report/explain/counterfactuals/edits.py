@@ -10,7 +10,6 @@ from reconciler.model.cluster.metadata import Annotations
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.cluster.workload import PodDisruptionBudget
 from reconciler.model.instant import instant, timestamp
 from reconciler.model.plan.decision import Reason, Ref
 from reconciler.model.plan.evaluation import DrainEligibility
@@ -129,19 +128,6 @@ def with_pod(inputs: Inputs, pod: Ref, changed: Callable[[Pod], Pod | None]) -> 
     return with_observed(inputs, pods=tuple(each for each in pods if each is not None))
 
 
-def with_budget(inputs: Inputs, title: str, allowed: int) -> Inputs:
-    """Inputs with an up-to-date budget status that allows this many disruptions."""
-
-    def opened(budget: PodDisruptionBudget) -> PodDisruptionBudget:
-        generation = budget.metadata.generation
-        return replace(
-            budget, status=replace(budget.status, disruptions_allowed=allowed, observed_generation=generation)
-        )
-
-    budgets = (opened(each) if each.title == title else each for each in inputs.observed.budgets)
-    return with_observed(inputs, budgets=tuple(budgets))
-
-
 def with_policy(inputs: Inputs, kind: str, name: str, **fields: Any) -> Inputs:
     """Inputs with another spec of a policy; `kind` is a field of Desired."""
     declared: Iterable[Any] = getattr(inputs.desired, kind)
@@ -153,11 +139,6 @@ def annotated(node_or_pod: Any, **annotations: str) -> Any:
     """The object with additional annotations."""
     after: Annotations = replace(node_or_pod.metadata.annotations, **annotations)
     return replace(node_or_pod, metadata=replace(node_or_pod.metadata, annotations=after))
-
-
-def untainted(node: Node, key: str) -> Node:
-    taints = tuple(each for each in node.spec.taints if each.key != key)
-    return replace(node, spec=replace(node.spec, taints=taints))
 
 
 def once_it_is_time(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:

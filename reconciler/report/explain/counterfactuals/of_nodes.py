@@ -34,7 +34,6 @@ from reconciler.report.explain.counterfactuals.edits import (
     annotated,
     once_it_is_time,
     replace,
-    untainted,
     with_node,
     with_observed,
     with_policy,
@@ -46,8 +45,12 @@ _ANNOTATIONS = {names.SCALE_DOWN_DISABLED: "scale_down_disabled", names.DO_NOT_D
 
 
 def without_taint(key: str, clause: str = "the taint {key} of Node/{node} is removed") -> EditRule:
+    def untainted(node: Node) -> Node:
+        taints = tuple(each for each in node.spec.taints if each.key != key)
+        return replace(node, spec=replace(node.spec, taints=taints))
+
     def line(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
-        after = with_node(inputs, weighed.node, lambda node: untainted(node, key))
+        after = with_node(inputs, weighed.node, untainted)
         return Counterfactual(after, clause.format(key=key, node=weighed.node))
 
     return line

@@ -19,7 +19,6 @@ from reconciler.report.explain.counterfactuals.edits import (
     pod_of,
     ref_of_pod_in,
     replace,
-    with_budget,
     with_observed,
     with_pod,
 )
@@ -62,7 +61,10 @@ def budget_opened(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual |
     budget = budgets[0]
     ref = Ref("PodDisruptionBudget", budget.metadata.namespace, budget.metadata.name)
     clause = f"allows {'a disruption' if allowed == 1 else f'{allowed} disruptions'}"
-    return Counterfactual(with_budget(inputs, budget.title, allowed), clause, (ref,))
+    status = replace(budget.status, disruptions_allowed=allowed, observed_generation=budget.metadata.generation)
+    opened = replace(budget, status=status)
+    left = tuple(opened if each.title == budget.title else each for each in inputs.observed.budgets)
+    return Counterfactual(with_observed(inputs, budgets=left), clause, (ref,))
 
 
 def one_budget(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
