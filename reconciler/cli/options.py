@@ -81,23 +81,18 @@ def context_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Options of the live cluster and the controller's namespace; the command gets both as `place`."""
 
     @wraps(command)
-    def with_place(context: str | None, namespace: str, **others: Any) -> Any:
-        return command(place=ClusterPlace(None, False, context, namespace), **others)
-
-    return kubeconfig_option(namespace_option(with_place))
-
-
-def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The four options; the command gets them as `place`."""
-
-    @wraps(command)
     def with_place(
-        cluster_file: Path | None, complete: bool, context: str | None, namespace: str, **others: Any
+        context: str | None, namespace: str, cluster_file: Path | None = None, complete: bool = False, **others: Any
     ) -> Any:
         if cluster_file and context:
             raise click.UsageError("--cluster and --context cannot be combined")
         return command(place=ClusterPlace(cluster_file, complete, context, namespace), **others)
 
+    return kubeconfig_option(namespace_option(with_place))
+
+
+def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The same, and options of a cluster file."""
     file = click.option(
         "--cluster",
         "cluster_file",
@@ -105,7 +100,7 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="A dump, or output of the `dump --kubectl` command line; - for standard input. Default: the live cluster.",
     )
     complete = click.option("--complete", is_flag=True, help="The file lists all objects of every kind.")
-    return file(complete(kubeconfig_option(namespace_option(with_place))))
+    return file(complete(context_option(command)))
 
 
 # --- Durations as options: 90s, 30m or 24h.
@@ -226,18 +221,19 @@ def live_question_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return context_option(_with_question(command, _OPTIONS))
 
 
+def _origins(paths: tuple[Path, ...], repository: str, revision: str, resources: bool = False) -> Origins:
+    if repository and len(paths) > 1:
+        raise click.UsageError("--repo takes one path")
+    return Origins(paths or (Path("policies"),), repository, revision, resources)
+
+
 def _with_question(command: Callable[..., Any], options: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
     @wraps(command)
     def with_question(place: ClusterPlace, **given: Any) -> Any:
         named: tuple[Path, ...] = given.pop("policies")
-        paths = named or (Path("policies"),)
-        repository = given.pop("repository")
-        if repository and len(paths) > 1:
-            raise click.UsageError("--repo takes one path")
-        resources = given.pop("resources")
-        if resources and (named or repository):
+        origins = _origins(named, given.pop("repository"), given.pop("revision"), given.pop("resources"))
+        if origins.resources and (named or origins.repository):
             raise click.UsageError("--resources and files of policies cannot be combined")
-        origins = Origins(paths, repository, given.pop("revision"), resources)
         question = Question(
             origins,
             place,
@@ -245,7 +241,7 @@ def _with_question(command: Callable[..., Any], options: Sequence[Callable[..., 
             now=given.pop("now", None),
             base=given.pop("base", ""),
             prune=given.pop("prune", ()),
-            takes_dumped=not (named or repository or resources),
+            takes_dumped=not (named or origins.repository or origins.resources),
         )
         return command(question=question, **given)
 
@@ -282,9 +278,7 @@ def origin_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def with_origins(paths: tuple[Path, ...], repository: str, revision: str, **others: Any) -> Any:
-        if repository and len(paths) > 1:
-            raise click.UsageError("--repo takes one path")
-        return command(origins=Origins(paths or (Path("policies"),), repository, revision), **others)
+        return command(origins=_origins(paths, repository, revision), **others)
 
     paths = click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
     return paths(_REPOSITORY(revision_option(with_origins)))

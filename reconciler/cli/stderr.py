@@ -20,15 +20,20 @@ from reconciler.report.wording import visible
 
 def refused(checkup: Checkup, outputs: tuple[Output, ...] = (), color: str = "auto") -> int:
     """Prints the problems in each requested format; policies with problems have no plan."""
-    for notice in checkup.notices:
-        click.echo(f"note: {notice}", err=True)
-    resolved = checkup.resolved
-    check_report = CheckReport((*resolved.problems, *resolved.warnings), resolved.files, __version__, CODES)
+    check_report = noted_report(checkup)
     if outputs:
         write(check_report, outputs, color)
     else:
         click.echo(report.write(check_report, "text", color=wants_color(color)), err=True, nl=False)
     return ExitCode.INVALID_POLICY
+
+
+def noted_report(checkup: Checkup) -> CheckReport:
+    """Prints the notes, and returns the report of problems and warnings."""
+    for notice in checkup.notices:
+        click.echo(f"note: {notice}", err=True)
+    resolved = checkup.resolved
+    return CheckReport((*resolved.problems, *resolved.warnings), resolved.files, __version__, CODES)
 
 
 def warning_lines(warnings: Sequence[Problem]) -> tuple[str, ...]:

@@ -79,18 +79,14 @@ def command(saved: Path | None, question: controller.Question, digest: str | Non
 def _act(plan: SavedPlan | None, question: controller.Question, acting: Acting) -> Once:
     try:
         return apply_saved(plan, acting) if plan else apply_once(question, acting)
-    except NotAllowed as error:
-        text = "\n".join(f"  {visible(each)}" for each in error.sentences)
-        remedy = "  remedy: create a new plan, review it, and apply it"
-        raise click.ClickException(
-            f"nothing was done: PLAN contains objects that templates must not render\n{text}\n{remedy}"
-        ) from None
     except NotConfirmed as declined:
         raise click.ClickException(f"nothing was done: {declined}") from None
+    except NotAllowed as error:
+        why, sentences = "PLAN contains objects that templates must not render", map(visible, error.sentences)
     except PlanOutdated as moved:
-        text = "\n".join(f"  {each}" for each in moved.sentences)
-        remedy = "  remedy: create a new plan, review it, and apply it"
-        raise click.ClickException(f"nothing was done: the plan is out of date\n{text}\n{remedy}") from None
+        why, sentences = "the plan is out of date", map(str, moved.sentences)
+    text = "\n".join((f"nothing was done: {why}", *(f"  {each}" for each in sentences)))
+    raise click.ClickException(f"{text}\n  remedy: create a new plan, review it, and apply it")
 
 
 def _confirmed(context: str | None, digest: str, scene: PlanningResult) -> bool:

@@ -77,7 +77,8 @@ def command(scenario: Path, outputs: tuple[Output, ...], color: str, **given: An
         click.echo(f"note: {notice}", err=True)
     if given["trace"] is not None:
         return _write_trace(ready, given["trace"])
-    runs = _played(ready, given["jobs"])
+    with progress("simulating") as tell:
+        runs = answered(lambda: played(ready.plays, given["jobs"], tell), *_IMPOSSIBLE)
     document = simulated_document(runs, __version__)
     write(document, outputs, color)
     if given["folder"] is not None:
@@ -87,11 +88,6 @@ def command(scenario: Path, outputs: tuple[Output, ...], color: str, **given: An
     if given["shrink"] is not None:
         _shrink((scenario, given["shrink"]), ready, runs)
     return ExitCode.FAILED
-
-
-def _played(ready: Prepared, jobs: int) -> tuple[Simulated, ...]:
-    with progress("simulating") as tell:
-        return answered(lambda: played(ready.plays, jobs, tell), *_IMPOSSIBLE)
 
 
 def _write_trace(ready: Prepared, folder: Path) -> int:

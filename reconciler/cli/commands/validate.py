@@ -4,12 +4,11 @@ import threading
 
 import click
 
-from reconciler import __version__, controller
+from reconciler import controller
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.options import Output, origin_options, output_options, write
+from reconciler.cli.stderr import noted_report
 from reconciler.model.bundle import short_content
-from reconciler.policy.words import CODES
-from reconciler.report.checked import CheckReport
 
 
 @click.command()
@@ -28,16 +27,8 @@ def command(
     if watch:
         _keep_watching(origins, outputs, color)
     checkup = controller.check(origins, environment)
-    _tell(checkup, outputs, color)
+    write(noted_report(checkup), outputs, color)
     return ExitCode.INVALID_POLICY if checkup.resolved.problems else ExitCode.FINE
-
-
-def _tell(checkup: controller.Checkup, outputs: tuple[Output, ...], color: str) -> None:
-    for notice in checkup.notices:
-        click.echo(f"note: {notice}", err=True)
-    resolved = checkup.resolved
-    problems = (*resolved.problems, *resolved.warnings)
-    write(CheckReport(problems, resolved.files, __version__, CODES), outputs, color)
 
 
 def _keep_watching(origins: controller.Origins, outputs: tuple[Output, ...], color: str) -> None:
@@ -54,6 +45,6 @@ def _keep_watching(origins: controller.Origins, outputs: tuple[Output, ...], col
             if refused is None:
                 click.echo(f"{short_content(source.latest().revision)}: no problems", err=True)
             else:
-                _tell(controller.check_bundle(refused), outputs, color)
+                write(noted_report(controller.check_bundle(refused)), outputs, color)
     finally:
         source.stop()
