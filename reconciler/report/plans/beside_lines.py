@@ -97,9 +97,8 @@ def _written(planned: Planned, blamed: Blame) -> Iterator[Finding]:
             continue
         summary = _summary(by_karpenter, decision.pool) if decision.subject.kind == "NodePool" else ""
         if summary and decision.reason.origin:
-            yield _beside(
-                decision.reason.origin, "warning", decision.subject.title, f"{decision_text.sentence} {summary}"
-            )
+            text = f"{decision_text.sentence} {summary}"
+            yield _beside(decision.reason.origin, "warning", decision.subject.title, text)
     yield from _drained(planned, tuple(each for each in blamed.causes if each.fate == "drained"))
     yield from _bought(planned, tuple(each for each in blamed.causes if each.fate == "bought"))
 

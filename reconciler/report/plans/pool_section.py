@@ -131,13 +131,8 @@ def _span(times: Sequence[Instant], now: Instant) -> str:
     return first if first == last else f"{first} to {last}"
 
 
-_COLUMNS = (
-    TableColumn(""),
-    TableColumn("nodes", True),
-    TableColumn("GPUs", True),
-    TableColumn("$/h", True),
-    TableColumn("when"),
-)
+_NUMBERS = ("nodes", "GPUs", "$/h")
+_COLUMNS = (TableColumn(""), *(TableColumn(each, right=True) for each in _NUMBERS), TableColumn("when"))
 
 
 class _RowStyle(msgspec.Struct, frozen=True):

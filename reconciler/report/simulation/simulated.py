@@ -176,11 +176,7 @@ def _minutes(gpu_ms: int) -> str:
 FIGURES: tuple[Figure, ...] = (
     Figure("gpu_hours_paid", "GPU-hours paid", "less", lambda sums: sums.gpu_ms_paid, _hours),
     Figure(
-        "gpu_utilization",
-        "GPU utilization",
-        "more",
-        lambda sums: per_mille(sums.gpu_ms_used, sums.gpu_ms),
-        percent,
+        "gpu_utilization", "GPU utilization", "more", lambda sums: per_mille(sums.gpu_ms_used, sums.gpu_ms), percent
     ),
     Figure("pending_gpu_minutes", "pending GPU-minutes", "less", lambda sums: sums.gpu_ms_pending, _minutes),
     Figure("evictions", "evictions", "less", lambda sums: sums.evictions),

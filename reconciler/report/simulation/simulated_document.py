@@ -32,14 +32,8 @@ from reconciler.report.simulation.simulated_json import payload, summary_json
 from reconciler.report.wording import counted, dollars, listed, percent
 
 _HOUR_MS = 3_600_000
-_POOL_COLUMNS = (
-    TableColumn("pool"),
-    TableColumn("nodes at first", True),
-    TableColumn("at the end", True),
-    TableColumn("usable GPU-hours", True),
-    TableColumn("in use", True),
-    TableColumn("cost", True),
-)
+_NUMBERS = ("nodes at first", "at the end", "usable GPU-hours", "in use", "cost")
+_POOL_COLUMNS = (TableColumn("pool"), *(TableColumn(each, right=True) for each in _NUMBERS))
 
 
 def simulated_document(runs: Sequence[Simulated], tool_version: str) -> ReportDocument:
@@ -158,16 +152,9 @@ def _of_one(run: Simulated, is_one_of_several: bool) -> Iterator[Block]:
 
 def _pool(pool: PoolSum) -> Row:
     used = 1_000 * pool.gpu_ms_used // pool.gpu_ms if pool.gpu_ms else 0
-    return Row(
-        (
-            pool.pool or "no pool",
-            str(pool.nodes_first),
-            str(pool.nodes_last),
-            f"{pool.gpu_ms / _HOUR_MS:,.1f}",
-            percent(used),
-            dollars(pool.micro_dollars),
-        )
-    )
+    nodes = str(pool.nodes_first), str(pool.nodes_last)
+    hours = f"{pool.gpu_ms / _HOUR_MS:,.1f}"
+    return Row((pool.pool or "no pool", *nodes, hours, percent(used), dollars(pool.micro_dollars)))
 
 
 def _expected(run: Simulated) -> Iterator[Item]:

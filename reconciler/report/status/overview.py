@@ -117,15 +117,8 @@ def controller_words(controller: ControllerStatus, now: Instant) -> str:
 
 FORMAT_VERSION = 1
 
-_COLUMNS = (
-    TableColumn("pool"),
-    TableColumn("mode"),
-    TableColumn("nodes", True),
-    TableColumn("busy", True),
-    TableColumn("GPUs", True),
-    TableColumn("in use", True),
-    TableColumn("drifted", True),
-)
+_NUMBERS = ("nodes", "busy", "GPUs", "in use", "drifted")
+_COLUMNS = (TableColumn("pool"), TableColumn("mode"), *(TableColumn(each, right=True) for each in _NUMBERS))
 
 
 class PoolOverview(msgspec.Struct, frozen=True):

@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.model.cluster.metadata import Annotations
+from reconciler.model.cluster.metadata import Annotations, Condition
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
-from reconciler.model.cluster.pod import Pod
+from reconciler.model.cluster.pod import Pod, PodStatus
 from reconciler.model.instant import instant, timestamp
 from reconciler.model.plan.decision import Reason, Ref
 from reconciler.model.plan.evaluation import DrainEligibility
@@ -168,3 +168,11 @@ def pod_of(inputs: Inputs, weighed: DrainEligibility) -> Pod | None:
 def is_of(pod: Pod, ref: Ref) -> bool:
     """Whether the pod has this name."""
     return (pod.metadata.namespace, pod.name) == (ref.namespace, ref.name)
+
+
+RUNNING = PodStatus("Running", conditions=(Condition("Ready", "True"),))
+
+
+def made_ready(node: Node) -> Node:
+    conditions = (replace(each, status="True") if each.type == "Ready" else each for each in node.status.conditions)
+    return replace(node, status=replace(node.status, conditions=tuple(conditions)))

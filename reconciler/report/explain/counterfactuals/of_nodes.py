@@ -6,9 +6,9 @@ import msgspec
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
-from reconciler.model.cluster.metadata import Condition, Metadata, OwnerReference
+from reconciler.model.cluster.metadata import Metadata, OwnerReference
 from reconciler.model.cluster.node import Node
-from reconciler.model.cluster.pod import Pod, PodSpec, PodStatus
+from reconciler.model.cluster.pod import Pod, PodSpec
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.plan.evaluation import DrainEligibility
 from reconciler.model.plan.inputs import Inputs
@@ -29,9 +29,11 @@ from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.nodes.ownership import NodeOptedOut
 from reconciler.plan.windows import provisioners_now
 from reconciler.report.explain.counterfactuals.edits import (
+    RUNNING,
     Counterfactual,
     EditRule,
     annotated,
+    made_ready,
     once_it_is_time,
     replace,
     with_node,
@@ -130,8 +132,7 @@ def with_work(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | Non
     """A pod without requests and with an owner that would recreate it."""
     owner = OwnerReference("ReplicaSet", "some", "some", controller=True)
     metadata = Metadata("some", "default", f"some-on-{weighed.node}", owner_references=(owner,))
-    running = PodStatus("Running", conditions=(Condition("Ready", "True"),))
-    pods = (*inputs.observed.pods, Pod(metadata, PodSpec(weighed.node), running))
+    pods = (*inputs.observed.pods, Pod(metadata, PodSpec(weighed.node), RUNNING))
     return Counterfactual(with_observed(inputs, pods=pods), f"a movable pod runs on Node/{weighed.node}")
 
 
@@ -144,17 +145,12 @@ def more_ready(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | No
     wanted = next(count for count in range(unready + 1) if not sums.is_on(size, unready - count))
     of_pool = [each for each in inputs.observed.nodes if each.pool == weighed.pool and not each.is_ready]
     names_of = {each.name for each in of_pool[:wanted]}
-    after = tuple(_ready(each) if each.name in names_of else each for each in inputs.observed.nodes)
+    after = tuple(made_ready(each) if each.name in names_of else each for each in inputs.observed.nodes)
     return Counterfactual(with_observed(inputs, nodes=after), f"{wanted} more nodes of {weighed.pool} are ready")
 
 
 def ready(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
-    return Counterfactual(with_node(inputs, weighed.node, _ready), f"Node/{weighed.node} is ready")
-
-
-def _ready(node: Node) -> Node:
-    conditions = (replace(each, status="True") if each.type == "Ready" else each for each in node.status.conditions)
-    return replace(node, status=replace(node.status, conditions=tuple(conditions)))
+    return Counterfactual(with_node(inputs, weighed.node, made_ready), f"Node/{weighed.node} is ready")
 
 
 def next_in_order(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:

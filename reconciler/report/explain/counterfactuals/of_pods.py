@@ -2,9 +2,9 @@
 
 from reconciler.fleet.amounts import pod_held, read_gpu_requests
 from reconciler.model import names
-from reconciler.model.cluster.metadata import Condition, Metadata
+from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node
-from reconciler.model.cluster.pod import Pod, PodSpec, PodStatus
+from reconciler.model.cluster.pod import Pod, PodSpec
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.plan.decision import Ref, pod_ref
 from reconciler.model.plan.evaluation import DrainEligibility
@@ -13,9 +13,11 @@ from reconciler.plan.capacity.demand import GangIndex, title_of
 from reconciler.plan.drain.codes.blockers import GangBudget, GangOfAnotherPolicy, GangStays, UtilizationTooHigh
 from reconciler.plan.nodes.eviction import PodBudgets
 from reconciler.report.explain.counterfactuals.edits import (
+    RUNNING,
     Counterfactual,
     EditRule,
     annotated,
+    made_ready,
     pod_of,
     ref_of_pod_in,
     replace,
@@ -105,22 +107,14 @@ def with_room(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | Non
     before = next((each for each in inputs.observed.nodes if each.name == weighed.node), None)
     if before is None or any(each.name == _STAYS for each in inputs.observed.nodes):
         return None
-    own = replace(
-        before.metadata,
-        name=_STAYS,
-        uid=_STAYS,
-        labels={**before.metadata.labels, names.HOSTNAME: _STAYS},
-    )
+    labels = {**before.metadata.labels, names.HOSTNAME: _STAYS}
+    own = replace(before.metadata, name=_STAYS, uid=_STAYS, labels=labels)
     left = tuple(each for each in before.spec.taints if not each.key.startswith(names.OURS))
-    ready = tuple(replace(each, status="True") if each.type == "Ready" else each for each in before.status.conditions)
-    node = Node(own, replace(before.spec, taints=left), replace(before.status, conditions=ready))
-    kept = annotated(Pod(Metadata(_STAYS, "default", _STAYS), PodSpec(_STAYS), _RUNNING), safe_to_evict="false")
+    node = made_ready(Node(own, replace(before.spec, taints=left), before.status))
+    kept = annotated(Pod(Metadata(_STAYS, "default", _STAYS), PodSpec(_STAYS), RUNNING), safe_to_evict="false")
     clause = f"another node of the same kind as Node/{weighed.node} is in use and has free capacity"
     after = with_observed(inputs, nodes=(*inputs.observed.nodes, node), pods=(*inputs.observed.pods, kept))
     return Counterfactual(after, clause)
-
-
-_RUNNING = PodStatus("Running", conditions=(Condition("Ready", "True"),))
 
 
 def less_work(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
