@@ -13,7 +13,7 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.desired import Declared
 from reconciler.model.plan.consequence import Consequence
-from reconciler.model.plan.decision import CodeFacts, Decision, Hold, Label, Reason, Ref
+from reconciler.model.plan.decision import Decision, Hold, Label, Reason, Ref
 from reconciler.model.plan.guard_verdict import DisruptionRecord
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.policy.guards import ChangeGuard
@@ -26,6 +26,7 @@ from reconciler.plan.guards.removals import GuardContext, taken
 from reconciler.plan.guards.set_aside import SetAsides
 from reconciler.plan.guards.tally import ClusterMin, ClusterMinHolds, nodes_named
 from reconciler.plan.nodes.ownership import why_opted_out, why_untouchable
+from reconciler.plan.reasons import OfObject
 
 
 class Admission:
@@ -239,13 +240,12 @@ def _ref(whole: Unstructured) -> Ref:
 # Label goes on.
 
 
-class TakesTurns(CodeFacts, frozen=True):
+class TakesTurns(OfObject, frozen=True):
     template = (
         "{other} acts on {object} in this plan, and a plan has at most one action for each object: {planner} follows "
         "in the next plan."
     )
 
-    object: Ref
     other: str  # the planner that acts
     planner: str  # the planner that waits
 

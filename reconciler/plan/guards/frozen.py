@@ -21,7 +21,6 @@ from reconciler.model.instant import Instant, instant, timestamp
 from reconciler.model.plan.decision import (
     Act,
     Annotate,
-    CodeFacts,
     Decision,
     Delete,
     Hold,
@@ -32,6 +31,7 @@ from reconciler.model.plan.decision import (
     Ungate,
 )
 from reconciler.model.plan.inputs import Inputs
+from reconciler.plan.reasons import OfObject
 
 
 class FreezeScope(msgspec.Struct, frozen=True, gc=False):
@@ -54,35 +54,32 @@ class FreezeScope(msgspec.Struct, frozen=True, gc=False):
                 return f"Node/{self.name}"
 
 
-class Frozen(CodeFacts, frozen=True):
+class Frozen(OfObject, frozen=True):
     template = "{scope} is frozen until {written}{note:in_brackets}: {object} is not changed."
     by_person = True
 
-    object: Ref
     scope: FreezeScope
     until: Instant
     written: str  # the end time, as written in the annotation
     note: str = ""  # the reason that somebody gave for the freeze
 
 
-class FrozenUnreadably(CodeFacts, frozen=True):
+class FrozenUnreadably(OfObject, frozen=True):
     template = (
         "{scope} is frozen until {written}{note:in_brackets}, which is not a time such as 2026-11-02T08:00:00Z: "
         "{object} is not changed until the annotation is corrected."
     )
     by_person = True
 
-    object: Ref
     scope: FreezeScope
     written: str
     note: str = ""
 
 
-class PoolSuspended(CodeFacts, frozen=True):
+class PoolSuspended(OfObject, frozen=True):
     template = "GpuPool/{pool} is suspended: {object} is not changed until spec.suspend is removed."
     by_person = True
 
-    object: Ref
     pool: str
 
 

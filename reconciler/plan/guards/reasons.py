@@ -11,6 +11,7 @@ from reconciler.model.plan.guard_verdict import GuardCount, Measure
 from reconciler.plan.guards.frozen import FreezeScope
 from reconciler.plan.guards.observing import Observation
 from reconciler.plan.guards.set_aside import BehindSetAside
+from reconciler.plan.reasons import OfObject
 
 
 class GuardSum(msgspec.Struct, frozen=True, gc=False):
@@ -74,21 +75,18 @@ class BehindOthers(HeldByGuard, frozen=True):
     hold = "blocked"
 
 
-class FollowsHeld(CodeFacts, frozen=True):
+class FollowsHeld(OfObject, frozen=True):
     template = "{object} must follow {other}, which is held."
 
-    object: Ref
     other: Ref
 
 
-class ObjectUnversioned(CodeFacts, frozen=True):
+class ObjectUnversioned(OfObject, frozen=True):
     template = (
         "{object} was read without a uid and a resourceVersion, so the API server could not detect changes since "
         "then: no write is carried out. A cluster file must contain objects as the API server serves them."
     )
     hold = "blocked"
-
-    object: Ref
 
 
 REASONS = (WrongCluster, OverPlanLimit, HourIsFull, OverHourLimit, BehindOthers, FollowsHeld, ObjectUnversioned)

@@ -20,28 +20,27 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.refusal import ANY_POOL, DecodeRefusal, SetAside
-from reconciler.model.plan.decision import Apply, CodeFacts, Decision, Evict, Hold, Reason, Ref, Taint, Ungate
+from reconciler.model.plan.decision import Apply, Decision, Evict, Hold, Reason, Ref, Taint, Ungate
 from reconciler.model.plan.inputs import Inputs
+from reconciler.plan.reasons import OfObject
 
 PLANNER = "set_aside"
 
 
-class ObjectSetAside(CodeFacts, frozen=True):
+class ObjectSetAside(OfObject, frozen=True):
     template = "{object} can't be decoded ({refusal}): the object is set aside, and no action on it is carried out."
     by_person = True
 
-    object: Ref
     refusal: DecodeRefusal
 
 
-class BehindSetAside(CodeFacts, frozen=True):
+class BehindSetAside(OfObject, frozen=True):
     template = (
         "{other}, which {object} depends on, can't be decoded ({refusal}): {object} is not changed until {other} is "
         "corrected."
     )
     by_person = True
 
-    object: Ref
     other: Ref
     refusal: DecodeRefusal
 

@@ -22,7 +22,7 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model.cluster.node import Node
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant, later
-from reconciler.model.plan.decision import CodeFacts, Ref
+from reconciler.model.plan.decision import Ref
 from reconciler.model.plan.guard_verdict import DisruptionRecord, GuardCount, Measure, Period
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.policy.guards import ChangeGuard
@@ -34,6 +34,7 @@ from reconciler.plan.draft import Draft
 from reconciler.plan.guards.approvals import Approval
 from reconciler.plan.guards.ledger import FIELDS, HOUR_MS, MEASURES, DisruptionLedger, DisruptionSums, Roll, limit_of
 from reconciler.plan.guards.removals import Removal
+from reconciler.plan.reasons import OfObject
 
 
 class Take(msgspec.Struct, frozen=True):
@@ -247,10 +248,9 @@ class GuardTally:
 # a node again, so no planner can forget the check. A node without a resource does not reduce that resource.
 
 
-class ClusterMinHolds(CodeFacts, frozen=True):
+class ClusterMinHolds(OfObject, frozen=True):
     template = "{object} would leave {left} {resource} in the cluster, less than clusterMin {least} of {policy}."
 
-    object: Ref
     resource: str
     left: str  # a quantity
     least: str  # a quantity

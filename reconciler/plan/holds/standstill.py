@@ -18,7 +18,7 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.desired import Declared
-from reconciler.model.plan.decision import CodeFacts, Decision, Delete, Facts, Hold, Reason, node_ref
+from reconciler.model.plan.decision import Decision, Delete, Facts, Hold, Reason, node_ref
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.policy.gpu import GpuPool
 from reconciler.plan.drain import reasons as drains
@@ -27,15 +27,15 @@ from reconciler.plan.guards.frozen import Freezes, Frozen, FrozenUnreadably, Poo
 from reconciler.plan.guards.observing import Observation, observation_of, other_keeper
 from reconciler.plan.guards.reasons import WrongCluster
 from reconciler.plan.nodes.ownership import untouchable
+from reconciler.plan.reasons import OfNode
 from reconciler.plan.scaling import reasons as scaling
 
 PLANNER = "taints"  # no planner: the holds on taints that no planner continues
 
 
-class StandingStill(CodeFacts, frozen=True):
+class StandingStill(OfNode, frozen=True):
     """Base of reasons for taints that no planner continues. Has no code of its own."""
 
-    node: str
     taints: tuple[str, ...]  # keys of reconciler's taints, in the order of _OURS
 
 

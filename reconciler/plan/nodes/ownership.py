@@ -20,51 +20,42 @@ from reconciler.model.plan.decision import CodeFacts, Decision, Preconditions, R
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.policy.scaling import DrainPolicy, NodeProvisioner
 from reconciler.plan.nodes.eviction import FOREVER, stays_until_of
+from reconciler.plan.reasons import OfNode
 from reconciler.plan.windows import provisioners_now
 
 
-class NodeGone(CodeFacts, frozen=True):
+class NodeGone(OfNode, frozen=True):
     template = "{node} no longer exists."
 
-    node: str
 
-
-class NodeLeaving(CodeFacts, frozen=True):
+class NodeLeaving(OfNode, frozen=True):
     template = "{node} is already being deleted."
 
-    node: str
 
-
-class DisruptedByKarpenter(CodeFacts, frozen=True):
+class DisruptedByKarpenter(OfNode, frozen=True):
     template = "Karpenter is disrupting {node}: the node is left to Karpenter."
 
-    node: str
 
-
-class DriverUpgrade(CodeFacts, frozen=True):
+class DriverUpgrade(OfNode, frozen=True):
     template = (
         "the GPU driver of {node} is being upgraded ({upgrade}): no action is carried out on the node until the "
         "upgrade is done."
     )
 
-    node: str
     upgrade: str  # the state, as the GPU operator writes it
 
 
-class CordonedByOthers(CodeFacts, frozen=True):
+class CordonedByOthers(OfNode, frozen=True):
     template = (
         "{node} was cordoned, and not by reconciler: no action is carried out on the node until it is uncordoned."
     )
     by_person = True
 
-    node: str
 
-
-class NodeOptedOut(CodeFacts, frozen=True):
+class NodeOptedOut(OfNode, frozen=True):
     template = "{node} has the annotation {key}: {value}, so the node is neither drained nor deleted."
     by_person = True
 
-    node: str
     key: str  # of the annotation
     value: str
 
