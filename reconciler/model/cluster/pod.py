@@ -285,6 +285,12 @@ class Pod(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return self.status.phase in {"Succeeded", "Failed"}
 
     @property
+    def is_mirror(self) -> bool:
+        """Whether the kubelet created the pod."""
+        owner = self.metadata.controller
+        return bool(self.metadata.annotations.mirror_pod) or (owner is not None and owner.kind == "Node")
+
+    @property
     def is_daemon_or_mirror(self) -> bool:
         """Whether a DaemonSet or the kubelet created the pod. Kubernetes and Karpenter consider only this."""
         owner = self.metadata.controller
@@ -301,9 +307,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def is_daemon(self) -> bool:
         """Like `stays_with_its_node`, but without mirror pods, which cannot be evicted."""
-        owner = self.metadata.controller
-        is_mirror = bool(self.metadata.annotations.mirror_pod) or (owner is not None and owner.kind == "Node")
-        return self.stays_with_its_node and not is_mirror
+        return self.stays_with_its_node and not self.is_mirror
 
     @property
     def is_reschedulable(self) -> bool:

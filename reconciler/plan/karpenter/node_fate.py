@@ -15,7 +15,7 @@ from reconciler.model.instant import Instant
 from reconciler.model.plan.consequence import Cause, Fate, Hindrance, Homeless
 from reconciler.model.quantity import whole_number
 from reconciler.plan.karpenter.budgets import allowed_at_once, nanoseconds
-from reconciler.plan.nodes.eviction import FOREVER, EvictionCandidate, EvictionObstacle, PodBudgets, stays_until
+from reconciler.plan.nodes.eviction import FOREVER, EvictionObstacle, PodBudgets, stays_until, why_immovable
 from reconciler.plan.sums import MachineType, machine_of
 
 # --- Nodes of a NodePool: the NodeClaim, its Node once it exists, and its pods.
@@ -177,12 +177,13 @@ def _held(surveyed_node: Surveyed, budgets: PodBudgets) -> _EvictionDelay:
     by: set[Hindrance] = set()
     until = Instant(0)
     for pod in surveyed_node.pods:
-        candidate = EvictionCandidate(pod, budgets.of(pod), surveyed_node.now)
-        why = candidate.why_not
-        if why is None or (why is not EvictionObstacle.DO_NOT_DISRUPT and outlasts_the_drain(pod)):
-            continue
-        by.update(candidate.held_by(why))
-        until = max(until, stays_until(pod) if why is EvictionObstacle.DO_NOT_DISRUPT else FOREVER)
+        why = why_immovable(pod, budgets, surveyed_node.now)
+        if why is EvictionObstacle.DO_NOT_DISRUPT:
+            by.add(_ANNOTATED)
+            until = max(until, stays_until(pod))
+        elif why is not None and not outlasts_the_drain(pod):
+            by.update(Hindrance(each.title, "pod_budget") for each in budgets.of(pod))
+            until = FOREVER
     return _EvictionDelay(frozenset(by), until)
 
 
