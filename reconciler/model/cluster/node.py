@@ -13,8 +13,6 @@ _UPGRADE_DONE = "upgrade-done"
 
 
 class NodeTaint(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """A taint: repels pods that do not tolerate it."""
-
     key: str
     effect: str
     value: str = ""
@@ -22,24 +20,18 @@ class NodeTaint(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defa
 
 
 class NodeSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """The spec of a node."""
-
     unschedulable: bool = False
     taints: tuple[NodeTaint, ...] = ()
     provider_id: str = msgspec.field(name="providerID", default="")
 
 
 class NodeStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """Capacity, conditions and addresses of a node."""
-
     capacity: dict[str, str] = {}
     allocatable: dict[str, str] = {}
     conditions: tuple[Condition, ...] = ()
 
 
 class Node(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A node of the cluster."""
-
     metadata: Metadata
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
@@ -102,15 +94,11 @@ class DriverAllocatable(msgspec.Struct, frozen=True, gc=False, omit_defaults=Tru
 
 
 class NodeDriver(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A CSI driver on a node."""
-
     name: str = ""
     allocatable: DriverAllocatable = DriverAllocatable()
 
 
 class NodeDrivers(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """All CSI drivers of a node."""
-
     drivers: tuple[NodeDriver, ...] = ()
 
 
@@ -122,8 +110,6 @@ class CsiNode(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class DriverSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """Properties of a driver."""
-
     storage_capacity: bool = False
 
 
@@ -135,14 +121,10 @@ class CsiDriver(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class AttachmentSource(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The attached volume."""
-
     persistent_volume_name: str = ""
 
 
 class AttachmentSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The attacher, the volume and the node."""
-
     attacher: str = ""
     node_name: str = ""
     source: AttachmentSource = AttachmentSource()
@@ -159,8 +141,6 @@ class VolumeAttachment(msgspec.Struct, frozen=True, gc=False, omit_defaults=True
 
 
 class ClassRef(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """Reference to a node class."""
-
     group: str = ""
     kind: str = ""
     name: str = ""
@@ -173,8 +153,6 @@ class NodeClaimRequirement(msgspec.Struct, frozen=True, gc=False, omit_defaults=
 
 
 class ClaimSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The spec of a NodeClaim."""
-
     node_class_ref: ClassRef = ClassRef()
     expire_after: str = ""
     termination_grace_period: str = ""
@@ -182,11 +160,8 @@ class ClaimSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defa
 
 
 class NodeClaimStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The status of a NodeClaim."""
-
     node_name: str = ""
     provider_id: str = msgspec.field(name="providerID", default="")
-    image_id: str = msgspec.field(name="imageID", default="")
     capacity: dict[str, str] = {}
     allocatable: dict[str, str] = {}
     conditions: tuple[Condition, ...] = ()

@@ -15,8 +15,6 @@ _FILESYSTEM = "Filesystem"
 
 
 class VolumeClaimSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The spec of a PersistentVolumeClaim."""
-
     storage_class_name: str = ""
     volume_name: str = ""
     volume_mode: str = _FILESYSTEM
@@ -27,14 +25,10 @@ class VolumeClaimSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omi
 
 
 class VolumeClaimStatus(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """The status of a PersistentVolumeClaim."""
-
     phase: str = ""
 
 
 class PersistentVolumeClaim(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A PersistentVolumeClaim."""
-
     metadata: Metadata
     spec: VolumeClaimSpec = VolumeClaimSpec()
     status: VolumeClaimStatus = VolumeClaimStatus()
@@ -69,15 +63,11 @@ class VolumeAffinity(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class CsiSource(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The driver of a volume and the volume's handle."""
-
     driver: str = ""
     volume_handle: str = ""
 
 
 class PersistentVolumeSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The spec of a PersistentVolume."""
-
     storage_class_name: str = ""
     volume_mode: str = _FILESYSTEM
     volume_attributes_class_name: str = ""
@@ -95,14 +85,10 @@ class PersistentVolumeSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"
 
 
 class PersistentVolumeStatus(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """The status of a PersistentVolume."""
-
     phase: str = ""
 
 
 class PersistentVolume(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A PersistentVolume."""
-
     metadata: Metadata
     spec: PersistentVolumeSpec = PersistentVolumeSpec()
     status: PersistentVolumeStatus = PersistentVolumeStatus()
@@ -128,8 +114,6 @@ class PersistentVolume(msgspec.Struct, frozen=True, gc=False, omit_defaults=True
 
 
 class TopologyExpression(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A node label and its allowed values."""
-
     key: str
     values: tuple[str, ...] = ()
 
@@ -163,8 +147,6 @@ class StorageClass(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_d
 
 
 class AllocatedDevice(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """A device that is allocated to a claim."""
-
     driver: str = ""
     pool: str = ""
     device: str = ""
@@ -172,8 +154,6 @@ class AllocatedDevice(msgspec.Struct, frozen=True, gc=False, rename="camel", omi
 
 
 class Allocated(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """All devices of a claim."""
-
     results: tuple[AllocatedDevice, ...] = ()
 
 
@@ -184,45 +164,25 @@ class Allocation(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_def
     node_selector: NodeSelector | None = None
 
 
-class Reserved(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A pod that uses the claim."""
-
-    name: str = ""
-    uid: str = ""
-    resource: str = ""
-
-
 class ResourceClaimStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The status of a ResourceClaim."""
-
     allocation: Allocation | None = None
-    reserved_for: tuple[Reserved, ...] = ()
 
 
 class ResourceClaim(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A pod's claim for devices."""
-
     metadata: Metadata
     status: ResourceClaimStatus = ResourceClaimStatus()
 
 
 class SliceDevice(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """An available device."""
-
     name: str = ""
 
 
 class SlicePool(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The pool of devices that a slice belongs to."""
-
     name: str = ""
     generation: Int64 = 0
-    resource_slice_count: Int64 = 0
 
 
 class SliceSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The devices of a slice, and their nodes."""
-
     driver: str = ""
     node_name: str = ""
     pool: SlicePool = SlicePool()
@@ -230,7 +190,5 @@ class SliceSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defa
 
 
 class ResourceSlice(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """Available devices."""
-
     metadata: Metadata
     spec: SliceSpec = SliceSpec()
