@@ -16,13 +16,11 @@ from hashlib import sha256
 
 import msgspec
 
-from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Action, Apply, Decision, Evict, Hold, Preconditions, Reason, Ref
 from reconciler.model.plan.guard_verdict import DisruptionRecord
 from reconciler.model.plan.inputs import Inputs
-from reconciler.model.plan.memory import Memory
 from reconciler.model.plan.plan import Plan
 from reconciler.plan.check import why_not_its_own
 from reconciler.plan.files.dump import PlanningResult, canonical
@@ -219,13 +217,8 @@ def read(content: bytes) -> SavedPlan:
     return saved
 
 
-def inputs_for(saved: SavedPlan, observed: Observed, memory: Memory, now: Instant) -> Inputs:
-    """Inputs of the new plan for comparison."""
-    return Inputs(saved.desired, observed, now, memory, prune=saved.prune)
-
-
 def moved(saved: SavedPlan, scene: PlanningResult) -> tuple[Difference, ...]:
-    """Why the plan may not be applied any more; empty if it may. `scene` is the plan of `inputs_for`."""
+    """Why the plan may not be applied any more; empty if it may. `scene` is the new plan from the same policies."""
     inputs = scene.inputs
     if inputs.observed.cluster_uid != saved.cluster_uid:
         return (OtherCluster(saved.cluster_uid, inputs.observed.cluster_uid),)
