@@ -1,14 +1,14 @@
-"""Disruptions of a decision: what the decision removes or disrupts if carried out. A table over verbs, first match
-wins.
+"""Disruptions of a decision: what the decision removes or disrupts if carried out. A match over kinds and
+verbs.
 
-Verbs without a line disrupt nothing: creating objects, adding capacity, removing a taint, edits in place. A new
-planner needs a line only if it has a new verb.
+Verbs without a case disrupt nothing: creating objects, adding capacity, removing a taint, edits in place. A new
+planner needs a case only if it has a new verb.
 
 A node that leaves for good counts as a removed node if no GPU on it is in use, and by its GPUs in use otherwise. A
 node that is replaced, or only drained, counts by its GPUs in use alone.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 import msgspec
@@ -19,7 +19,7 @@ from reconciler.model.cluster.node import Node, NodeClaim
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.plan.consequence import Consequence, Fate
-from reconciler.model.plan.decision import Act, Apply, Decision, Delete, Evict, Hold, Ref, Taint
+from reconciler.model.plan.decision import Apply, Decision, Delete, Evict, Ref, Taint
 from reconciler.model.plan.guard_verdict import DisruptionRecord
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.capacity.requests import SmartPodIdentity
@@ -105,12 +105,6 @@ class Removal(msgspec.Struct, frozen=True, gc=False):
         return self.mark.goes or self.mark.gpus > 0 or self.mark.kind == "NodePool"
 
 
-class _RemovalRule(msgspec.Struct, frozen=True):
-    kind: str
-    does: Callable[[Act], bool]
-    takes: Callable[[GuardContext, Decision], Iterator[Removal]]
-
-
 _EDITED: dict[Fate, str] = {
     "removed": "drifted while empty",
     "replaced": "evicted",
@@ -120,23 +114,30 @@ _EDITED: dict[Fate, str] = {
 
 
 def taken(stage: GuardContext, decision: Decision) -> Iterator[Removal]:
-    """Everything that the decision removes or disrupts."""
-    act = decision.act
-    if isinstance(act, Hold):
-        return
-    for rule in RULES:
-        if rule.kind == decision.subject.kind and rule.does(act):
-            yield from rule.takes(stage, decision)
-            return
+    """Everything that the decision removes or disrupts. The first case that matches counts."""
+    match decision.subject.kind, decision.act:
+        case "Node", Delete():
+            yield from _node(stage, decision, "deleted")
+        case "Node", Taint(key=names.DELETION_TIME, value=str()):
+            yield from _node(stage, decision, "scaled down")
+        case "Node", Taint(key=names.DRAINING, value=str()):
+            yield from _node(stage, decision, "drained")
+        case "Node", Taint(effect="NoExecute", value=str()):
+            yield from _node(stage, decision, "evicted by a taint", goes=False)
+        case "NodeClaim", Delete():
+            yield from _node_of_claim(stage, decision)
+        case "Pod", Delete() | Evict():
+            yield from _pods(stage, decision)
+        case "NodePool", Apply():
+            yield from _edit(stage, decision)
+        case "NodePool", Delete():
+            yield from _node_pool(stage, decision)
 
 
-def _node(part: str, *, goes: bool) -> Callable[[GuardContext, Decision], Iterator[Removal]]:
-    def takes(stage: GuardContext, decision: Decision) -> Iterator[Removal]:
-        node = stage.fleet.node(decision.subject.name)
-        if node is not None:
-            yield Removal(stage.mark(node, goes=goes), part)
-
-    return takes
+def _node(stage: GuardContext, decision: Decision, part: str, *, goes: bool = True) -> Iterator[Removal]:
+    node = stage.fleet.node(decision.subject.name)
+    if node is not None:
+        yield Removal(stage.mark(node, goes=goes), part)
 
 
 def _node_of_claim(stage: GuardContext, decision: Decision) -> Iterator[Removal]:
@@ -190,27 +191,3 @@ def _fate(stage: GuardContext, consequence: Consequence) -> Iterator[Removal]:
         yield Removal(
             DisruptionRecord(stage.now, "Node", name, *uids, pool, goes, share.gpus_in_use), _EDITED[consequence.fate]
         )
-
-
-def _puts(key: str) -> Callable[[Act], bool]:
-    return lambda act: isinstance(act, Taint) and act.key == key and act.value is not None
-
-
-def _throws_out(act: Act) -> bool:
-    return isinstance(act, Taint) and act.value is not None and act.effect == "NoExecute"
-
-
-def _is(*verbs: type[Act]) -> Callable[[Act], bool]:
-    return lambda act: isinstance(act, verbs)
-
-
-RULES: tuple[_RemovalRule, ...] = (
-    _RemovalRule("Node", _is(Delete), _node("deleted", goes=True)),
-    _RemovalRule("Node", _puts(names.DELETION_TIME), _node("scaled down", goes=True)),
-    _RemovalRule("Node", _puts(names.DRAINING), _node("drained", goes=True)),
-    _RemovalRule("Node", _throws_out, _node("evicted by a taint", goes=False)),
-    _RemovalRule("NodeClaim", _is(Delete), _node_of_claim),
-    _RemovalRule("Pod", _is(Delete, Evict), _pods),
-    _RemovalRule("NodePool", _is(Apply), _edit),
-    _RemovalRule("NodePool", _is(Delete), _node_pool),
-)
