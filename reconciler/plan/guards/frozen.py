@@ -43,15 +43,12 @@ class FreezeScope(msgspec.Struct, frozen=True, gc=False):
     @property
     def words(self) -> str:
         """The scope as text: everything, what ChangeGuard/fleet guards, pool a100, Node/n1."""
-        match self.kind:
-            case "everything":
-                return "everything"
-            case "guard":
-                return f"what ChangeGuard/{self.name} guards"
-            case "pool":
-                return f"pool {self.name}"
-            case "node":
-                return f"Node/{self.name}"
+        of_kind = {
+            "guard": f"what ChangeGuard/{self.name} guards",
+            "pool": f"pool {self.name}",
+            "node": f"Node/{self.name}",
+        }
+        return of_kind.get(self.kind, "everything")
 
 
 class Frozen(OfObject, frozen=True):

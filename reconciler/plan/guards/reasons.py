@@ -1,6 +1,7 @@
 """Reasons for which a guard holds a decision."""
 
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -123,24 +124,12 @@ def _other(facts: BehindSetAside) -> str:
     return "/".join(part for part in (other.kind, other.namespace, other.name or "(without a name)") if part)
 
 
-def _refusal(refusal: DecodeRefusal) -> str:
-    return refusal.why
-
-
-def _scope(scope: FreezeScope) -> str:
-    return scope.words
-
-
-def _observation(observation: Observation) -> str:
-    return observation.causes_text
-
-
 # By the type of a fact.
 WORDS: Mapping[type, Callable[[Any], str]] = {
     GuardSum: _sum,
-    Observation: _observation,
-    DecodeRefusal: _refusal,
-    FreezeScope: _scope,
+    Observation: attrgetter("causes_text"),
+    DecodeRefusal: attrgetter("why"),
+    FreezeScope: attrgetter("words"),
 }
 
 # By code: placeholders of the template that are no facts, or have another text than their type.

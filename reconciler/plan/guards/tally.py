@@ -74,7 +74,7 @@ class GuardTally:
         self.window = [each for each in books.ledger.in_the_hour() if self._guards(each)]
         self._hour = DisruptionSums(books.hour_roll, self.window)
         self._in_hour = {books.ledger.key(each): each for each in self.window}
-        self._plan = DisruptionSums(books.roll)
+        self.plan = DisruptionSums(books.roll)  # disruptions of the whole plan
         self.counted: dict[str, Removal] = {}
         self._takes: tuple[Take, ...] = ()
         self._admitted: list[DisruptionRecord] = []
@@ -91,16 +91,11 @@ class GuardTally:
             key = self._books.ledger.key(each.mark)
             if key not in self.counted:
                 self.counted[key] = each
-                self._plan.add(each.mark)
+                self.plan.add(each.mark)
 
     def own(self, take: Take) -> list[Removal]:
         """Disruptions of a take that the guard covers."""
         return [each for each in take.taken if self._guards(each.mark)]
-
-    @property
-    def plan(self) -> DisruptionSums:
-        """Disruptions of the whole plan."""
-        return self._plan
 
     @property
     def hour_with_plan(self) -> DisruptionSums:
@@ -109,11 +104,11 @@ class GuardTally:
 
     def judge_plan(self) -> GuardHeadroom:
         """Check the whole plan against `perPlan`. Call before `room`."""
-        over = self._plan.over(self.guard.spec.per_plan)
+        over = self.plan.over(self.guard.spec.per_plan)
         if not over:
             return GuardHeadroom()
         covering = self._covering(over)
-        return GuardHeadroom(covering is not None, covering or (), over=self.counts("plan", self._plan, over))
+        return GuardHeadroom(covering is not None, covering or (), over=self.counts("plan", self.plan, over))
 
     def room(self, take: Take) -> GuardHeadroom:
         """Check one take of the plan against `perHour`."""
@@ -268,11 +263,6 @@ class ClusterMinShortage(msgspec.Struct, frozen=True, gc=False):
     least: str  # a quantity
     policy: Ref
     origin: Origin | None
-
-    @property
-    def facts(self) -> dict[str, str | int]:
-        """Facts for reasons."""
-        return {"resource": self.resource, "left": self.left, "least": self.least, "policy": self.policy.title}
 
 
 class ClusterMin:

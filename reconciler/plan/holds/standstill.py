@@ -9,7 +9,7 @@ In an observed pool, planners still decide what would be done, and those decisio
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 import msgspec
@@ -97,9 +97,9 @@ class Standstills:
     def __init__(self, inputs: Inputs, fleet: Fleet) -> None:
         self._inputs, self._fleet = inputs, fleet
         self._freezes = Freezes(inputs, fleet)
-        self._observations: dict[str, Observation | None] = {}
-        self._elsewhere: dict[str, Reason | None] = {}
-        self._may: dict[str, bool] = {}
+        self._observation = cache(partial(observation_of, inputs))  # by pool
+        self._why_elsewhere = cache(partial(of_another_cluster, inputs))  # by pool
+        self._may_stop = cache(self._may_nodes_stop)
 
     @cached_property
     def all(self) -> dict[str, Standstill]:
@@ -123,19 +123,11 @@ class Standstills:
         nodes = {each.name: each.node for each in of_pools}
         return (each for each in nodes.values() if not each.metadata.leaving and taints_of(each))
 
-    def _may_stop(self, pool: str) -> bool:
+    def _may_nodes_stop(self, pool: str) -> bool:
         """Whether a node of the pool may stand still. Most pools have no cause, and their nodes are not looked at."""
-        if pool not in self._may:
-            declared = self._inputs.desired.pool(pool) if pool else None
-            is_moving = (
-                declared is not None
-                and not declared.spec.suspend
-                and not self._freezes.all()
-                and self._why_elsewhere(pool) is None
-                and self._observation(pool) is None
-            )
-            self._may[pool] = not is_moving
-        return self._may[pool]
+        declared = self._inputs.desired.pool(pool) if pool else None
+        is_stopped = declared is None or declared.spec.suspend or bool(self._freezes.all())
+        return is_stopped or self._why_elsewhere(pool) is not None or self._observation(pool) is not None
 
     def _of(self, node: Node) -> Standstill | None:
         declared = self._inputs.desired.pool(node.pool) if node.pool else None
@@ -182,16 +174,6 @@ class Standstills:
             environment=self._inputs.desired.environment,
         )
         return Standstill(node, untaken(node) or Reason(facts), Hold())
-
-    def _observation(self, pool: str) -> Observation | None:
-        if pool not in self._observations:
-            self._observations[pool] = observation_of(self._inputs, pool)
-        return self._observations[pool]
-
-    def _why_elsewhere(self, pool: str) -> Reason | None:
-        if pool not in self._elsewhere:
-            self._elsewhere[pool] = of_another_cluster(self._inputs, pool)
-        return self._elsewhere[pool]
 
 
 def with_standstill_holds(inputs: Inputs, fleet: Fleet, decisions: Iterable[Decision]) -> tuple[Decision, ...]:
