@@ -140,12 +140,6 @@ class VolumeAttachment(msgspec.Struct, frozen=True, gc=False, omit_defaults=True
 # --- Karpenter's objects: NodeClaims and node classes.
 
 
-class ClassRef(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    group: str = ""
-    kind: str = ""
-    name: str = ""
-
-
 class NodeClaimRequirement(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A requirement on a node label; only the label's key is used."""
 
@@ -153,7 +147,6 @@ class NodeClaimRequirement(msgspec.Struct, frozen=True, gc=False, omit_defaults=
 
 
 class ClaimSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    node_class_ref: ClassRef = ClassRef()
     expire_after: str = ""
     termination_grace_period: str = ""
     requirements: tuple[NodeClaimRequirement, ...] = ()

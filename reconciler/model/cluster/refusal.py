@@ -158,7 +158,8 @@ def why_refused(found: Any, kind: str) -> DecodeRefusal | None:
         return misnamed
     excess = bounds.why_refused(found)
     if excess is not None:
-        return DecodeRefusal("TooLarge", excess.field, excess.detail)
+        field, count, most = excess
+        return DecodeRefusal("TooLarge", field, f"has {count}, more than the limit of {most}")
     check = CHECKS.get(type(found))
     return None if check is None else check(found)
 

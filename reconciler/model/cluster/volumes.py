@@ -4,7 +4,6 @@ import msgspec
 
 from reconciler.model.cluster.metadata import LabelSelector, Metadata
 from reconciler.model.cluster.pod import Amounts, NodeSelector, Present, ResourceRequirements
-from reconciler.model.parsers import Int64
 
 STORAGE = "storage"
 ONE_POD_ONLY = "ReadWriteOncePod"
@@ -101,16 +100,8 @@ class PersistentVolume(msgspec.Struct, frozen=True, gc=False, omit_defaults=True
     def is_stood_in_for(self) -> bool:
         """Whether a CSI driver replaces the volume's in-tree type."""
         spec = self.spec
-        return any(
-            each is not None
-            for each in (
-                spec.aws_elastic_block_store,
-                spec.azure_disk,
-                spec.cinder,
-                spec.gce_persistent_disk,
-                spec.portworx_volume,
-            )
-        )
+        of_clouds = spec.aws_elastic_block_store or spec.azure_disk or spec.gce_persistent_disk
+        return (of_clouds or spec.cinder or spec.portworx_volume) is not None
 
 
 class TopologyExpression(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -147,9 +138,6 @@ class StorageClass(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_d
 
 
 class AllocatedDevice(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    driver: str = ""
-    pool: str = ""
-    device: str = ""
     binding_conditions: tuple[str, ...] = ()
 
 
@@ -173,22 +161,7 @@ class ResourceClaim(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     status: ResourceClaimStatus = ResourceClaimStatus()
 
 
-class SliceDevice(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    name: str = ""
-
-
-class SlicePool(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    name: str = ""
-    generation: Int64 = 0
-
-
-class SliceSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    driver: str = ""
-    node_name: str = ""
-    pool: SlicePool = SlicePool()
-    devices: tuple[SliceDevice, ...] = ()
-
-
 class ResourceSlice(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """Available devices; only its name is read."""
+
     metadata: Metadata
-    spec: SliceSpec = SliceSpec()
