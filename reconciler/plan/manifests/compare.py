@@ -182,7 +182,7 @@ def fixed_fields(kind: str, paths: tuple[str, ...]) -> tuple[str, ...]:
 # Owner of fields if managedFields is missing.
 SOMEONE = "someone else"
 
-_APART = frozenset({"apiVersion", "kind", "metadata"})
+HEAD = frozenset({"apiVersion", "kind", "metadata"})
 
 
 def compare(live: Unstructured, desired: dict[str, Any]) -> Comparison:
@@ -198,7 +198,7 @@ def compare(live: Unstructured, desired: dict[str, Any]) -> Comparison:
         owned = owners.within("f:metadata").within(f"f:{field}")
         metadata[field] = walk.merged(("metadata", field), texts, desired["metadata"].get(field, {}), owned)
     merged: dict[str, Any] = {"apiVersion": live.api_version, "kind": live.kind, "metadata": metadata}
-    for name in sorted({*live.rest, *desired} - _APART):
+    for name in sorted({*live.rest, *desired} - HEAD):
         found = walk.merged((name,), live.rest.get(name), desired.get(name), owners.within(f"f:{name}"))
         if found is not None:
             merged[name] = found

@@ -12,18 +12,8 @@ from reconciler.model.plan.decision import Apply, CodeFacts, Decision, Hold, Lab
 from reconciler.plan.draft import Verdict
 from reconciler.plan.karpenter.drift import Drift, drift_of, which_fields
 from reconciler.plan.manifests import reasons
-from reconciler.plan.manifests.compare import Comparison, Tree, compare, fixed_fields, owned_by_us
+from reconciler.plan.manifests.compare import HEAD, Comparison, Tree, compare, fixed_fields, owned_by_us
 from reconciler.plan.manifests.context import NODE_POOL, ManifestContext
-from reconciler.plan.manifests.reasons import (
-    PLANNER,
-    Adopted,
-    AdoptedByForce,
-    AdoptionWouldDrift,
-    FieldFixed,
-    ImpactUnread,
-    NodeLabel,
-    NodeLacksLabels,
-)
 from reconciler.plan.manifests.wanted_manifest import WantedManifest, ref_of, wish_of
 
 _NOTHING = Verdict()
@@ -50,12 +40,11 @@ def ensure(context: ManifestContext, manifest: Manifest) -> Verdict:
 def _decided(context: ManifestContext, manifest: Manifest, live: Unstructured | None) -> Verdict:
     if live is not None and _is_kept_elsewhere(context, manifest, live):
         return _NOTHING
-    if why := _in_the_way(context, manifest, live):
-        return _held(manifest, live, why)
+    if obstacle := _why_in_the_way(context, manifest, live):
+        return _held(manifest, live, obstacle)
     if live is None:
-        reason = Reason(reasons.Missing(object=ref_of(manifest, live)), manifest.origin)
         apply = Apply(manifest=wish_of(manifest, live, context.environment).text, presumes=Preconditions(absent=True))
-        return Verdict((Decision(reasons.PLANNER, ref_of(manifest, live), apply, reason, manifest.pool),))
+        return Verdict((_decision(manifest, live, apply, reasons.Missing(object=ref_of(manifest, live))),))
     if not live.is_ours:
         return adopt(context, manifest, live)
     wish = wish_of(manifest, live, context.environment)
@@ -72,13 +61,8 @@ def _is_kept_elsewhere(context: ManifestContext, manifest: Manifest, live: Unstr
     return not manifest.pool and live.is_ours and bool(context.other_environment(live))
 
 
-def _in_the_way(context: ManifestContext, manifest: Manifest, live: Unstructured | None) -> Reason | None:
-    """The first reason that prevents any further evaluation."""
-    facts = _facts_in_the_way(context, manifest, live)
-    return Reason(facts, manifest.origin) if facts is not None else None
-
-
-def _facts_in_the_way(context: ManifestContext, manifest: Manifest, live: Unstructured | None) -> CodeFacts | None:
+def _why_in_the_way(context: ManifestContext, manifest: Manifest, live: Unstructured | None) -> CodeFacts | None:
+    """The first obstacle to any further evaluation."""
     subject, pool = ref_of(manifest, live), context.pools.get(manifest.pool)
     if why := context.why_unread(manifest.kind):
         return reasons.KindUnread(object=subject, why=why)
@@ -109,31 +93,30 @@ def _edited(context: ManifestContext, wish: WantedManifest, live: Unstructured) 
     if not comparison.changes:
         return _NOTHING
     edit = _Edit(wish, live, ref_of(wish.manifest, live), comparison)
-    if why := _refused(edit):
-        return _held(wish.manifest, live, why)
+    if refusal := _why_refused(edit):
+        return _held(wish.manifest, live, refusal)
     paths = comparison.paths
     if live.kind != NODE_POOL:
-        in_place = reasons.EditedInPlace(object=edit.subject, paths=paths)
-        return _applied(edit, Reason(in_place, wish.manifest.origin))
+        return _applied(edit, reasons.EditedInPlace(object=edit.subject, paths=paths))
     if not which_fields(live.spec, comparison.spec):
         follows = context.current_consequences(live, wish.manifest.pool, comparison.spec)
         return _applied(edit, _in_place(edit, follows), follows)
     if why_unread := context.why_fleet_unread:
-        unread = reasons.ImpactUnread(object=edit.subject, paths=paths, why=why_unread)
-        return _held(wish.manifest, live, Reason(unread, wish.manifest.origin))
-    drift = drift_of(live, comparison.spec, context.fleet.claims_of(live.name))
+        return _held(wish.manifest, live, reasons.ImpactUnread(object=edit.subject, paths=paths, why=why_unread))
+    claims = context.fleet.claims_of(live.name)
+    drift = drift_of(live, comparison.spec, claims)
     consequences = context.fates(live, comparison.spec, drift, wish.manifest.pool)
-    return _applied(edit, _by_drift(context, edit, drift, consequences), consequences)
+    gpus = sum(each.gpus for each in consequences if each.cause == "change" and each.fate != "undrifted")
+    return _applied(edit, _by_drift(edit, drift, len(claims), gpus), consequences)
 
 
-def _refused(edit: _Edit) -> Reason | None:
+def _why_refused(edit: _Edit) -> CodeFacts | None:
     """Why the API server would refuse the edit."""
-    subject, origin, comparison = edit.subject, edit.wish.manifest.origin, edit.comparison
+    subject, comparison = edit.subject, edit.comparison
     if fixed := fixed_fields(edit.live.kind, comparison.paths):
-        return Reason(reasons.FieldFixed(object=subject, paths=fixed), origin)
+        return reasons.FieldFixed(object=subject, paths=fixed)
     if comparison.foreign and not _may_force(edit):
-        facts = reasons.FieldConflict(object=subject, managers=comparison.managers, paths=comparison.contested)
-        return Reason(facts, origin)
+        return reasons.FieldConflict(object=subject, managers=comparison.managers, paths=comparison.contested)
     return None
 
 
@@ -142,25 +125,16 @@ def _may_force(edit: _Edit) -> bool:
     return edit.wish.adopted and all(each.shared for each in edit.comparison.foreign)
 
 
-def _in_place(edit: _Edit, follows: tuple[Consequence, ...]) -> Reason:
-    subject, paths, origin = edit.subject, edit.comparison.paths, edit.wish.manifest.origin
+def _in_place(edit: _Edit, follows: tuple[Consequence, ...]) -> CodeFacts:
+    subject, paths = edit.subject, edit.comparison.paths
     opened = [each for each in follows if each.cause == "change"]
     if not opened:
-        return Reason(reasons.EditedInPlace(object=subject, paths=paths), origin)
+        return reasons.EditedInPlace(object=subject, paths=paths)
     nodes, gpus = sum(len(each.nodes) for each in opened), sum(each.gpus for each in opened)
-    return Reason(reasons.EditedOpening(object=subject, paths=paths, nodes=nodes, gpus=gpus), origin)
+    return reasons.EditedOpening(object=subject, paths=paths, nodes=nodes, gpus=gpus)
 
 
-def _by_drift(context: ManifestContext, edit: _Edit, drift: Drift, consequences: tuple[Consequence, ...]) -> Reason:
-    nodes, gpus = len(context.fleet.claims_of(edit.live.name)), _gpus_drifting(consequences)
-    return Reason(_drift_facts(edit, drift, nodes, gpus), edit.wish.manifest.origin)
-
-
-def _gpus_drifting(consequences: tuple[Consequence, ...]) -> int:
-    return sum(each.gpus for each in consequences if each.cause == "change" and each.fate != "undrifted")
-
-
-def _drift_facts(edit: _Edit, drift: Drift, nodes: int, gpus: int) -> CodeFacts:
+def _by_drift(edit: _Edit, drift: Drift, nodes: int, gpus: int) -> CodeFacts:
     subject, paths, drifted = edit.subject, edit.comparison.paths, len(drift.fresh)
     if drifted and drifted == nodes:
         return reasons.EditDriftsAll(object=subject, paths=paths, nodes=nodes, gpus=gpus)
@@ -173,18 +147,23 @@ def _drift_facts(edit: _Edit, drift: Drift, nodes: int, gpus: int) -> CodeFacts:
     return reasons.EditedBeforeNodes(object=subject, paths=paths)
 
 
-def _applied(edit: _Edit, reason: Reason, consequences: tuple[Consequence, ...] = ()) -> Verdict:
-    apply = Apply(
-        manifest=edit.wish.text,
-        force=bool(edit.comparison.foreign),
-        presumes=Preconditions(resource_version=edit.live.metadata.resource_version),
-    )
-    decision = Decision(reasons.PLANNER, edit.subject, apply, reason, edit.wish.manifest.pool)
-    return Verdict((decision,), consequences)
+def _applied(edit: _Edit, facts: CodeFacts, consequences: tuple[Consequence, ...] = ()) -> Verdict:
+    apply = _apply(edit.wish, edit.live, edit.comparison)
+    return Verdict((_decision(edit.wish.manifest, edit.live, apply, facts),), consequences)
 
 
-def _held(manifest: Manifest, live: Unstructured | None, why: Reason) -> Verdict:
-    return Verdict((Decision(reasons.PLANNER, ref_of(manifest, live), Hold(), why, manifest.pool),))
+def _apply(wish: WantedManifest, live: Unstructured, comparison: Comparison) -> Apply:
+    presumes = Preconditions(resource_version=live.metadata.resource_version)
+    return Apply(manifest=wish.text, force=bool(comparison.foreign), presumes=presumes)
+
+
+def _held(manifest: Manifest, live: Unstructured | None, facts: CodeFacts) -> Verdict:
+    return Verdict((_decision(manifest, live, Hold(), facts),))
+
+
+def _decision(manifest: Manifest, live: Unstructured | None, act: Apply | Hold, facts: CodeFacts) -> Decision:
+    reason = Reason(facts, manifest.origin)
+    return Decision(reasons.PLANNER, ref_of(manifest, live), act, reason, manifest.pool)
 
 
 # --- Adoption on request: only if no node of the NodePool drifts.
@@ -198,17 +177,15 @@ def adopt(context: ManifestContext, manifest: Manifest, live: Unstructured) -> V
     """Adopts the object, or returns the reason against it."""
     wish = wish_of(manifest, live, context.environment, adopting=True)
     comparison = compare(live, wish.body)
+    if obstacle := _why_not_adopted(context, manifest, live, comparison):
+        return _held(manifest, live, obstacle)
     subject = ref_of(manifest, live)
-    if why := _why_not(context, manifest, live, comparison):
-        return Verdict((Decision(PLANNER, subject, Hold(), why, manifest.pool),))
-    apply = Apply(
-        manifest=wish.text,
-        force=bool(comparison.foreign),
-        presumes=Preconditions(resource_version=live.metadata.resource_version),
-    )
-    taken = Decision(PLANNER, subject, apply, _reason(subject, manifest, comparison), manifest.pool)
+    facts: CodeFacts = reasons.Adopted(object=subject)
+    if comparison.foreign:
+        facts = reasons.AdoptedByForce(object=subject, managers=comparison.managers, paths=comparison.contested)
+    adopted = _decision(manifest, live, _apply(wish, live, comparison), facts)
     follows = context.current_consequences(live, manifest.pool, comparison.spec) if live.kind == NODE_POOL else ()
-    return Verdict((taken, *labels(context, wish, subject, after=(subject,))), follows)
+    return Verdict((adopted, *labels(context, wish, subject, after=(subject,))), follows)
 
 
 def labels(
@@ -223,38 +200,31 @@ def labels(
         if lacking and not node.metadata.leaving:
             # Precondition is the uid only: a kubelet updates its node every few minutes.
             act = Label(labels=lacking)
-            node_labels = tuple(NodeLabel(key, value) for key, value in lacking)
-            reason = Reason(NodeLacksLabels(node=node.name, labels=node_labels, object=node_pool), wish.manifest.origin)
-            yield Decision(PLANNER, node_ref(node), act, reason, wish.manifest.pool, after=after)
+            node_labels = tuple(reasons.NodeLabel(key, value) for key, value in lacking)
+            facts = reasons.NodeLacksLabels(node=node.name, labels=node_labels, object=node_pool)
+            reason = Reason(facts, wish.manifest.origin)
+            yield Decision(reasons.PLANNER, node_ref(node), act, reason, wish.manifest.pool, after=after)
 
 
-def _why_not(context: ManifestContext, manifest: Manifest, live: Unstructured, comparison: Comparison) -> Reason | None:
-    subject, origin = ref_of(manifest, live), manifest.origin
+def _why_not_adopted(
+    context: ManifestContext, manifest: Manifest, live: Unstructured, comparison: Comparison
+) -> CodeFacts | None:
+    subject = ref_of(manifest, live)
     if fixed := fixed_fields(live.kind, comparison.paths):
-        return Reason(FieldFixed(object=subject, paths=fixed), origin)
+        return reasons.FieldFixed(object=subject, paths=fixed)
     changed = which_fields(live.spec, comparison.spec) if live.kind == NODE_POOL else ()
     if not changed:
         return None
     paths = tuple(f"spec.{path}" for path in changed)
     if why := context.why_fleet_unread:
-        return Reason(ImpactUnread(object=subject, paths=paths, why=why), origin)
+        return reasons.ImpactUnread(object=subject, paths=paths, why=why)
     claims = context.fleet.claims_of(live.name)
-    drifted = drift_of(live, comparison.spec, claims).fresh
-    if not drifted:
-        return None
-    return Reason(AdoptionWouldDrift(object=subject, paths=paths, drifted=len(drifted), nodes=len(claims)), origin)
-
-
-def _reason(subject: Ref, manifest: Manifest, comparison: Comparison) -> Reason:
-    if not comparison.foreign:
-        return Reason(Adopted(object=subject), manifest.origin)
-    facts = AdoptedByForce(object=subject, managers=comparison.managers, paths=comparison.contested)
-    return Reason(facts, manifest.origin)
+    drifted = len(drift_of(live, comparison.spec, claims).fresh)
+    facts = reasons.AdoptionWouldDrift(object=subject, paths=paths, drifted=drifted, nodes=len(claims))
+    return facts if drifted else None
 
 
 # --- Fast check that an object matches its manifest, without building objects, for the common case.
-
-_APART = frozenset({"apiVersion", "kind", "metadata"})
 
 
 def is_settled(live: Unstructured, desired: dict[str, Any]) -> bool:
@@ -274,7 +244,7 @@ def is_settled(live: Unstructured, desired: dict[str, Any]) -> bool:
     return all(
         _stands(live.rest.get(name), value, ours.get(f"f:{name}"))
         for name, value in desired.items()
-        if name not in _APART
+        if name not in HEAD
     )
 
 

@@ -4,8 +4,7 @@ import json
 from collections.abc import Iterator, Set
 
 from reconciler.model import names
-from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
-from reconciler.model.cluster.observed import Observed
+from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.desired import Manifest
 from reconciler.model.plan.consequence import Consequence
@@ -74,67 +73,56 @@ def _comes_and_goes(live: Unstructured) -> bool:
 def _orphan(context: ManifestContext, live: Unstructured) -> Verdict:
     subject = Ref(live.kind, live.metadata.namespace, live.name, live.metadata.uid)
     pool = live.metadata.labels.get(names.POOL, "")
-    if why := _in_the_way(context, live, subject):
-        return Verdict((Decision(reasons.PLANNER, subject, Hold(), why, pool),))
+    if obstacle := _why_in_the_way(context, live, subject):
+        return Verdict((_held(subject, obstacle, pool),))
     takes = context.fates(live, None, Drift(), pool) if live.kind == NODE_POOL else ()
-    agreed = context.approvals.losses.get(subject.title, "")
-    if agreed:
+    lost = _lost(takes) if live.kind == NODE_POOL else None
+    if agreed := context.approvals.losses.get(subject.title, ""):
         delete = Delete(presumes=Preconditions(resource_version=live.metadata.resource_version))
-        pruned = Reason(_pruned(subject, agreed, takes))
-        return Verdict((Decision(reasons.PLANNER, subject, delete, pruned, pool),), takes)
+        pruned: CodeFacts = reasons.ObjectPruned(object=subject, by=agreed)
+        if lost is not None:
+            pruned = reasons.NodePoolPruned(object=subject, by=agreed, **lost)
+        return Verdict((Decision(reasons.PLANNER, subject, delete, Reason(pruned), pool),), takes)
+    return Verdict((_held(subject, _why_kept(context, live, subject, lost), pool),))
+
+
+def _held(subject: Ref, facts: CodeFacts, pool: str) -> Decision:
+    return Decision(reasons.PLANNER, subject, Hold(), Reason(facts), pool)
+
+
+def _why_kept(context: ManifestContext, live: Unstructured, subject: Ref, lost: dict[str, int] | None) -> CodeFacts:
+    """Why the object stays until a person allows its deletion. `lost`: what goes with a NodePool."""
+    environment = context.environment
     if live.metadata.namespace not in context.own_namespaces:
-        stays: CodeFacts = reasons.ObjectOnlyLabelled(object=subject)
-    elif names.ENVIRONMENT in live.metadata.annotations:
-        stays = _undeclared(subject, takes)
-    else:
-        stays = _unclaimed(subject, context.environment, takes)
-    return Verdict((Decision(reasons.PLANNER, subject, Hold(), Reason(stays), pool),))
-
-
-def _in_the_way(context: ManifestContext, live: Unstructured, subject: Ref) -> Reason | None:
-    """The first reason that prevents pruning, with or without consent."""
-    if live.metadata.deletion_timestamp:
-        return Reason(reasons.BeingDeleted(object=subject))
-    if not context.inputs.desired.pools:
-        return Reason(reasons.NothingDeclared(object=subject))
-    why = context.why_unread(live.kind)
-    if live.kind == NODE_POOL:
-        why = why or context.why_fleet_unread
-    return Reason(reasons.PruneUnread(object=subject, why=why)) if why else None
-
-
-def _pruned(subject: Ref, agreed: str, takes: tuple[Consequence, ...]) -> CodeFacts:
-    if subject.kind != NODE_POOL:
-        return reasons.ObjectPruned(object=subject, by=agreed)
-    nodes, gpus, pods = _lost(takes)
-    return reasons.NodePoolPruned(object=subject, by=agreed, nodes=nodes, gpus=gpus, pods=pods)
-
-
-def _undeclared(subject: Ref, takes: tuple[Consequence, ...]) -> CodeFacts:
-    """For an object that names the planned environment as its owner."""
-    if subject.kind != NODE_POOL:
-        return reasons.ObjectNotDeclared(object=subject)
-    nodes, gpus, pods = _lost(takes)
-    return reasons.NodePoolNotDeclared(object=subject, nodes=nodes, gpus=gpus, pods=pods)
-
-
-def _unclaimed(subject: Ref, environment: str, takes: tuple[Consequence, ...]) -> CodeFacts:
-    """For an object without an owning environment."""
-    if subject.kind != NODE_POOL:
+        return reasons.ObjectOnlyLabelled(object=subject)
+    if names.ENVIRONMENT in live.metadata.annotations:
+        if lost is None:
+            return reasons.ObjectNotDeclared(object=subject)
+        return reasons.NodePoolNotDeclared(object=subject, **lost)
+    if lost is None:
         return reasons.ObjectUnclaimed(environment=environment, object=subject)
-    nodes, gpus, pods = _lost(takes)
-    return reasons.NodePoolUnclaimed(environment=environment, object=subject, nodes=nodes, gpus=gpus, pods=pods)
+    return reasons.NodePoolUnclaimed(environment=environment, object=subject, **lost)
 
 
-def _lost(takes: tuple[Consequence, ...]) -> tuple[int, int, int]:
-    """Nodes, GPUs and pods deleted with a NodePool."""
+def _why_in_the_way(context: ManifestContext, live: Unstructured, subject: Ref) -> CodeFacts | None:
+    """The first obstacle to pruning, with or without consent."""
+    if live.metadata.deletion_timestamp:
+        return reasons.BeingDeleted(object=subject)
+    if not context.inputs.desired.pools:
+        return reasons.NothingDeclared(object=subject)
+    why = context.why_unread(live.kind) or (context.why_fleet_unread if live.kind == NODE_POOL else "")
+    return reasons.PruneUnread(object=subject, why=why) if why else None
+
+
+def _lost(takes: tuple[Consequence, ...]) -> dict[str, int]:
+    """Facts about the nodes, GPUs and pods deleted with a NodePool."""
     nodes, gpus = sum(len(each.nodes) for each in takes), sum(each.gpus for each in takes)
-    return nodes, gpus, sum(each.pods for each in takes)
+    return {"nodes": nodes, "gpus": gpus, "pods": sum(each.pods for each in takes)}
 
 
 # --- Missing node classes: Karpenter launches no node for a NodePool whose node class does not exist.
 
-_CLASSES = {(each.group, each.kind): each for each in RESOURCE_KINDS if each.field == "node_classes"}
+_CLASSES = {(each.group, each.kind): each.title for each in RESOURCE_KINDS if each.field == "node_classes"}
 
 
 def unknown_node_classes(inputs: Inputs) -> Iterator[str]:
@@ -144,11 +132,7 @@ def unknown_node_classes(inputs: Inputs) -> Iterator[str]:
         if manifest.kind != "NodePool":
             continue
         named = json.loads(manifest.body)["spec"]["template"]["spec"]["nodeClassRef"]
-        resource_kind = _CLASSES.get((named["group"], named["kind"]))
-        if resource_kind and _was_read(inputs.observed, resource_kind) and (named["kind"], named["name"]) not in there:
+        title = _CLASSES.get((named["group"], named["kind"]))
+        if title and not inputs.observed.why_unread(title) and (named["kind"], named["name"]) not in there:
             what = f"{named['kind']}/{named['name']}"
             yield f"NodePool/{manifest.name} names {what}, which the cluster does not have: Karpenter launches nothing"
-
-
-def _was_read(observed: Observed, resource_kind: ResourceKind) -> bool:
-    return not observed.why_unread(resource_kind.title)
