@@ -6,7 +6,7 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.cluster.metadata import Condition, Metadata
-from reconciler.model.parsers import Int32
+from reconciler.model.parsers import Int32, Int64
 from reconciler.model.quantity import whole_number
 
 _UPGRADE_DONE = "upgrade-done"
@@ -189,3 +189,71 @@ class NodeClass(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     kind: str = ""
     spec: dict[str, Any] = {}
     images: tuple[str, ...] = ()
+
+
+# --- The spec of a NodePool, which is otherwise kept unstructured; a spec with another schema is set aside. None means
+# absent, which differs from empty.
+
+EXPIRES_AFTER = "720h"  # default of the API server
+
+
+class TemplateMetadata(msgspec.Struct, frozen=True, gc=False):
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class TemplateTaint(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    key: str = ""
+    value: str | None = None
+    effect: str = ""
+    time_added: str | None = None
+
+
+class TemplateClass(msgspec.Struct, frozen=True, gc=False):
+    kind: str = ""
+    name: str = ""
+    group: str = ""
+
+
+class NodePoolRequirement(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+    min_values: Int64 | None = None  # restricts launches, never existing nodes
+
+
+class TemplateSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    taints: tuple[TemplateTaint, ...] | None = None
+    startup_taints: tuple[TemplateTaint, ...] | None = None
+    requirements: tuple[NodePoolRequirement, ...] | None = None
+    node_class_ref: TemplateClass | None = None
+    termination_grace_period: str | None = None
+    expire_after: str | None = EXPIRES_AFTER
+
+
+class NodeClaimTemplate(msgspec.Struct, frozen=True, gc=False):
+    metadata: TemplateMetadata = TemplateMetadata()
+    spec: TemplateSpec = TemplateSpec()
+
+
+class NodePoolBudget(msgspec.Struct, frozen=True, gc=False):
+    nodes: str | Int64 | None = None
+    schedule: str | None = None
+    duration: str | None = None
+    reasons: tuple[str, ...] | None = None
+
+
+class NodePoolDisruption(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    budgets: tuple[NodePoolBudget, ...] | None = None
+    consolidate_after: str | None = None
+    consolidation_policy: str | None = None
+
+
+class NodePoolSpec(msgspec.Struct, frozen=True, gc=False):
+    """The fields that are read of a NodePool's spec."""
+
+    template: NodeClaimTemplate | None = None
+    disruption: NodePoolDisruption | None = None
+    limits: dict[str, str | int | float] | None = None
+    weight: Int64 | None = None
+    replicas: Int64 | None = None

@@ -18,12 +18,11 @@ from typing import Any
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.cluster.node import NodeClaim
+from reconciler.model.cluster.node import NodeClaim, NodePoolRequirement
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.plan.karpenter.template_hash import (
     HASH_VERSION,
     HASHED_PATHS,
-    NodePoolRequirement,
     field_hashes,
     read_template,
     template_hash,
