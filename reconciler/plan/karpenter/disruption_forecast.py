@@ -188,7 +188,8 @@ def _dues(
     expecteds = [each for each in expected if each.is_unconditional]
     changed = [each for each in expected if not each.is_unconditional]
     homeless = _homeless(around, expecteds, Goes(node_pool.name, node_pool.spec))
-    homeless |= _homeless(around, changed, Goes(node_pool.name, after_spec, _names(expecteds)))
+    others = frozenset(each.ahead.name for each in expecteds)
+    homeless |= _homeless(around, changed, Goes(node_pool.name, after_spec, others))
     is_opened = live_is_shut and not after_is_shut
     for each in expected:
         ahead, without_home = each.ahead, homeless.get(each.ahead.name, ())
@@ -201,10 +202,6 @@ def _dues(
 def _homeless(around: Surroundings, expected: Sequence[_Expected], goes: Goes) -> dict[str, tuple[Homeless, ...]]:
     pods = {each.ahead.name: moving_pods(each.survey) for each in expected if each.intent != "undrifted"}
     return homeless_of(around.fleet, goes, pods, around.steps)
-
-
-def _names(expected: Sequence[_Expected]) -> frozenset[str]:
-    return frozenset(each.ahead.name for each in expected)
 
 
 def _intended(survey: NodePoolSurvey, drift: Drift, is_deleted: bool) -> Iterator[tuple[Surveyed, Intent, Cause]]:

@@ -47,10 +47,10 @@ def which_fields(before_spec: Mapping[str, Any], after_spec: Mapping[str, Any]) 
         # Not a format of Karpenter 1.14: every difference counts.
         hashes = _written(before), _written(after)
         required = _at(before, "spec.requirements"), _at(after, "spec.requirements")
-    names = [f"template.{path}" for path in HASHED_PATHS if hashes[0].get(path) != hashes[1].get(path)]
+    paths = [f"template.{path}" for path in HASHED_PATHS if hashes[0].get(path) != hashes[1].get(path)]
     if required[0] != required[1]:
-        names.append(REQUIREMENTS)
-    return tuple(sorted(names))
+        paths.append(REQUIREMENTS)
+    return tuple(sorted(paths))
 
 
 def _written(template: Mapping[str, Any]) -> dict[str, Any]:
