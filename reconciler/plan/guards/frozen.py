@@ -35,8 +35,6 @@ from reconciler.plan.reasons import OfObject
 
 
 class FreezeScope(msgspec.Struct, frozen=True, gc=False):
-    """Scope of a freeze."""
-
     kind: Literal["everything", "guard", "pool", "node"]
     name: str = ""  # name of the ChangeGuard, the pool or the node
 
@@ -98,7 +96,6 @@ class Freeze(msgspec.Struct, frozen=True):
 
     @property
     def scope_text(self) -> str:
-        """The scope as text."""
         return self.scope.words
 
     def facts(self, subject: Ref) -> Frozen | FrozenUnreadably:

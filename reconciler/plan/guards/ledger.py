@@ -172,8 +172,6 @@ class Roll:
 
 
 class LimitCount(msgspec.Struct, frozen=True, gc=False):
-    """Amount and limit of one measure."""
-
     counted: int
     allowed: int
     pool: str = ""  # pool of a percentage

@@ -94,7 +94,6 @@ REASONS = (WrongCluster, OverPlanLimit, HourIsFull, OverHourLimit, BehindOthers,
 
 
 def guard_ref(name: str) -> Ref:
-    """A ChangeGuard."""
     return Ref("ChangeGuard", "", name)
 
 

@@ -12,6 +12,7 @@ admitted within the hour counts against its ceilings, so that one approval does 
 again, in slices.
 """
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -69,7 +70,7 @@ class GuardTally:
 
     def __init__(self, books: Books, guard: Declared[ChangeGuard], approvals: Sequence[Approval]) -> None:
         self.guard = guard
-        self._books = books
+        self.books = books
         self._approvals = approvals
         self.window = [each for each in books.ledger.in_the_hour() if self._guards(each)]
         self._hour = DisruptionSums(books.hour_roll, self.window)
@@ -88,7 +89,7 @@ class GuardTally:
         """Count all takes of the plan, each disruption once."""
         self._takes = tuple(take for take in takes if self.own(take))
         for each in (each for take in self._takes for each in self.own(take)):
-            key = self._books.ledger.key(each.mark)
+            key = self.books.ledger.key(each.mark)
             if key not in self.counted:
                 self.counted[key] = each
                 self.plan.add(each.mark)
@@ -114,7 +115,7 @@ class GuardTally:
         """Check one take of the plan against `perHour`."""
         limits = self.guard.spec.per_hour
         new, hour = self._hour_plus(self.own(take))
-        alone = DisruptionSums(self._books.hour_roll, new)
+        alone = DisruptionSums(self.books.hour_roll, new)
         added = [measure for measure in MEASURES if alone.amount(measure)]
         over = tuple(measure for measure in hour.over(limits) if measure in added)
         behind = tuple(measure for measure in added if measure in self._waiting)
@@ -136,7 +137,7 @@ class GuardTally:
         """Admit a take: later takes find less room."""
         new, self._hour = self._hour_plus(self.own(take))
         self._admitted += new
-        self._in_hour |= {self._books.ledger.key(each): each for each in new}
+        self._in_hour |= {self.books.ledger.key(each): each for each in new}
         for name in approvals:
             self._by_approval[name] = self._by_approval[name].plus(new)
 
@@ -159,14 +160,6 @@ class GuardTally:
             for measure, count in counts
         )
 
-    def sum_of(self, marks: Iterable[DisruptionRecord]) -> DisruptionSums:
-        """Sums over these records alone."""
-        return DisruptionSums(self._books.roll, marks)
-
-    def hour_of(self, marks: Iterable[DisruptionRecord]) -> DisruptionSums:
-        """Sums over these records, with the pools of the hour."""
-        return DisruptionSums(self._books.hour_roll, marks)
-
     def used_by_approval(self, measure: Measure) -> int:
         """The largest amount that any approval admitted within the hour."""
         return max((each.amount(measure) for each in self._by_approval.values()), default=0)
@@ -175,7 +168,7 @@ class GuardTally:
         """Parts of the plan's amount; empty for percentages."""
         found: Counter[str] = Counter()
         for each in self.counted.values():
-            amount = DisruptionSums(self._books.roll, [each.mark]).amount(measure)
+            amount = DisruptionSums(self.books.roll, [each.mark]).amount(measure)
             found[each.part] += amount if measure != "removed_percent" else 0
         return tuple((part, count) for part, count in found.items() if count)
 
@@ -199,8 +192,8 @@ class GuardTally:
 
     def _sums_of(self, takes: Iterable[Take]) -> DisruptionSums:
         """Sums over the takes, each disruption once."""
-        marks = {self._books.ledger.key(each.mark): each.mark for take in takes for each in self.own(take)}
-        return DisruptionSums(self._books.roll, marks.values())
+        marks = {self.books.ledger.key(each.mark): each.mark for take in takes for each in self.own(take)}
+        return DisruptionSums(self.books.roll, marks.values())
 
     def _guards(self, mark: DisruptionRecord) -> bool:
         return bool({"*", mark.pool} & set(self.guard.spec.pool_names))
@@ -210,7 +203,7 @@ class GuardTally:
         new: dict[str, DisruptionRecord] = {}
         hour = self._hour.copy()
         for each in taken:
-            key, mark = self._books.ledger.key(each.mark), self._books.ledger.merged(each.mark)
+            key, mark = self.books.ledger.key(each.mark), self.books.ledger.merged(each.mark)
             disruption_record = new.get(key) or self._in_hour.get(key)
             if disruption_record is None or mark.goes > disruption_record.goes or mark.gpus > disruption_record.gpus:
                 if disruption_record is not None:
@@ -221,17 +214,14 @@ class GuardTally:
 
     def _when_free(self, new: Sequence[DisruptionRecord], over: Sequence[Measure]) -> Instant:
         """When enough of the window has expired, found by bisection, because windows can be long."""
-        low, high = 0, len(self.window)  # number of oldest records that must expire: all old ones, then the new ones
-        while low < high:
-            middle = (low + high) // 2
-            left = DisruptionSums(self._books.hour_roll, [*self.window[middle:], *self._admitted, *new])
-            if set(over).isdisjoint(left.over(self.guard.spec.per_hour)):
-                high = middle
-            else:
-                low = middle + 1
-        left = DisruptionSums(self._books.hour_roll, [*self.window[low:], *self._admitted, *new])
-        fits = set(over).isdisjoint(left.over(self.guard.spec.per_hour))
-        last = self.window[low - 1].at if fits and low else self._books.now
+
+        def is_free_after(expired: int) -> bool:
+            """Whether there is room once the oldest records have expired: all old ones, then the new ones."""
+            left = DisruptionSums(self.books.hour_roll, [*self.window[expired:], *self._admitted, *new])
+            return set(over).isdisjoint(left.over(self.guard.spec.per_hour))
+
+        expired = bisect_left(range(len(self.window)), True, key=is_free_after)
+        last = self.window[expired - 1].at if expired and is_free_after(expired) else self.books.now
         return later(last, HOUR_MS)
 
 
