@@ -133,7 +133,7 @@ def _objects(context: ReleaseContext) -> Iterator[Decision]:
         metadata = each.metadata
         if metadata.deletion_timestamp or not context.is_of_pool(metadata.labels):
             continue
-        if each.kind == "Pod" and not context.is_own_pod(metadata.namespace, each.name):
+        if each.kind == "Pod" and (metadata.namespace, each.name) not in context.own_pods:
             continue
         subject = Ref(each.kind, metadata.namespace, each.name, metadata.uid)
         pool = metadata.labels.get(names.POOL, "")

@@ -203,14 +203,6 @@ def _of_node(found: Node | NodeClaim) -> DecodeRefusal | None:
     return _first((("status.allocatable", found.status.allocatable), ("status.capacity", found.status.capacity)))
 
 
-def _of_claim(claim: PersistentVolumeClaim) -> DecodeRefusal | None:
-    return _first(_of_resources("spec.resources", claim.spec.resources))
-
-
-def _of_volume(volume: PersistentVolume) -> DecodeRefusal | None:
-    return _first((("spec.capacity", volume.spec.capacity),))
-
-
 def _of_workload(workload: Workload) -> DecodeRefusal | None:
     template = workload.spec.template
     if template is None or _are_plain(template.spec.containers):
@@ -229,10 +221,6 @@ def _of_whole(whole: Unstructured) -> DecodeRefusal | None:
             return refusal
     misshapen = why_misshapen(whole.rest.get("spec")) if whole.kind == "NodePool" else ""
     return DecodeRefusal("Malformed", "spec", misshapen) if misshapen else None
-
-
-def _of_class(node_class: NodeClass) -> DecodeRefusal | None:
-    return why_unbounded(node_class.spec, "spec")
 
 
 def why_unbounded(value: Any, field: str) -> DecodeRefusal | None:
@@ -255,9 +243,9 @@ CHECKS: Mapping[type, Check] = {
     Pod: _of_pod,
     Node: _of_node,
     NodeClaim: _of_node,
-    NodeClass: _of_class,
-    PersistentVolumeClaim: _of_claim,
-    PersistentVolume: _of_volume,
+    NodeClass: lambda node_class: why_unbounded(node_class.spec, "spec"),
+    PersistentVolumeClaim: lambda claim: _first(_of_resources("spec.resources", claim.spec.resources)),
+    PersistentVolume: lambda volume: _first((("spec.capacity", volume.spec.capacity),)),
     Workload: _of_workload,
     Unstructured: _of_whole,
 }

@@ -193,8 +193,6 @@ SMART_POD = Fields(
 
 
 class ManifestKind(msgspec.Struct, frozen=True):
-    """A kind of manifest."""
-
     api_version: str
     fields: tuple[str, ...] = _OBJECT
     namespaced: bool = True

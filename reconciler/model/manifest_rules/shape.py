@@ -36,8 +36,6 @@ class RestrictedText(msgspec.Struct, frozen=True):
 
 
 class Number(msgspec.Struct, frozen=True):
-    """An integer."""
-
     least: int | None = None
     most: int | None = None
 
@@ -47,8 +45,6 @@ class Flag(msgspec.Struct, frozen=True):
 
 
 class OneOf(msgspec.Struct, frozen=True):
-    """One of these values."""
-
     values: tuple[Scalar, ...]
 
 
@@ -71,8 +67,6 @@ class Including(msgspec.Struct, frozen=True):
 
 
 class ManifestField(msgspec.Struct, frozen=True):
-    """A field of an object."""
-
     name: str
     shape: "Shape"
     required: bool = False

@@ -302,8 +302,6 @@ def _with_masks(each: Any, masks: Mapping[str, Mapping[str, str]]) -> Any:
 
 
 class PlanningResult(msgspec.Struct, frozen=True, dict=True):
-    """A plan with its inputs."""
-
     inputs: Inputs
     fleet: Fleet
     plan: Plan

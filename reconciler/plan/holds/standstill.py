@@ -262,14 +262,6 @@ def _goes_on(facts: TaintStays) -> str:
     return " and ".join(words for applies, words in steps if applies)
 
 
-def _untaint(facts: TaintStays) -> str:
-    return f"kubectl taint nodes {facts.node} {' '.join(f'{key}-' for key in facts.taints)}"
-
-
-def _them(facts: TaintStays) -> str:
-    return "the taint" if len(facts.taints) == 1 else "the taints"
-
-
 PARTS: Mapping[type[Facts], Mapping[str, Callable[[Any], str]]] = {
     TaintOfOtherEnvironment: {"the_taints": _the_taints},
     TaintStays: {
@@ -277,7 +269,7 @@ PARTS: Mapping[type[Facts], Mapping[str, Callable[[Any], str]]] = {
         "cause": _cause,
         "undone": _undone,
         "goes_on": _goes_on,
-        "untaint": _untaint,
-        "them": _them,
+        "untaint": lambda facts: f"kubectl taint nodes {facts.node} {' '.join(f'{key}-' for key in facts.taints)}",
+        "them": lambda facts: "the taint" if len(facts.taints) == 1 else "the taints",
     },
 }

@@ -47,13 +47,11 @@ class Comparison(msgspec.Struct, frozen=True):
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The resulting spec."""
         found = self.merged.get("spec")
         return found if isinstance(found, dict) else {}
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Paths of changed fields."""
         return tuple(each.path for each in self.changes)
 
     @property
@@ -127,8 +125,6 @@ _NODE = ("spec", "template", "spec")
 
 
 class Traits(msgspec.Struct, frozen=True):
-    """Traits of one kind."""
-
     # Defaults of the server.
     defaults: dict[Path, Any] = {}
     # Values equal to absent ones, dropped by the server.

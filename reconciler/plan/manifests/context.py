@@ -43,7 +43,6 @@ class ManifestContext:
 
     @cached_property
     def approvals(self) -> Approvals:
-        """ChangeApprovals in force."""
         return Approvals(self.inputs)
 
     @cached_property
@@ -54,7 +53,6 @@ class ManifestContext:
 
     @property
     def environment(self) -> str:
-        """The planned environment."""
         return self.inputs.desired.environment
 
     def other_environment(self, live: Unstructured) -> str:

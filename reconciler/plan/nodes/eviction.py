@@ -15,8 +15,6 @@ from reconciler.plan.karpenter.budgets import nanoseconds
 
 
 class EvictionObstacle(Enum):
-    """What prevents an eviction."""
-
     DO_NOT_DISRUPT = auto()
     SEVERAL_BUDGETS = auto()
     BUDGET_UNSEEN = auto()
@@ -79,8 +77,6 @@ class _IndexedBudget(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Namespace:
-    """Budgets of one namespace."""
-
     def __init__(self, budgets: list[tuple[PodDisruptionBudget, LabelSelector]]) -> None:
         shared = Counter(label for _, selector in budgets for label in selector.match_labels.items())
         self._by_label: dict[str, dict[str, list[_IndexedBudget]]] = {}
