@@ -23,6 +23,10 @@ class GuardSum(msgspec.Struct, frozen=True, gc=False):
     allowed: int
     pool: str = ""  # pool of a percentage
 
+    @property
+    def is_over(self) -> bool:
+        return self.counted > self.allowed
+
 
 class WrongCluster(CodeFacts, frozen=True):
     template = (

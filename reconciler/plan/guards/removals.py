@@ -54,29 +54,20 @@ class GuardContext:
         uid = claim.metadata.uid if claim else ""
         return DisruptionRecord(self.now, "Node", node.name, node.metadata.uid, uid, node.pool, goes, in_use)
 
-    def claim(self, name: str) -> NodeClaim | None:
-        return self._claims.get(name)
-
     def claim_of(self, node: str) -> NodeClaim | None:
         """NodeClaim of a node. For a node that has not appeared yet, `node` is the name of the NodeClaim."""
-        return self._claims_by_node.get(node) or self._claims.get(node)
-
-    def claim_with(self, uid: str) -> NodeClaim | None:
-        return self._claims_by_uid.get(uid)
-
-    def pod(self, namespace: str, name: str) -> Pod | None:
-        return self._pods.get((namespace, name))
+        return self._claims_by_node.get(node) or self.claims.get(node)
 
     def is_leaving(self, mark: DisruptionRecord) -> bool:
         """Whether the recorded object still shows a sign of leaving."""
         node = self.fleet.node(mark.name)
         if node is not None and node.metadata.uid == mark.uid and node.is_being_removed:
             return True
-        claim = self.claim_with(mark.claim) if mark.claim else None
+        claim = self._claims_by_uid.get(mark.claim) if mark.claim else None
         return claim is not None and (claim.metadata.leaving or claim.says("Drifted"))
 
     @cached_property
-    def _claims(self) -> dict[str, NodeClaim]:
+    def claims(self) -> dict[str, NodeClaim]:
         return {each.name: each for each in self.observed.node_claims}
 
     @cached_property
@@ -88,7 +79,7 @@ class GuardContext:
         return {each.metadata.uid: each for each in self.observed.node_claims if each.metadata.uid}
 
     @cached_property
-    def _pods(self) -> dict[tuple[str, str], Pod]:
+    def pods(self) -> dict[tuple[str, str], Pod]:
         return {(each.metadata.namespace, each.name): each for each in self.observed.pods}
 
 
@@ -141,7 +132,7 @@ def _node(stage: GuardContext, decision: Decision, part: str, *, goes: bool = Tr
 
 
 def _node_of_claim(stage: GuardContext, decision: Decision) -> Iterator[Removal]:
-    claim = stage.claim(decision.subject.name)
+    claim = stage.claims.get(decision.subject.name)
     node = stage.fleet.node(claim.status.node_name) if claim else None
     if node is not None:
         yield Removal(stage.mark(node, goes=True), "deleted")
@@ -154,7 +145,7 @@ def _pods(stage: GuardContext, decision: Decision) -> Iterator[Removal]:
 
 
 def _pod(stage: GuardContext, ref: Ref, asked_for: str) -> Iterator[Removal]:
-    pod = stage.pod(ref.namespace, ref.name)
+    pod = stage.pods.get((ref.namespace, ref.name))
     # A smart pod is no workload. In other namespaces the labels of smart pods prove nothing.
     if pod is None or not pod.node or pod.is_finished or stage.identity.is_smart(pod):
         return

@@ -147,17 +147,18 @@ class GuardTally:
         """Limited measures, with amounts and limits."""
         ceiling = self.guard.spec.per_plan if period == "plan" else self.guard.spec.per_hour
         limits = ((measure, limit_of(ceiling, measure)) for measure in measures)
-        counts = ((measure, sums.count(measure, limit)) for measure, limit in limits if limit is not None)
+        counts = (sums.count(measure, limit) for measure, limit in limits if limit is not None)
+        path = f"spec.per{period.capitalize()}"
         return tuple(
             GuardCount(
-                measure,
+                each.measure,
                 period,
-                count.counted,
-                count.allowed,
-                self.guard.origin(f"spec.per{period.capitalize()}.{FIELDS[measure]}"),
-                count.pool,
+                each.counted,
+                each.allowed,
+                self.guard.origin(f"{path}.{FIELDS[each.measure]}"),
+                each.pool,
             )
-            for measure, count in counts
+            for each in counts
         )
 
     def used_by_approval(self, measure: Measure) -> int:
