@@ -265,12 +265,6 @@ class Pod(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return self.status.phase in {"Succeeded", "Failed"}
 
     @property
-    def is_mirror(self) -> bool:
-        """Whether the kubelet created the pod."""
-        owner = self.metadata.controller
-        return bool(self.metadata.annotations.mirror_pod) or (owner is not None and owner.kind == "Node")
-
-    @property
     def is_daemon_or_mirror(self) -> bool:
         """Whether a DaemonSet or the kubelet created the pod. Kubernetes and Karpenter consider only this."""
         owner = self.metadata.controller
@@ -283,6 +277,12 @@ class Pod(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         True for DaemonSet and mirror pods, and for pods that are annotated to count as DaemonSet pods.
         """
         return self.metadata.annotations.daemonset_pod == "true" or self.is_daemon_or_mirror
+
+    @property
+    def is_mirror(self) -> bool:
+        """Whether the kubelet created the pod."""
+        owner = self.metadata.controller
+        return bool(self.metadata.annotations.mirror_pod) or (owner is not None and owner.kind == "Node")
 
     @property
     def is_daemon(self) -> bool:

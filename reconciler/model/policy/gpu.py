@@ -197,10 +197,16 @@ class GpuPool(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     device_plugin: Annotated[bool, Says("Whether a device plugin advertises the GPUs; otherwise the agent does.")] = (
         True
     )
-    adopt: Annotated[bool, Says("Takes over an existing NodePool of this name, without drift of its nodes.")] = False
-    template: Annotated[str, Says("Template of the manifests, a path below templates/."), Within(1, 200), TEMPLATE] = (
-        "node_pool.yaml.j2"
-    )
+    adopt: Annotated[
+        bool,
+        Says("Takes over an existing NodePool of this name, without drift of its nodes."),
+    ] = False
+    template: Annotated[
+        str,
+        Says("Template of the manifests, a path below templates/."),
+        Within(1, 200),
+        TEMPLATE,
+    ] = "node_pool.yaml.j2"
     smart_pods: Annotated[SmartPods, Says("Smart pods of the pool.")] = SmartPods()
 
 
