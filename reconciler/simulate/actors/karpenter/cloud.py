@@ -7,10 +7,10 @@ import msgspec
 
 from reconciler.fleet.amounts import CPU, counted
 from reconciler.model import names
+from reconciler.model.cluster.node import NodePoolRequirement
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
 from reconciler.plan.karpenter.drift import Allowed, Demands, demands
-from reconciler.plan.karpenter.template_hash import NodePoolRequirement
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.karpenter.machines import SHORTAGE_REMEMBERED_MS
 

@@ -9,12 +9,12 @@ from reconciler.fleet.amounts import counted
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.cluster.metadata import Metadata
-from reconciler.model.cluster.node import NodeTaint
+from reconciler.model.cluster.node import NodeClaimTemplate, NodeTaint
 from reconciler.model.cluster.pod import Pod, PodSpec
 from reconciler.model.instant import Instant
 from reconciler.plan.karpenter.budgets import allowed_at_once, nanoseconds_unless_never
 from reconciler.plan.karpenter.drift import Allowed, Demands, demands
-from reconciler.plan.karpenter.template_hash import NodeClaimTemplate, read_template, template_hash
+from reconciler.plan.karpenter.template_hash import read_template, template_hash
 from reconciler.plan.nodes.eviction import PodBudgets
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.karpenter.cloud import Cloud, KarpenterInstanceType, intersects, joined, of_labels

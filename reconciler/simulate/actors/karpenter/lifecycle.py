@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reconciler.model import names
+from reconciler.model.cluster.node import EXPIRES_AFTER, NodePoolRequirement
 from reconciler.model.instant import Instant, instant
 from reconciler.plan.karpenter.budgets import nanoseconds_unless_never
 from reconciler.plan.karpenter.drift import demands
-from reconciler.plan.karpenter.template_hash import EXPIRES_AFTER, HASH_VERSION, NodePoolRequirement, template_hash
+from reconciler.plan.karpenter.template_hash import HASH_VERSION, template_hash
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.karpenter.cloud import (
     WELL_KNOWN,
