@@ -31,7 +31,7 @@ class Likenesses(PerRow[Likeness]):
     """Cache of the likeness of each row, from the observed cluster; also used within forks."""
 
     def find(self, row: int) -> Likeness:
-        profiles, gpus_of = self.fleet.profiles_of_row(row), self.fleet.classes.gpus_of
+        profiles, gpus_of = self.fleet.observed_on[row].counts, self.fleet.classes.gpus_of
         gpus = sum([gpus_of(profile) * count for profile, count in profiles.items()])
         named = Counter[tuple[str, bool]]()
         for profile, count in profiles.items():
@@ -45,7 +45,7 @@ class Likenesses(PerRow[Likeness]):
         if gpus:
             return 100 * used // gpus
         cpu = int(self.fleet.stock.allocatable[row, _CPU])
-        profiles = self.fleet.profiles_of_row(row).items()
+        profiles = self.fleet.observed_on[row].counts.items()
         held = sum([dict(each.pod_class.held).get(_CPU, 0) * count for each, count in profiles])
         return 100 * held // cpu if cpu else 100
 

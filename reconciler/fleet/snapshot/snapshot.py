@@ -4,14 +4,14 @@ Each change within a fork is recorded with its inverse. Leaving the fork without
 first, through the same methods, so listeners (counters of predicates) are rolled back as well.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, TypeVar
 
 import msgspec
 
 from reconciler.fleet.amounts import counted, lent_by
 from reconciler.fleet.occupancy import NO_PODS, BookingChange, NodePods, Occupancy
-from reconciler.fleet.pod_classes import PodClass, PodProfile, Request
+from reconciler.fleet.pod_classes import PodClass, Request
 from reconciler.fleet.rows import NodeRows, differ
 from reconciler.fleet.snapshot.diff import SnapshotDiff, change_between
 from reconciler.fleet.snapshot.journal import Crowding, Fork, Journal
@@ -87,10 +87,6 @@ class Snapshot:
     def pods_of_row(self, row: int) -> tuple[Pod, ...]:
         """The observed pods of the node, sorted, wherever they are booked."""
         return self.observed_on[row].pods
-
-    def profiles_of_row(self, row: int) -> Mapping[PodProfile, int]:
-        """The number of observed pods of the node by profile, wherever they are booked."""
-        return self.observed_on[row].counts
 
     @property
     def waiting(self) -> list[Pod]:
