@@ -139,18 +139,15 @@ class PodClass:
         return self._rank
 
 
-class PodProfile:
+class PodProfile(msgspec.Struct, frozen=True, gc=False, eq=False):
     """Pods of one class with equal owners, annotations, phase and readiness: what follows from these holds for each.
 
     Pods of one profile share one object, but two objects may have equal fields.
     """
 
-    __slots__ = ("is_ready", "pod", "pod_class")
-
-    def __init__(self, pod_class: PodClass, pod: Pod) -> None:
-        self.pod_class = pod_class
-        self.pod = pod  # one pod of the profile
-        self.is_ready = pod.is_ready
+    pod_class: PodClass
+    pod: Pod  # one pod of the profile
+    is_ready: bool
 
 
 def _ports(pod: Pod) -> tuple[Port, ...]:
@@ -253,7 +250,7 @@ class Classes:
         else:
             written = pod if affinity is spec.affinity else _change(pod, spec=_change(spec, affinity=affinity))
             pod_class = self._written(written, "")
-        profile = PodProfile(pod_class, pod)
+        profile = PodProfile(pod_class, pod, pod.is_ready)
         # A pod that is being resized, or has individual needs, may differ in class from one with equal shared parts.
         if is_settled(pod) and not _has_its_own(pod):
             if len(self._last) >= self._most_owners:

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -20,7 +21,7 @@ from tests import builders
 
 NODES = ("n0", "n1", "n2")  # n2 does not exist
 READY = (Condition("Initialized", "True"), Condition("Ready", "True"))
-OPTIONAL = {
+OPTIONAL: dict[str, some.SearchStrategy[Any]] = {
     "annotations": some.sampled_from(
         [
             Annotations(),
@@ -54,9 +55,10 @@ OWNER = builders.controlled_by("ReplicaSet", "r")
 @some.composite
 def pods(draw: some.DrawFn, name: str) -> Pod:
     """Mostly alike: pods of one owner differ in few fields."""
-    own = {key: draw(OPTIONAL[key]) for key in sorted(draw(some.sets(some.sampled_from(sorted(OPTIONAL)), max_size=2)))}
-    node = draw(some.sampled_from(NODES))
-    return builders.pod(name, **{"namespace": "d", "owner_references": OWNER, "node_name": node, **own})
+    fields: dict[str, Any] = {"namespace": "d", "owner_references": OWNER, "node_name": draw(some.sampled_from(NODES))}
+    for key in sorted(draw(some.sets(some.sampled_from(sorted(OPTIONAL)), max_size=2))):
+        fields[key] = draw(OPTIONAL[key])
+    return builders.pod(name, **fields)
 
 
 @some.composite
