@@ -265,6 +265,14 @@ class Pod(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return self.status.phase in {"Succeeded", "Failed"}
 
     @property
+    def is_ready(self) -> bool:
+        """Whether the pod is ready, which makes the pod healthy for budgets."""
+        for each in self.status.conditions:  # noqa: SIM110 - runs for every pod, and a generator doubles the cost
+            if each.type == "Ready" and each.status == "True":
+                return True
+        return False
+
+    @property
     def is_daemon_or_mirror(self) -> bool:
         """Whether a DaemonSet or the kubelet created the pod. Kubernetes and Karpenter consider only this."""
         owner = self.metadata.controller

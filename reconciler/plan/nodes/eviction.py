@@ -252,16 +252,8 @@ def weighs_nothing(pod: Pod) -> bool:
 
 def _is_unhealthy_enough(pod: Pod, budget: PodDisruptionBudget) -> bool:
     """Whether the pod is not ready and may be evicted without using up a disruption."""
-    if is_healthy(pod):
+    if pod.is_ready:
         return False
     status = budget.status
     is_always_allowed = budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"
     return is_always_allowed or 0 < status.desired_healthy <= status.current_healthy
-
-
-def is_healthy(pod: Pod) -> bool:
-    """Whether the pod is healthy for budgets."""
-    for each in pod.status.conditions:  # noqa: SIM110 - runs for every pod, and a generator doubles the cost
-        if each.type == "Ready" and each.status == "True":
-            return True
-    return False
