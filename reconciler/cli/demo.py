@@ -20,7 +20,6 @@ from reconciler.controller.demo import (
     RAISED,
     TAINTED,
     DemoRevision,
-    LineEdit,
     Witness,
     cluster_before,
     later,
@@ -35,10 +34,10 @@ from reconciler.controller.simulation.report_page import page_of
 from reconciler.loop.cycle import decide
 from reconciler.model.instant import Instant, clock, span
 from reconciler.model.plan.inputs import Inputs
-from reconciler.plan.explain.facts import ExplainedObject
 from reconciler.plan.files import dump
 from reconciler.plan.scaling.reasons import DeletionNear, EmptyNodeDeleted, SurplusEmptyNode
 from reconciler.report.document import ReportDocument, Tone
+from reconciler.report.explain.about import ExplainedObject
 from reconciler.report.explain.subject import Explained, about, explained_document
 from reconciler.report.formats.text import Paint
 from reconciler.report.plans.build import describe_decisions, planned_of
@@ -60,15 +59,11 @@ class Screen:
         self.color = wants_color(color)
         self.paint = Paint(self.color)
         self.moves = moves and sys.stdout.isatty()
-        columns = shutil.get_terminal_size().columns
-        self._width = min(max(columns, _NARROWEST), _WIDEST) if sys.stdout.isatty() else None
-
-    @property
-    def columns(self) -> int:
-        return self._width or _UNSEEN
+        width = min(max(shutil.get_terminal_size().columns, _NARROWEST), _WIDEST)
+        self._width = width if sys.stdout.isatty() else None
+        self.columns = self._width or _UNSEEN
 
     def heading(self, number: int, title: str, command: str) -> None:
-        """Prints the title of an act, and the command that shows the same."""
         self.wait(_BETWEEN_ACTS_SECONDS)
         left = f"{number}  {title}"
         gap = " " * max(2, self.columns - len(left) - len(command))
@@ -107,8 +102,6 @@ _HOURS_A_MONTH = 730
 
 
 class Tour:
-    """Five acts, in order."""
-
     def __init__(self, screen: Screen, folder: Path) -> None:
         self._screen = screen
         self._folder = folder
@@ -147,7 +140,8 @@ class Tour:
         self._before = cluster_before(self._main)
         proposed = revision("pull-1", RAISED, TAINTED)
         for edit in (TAINTED, RAISED):
-            self._edit(edit)
+            screen.say(f"- {edit.before.strip()}", "bad")
+            screen.say(f"+ {edit.after.strip()}", "good")
         screen.line()
         head, compared = reviewed(self._before, self._main, proposed)
         cluster_view = ClusterView(self._before.observed, CLUSTER, self._before.now)
@@ -160,7 +154,7 @@ class Tour:
         self._merged = revision("pull-2", RAISED)
         passing = Passing(screen, POOL, number_of_steps())
         self._simulated, self._witness = performed(self._merged, passing.look)
-        passing.end()
+        passing.settle(has_changed=True)
         screen.line()
         for text in self._outcome():
             screen.say(text, "good")
@@ -188,11 +182,8 @@ class Tour:
         answer = about(scene, ExplainedObject("node", self._requested))
         setting = setting_of(ClusterView(inputs.observed, CLUSTER, inputs.now), scene)
         decision_texts = describe_decisions(inputs, answer.decisions)
-        screen.show(
-            explained_document(
-                Explained(setting, answer.title, answer.headline, answer.outcome, answer.rows, decision_texts)
-            )
-        )
+        explained = Explained(setting, answer.title, answer.headline, answer.outcome, answer.rows, decision_texts)
+        screen.show(explained_document(explained))
         self._files["marked.dump"] = dump.write(inputs)
 
     def farewell(self, called_as: str) -> None:
@@ -222,22 +213,13 @@ class Tour:
             screen.say(f"note: {page.note}", "dim")
 
     def _next(self) -> Iterator[tuple[str, str]]:
-        yield (
-            "edit a target or a taint in policies/, and see the effect",
-            ("reconciler plan -e prod --cluster cluster.dump"),
-        )
+        command = "reconciler plan -e prod --cluster cluster.dump"
+        yield "edit a target or a taint in policies/, and see the effect", command
         if self._requested:
-            yield (
-                "explain any node, pod, pool or provisioner at that moment",
-                (f"reconciler explain node/{self._requested} -e prod --cluster marked.dump"),
-            )
+            command = f"reconciler explain node/{self._requested} -e prod --cluster marked.dump"
+            yield "explain any node, pod, pool or provisioner at that moment", command
         yield "simulate days in seconds: add workloads and faults to scenario.yaml", "reconciler simulate scenario.yaml"
         yield "read your own cluster, and write its NodePools as policies", "reconciler import --to fleet"
-
-    def _edit(self, edit: LineEdit) -> None:
-        screen = self._screen
-        screen.say(f"- {edit.before.strip()}", "bad")
-        screen.say(f"+ {edit.after.strip()}", "good")
 
 
 def _kinds(content: bytes) -> str:
@@ -263,24 +245,12 @@ _DONE = {
 _SECONDS = 8.0  # duration of the whole timeline on a terminal
 
 
-class Shown(msgspec.Struct, frozen=True):
-    """Content of a line beside the time."""
-
-    nodes: int
-    busy: int
-    target: int | None
-    leaving: int
-    micro_dollars_per_hour: int
-
-
 class Passing:
-    """Observer of each step."""
-
     def __init__(self, screen: Screen, pool: str, steps: int) -> None:
         self._screen = screen
         self._pool = pool
         self._pause = _SECONDS / max(1, steps)
-        self._before: Shown | None = None
+        self._before: tuple[int | None, ...] = ()  # content of the line before, beside the time
         self._last, self._minute = "", ""
         self._is_written = True  # the last line, without a terminal
         self._each = 0  # nodes per sign
@@ -289,14 +259,14 @@ class Passing:
         pool = next((each for each in step.pools if each.pool == self._pool), None)
         if pool is None:
             return
-        if self._before is None:
+        if not self._before:
             self._begin(step, pool)
-        shown = Shown(pool.nodes, pool.busy_nodes, pool.target, pool.tainted, step.micro_dollars_per_hour)
+        shown = pool.nodes, pool.busy_nodes, pool.target, pool.tainted, step.micro_dollars_per_hour
         text = self._step_text(step, pool)
         has_changed, minute = self._before != shown, clock(step.at, step.at)
         happened = list(_happened(step))
         if happened or (has_changed and minute != self._minute):
-            self._settle(has_changed)
+            self.settle(has_changed)
         for each in happened:
             self._keep(self._screen.paint.dim(f"{_MARGIN}{each}"))
         if self._screen.moves:
@@ -306,7 +276,7 @@ class Passing:
             self._last, self._is_written = text, False
         self._before, self._minute = shown, minute
 
-    def _settle(self, has_changed: bool) -> None:
+    def settle(self, has_changed: bool) -> None:
         """Makes the last line final. An animated line stays animated until the next one."""
         if self._last and not self._is_written and (has_changed or not self._screen.moves):
             self._keep(self._last)
@@ -317,9 +287,6 @@ class Passing:
         if self._screen.moves:
             self._screen.rewrite("")
         self._screen.line(text)
-
-    def end(self) -> None:
-        self._settle(has_changed=True)
 
     def _begin(self, step: TimelineStep, pool: PoolStep) -> None:
         paint = self._screen.paint

@@ -60,7 +60,6 @@ def _report_os_error(path: Path) -> Iterator[None]:
 
 
 def mask() -> int:
-    """The umask."""
     result = os.umask(0)
     os.umask(result)
     return result

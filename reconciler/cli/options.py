@@ -16,32 +16,57 @@ from reconciler.controller.policies import NoRepository, Origins, Question
 from reconciler.kube.api_server import Unreachable
 from reconciler.model import names
 from reconciler.model.fields import NAMESPACE
-from reconciler.model.instant import Instant, instant
+from reconciler.model.instant import instant
 from reconciler.model.parsers import is_namespace
 from reconciler.model.quantity import Duration
 from reconciler.policy.resolve import NotChosen
 from reconciler.report.checked import CheckReport
 from reconciler.report.document import ReportDocument
 
+T = TypeVar("T")
+
 # --- The cluster to read: `--cluster FILE`, or the live cluster of the current kubeconfig or of `--context`.
 
 
-class NamespaceType(click.ParamType[str]):
-    """Parses a namespace, such as gpu-system."""
+class Parsed(click.ParamType[T]):
+    """An option whose text is parsed by a function, which raises ValueError with a sentence."""
 
-    name = "NAME"
+    def __init__(self, name: str, parse: Callable[[str], T]) -> None:
+        self.name = name
+        self._parse = parse
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if not is_namespace(str(value)):
-            self.fail(f'"{value}" is not a namespace: write {NAMESPACE.words}.', param, ctx)
-        return str(value)
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> T:
+        if not isinstance(value, str):
+            parsed: T = value
+            return parsed
+        try:
+            return self._parse(value)
+        except ValueError as error:
+            self.fail(f"{error}.", param, ctx)
 
 
-_CONTEXT = click.option("--context", metavar="NAME", help="Context of the kubeconfig.")
+def _namespace(text: str) -> str:
+    if not is_namespace(text):
+        raise ValueError(f'"{text}" is not a namespace: write {NAMESPACE.words}')
+    return text
+
+
+kubeconfig_option = click.option("--context", metavar="NAME", help="Context of the kubeconfig.")
+_REPOSITORY = click.option(
+    "--repo",
+    "repository",
+    default="",
+    metavar="URL",
+    help="Git repository with the policies: a folder, or an https or SSH URL.",
+)
+revision_option = click.option(
+    "--revision", default="HEAD", show_default=True, metavar="REV", help="Revision of the repository."
+)
+resources_option = click.option("--resources", is_flag=True, help="Read policies from custom resources of the cluster.")
 # One setting for our own namespace: Lease, memory, statuses, and the freeze of everything.
 namespace_option = click.option(
     "--namespace",
-    type=NamespaceType(),
+    type=Parsed("NAME", _namespace),
     default=names.OWN_NAMESPACE,
     show_default=True,
     envvar="RECONCILER_NAMESPACE",
@@ -55,23 +80,18 @@ def context_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Options of the live cluster and the controller's namespace; the command gets both as `place`."""
 
     @wraps(command)
-    def with_place(context: str | None, namespace: str, **others: Any) -> Any:
-        return command(place=ClusterPlace(None, False, context, namespace), **others)
-
-    return _CONTEXT(namespace_option(with_place))
-
-
-def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The four options; the command gets them as `place`."""
-
-    @wraps(command)
     def with_place(
-        cluster_file: Path | None, complete: bool, context: str | None, namespace: str, **others: Any
+        context: str | None, namespace: str, cluster_file: Path | None = None, complete: bool = False, **others: Any
     ) -> Any:
         if cluster_file and context:
             raise click.UsageError("--cluster and --context cannot be combined")
         return command(place=ClusterPlace(cluster_file, complete, context, namespace), **others)
 
+    return kubeconfig_option(namespace_option(with_place))
+
+
+def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The same, and options of a cluster file."""
     file = click.option(
         "--cluster",
         "cluster_file",
@@ -79,27 +99,20 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="A dump, or output of the `dump --kubectl` command line; - for standard input. Default: the live cluster.",
     )
     complete = click.option("--complete", is_flag=True, help="The file lists all objects of every kind.")
-    return file(complete(_CONTEXT(namespace_option(with_place))))
+    return file(complete(context_option(command)))
 
 
 # --- Durations as options: 90s, 30m or 24h.
 
 
-class LastingType(click.ParamType[Duration]):
-    """Parses a positive duration, such as 24h."""
+def _duration(text: str) -> Duration:
+    duration = Duration.parse(text)
+    if not duration.milliseconds:
+        raise ValueError("the duration must be positive; write 4h, for example")
+    return duration
 
-    name = "DURATION"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Duration:
-        if isinstance(value, Duration):
-            return value
-        try:
-            duration = Duration.parse(str(value))
-        except ValueError as error:
-            self.fail(f"{error}.", param, ctx)
-        if not duration.milliseconds:
-            self.fail("the duration must be positive; write 4h, for example.", param, ctx)
-        return duration
+DURATION = Parsed("DURATION", _duration)
 
 
 # --- History folder: `--history`, or RECONCILER_HISTORY.
@@ -123,18 +136,12 @@ class Output(NamedTuple):
     file: Path | None
 
 
-class OutputType(click.ParamType[Output]):
-    """Parses `json` and `json=problems.json`."""
-
-    name = "FORMAT[=FILE]"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Output:
-        if isinstance(value, Output):
-            return value
-        name, _, file = str(value).partition("=")
-        if name not in report.FORMATS:
-            self.fail(f"{name!r} is not a format; choose one of {', '.join(report.FORMATS)}.", param, ctx)
-        return Output(name, Path(file) if file else None)
+def _output(text: str) -> Output:
+    """Such as json, or json=problems.json."""
+    name, _, file = text.partition("=")
+    if name not in report.FORMATS:
+        raise ValueError(f"{name!r} is not a format; choose one of {', '.join(report.FORMATS)}")
+    return Output(name, Path(file) if file else None)
 
 
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -143,7 +150,7 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "-o",
         "--output",
         "outputs",
-        type=OutputType(),
+        type=Parsed("FORMAT[=FILE]", _output),
         multiple=True,
         help=f"{', '.join(report.FORMATS)}; with =FILE written to that file. Repeatable.",
     )
@@ -182,15 +189,14 @@ def is_answered() -> bool:
 
 # --- Options of commands that plan: `--policies`, `--repo`, `--revision`, `-e`, the cluster, and `--now`.
 
-T = TypeVar("T")
 
-
-def answered(ask: Callable[[], T]) -> T:
-    """Result of `ask`; errors become messages without a traceback."""
+def answered(ask: Callable[[], T], *refusals: type[Exception]) -> T:
+    """Result of `ask`; errors become messages without a traceback, and so do `refusals`."""
     # Commands that only read policies need no planners, whose imports take a quarter of a second.
     from reconciler.kube.cluster_file import ClusterFileError  # noqa: PLC0415
     from reconciler.plan.check import BrokenInvariant  # noqa: PLC0415
 
+    errors: tuple[type[Exception], ...] = (NoRepository, Unreachable, OSError, *refusals)
     try:
         return ask()
     except NotChosen as error:
@@ -201,20 +207,11 @@ def answered(ask: Callable[[], T]) -> T:
         ) from None
     except ClusterFileError as error:
         raise click.ClickException(f"{error}\n  remedy: {error.remedy}") from None
-    except (NoRepository, Unreachable, OSError) as error:
+    except errors as error:
         raise click.ClickException(str(error)) from None
 
 
-class TimeType(click.ParamType[Instant]):
-    """Parses a time, such as 2026-11-02T08:00:00Z."""
-
-    name = "TIME"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Instant:
-        try:
-            return instant(str(value))
-        except ValueError as error:
-            self.fail(f"{error}.", param, ctx)
+TIME = Parsed("TIME", instant)
 
 
 def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -227,18 +224,19 @@ def live_question_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return context_option(_with_question(command, _OPTIONS))
 
 
+def _origins(paths: tuple[Path, ...], repository: str, revision: str, resources: bool = False) -> Origins:
+    if repository and len(paths) > 1:
+        raise click.UsageError("--repo takes one path")
+    return Origins(paths or (Path("policies"),), repository, revision, resources)
+
+
 def _with_question(command: Callable[..., Any], options: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
     @wraps(command)
     def with_question(place: ClusterPlace, **given: Any) -> Any:
         named: tuple[Path, ...] = given.pop("policies")
-        paths = named or (Path("policies"),)
-        repository = given.pop("repository")
-        if repository and len(paths) > 1:
-            raise click.UsageError("--repo takes one path")
-        resources = given.pop("resources")
-        if resources and (named or repository):
+        origins = _origins(named, given.pop("repository"), given.pop("revision"), given.pop("resources"))
+        if origins.resources and (named or origins.repository):
             raise click.UsageError("--resources and files of policies cannot be combined")
-        origins = Origins(paths, repository, given.pop("revision"), resources)
         question = Question(
             origins,
             place,
@@ -246,7 +244,7 @@ def _with_question(command: Callable[..., Any], options: Sequence[Callable[..., 
             now=given.pop("now", None),
             base=given.pop("base", ""),
             prune=given.pop("prune", ()),
-            takes_dumped=not (named or repository or resources),
+            takes_dumped=not (named or origins.repository or origins.resources),
         )
         return command(question=question, **given)
 
@@ -263,22 +261,16 @@ _OPTIONS = (
         metavar="PATH",
         help="Path of the policies.  [default: policies, or those in the dump]",
     ),
-    click.option(
-        "--repo",
-        "repository",
-        default="",
-        metavar="URL",
-        help="Git repository with the policies: a folder, or an https or SSH URL.",
-    ),
-    click.option("--revision", default="HEAD", show_default=True, metavar="REV", help="Revision of the repository."),
-    click.option("--resources", is_flag=True, help="Read policies from custom resources of the cluster."),
+    _REPOSITORY,
+    revision_option,
+    resources_option,
     click.option(
         "-e",
         "--environment",
         help="base, or the name of an overlay; by default the environment whose guard names the cluster.",
     ),
 )
-_NOW = click.option("--now", type=TimeType(), help="Plan for this time instead of now.")
+_NOW = click.option("--now", type=TIME, help="Plan for this time instead of now.")
 
 
 # --- Origin of the policies: PATHS on disk, or in a Git repository with `--repo` and `--revision`.
@@ -289,19 +281,7 @@ def origin_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def with_origins(paths: tuple[Path, ...], repository: str, revision: str, **others: Any) -> Any:
-        if repository and len(paths) > 1:
-            raise click.UsageError("--repo takes one path")
-        return command(origins=Origins(paths or (Path("policies"),), repository, revision), **others)
+        return command(origins=_origins(paths, repository, revision), **others)
 
     paths = click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-    repository = click.option(
-        "--repo",
-        "repository",
-        default="",
-        metavar="URL",
-        help="Git repository with the policies: a folder, or an https or SSH URL.",
-    )
-    revision = click.option(
-        "--revision", default="HEAD", show_default=True, metavar="REV", help="Revision of the repository."
-    )
-    return paths(repository(revision(with_origins)))
+    return paths(_REPOSITORY(revision_option(with_origins)))

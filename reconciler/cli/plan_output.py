@@ -12,7 +12,7 @@ import msgspec
 from reconciler import __version__
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.files import PRIVATE, replace_files
-from reconciler.cli.options import LastingType
+from reconciler.cli.options import DURATION
 from reconciler.controller.cluster import ClusterView
 from reconciler.controller.policies import Origins
 from reconciler.model.instant import later, timestamp
@@ -70,7 +70,7 @@ def ending_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="Save the plan. `reconciler apply FILE` applies exactly this plan, or refuses it if it is out of date.",
     )
     valid = click.option(
-        "--valid-for", type=LastingType(), default="24h", show_default=True, help="How long the plan is valid."
+        "--valid-for", type=DURATION, default="24h", show_default=True, help="How long the plan is valid."
     )
     detailed = click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 if there are changes.")
     return file(valid(detailed(with_ending)))

@@ -21,15 +21,20 @@ from reconciler.report.wording import visible
 
 def refused(checkup: Checkup, outputs: tuple[Output, ...] = (), color: str = "auto") -> int:
     """Prints the problems in each requested format; policies with problems have no plan."""
-    for notice in checkup.notices:
-        click.echo(f"note: {notice}", err=True)
-    resolved = checkup.resolved
-    check_report = CheckReport((*resolved.problems, *resolved.warnings), resolved.files, __version__, CODES)
+    check_report = noted_report(checkup)
     if outputs:
         write(check_report, outputs, color)
     else:
         click.echo(report.write(check_report, "text", color=wants_color(color)), err=True, nl=False)
     return ExitCode.INVALID_POLICY
+
+
+def noted_report(checkup: Checkup) -> CheckReport:
+    """Prints the notes, and returns the report of problems and warnings."""
+    for notice in checkup.notices:
+        click.echo(f"note: {notice}", err=True)
+    resolved = checkup.resolved
+    return CheckReport((*resolved.problems, *resolved.warnings), resolved.files, __version__, CODES)
 
 
 def warning_lines(warnings: Sequence[Problem]) -> tuple[str, ...]:
@@ -54,11 +59,7 @@ _PARTS = 1_000
 def progress(label: str) -> Iterator[Callable[[float], None]]:
     """Yields a function that takes the progress, from 0 to 1."""
     if not sys.stderr.isatty():
-        yield _nobody
+        yield lambda _: None
         return
     with click.progressbar(length=_PARTS, label=label, file=sys.stderr) as bar:
         yield lambda part: bar.update(max(0, round(part * _PARTS) - bar.pos))
-
-
-def _nobody(part: float) -> None:
-    """Ignores the progress: no terminal."""

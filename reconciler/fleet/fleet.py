@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from reconciler.fleet.amounts import GpuRequests, Lent, claim_of, lent_by, read_gpu_requests
+from reconciler.fleet.amounts import GpuRequests, Lent, lent_by
 from reconciler.fleet.occupancy import NodeFacts, Occupancy
 from reconciler.fleet.snapshot.diff import SnapshotDiff, change_between
-from reconciler.fleet.snapshot.indexes import NodeClaimIndex, NodeIndex, PodsByNode
+from reconciler.fleet.snapshot.indexes import NodeClaimIndex, NodeIndex
 from reconciler.fleet.snapshot.pools import PoolIndex, PoolTotals
 from reconciler.model import names
 from reconciler.model.cluster.node import Node, NodeClaim
@@ -27,34 +27,31 @@ class Fleet:
     def __init__(self, observed: Observed, snapshot: "Snapshot | None" = None) -> None:
         self.observed = observed
         self._nodeless: dict[str, list[NodeClaim]] = {}
-        self._pods: PodsByNode | None = None
-        self._are_pods_current = False
         if snapshot is not None:  # the snapshot is of the same Observed
-            self.__dict__["snapshot"] = snapshot
+            self.__dict__["snapshot"], self.__dict__["occupancy"] = snapshot, snapshot.occupancy
 
     @cached_property
     def snapshot(self) -> "Snapshot":
         """The snapshot for what-if questions."""
         from reconciler.fleet.snapshot.snapshot import Snapshot  # noqa: PLC0415  a tenth of a second, which most commands don't pay
 
-        return Snapshot(self.observed)
+        return Snapshot(self.observed, self.occupancy)
 
     @cached_property
     def occupancy(self) -> Occupancy:
-        """Sums of pods and GPUs on each node."""
-        return Occupancy(self.observed.pods, self.gpu_requests)
+        """The pods of each node, and sums of pods and GPUs."""
+        return Occupancy(self.observed)
 
     def renew(self) -> None:
         """Discards all indexes, which are rebuilt at next use: after an exception, none can be trusted."""
         observed = self.observed
         self.__dict__.clear()
-        self.observed, self._nodeless, self._pods, self._are_pods_current = observed, {}, None, False
+        self.observed, self._nodeless = observed, {}
 
     def advance(self, observed: Observed) -> None:
         """Advances to the next Observed; existing indexes are updated incrementally."""
         before, self.observed = self.observed, observed
         change, made = change_between(before, observed), self.__dict__
-        self._are_pods_current &= observed.pods is before.pods
         if observed.leases is not before.leases:
             made.pop("lent", None)
         if observed.nodes is not before.nodes or observed.node_claims is not before.node_claims:
@@ -63,24 +60,21 @@ class Fleet:
             self._nodes.advance(change.gone_nodes, change.came_nodes)
         if "_claims" in made:
             self._claims.advance(observed.node_claims, self._nodes)
-        if "snapshot" in made:
-            self.snapshot.advance(observed, change)
-            if self.snapshot.is_crowded:
-                del self.snapshot
-        claimed = self._reclaimed(change) if observed.policies is not before.policies else []
         if "occupancy" in made:
-            gone, came = [*change.gone_pods, *claimed], [*change.came_pods, *claimed]
-            self.occupancy.advance(gone, came, self.gpu_requests)
+            bookings = self.occupancy.advance(observed, change)
+            if "snapshot" in made:
+                self.snapshot.advance(observed, change, bookings)
         if "_pools" in made:
             self._pools.advance(change, self.occupancy, self.lent)
+        if self._is_crowded:
+            for index in ("snapshot", "occupancy", "_pools"):
+                made.pop(index, None)
 
-    def _reclaimed(self, change: SnapshotDiff) -> list[Pod]:
-        """Unchanged pods whose GpuClaims have a new count."""
-        before: GpuRequests | None = self.__dict__.pop("gpu_requests", None)
-        if before is None or not (differing := self.gpu_requests.differing(before)):
-            return []
-        came = set(map(id, change.came_pods))
-        return [each for each in self.observed.pods if claim_of(each) in differing and id(each) not in came]
+    @property
+    def _is_crowded(self) -> bool:
+        """Whether most of the memory is for removed pods and nodes."""
+        made = self.__dict__
+        return self.snapshot.is_crowded if "snapshot" in made else "occupancy" in made and self.occupancy.is_crowded
 
     @cached_property
     def _nodes(self) -> NodeIndex:
@@ -115,12 +109,7 @@ class Fleet:
 
     def pods_on(self, node: str) -> Sequence[Pod]:
         """The pods bound to a node, including finished ones, by namespace and name."""
-        if self._pods is None:
-            self._pods = PodsByNode(self.observed.pods)
-        elif not self._are_pods_current:
-            self._pods.advance(self.observed.pods)
-        self._are_pods_current = True
-        return self._pods.by_node.get(node, ())
+        return self.occupancy.on(node).all
 
     def pool(self, name: str) -> PoolTotals:
         """Totals of a pool's nodes, except those that are being deleted."""
@@ -170,10 +159,10 @@ class Fleet:
         """GPUs lent to claims, by node: one Lease per GPU, held by the borrower."""
         return lent_by(each for each in self.observed.leases if each.metadata.namespace == names.LEASES_NAMESPACE)
 
-    @cached_property
+    @property
     def gpu_requests(self) -> GpuRequests:
         """The number of GPUs that each pod requests."""
-        return read_gpu_requests(self.observed.policies)
+        return self.occupancy.gpu_requests
 
     def drifted_claims_of(self, pool: str) -> Sequence[NodeClaim]:
         """Drifted NodeClaims of a pool, by name."""

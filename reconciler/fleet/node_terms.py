@@ -3,13 +3,10 @@
 import re
 from collections.abc import Iterable
 
-import numpy as np
-
-from reconciler.fleet.rows import ABSENT, NEVER, Mask, NodeRows
 from reconciler.model.cluster.node import Node, NodeTaint
 from reconciler.model.cluster.pod import NodeExpression, NodeTerm, Toleration
 
-# --- Node selector terms on a node's labels and name, for one node and for all rows.
+# --- Node selector terms on a node's labels and name; term_masks.py evaluates a term on all rows at once.
 #
 # An empty term matches nothing, nor does a term that the scheduler cannot parse: an unknown operator, no value for In,
 # a non-integer for Gt or Lt.
@@ -36,46 +33,15 @@ def _expression_is_readable(expression: NodeExpression) -> bool:
     return False
 
 
-def term_mask(term: NodeTerm, rows: NodeRows) -> Mask:
-    mask: Mask = np.ones(rows.capacity, bool)
-    for each in term.match_expressions:
-        if rows.has_label(each.key):
-            mask &= _expression_mask(each, rows)
-        elif not _holds(each, None):  # no node has the label: all nodes are alike
-            mask[:] = False
-            return mask
-    for each in term.match_fields:
-        named: Mask = np.zeros(rows.capacity, bool)
-        row = rows.row_of.get(each.values[0]) if each.key == "metadata.name" else None
-        if row is not None:
-            named[row] = True
-        mask &= named if each.operator == "In" else ~named
-    return mask
-
-
-def _expression_mask(expression: NodeExpression, rows: NodeRows) -> Mask:
-    column = rows.column(expression.key)
-    if expression.operator in {"Exists", "DoesNotExist"}:
-        there: Mask = column != ABSENT
-        return there if expression.operator == "Exists" else ~there
-    if expression.operator in {"In", "NotIn"}:
-        numbers = [number for value in expression.values if (number := rows.value_id(expression.key, value)) != NEVER]
-        among: Mask = column == numbers[0] if len(numbers) == 1 else np.isin(column, numbers)
-        return among if expression.operator == "In" else ~among
-    known = rows.values(expression.key)
-    holds = np.array([_holds(expression, value) for value in known] + [_holds(expression, None)], bool)
-    mask: Mask = holds[column]  # absent is -1, the last element
-    return mask
-
-
 def term_holds(term: NodeTerm, node: Node) -> bool:
     labels = node.metadata.labels
-    return all(_holds(each, labels.get(each.key)) for each in term.match_expressions) and all(
-        _holds(each, node.name if each.key == "metadata.name" else "") for each in term.match_fields
+    return all(expression_holds(each, labels.get(each.key)) for each in term.match_expressions) and all(
+        expression_holds(each, node.name if each.key == "metadata.name" else "") for each in term.match_fields
     )
 
 
-def _holds(expression: NodeExpression, value: str | None) -> bool:
+def expression_holds(expression: NodeExpression, value: str | None) -> bool:
+    """Whether a label value satisfies the expression; None: the label is absent."""
     match expression.operator:
         case "In":
             return value is not None and value in expression.values

@@ -6,10 +6,12 @@ from typing import Any
 
 import msgspec
 
-from reconciler.fleet.amounts import CPU, MEMORY, PODS, STORAGE, GpuRequests, is_settled, pod_held, pod_request
+from reconciler.fleet.amounts import CPU, MEMORY, PODS, STORAGE, GpuRequests, counted, is_settled, pod_held, pod_request
 from reconciler.fleet.node_terms import Tolerance
 from reconciler.fleet.obstacles import DeviceClassAsResource, OwnUsersOnHostNetwork, RestartsAllContainers
 from reconciler.model import names
+from reconciler.model.cluster.metadata import Annotations
+from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Affinity, NodeAffinity, NodeSelector, Pod, Port, Toleration
 from reconciler.model.plan.decision import Obstacle
 
@@ -137,6 +139,17 @@ class PodClass:
         return self._rank
 
 
+class PodProfile(msgspec.Struct, frozen=True, gc=False, eq=False):
+    """Pods of one class with equal owners, annotations, phase and readiness: what follows from these holds for each.
+
+    Pods of one profile share one object, but two objects may have equal fields.
+    """
+
+    pod_class: PodClass
+    pod: Pod  # one pod of the profile
+    is_ready: bool
+
+
 def _ports(pod: Pod) -> tuple[Port, ...]:
     """Host ports of containers and sidecars; ports of other init containers do not count."""
     containers = pod.spec.containers
@@ -189,13 +202,14 @@ class Classes:
     def __init__(self, gpu_requests: GpuRequests) -> None:
         self.asked_gpus = gpu_requests  # of the observed GpuClaims; pods of changed claims must be rebooked
         self.columns: dict[str, int] = {CPU: 0, MEMORY: 1, STORAGE: 2, PODS: 3}
+        self.columns_of_nodes = len(self.columns)  # the first columns: resources that nodes have
         self.resources: list[str] = list(self.columns)  # resource names by column
         self.all: list[PodClass] = []
         self.written_bytes = 0  # total size of all keys
         self._most_owners = _FEW_OWNERS  # number of owners whose last pod is remembered
         self.label_classes: list[LabelClass] = []
-        self._last: dict[str | int, tuple[tuple[Any, ...], PodClass]] = {}
-        self._booked: dict[int, PodClass] = {}  # of booked pods, by object identity
+        self._last: dict[str | int, tuple[tuple[Any, ...], PodProfile]] = {}
+        self._booked: dict[int, PodProfile] = {}  # of booked pods, by object identity
         self._gpus: dict[PodClass, int] = {}
         self._classes: dict[bytes, PodClass] = {}
         self._needs: dict[bytes, Needs] = {}
@@ -213,45 +227,46 @@ class Classes:
     def of(self, pod: Pod) -> PodClass:
         """The class of a pod: as booked if it is bound, else as pending."""
         booked = self._booked.get(id(pod))
-        if booked is not None:
-            return booked
+        return (booked if booked is not None else self._profile(pod)).pod_class
+
+    def book(self, pod: Pod) -> PodProfile:
+        """The profile of a pod, cached until `forget`; the caller must keep the object alive."""
+        profile = self._booked[id(pod)] = self._profile(pod)
+        return profile
+
+    def _profile(self, pod: Pod) -> PodProfile:
         spec, owners = pod.spec, pod.metadata.owner_references
         affinity = spec.affinity
         if affinity is not None and owners and spec.node_name and pod.stays_with_its_node:
             affinity = _among_pods(affinity)
-        fields = *_class_fields(pod, affinity), self.asked_gpus.claimed_by(pod)
+        claimed = self.asked_gpus.claimed_by(pod) if pod.metadata.annotations.claim else 0
+        fields = _profile_fields(pod, affinity, claimed)
         kin = owners[0].uid if owners else id(spec.containers)
         last = self._last.get(kin)
         if last is not None and last[0] == fields:
             return last[1]
-        if affinity is not spec.affinity:
-            pod = _change(pod, spec=_change(spec, affinity=affinity))
-        pod_class = self._written(pod, "")
+        if last is not None and _are_of_one_class(last[0], fields):
+            pod_class = last[1].pod_class
+        else:
+            written = pod if affinity is spec.affinity else _change(pod, spec=_change(spec, affinity=affinity))
+            pod_class = self._written(written, "")
+        profile = PodProfile(pod_class, pod, pod.is_ready)
         # A pod that is being resized, or has individual needs, may differ in class from one with equal shared parts.
         if is_settled(pod) and not _has_its_own(pod):
             if len(self._last) >= self._most_owners:
                 self._last.clear()
-            self._last[kin] = fields, pod_class
-        return pod_class
-
-    def of_booked(self, pods: Iterable[Pod]) -> tuple[PodClass, ...]:
-        """The classes of pods that are all booked, in the order of the pods."""
-        return tuple(map(self._booked.__getitem__, map(id, pods)))
-
-    def book(self, pod: Pod) -> PodClass:
-        """Like `of`, cached until `forget`; the caller must keep the object alive."""
-        pod_class = self._booked[id(pod)] = self.of(pod)
-        return pod_class
+            self._last[kin] = fields, profile
+        return profile
 
     def forget(self, pod: Pod) -> None:
         """Removes a pod that is no longer booked from the cache."""
         self._booked.pop(id(pod), None)
 
-    def gpus_of(self, pod_class: PodClass, pod: Pod) -> int:
-        """GPUs of its node that a pod of the class uses."""
-        result = self._gpus.get(pod_class)
+    def gpus_of(self, profile: PodProfile) -> int:
+        """GPUs of its node that each pod of the profile uses."""
+        result = self._gpus.get(profile.pod_class)
         if result is None:
-            result = self._gpus[pod_class] = self.asked_gpus.of(pod)
+            result = self._gpus[profile.pod_class] = self.asked_gpus.of(profile.pod)
         return result
 
     def class_as_placed(self, pod: Pod) -> PodClass:
@@ -261,6 +276,14 @@ class Classes:
     def pinned(self, pod: Pod) -> PodClass:
         """The class of a pod that may only be on its named node."""
         return self._written(pod, pod.node)
+
+    def read_resources(self, nodes: Iterable[Node]) -> None:
+        """Assigns the first columns to the resources of nodes."""
+        for node in nodes:
+            if not node.status.allocatable.keys() <= self.columns.keys():
+                for name in sorted(counted(node.status.allocatable)):
+                    self.column(name)
+        self.columns_of_nodes = len(self.columns)
 
     def column(self, resource: str) -> int:
         """The column of a resource, assigned at first use."""
@@ -334,19 +357,21 @@ class Classes:
         return tuple(sorted([(columns[PODS], 1), *[(columns[name], amount) for name, amount in amounts.items()]]))
 
 
-def _class_fields(pod: Pod, affinity: Affinity | None) -> tuple[Any, ...]:
-    """Pods with equal fields are of one class, except pods with individual needs."""
+_INDIVIDUAL = 3  # fields of a profile that are not fields of its class
+
+
+def _profile_fields(pod: Pod, affinity: Affinity | None, claimed: int) -> tuple[Any, ...]:
+    """Pods with equal fields are of one profile, except pods with individual needs."""
     metadata, spec, status = pod.metadata, pod.spec, pod.status
     return (
+        metadata.annotations,
+        status.phase,
+        pod.is_ready,
         spec.containers,
         metadata.labels,
         metadata.namespace,
         metadata.deletion_timestamp,
         metadata.owner_references,
-        metadata.annotations.mirror_pod,
-        metadata.annotations.daemonset_pod,
-        pod.runs_to_completion,
-        metadata.annotations.claim,
         spec.priority,
         spec.node_selector,
         spec.tolerations,
@@ -363,7 +388,19 @@ def _class_fields(pod: Pod, affinity: Affinity | None) -> tuple[Any, ...]:
         status.init_container_statuses,
         status.resources,
         status.allocated_resources,
+        claimed,
     )
+
+
+def _are_of_one_class(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    """Whether pods with these fields are of one class."""
+    return one[_INDIVIDUAL:] == other[_INDIVIDUAL:] and _of_class(one[0]) == _of_class(other[0])
+
+
+def _of_class(annotations: Annotations) -> tuple[str, str, bool, str]:
+    """The annotations that are part of a class."""
+    runs_to_completion = annotations.safe_to_evict == "on-completion"
+    return annotations.mirror_pod, annotations.daemonset_pod, runs_to_completion, annotations.claim
 
 
 def _has_its_own(pod: Pod) -> bool:

@@ -73,6 +73,10 @@ LABEL_KEY = KeyPattern(
     r"^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$",
     "a label key, such as example.com/team",
 )
+RFC_3339 = Shaped(
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[-+][0-9]{2}:[0-9]{2})$",
+    "a time, such as 2026-11-02T08:00:00Z",
+)
 LABEL_VALUE = Shaped(
     r"^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$",
     "a label value: at most 63 letters, digits, '-', '_' and '.', a letter or digit at both ends",
@@ -107,13 +111,7 @@ class Condition(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
         int | None, Says("Generation of the object that the condition refers to."), Within(0, 2**53)
     ] = None
     last_transition_time: Annotated[
-        str,
-        Says("Last time the status of the condition changed."),
-        Within(20, 35),
-        Shaped(
-            r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[-+][0-9]{2}:[0-9]{2})$",
-            "a time, such as 2026-11-02T08:00:00Z",
-        ),
+        str, Says("Last time the status of the condition changed."), Within(20, 35), RFC_3339
     ]
     reason: Annotated[
         str,

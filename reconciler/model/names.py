@@ -54,9 +54,6 @@ EVICT_AT = f"{OURS}evict-at"  # set by reconciler, RFC 3339: requests a checkpoi
 CHECKPOINTED_AT = f"{OURS}checkpointed-at"  # set by the pod, RFC 3339 or unix seconds: time of its last checkpoint
 
 # Annotations of smart pods
-CREATED_BY = f"{OURS}created-by"
-PURPOSE = f"{OURS}purpose"
-CLEANUP_AFTER = f"{OURS}cleanup-after"
 ORIGINAL_REQUEST = f"{OURS}original-request"
 PHASE = f"{OURS}phase"
 RETRIES = f"{OURS}retries"  # how many other offerings were tried before

@@ -30,12 +30,6 @@ def natural(text: str) -> int | None:
     return int(text) if len(text) <= _MOST_DIGITS and text.isascii() and text.isdigit() else None
 
 
-def integer(text: str) -> int | None:
-    """Parses an integer with an optional sign: "-3", "+3"."""
-    found = natural(text[1:] if text[:1] in {"-", "+"} else text)
-    return None if found is None else -found if text.startswith("-") else found
-
-
 def json_value(text: str, type: type[T]) -> T | None:  # noqa: A002 - as msgspec calls it
     """Parses JSON of the type, from an annotation."""
     if len(text) > _LONGEST_JSON:

@@ -6,7 +6,7 @@ controller enforces them.
 
 import msgspec
 
-from reconciler.model.manifest_rules.shape import Fields, Path
+from reconciler.model.manifest_rules import Fields, Path
 
 
 class Changes(msgspec.Struct, frozen=True):

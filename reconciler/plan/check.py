@@ -9,7 +9,7 @@ import msgspec
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.kinds import RESOURCE_KINDS
-from reconciler.model.manifest_rules.kinds import why_not_applied
+from reconciler.model.manifest_rules import why_not_applied
 from reconciler.model.parsers import why_no_object
 from reconciler.model.plan.decision import Apply, Delete, Hold, Ref
 from reconciler.model.plan.inputs import Inputs

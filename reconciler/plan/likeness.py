@@ -7,7 +7,7 @@ used nodes are filled before others.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import cache
 
 import numpy as np
@@ -18,7 +18,6 @@ from reconciler.fleet.snapshot.row_indexes import PerRow
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
-from reconciler.plan.nodes.eviction import is_healthy
 
 _CPU = 0  # index of cpu: the first resource column of every fleet
 _TIMED = frozenset({names.DRAIN_CANDIDATE, names.DRAINING, names.DELETION_TIME})
@@ -32,22 +31,22 @@ class Likenesses(PerRow[Likeness]):
     """Cache of the likeness of each row, from the observed cluster; also used within forks."""
 
     def find(self, row: int) -> Likeness:
-        there = list(zip(self.fleet.pods_of_row(row), self.fleet.classes_of_row(row), strict=True))
-        gpus = sum([self.fleet.classes.gpus_of(pod_class, pod) for pod, pod_class in there])
-        of_class = Counter([(pod_class, is_healthy(pod)) for pod, pod_class in there])
+        profiles, gpus_of = self.fleet.observed_on[row].counts, self.fleet.classes.gpus_of
+        gpus = sum([gpus_of(profile) * count for profile, count in profiles.items()])
         named = Counter[tuple[str, bool]]()
-        for (pod_class, healthy), count in of_class.items():
-            named[_name_of(pod_class), healthy] += count
+        for profile, count in profiles.items():
+            named[_name_of(profile.pod_class), profile.is_ready] += count
         pods = tuple([(*key, count) for key, count in sorted(named.items())])
-        return self._percent(row, gpus, of_class), "\0".join(_of_node(self.fleet.rows.node(row))), pods
+        return self._percent(row, gpus), "\0".join(_of_node(self.fleet.rows.node(row))), pods
 
-    def _percent(self, row: int, used: int, of_class: Mapping[tuple[PodClass, bool], int]) -> int:
+    def _percent(self, row: int, used: int) -> int:
         """Requested percentage of the node's GPUs, or of its cpu if the node has no GPUs."""
         gpus = self.fleet.rows.node(row).gpus
         if gpus:
             return 100 * used // gpus
         cpu = int(self.fleet.stock.allocatable[row, _CPU])
-        held = sum(dict(each.held).get(_CPU, 0) * count for (each, _), count in of_class.items())
+        profiles = self.fleet.observed_on[row].counts.items()
+        held = sum([dict(each.pod_class.held).get(_CPU, 0) * count for each, count in profiles])
         return 100 * held // cpu if cpu else 100
 
 

@@ -11,11 +11,25 @@ Reports list these holds as held, beside the blocked ones. All other waiting hol
 
 from collections.abc import Sequence
 
-from reconciler.model.plan.decision import CodeFacts, Facts
+from reconciler.model.plan.decision import CodeFacts, Facts, Ref
+
+# --- Bases of reasons with equal facts. None has a code of its own.
+
+
+class OfObject(CodeFacts, frozen=True):
+    """Base of reasons about one object."""
+
+    object: Ref
+
+
+class OfNode(CodeFacts, frozen=True):
+    """Base of reasons about one node."""
+
+    node: str
 
 
 class OfPaths(CodeFacts, frozen=True):
-    """Base of reasons about fields of an object, given by their paths. Has no code of its own."""
+    """Base of reasons about fields of an object, given by their paths."""
 
     paths: tuple[str, ...]
 

@@ -9,7 +9,6 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.plan.decision import (
     Annotate,
-    CodeFacts,
     Decision,
     Delete,
     Hold,
@@ -21,44 +20,38 @@ from reconciler.model.plan.decision import (
 )
 from reconciler.plan.feature.release_context import ReleaseContext, made_by_us, released
 from reconciler.plan.features import FEATURES
+from reconciler.plan.reasons import OfObject
 
 # --- Reasons for releasing or keeping an object.
 
 
-class TaintReleased(CodeFacts, frozen=True):
+class TaintReleased(OfObject, frozen=True):
     template = "{object} has the taint {key}:{effect} of reconciler: the taint is removed."
 
-    object: Ref
     key: str
     effect: str
 
 
-class LabelsReleased(CodeFacts, frozen=True):
+class LabelsReleased(OfObject, frozen=True):
     template = "{object} has labels of reconciler ({keys}): the labels are removed."
 
-    object: Ref
     keys: tuple[str, ...]
 
 
-class FreezeReleased(CodeFacts, frozen=True):
+class FreezeReleased(OfObject, frozen=True):
     template = "{object} is frozen, which has no effect without reconciler: the freeze annotations are removed."
 
-    object: Ref
 
-
-class ObjectReleased(CodeFacts, frozen=True):
+class ObjectReleased(OfObject, frozen=True):
     template = "{object} was created for a pool: {object} is deleted."
 
-    object: Ref
 
-
-class ReleasedWhenUnused(CodeFacts, frozen=True):
+class ReleasedWhenUnused(OfObject, frozen=True):
     template = (
         "{object} was created for a pool and stays: {pods} pods use {object}, and their controllers need {object} for "
         "new pods."
     )
 
-    object: Ref
     pods: int
 
 
@@ -140,7 +133,7 @@ def _objects(context: ReleaseContext) -> Iterator[Decision]:
         metadata = each.metadata
         if metadata.deletion_timestamp or not context.is_of_pool(metadata.labels):
             continue
-        if each.kind == "Pod" and not context.is_own_pod(metadata.namespace, each.name):
+        if each.kind == "Pod" and (metadata.namespace, each.name) not in context.own_pods:
             continue
         subject = Ref(each.kind, metadata.namespace, each.name, metadata.uid)
         pool = metadata.labels.get(names.POOL, "")

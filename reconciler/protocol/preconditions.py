@@ -10,7 +10,7 @@ from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod, is_stuck
 from reconciler.model.instant import Instant
-from reconciler.model.manifest_rules.kinds import why_not_applied
+from reconciler.model.manifest_rules import why_not_applied
 from reconciler.model.plan.decision import Apply, Bind, Decision, Delete, Evict, LentDevice, Preconditions, Ref, Result
 
 _STEP = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")

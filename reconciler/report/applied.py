@@ -1,7 +1,7 @@
 """Report of one cycle: each write with its outcome, what was not written and why, and what is held."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -42,8 +42,6 @@ NOTHING = "Nothing to do: the cluster matches the policies."
 
 
 class Applied(msgspec.Struct, frozen=True):
-    """A cycle, and the notices for its reader."""
-
     setting: ReportHeader
     cycled: CycleResult
     notices: tuple[str, ...] = ()
@@ -92,7 +90,7 @@ def _findings(applied: Applied) -> Iterator[Finding]:
     """The error that stopped the cycle, held decisions, and writes that were not done."""
     if applied.cycled.trouble:
         yield Finding("", 0, 0, TROUBLE, applied.cycled.trouble)
-    yield from hold_findings(each for each in applied.decision_texts if each.held and not is_at_rest(each.decision))
+    yield from hold_findings(filter(_is_held, applied.decision_texts))
     outcomes = applied.outcomes
     for decision_text in applied.decision_texts:
         decision, outcome = decision_text.decision, outcomes.get(decision_text.decision.subject)
@@ -103,6 +101,10 @@ def _findings(applied: Applied) -> Iterator[Finding]:
         yield Finding(file, number, 0, NOT_DONE, _why_not(outcome), subject=decision.subject.title)
 
 
+def _is_held(decision_text: DecisionText) -> bool:
+    return decision_text.held and not is_at_rest(decision_text.decision)
+
+
 def _blocks(applied: Applied) -> Iterator[Block]:
     yield from reason_lines(each for each in applied.decision_texts if each.blocks)
     notes = [ReportNote("error", applied.cycled.trouble)] if applied.cycled.trouble else []
@@ -110,9 +112,7 @@ def _blocks(applied: Applied) -> Iterator[Block]:
     if notes:
         yield ReportNotes(tuple(notes))
     acted = [each for each in applied.decision_texts if not each.held and not each.decision.would]
-    rest = [
-        each for each in applied.decision_texts if (each.held and not is_at_rest(each.decision)) or each.decision.would
-    ]
+    rest = [each for each in applied.decision_texts if _is_held(each) or each.decision.would]
     if not acted and not rest:
         if not applied.cycled.trouble:
             yield line(NOTHING, "good")
@@ -130,21 +130,23 @@ def _blocks(applied: Applied) -> Iterator[Block]:
 
 def _items(applied: Applied, acted: list[DecisionText]) -> Iterator[Item]:
     """One item per write, even if many are equal: the report lists every write."""
-    outcomes: Mapping[Ref, Outcome] = applied.outcomes
+    outcomes = applied.outcomes
     for decision_text in acted:
         outcome = outcomes.get(decision_text.decision.subject)
         details = [Detail(decision_text.sentence), *(Detail(each.words) for each in decision_text.edited)]
-        if outcome is None or outcome.result != "done":
-            details.append(Detail(_why_not(outcome), tone="bad"))
         is_done = outcome is not None and outcome.result == "done"
+        if not is_done:
+            details.append(Detail(_why_not(outcome), tone="bad"))
         verb = type(decision_text.decision.act).__name__.lower()
         title = f"{verb} {decision_text.decision.subject.title}"
         yield Item("+" if is_done else "!", title, decision_text.place, tuple(details), "good" if is_done else "bad")
 
 
 def _why_not(outcome: Outcome | None) -> str:
-    if outcome is None:
-        return "not done: no request was sent"
+    return "not done: no request was sent" if outcome is None else outcome_words(outcome)
+
+
+def outcome_words(outcome: Outcome) -> str:
     return f"{outcome.result}: {outcome.detail}" if outcome.detail else outcome.result
 
 
@@ -164,17 +166,14 @@ def _totals(applied: Applied, rest: Sequence[DecisionText]) -> TextLine:
 
 def _payload(applied: Applied) -> dict[str, Any]:
     cycled = applied.cycled
-    entries: dict[str, Any] = msgspec.to_builtins(
-        {
-            "format_version": FORMAT_VERSION,
-            "digest": cycled.plan.digest if cycled.plan else None,
-            "trouble": cycled.trouble,
-            "outcomes": cycled.outcomes,
-            "blocked": blocked_titles(applied.decision_texts),
-            "decisions": [decision_json(each) for each in applied.decision_texts],
-        }
-    )
-    return entries
+    return {
+        "format_version": FORMAT_VERSION,
+        "digest": cycled.plan.digest if cycled.plan else None,
+        "trouble": cycled.trouble,
+        "outcomes": msgspec.to_builtins(cycled.outcomes),
+        "blocked": blocked_titles(applied.decision_texts),
+        "decisions": [msgspec.to_builtins(decision_json(each)) for each in applied.decision_texts],
+    }
 
 
 # --- Log lines of a cycle: one for each decision that differs from the cycle before, and one for each write, as text
@@ -275,9 +274,8 @@ def _of_trouble(trouble: PlannerFailure) -> LogLine:
 
 def _of_outcome(outcome: Outcome) -> LogLine:
     fields = (("subject", outcome.subject.title), ("action", outcome.verb), ("result", outcome.result))
-    text = f"{outcome.verb} {outcome.subject.title}: {outcome.result}"
-    level: Level = "info" if outcome.result == "done" else "warning"
-    return LogLine("written", f"{text}: {outcome.detail}" if outcome.detail else text, fields, level)
+    text = f"{outcome.verb} {outcome.subject.title}: {outcome_words(outcome)}"
+    return LogLine("written", text, fields, "info" if outcome.result == "done" else "warning")
 
 
 def _key(decision: Decision) -> tuple[str, Ref]:

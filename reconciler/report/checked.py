@@ -9,11 +9,10 @@ from reconciler.report.document import Block, CheckedCount, Problems, ReportDocu
 from reconciler.report.wording import counted
 
 FORMAT_VERSION = 1
+_PUBLISHED = ("file", "line", "column", "width", "code", "sentence", "remedy", "severity")  # fields of a problem
 
 
 class CheckReport(msgspec.Struct, frozen=True):
-    """Problems of the checked policies."""
-
     problems: tuple[Problem, ...]
     files: int  # number of checked files, including files without problems
     tool_version: str
@@ -57,18 +56,5 @@ def _payload(checked: CheckReport) -> dict[str, Any]:
         "format_version": FORMAT_VERSION,
         "tool": {"name": "reconciler", "version": checked.tool_version},
         "files": checked.files,
-        "problems": [_problem(problem) for problem in checked.in_order],
-    }
-
-
-def _problem(problem: Problem) -> dict[str, str | int]:
-    return {
-        "file": problem.file,
-        "line": problem.line,
-        "column": problem.column,
-        "width": problem.width,
-        "code": problem.code,
-        "sentence": problem.sentence,
-        "remedy": problem.remedy,
-        "severity": problem.severity,
+        "problems": [{name: getattr(problem, name) for name in _PUBLISHED} for problem in checked.in_order],
     }

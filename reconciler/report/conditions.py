@@ -159,13 +159,13 @@ def received(observed: Observed, now: Instant) -> tuple[Decision, ...]:
     scenery = Scenery(Inputs(Desired("", ""), observed, now), None, StatusContext(are_resources=True))
     return tuple(
         decision
-        for each in _policies(scenery)
+        for _, each in sorted(scenery.resources.items())
         if _is_new(each) and (decision := _write_status(each, judged_next(scenery, each.kind, each.name), now))
     )
 
 
 def _of_objects(scenery: Scenery) -> Iterator[Decision]:
-    for each in _policies(scenery):
+    for _, each in sorted(scenery.resources.items()):
         condition = standing_in(scenery, each.kind, each.name)
         if _is_new(each) and not condition.is_reconciling:
             condition = judged_next(scenery, each.kind, each.name)
@@ -173,13 +173,9 @@ def _of_objects(scenery: Scenery) -> Iterator[Decision]:
             yield decision
 
 
-def _policies(scenery: Scenery) -> list[Unstructured]:
-    return [each for _, each in sorted(scenery.resources.items())]
-
-
 def _is_new(resource: Unstructured) -> bool:
     """Whether the object belongs to a bundle, and its status describes another bundle or none."""
-    digest, status = _digest_of(resource), _status_of(resource)
+    digest, status = _digest_of(resource), resource.status
     return digest is not None and bool(status.get("conditions")) and status.get("bundle") != digest
 
 
@@ -191,7 +187,7 @@ def _digest_of(resource: Unstructured) -> str | None:
 
 def _write_status(resource: Unstructured, condition: ObjectCondition, now: Instant) -> Decision | None:
     """None if the status is up to date."""
-    digest, before = _digest_of(resource), _status_of(resource)
+    digest, before = _digest_of(resource), resource.status
     body = body_of(condition, resource.metadata.generation, before, now)
     if digest is not None:
         body["bundle"] = digest
@@ -200,10 +196,6 @@ def _write_status(resource: Unstructured, condition: ObjectCondition, now: Insta
     subject = Ref(resource.kind, "", resource.name, resource.metadata.uid)
     reason = Reason(StatusTold(subject, message_of(condition.why)))
     return Decision(PLANNER, subject, Status(body=_json(body)), reason)
-
-
-def _status_of(resource: Unstructured) -> dict[str, Any]:
-    return resource.status
 
 
 def _of_all(scenery: Scenery) -> Iterator[Decision]:

@@ -2,8 +2,8 @@
 cannot be applied."""
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -32,7 +32,9 @@ from reconciler.plan.holds.classes import is_held
 from reconciler.plan.manifests.compare import compare
 from reconciler.plan.manifests.wanted_manifest import wish_of
 from reconciler.report.document import Detail, Item, Tone
+from reconciler.report.plans.plan_shape import EditTold
 from reconciler.report.sentences import sentence
+from reconciler.report.wording import grouped
 
 # --- Suppressed decisions, and the conditions under which they would apply, by cause.
 
@@ -68,35 +70,28 @@ _MOST_NAMED = 5
 
 def difference_words(difference: Difference) -> str:
     """One sentence, without the final full stop."""
-    match difference:
-        case OtherCluster(saved=saved, found=found):
-            return f"the plan is for cluster {saved or 'unknown'}, this cluster is {found or 'unknown'}"
-        case Expired(at=at):
-            return f"the plan expired at {timestamp(at)}"
-        case UnreadNow(kind=kind, why=why):
-            return f"{kind} could not be read: {why}"
-        case _:
-            return f"{difference.subject.title}: {_about_subject(difference)}"
+    words = _DIFFERENCES[type(difference)](difference)
+    if isinstance(difference, OtherCluster | Expired | UnreadNow):
+        return words
+    return f"{difference.subject.title}: {words}"
 
 
-def _about_subject(
-    difference: NothingToDo | OtherObject | HeldNow | OtherAction | OtherFields | TakesMore | BusierNow,
-) -> str:
-    match difference:
-        case NothingToDo():
-            return "the action is no longer needed"
-        case OtherObject():
-            return "the object was replaced by another with the same name"
-        case HeldNow(reason=reason):
-            return f"the action is now held: {sentence(reason)}"
-        case OtherAction(reason=reason):
-            return f"the action has changed: {sentence(reason)}"
-        case OtherFields(before=before, now=now):
-            return f"the object now differs in {', '.join(now)}; in the plan it differed in {', '.join(before)}"
-        case TakesMore(nodes=nodes):
-            return f"the action would also remove {_listed(nodes)}"
-        case BusierNow(nodes=nodes):
-            return f"more GPUs are in use on {_listed(nodes)}"
+_DIFFERENCES: Mapping[type, Callable[[Any], str]] = {
+    OtherCluster: lambda it: (
+        f"the plan is for cluster {it.saved or 'unknown'}, this cluster is {it.found or 'unknown'}"
+    ),
+    Expired: lambda it: f"the plan expired at {timestamp(it.at)}",
+    UnreadNow: lambda it: f"{it.kind} could not be read: {it.why}",
+    NothingToDo: lambda _: "the action is no longer needed",
+    OtherObject: lambda _: "the object was replaced by another with the same name",
+    HeldNow: lambda it: f"the action is now held: {sentence(it.reason)}",
+    OtherAction: lambda it: f"the action has changed: {sentence(it.reason)}",
+    OtherFields: lambda it: (
+        f"the object now differs in {', '.join(it.now)}; in the plan it differed in {', '.join(it.before)}"
+    ),
+    TakesMore: lambda it: f"the action would also remove {_listed(it.nodes)}",
+    BusierNow: lambda it: f"more GPUs are in use on {_listed(it.nodes)}",
+}
 
 
 def _listed(nodes: tuple[str, ...]) -> str:
@@ -109,36 +104,22 @@ def _listed(nodes: tuple[str, ...]) -> str:
 _WORD = re.compile(r"[A-Za-z0-9_-]+")
 
 
-class Edited(msgspec.Struct, frozen=True):
-    """A field before and after; for a list, one item that is added or removed."""
-
-    path: str
-    before: str | None
-    after: str | None
-
-    @property
-    def words(self) -> str:
-        """Such as spec.limits.nodes: 8 -> 10, or spec.template.spec.taints: + {effect: NoSchedule, key: dedicated}."""
-        if self.before is None:
-            return f"{self.path}: + {self.after}"
-        if self.after is None:
-            return f"{self.path}: - {self.before}"
-        return f"{self.path}: {self.before} -> {self.after}"
-
-
-def edited(decision: Decision, inputs: Inputs) -> tuple[Edited, ...]:
+def edited(decision: Decision, inputs: Inputs) -> tuple[EditTold, ...]:
     """Edits of an existing object, carried out or held; empty for any other decision."""
-    live = _live(decision.subject, inputs.observed) if _edits(decision) else None
+    # Only of a whole object: nodes and pods are acted on one by one.
+    is_whole = isinstance(decision.act, Apply | Hold) and decision.subject.kind not in {"Node", "Pod"}
+    live = _live(decision.subject, inputs.observed) if is_whole else None
     wished = _wished(decision, inputs, live) if live is not None else None
     if live is None or wished is None:
         return ()
-    changes = compare(live, wished).changes
-    return tuple(each for change in changes for each in _items(change.path, change.before, change.after))
-
-
-def _edits(decision: Decision) -> bool:
-    """Whether the decision is about a whole object: nodes and pods are acted on one by one."""
-    return isinstance(decision.act, Apply | Hold) and decision.subject.kind not in {"Node", "Pod"}
+    return tuple(
+        edit
+        for change in compare(live, wished).changes
+        for edit in _parts(
+            change.path,
+            *(None if text is None else msgspec.json.decode(text) for text in (change.before, change.after)),
+        )
+    )
 
 
 def _wished(decision: Decision, inputs: Inputs, live: Unstructured) -> dict[str, Any] | None:
@@ -162,12 +143,7 @@ def _live(subject: Ref, observed: Observed) -> Unstructured | None:
     return next((each for each in objects if (each.kind, each.metadata.namespace, each.name) == same), None)
 
 
-def _items(path: str, before: str | None, after: str | None) -> Iterator[Edited]:
-    was, will = (None if text is None else msgspec.json.decode(text) for text in (before, after))
-    yield from _parts(path, was, will)
-
-
-def _parts(path: str, was: Any, will: Any) -> Iterator[Edited]:
+def _parts(path: str, was: Any, will: Any) -> Iterator[EditTold]:
     """Of a map each key that differs, of a list each item that is added or removed; None means absent."""
     if isinstance(was, dict) and isinstance(will, dict):
         for key in sorted(was.keys() | will.keys()):
@@ -175,15 +151,15 @@ def _parts(path: str, was: Any, will: Any) -> Iterator[Edited]:
                 yield from _parts(_below(path, key), was.get(key), will.get(key))
         return
     if not isinstance(was, list) and not isinstance(will, list):
-        yield Edited(path, None if was is None else flow(was), None if will is None else flow(will))
+        yield EditTold(path, None if was is None else flow(was), None if will is None else flow(will))
         return
     was, will = (each if isinstance(each, list) else [] for each in (was, will))
     goes = [each for each in was if each not in will]
     comes = [each for each in will if each not in was]
-    yield from (Edited(path, flow(each), None) for each in goes)
-    yield from (Edited(path, None, flow(each)) for each in comes)
+    yield from (EditTold(path, flow(each), None) for each in goes)
+    yield from (EditTold(path, None, flow(each)) for each in comes)
     if not goes and not comes:
-        yield Edited(path, flow(was), flow(will))
+        yield EditTold(path, flow(was), flow(will))
 
 
 def _below(path: str, key: str) -> str:
@@ -210,7 +186,7 @@ class DecisionText(msgspec.Struct, frozen=True):
     decision: Decision
     sentence: str
     remedy: str = ""
-    edited: tuple[Edited, ...] = ()  # edits of an existing object
+    edited: tuple[EditTold, ...] = ()  # edits of an existing object
     hold: HoldClass | None = None  # None for an action
     blocks: bool = False  # a blocked hold that counts for this change: the command ends with exit code 4
     observation: Observation | None = None  # why the decision is suppressed; None if it is not
@@ -262,9 +238,7 @@ def place_of(origin: Origin | None) -> str:
 
 def decision_items(decision_texts: Sequence[DecisionText], now: Instant) -> Iterator[Item]:
     """The first few decisions per reason, and the number of further ones."""
-    alike: defaultdict[tuple[str, bool], list[DecisionText]] = defaultdict(list)
-    for each in decision_texts:
-        alike[each.decision.reason.code, each.is_supposed].append(each)
+    alike = grouped(decision_texts, lambda each: (each.decision.reason.code, each.is_supposed))
     for (code, _), group in alike.items():
         yield from (_item(each, now) for each in group[:MOST_ALIKE])
         if len(group) > MOST_ALIKE:
@@ -280,9 +254,8 @@ def _item(decision_text: DecisionText, now: Instant) -> Item:
         details.append(Detail(f"remedy: {decision_text.remedy}"))
     if decision_text.until is not None:
         details.append(Detail(f"re-evaluated {format_moment(decision_text.until, now)}"))
-    return Item(
-        mark, would(decision.subject.title, decision_text.is_supposed), decision_text.place, tuple(details), tone
-    )
+    title = would(decision.subject.title, decision_text.is_supposed)
+    return Item(mark, title, decision_text.place, tuple(details), tone)
 
 
 def mark_of(decision_text: DecisionText) -> tuple[str, Tone]:

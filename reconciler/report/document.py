@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from reconciler.model.problem import Problem
+from reconciler.report.json_schema import told
 
 # --- Building blocks of a document: a small closed set that every format can write.
 #
@@ -27,8 +28,6 @@ class Blank(msgspec.Struct, frozen=True):
 
 
 class Fact(msgspec.Struct, frozen=True):
-    """A label, and the lines beside it."""
-
     label: str
     lines: tuple[str, ...]
 
@@ -93,16 +92,11 @@ class Table(msgspec.Struct, frozen=True):
 
 
 class ReportNote(msgspec.Struct, frozen=True):
-    """A note, and its remedy."""
-
     severity: Severity
     text: str
-    remedy: str = ""
 
 
 class ReportNotes(msgspec.Struct, frozen=True):
-    """A group of notes."""
-
     notes: tuple[ReportNote, ...]
 
 
@@ -169,17 +163,7 @@ class ReportDocument(msgspec.Struct, frozen=True):
 def finding_of(problem: Problem) -> Finding:
     """A problem of a policy as an annotation of its line."""
     # A known line has a column: the first if no other is known.
-    column = max(1, problem.column)
-    return Finding(
-        problem.file,
-        problem.line,
-        column,
-        problem.code,
-        problem.sentence,
-        problem.remedy,
-        max(1, problem.width),
-        problem.severity,
-    )
+    return told(Finding, problem, column=max(1, problem.column), width=max(1, problem.width), subject="")
 
 
 # --- Isolation of report parts: a part that raises is left out and the report says so.

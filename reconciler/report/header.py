@@ -1,7 +1,5 @@
 """Report header: policies, cluster, time, and version."""
 
-from collections import defaultdict
-
 import msgspec
 
 from reconciler.model.bundle import short_revision
@@ -9,7 +7,7 @@ from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.instant import Instant, timestamp
 from reconciler.plan.guards.set_aside import MOST_LISTED
 from reconciler.report.document import ReportNote
-from reconciler.report.wording import age
+from reconciler.report.wording import age, grouped
 
 
 class ReportHeader(msgspec.Struct, frozen=True):
@@ -40,44 +38,33 @@ class ReportHeader(msgspec.Struct, frozen=True):
 
     @property
     def headline(self) -> str:
-        """All of the header in one line."""
         base = f" on {short_revision(self.base_revision)}" if self.base_revision else ""
         return f"{self.policies}{base}, {self.cluster_text}, reconciler {self.tool_version}"
 
 
-def snapshot_time(setting: ReportHeader) -> str | None:
-    """Snapshot time for programs; None if unknown."""
-    return timestamp(setting.seen_at) if setting.seen_at else None
+def time_json(moment: Instant | None) -> str | None:
+    """A time for programs; None if unknown."""
+    return timestamp(moment) if moment is not None else None
 
 
 def unread_notes(unread: tuple[Unread, ...]) -> tuple[ReportNote, ...]:
     """Notes about kinds that could not be read. Unread objects must not be taken for absent objects."""
-    alike: defaultdict[str, list[str]] = defaultdict(list)
-    for each in sorted(unread):
-        alike[each.why].append(each.kind)
     return tuple(
-        ReportNote(
-            "warning",
-            f"{', '.join(_once(kinds))} could not be read: {why}. Objects of these kinds may exist.",
-        )
-        for why, kinds in alike.items()
+        ReportNote("warning", f"{', '.join(_once(alike))} could not be read: {why}. Objects of these kinds may exist.")
+        for why, alike in grouped(sorted(unread), lambda each: each.why).items()
     )
 
 
 def set_aside_notices(observed: Observed) -> tuple[str, ...]:
     """Number of objects that cannot be parsed. Their holds name them, up to a limit."""
     found = len(observed.set_aside)
-    if not found:
-        return ()
     which = f"; the first {MOST_LISTED} are listed" if found > MOST_LISTED else ""
-    if found == 1:
-        return ("1 object that cannot be parsed is ignored, and objects that depend on it do not change",)
-    return (f"{found} objects that cannot be parsed are ignored, and objects that depend on them do not change{which}",)
+    objects = f"{found} objects that cannot be parsed are ignored, and objects that depend on them do not change{which}"
+    one = "1 object that cannot be parsed is ignored, and objects that depend on it do not change"
+    return (one if found == 1 else objects,) if found else ()
 
 
-def _once(kinds: list[str]) -> list[str]:
+def _once(unread: list[Unread]) -> list[str]:
     """The kinds, without label-selected kinds whose whole kind is listed."""
+    kinds = [each.kind for each in unread]
     return [kind for kind in kinds if (all_of_it := kind.partition(" labelled ")[0]) == kind or all_of_it not in kinds]
-
-
-# --- Parts of a report by themselves: one that raises is left out, and the report says so; owner of what was left out.

@@ -1,12 +1,24 @@
 """JSON Schema of a report's JSON, from its structs; draft-07, strict."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
 
 Keywords = dict[str, Any]
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+def says(description: str) -> msgspec.Meta:
+    return msgspec.Meta(description=description)
+
+
+def told(kind: type[S], source: object, **others: Any) -> S:
+    """The struct `kind`: the fields in `others`, and the attributes of `source` with the names of the other fields."""
+    attributes = {name: getattr(source, name) for name in kind.__struct_fields__ if name not in others}
+    lists = {name: list(each) if isinstance(each, tuple) else each for name, each in attributes.items()}
+    return kind(**lists, **others)
 
 
 def shape_schema(shape: type[msgspec.Struct], title: str, origin: str) -> Keywords:

@@ -1,6 +1,6 @@
 """Report of a release: objects and marks of reconciler that are removed, and those that stay."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -12,6 +12,7 @@ from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Decision, Hold, Outcome
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.release import why_unsure
+from reconciler.report.applied import outcome_words
 from reconciler.report.decision_text import DecisionText, decision_items
 from reconciler.report.document import (
     Blank,
@@ -35,8 +36,6 @@ NOTHING = "Nothing of reconciler is left to release."
 
 
 class ReleaseHeader(msgspec.Struct, frozen=True):
-    """Scope of the release."""
-
     cluster: str
     observed: Observed
     now: Instant
@@ -66,7 +65,6 @@ class Released(msgspec.Struct, frozen=True):
 
     @property
     def done(self) -> int:
-        """Number of objects released."""
         return len({decision.subject for decision, outcome in self.carried_out if outcome.result == "done"})
 
 
@@ -136,24 +134,22 @@ def _items(released: Released, decisions: list[Decision]) -> Iterator[Item]:
 def _failed(released: Released) -> Iterator[Item]:
     for decision, outcome in released.failed:
         (decision_text,) = _decision_texts(released, [decision])
-        why = f"{outcome.result}: {outcome.detail}" if outcome.detail else outcome.result
-        yield Item("!", decision.subject.title, "", (Detail(decision_text.sentence), Detail(why, tone="bad")), "bad")
+        details = Detail(decision_text.sentence), Detail(outcome_words(outcome), tone="bad")
+        yield Item("!", decision.subject.title, "", details, "bad")
 
 
-def _decision_texts(released: Released, decisions: list[Decision]) -> tuple[DecisionText, ...]:
+def _decision_texts(released: Released, decisions: Sequence[Decision]) -> tuple[DecisionText, ...]:
     about = released.about
     return describe_decisions(Inputs(Desired("", ""), about.observed, about.now), decisions)
 
 
 def _payload(released: Released) -> dict[str, Any]:
-    entries: dict[str, Any] = msgspec.to_builtins(
-        {
-            "format_version": FORMAT_VERSION,
-            "pool": released.about.pool,
-            "is_asked": released.is_asked,
-            "why_unsure": released.why_unsure,
-            "outcomes": [outcome for _, outcome in released.carried_out],
-            "decisions": [decision_json(each) for each in _decision_texts(released, list(released.left))],
-        }
-    )
-    return entries
+    decision_texts = _decision_texts(released, released.left)
+    return {
+        "format_version": FORMAT_VERSION,
+        "pool": released.about.pool,
+        "is_asked": released.is_asked,
+        "why_unsure": released.why_unsure,
+        "outcomes": [msgspec.to_builtins(outcome) for _, outcome in released.carried_out],
+        "decisions": [msgspec.to_builtins(decision_json(each)) for each in decision_texts],
+    }

@@ -31,12 +31,10 @@ PARTS: Mapping[type[Facts], Mapping[str, Callable[[Any], str]]] = {
 
 
 def sentence(reason: Reason) -> str:
-    """The sentence of a reason."""
     return _filled(REASONS[reason.code].template, reason.facts)
 
 
 def guarded_sentence(reason: Reason) -> str:
-    """The sentence of a decision that a guard holds."""
     declared = REASONS[reason.code]
     return _filled(declared.while_held or declared.template, reason.facts)
 

@@ -3,9 +3,13 @@
 import json
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from reconciler.model.instant import Instant, span
+
+T = TypeVar("T")
+K = TypeVar("K")
 
 
 def per_mille(part: int, whole: int) -> int:
@@ -26,6 +30,14 @@ def counted(number: int, noun: str) -> str:
 def listed(words: Sequence[str]) -> str:
     """Such as a, b and c."""
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
+def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Items by key, both in order."""
+    groups: dict[K, list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
 def dollars(micro_dollars: int) -> str:

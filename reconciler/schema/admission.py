@@ -10,7 +10,7 @@ import yaml
 
 from reconciler.model import names
 from reconciler.model.desired import Desired
-from reconciler.model.manifest_rules.shape import (
+from reconciler.model.manifest_rules import (
     Fields,
     Including,
     ListOf,

@@ -1,17 +1,27 @@
 """The API server's behavior on writes: admission, defaults, and field ownership."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from random import Random
 from typing import Any
 
 import msgspec
 
-from reconciler.model.cluster.metadata import LabelSelector
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.plan.decision import Decision, Evict
 from reconciler.plan.manifests.compare import traits
 from reconciler.protocol.preconditions import Object, WriteResult, leaves, no_longer_whole
-from reconciler.simulate.objects import Key, ObjectStore, Write, begin_deletion, condition, key_of, with_condition
+from reconciler.simulate.objects import (
+    Key,
+    ObjectStore,
+    Write,
+    begin_deletion,
+    condition,
+    key_of,
+    phase_of,
+    says,
+    selects,
+    with_condition,
+)
 
 # --- Pod admission: the PriorityClass sets the priority, and scheduling gates set a condition.
 #
@@ -33,8 +43,7 @@ class _Granted(msgspec.Struct, frozen=True):
 _SYSTEM = {"system-cluster-critical": _Granted(2_000_000_000), "system-node-critical": _Granted(2_000_001_000)}
 
 
-def admitted(pod: Object, objects: ObjectStore, now: Instant) -> Object:
-    """The pod as stored."""
+def admitted(pod: Object, objects: ObjectStore) -> Object:
     spec = pod.get("spec") or {}
     name = spec.get("priorityClassName", "")
     granted = _granted(name, objects) if name else None if "priority" in spec else _default(objects)
@@ -42,7 +51,7 @@ def admitted(pod: Object, objects: ObjectStore, now: Instant) -> Object:
         spec = {**spec, "priority": granted.priority, "preemptionPolicy": granted.policy}
         pod = {**pod, "spec": spec}
     if spec.get("schedulingGates"):
-        held = {**condition("PodScheduled", "False", now, "SchedulingGated"), "message": _HELD}
+        held = {**condition("PodScheduled", "False", objects.now, "SchedulingGated"), "message": _HELD}
         status = {"phase": "Pending"} | (pod.get("status") or {})
         pod = {**pod, "status": {**status, "conditions": with_condition(pod, held)}}
     return pod
@@ -97,10 +106,12 @@ _WEIGHTLESS = frozenset({"Succeeded", "Failed", "Pending"})
 
 def evicted(act: Evict, pod: Object, budgets: Iterable[Object], now: Instant) -> WriteResult | tuple[Write, ...]:
     """The refusal, or the writes: the updated budget and the deleted pod."""
-    gone = begin_deletion(_with_disruption_condition(pod, now), now, act.grace_seconds)
-    if (pod.get("status") or {}).get("phase", "Pending") in _WEIGHTLESS:
+    conditions = with_condition(pod, {**DISRUPTED, "lastTransitionTime": timestamp(now)})
+    marked = {**pod, "status": {**(pod.get("status") or {}), "conditions": conditions}}
+    gone = begin_deletion(marked, now, act.grace_seconds)
+    if phase_of(pod) in _WEIGHTLESS:
         return (gone,)
-    own = [each for each in budgets if _selects(each, pod)]
+    own = [each for each in budgets if selects(each, pod)]
     if len(own) > 1:
         return WriteResult("refused", f"the API server responded 500: {SEVERAL}")
     if not own or _may_go_unhealthy(own[0], pod):
@@ -127,25 +138,8 @@ def _why_none(status: dict[str, Any]) -> str:
     return f"needs {wanted} healthy pods and has {healthy} currently"
 
 
-def _with_disruption_condition(pod: Object, now: Instant) -> Object:
-    status = pod.get("status") or {}
-    others = [each for each in status.get("conditions") or () if each["type"] != DISRUPTED["type"]]
-    entries = {**DISRUPTED, "lastTransitionTime": timestamp(now)}
-    return {**pod, "status": {**status, "conditions": [*others, entries]}}
-
-
-def _selects(budget: Object, pod: Object) -> bool:
-    if budget["metadata"].get("namespace") != pod["metadata"].get("namespace"):
-        return False
-    selector = (budget.get("spec") or {}).get("selector")
-    if selector is None:
-        return False
-    return msgspec.convert(selector, LabelSelector).matches(pod["metadata"].get("labels") or {})
-
-
 def _may_go_unhealthy(budget: Object, pod: Object) -> bool:
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    if any(each["type"] == "Ready" and each["status"] == "True" for each in conditions):
+    if says(pod, "Ready"):
         return False
     status = budget.get("status") or {}
     wanted = status.get("desiredHealthy", 0)
@@ -155,7 +149,7 @@ def _may_go_unhealthy(budget: Object, pod: Object) -> bool:
 
 # --- Failing evictions: a simulated API server responds with 429 or 500, or not at all.
 #
-# Some unanswered evictions take effect. Owner of whether failures are active.
+# Some unanswered evictions take effect.
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -173,29 +167,11 @@ _WAYS = (
 )
 
 
-class Failing:
-    """Failures of one world; active while more failures began than ended."""
-
-    def __init__(self) -> None:
-        self._going_on = 0
-        self._chance = Random(0)  # noqa: S311 - whoever begins brings another
-
-    def begin(self, chance: Random) -> None:
-        self._going_on += 1
-        self._chance = chance
-
-    def end(self) -> None:
-        self._going_on -= 1
-
-    @property
-    def goes_on(self) -> bool:
-        return self._going_on > 0
-
-    def of(self, decision: Decision) -> Failure | None:
-        """One in three requests succeeds as usual."""
-        if not self.goes_on or not isinstance(decision.act, Evict) or self._chance.random() < 1 / 3:
-            return None
-        return self._chance.choice(_WAYS)
+def failure_of(decision: Decision, chance: Random) -> Failure | None:
+    """One in three evictions succeeds as usual."""
+    if not isinstance(decision.act, Evict) or chance.random() < 1 / 3:
+        return None
+    return chance.choice(_WAYS)
 
 
 # --- Field ownership as in the API server: managedFields, one entry per manager and operation.
@@ -216,7 +192,6 @@ def fields_of(body: Object) -> Tree:
 
 
 def changed_fields(before: Object, after: Object) -> Tree:
-    """The differing fields."""
     return _differing(_owned(before), _owned(after), (), traits(after["kind"]).atomic_maps)
 
 
@@ -237,7 +212,6 @@ def updated(entries: Entries, manager: str, changed: Tree) -> Entries:
 
 
 def entry(manager: str, operation: str, fields: Tree, subresource: str = "") -> Object:
-    """One entry of managedFields."""
     managed: Object = {"manager": manager, "operation": operation, "fieldsV1": fields}
     return managed | ({"subresource": subresource} if subresource else {})
 
@@ -301,9 +275,7 @@ class Partly(msgspec.Struct, frozen=True):
     settled: WriteResult
 
 
-def left_together(
-    act: Evict, subject: Object, objects: ObjectStore, now: Instant
-) -> WriteResult | Partly | tuple[Write, ...]:
+def left_together(act: Evict, subject: Object, objects: ObjectStore) -> WriteResult | Partly | tuple[Write, ...]:
     """Dry runs for all; then the others are evicted, and the subject last."""
     asked: list[tuple[Evict, Object]] = []
     for each in act.others:
@@ -313,20 +285,14 @@ def left_together(
         asked.append((Evict(grace_seconds=each.grace_seconds), found))
     asked.append((act, subject))
     for one, pod in asked:
-        if isinstance(dry := evicted(one, pod, objects.of(_BUDGETS), now), WriteResult):
+        if isinstance(dry := evicted(one, pod, objects.of(_BUDGETS), objects.now), WriteResult):
             return dry
-    return _in_earnest(asked, objects, now)
-
-
-def _in_earnest(
-    asked: Sequence[tuple[Evict, Object]], objects: ObjectStore, now: Instant
-) -> Partly | tuple[Write, ...]:
-    """Each eviction uses up the budget for the next one."""
+    # Each eviction uses up the budget for the next one.
     budgets: dict[Key, Object] = {key_of(each): each for each in objects.of(_BUDGETS)}
     writes: list[Write] = []
     refused: list[WriteResult] = []
-    for act, pod in asked:
-        done = evicted(act, pod, budgets.values(), now)
+    for one, pod in asked:
+        done = evicted(one, pod, budgets.values(), objects.now)
         if isinstance(done, WriteResult):
             refused.append(done)
             continue

@@ -18,9 +18,6 @@ from reconciler.simulate.observer import SimulatedObserver
 from reconciler.simulate.stage import Stage, let_go
 from reconciler.simulate.world import World
 
-__all__ = ["ControllerSettings", "SimulatedController"]
-
-
 # --- The control loop's step, driven by engine events; a Controller owns the state of its simulated process.
 #
 # The controller is woken by observed changes, or at its plan's wake time, with at most one cycle per `cycle_every_ms`.
@@ -32,8 +29,6 @@ _SOON_MS = 10_000
 
 
 class ControllerSettings(msgspec.Struct, frozen=True):
-    """Timing of the controller."""
-
     cycle_every_ms: int = 1_000
     watch_delay_ms: int = 200
     answer_delay_ms: int = 20
@@ -59,7 +54,8 @@ class SimulatedController:
         self._due: Instant | None = None  # start of the next cycle
         self._free_at = Instant(0)
         self._dies_after: int | None = None  # remaining writes before a crash
-        self._presence = Presence()
+        self._present_since: Instant | None = None  # None: no controller runs with fresh observations
+        self._present_ms = 0  # until then
         self._is_away = False  # stopped until an explicit restart
 
     def start(self, stage: Stage) -> None:
@@ -79,7 +75,7 @@ class SimulatedController:
             self._dies_after = after_writes
         elif self._cycle is not None:
             self._end()
-            self._stage.engine.after(self._setting.restart_ms, "the controller starts again", self._start_again)
+            self._stage.engine.after(self._setting.restart_ms, "the controller starts again", self._begin)
 
     def stop(self) -> None:
         """Stops the controller until `resume`; other restarts are ignored."""
@@ -91,41 +87,36 @@ class SimulatedController:
         self._is_away = False
         self._begin()
 
-    def _start_again(self) -> None:
-        if not self._is_away:
-            self._begin()
-
     def _end(self) -> None:
         self._cycle, self._view, self._due, self._dies_after = None, None, None, None
         self._note_presence()
         let_go(self._stage.world.observe())  # releases the memory of the dead process
 
     def _begin(self) -> None:
-        if self._cycle is not None:
+        if self._cycle is not None or self._is_away:
             return
         self._view = LateView(self._stage.world, self._cluster_uid)
-        setting = self._setting
-        parts = LoopDependencies(self._policies, self, self._memory, setting.brain(), self, self._publishers)
-        self._cycle = Cycle(parts)
+        brain = self._setting.brain()
+        self._cycle = Cycle(LoopDependencies(self._policies, self, self._memory, brain, self, self._publishers))
         self._note_presence()
         self._look_at(self._stage.now)
 
     def delay(self, watch_ms: int, answer_ms: int) -> None:
-        """Sets the delays of watches and of the API server."""
         self.watch_delay_ms, self.answer_delay_ms = watch_ms, answer_ms
         self._note_presence()
 
     def presence_ms(self) -> int:
-        """Total time in which the controller ran with fresh observations."""
-        return self._presence.so_far_ms(self._stage.now)
+        """Total time in which the controller ran with fresh observations: only then can reactions be late."""
+        since = self._present_since
+        return self._present_ms + (0 if since is None else self._stage.now - since)
 
     def remembered(self) -> Memory:
-        """The stored memory."""
         return self._memory.load().memory
 
     def _note_presence(self) -> None:
-        sees_soon = self.watch_delay_ms + self.answer_delay_ms <= _SOON_MS
-        self._presence.note(self._cycle is not None and sees_soon, self._stage.now)
+        self._present_ms = self.presence_ms()
+        is_present = self._cycle is not None and self.watch_delay_ms + self.answer_delay_ms <= _SOON_MS
+        self._present_since = self._stage.now if is_present else None
 
     # Ports
 
@@ -219,7 +210,6 @@ class LateView:
             self._due.update((key_of(body), body) for body in world.of(kind))
 
     def note(self, written: ObjectWrite) -> None:
-        """Records a write."""
         self._late.append((self._world.now, written.key, written.after))
         if len(self._late) > _KEPT:
             self._put_together()
@@ -261,24 +251,3 @@ class Remembered:
             raise Stale
         self._stored = VersionedMemory(memory, str(int(after.version) + 1))
         return self._stored
-
-
-# --- Owner of the total time with a running, up-to-date controller: only in this time can reactions be late.
-
-
-class Presence:
-    """Notified when that state begins and ends."""
-
-    def __init__(self) -> None:
-        self._since: Instant | None = None  # None: not now
-        self._before_ms = 0
-
-    def note(self, is_there: bool, now: Instant) -> None:
-        """Sets the current state."""
-        if self._since is not None:
-            self._before_ms += now - self._since
-        self._since = now if is_there else None
-
-    def so_far_ms(self, now: Instant) -> int:
-        """The total."""
-        return self._before_ms + (0 if self._since is None else now - self._since)

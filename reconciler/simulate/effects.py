@@ -11,7 +11,6 @@ import msgspec
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Act, Apply, Bind, Decision, Delete, Evict, Hold, Ref, Resize, Status
 from reconciler.plan.manifests.compare import compare, fixed_fields
 from reconciler.protocol.patches import Editing, conflict, edit_of, merged
@@ -33,7 +32,15 @@ from reconciler.protocol.preconditions import (
 )
 from reconciler.simulate import api_server
 from reconciler.simulate.api_server import Partly, admitted, evicted, left_together, refusal
-from reconciler.simulate.objects import GRACE_SECONDS, ObjectStore, Write, begin_deletion
+from reconciler.simulate.objects import (
+    ObjectStore,
+    Write,
+    annotations_of,
+    begin_deletion,
+    grace_seconds_of,
+    node_of,
+    ref_of,
+)
 from reconciler.simulate.observer import whole
 
 Effect = WriteResult | Partly | tuple[Write, ...]
@@ -41,17 +48,10 @@ Effect = WriteResult | Partly | tuple[Write, ...]
 _APART = frozenset({"apiVersion", "kind", "metadata"})
 
 
-class EffectContext(msgspec.Struct, frozen=True):
-    """Cluster and time of a write."""
-
-    objects: ObjectStore
-    now: Instant
-
-
-def effect_of(decision: Decision, place: EffectContext) -> Effect:
+def effect_of(decision: Decision, place: ObjectStore) -> Effect:
     """The writes, in order."""
     act, subject = decision.act, decision.subject
-    found = place.objects.get(subject)
+    found = place.get(subject)
     if unapplied := why_unapplied(decision):
         return unapplied
     if isinstance(act, Apply) and found is None and not subject.uid and not act.presumes.resource_version:
@@ -62,27 +62,27 @@ def effect_of(decision: Decision, place: EffectContext) -> Effect:
     return effect if isinstance(effect, WriteResult) else _not_so(decision, found, place) or effect
 
 
-def _not_so(decision: Decision, found: Object, place: EffectContext) -> WriteResult | None:
+def _not_so(decision: Decision, found: Object, place: ObjectStore) -> WriteResult | None:
     """The result if a precondition does not hold."""
     if settled := presumed(decision, found):
         return settled
     act, subject = decision.act, decision.subject
     if isinstance(act, Hold) or not act.presumes.empty:
         return None
-    bound = (pod for pod in place.objects.of("Pod") if (pod.get("spec") or {}).get("nodeName") == subject.name)
-    pods = (msgspec.convert(each, Pod) for each in bound)
+    pods = (msgspec.convert(each, Pod) for each in place.of("Pod") if node_of(each) == subject.name)
     return occupied(msgspec.convert(found, Node), pods, act.presumes, place.now)
 
 
-def _effect(act: Act | Hold, found: Object, place: EffectContext) -> Effect:
+def _effect(act: Act | Hold, found: Object, place: ObjectStore) -> Effect:
     match act:
         case Apply():
             return _applied(act, found)
         case Delete():
-            asked = (found.get("spec") or {}).get("terminationGracePeriodSeconds", GRACE_SECONDS)
-            return (begin_deletion(found, place.now, asked if found["kind"] == "Pod" else 0),)
+            return (begin_deletion(found, place.now, grace_seconds_of(found)),)
+        case Evict(others=()):
+            return evicted(act, found, place.of("PodDisruptionBudget"), place.now)
         case Evict():
-            return _evicted(act, found, place)
+            return left_together(act, found, place)
         case Status():
             return _status_effect(act, found)
         case Bind():
@@ -92,20 +92,14 @@ def _effect(act: Act | Hold, found: Object, place: EffectContext) -> Effect:
     return _edited(act, found)  # type: ignore[arg-type]  # all that is left
 
 
-def _evicted(act: Evict, found: Object, place: EffectContext) -> Effect:
-    if act.others:
-        return left_together(act, found, place.objects, place.now)
-    return evicted(act, found, place.objects.of("PodDisruptionBudget"), place.now)
-
-
-def _made(manifest: Object, place: EffectContext) -> Effect:
-    """A new object."""
-    made = _owned_by_us(manifest)
+def _made(manifest: Object, place: ObjectStore) -> Effect:
+    entry = api_server.entry(names.FIELD_MANAGER, "Apply", api_server.fields_of(manifest))
+    made = {**manifest, "metadata": {**manifest["metadata"], "managedFields": [entry]}}
     if manifest["kind"] != "Pod":
         return (Write(made),)
-    if why := refusal(manifest, place.objects):
+    if why := refusal(manifest, place):
         return WriteResult("refused", f"the API server responded 403: {why}")
-    return (Write(admitted({**made, "status": {"phase": "Pending"}}, place.objects, place.now)),)
+    return (Write(admitted({**made, "status": {"phase": "Pending"}}, place)),)
 
 
 def _applied(act: Apply, found: Object) -> Effect:
@@ -126,11 +120,6 @@ def _applied(act: Apply, found: Object) -> Effect:
     ours = api_server.entry(names.FIELD_MANAGER, "Apply", api_server.fields_of(manifest))
     fields = api_server.applied(entries, ours, api_server.changed_fields(found, after))
     return (Write({**after, "metadata": {**after["metadata"], "managedFields": fields}}),)
-
-
-def _owned_by_us(manifest: Object) -> Object:
-    entry = api_server.entry(names.FIELD_MANAGER, "Apply", api_server.fields_of(manifest))
-    return {**manifest, "metadata": {**manifest["metadata"], "managedFields": [entry]}}
 
 
 def _edited(act: Editing, found: Object) -> Effect:
@@ -174,22 +163,21 @@ def _status_effect(act: Status, found: Object) -> Effect:
     return (Write({**found, "metadata": metadata, "status": after}),)
 
 
-def _bound(act: Bind, pod: Object, place: EffectContext) -> Effect:
+def _bound(act: Bind, pod: Object, place: ObjectStore) -> Effect:
     metadata = pod["metadata"]
-    title = Ref("Pod", metadata.get("namespace", ""), metadata["name"]).title
-    if settled := unbindable(act, title, pod):
+    if settled := unbindable(act, ref_of(pod).title, pod):
         return settled
-    node = place.objects.get(Ref("Node", "", act.node))
+    node = place.get(Ref("Node", "", act.node))
     if node is None:
         return WriteResult("stale", f"Node/{act.node} no longer exists")
     leases: list[Write] = []
     for device in sorted(act.leases):
         ref = Ref("Lease", names.LEASES_NAMESPACE, device.name)
-        held = place.objects.get(ref)
+        held = place.get(ref)
         if held is None:
             leases.append(Write(new_lease(device, names.LEASES_NAMESPACE, pod, node)))
         elif (holder := text_at(held, HELD)) != pod["metadata"]["uid"]:
             return WriteResult("stale", lent_to_another(ref.title, holder))
-    annotations = (metadata.get("annotations") or {}) | dict(act.annotations)
+    annotations = {**annotations_of(pod), **dict(act.annotations)}
     spec = {**(pod.get("spec") or {}), "nodeName": act.node}
     return (*leases, Write({**pod, "metadata": {**metadata, "annotations": annotations}, "spec": spec}))

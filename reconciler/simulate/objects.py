@@ -3,17 +3,18 @@
 Stored objects are immutable: a write replaces the object, so references to the previous state stay valid.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from reconciler.model import names
+from reconciler.model.cluster.metadata import LabelSelector
 from reconciler.model.instant import Instant, instant, timestamp
 from reconciler.model.plan.decision import Ref
 from reconciler.protocol.preconditions import Object
 
 Key = tuple[str, str, str]  # kind, namespace, name
-GRACE_SECONDS = 30  # a pod's default grace period
+_GRACE_SECONDS = 30  # a pod's default grace period
 
 
 class Write(msgspec.Struct, frozen=True):
@@ -32,34 +33,48 @@ class ObjectWrite(msgspec.Struct, frozen=True):
     by: str = ""  # field manager, if named
 
 
+def created(body: Object) -> ObjectWrite:
+    """An existing object as if it had just been created."""
+    return ObjectWrite(key_of(body), None, body)
+
+
 def key_of(body: Object) -> Key:
     metadata = body["metadata"]
     return body["kind"], metadata.get("namespace", ""), metadata["name"]
 
 
-class ObjectStore:
-    """By kind, namespace and name, in creation order."""
+def ref_of(body: Object) -> Ref:
+    """Without the uid."""
+    return Ref(*key_of(body))
 
-    def __init__(self) -> None:
+
+class ObjectStore:
+    """By kind, namespace and name, in creation order; `now` is set by the caller."""
+
+    def __init__(self, now: Instant) -> None:
+        self.now = now
         self._by_kind: dict[str, dict[tuple[str, str], Object]] = {}
         self._version = 0
         self._made = 0
         self._changed: dict[Key, None] = {}
 
     def get(self, ref: Ref) -> Object | None:
-        """By name; ignores the uid of the ref."""
+        """The current object, which must not be modified; ignores the uid of the ref."""
         return self._by_kind.get(ref.kind, {}).get((ref.namespace, ref.name))
 
     def at(self, key: Key) -> Object | None:
+        """The current object, by key."""
         return self._by_kind.get(key[0], {}).get(key[1:])
 
     def kinds(self) -> tuple[str, ...]:
+        """All kinds with current or former objects, in order."""
         return tuple(sorted(self._by_kind))
 
     def of(self, kind: str) -> Iterable[Object]:
+        """All objects of a kind, in creation order."""
         return self._by_kind.get(kind, {}).values()
 
-    def write(self, write: Write, now: Instant) -> Object:
+    def _store(self, write: Write) -> Object:
         """Assigns the next version, and to a new object a uid and creation time."""
         key = key_of(write.body)
         kept = self._by_kind.setdefault(key[0], {})
@@ -72,7 +87,7 @@ class ObjectStore:
         before = kept.get(key[1:])
         if before is None:
             self._made += 1
-            new = {"uid": f"uid-{self._made}", "creationTimestamp": timestamp(now), "generation": 1}
+            new = {"uid": f"uid-{self._made}", "creationTimestamp": timestamp(self.now), "generation": 1}
             metadata = new | metadata
         elif before.get("spec") != write.body.get("spec"):
             metadata["generation"] = before["metadata"]["generation"] + 1
@@ -80,7 +95,7 @@ class ObjectStore:
         kept[key[1:]] = body
         return body
 
-    def take_changed(self) -> tuple[Key, ...]:
+    def _take_changed(self) -> tuple[Key, ...]:
         """The keys written since the last call."""
         changed = tuple(self._changed)
         self._changed.clear()
@@ -105,10 +120,61 @@ def begin_deletion(found: Object, now: Instant, grace_seconds: int = 0) -> Write
     return Write({**found, "metadata": marked})
 
 
+def grace_seconds_of(body: Object) -> int:
+    """The grace period of a deletion: 0 except for pods."""
+    return (body.get("spec") or {}).get("terminationGracePeriodSeconds", _GRACE_SECONDS) if body["kind"] == "Pod" else 0
+
+
 def _takes_time(body: Object) -> bool:
     """Whether the object is a pod that may be running."""
-    ended = (body.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
-    return body["kind"] == "Pod" and bool((body.get("spec") or {}).get("nodeName")) and not ended
+    return body["kind"] == "Pod" and bool(node_of(body)) and not is_finished(body)
+
+
+# --- Parts of objects as JSON; a part that is missing or null is empty.
+
+
+def labels_of(body: Object) -> dict[str, str]:
+    return body["metadata"].get("labels") or {}
+
+
+def declared_pool_of(body: Object) -> str:
+    """The pool of a node or NodeClaim, or of an object rendered for a pool."""
+    labels = labels_of(body)
+    return labels.get(names.KARPENTER_POOL) or labels.get(names.POOL, "")
+
+
+def annotations_of(body: Object | None) -> dict[str, str]:
+    return ((body or {}).get("metadata") or {}).get("annotations") or {}
+
+
+def taints_of(node: Object | None) -> Sequence[Object]:
+    return ((node or {}).get("spec") or {}).get("taints") or ()
+
+
+def node_of(pod: Object | None) -> str:
+    """Empty if the pod is not bound."""
+    return str(((pod or {}).get("spec") or {}).get("nodeName", ""))
+
+
+def phase_of(pod: Object) -> str:
+    return str((pod.get("status") or {}).get("phase", "Pending"))
+
+
+def is_finished(pod: Object) -> bool:
+    return (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
+
+
+def is_leaving(body: Object) -> bool:
+    """Whether the object is being deleted."""
+    return bool(body["metadata"].get("deletionTimestamp"))
+
+
+def selects(budget: Object, pod: Object) -> bool:
+    """Whether a PodDisruptionBudget applies to the pod."""
+    selector = (budget.get("spec") or {}).get("selector")
+    if selector is None or budget["metadata"].get("namespace") != pod["metadata"].get("namespace"):
+        return False
+    return msgspec.convert(selector, LabelSelector).matches(labels_of(pod))
 
 
 # --- Private annotations and labels of the simulation.
@@ -123,7 +189,6 @@ GPU_MILLI = f"{names.OURS}simulated-gpu-milli"  # annotation of a pod: used shar
 
 
 def condition(type: str, status: str, now: Instant, reason: str = "") -> Object:  # noqa: A002
-    """A condition."""
     result = {"type": type, "status": status, "lastTransitionTime": timestamp(now)}
     if reason:
         result["reason"] = reason
@@ -132,13 +197,28 @@ def condition(type: str, status: str, now: Instant, reason: str = "") -> Object:
 
 def with_condition(body: Object, new: Object) -> list[Object]:
     """All conditions, with the new one replacing that of the same type."""
-    conditions: list[Object] = (body.get("status") or {}).get("conditions") or []
-    return [*(each for each in conditions if each["type"] != new["type"]), new]
+    return [*without_condition(body, new["type"]), new]
 
 
-def says(body: Object, type: str) -> str:  # noqa: A002 - what Kubernetes calls it
-    """True, False or Unknown; empty if the condition is absent."""
-    for each in (body.get("status") or {}).get("conditions") or ():
-        if each["type"] == type:
-            return str(each["status"])
-    return ""
+def without_condition(body: Object, type: str) -> list[Object]:  # noqa: A002
+    return [each for each in conditions_of(body) if each["type"] != type]
+
+
+def conditions_of(body: Object) -> Sequence[Object]:
+    return (body.get("status") or {}).get("conditions") or ()
+
+
+def condition_of(body: Object, type: str) -> Object | None:  # noqa: A002
+    return next((each for each in conditions_of(body) if each["type"] == type), None)
+
+
+def says(body: Object | None, type: str, status: str = "True") -> bool:  # noqa: A002
+    """Whether the condition has the status."""
+    found = condition_of(body, type) if body is not None else None
+    return found is not None and found["status"] == status
+
+
+def is_unschedulable(pod: Object) -> bool:
+    """Whether the scheduler reported the pod unschedulable; a removed gate may still be its reason."""
+    found = condition_of(pod, "PodScheduled")
+    return found is not None and found.get("reason") == "Unschedulable"

@@ -16,7 +16,7 @@ from reconciler.protocol.preconditions import Object
 from reconciler.report.wording import counted
 from reconciler.simulate.objects import GPU_MILLI, RUN_SECONDS, ObjectWrite
 from reconciler.simulate.stage import Stage
-from reconciler.simulate.workloads import Job
+from reconciler.simulate.workloads import WHOLE_GPU_MILLI, Job
 
 # --- The columns of the openb lists, in order, and the rows of a list with all problems.
 
@@ -34,7 +34,6 @@ POD_COLUMNS = (
     "deletion_time",
     "scheduled_time",
 )
-WHOLE_GPU_MILLI = 1_000
 MOST_PROBLEMS = 20  # per file: a wrong file would otherwise produce a problem for each line
 
 _MOST = 10**12  # maximum of any number
@@ -126,8 +125,6 @@ _PODS = "250"  # per node; the list has no limit, and its large machines run mor
 
 
 class OpenbNode(msgspec.Struct, frozen=True):
-    """A machine."""
-
     name: str
     capacity: tuple[tuple[str, str], ...]
     model: str  # model of its GPUs
@@ -274,7 +271,6 @@ class TraceWriter:
         stage.world.subscribe(self._note)
 
     def pods(self) -> str:
-        """The pod list."""
         return _written(POD_COLUMNS, (_pod(each) for each in self._lines))
 
     def _note(self, written: ObjectWrite) -> None:
@@ -310,7 +306,6 @@ class TraceWriter:
 
 
 def node_list(nodes: Iterable[Object]) -> str:
-    """The node list."""
     return _written(NODE_COLUMNS, (_writing_node(each) for each in nodes))
 
 

@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from heapq import heappop, heappush
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.fleet.snapshot.diff import SnapshotDiff
@@ -41,11 +41,6 @@ class Engine:
         self._requested = 0
         self._streams: dict[str, random.Random] = {}
 
-    @property
-    def chance(self) -> random.Random:
-        """The default stream."""
-        return self.stream("")
-
     def stream(self, name: str) -> random.Random:
         """A random stream for one purpose: depends only on seed and name."""
         result = self._streams.get(name)
@@ -60,7 +55,6 @@ class Engine:
         heappush(self._to_come, (max(when, self.now), self._requested, what, do))
 
     def after(self, delay_ms: int, what: str, do: Do) -> None:
-        """Schedules an event after a delay."""
         self.at(Instant(self.now + delay_ms), what, do)
 
     def run(self, until: Instant) -> None:
@@ -94,7 +88,7 @@ class Stage:
         self.world = world
         self.dead_nodes: set[str] = set()  # nodes whose machine is gone
         self.silent_nodes: set[str] = set()  # nodes whose kubelet is gone, including those of dead machines
-        self._wakings: dict[str, list[_Waking]] = {}
+        self._batches: dict[str, list[Batch]] = {}
         self._following = Following(world)
         self._fleet: Fleet | None = None
         world.now = engine.now
@@ -106,12 +100,12 @@ class Stage:
         return self.engine.now
 
     def on_change(self, name: str, kinds: Sequence[str], tell: Tell, delay_ms: int = 0) -> None:
-        """Calls `tell` with the keys (kind, namespace, name) of changed objects, in order of their first change."""
-        waking = _Waking(self.engine, name, tell, delay_ms)
+        """Calls `tell` with the keys of changed objects."""
+        batch = Batch(self.engine, name, tell, delay_ms)
         for kind in kinds:
-            self._wakings.setdefault(kind, []).append(waking)
+            self._batches.setdefault(kind, []).append(batch)
             for body in self.world.of(kind):
-                waking.note(key_of(body))
+                batch.note(key_of(body))
 
     def snapshot(self) -> Snapshot:
         """The current snapshot for what-if questions; the cost grows with the changes."""
@@ -125,7 +119,7 @@ class Stage:
         return self._fleet
 
     def _note(self, written: ObjectWrite) -> None:
-        for each in self._wakings.get(written.key[0], ()):
+        for each in self._batches.get(written.key[0], ()):
             each.note(written.key)
 
     def _move_on(self, now: Instant) -> None:
@@ -133,19 +127,20 @@ class Stage:
         self._following.move_on()
 
 
-class _Waking:
-    """Owner of one subscriber's pending notifications."""
+class Batch:
+    """Keys (kind, namespace, name) that are told together, in order of their first change."""
 
-    def __init__(self, engine: Engine, name: str, tell: Tell, delay_ms: int) -> None:
+    def __init__(self, engine: Engine, name: str, tell: Tell, delay_ms: int = 0) -> None:
         self._engine = engine
         self._name = name
         self._tell = tell
         self._delay_ms = delay_ms
         self._keys: dict[Key, None] = {}
 
-    def note(self, key: Key) -> None:
+    def note(self, key: Key, late_ms: int = 0) -> None:
+        """The first key schedules the call, after the delay and `late_ms`."""
         if not self._keys:
-            self._engine.after(self._delay_ms, self._name, self._wake)
+            self._engine.after(self._delay_ms + late_ms, self._name, self._wake)
         self._keys[key] = None
 
     def _wake(self) -> None:
@@ -190,8 +185,6 @@ def let_go(observed: Observed) -> None:
 # Pods change with nearly every event, so they are applied one by one; everything else that predicates depend on
 # (volumes, claims, namespaces) changes rarely, and is read as a whole.
 
-T = TypeVar("T")
-
 # No predicate depends on these.
 _IGNORED_KINDS = frozenset(
     {
@@ -209,19 +202,15 @@ _IGNORED_KINDS = frozenset(
 
 
 class Following:
-    """Follows a world."""
-
     def __init__(self, world: World) -> None:
         self._world = world
         self._snapshot: Snapshot | None = None
-        self._nodes: dict[Key, Node] = {}  # as applied to the snapshot
-        self._pods: dict[Key, Pod] = {}
+        self._known: dict[Key, Node | Pod] = {}  # as applied to the snapshot
         self._changed: dict[Key, None] = {}
         self._rest: Observed | None = None  # all except nodes and pods; None: changed
         world.subscribe(self._note)
 
     def snapshot(self) -> Snapshot:
-        """The current state."""
         if self._rest is None:
             self._rest = self._world.observe()
         if self._snapshot is None:
@@ -239,21 +228,27 @@ class Following:
     def _afresh(self) -> Snapshot:
         self._changed.clear()
         self._rest = self._world.observe()
-        self._nodes = {("Node", "", each.name): each for each in self._rest.nodes}
-        self._pods = {("Pod", each.metadata.namespace, each.name): each for each in self._rest.pods}
+        self._known = {("Node", "", each.name): each for each in self._rest.nodes}
+        self._known |= {("Pod", each.metadata.namespace, each.name): each for each in self._rest.pods}
         self._snapshot = Snapshot(self._rest)
         return self._snapshot
 
     def _taken(self) -> SnapshotDiff:
-        snapshot_diff = SnapshotDiff([], [], [], [])
+        diff = SnapshotDiff([], [], [], [])
         for key in self._changed:
-            after = self._world.read_object(key)
-            if key[0] == "Node":
-                _note_down((self._nodes, snapshot_diff.gone_nodes, snapshot_diff.came_nodes), key, after)
-            else:
-                _note_down((self._pods, snapshot_diff.gone_pods, snapshot_diff.came_pods), key, after)
+            before, after = self._known.pop(key, None), self._world.read_object(key)
+            if after is not None:
+                self._known[key] = after
+            for each, nodes, pods in (
+                (before, diff.gone_nodes, diff.gone_pods),
+                (after, diff.came_nodes, diff.came_pods),
+            ):
+                if isinstance(each, Node):
+                    nodes.append(each)
+                elif each is not None:
+                    pods.append(each)
         self._changed.clear()
-        return snapshot_diff
+        return diff
 
     def _note(self, written: ObjectWrite) -> None:
         kind = written.key[0]
@@ -267,16 +262,6 @@ def _is_of_device(written: ObjectWrite) -> bool:
     """Whether a Lease is of a GPU: owned by a node. Leader Leases, which are renewed all the time, have no owner."""
     body = written.after or written.before or {}
     return bool(body["metadata"].get("ownerReferences"))
-
-
-def _note_down(books: tuple[dict[Key, T], list[T], list[T]], key: Key, after: T | None) -> None:
-    known, gone, came = books
-    before = known.pop(key, None)
-    if before is not None:
-        gone.append(before)
-    if after is not None:
-        came.append(after)
-        known[key] = after
 
 
 # --- Actors: write to the simulated cluster after changes or at scheduled times.

@@ -14,13 +14,13 @@ from reconciler.protocol.preconditions import Object
 from reconciler.simulate.objects import GPU_MILLI, RUN_SECONDS, SAVE_SECONDS, WORKLOAD
 from reconciler.simulate.scenario.cluster import (
     Bursts,
-    Constant,
     Diurnal,
     GangWorkload,
     Inference,
     Mix,
     ScenarioWorkload,
     Shares,
+    Steady,
     WorkloadToleration,
 )
 from reconciler.simulate.stage import Stage
@@ -28,7 +28,7 @@ from reconciler.simulate.stage import Stage
 # --- The objects of a workload, as a user would apply them.
 
 _KEPT_SECONDS = 60  # ttlSecondsAfterFinished
-_WHOLE_GPU_MILLI = 1_000
+WHOLE_GPU_MILLI = 1_000
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -38,7 +38,7 @@ class Job(msgspec.Struct, frozen=True):
     seconds: int  # 0: runs until deleted
     pods: int = 1
     gpus: int | None = None  # per pod, if different from the workload
-    gpu_milli: int = 1_000  # used share of one GPU; a whole one is allocated
+    gpu_milli: int = WHOLE_GPU_MILLI  # used share of one GPU; a whole one is allocated
     requests: Mapping[str, str] | None = None
     models: tuple[str, ...] = ()  # allowed GPU models; empty: all
     priority: int | None = None
@@ -76,7 +76,7 @@ def _metadata(workload: ScenarioWorkload, name: str) -> Object:
 
 def _template(workload: ScenarioWorkload, job: Job) -> Object:
     annotations = {RUN_SECONDS: str(job.seconds)} if job.seconds else {}
-    if job.gpu_milli < _WHOLE_GPU_MILLI:
+    if job.gpu_milli < WHOLE_GPU_MILLI:
         annotations[GPU_MILLI] = str(job.gpu_milli)
     if workload.do_not_disrupt:
         annotations[names.DO_NOT_DISRUPT] = "true"
@@ -107,14 +107,9 @@ def _template(workload: ScenarioWorkload, job: Job) -> Object:
 
 
 def _toleration(toleration: WorkloadToleration) -> dict[str, str]:
-    result = {"operator": "Exists" if toleration.value is None else "Equal"}
-    if toleration.key:
-        result["key"] = toleration.key
-    if toleration.value is not None:
-        result["value"] = toleration.value
-    if toleration.effect is not None:
-        result["effect"] = toleration.effect
-    return result
+    operator = "Exists" if toleration.value is None else "Equal"
+    found = {"key": toleration.key or None, "value": toleration.value, "effect": toleration.effect}
+    return {"operator": operator} | {key: text for key, text in found.items() if text is not None}
 
 
 def _one_of(models: tuple[str, ...]) -> dict[str, Any]:
@@ -156,8 +151,8 @@ class Arrivals:
             self._at(begins, self._appear)
         elif workload.trace:
             self._next_traced(begins)
-        elif workload.bursts:
-            self._at(begins, lambda: self._burst(workload.bursts))
+        elif bursts := workload.bursts:
+            self._at(begins, lambda: self._burst(bursts))
         else:
             self._wait(begins)
 
@@ -170,26 +165,24 @@ class Arrivals:
     # Permanent workloads.
 
     def _appear(self) -> None:
-        workload = self._workload
-        replicas = workload.constant.pods if workload.constant else self._wanted(workload.inference)
+        workload, curve = self._workload, self._workload.inference
+        replicas = workload.constant.pods if workload.constant else self._wanted(curve) if curve else 0
         self._stage.world.put(replicas_of(workload, replicas))
-        if workload.inference:
-            self._stage.engine.after(workload.inference.every.milliseconds, f"scale {workload.name}", self._scale)
+        if curve:
+            self._scale_later(curve)
         if self._ends is not None:
             self._at(self._ends, lambda: self._set(0))
 
-    def _wanted(self, curve: Inference | Constant | None) -> int:
-        if not isinstance(curve, Inference):
-            return 0
-        level = share(self._stage.now, curve.busiest_hour, 0.0)
-        return round(curve.least + (curve.most - curve.least) * level)
+    def _wanted(self, curve: Inference) -> int:
+        return round(curve.least + (curve.most - curve.least) * share(self._stage.now, curve.busiest_hour, 0.0))
 
-    def _scale(self) -> None:
-        curve = self._workload.inference
-        if curve is None or self._is_over(self._stage.now):
-            return
-        self._set(self._wanted(curve))
-        self._stage.engine.after(curve.every.milliseconds, f"scale {self._workload.name}", self._scale)
+    def _scale_later(self, curve: Inference) -> None:
+        def scale() -> None:
+            if not self._is_over(self._stage.now):
+                self._set(self._wanted(curve))
+                self._scale_later(curve)
+
+        self._stage.engine.after(curve.every.milliseconds, f"scale {self._workload.name}", scale)
 
     def _set(self, replicas: int) -> None:
         workload = self._workload
@@ -198,26 +191,25 @@ class Arrivals:
 
     # Jobs.
 
-    def _burst(self, bursts: Bursts | None) -> None:
-        if bursts is None or self._is_over(self._stage.now):
+    def _burst(self, bursts: Bursts) -> None:
+        if self._is_over(self._stage.now):
             return
         for _ in range(bursts.jobs):
             self._put(Job(self._next_name(), run_seconds(self._chance, self._workload)))
         self._at(Instant(self._stage.now + bursts.every.milliseconds), lambda: self._burst(bursts))
 
     def _wait(self, since: Instant) -> None:
-        mix = self._workload.mix
-        gap = mix_gap_ms(self._chance, mix) if mix else gap_ms(self._chance, self._per_day())
-        when = Instant(since + gap)
+        when = Instant(since + gap_ms(self._chance, self._per_day()))
         if not self._is_over(when):
             self._at(when, self._arrive)
 
     def _per_day(self) -> float:
+        """At the busiest hour."""
         match self._workload:
-            case ScenarioWorkload(steady=steady) if steady:
-                return 24 * steady.per_hour
-            case ScenarioWorkload(diurnal=diurnal) if diurnal:
-                return 24 * diurnal.per_hour
+            case ScenarioWorkload(steady=Steady(per_hour=rate)) | ScenarioWorkload(diurnal=Diurnal(per_hour=rate)):
+                return 24 * rate
+            case ScenarioWorkload(mix=Mix(per_day=average) as mix):
+                return average * 2 / (1 + _least(mix))
             case ScenarioWorkload(gangs=GangWorkload(per_day=per_day)):
                 return per_day
         raise ValueError(f"workload {self._workload.name} has no arrival pattern")
@@ -225,18 +217,14 @@ class Arrivals:
     def _arrive(self) -> None:
         workload, now = self._workload, self._stage.now
         self._wait(now)
-        if workload.diurnal and not comes_now(self._chance, workload.diurnal, now):
+        curve = workload.diurnal or workload.mix
+        if curve and not comes_now(self._chance, curve, now):
             return
         if workload.mix:
-            self._mixed(workload.mix)
+            self._put(draw(self._chance, self._next_name(), workload.mix.shares, workload.gpus or 8))
             return
         pods = workload.gangs.pods if workload.gangs else 1
         self._put(Job(self._next_name(), run_seconds(self._chance, workload), pods))
-
-    def _mixed(self, mix: Mix) -> None:
-        if comes_in_mix(self._chance, mix, self._stage.now):
-            drawn = draw(self._chance, mix.shares, self._workload.gpus or 8)
-            self._put(Job(self._next_name(), drawn.seconds, drawn.pods, drawn.gpus, drawn.gpu_milli))
 
     def _next_traced(self, begins: Instant) -> None:
         """Schedules the next job of the trace, in order of time."""
@@ -268,15 +256,6 @@ class Arrivals:
 _TENTH_MILLI = 100
 
 
-class Drawn(msgspec.Struct, frozen=True):
-    """A job of the mix."""
-
-    gpus: int  # per pod
-    gpu_milli: int
-    pods: int
-    seconds: int
-
-
 # Mean run times, by share.
 _SECONDS = {
     "cpu_only": 900,
@@ -290,26 +269,15 @@ _GPUS = {"cpu_only": 0, "part_of_gpu": 1, "one_gpu": 1, "two_gpus": 2, "four_gpu
 _GANGS = ((700, 1, 10_800), (210, 2, 18_000), (65, 4, 36_000), (25, 8, 64_800))
 
 
-def draw(chance: Random, shares: Shares, most_gpus: int) -> Drawn:
+def draw(chance: Random, name: str, shares: Shares, most_gpus: int) -> Job:
     """The next job; a pod requests at most `most_gpus`."""
-    names = [name for name in shares.__struct_fields__ if getattr(shares, name)]
-    (name,) = chance.choices(names, [getattr(shares, each) for each in names])
-    pods, average = 1, _SECONDS.get(name, 0)
-    if name == "eight_gpus":
+    sizes = [each for each in shares.__struct_fields__ if getattr(shares, each)]
+    (size,) = chance.choices(sizes, [getattr(shares, each) for each in sizes])
+    pods, average = 1, _SECONDS.get(size, 0)
+    if size == "eight_gpus":
         ((_, pods, average),) = chance.choices(_GANGS, [per_mille for per_mille, _, _ in _GANGS])
-    milli = _TENTH_MILLI * chance.randrange(1, 10) if name == "part_of_gpu" else 1_000
-    return Drawn(min(_GPUS[name], most_gpus), milli, pods, widely(chance, average))
-
-
-def mix_gap_ms(chance: Random, mix: Mix) -> int:
-    """Time to the next arrival at the rate of the busiest hour."""
-    least = mix.quietest_percent.basis_points / 10_000
-    return gap_ms(chance, mix.per_day * 2 / (1 + least))
-
-
-def comes_in_mix(chance: Random, mix: Mix, now_ms: int) -> bool:
-    """Whether an arrival of the busiest hour's rate is accepted at this hour."""
-    return chance.random() < share(now_ms % DAY_MS, mix.busiest_hour, mix.quietest_percent.basis_points / 10_000)
+    milli = _TENTH_MILLI * chance.randrange(1, 10) if size == "part_of_gpu" else WHOLE_GPU_MILLI
+    return Job(name, widely(chance, average), pods, min(_GPUS[size], most_gpus), milli)
 
 
 # --- Random arrivals and run times, and the time of day.
@@ -333,13 +301,16 @@ def share(now_ms: int, busiest_hour: int, least: float) -> float:
     return least + (1 - least) * (1 + math.cos(2 * math.pi * (hours - busiest_hour) / 24)) / 2
 
 
-def comes_now(chance: Random, diurnal: Diurnal, now: Instant) -> bool:
+def _least(curve: Diurnal | Mix) -> float:
+    return curve.quietest_percent.basis_points / 10_000
+
+
+def comes_now(chance: Random, curve: Diurnal | Mix, now: Instant) -> bool:
     """Whether an arrival of the busiest hour's rate is accepted now."""
-    return chance.random() < share(now, diurnal.busiest_hour, diurnal.quietest_percent.basis_points / 10_000)
+    return chance.random() < share(now, curve.busiest_hour, _least(curve))
 
 
 def run_seconds(chance: Random, workload: ScenarioWorkload) -> int:
-    """The run time of the next job."""
     average = (workload.runs_for.milliseconds if workload.runs_for else 0) / 1_000
     match workload.varies:
         case "No":

@@ -4,7 +4,8 @@ Nothing happens by itself: there is no kubelet, Karpenter or scheduler; actors w
 observation costs what has changed, plus a tuple per changed kind.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from random import Random
 from typing import Any
 
 import msgspec
@@ -12,15 +13,29 @@ import msgspec
 from reconciler.model import names
 from reconciler.model.cluster.kinds import ResourceKind
 from reconciler.model.cluster.observed import Observed
+from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
-from reconciler.model.plan.decision import Decision, Evict, Outcome, Ref
+from reconciler.model.plan.decision import Decision, Evict, Outcome, Ref, pod_ref
 from reconciler.ports import Fence
 from reconciler.protocol.preconditions import DONE, NO_LONGER_OURS, Object, WriteResult
 from reconciler.protocol.write_order import WriteOrder, verb_of
 from reconciler.simulate import api_server
-from reconciler.simulate.api_server import Failing, Partly, admitted, evicted
-from reconciler.simulate.effects import EffectContext, edited_by, effect_of
-from reconciler.simulate.objects import GRACE_SECONDS, Key, ObjectStore, ObjectWrite, Write, begin_deletion, key_of
+from reconciler.simulate.api_server import Partly, admitted, evicted, failure_of
+from reconciler.simulate.effects import edited_by, effect_of
+from reconciler.simulate.objects import (
+    Key,
+    ObjectStore,
+    ObjectWrite,
+    Write,
+    begin_deletion,
+    condition,
+    created,
+    grace_seconds_of,
+    is_leaving,
+    key_of,
+    ref_of,
+    with_condition,
+)
 from reconciler.simulate.observer import SimulatedObserver
 
 _BEGINNING = Instant(0)
@@ -28,20 +43,19 @@ _BEGINNING = Instant(0)
 Listener = Callable[[ObjectWrite], None]
 
 
-class World:
+class World(ObjectStore):
     """Deterministic and single-threaded.
 
-    `now` is set by the caller. `on_write` is called with each object that a decision wrote; an exception in
+    `on_write` is called with each object that a decision wrote; an exception in
     `on_write` ends the apply there, like a crash.
     """
 
     def __init__(
         self, now: Instant = _BEGINNING, cluster_uid: str = "world", own_namespace: str = names.OWN_NAMESPACE
     ) -> None:
-        self.now = now
-        self.on_write: Callable[[Ref], None] = _nothing
-        self.failing = Failing()
-        self._objects = ObjectStore()
+        super().__init__(now)
+        self.on_write: Callable[[Ref], None] = lambda _: None
+        self.failing: Random | None = None  # while evictions fail: the chance of each failure
         self.own_namespace = own_namespace  # the controller's namespace
         self._simulated_observer = SimulatedObserver(cluster_uid, own_namespace=own_namespace)
         self._subscribers: list[tuple[Listener, tuple[str, ...]]] = []
@@ -56,47 +70,48 @@ class World:
         With a manager, field ownership is tracked.
         """
         body: Object = msgspec.json.decode(msgspec.json.encode(manifest))
-        kind, namespace, name = key_of(body)
-        before = self._objects.get(Ref(kind, namespace, name))
-        metadata = body["metadata"]
+        key = key_of(body)
+        before, metadata = self.at(key), body["metadata"]
         if before is not None:
             kept = {key: before["metadata"][key] for key in ("uid", "creationTimestamp", "generation")}
             metadata = metadata | kept
-        elif kind == "Pod":
-            body = admitted(body, self._objects, self.now)
+        elif key[0] == "Pod":
+            body = admitted(body, self)
         if manager:
             fields = api_server.entry(manager, "Update", api_server.fields_of(body))
             metadata = {**metadata, "managedFields": [fields]}
         stored = self._write(Write({**body, "metadata": metadata}), manager)
-        return Ref(kind, namespace, name, stored["metadata"]["uid"])
+        return Ref(*key, stored["metadata"]["uid"])
 
     def edit(self, ref: Ref, patch: Object, manager: str = "") -> None:
         """A JSON merge patch by another client; an object that is being deleted goes with its last finalizer."""
-        found = self._objects.get(ref)
+        found = self.get(ref)
         if found is None:
             raise KeyError(f"{ref.title} does not exist")
         after = edited_by(found, patch, manager)
         if after == found:
             return
-        metadata = after["metadata"]
-        waits = after["kind"] == "Pod" or metadata.get("finalizers")
-        self._write(Write(after, is_gone=bool(metadata.get("deletionTimestamp")) and not waits), manager)
+        waits = after["kind"] == "Pod" or after["metadata"].get("finalizers")
+        self._write(Write(after, is_gone=is_leaving(after) and not waits), manager)
 
-    def get(self, ref: Ref) -> Object | None:
-        """The current object, which must not be modified; ignores the uid of the ref."""
-        return self._objects.get(ref)
+    def set_condition(self, body: Object, new: Object, manager: str = "") -> None:
+        """Replaces the condition of the same type."""
+        self.edit(ref_of(body), {"status": {"conditions": with_condition(body, new)}}, manager)
 
-    def at(self, key: Key) -> Object | None:
-        """The current object, by key."""
-        return self._objects.at(key)
+    def disrupt(self, pod: Pod, reason: str, manager: str) -> None:
+        """Deletes the pod, if it is the same and not being deleted, with the condition DisruptionTarget."""
+        body = self.get(pod_ref(pod))
+        if body is None or body["metadata"]["uid"] != pod.metadata.uid or is_leaving(body):
+            return
+        self.set_condition(body, condition("DisruptionTarget", "True", self.now, reason), manager)
+        self.delete(ref_of(body), manager)
 
-    def kinds(self) -> tuple[str, ...]:
-        """All kinds with current or former objects, in order."""
-        return self._objects.kinds()
-
-    def of(self, kind: str) -> Iterable[Object]:
-        """All objects of a kind, in creation order."""
-        return self._objects.of(kind)
+    def follow(self, listener: Listener, *kinds: str) -> None:
+        """Calls the listener with each existing object of these kinds, as if created, then subscribes it."""
+        for kind in kinds:
+            for body in self.of(kind):
+                listener(created(body))
+        self.subscribe(listener, *kinds)
 
     def subscribe(self, listener: Listener, *kinds: str) -> None:
         """Calls the listener with each write of these kinds, or of all if none is named.
@@ -108,7 +123,7 @@ class World:
 
     def remove(self, ref: Ref, manager: str = "") -> None:
         """Removes the object at once, ignoring finalizers."""
-        if (found := self._objects.get(ref)) is not None:
+        if (found := self.get(ref)) is not None:
             self._write(Write(found, is_gone=True), manager)
 
     def delete(self, ref: Ref, manager: str = "", grace_seconds: int | None = None) -> None:
@@ -116,23 +131,21 @@ class World:
 
         For an object that is being deleted, the grace period can only be shortened.
         """
-        found = self._objects.get(ref)
-        if found is None or (found["metadata"].get("deletionTimestamp") and grace_seconds is None):
+        found = self.get(ref)
+        if found is None or (is_leaving(found) and grace_seconds is None):
             return
-        asked = (found.get("spec") or {}).get("terminationGracePeriodSeconds", GRACE_SECONDS)
-        grace = grace_seconds if grace_seconds is not None else asked
-        write = begin_deletion(found, self.now, grace if ref.kind == "Pod" else 0)
+        grace = grace_seconds if grace_seconds is not None else grace_seconds_of(found)
+        write = begin_deletion(found, self.now, grace)
         if write.is_gone or write.body is not found:
             self._write(write, manager)
 
-    def evict(self, ref: Ref, manager: str = "", grace_seconds: int | None = None) -> WriteResult:
+    def evict(self, ref: Ref, manager: str = "") -> WriteResult:
         """Eviction by another client through the eviction API; returns the result."""
-        found = self._objects.get(ref)
-        if found is None or found["metadata"].get("deletionTimestamp"):
+        found = self.get(ref)
+        if found is None or is_leaving(found):
             return DONE
-        asked = (found.get("spec") or {}).get("terminationGracePeriodSeconds", GRACE_SECONDS)
-        act = Evict(grace_seconds=grace_seconds if grace_seconds is not None else asked)
-        effect = evicted(act, found, self._objects.of("PodDisruptionBudget"), self.now)
+        act = Evict(grace_seconds=grace_seconds_of(found))
+        effect = evicted(act, found, self.of("PodDisruptionBudget"), self.now)
         if isinstance(effect, WriteResult):
             return effect
         for write in effect:
@@ -165,10 +178,10 @@ class World:
         yield from turns.left()
 
     def _carried_out(self, decision: Decision, fence: Fence) -> WriteResult:
-        failure = self.failing.of(decision)
+        failure = failure_of(decision, self.failing) if self.failing is not None else None
         if failure is not None and not failure.takes_effect:
             return failure.result
-        effect = effect_of(decision, EffectContext(self._objects, self.now))
+        effect = effect_of(decision, self)
         if isinstance(effect, WriteResult):
             return effect
         writes, settled = (effect.writes, effect.settled) if isinstance(effect, Partly) else (effect, DONE)
@@ -180,13 +193,12 @@ class World:
         return failure.result if failure is not None else settled
 
     def _look(self) -> None:
-        for key in self._objects.take_changed():
-            self._simulated_observer.take(key, self._objects.at(key))
+        for key in self._take_changed():
+            self._simulated_observer.take(key, self.at(key))
 
     def _write(self, write: Write, by: str) -> Object:
         key = key_of(write.body)
-        before = self._objects.at(key)
-        stored = self._objects.write(write, self.now)
+        before, stored = self.at(key), self._store(write)
         written = ObjectWrite(key, before, None if write.is_gone else stored, by)
         listeners = self._listeners.get(key[0])
         if listeners is None:
@@ -195,7 +207,3 @@ class World:
         for each in listeners:
             each(written)
         return stored
-
-
-def _nothing(written: Ref) -> None:
-    """The default listener, which does nothing."""

@@ -69,7 +69,7 @@ def command(saved: Path | None, question: Question, digest: str | None, **given:
     is_agreed = digest is not None if saved else yes or not is_answered()
     confirm = None if is_agreed else partial(_confirmed, context, digest_of_saved(plan) if plan else "")
     acting = Acting(context, lambda text: click.echo(f"note: {text}", err=True), namespace, confirm)
-    once = answered(lambda: _act(plan, question, acting))
+    once = answered(lambda: _act(plan, question, acting), Occupied)
     if once.cluster_view is None or once.cycled is None:
         return refused(once.checkup, **shown) if once.checkup else ExitCode.FAILED
     notices = once.checkup.notices if once.checkup else ()
@@ -81,20 +81,14 @@ def command(saved: Path | None, question: Question, digest: str | None, **given:
 def _act(plan: SavedPlan | None, question: Question, acting: Acting) -> Once:
     try:
         return apply_saved(plan, acting) if plan else apply_once(question, acting)
-    except NotAllowed as error:
-        text = "\n".join(f"  {visible(each)}" for each in error.args)
-        remedy = "  remedy: create a new plan, review it, and apply it"
-        raise click.ClickException(
-            f"nothing was done: PLAN contains objects that templates must not render\n{text}\n{remedy}"
-        ) from None
-    except Occupied as occupied:
-        raise click.ClickException(str(occupied)) from None
     except NotConfirmed as declined:
         raise click.ClickException(f"nothing was done: {declined}") from None
+    except NotAllowed as error:
+        why, sentences = "PLAN contains objects that templates must not render", map(visible, error.args)
     except PlanOutdated as moved:
-        text = "\n".join(f"  {each}" for each in moved.args)
-        remedy = "  remedy: create a new plan, review it, and apply it"
-        raise click.ClickException(f"nothing was done: the plan is out of date\n{text}\n{remedy}") from None
+        why, sentences = "the plan is out of date", map(str, moved.args)
+    text = "\n".join((f"nothing was done: {why}", *(f"  {each}" for each in sentences)))
+    raise click.ClickException(f"{text}\n  remedy: create a new plan, review it, and apply it")
 
 
 def _confirmed(context: str | None, digest: str, scene: PlanningResult) -> bool:

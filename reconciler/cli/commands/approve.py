@@ -3,8 +3,7 @@ time."""
 
 import json
 import re
-from collections.abc import Callable, Sequence
-from functools import wraps
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,7 +11,7 @@ import click
 import msgspec
 
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.options import LastingType, answered
+from reconciler.cli.options import DURATION, answered, kubeconfig_option, resources_option, revision_option
 from reconciler.cli.stderr import refused
 from reconciler.controller.cluster import ClusterPlace, current_instant
 from reconciler.controller.dry_run import checked
@@ -34,103 +33,69 @@ _KINDS: tuple[ApprovedKind, ...] = get_args(ApprovedKind)
 _COUNT = click.IntRange(0, 100_000)
 
 
-class ApprovalTerms(msgspec.Struct, frozen=True):
-    """Guard, ceilings, expiry and reason of an approval."""
+class ApprovalRequest(msgspec.Struct, frozen=True):
+    """Terms of an approval, its policies, and the cluster that gets the approval."""
 
     guard: str
     ceilings: Ceiling
     expires: Duration
     reason: str
     prune: tuple[str, ...]
-
-
-class ApprovalTarget(msgspec.Struct, frozen=True):
-    """Location of the policies, their environment, and the cluster that gets the approval."""
-
     origins: Origins
     environment: str | None
     context: str | None
 
 
 class _InvalidPolicies(Exception):
-    """Policies with problems cannot be approved."""
-
     def __init__(self, checkup: Checkup) -> None:
         super().__init__()
         self.checkup = checkup
 
 
-def _options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options; the command gets them as `terms` and `place`."""
-
-    @wraps(command)
-    def with_values(**given: Any) -> Any:
-        ceilings = Ceiling(**{field: given.pop(field) for field in Ceiling.__struct_fields__})
-        terms = ApprovalTerms(
-            ceilings=ceilings, **{field: given.pop(field) for field in ("guard", "expires", "reason", "prune")}
-        )
-        paths = given.pop("policies") or (Path("policies"),)
-        origins = Origins(paths, given.pop("repository"), given.pop("revision"), given.pop("resources"))
-        place = ApprovalTarget(origins, given.pop("environment"), given.pop("context"))
-        return command(terms=terms, place=place, **given)
-
-    for option in reversed(_OPTIONS):
-        with_values = option(with_values)
-    return with_values
-
-
-_OPTIONS = (
-    click.option("--guard", metavar="NAME", default="", help="Name of the ChangeGuard to pass."),
-    click.option("--removed-nodes", "max_removed_nodes", type=_COUNT, help="Ceiling for removed empty nodes."),
-    click.option(
-        "--removed-percent",
-        "max_removed_percent",
-        type=click.IntRange(0, 100),
-        help="Ceiling for removed nodes, in percent of a pool.",
-    ),
-    click.option(
-        "--disrupted-gpus",
-        "max_disrupted_gpus",
-        type=click.IntRange(0, 1_000_000),
-        help="Ceiling for disrupted GPUs in use.",
-    ),
-    click.option(
-        "--deleted-node-pools",
-        "max_deleted_node_pools",
-        type=click.IntRange(0, 1_000),
-        help="Ceiling for deleted NodePools.",
-    ),
-    click.option(
-        "--prune",
-        metavar="KIND/NAME",
-        multiple=True,
-        help="An object that may be deleted when no policy declares it, such as NodePool/old.",
-    ),
-    click.option(
-        "--expires", type=LastingType(), default="24h", show_default=True, help="How long the approval is valid."
-    ),
-    click.option("--reason", default="", help="Reason, recorded in the approval."),
-    click.option(
-        "--policies",
-        type=click.Path(path_type=Path),
-        multiple=True,
-        metavar="PATH",
-        help="Path of the policies.  [default: policies]",
-    ),
-    click.option("--repo", "repository", default="", metavar="URL", help="Git repository with the policies."),
-    click.option("--revision", default="HEAD", show_default=True, metavar="REV", help="Revision of the repository."),
-    click.option("--resources", is_flag=True, help="Read policies from custom resources of the cluster."),
-    click.option("-e", "--environment", help="base, or the name of an overlay; required if there are several."),
-    click.option("--context", metavar="NAME", help="Context of the kubeconfig."),
-)
-_DRY_RUN = click.option("--dry-run", is_flag=True, help="Only print the ChangeApproval, for kubectl create -f -.")
-
-
 @click.command()
 @click.argument("approved", nargs=-1, metavar="[KIND/NAME]...")
-@_options
-@_DRY_RUN
-def command(approved: tuple[str, ...], terms: ApprovalTerms, place: ApprovalTarget, *, dry_run: bool) -> int:
+@click.option("--guard", metavar="NAME", default="", help="Name of the ChangeGuard to pass.")
+@click.option("--removed-nodes", "max_removed_nodes", type=_COUNT, help="Ceiling for removed empty nodes.")
+@click.option(
+    "--removed-percent",
+    "max_removed_percent",
+    type=click.IntRange(0, 100),
+    help="Ceiling for removed nodes, in percent of a pool.",
+)
+@click.option(
+    "--disrupted-gpus",
+    "max_disrupted_gpus",
+    type=click.IntRange(0, 1_000_000),
+    help="Ceiling for disrupted GPUs in use.",
+)
+@click.option(
+    "--deleted-node-pools",
+    "max_deleted_node_pools",
+    type=click.IntRange(0, 1_000),
+    help="Ceiling for deleted NodePools.",
+)
+@click.option(
+    "--prune",
+    metavar="KIND/NAME",
+    multiple=True,
+    help="An object that may be deleted when no policy declares it, such as NodePool/old.",
+)
+@click.option("--expires", type=DURATION, default="24h", show_default=True, help="How long the approval is valid.")
+@click.option("--reason", default="", help="Reason, recorded in the approval.")
+@click.option(
+    "--policies",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="PATH",
+    help="Path of the policies.  [default: policies]",
+)
+@click.option("--repo", "repository", default="", metavar="URL", help="Git repository with the policies.")
+@revision_option
+@resources_option
+@click.option("-e", "--environment", help="base, or the name of an overlay; required if there are several.")
+@kubeconfig_option
+@click.option("--dry-run", is_flag=True, help="Only print the ChangeApproval, for kubectl create -f -.")
+def command(approved: tuple[str, ...], *, dry_run: bool, **given: Any) -> int:
     """Let changes caused by the policies KIND/NAME pass a guard, within the given ceilings.
 
     Each policy is approved by a digest of its spec and rendering, as read from the files, the repository or the
@@ -140,18 +105,19 @@ def command(approved: tuple[str, ...], terms: ApprovalTerms, place: ApprovalTarg
 
     The command needs the right to create ChangeApprovals: see `reconciler rbac --person approver`.
     """
-    _check(approved, terms)
+    ceilings = Ceiling(**{field: given.pop(field) for field in Ceiling.__struct_fields__})
+    paths = given.pop("policies") or (Path("policies"),)
+    origins = Origins(paths, given.pop("repository"), given.pop("revision"), given.pop("resources"))
+    request = ApprovalRequest(ceilings=ceilings, origins=origins, **given)
+    _check(approved, request)
     try:
-        spec = answered(lambda: _approval(approved, terms, place))
+        spec = answered(lambda: _approval(approved, request))
     except _InvalidPolicies as invalid:
         return refused(invalid.checkup)
     if dry_run:
         click.echo(json.dumps(approval_manifest(spec), indent=2))
         return ExitCode.FINE
-    try:
-        name = answered(lambda: approve(place.context, spec))
-    except NotWritten as error:
-        raise click.ClickException(str(error)) from None
+    name = answered(lambda: approve(request.context, spec), NotWritten)
     for sentence in _sentences(spec):
         click.echo(f"ChangeApproval/{name}: {sentence}")
     if spec.objects:
@@ -160,38 +126,38 @@ def command(approved: tuple[str, ...], terms: ApprovalTerms, place: ApprovalTarg
     return ExitCode.FINE
 
 
-def _check(approved: tuple[str, ...], terms: ApprovalTerms) -> None:
-    if not approved and not terms.prune:
+def _check(approved: tuple[str, ...], request: ApprovalRequest) -> None:
+    if not approved and not request.prune:
         raise click.UsageError(
             "name what to approve: KIND/NAME of a policy, or --prune KIND/NAME of an object that may be deleted"
         )
-    for title in terms.prune:
+    for title in request.prune:
         if not _LOST.fullmatch(title):
             raise click.UsageError(f'"{title}" is not the name of an object; write KIND/NAME, as plan prints it')
-    if not terms.guard:
-        if approved or terms.ceilings != Ceiling():
+    if not request.guard:
+        if approved or request.ceilings != Ceiling():
             raise click.UsageError("name the guard to pass with --guard NAME")
         return
-    if why := why_no_name(terms.guard):
-        raise click.UsageError(f'"{terms.guard}" is not a valid name: write {why}')
-    if terms.ceilings == Ceiling():
+    if why := why_no_name(request.guard):
+        raise click.UsageError(f'"{request.guard}" is not a valid name: write {why}')
+    if request.ceilings == Ceiling():
         raise click.UsageError(
             "give a ceiling, such as --removed-nodes 40: an approval without ceilings lifts no limit"
         )
 
 
-def _approval(approved: tuple[str, ...], terms: ApprovalTerms, place: ApprovalTarget) -> ChangeApproval:
+def _approval(approved: tuple[str, ...], request: ApprovalRequest) -> ChangeApproval:
     """Raises _InvalidPolicies, NotChosen, OSError and UsageError."""
-    ends = Instant((current_instant() + terms.expires.milliseconds) // 1000 * 1000)
+    ends = Instant((current_instant() + request.expires.milliseconds) // 1000 * 1000)
     whole_revision = approved[0] if len(approved) == 1 and _key(approved[0]) is None else None
     return ChangeApproval(
-        guard_name=terms.guard or None,
-        objects=[] if whole_revision else _objects(approved, terms.guard, place),
-        prune=sorted(set(terms.prune)),
-        revision=_whole(whole_revision, place.origins.repository or ".") if whole_revision else None,
-        ceilings=terms.ceilings,
+        guard_name=request.guard or None,
+        objects=[] if whole_revision else _objects(approved, request),
+        prune=sorted(set(request.prune)),
+        revision=_whole(whole_revision, request.origins.repository or ".") if whole_revision else None,
+        ceilings=request.ceilings,
         expires=timestamp(ends),
-        reason=terms.reason,
+        reason=request.reason,
     )
 
 
@@ -202,7 +168,7 @@ def _key(title: str) -> tuple[ApprovedKind, str] | None:
     return (found, name) if found and name else None
 
 
-def _objects(approved: Sequence[str], guard: str, place: ApprovalTarget) -> list[ApprovedObject]:
+def _objects(approved: Sequence[str], request: ApprovalRequest) -> list[ApprovedObject]:
     if not approved:
         return []
     keys = []
@@ -213,10 +179,12 @@ def _objects(approved: Sequence[str], guard: str, place: ApprovalTarget) -> list
                 f'"{title}" is not the name of a policy; write KIND/NAME, with a kind of {", ".join(_KINDS)}'
             )
         keys.append(key)
-    desired = _desired(place)
-    if guard not in {each.name for each in desired.guards}:
+    desired = _desired(request)
+    if request.guard not in {each.name for each in desired.guards}:
         known = ", ".join(each.name for each in desired.guards) or "none"
-        raise click.UsageError(f"there is no ChangeGuard/{guard} in environment {desired.environment}; found: {known}")
+        raise click.UsageError(
+            f"there is no ChangeGuard/{request.guard} in environment {desired.environment}; found: {known}"
+        )
     return [_object(desired, *key) for key in sorted(keys)]
 
 
@@ -229,12 +197,12 @@ def _object(desired: Desired, kind: ApprovedKind, name: str) -> ApprovedObject:
     return ApprovedObject(kind=kind, name=name, digest=digest)
 
 
-def _desired(place: ApprovalTarget) -> Desired:
-    cluster = ClusterPlace(None, False, place.context)
-    checkup = checked(place.origins, cluster, place.environment)
+def _desired(request: ApprovalRequest) -> Desired:
+    cluster = ClusterPlace(None, False, request.context)
+    checkup = checked(request.origins, cluster, request.environment)
     if checkup.resolved.problems:
         raise _InvalidPolicies(checkup)
-    return chosen(checkup.resolved, place.environment)
+    return chosen(checkup.resolved, request.environment)
 
 
 def _whole(revision: str, repository: str) -> str:
@@ -254,7 +222,6 @@ def _whole(revision: str, repository: str) -> str:
 
 
 def _sentences(spec: ChangeApproval) -> Sequence[str]:
-    """Sentences that describe the approval, with shortened digests."""
     lines = []
     if spec.objects:
         what = ", ".join(f"{each.kind}/{each.name} ({each.digest[:SHOWN]})" for each in spec.objects)

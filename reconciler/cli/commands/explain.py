@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.options import TimeType, answered, history_option, output_options, question_options, write
+from reconciler.cli.options import TIME, answered, history_option, output_options, question_options, write
 from reconciler.cli.plan_output import setting_of
 from reconciler.cli.stderr import print_cluster_warnings, refused
 from reconciler.controller.cluster import ClusterView
@@ -23,7 +23,7 @@ from reconciler.report.plans.guard_section import with_ways_on
 @click.command()
 @click.argument("subject")
 @question_options
-@click.option("--at", type=TimeType(), help="Explain the state at this time, from the history of run.")
+@click.option("--at", type=TIME, help="Explain the state at this time, from the history of run.")
 @history_option
 @output_options
 def command(subject: str, question: Question, at: Instant | None, **given: Any) -> int:
@@ -43,10 +43,7 @@ def command(subject: str, question: Question, at: Instant | None, **given: Any) 
             return refused(run.checkup, **given)
         cluster_view, head, origins = run.cluster_view, run.head, run.origins
     print_cluster_warnings(cluster_view)
-    try:
-        answer = about(head, meant)
-    except UnknownSubject as unknown:
-        raise click.ClickException(str(unknown)) from None
+    answer = answered(lambda: about(head, meant), UnknownSubject)
     setting = setting_of(cluster_view, head, origins=origins)
     real = [each for each in head.plan.guarded if not each.would]
     decision_texts = with_ways_on(setting, real, describe_decisions(head.inputs, answer.decisions))
@@ -63,7 +60,4 @@ def _past(history: Path | None, at: Instant) -> tuple[ClusterView, PlanningResul
 
     if history is None:
         raise click.UsageError("name the history folder of run with --history")
-    try:
-        return answered(lambda: past(history, at))
-    except NotKept as missing:
-        raise click.ClickException(str(missing)) from None
+    return answered(lambda: past(history, at), NotKept)

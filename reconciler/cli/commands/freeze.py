@@ -1,12 +1,9 @@
 """`reconciler freeze`: stops changes to a node, a pool, everything a guard covers, or everything, for a time."""
 
-from typing import Any
-
 import click
-import msgspec
 
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.options import LastingType, answered, context_option
+from reconciler.cli.options import DURATION, answered, context_option
 from reconciler.controller.cluster import ClusterPlace, current_instant
 from reconciler.controller.user_writes import freeze
 from reconciler.kube.cluster import NotWritten
@@ -18,29 +15,13 @@ from reconciler.model.quantity import Duration
 _KINDS = {"node": LONGEST_NAME, "pool": LONGEST_LABEL_VALUE, "guard": LONGEST_NAME}
 
 
-class FreezeTerms(msgspec.Struct, frozen=True):
-    """Duration and reason of a freeze, or the end of a freeze."""
-
-    length: Duration | None
-    lift: bool
-    reason: str
-
-    def until(self) -> str:
-        """End of the freeze in whole seconds; empty for --lift. Raises UsageError."""
-        if self.lift == (self.length is not None) or (self.lift and self.reason):
-            raise click.UsageError("give a duration, such as --for 4h, or --lift alone")
-        if self.length is None:
-            return ""
-        return timestamp(Instant(-(-(current_instant() + self.length.milliseconds) // 1000) * 1000))
-
-
 @click.command()
 @click.argument("subject")
-@click.option("--for", "length", type=LastingType(), help="Duration, such as 30m or 4h.")
+@click.option("--for", "length", type=DURATION, help="Duration, such as 30m or 4h.")
 @click.option("--reason", default="", help="Reason, recorded with the freeze.")
 @click.option("--lift", is_flag=True, help="Instead, end the freeze now.")
 @context_option
-def command(subject: str, place: ClusterPlace, **terms: Any) -> int:
+def command(subject: str, place: ClusterPlace, length: Duration | None, reason: str, lift: bool) -> int:
     """Freeze SUBJECT: node/NAME, pool/NAME, guard/NAME for everything the guard covers, or all. While frozen, the
     controller only removes taints and releases objects. A freeze does not stop Karpenter: annotate nodes or pods
     with karpenter.sh/do-not-disrupt for that.
@@ -48,11 +29,10 @@ def command(subject: str, place: ClusterPlace, **terms: Any) -> int:
     The freeze of all is an annotation on the controller's namespace: --namespace names the namespace, as for run.
     """
     kind, name = _meant(subject, place.namespace)
-    until = FreezeTerms(**terms).until()
-    try:
-        written = answered(lambda: freeze(place, kind, name, until, terms["reason"]))
-    except NotWritten as error:
-        raise click.ClickException(str(error)) from None
+    if lift == (length is not None) or (lift and reason):
+        raise click.UsageError("give a duration, such as --for 4h, or --lift alone")
+    until = _end_of(length) if length is not None else ""
+    written = answered(lambda: freeze(place, kind, name, until, reason), NotWritten)
     where = ", ".join(written.titles)
     if written.note:
         click.echo(f"note: {written.note}", err=True)
@@ -61,6 +41,11 @@ def command(subject: str, place: ClusterPlace, **terms: Any) -> int:
     else:
         click.echo(f"{subject} is no longer frozen ({where})")
     return ExitCode.FINE
+
+
+def _end_of(length: Duration) -> str:
+    """In whole seconds."""
+    return timestamp(Instant(-(-(current_instant() + length.milliseconds) // 1000) * 1000))
 
 
 def _meant(subject: str, namespace: str) -> tuple[str, str]:

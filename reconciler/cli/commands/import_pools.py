@@ -1,13 +1,10 @@
 """`reconciler import`: writes policies and templates for the NodePools of a cluster."""
 
 import json
-from collections.abc import Callable, Iterator
-from functools import wraps
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
-import msgspec
 
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.files import AlreadyThere, write_all
@@ -20,23 +17,6 @@ from reconciler.importer.text import ImportNote
 from reconciler.model.cluster.observed import Observed
 from reconciler.report.wording import visible
 from reconciler.sources.input_file import default_template
-
-
-class ImportTarget(msgspec.Struct, frozen=True):
-    """Target folder, and whether existing files may be overwritten."""
-
-    folder: Path
-    force: bool
-
-
-def _target(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds two options; the command gets them as `target`."""
-
-    @wraps(command)
-    def with_target(folder: Path, force: bool, **others: Any) -> Any:
-        return command(target=ImportTarget(folder, force), **others)
-
-    return with_target
 
 
 @click.command()
@@ -57,8 +37,7 @@ def _target(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Manifest of a Cluster Autoscaler, or its Deployment in the cluster: converts its flags to a DrainPolicy.",
 )
 @click.argument("names", nargs=-1, metavar="[POOL]...")
-@_target
-def command(place: ClusterPlace, target: ImportTarget, autoscaler: str | None, names: tuple[str, ...]) -> int:
+def command(place: ClusterPlace, folder: Path, force: bool, autoscaler: str | None, names: tuple[str, ...]) -> int:
     """Write policies that match the NodePools in the cluster: the named POOLs, or all NodePools with GPUs.
 
     Each NodePool is adopted unchanged, in mode Observe, so that none of its nodes drifts.
@@ -83,11 +62,11 @@ def command(place: ClusterPlace, target: ImportTarget, autoscaler: str | None, n
         )
         _say(f"nothing to import: {pools}")
         return ExitCode.FINE
-    checkup, policies = check_bundle(found.bundle), (target.folder / "policies").as_posix()
+    checkup, policies = check_bundle(found.bundle), (folder / "policies").as_posix()
     notes = (*found.notes, *_differences(checkup, cluster_view.observed))
-    _write(target, found)
+    _write(folder, found, force)
     for note in notes:
-        _say(f"note: {target.folder / note.file}: {note.sentence}; {note.remedy}")
+        _say(f"note: {folder / note.file}: {note.sentence}; {note.remedy}")
     if checkup.resolved.problems:
         _say(f"next: fill in the unknown values until `reconciler validate {policies}` finds no problem")
         return ExitCode.INVALID_POLICY
@@ -119,9 +98,9 @@ def _differences(checkup: Checkup, observed: Observed) -> Iterator[ImportNote]:
                 yield ImportNote(manifest.origin.file, text, "`reconciler plan` shows the effect on its nodes")
 
 
-def _write(target: ImportTarget, found: Imported) -> None:
+def _write(folder: Path, found: Imported, force: bool) -> None:
     try:
-        written = write_all(target.folder, found.files, target.force)
+        written = write_all(folder, found.files, force)
     except AlreadyThere as there:
         remedy = "nothing was written; choose another folder with --to, or overwrite with --force"
         raise click.ClickException(f"files exist: {there}; {remedy}") from None

@@ -6,7 +6,7 @@ from typing import Any
 import click
 import msgspec
 
-from reconciler.cli.options import LastingType, Output, answered, output_options, question_options, write
+from reconciler.cli.options import DURATION, Output, answered, output_options, question_options, write
 from reconciler.cli.plan_output import PlanOutput, ending_options, setting_of
 from reconciler.cli.stderr import progress, refused, warning_lines
 from reconciler.controller.dry_run import DryRun, dry_run
@@ -32,7 +32,7 @@ from reconciler.report.plans.plan_document import plan_document
     metavar="KIND/NAME",
     help="Allow deletion of this object, which no policy declares any more.",
 )
-@click.option("--forecast", "ahead", type=LastingType(), metavar="6h", help="Simulate the plan this far ahead.")
+@click.option("--forecast", "ahead", type=DURATION, metavar="6h", help="Simulate the plan this far ahead.")
 @ending_options
 @output_options
 def command(question: Question, ending: PlanOutput, outputs: tuple[Output, ...], color: str, **given: Any) -> int:
@@ -69,10 +69,7 @@ def _with_forecast(document: ReportDocument, planned: tuple[DryRun, PlanningResu
     if head.inputs.now + ahead.milliseconds > LATEST:
         raise click.ClickException("the forecast ends after the year 9999: plan as of an earlier time (--now)")
     with progress("forecasting") as tell:
-        try:
-            return with_forecast(document, forecast(run, head, ahead, tell))
-        except NoCapacity as error:
-            raise click.ClickException(str(error)) from None
+        return answered(lambda: with_forecast(document, forecast(run, head, ahead, tell)), NoCapacity)
 
 
 def _pointless(prune: tuple[str, ...], head: PlanningResult) -> Iterator[str]:

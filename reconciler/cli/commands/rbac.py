@@ -6,11 +6,11 @@ from typing import Any
 import click
 
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.options import namespace_option, origin_options
+from reconciler.cli.options import answered, namespace_option, origin_options
 from reconciler.cli.stderr import refused
 from reconciler.controller.policies import Origins, check
 from reconciler.model.desired import Desired
-from reconciler.policy.resolve import NotChosen, Resolved, chosen
+from reconciler.policy.resolve import chosen
 from reconciler.schema.admission import admission_page
 from reconciler.schema.rights.page import person_page, reading_page, writing_page
 from reconciler.schema.rights.rules import PEOPLE, enforces
@@ -37,7 +37,9 @@ def command(origins: Origins, environment: str | None, namespace: str, **asked: 
             return refused(checkup)
         for notice in checkup.notices:
             click.echo(f"note: {notice}", err=True)
-        wishes = _wishes(checkup.resolved, environment)
+        wishes = checkup.resolved.wishes
+        if environment is not None:
+            wishes = (answered(lambda: chosen(checkup.resolved, environment)),)
     elif environment is not None:
         raise click.UsageError("--environment requires policies: name their PATHS, or --repo")
     click.echo(_page(asked, wishes, namespace), nl=False)
@@ -45,11 +47,8 @@ def command(origins: Origins, environment: str | None, namespace: str, **asked: 
 
 
 def _of_a_person(requested: dict[str, Any], environment: str | None, namespace: str) -> int:
-    if (
-        _names_policies()
-        or environment is not None
-        or any(requested[each] for each in ("write", "resources", "admission"))
-    ):
+    others = any(requested[each] for each in ("write", "resources", "admission"))
+    if _names_policies() or environment is not None or others:
         raise click.UsageError("--person does not depend on policies: remove the other options")
     click.echo(person_page(requested["person"], namespace), nl=False)
     return ExitCode.FINE
@@ -67,19 +66,11 @@ def _page(requested: dict[str, Any], wishes: tuple[Desired, ...], namespace: str
     if wishes and not enforces(wishes):
         click.echo("note: no pool is in mode Enforce: these rights only cover the controller's own objects", err=True)
     # Without policies, include the rights for both places of policies.
-    return writing_page(
-        wishes, namespace, resources=requested["resources"] if wishes or requested["resources"] else None
-    )
+    resources = requested["resources"] if wishes or requested["resources"] else None
+    return writing_page(wishes, namespace, resources=resources)
 
 
 def _names_policies() -> bool:
     """Whether policies are named. Other commands default to `policies`; here no policies means any policies."""
     given = click.get_current_context().params
     return bool(given["paths"] or given["repository"])
-
-
-def _wishes(resolved: Resolved, environment: str | None) -> tuple[Desired, ...]:
-    try:
-        return (chosen(resolved, environment),) if environment is not None else resolved.wishes
-    except NotChosen as error:
-        raise click.UsageError(str(error)) from None

@@ -44,10 +44,7 @@ def _to_be_released(place: ClusterPlace, pool: str) -> Released:
 
 
 def _released(acting: Acting, pool: str) -> Released:
-    try:
-        cluster_view, taken = answered(lambda: release_all(acting, pool))
-    except Occupied as occupied:
-        raise click.ClickException(str(occupied)) from None
+    cluster_view, taken = answered(lambda: release_all(acting, pool), Occupied)
     return Released(_about(cluster_view, pool), taken.carried_out, taken.left)
 
 

@@ -2,24 +2,21 @@
 file."""
 
 import json
-from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 import yaml
 
 from reconciler import __version__
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.files import replace_files
-from reconciler.cli.options import origin_options, wants_color
+from reconciler.cli.options import answered, origin_options, wants_color
 from reconciler.controller.policies import Origins, check_bundle, own_templates, read
 from reconciler.model.bundle import Bundle, short_content
 from reconciler.model.desired import Desired, Manifest, SmartPod
 from reconciler.policy.custom_resources import custom_resources
-from reconciler.policy.resolve import NotChosen, chosen
+from reconciler.policy.resolve import chosen
 from reconciler.policy.words import CODES
 from reconciler.report import write
 from reconciler.report.checked import CheckReport
@@ -31,30 +28,6 @@ _CAUTION = """\
 """
 
 
-class RenderTarget(msgspec.Struct, frozen=True):
-    """Output destination, and whether an empty output is allowed."""
-
-    file: Path | None
-    allow_empty: bool
-
-
-def _target(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds two options; the command gets them as `target`."""
-
-    @click.option(
-        "--out",
-        "file",
-        type=click.Path(dir_okay=False, path_type=Path),
-        help="Write to this file atomically: on failure the file does not change.",
-    )
-    @click.option("--allow-empty", is_flag=True, help="Also write an empty output, which prunes everything.")
-    @wraps(command)
-    def with_target(file: Path | None, allow_empty: bool, **others: Any) -> Any:
-        return command(target=RenderTarget(file, allow_empty), **others)
-
-    return with_target
-
-
 @click.command()
 @origin_options
 @click.option("-e", "--environment", help="Environment to render: base, or the name of an overlay.")
@@ -64,16 +37,20 @@ def _target(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Also print smart pods, which request nodes from Karpenter: one per instance type.",
 )
 @click.option("--as-resources", is_flag=True, help="Instead, print the policies as custom resources.")
-@_target
-def command(
-    origins: Origins, environment: str | None, smart_pods: bool, as_resources: bool, target: RenderTarget
-) -> int:
+@click.option(
+    "--out",
+    "file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write to this file atomically: on failure the file does not change.",
+)
+@click.option("--allow-empty", is_flag=True, help="Also write an empty output, which prunes everything.")
+def command(origins: Origins, environment: str | None, file: Path | None, **asked: bool) -> int:
     """Print the manifests rendered from the policies in PATHS (policies), as YAML, in stable order.
 
     With --as-resources, each policy names its bundle, so that a cluster never follows part of a bundle: apply all of
     them, and let the applying tool delete those that are no longer included.
     """
-    if smart_pods and as_resources:
+    if asked["smart_pods"] and asked["as_resources"]:
         raise click.UsageError("--smart-pods cannot be combined with --as-resources")
     bundle = read(origins)
     checkup = check_bundle(bundle, ", ".join(path.as_posix() for path in origins.paths), environment)
@@ -84,24 +61,23 @@ def command(
         report = CheckReport(resolved.problems, resolved.files, __version__, CODES)
         click.echo(write(report, "text", color=wants_color("auto")), err=True, nl=False)
         return ExitCode.INVALID_POLICY
-    try:
-        wish = chosen(resolved, environment)
-    except NotChosen as error:
-        raise click.UsageError(str(error)) from None
-    documents = _resources(bundle, wish) if as_resources else _manifests(wish)
-    documents += [_smart_pod(wish, each) for each in wish.smart_pods] if smart_pods else []
-    _write("---\n".join(documents), target)
+    wish = answered(lambda: chosen(resolved, environment))
+    documents = (
+        _resources(bundle, wish) if asked["as_resources"] else [_document(wish, each) for each in wish.manifests]
+    )
+    documents += [_smart_pod(wish, each) for each in wish.smart_pods] if asked["smart_pods"] else []
+    _write("---\n".join(documents), file, allow_empty=asked["allow_empty"])
     return ExitCode.FINE
 
 
-def _write(text: str, target: RenderTarget) -> None:
+def _write(text: str, file: Path | None, *, allow_empty: bool) -> None:
     """Writes the output. Applying an empty file deletes everything applied before, so an empty output needs
     --allow-empty."""
-    if not text and not target.allow_empty and not (target.file and _is_empty(target.file)):
+    if not text and not allow_empty and not (file and _is_empty(file)):
         sentence = "nothing was written: policies render nothing, and applying that deletes everything applied before"
         raise click.ClickException(f"{sentence}; correct the paths, or use --allow-empty")
-    if target.file:
-        replace_files({target.file: text.encode()})
+    if file:
+        replace_files({file: text.encode()})
     else:
         click.echo(text, nl=False)
 
@@ -122,10 +98,6 @@ def _resources(bundle: Bundle, wish: Desired) -> list[str]:
         f"# {declared.origin().place} at {short_content(wish.revision)}\n{_yaml(document)}"
         for declared, document in zip(wish.declared, custom_resources(wish), strict=True)
     ]
-
-
-def _manifests(wish: Desired) -> list[str]:
-    return [_document(wish, manifest) for manifest in wish.manifests]
 
 
 def _document(wish: Desired, manifest: Manifest) -> str:

@@ -8,7 +8,7 @@ import msgspec
 
 from reconciler import __version__
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.options import TimeType, answered, history_option, output_options, write
+from reconciler.cli.options import TIME, answered, history_option, output_options, write
 from reconciler.controller.dry_run import replay_dump, replay_history
 from reconciler.model.instant import Instant
 from reconciler.plan.files.dump import BadDump
@@ -22,8 +22,8 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.command()
 @click.argument("dump", required=False, type=_FILE)
 @history_option
-@click.option("--since", type=TimeType(), help="Only plans in the history since this time.")
-@click.option("--until", type=TimeType(), help="Only plans in the history up to this time.")
+@click.option("--since", type=TIME, help="Only plans in the history since this time.")
+@click.option("--until", type=TIME, help="Only plans in the history up to this time.")
 @click.option("--expect", metavar="PLAN", help="Expected plan of DUMP: its digest, or the output of plan -o json.")
 @output_options
 def command(dump: Path | None, history: Path | None, **given: Any) -> int:
@@ -33,7 +33,7 @@ def command(dump: Path | None, history: Path | None, **given: Any) -> int:
     if dump is not None:
         results = [answered(lambda: _of_dump(dump, expected))]
     elif history is not None and expected is None:
-        results = answered(lambda: _of_history(history, since, until))
+        results = answered(lambda: list(replay_history(history, since, until)), NotKept)
     else:
         raise click.UsageError("name a dump, or a history folder with --history; --expect requires a dump")
     write(replayed_document(results, __version__), **given)
@@ -45,13 +45,6 @@ def _of_dump(file: Path, expected: str | None) -> ReplayResult:
         return replay_dump(read_file(file, MOST_CLUSTER_BYTES), _digest(expected) if expected else "")
     except BadDump as bad:
         raise click.ClickException(f"{file}: {bad}\n  remedy: {bad.remedy}") from None
-
-
-def _of_history(folder: Path, since: Instant, until: Instant | None) -> list[ReplayResult]:
-    try:
-        return list(replay_history(folder, since, until))
-    except NotKept as missing:
-        raise click.ClickException(str(missing)) from None
 
 
 class _Plan(msgspec.Struct):

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.options import answered, history_option, live_question_options
+from reconciler.cli.options import Parsed, answered, history_option, live_question_options
 from reconciler.controller.policies import Question
 from reconciler.controller.run import ExtenderSettings, Settings
 from reconciler.controller.run import run as run_replica
@@ -18,18 +18,15 @@ from reconciler.serve.server import ListenAddress
 _FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 
 
-class AddressType(click.ParamType[ListenAddress]):
-    """Parses 127.0.0.1:8080, [::]:8080, and :8080 for all addresses of the machine."""
+def _address(text: str) -> ListenAddress:
+    """Such as 127.0.0.1:8080, [::]:8080, or :8080 for all addresses of the machine."""
+    host, _, port = text.rpartition(":")
+    if not port.isdecimal() or int(port) > 65_535:
+        raise ValueError(f'"{text}" is not an address; write 127.0.0.1:8080')
+    return ListenAddress(host.strip("[]") or "0.0.0.0", int(port))  # noqa: S104 - where somebody asks for it
 
-    name = "HOST:PORT"
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> ListenAddress:
-        if isinstance(value, ListenAddress):
-            return value
-        host, _, port = str(value).rpartition(":")
-        if not port.isdecimal() or int(port) > 65_535:
-            self.fail(f'"{value}" is not an address; write 127.0.0.1:8080.', param, ctx)
-        return ListenAddress(host.strip("[]") or "0.0.0.0", int(port))  # noqa: S104 - where somebody asks for it
+_ADDRESS = Parsed("HOST:PORT", _address)
 
 
 @click.command()
@@ -37,7 +34,7 @@ class AddressType(click.ParamType[ListenAddress]):
 @click.option(
     "--listen",
     "address",
-    type=AddressType(),
+    type=_ADDRESS,
     default="127.0.0.1:8080",
     show_default=True,
     help="Address of /metrics, /healthz and /readyz.",
@@ -45,13 +42,13 @@ class AddressType(click.ParamType[ListenAddress]):
 @click.option(
     "--probes",
     "probe_address",
-    type=AddressType(),
+    type=_ADDRESS,
     help="Separate address of /healthz and /readyz, for the kubelet.",
 )
 @click.option(
     "--extender",
     "extender_address",
-    type=AddressType(),
+    type=_ADDRESS,
     help="Address of the scheduler extender, for pods with a GpuClaim. HTTPS only; needs --tls-certificate, --tls-key "
     "and --client-authority.",
 )

@@ -60,12 +60,9 @@ def _schema(kind: Kind | None, overlay: bool) -> str:
     return as_json(overlay_schema_of(kind) if overlay else schema_of(kind))
 
 
-def _files() -> dict[str, str]:
-    return generated_files() | published_files() | scenario_files()
-
-
 def _write(folder: Path) -> None:
-    files = [Text(name, content.encode()) for name, content in sorted(_files().items())]
+    contents = generated_files() | published_files() | scenario_files()
+    files = [Text(name, content.encode()) for name, content in sorted(contents.items())]
     try:
         write_all(folder, files, overwrite=True)
     except OSError as error:

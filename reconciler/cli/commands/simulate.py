@@ -1,8 +1,6 @@
 """`reconciler simulate`: runs the real loop over hours or days of simulated time, on a simulated cluster."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +21,7 @@ from reconciler.simulate.bootstrap.market import NoCapacity
 from reconciler.simulate.bootstrap.nodes import NoSuchPool
 from reconciler.simulate.runner.run import traced
 
+_IMPOSSIBLE = (NoCapacity, NoSuchPool, WorkerLost)  # errors of the scenario
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
@@ -78,7 +77,8 @@ def command(scenario: Path, outputs: tuple[Output, ...], color: str, **given: An
         click.echo(f"note: {notice}", err=True)
     if given["trace"] is not None:
         return _write_trace(ready, given["trace"])
-    runs = _played(ready, given["jobs"])
+    with progress("simulating") as tell:
+        runs = answered(lambda: played(ready.plays, given["jobs"], tell), *_IMPOSSIBLE)
     document = simulated_document(runs, __version__)
     write(document, outputs, color)
     if given["folder"] is not None:
@@ -90,23 +90,8 @@ def command(scenario: Path, outputs: tuple[Output, ...], color: str, **given: An
     return ExitCode.FAILED
 
 
-def _played(ready: Prepared, jobs: int) -> tuple[Simulated, ...]:
-    with progress("simulating") as tell, _report_impossible():
-        return played(ready.plays, jobs, tell)
-
-
-@contextmanager
-def _report_impossible() -> Iterator[None]:
-    """Turns errors of the scenario into messages."""
-    try:
-        yield
-    except (NoCapacity, NoSuchPool, WorkerLost) as error:
-        raise click.ClickException(str(error)) from None
-
-
 def _write_trace(ready: Prepared, folder: Path) -> int:
-    with _report_impossible():
-        found = traced(ready.plays[0])
+    found = answered(lambda: traced(ready.plays[0]), *_IMPOSSIBLE)
     _make(folder)
     files = {folder / "nodes.csv": found.nodes, folder / "pods.csv": found.pods}
     replace_files({path: text.encode() for path, text in files.items()})

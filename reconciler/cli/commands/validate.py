@@ -4,13 +4,11 @@ import threading
 
 import click
 
-from reconciler import __version__
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.options import Output, origin_options, output_options, write
-from reconciler.controller.policies import Checkup, Origins, check, check_bundle, watch
+from reconciler.cli.stderr import noted_report
+from reconciler.controller.policies import Origins, check, check_bundle, watch
 from reconciler.model.bundle import short_content
-from reconciler.policy.words import CODES
-from reconciler.report.checked import CheckReport
 
 
 @click.command()
@@ -27,16 +25,8 @@ def command(origins: Origins, outputs: tuple[Output, ...], color: str, environme
     if watch:
         _keep_watching(origins, outputs, color)
     checkup = check(origins, environment)
-    _tell(checkup, outputs, color)
+    write(noted_report(checkup), outputs, color)
     return ExitCode.INVALID_POLICY if checkup.resolved.problems else ExitCode.FINE
-
-
-def _tell(checkup: Checkup, outputs: tuple[Output, ...], color: str) -> None:
-    for notice in checkup.notices:
-        click.echo(f"note: {notice}", err=True)
-    resolved = checkup.resolved
-    problems = (*resolved.problems, *resolved.warnings)
-    write(CheckReport(problems, resolved.files, __version__, CODES), outputs, color)
 
 
 def _keep_watching(origins: Origins, outputs: tuple[Output, ...], color: str) -> None:
@@ -53,6 +43,6 @@ def _keep_watching(origins: Origins, outputs: tuple[Output, ...], color: str) ->
             if refused is None:
                 click.echo(f"{short_content(source.latest().revision)}: no problems", err=True)
             else:
-                _tell(check_bundle(refused), outputs, color)
+                write(noted_report(check_bundle(refused)), outputs, color)
     finally:
         source.stop()

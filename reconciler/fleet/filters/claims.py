@@ -8,7 +8,7 @@ from typing import ClassVar
 import msgspec
 import numpy as np
 
-from reconciler.fleet.node_terms import readable, term_holds, term_mask
+from reconciler.fleet.node_terms import readable, term_holds
 from reconciler.fleet.obstacles import (
     ClaimState,
     DeviceClaimUnusable,
@@ -23,6 +23,7 @@ from reconciler.fleet.obstacles import (
 from reconciler.fleet.pod_classes import PodClass
 from reconciler.fleet.rows import ABSENT, Mask, NodeRows
 from reconciler.fleet.snapshot.snapshot import Snapshot
+from reconciler.fleet.term_masks import term_mask
 from reconciler.model import names
 from reconciler.model.cluster.pod import NodeSelector, Pod, PodClaim
 from reconciler.model.cluster.volumes import ResourceClaim

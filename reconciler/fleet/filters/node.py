@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from reconciler.fleet.node_terms import Tolerance, readable, term_holds, term_mask
+from reconciler.fleet.node_terms import Tolerance, readable, term_holds
 from reconciler.fleet.obstacles import (
     AffinityUnmatched,
     HostPortsTaken,
@@ -20,6 +20,7 @@ from reconciler.fleet.obstacles import (
 from reconciler.fleet.pod_classes import Needs, PodClass
 from reconciler.fleet.rows import Mask, NodeRows
 from reconciler.fleet.snapshot.snapshot import Snapshot
+from reconciler.fleet.term_masks import term_mask
 from reconciler.model.cluster.node import Node, NodeTaint
 from reconciler.model.cluster.pod import Port, Toleration
 from reconciler.model.plan.decision import Obstacle

@@ -1,6 +1,5 @@
-"""Indexes of nodes, NodeClaims and pods by name, pool and node; without numpy, which is slow to import."""
+"""Indexes of nodes and NodeClaims by name, pool and node; without numpy, which is slow to import."""
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -9,7 +8,6 @@ from reconciler.fleet.snapshot.diff import changes
 from reconciler.fleet.snapshot.pools import PerPoolIndex
 from reconciler.model import names
 from reconciler.model.cluster.node import Node, NodeClaim
-from reconciler.model.cluster.pod import Pod
 
 
 class NodeIndex:
@@ -138,31 +136,3 @@ def _is_initializing(claim: NodeClaim) -> bool:
 
 def _is_leaving(claim: NodeClaim) -> bool:
     return claim.metadata.leaving
-
-
-# --- Owner of the pods on each node; updated incrementally.
-
-
-class PodsByNode:
-    """Pods by node, including finished ones; sorted by namespace and name."""
-
-    def __init__(self, pods: tuple[Pod, ...]) -> None:
-        self._pods: tuple[Pod, ...] = ()
-        self.by_node: dict[str, list[Pod]] = {}
-        self.advance(pods)
-
-    def advance(self, pods: tuple[Pod, ...]) -> None:
-        """Advances to the next observation. Returned lists are never mutated."""
-        gone, came = changes(self._pods, pods) if self._pods else ([], list(pods))
-        self._pods = pods
-        left = {id(each) for each in gone}
-        joined = defaultdict(list)
-        for pod in came:
-            joined[pod.node].append(pod)
-        for node in sorted({*joined, *(each.node for each in gone)} - {""}):
-            there = [each for each in self.by_node.get(node, ()) if id(each) not in left] + joined[node]
-            there.sort(key=lambda each: (each.metadata.namespace, each.name))
-            if there:
-                self.by_node[node] = there
-            else:
-                self.by_node.pop(node, None)

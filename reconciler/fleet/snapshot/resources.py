@@ -31,6 +31,7 @@ class NodeResources:
     """Exact integers in the units of kube-scheduler."""
 
     def __init__(self, classes: Classes, capacity: int) -> None:
+        self._classes = classes
         self._columns = classes.columns
         self._dense = len(self._columns)  # number of dense columns
         self._free: Counts = np.zeros((self._dense, capacity), np.int64)
@@ -131,8 +132,8 @@ class NodeResources:
         if left.taken:
             self._taken_of[row] = left.taken
 
-    def take_all(self, classes: list[PodClass], numbers: list[int], rows: list[int]) -> None:
-        """Books one pod of a class on a row, for each pair of class number and row."""
+    def take_all(self, classes: list[PodClass], booked: list[tuple[int, int, int]]) -> None:
+        """Books pods, given as the number of their class, their row and their count."""
         held: Counts = np.zeros((self._dense, len(classes)), np.int64)
         rare: dict[int, list[tuple[int, int]]] = {}
         for each in classes:
@@ -141,13 +142,13 @@ class NodeResources:
                     held[column, each.number] = amount
                 else:
                     rare.setdefault(each.number, []).append((column, amount))
-        at, which = np.array(rows, np.intp), np.array(numbers, np.intp)
+        which, at, counts = np.array(booked, np.intp).reshape(-1, 3).T
         for column, amounts in enumerate(held):
             if amounts.any():
-                np.subtract.at(self._free[column], at, amounts[which])
-        for number, row in zip(numbers, rows, strict=True) if rare else ():
+                np.subtract.at(self._free[column], at, amounts[which] * counts)
+        for number, row, count in booked if rare else ():
             for column, amount in rare.get(number, ()):
-                self._take_rare(row, column, amount)
+                self._take_rare(row, column, amount * count)
 
     def settle(self, row: int, has: Request) -> None:
         """Sets the allocatable amounts of a row; bookings stay."""
@@ -158,18 +159,20 @@ class NodeResources:
             if column < self._dense:
                 self._allocatable[column, row] = amount
                 self._free[column, row] += amount
-            elif amount:
-                self._rare.setdefault(column, {})[row] = amount
-                self._rare_of.setdefault(row, {})[column] = amount
+            else:
+                self._add_rare(row, column, amount)
 
     def settle_all(self, rows: Places, has: list[Request]) -> None:
-        """Sets the allocatable amounts of many rows without bookings; existing columns become dense."""
-        self._dense = len(self._columns)
+        """Sets the allocatable amounts of many rows without bookings; the resources of nodes become dense."""
+        self._dense = self._classes.columns_of_nodes
         self._free = np.zeros((self._dense, self._free.shape[1]), np.int64)
         self._allocatable = np.zeros_like(self._free)
         for row, amounts in zip(rows.tolist(), has, strict=True):
             for column, amount in amounts:
-                self._allocatable[column, row] = amount
+                if column < self._dense:
+                    self._allocatable[column, row] = amount
+                else:
+                    self._add_rare(row, column, amount)
         self._free[:] = self._allocatable
 
     def clear(self, row: int) -> None:
@@ -213,6 +216,11 @@ class NodeResources:
         taken.pop(column, None)
         if not taken:
             del self._taken_of[row]
+
+    def _add_rare(self, row: int, column: int, amount: int) -> None:
+        if amount:
+            self._rare.setdefault(column, {})[row] = amount
+            self._rare_of.setdefault(row, {})[column] = amount
 
     def _forget_rare(self, row: int) -> None:
         for column in self._rare_of.pop(row, ()):

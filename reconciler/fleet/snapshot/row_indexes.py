@@ -6,11 +6,11 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from reconciler.fleet.occupancy import NodePods
 from reconciler.fleet.rows import Counts, Mask
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
-from reconciler.model.cluster.pod import Pod
 
 # --- Owner of each row's kind, which is the pool and instance type of its node, to count the nodes of a mask by kind.
 #
@@ -66,8 +66,8 @@ class PerRow(ABC, Generic[T]):
 
     def __init__(self, fleet: Snapshot) -> None:
         self.fleet = fleet
-        self._nodes, self._told = fleet.rows.nodes, fleet.bound.told
-        self._known: dict[int, tuple[Node | None, tuple[Pod, ...] | None, T]] = {}
+        self._nodes, self._pods = fleet.rows.nodes, fleet.observed_on
+        self._known: dict[int, tuple[Node | None, NodePods, T]] = {}
 
     @abstractmethod
     def find(self, row: int) -> T:
@@ -76,7 +76,6 @@ class PerRow(ABC, Generic[T]):
     def of(self, row: int) -> T:
         """The cached value; the same object while the row is unchanged."""
         known = self._known.get(row)
-        if known is None or known[0] is not self._nodes[row] or known[1] is not self._told[row]:
-            pods = self.fleet.pods_of_row(row)
-            known = self._known[row] = self._nodes[row], pods, self.find(row)
+        if known is None or known[0] is not self._nodes[row] or known[1] is not self._pods[row]:
+            known = self._known[row] = self._nodes[row], self._pods[row], self.find(row)
         return known[2]

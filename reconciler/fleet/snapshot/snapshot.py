@@ -4,17 +4,17 @@ Each change within a fork is recorded with its inverse. Leaving the fork without
 first, through the same methods, so listeners (counters of predicates) are rolled back as well.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from reconciler.fleet.amounts import GpuRequests, claim_of, counted, lent_by, read_gpu_requests
-from reconciler.fleet.pod_classes import Classes, PodClass, Request
+from reconciler.fleet.amounts import counted, lent_by
+from reconciler.fleet.occupancy import NO_PODS, BookingChange, NodePods, Occupancy
+from reconciler.fleet.pod_classes import PodClass, Request
 from reconciler.fleet.rows import NodeRows, differ
 from reconciler.fleet.snapshot.diff import SnapshotDiff, change_between
 from reconciler.fleet.snapshot.journal import Crowding, Fork, Journal
-from reconciler.fleet.snapshot.pods_by_row import FINISHED, PodsByRow
 from reconciler.fleet.snapshot.resources import Left, LentGpus, NodeResources
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
@@ -49,19 +49,19 @@ T = TypeVar("T")
 class Snapshot:
     """Nodes and bookings; only its methods change them."""
 
-    def __init__(self, observed: Observed) -> None:
+    def __init__(self, observed: Observed, occupancy: Occupancy | None = None) -> None:
+        """`occupancy`: of the same Observed; advanced by its owner, who passes the changes to `advance`."""
         self.sightings = 0  # changes when observed pods change
-        self._build(observed)
+        self._build(observed, occupancy or Occupancy(observed))
 
-    def _build(self, observed: Observed) -> None:
+    def _build(self, observed: Observed, occupancy: Occupancy) -> None:
         self.observed = observed
-        self.classes = Classes(read_gpu_requests(observed.policies))
-        self.classes.expect(len(observed.pods))
+        self.occupancy = occupancy
+        self.classes = occupancy.classes
         self.rows = NodeRows(len(observed.nodes))
         self.stock = NodeResources(self.classes, self.rows.capacity)
-        self.bound = PodsByRow(self.rows.capacity)  # read-only for other code
+        self.observed_on: list[NodePods] = [NO_PODS] * self.rows.capacity  # by row; callers must not modify it
         self._booked: list[dict[PodClass, int]] = [{} for _ in range(self.rows.capacity)]
-        self._classes_of_row: dict[int, tuple[tuple[Pod, ...], tuple[PodClass, ...]]] = {}
         self._journal = Journal()
         self._parts: dict[Callable[[Snapshot], Any], Any] = {}
         self._listeners: list[Listener] = []
@@ -72,7 +72,7 @@ class Snapshot:
         for node in nodes:
             self.rows.add(node)
         self.stock.settle_all(self.rows.order, [self._has(node) for node in nodes])
-        self._book_first(observed.pods)
+        self._book_first()
         self._lending = LentGpus(self.classes, self.rows, self.stock)
         self._lending.lend(lent_by(observed.leases))
         self._lending.settle()
@@ -85,33 +85,23 @@ class Snapshot:
         return self._booked[row]
 
     def pods_of_row(self, row: int) -> tuple[Pod, ...]:
-        """The observed pods of the node, sorted, wherever they are booked; the same object until the node's pods
-        change.
-        """
-        return self.bound.of_row(row)
-
-    def classes_of_row(self, row: int) -> tuple[PodClass, ...]:
-        """The classes of the pods of `pods_of_row`, in the same order."""
-        pods = self.bound.of_row(row)
-        known = self._classes_of_row.get(row)
-        if known is None or known[0] is not pods:
-            known = self._classes_of_row[row] = pods, self.classes.of_booked(pods)
-        return known[1]
+        """The observed pods of the node, sorted, wherever they are booked."""
+        return self.observed_on[row].pods
 
     @property
     def waiting(self) -> list[Pod]:
         """The observed pending pods, by namespace and name."""
-        return self.bound.waiting
+        return self.occupancy.waiting
 
     @property
     def nominated(self) -> list[Pod]:
         """Pending pods with a nominated node, by namespace and name."""
-        return self.bound.nominated
+        return self.occupancy.nominated
 
     @property
     def is_crowded(self) -> bool:
         """Whether most of the memory is for removed pods and nodes, so that a new snapshot is better."""
-        return self.stock.is_sparse or self._crowding.is_over(self._classes_in_use)
+        return self.stock.is_sparse or self._crowding.is_over(self.occupancy.classes_in_use)
 
     def part(self, make: Callable[["Snapshot"], T]) -> T:
         """The snapshot's instance of `make`, created at first use; must not be kept across `advance`."""
@@ -184,116 +174,91 @@ class Snapshot:
             (
                 (name, bool(self.rows.alive[row]), bool(self.rows.standing[row]), self.stock.fingerprint(row)),
                 sorted((each.text, count) for each, count in self._booked[row].items()),
-                [(each.title, each.metadata.uid) for each in self.pods_of_row(row)],
+                _titles(self.observed_on[row].pods),
             )
             for name, row in sorted(self.rows.row_of.items())
         ]
         heard = sorted((type(each).__name__, each.fingerprint(self)) for each in self._listeners)
         fingerprints = [each for each in heard if says_anything(each[1])]
-        return msgspec.json.encode((rows, self.bound.fingerprint(), fingerprints), order="deterministic")
+        strays = sorted((name, _titles(there)) for name, there in self._strays())
+        return msgspec.json.encode((rows, strays, _titles(self.waiting), fingerprints), order="deterministic")
 
     # Advance to the next observation
 
-    def advance(self, observed: Observed, change: SnapshotDiff | None = None) -> None:
+    def advance(
+        self, observed: Observed, change: SnapshotDiff | None = None, bookings: BookingChange | None = None
+    ) -> None:
         """Advances to the next observation; the cost grows with the changes. Not allowed within a fork.
 
-        If `change` is given, nodes and pods are not read from `observed`, and nothing is rebuilt.
+        If `change` is given, nodes and pods are not read from `observed`, and nothing is rebuilt. `bookings`: what the
+        owner of the occupancy has applied to the occupancy.
         """
         if self._journal.is_open:
             raise RuntimeError("a fleet cannot advance within a fork")
         before, self.observed = self.observed, observed
-        self.classes.expect(len(observed.pods))
         changed = change or change_between(before, observed)
         self.sightings += bool(changed.gone_pods or changed.came_pods)
-        for pod in changed.gone_pods:
-            self._lose(pod)
-        asks_anew = (
-            self._apply_gpu_requests(read_gpu_requests(observed.policies))
-            if observed.policies is not before.policies
-            else []
-        )
-        renewed = {each.name for each in changed.came_nodes}
-        for node in changed.gone_nodes:
-            if node.name not in renewed:
-                self._drop(node)
-        for node in changed.came_nodes:
-            self._renew(node)
-        self._book_observed([*changed.came_pods, *asks_anew])
+        self._apply(changed, bookings or self.occupancy.advance(observed, changed))
         if observed.leases is not before.leases:
             self._lending.lend(lent_by(observed.leases))
         self._lending.settle()
         if change is None and self.is_crowded:
-            self._build(observed)
+            self._build(observed, Occupancy(observed))
 
-    def _book_first(self, pods: Iterable[Pod]) -> None:
-        """Like `_book_observed`, with the amounts of all pods at once and without listeners."""
-        row_of, book, on = self.rows.row_of.get, self.classes.book, self.bound.on
-        rows: list[int] = []
-        numbers: list[int] = []
-        for pod in pods:
-            if pod.status.phase in FINISHED:
-                continue
-            row = row_of(pod.spec.node_name)
+    def _apply(self, change: SnapshotDiff, bookings: BookingChange) -> None:
+        row_of = self.rows.row_of.get
+        for name in bookings.nodes:
+            if (row := row_of(name)) is not None:
+                self.observed_on[row] = self.occupancy.on(name)
+        for name, pod_class in bookings.gone:
+            if (row := row_of(name)) is not None:
+                self._unbook(pod_class, row, 1)
+        renewed = {each.name for each in change.came_nodes}
+        for node in change.gone_nodes:
+            if node.name not in renewed:
+                self._drop(node)
+        added = {node.name for node in change.came_nodes if self._renew(node)}
+        for name, pod_class in bookings.came:
+            if name not in added and (row := row_of(name)) is not None:
+                self._book(pod_class, row, 1)
+
+    def _book_first(self) -> None:
+        """Books all observed pods, with the amounts of all rows at once and without listeners."""
+        booked: list[tuple[int, int, int]] = []
+        for name, there in self.occupancy.by_node.items():
+            row = self.rows.row_of.get(name)
             if row is None:
-                self.bound.be_nowhere(pod)
                 continue
-            on[row].append(pod)
-            pod_class = book(pod)
-            booked = self._booked[row]
-            booked[pod_class] = booked.get(pod_class, 0) + 1
-            rows.append(row)
-            numbers.append(pod_class.number)
-        self.stock.take_all(self.classes.all, numbers, rows)
+            self.observed_on[row], counts = there, self._booked[row]
+            for profile, count in there.counts.items():
+                pod_class = profile.pod_class
+                counts[pod_class] = counts.get(pod_class, 0) + count
+            booked += [(each.number, row, count) for each, count in counts.items()]
+        self.stock.take_all(self.classes.all, booked)
 
-    def _book_observed(self, pods: Iterable[Pod]) -> None:
-        for pod in pods:
-            if pod.status.phase in FINISHED:
-                continue
-            row = self.rows.row_of.get(pod.node)
-            if row is None:
-                self.bound.be_nowhere(pod)
-            else:
-                self.bound.put_on(pod, row)
-                self._book(self.classes.book(pod), row, 1)
-
-    def _apply_gpu_requests(self, gpu_requests: GpuRequests) -> list[Pod]:
-        """Unbooks and returns the pods whose GpuClaims have a new count; they must be rebooked."""
-        differing = gpu_requests.differing(self.classes.asked_gpus)
-        result = [pod for pods in self.bound.on for pod in pods if claim_of(pod) in differing] if differing else []
-        for pod in result:
-            self._lose(pod)
-        self.classes.asked_gpus = gpu_requests
-        return result
-
-    def _lose(self, pod: Pod) -> None:
-        if pod.status.phase in FINISHED:
-            return
-        row = self.rows.row_of.get(pod.node)
-        self.bound.take_off(pod, row)
-        if row is not None:
-            self._unbook(self.classes.of(pod), row, 1)
-        self.classes.forget(pod)
-
-    def _renew(self, node: Node) -> None:
-        """Adds a new node, or replaces a changed one."""
+    def _renew(self, node: Node) -> bool:
+        """Adds a new node, or replaces a changed one. Returns whether the node has a new row, with all its pods."""
         row = self.rows.row_of.get(node.name)
         if row is not None and not differ(self.rows.node(row), node):
             before = self.rows.node(row)
             self.rows.replace(row, node)
             if before.status.allocatable != node.status.allocatable:
                 self.stock.settle(row, self._has(node))
-            return
+            return False
         if row is not None:
             self._drop(self.rows.node(row))
         row = self.rows.add(node)
         self.stock.settle(row, self._has(node))
         for each in self._listeners:
             each.came(row, self)
-        self._book_observed(self.bound.back(node.name))
+        self.observed_on[row] = self.occupancy.on(node.name)
+        for profile, count in self.observed_on[row].counts.items():
+            self._book(profile.pod_class, row, count)
+        return True
 
     def _drop(self, node: Node) -> None:
         row = self.rows.row_of[node.name]
-        self.bound.leave(node.name, row)
+        self.observed_on[row] = NO_PODS
         for pod_class, count in list(self._booked[row].items()):
             self._unbook(pod_class, row, count)
         self._leave(row)
@@ -353,10 +318,17 @@ class Snapshot:
         amounts = counted(node.status.allocatable)
         return tuple([(self.classes.column(name), amounts[name]) for name in sorted(amounts)])
 
-    def _classes_in_use(self) -> set[PodClass]:
-        return {each for booked in self._booked for each in booked} | {self.classes.of(pod) for pod in self.waiting}
+    def _strays(self) -> Iterator[tuple[str, tuple[Pod, ...]]]:
+        """Names of missing nodes, with the pods that are bound to these nodes."""
+        for name, there in self.occupancy.by_node.items():
+            if there.booked and name not in self.rows.row_of:
+                yield name, there.pods
 
     def _grow(self, capacity: int) -> None:
         self._booked += [{} for _ in range(capacity - len(self._booked))]
-        self.bound.grow(capacity)
+        self.observed_on += [NO_PODS] * (capacity - len(self.observed_on))
         self.stock.grow(capacity)
+
+
+def _titles(pods: Iterable[Pod]) -> list[tuple[str, str]]:
+    return [(each.title, each.metadata.uid) for each in pods]

@@ -6,7 +6,7 @@ from typing import Protocol
 import msgspec
 import numpy as np
 
-from reconciler.fleet.node_terms import readable, term_holds, term_mask
+from reconciler.fleet.node_terms import readable, term_holds
 from reconciler.fleet.obstacles import (
     InlineDisk,
     StorageCapacityTracked,
@@ -18,6 +18,7 @@ from reconciler.fleet.obstacles import (
     VolumesUnread,
 )
 from reconciler.fleet.rows import ABSENT, Mask, NodeRows
+from reconciler.fleet.term_masks import term_mask
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import NodeTerm, Pod, Volume

@@ -9,8 +9,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-import msgspec
-
 from reconciler.model.cluster.metadata import LabelSelector, Metadata
 from reconciler.model.cluster.node import Node, NodeClaim
 from reconciler.model.cluster.pod import Affinity, Container, NodeSelector, Pod, PodSpec, PodTerm
@@ -44,30 +42,16 @@ MOST_GPU_CLAIMS = 2_000  # per namespace
 _FEW = 16
 
 
-class Excess(msgspec.Struct, frozen=True, gc=False):
-    """A field of an object that exceeds its limit."""
-
-    field: str  # spec.tolerations
-    count: int
-    most: int
-
-    @property
-    def detail(self) -> str:
-        return f"has {self.count}, more than the limit of {self.most}"
-
-
-Counted = tuple[str, int, int]  # field, count, limit
+Counted = tuple[str, int, int]  # field, such as spec.tolerations; count; limit
 Check = Callable[[Any], Iterable[Counted]]
 
 
-def why_refused(found: Any) -> Excess | None:
-    """The field of the object that exceeds its limit; None if the object is within all limits."""
+def why_refused(found: Any) -> Counted | None:
+    """The first field of the object that exceeds its limit; None if the object is within all limits."""
     check = CHECKS.get(type(found))
-    if check is None:
-        return None
-    for field, count, most in check(found):
-        if count > most:
-            return Excess(field, count, most)
+    for counted in check(found) if check is not None else ():
+        if counted[1] > counted[2]:
+            return counted
     return None
 
 

@@ -58,6 +58,10 @@ def _ours(kind: str, plural: str, namespaced: bool = False) -> ResourceKind:
     )
 
 
+def _karpenter(kind: str, plural: str, field: str, type_: type[Any]) -> ResourceKind:
+    return ResourceKind(kind, "karpenter.sh", plural, field, type_, namespaced=False, optional=True, version="v1")
+
+
 _STORAGE = "storage.k8s.io"
 _KEPT = f"{names.MANAGED}=true"
 
@@ -71,26 +75,8 @@ RESOURCE_KINDS: tuple[ResourceKind, ...] = (
     ResourceKind("Deployment", "apps", "deployments", "workloads", Workload),
     ResourceKind("Job", "batch", "jobs", "workloads", Workload),
     ResourceKind("ReplicationController", "", "replicationcontrollers", "workloads", Workload),
-    ResourceKind(
-        "NodePool",
-        "karpenter.sh",
-        "nodepools",
-        "node_pools",
-        Unstructured,
-        namespaced=False,
-        optional=True,
-        version="v1",
-    ),
-    ResourceKind(
-        "NodeClaim",
-        "karpenter.sh",
-        "nodeclaims",
-        "node_claims",
-        NodeClaim,
-        namespaced=False,
-        optional=True,
-        version="v1",
-    ),
+    _karpenter("NodePool", "nodepools", "node_pools", Unstructured),
+    _karpenter("NodeClaim", "nodeclaims", "node_claims", NodeClaim),
     ResourceKind(
         "EC2NodeClass", "karpenter.k8s.aws", "ec2nodeclasses", "node_classes", NodeClass, False, optional=True
     ),

@@ -7,8 +7,6 @@ from reconciler.model.parsers import Int32, Int64
 
 
 class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """A reference to the owner of an object."""
-
     kind: str
     name: str
     uid: str = ""
@@ -54,8 +52,6 @@ class Annotations(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """Name, version and owners of an object."""
-
     name: str
     namespace: str = ""
     uid: str = ""
@@ -81,8 +77,6 @@ class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defau
 
 
 class Condition(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """A status condition."""
-
     type: str
     status: str
     reason: str = ""
@@ -98,8 +92,6 @@ class LabelExpression(msgspec.Struct, frozen=True, gc=False, omit_defaults=True)
 
 
 class LabelSelector(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """Selects objects by their labels."""
-
     match_labels: dict[str, str] = {}
     match_expressions: tuple[LabelExpression, ...] = ()
 
@@ -128,8 +120,6 @@ def _holds(expression: LabelExpression, labels: dict[str, str]) -> bool:
 
 
 class Namespace(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A namespace with its name and labels."""
-
     metadata: Metadata
 
     @property
@@ -141,8 +131,6 @@ class Namespace(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class LeaseSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The holder, and the time of acquisition and renewal."""
-
     holder_identity: str = ""
     lease_duration_seconds: Int32 = 0
     acquire_time: str = ""
@@ -151,7 +139,5 @@ class LeaseSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defa
 
 
 class Lease(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A Lease: a resource with one holder at a time."""
-
     metadata: Metadata
     spec: LeaseSpec = LeaseSpec()

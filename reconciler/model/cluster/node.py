@@ -6,15 +6,13 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.cluster.metadata import Condition, Metadata
-from reconciler.model.parsers import Int32
+from reconciler.model.parsers import Int32, Int64
 from reconciler.model.quantity import whole_number
 
 _UPGRADE_DONE = "upgrade-done"
 
 
 class NodeTaint(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """A taint: repels pods that do not tolerate it."""
-
     key: str
     effect: str
     value: str = ""
@@ -22,24 +20,18 @@ class NodeTaint(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defa
 
 
 class NodeSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """The spec of a node."""
-
     unschedulable: bool = False
     taints: tuple[NodeTaint, ...] = ()
     provider_id: str = msgspec.field(name="providerID", default="")
 
 
 class NodeStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """Capacity, conditions and addresses of a node."""
-
     capacity: dict[str, str] = {}
     allocatable: dict[str, str] = {}
     conditions: tuple[Condition, ...] = ()
 
 
 class Node(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A node of the cluster."""
-
     metadata: Metadata
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
@@ -102,15 +94,11 @@ class DriverAllocatable(msgspec.Struct, frozen=True, gc=False, omit_defaults=Tru
 
 
 class NodeDriver(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A CSI driver on a node."""
-
     name: str = ""
     allocatable: DriverAllocatable = DriverAllocatable()
 
 
 class NodeDrivers(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """All CSI drivers of a node."""
-
     drivers: tuple[NodeDriver, ...] = ()
 
 
@@ -122,8 +110,6 @@ class CsiNode(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class DriverSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """Properties of a driver."""
-
     storage_capacity: bool = False
 
 
@@ -135,14 +121,10 @@ class CsiDriver(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class AttachmentSource(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The attached volume."""
-
     persistent_volume_name: str = ""
 
 
 class AttachmentSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The attacher, the volume and the node."""
-
     attacher: str = ""
     node_name: str = ""
     source: AttachmentSource = AttachmentSource()
@@ -158,14 +140,6 @@ class VolumeAttachment(msgspec.Struct, frozen=True, gc=False, omit_defaults=True
 # --- Karpenter's objects: NodeClaims and node classes.
 
 
-class ClassRef(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """Reference to a node class."""
-
-    group: str = ""
-    kind: str = ""
-    name: str = ""
-
-
 class NodeClaimRequirement(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A requirement on a node label; only the label's key is used."""
 
@@ -173,20 +147,14 @@ class NodeClaimRequirement(msgspec.Struct, frozen=True, gc=False, omit_defaults=
 
 
 class ClaimSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The spec of a NodeClaim."""
-
-    node_class_ref: ClassRef = ClassRef()
     expire_after: str = ""
     termination_grace_period: str = ""
     requirements: tuple[NodeClaimRequirement, ...] = ()
 
 
 class NodeClaimStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The status of a NodeClaim."""
-
     node_name: str = ""
     provider_id: str = msgspec.field(name="providerID", default="")
-    image_id: str = msgspec.field(name="imageID", default="")
     capacity: dict[str, str] = {}
     allocatable: dict[str, str] = {}
     conditions: tuple[Condition, ...] = ()
@@ -221,3 +189,71 @@ class NodeClass(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     kind: str = ""
     spec: dict[str, Any] = {}
     images: tuple[str, ...] = ()
+
+
+# --- The spec of a NodePool, which is otherwise kept unstructured; a spec with another schema is set aside. None means
+# absent, which differs from empty.
+
+EXPIRES_AFTER = "720h"  # default of the API server
+
+
+class TemplateMetadata(msgspec.Struct, frozen=True, gc=False):
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class TemplateTaint(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    key: str = ""
+    value: str | None = None
+    effect: str = ""
+    time_added: str | None = None
+
+
+class TemplateClass(msgspec.Struct, frozen=True, gc=False):
+    kind: str = ""
+    name: str = ""
+    group: str = ""
+
+
+class NodePoolRequirement(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+    min_values: Int64 | None = None  # restricts launches, never existing nodes
+
+
+class TemplateSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    taints: tuple[TemplateTaint, ...] | None = None
+    startup_taints: tuple[TemplateTaint, ...] | None = None
+    requirements: tuple[NodePoolRequirement, ...] | None = None
+    node_class_ref: TemplateClass | None = None
+    termination_grace_period: str | None = None
+    expire_after: str | None = EXPIRES_AFTER
+
+
+class NodeClaimTemplate(msgspec.Struct, frozen=True, gc=False):
+    metadata: TemplateMetadata = TemplateMetadata()
+    spec: TemplateSpec = TemplateSpec()
+
+
+class NodePoolBudget(msgspec.Struct, frozen=True, gc=False):
+    nodes: str | Int64 | None = None
+    schedule: str | None = None
+    duration: str | None = None
+    reasons: tuple[str, ...] | None = None
+
+
+class NodePoolDisruption(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    budgets: tuple[NodePoolBudget, ...] | None = None
+    consolidate_after: str | None = None
+    consolidation_policy: str | None = None
+
+
+class NodePoolSpec(msgspec.Struct, frozen=True, gc=False):
+    """The fields that are read of a NodePool's spec."""
+
+    template: NodeClaimTemplate | None = None
+    disruption: NodePoolDisruption | None = None
+    limits: dict[str, str | int | float] | None = None
+    weight: Int64 | None = None
+    replicas: Int64 | None = None

@@ -131,10 +131,6 @@ class Replica:
         self._observed = Observed()
         self._by_key: dict[str, dict[Key, Any]] = {field: {} for field in OBJECTS}
 
-    @property
-    def observed(self) -> Observed:
-        return self._observed
-
     def take(self, change: ObservedDelta) -> Observed:
         """Applies the delta and returns the new copy."""
         if change == ObservedDelta(self._observed_without_objects()):

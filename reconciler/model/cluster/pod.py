@@ -13,8 +13,6 @@ from reconciler.model.quantity import MOST, is_quantity, whole_number
 
 
 class ClaimSource(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The claim of a volume."""
-
     claim_name: str = ""
 
 
@@ -79,8 +77,6 @@ Amounts = dict[str, str]  # as written: "500m", "8Gi"
 
 
 class Toleration(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """A taint that the pod tolerates."""
-
     key: str = ""
     operator: str = "Equal"
     value: str = ""
@@ -89,8 +85,6 @@ class Toleration(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_def
 
 
 class ResourceRequirements(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """Requests and limits."""
-
     requests: Amounts = {}
     limits: Amounts = {}
 
@@ -164,16 +158,12 @@ class PodTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Affinity(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """Node affinity, pod affinity and pod anti-affinity."""
-
     node_affinity: NodeAffinity = NodeAffinity()
     pod_affinity: PodTerms = PodTerms()
     pod_anti_affinity: PodTerms = PodTerms()
 
 
 class TopologySpreadConstraint(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """A topology spread constraint."""
-
     max_skew: Int32
     topology_key: str
     when_unsatisfiable: str
@@ -185,8 +175,6 @@ class TopologySpreadConstraint(msgspec.Struct, frozen=True, gc=False, rename="ca
 
 
 class LocalObjectReference(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """A reference by name."""
-
     name: str = ""
 
 
@@ -199,8 +187,6 @@ class PodClaim(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defau
 
 
 class PodSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The spec of a pod."""
-
     node_name: str = ""
     scheduler_name: str = ""
     priority: Int32 = 0
@@ -225,8 +211,6 @@ class PodSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaul
 
 
 class ContainerStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """State of a container, and its actual resources."""
-
     name: str = ""
     ready: bool = False
     resources: ResourceRequirements | None = None
@@ -241,8 +225,6 @@ class PodResourceClaimStatus(msgspec.Struct, frozen=True, gc=False, rename="came
 
 
 class PodStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The status of a pod."""
-
     phase: str = ""
     reason: str = ""
     start_time: str = ""
@@ -256,8 +238,6 @@ class PodStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defa
 
 
 class Pod(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """Containers that run together on one node."""
-
     metadata: Metadata
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
@@ -285,6 +265,14 @@ class Pod(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return self.status.phase in {"Succeeded", "Failed"}
 
     @property
+    def is_ready(self) -> bool:
+        """Whether the pod is ready, which makes the pod healthy for budgets."""
+        for each in self.status.conditions:  # noqa: SIM110 - runs for every pod, and a generator doubles the cost
+            if each.type == "Ready" and each.status == "True":
+                return True
+        return False
+
+    @property
     def is_daemon_or_mirror(self) -> bool:
         """Whether a DaemonSet or the kubelet created the pod. Kubernetes and Karpenter consider only this."""
         owner = self.metadata.controller
@@ -299,11 +287,15 @@ class Pod(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return self.metadata.annotations.daemonset_pod == "true" or self.is_daemon_or_mirror
 
     @property
+    def is_mirror(self) -> bool:
+        """Whether the kubelet created the pod."""
+        owner = self.metadata.controller
+        return bool(self.metadata.annotations.mirror_pod) or (owner is not None and owner.kind == "Node")
+
+    @property
     def is_daemon(self) -> bool:
         """Like `stays_with_its_node`, but without mirror pods, which cannot be evicted."""
-        owner = self.metadata.controller
-        is_mirror = bool(self.metadata.annotations.mirror_pod) or (owner is not None and owner.kind == "Node")
-        return self.stays_with_its_node and not is_mirror
+        return self.stays_with_its_node and not self.is_mirror
 
     @property
     def is_reschedulable(self) -> bool:

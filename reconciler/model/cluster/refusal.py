@@ -10,86 +10,29 @@ from typing import Any, Literal
 import msgspec
 
 from reconciler.model.cluster import bounds
-from reconciler.model.cluster.node import Node, NodeClaim, NodeClass
+from reconciler.model.cluster.node import Node, NodeClaim, NodeClass, NodePoolSpec
 from reconciler.model.cluster.pod import Container, ContainerStatus, Pod, ResourceRequirements
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.cluster.volumes import PersistentVolume, PersistentVolumeClaim
 from reconciler.model.cluster.workload import Workload
-from reconciler.model.parsers import Int64, is_object_name, why_no_object
+from reconciler.model.parsers import is_object_name, why_no_object
 from reconciler.model.quantity import billionths
-
-# --- The schema of a NodePool's spec, which is otherwise kept unstructured; a spec with another schema is set aside.
-
-
-class _NodePoolMetadata(msgspec.Struct):
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
-
-
-class _Taint(msgspec.Struct, rename="camel"):
-    key: str = ""
-    value: str | None = None
-    effect: str = ""
-    time_added: str | None = None
-
-
-class _NodeClassRef(msgspec.Struct):
-    group: str | None = None
-    kind: str | None = None
-    name: str | None = None
-
-
-class _Requirement(msgspec.Struct, rename="camel"):
-    key: str = ""
-    operator: str = ""
-    values: tuple[str, ...] | None = None
-    min_values: Int64 | None = None
-
-
-class _Nodes(msgspec.Struct, rename="camel"):
-    taints: tuple[_Taint, ...] | None = None
-    startup_taints: tuple[_Taint, ...] | None = None
-    requirements: tuple[_Requirement, ...] | None = None
-    node_class_ref: _NodeClassRef | None = None
-    termination_grace_period: str | None = None
-    expire_after: str | None = None
-
-
-class _Template(msgspec.Struct):
-    metadata: _NodePoolMetadata | None = None
-    spec: _Nodes | None = None
-
-
-class _Budget(msgspec.Struct):
-    nodes: str | Int64 | None = None
-    schedule: str | None = None
-    duration: str | None = None
-    reasons: tuple[str, ...] | None = None
-
-
-class _Disruption(msgspec.Struct, rename="camel"):
-    budgets: tuple[_Budget, ...] | None = None
-    consolidate_after: str | None = None
-    consolidation_policy: str | None = None
-
-
-class NodePoolShape(msgspec.Struct):
-    """The fields that are read of a NodePool's spec. Null means absent."""
-
-    template: _Template | None = None
-    disruption: _Disruption | None = None
-    limits: dict[str, str | int | float | None] | None = None
-    weight: Int64 | None = None
-    replicas: Int64 | None = None
 
 
 def why_misshapen(spec: Any) -> str:
     """Where the spec of a NodePool violates the schema, in the words of msgspec; empty if it does not."""
     try:
-        msgspec.convert(spec, NodePoolShape | None)
+        msgspec.convert(_without_nulls(spec), NodePoolSpec | None)
     except msgspec.ValidationError as fault:
         return str(fault)
     return ""
+
+
+def _without_nulls(value: Any) -> Any:
+    """Null means absent."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
 
 
 # --- Objects that cannot be decoded: each is set aside with a reason, and planning continues with all others.
@@ -158,7 +101,8 @@ def why_refused(found: Any, kind: str) -> DecodeRefusal | None:
         return misnamed
     excess = bounds.why_refused(found)
     if excess is not None:
-        return DecodeRefusal("TooLarge", excess.field, excess.detail)
+        field, count, most = excess
+        return DecodeRefusal("TooLarge", field, f"has {count}, more than the limit of {most}")
     check = CHECKS.get(type(found))
     return None if check is None else check(found)
 
@@ -259,14 +203,6 @@ def _of_node(found: Node | NodeClaim) -> DecodeRefusal | None:
     return _first((("status.allocatable", found.status.allocatable), ("status.capacity", found.status.capacity)))
 
 
-def _of_claim(claim: PersistentVolumeClaim) -> DecodeRefusal | None:
-    return _first(_of_resources("spec.resources", claim.spec.resources))
-
-
-def _of_volume(volume: PersistentVolume) -> DecodeRefusal | None:
-    return _first((("spec.capacity", volume.spec.capacity),))
-
-
 def _of_workload(workload: Workload) -> DecodeRefusal | None:
     template = workload.spec.template
     if template is None or _are_plain(template.spec.containers):
@@ -285,10 +221,6 @@ def _of_whole(whole: Unstructured) -> DecodeRefusal | None:
             return refusal
     misshapen = why_misshapen(whole.rest.get("spec")) if whole.kind == "NodePool" else ""
     return DecodeRefusal("Malformed", "spec", misshapen) if misshapen else None
-
-
-def _of_class(node_class: NodeClass) -> DecodeRefusal | None:
-    return why_unbounded(node_class.spec, "spec")
 
 
 def why_unbounded(value: Any, field: str) -> DecodeRefusal | None:
@@ -311,9 +243,9 @@ CHECKS: Mapping[type, Check] = {
     Pod: _of_pod,
     Node: _of_node,
     NodeClaim: _of_node,
-    NodeClass: _of_class,
-    PersistentVolumeClaim: _of_claim,
-    PersistentVolume: _of_volume,
+    NodeClass: lambda node_class: why_unbounded(node_class.spec, "spec"),
+    PersistentVolumeClaim: lambda claim: _first(_of_resources("spec.resources", claim.spec.resources)),
+    PersistentVolume: lambda volume: _first((("spec.capacity", volume.spec.capacity),)),
     Workload: _of_workload,
     Unstructured: _of_whole,
 }

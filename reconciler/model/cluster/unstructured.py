@@ -6,7 +6,6 @@ from typing import Any, get_args, get_origin
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.cluster.metadata import OwnerReference
 from reconciler.model.cluster.pod import PodSpec, PodStatus
 from reconciler.model.parsers import Int64
 
@@ -32,7 +31,6 @@ class UnstructuredMetadata(msgspec.Struct, frozen=True, gc=False, rename="camel"
     deletion_timestamp: str = ""
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
-    owner_references: tuple[OwnerReference, ...] = ()
     managed_fields: tuple[ManagedFields, ...] = ()
 
 

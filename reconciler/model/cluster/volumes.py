@@ -4,7 +4,6 @@ import msgspec
 
 from reconciler.model.cluster.metadata import LabelSelector, Metadata
 from reconciler.model.cluster.pod import Amounts, NodeSelector, Present, ResourceRequirements
-from reconciler.model.parsers import Int64
 
 STORAGE = "storage"
 ONE_POD_ONLY = "ReadWriteOncePod"
@@ -15,8 +14,6 @@ _FILESYSTEM = "Filesystem"
 
 
 class VolumeClaimSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The spec of a PersistentVolumeClaim."""
-
     storage_class_name: str = ""
     volume_name: str = ""
     volume_mode: str = _FILESYSTEM
@@ -27,14 +24,10 @@ class VolumeClaimSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omi
 
 
 class VolumeClaimStatus(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """The status of a PersistentVolumeClaim."""
-
     phase: str = ""
 
 
 class PersistentVolumeClaim(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A PersistentVolumeClaim."""
-
     metadata: Metadata
     spec: VolumeClaimSpec = VolumeClaimSpec()
     status: VolumeClaimStatus = VolumeClaimStatus()
@@ -69,15 +62,11 @@ class VolumeAffinity(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class CsiSource(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The driver of a volume and the volume's handle."""
-
     driver: str = ""
     volume_handle: str = ""
 
 
 class PersistentVolumeSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The spec of a PersistentVolume."""
-
     storage_class_name: str = ""
     volume_mode: str = _FILESYSTEM
     volume_attributes_class_name: str = ""
@@ -95,14 +84,10 @@ class PersistentVolumeSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"
 
 
 class PersistentVolumeStatus(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """The status of a PersistentVolume."""
-
     phase: str = ""
 
 
 class PersistentVolume(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A PersistentVolume."""
-
     metadata: Metadata
     spec: PersistentVolumeSpec = PersistentVolumeSpec()
     status: PersistentVolumeStatus = PersistentVolumeStatus()
@@ -115,21 +100,11 @@ class PersistentVolume(msgspec.Struct, frozen=True, gc=False, omit_defaults=True
     def is_stood_in_for(self) -> bool:
         """Whether a CSI driver replaces the volume's in-tree type."""
         spec = self.spec
-        return any(
-            each is not None
-            for each in (
-                spec.aws_elastic_block_store,
-                spec.azure_disk,
-                spec.cinder,
-                spec.gce_persistent_disk,
-                spec.portworx_volume,
-            )
-        )
+        of_clouds = spec.aws_elastic_block_store or spec.azure_disk or spec.gce_persistent_disk
+        return (of_clouds or spec.cinder or spec.portworx_volume) is not None
 
 
 class TopologyExpression(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A node label and its allowed values."""
-
     key: str
     values: tuple[str, ...] = ()
 
@@ -163,17 +138,10 @@ class StorageClass(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_d
 
 
 class AllocatedDevice(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """A device that is allocated to a claim."""
-
-    driver: str = ""
-    pool: str = ""
-    device: str = ""
     binding_conditions: tuple[str, ...] = ()
 
 
 class Allocated(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """All devices of a claim."""
-
     results: tuple[AllocatedDevice, ...] = ()
 
 
@@ -184,24 +152,11 @@ class Allocation(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_def
     node_selector: NodeSelector | None = None
 
 
-class Reserved(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A pod that uses the claim."""
-
-    name: str = ""
-    uid: str = ""
-    resource: str = ""
-
-
 class ResourceClaimStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The status of a ResourceClaim."""
-
     allocation: Allocation | None = None
-    reserved_for: tuple[Reserved, ...] = ()
 
 
 class ResourceClaim(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A pod's claim for devices."""
-
     metadata: Metadata
     status: ResourceClaimStatus = ResourceClaimStatus()
 
@@ -219,31 +174,7 @@ class DeviceClass(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     spec: DeviceClassSpec = DeviceClassSpec()
 
 
-class SliceDevice(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """An available device."""
-
-    name: str = ""
-
-
-class SlicePool(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The pool of devices that a slice belongs to."""
-
-    name: str = ""
-    generation: Int64 = 0
-    resource_slice_count: Int64 = 0
-
-
-class SliceSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The devices of a slice, and their nodes."""
-
-    driver: str = ""
-    node_name: str = ""
-    pool: SlicePool = SlicePool()
-    devices: tuple[SliceDevice, ...] = ()
-
-
 class ResourceSlice(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """Available devices."""
+    """Available devices; only its name is read."""
 
     metadata: Metadata
-    spec: SliceSpec = SliceSpec()

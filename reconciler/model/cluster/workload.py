@@ -8,8 +8,6 @@ from reconciler.model.parsers import Int32, Int64
 
 
 class PodTemplate(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """The template of a workload's pods."""
-
     spec: PodSpec = PodSpec()
 
 
@@ -23,10 +21,7 @@ class WorkloadSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_d
 
 
 class WorkloadStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """Actual number of pods."""
-
     replicas: Int32 = 0
-    ready_replicas: Int32 = 0
     succeeded: Int32 = 0
     conditions: tuple[Condition, ...] = ()
 
@@ -41,8 +36,6 @@ class Workload(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class BudgetSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The required number of available pods."""
-
     min_available: Int32 | str | None = None
     max_unavailable: Int32 | str | None = None
     selector: LabelSelector | None = None
@@ -61,8 +54,6 @@ class BudgetStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_d
 
 
 class PodDisruptionBudget(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A PodDisruptionBudget."""
-
     metadata: Metadata
     spec: BudgetSpec = BudgetSpec()
     status: BudgetStatus = BudgetStatus()

@@ -172,7 +172,6 @@ class Facts:
         return type(self).__name__
 
     def fields(self) -> dict[str, Any]:
-        """Values by field name."""
         return {name: getattr(self, name) for name in self.__struct_fields__}  # type: ignore[attr-defined]
 
 
@@ -222,8 +221,6 @@ Result = Literal[
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
-    """The outcome of one decision."""
-
     subject: Ref
     verb: str  # the tag of the action
     result: Result

@@ -40,8 +40,6 @@ class Needed(msgspec.Struct, frozen=True, gc=False):
 
 
 class GuardVerdict(msgspec.Struct, frozen=True, gc=False):
-    """The verdict of one guard."""
-
     guard: str
     origin: Origin
     counts: tuple[GuardCount, ...]

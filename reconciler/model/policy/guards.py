@@ -5,16 +5,18 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Struct
 
-from reconciler.model.fields import NAME, MergeKey, Refers, Says, Shaped, Unit, Within
+from reconciler.model.fields import NAME, RFC_3339, MergeKey, Refers, Says, Shaped, Unit, Within
 from reconciler.model.quantity import Duration
+
+PoolNames = Annotated[list[Annotated[str, Refers("GpuPool", all_as_star=True)]], Within(1, 1000)]
+Nodes = Annotated[int, Within(0, 100_000), Unit("nodes")]
+NodesIfAny = Annotated[int | None, Within(0, 100_000), Unit("nodes")]
 
 
 class Ceiling(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """Limits; an absent limit does not apply."""
 
-    max_removed_nodes: Annotated[
-        int | None, Says("Maximum number of empty nodes removed."), Within(0, 100_000), Unit("nodes")
-    ] = None
+    max_removed_nodes: Annotated[NodesIfAny, Says("Maximum number of empty nodes removed.")] = None
     max_removed_percent: Annotated[
         int | None,
         Says(
@@ -38,11 +40,7 @@ class ChangeGuard(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """Holds decisions that remove or disrupt more than its limits, until they are approved."""
 
     suspend: Annotated[bool, Says("Suspends the guard.")] = False
-    pool_names: Annotated[
-        list[Annotated[str, Refers("GpuPool", all_as_star=True)]],
-        Says('Names of the guarded pools; "*" for all.'),
-        Within(1, 1000),
-    ]
+    pool_names: Annotated[PoolNames, Says('Names of the guarded pools; "*" for all.')]
     cluster_uid: Annotated[
         str | None,
         Says("Uid of the namespace kube-system of the intended cluster; any other cluster is refused."),
@@ -111,15 +109,7 @@ class ChangeApproval(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     ceilings: Annotated[
         Ceiling, Says("Ceilings of the approved consequences; an absent one keeps the guard's own limit.")
     ] = Ceiling()
-    expires: Annotated[
-        str,
-        Says("Expiry time."),
-        Within(20, 35),
-        Shaped(
-            r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[-+][0-9]{2}:[0-9]{2})$",
-            "a time, such as 2026-11-02T08:00:00Z",
-        ),
-    ]
+    expires: Annotated[str, Says("Expiry time."), Within(20, 35), RFC_3339]
     reason: Annotated[str, Says("Human-readable reason of the approval."), Within(0, 1024)] = ""
 
 
@@ -145,7 +135,5 @@ class Window(Struct, frozen=True, rename="camel", kw_only=True):
 class SizeSchedule(Window, frozen=True, rename="camel", kw_only=True):
     """Larger sizes of a pool during a recurring time window."""
 
-    min_size: Annotated[int | None, Says("Minimum nodes in the window."), Within(0, 100_000), Unit("nodes")] = None
-    warm_nodes: Annotated[
-        int | None, Says("Free nodes launched in advance in the window."), Within(0, 100_000), Unit("nodes")
-    ] = None
+    min_size: Annotated[NodesIfAny, Says("Minimum nodes in the window.")] = None
+    warm_nodes: Annotated[NodesIfAny, Says("Free nodes launched in advance in the window.")] = None

@@ -7,7 +7,7 @@ import msgspec
 
 from reconciler.model.fields import KeyPattern, Refers, Says, Unit, Within
 from reconciler.model.policy.gpu import Resources
-from reconciler.model.policy.guards import SizeSchedule, Window
+from reconciler.model.policy.guards import Nodes, PoolNames, SizeSchedule, Window
 from reconciler.model.quantity import Duration, Percent, Quantity
 
 _Nodes = Annotated[int | None, Within(0, 2**31), Unit("nodes")]
@@ -34,27 +34,16 @@ class NodeProvisioner(msgspec.Struct, frozen=True, rename="camel", kw_only=True)
 
     suspend: Annotated[bool, Says("Suspends scaling of the pool.")] = False
     pool_name: Annotated[str, Says("Name of the scaled pool."), Refers("GpuPool")]
-    min_size: Annotated[int, Says("Minimum number of nodes."), Within(0, 100_000), Unit("nodes")]
-    max_size: Annotated[
-        int,
-        Says("Maximum number of nodes; also Karpenter's limit if the pool has no limits.nodes."),
-        Within(0, 100_000),
-        Unit("nodes"),
-    ]
+    min_size: Annotated[Nodes, Says("Minimum number of nodes.")]
+    max_size: Annotated[Nodes, Says("Maximum number of nodes; also Karpenter's limit if the pool has no limits.nodes.")]
     min_gpu_utilization_percent: Annotated[
         int, Says("Below this share of GPUs in use, empty nodes are removed."), Within(0, 100), Unit("%")
     ] = msgspec.field(name="minGPUUtilizationPercent")
     min_unutilized_gpu_nodes: Annotated[
-        int,
-        Says("Empty nodes kept at any utilization; none are launched for this."),
-        Within(0, 100_000),
-        Unit("nodes"),
+        Nodes, Says("Empty nodes kept at any utilization; none are launched for this.")
     ] = msgspec.field(name="minUnutilizedGPUNodes", default=0)
     warm_nodes: Annotated[
-        int,
-        Says("Free nodes launched in advance by low-priority smart pods, and kept at any utilization."),
-        Within(0, 100_000),
-        Unit("nodes"),
+        Nodes, Says("Free nodes launched in advance by low-priority smart pods, and kept at any utilization.")
     ] = 0
     schedules: Annotated[
         list[SizeSchedule],
@@ -70,9 +59,7 @@ class NodeProvisioner(msgspec.Struct, frozen=True, rename="camel", kw_only=True)
         Within(most=50),
     ] = msgspec.field(default_factory=list)
     order: Annotated[
-        int,
-        Says("Order of provisioners for a pod that several could serve; lower first."),
-        Within(0, 10_000),
+        int, Says("Order of provisioners for a pod that several could serve; lower first."), Within(0, 10_000)
     ] = 100
 
     @property
@@ -135,11 +122,7 @@ class DrainPolicy(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """Drains and removes underutilized nodes; a pool that no DrainPolicy names is never drained."""
 
     suspend: Annotated[bool, Says("Suspends drains under this policy.")] = False
-    pool_names: Annotated[
-        list[Annotated[str, Refers("GpuPool", all_as_star=True)]],
-        Says('Names of the pools; "*" for all.'),
-        Within(1, 1000),
-    ]
+    pool_names: Annotated[PoolNames, Says('Names of the pools; "*" for all.')]
     utilization_threshold_percent: Annotated[
         int, Says("A node is a candidate if at most this share of its GPUs is requested."), Within(0, 100), Unit("%")
     ] = 50
@@ -166,8 +149,7 @@ class DrainPolicy(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
         int, Says("How long an evicted pod without a replacement counts as demand."), Within(0, 3_600), Unit("s")
     ] = 300
     system_pod_timeout: Annotated[
-        Duration,
-        Says("How long a kube-system pod without a PodDisruptionBudget blocks its node after creation."),
+        Duration, Says("How long a kube-system pod without a PodDisruptionBudget blocks its node after creation.")
     ] = Duration(3_600_000)
     simulation_time_bound: Annotated[Duration, Says("Maximum time per cycle for finding candidates.")] = Duration(
         10_000
@@ -202,11 +184,7 @@ class PressurePolicy(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """Watches the reserved resources of each node of its pools, and moves elastic pods before the node runs out."""
 
     suspend: Annotated[bool, Says("Suspends the policy.")] = False
-    pool_names: Annotated[
-        list[Annotated[str, Refers("GpuPool", all_as_star=True)]],
-        Says('Names of the pools; "*" for all.'),
-        Within(1, 1000),
-    ]
+    pool_names: Annotated[PoolNames, Says('Names of the pools; "*" for all.')]
     resources: Annotated[Annotated[dict[str, Pressure], _RESOURCE], Says("Bounds by resource."), Within(1, 20)]
     compute_unit: Annotated[
         Annotated[dict[str, Quantity], _RESOURCE], Says("An agent requests multiples of these."), Within(1, 20)

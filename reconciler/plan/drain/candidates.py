@@ -1,10 +1,11 @@
 """Rules that exclude nodes from drains: an ordered table, the first matching rule is the reason."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
 
+from reconciler.fleet.pod_classes import PodProfile
 from reconciler.fleet.snapshot.row_indexes import PerRow
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
@@ -102,13 +103,16 @@ class EligibilityContext:
         return exclusion_rules
 
 
+Profiles = Iterable[PodProfile]  # of the pods of a node
+
+
 class ExclusionRule(msgspec.Struct, frozen=True, eq=False):
     """A rule that can exclude a node from drains."""
 
     why_not: Callable[[EligibilityContext, DrainNode], Reason | None]
     # `concerns`: whether the rule could apply to a node with these pods, checked once while both are unchanged;
     # `may_apply`: whether the rule could apply to any node of a pool.
-    concerns: Callable[[Node, Sequence[Pod]], bool] = lambda *_: True
+    concerns: Callable[[Node, Profiles], bool] = lambda *_: True
     may_apply: Callable[[EligibilityContext, str], bool] = lambda _, pool: bool(pool)
 
 
@@ -129,9 +133,10 @@ class Looks(PerRow[Look]):
         self._alike: dict[frozenset[ExclusionRule], frozenset[ExclusionRule]] = {}  # one object for equal sets
 
     def find(self, row: int) -> Look:
-        node, pods = self.fleet.rows.node(row), self.fleet.pods_of_row(row)
-        rules = frozenset(rule for rule in RULES if rule.concerns(node, pods))
-        completing = tuple([pod for pod in pods if pod.runs_to_completion and stays(pod)])
+        node, there = self.fleet.rows.node(row), self.fleet.observed_on[row]
+        rules = frozenset([rule for rule in RULES if rule.concerns(node, there.counts)])
+        completes = any(each.pod.runs_to_completion for each in there.counts)
+        completing = tuple([pod for pod in there.pods if pod.runs_to_completion and stays(pod)]) if completes else ()
         return Look(node, self._alike.setdefault(rules, rules), usage_of(self.fleet, row), completing)
 
 
@@ -310,16 +315,20 @@ def _too_much_used(eligibility: EligibilityContext, drain_node: DrainNode) -> Re
     return drain_node.reason(facts, "utilizationThresholdPercent")
 
 
-def _is_new(node: Node, _: Sequence[Pod]) -> bool:
+def _is_new(node: Node, _: Profiles) -> bool:
     """Whether the node may still settle. A candidate has settled before: readiness can come and go."""
     return candidate_mark(node) is None
 
 
-def _may_be_empty(_: Node, pods: Sequence[Pod]) -> bool:
-    return not any(pod.counts for pod in pods)
+def _may_be_empty(_: Node, profiles: Profiles) -> bool:
+    return all(each.pod_class.goes_with_its_node for each in profiles)
 
 
-def _says_anything(node: Node, _: Sequence[Pod]) -> bool:
+def _has_leaving_pods(_: Node, profiles: Profiles) -> bool:
+    return any(each.pod_class.leaving for each in profiles)
+
+
+def _says_anything(node: Node, _: Profiles) -> bool:
     annotations = node.metadata.annotations
     return bool(annotations.scale_down_disabled or annotations.do_not_disrupt)
 
@@ -343,7 +352,7 @@ RULES: tuple[ExclusionRule, ...] = (
     ExclusionRule(_settling, concerns=_is_new),
     ExclusionRule(_opted_out, concerns=_says_anything),
     ExclusionRule(_lost, concerns=lambda node, _: not node.is_ready and not is_karpenters(node)),
-    ExclusionRule(_leaves_slowly, concerns=lambda _, pods: any(pod.metadata.leaving for pod in pods)),
+    ExclusionRule(_leaves_slowly, concerns=_has_leaving_pods),
     ExclusionRule(_set_back, may_apply=lambda eligibility, _: bool(eligibility.setbacks)),
     ExclusionRule(_lent, may_apply=lambda eligibility, _: bool(eligibility.context.fleet.lent)),
     ExclusionRule(

@@ -139,10 +139,10 @@ class Stakes(PerRow[Stake]):
     """Cache of `Stake` by row."""
 
     def find(self, row: int) -> Stake:
-        gpus_of = self.fleet.classes.gpus_of
-        there = zip(self.fleet.pods_of_row(row), self.fleet.classes_of_row(row), strict=True)
-        asking = ((gpus, pod) for pod, of in there if of.needs_another_place and (gpus := gpus_of(of, pod)))
-        works = tuple(_works(asking))
+        there, gpus_of = self.fleet.observed_on[row], self.fleet.classes.gpus_of
+        asking = {each: gpus for each in there.counts if each.pod_class.needs_another_place and (gpus := gpus_of(each))}
+        pods = zip(there.booked, there.profiles, strict=True) if asking else ()
+        works = tuple(_works((asking[profile], pod) for pod, profile in pods if profile in asking))
         return Stake(machine_of(self.fleet.rows.node(row).metadata.labels), works)
 
 

@@ -256,7 +256,7 @@ class Rehoming:
             self._takers.update([each.to for each in moved])
             self._prefer([each.to for each in moved])
             self.told.together[drain_node.name] = self._hints.moved(drain_node.name, moved)
-        return bool(moving.pods)
+        return not moving.is_empty
 
     def _try_crew(self, crew: GangNodes, crewing: Crewing, emptying: ScaleDownSimulation) -> bool:
         """Try nodes that drain together. If the group can't drain, the nodes that can't drain are left out. Returns

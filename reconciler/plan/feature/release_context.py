@@ -46,9 +46,6 @@ class ReleaseContext(msgspec.Struct, frozen=True, dict=True):
         """Namespace and name of pods created by reconciler. In namespaces of tenants, labels alone prove nothing."""
         return frozenset((each.metadata.namespace, each.name) for each in self.observed.pods if made_by_us(each))
 
-    def is_own_pod(self, namespace: str, name: str) -> bool:
-        return (namespace, name) in self.own_pods
-
     @cached_property
     def claimed_labels(self) -> dict[str, dict[str, str]]:
         """Labels that Karpenter should set on each node, by node name."""

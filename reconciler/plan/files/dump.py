@@ -15,10 +15,9 @@ import msgspec
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
-from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.metadata import LabelSelector
 from reconciler.model.cluster.node import NodeClass
-from reconciler.model.cluster.observed import Observed
+from reconciler.model.cluster.observed import OBJECTS, Observed
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.unstructured import (
     DOMAINS,
@@ -38,55 +37,23 @@ _NAME = "reconciler-dump"
 FORMAT = f"{_NAME}/2"
 _BEFORE = f"{_NAME}/1"  # still readable
 
-_OBJECTS = (
-    "nodes",
-    "pods",
-    "budgets",
-    "workloads",
-    "node_pools",
-    "node_claims",
-    "node_classes",
-    "resource_claims",
-    "resource_slices",
-    "device_classes",
-    "volume_claims",
-    "volumes",
-    "storage_classes",
-    "csi_nodes",
-    "csi_drivers",
-    "attachments",
-    "namespaces",
-    "policies",
-    "leases",
-    "kept",
-)
-
-
 # Kinds of which plans read only labels of the domains in DOMAINS.
-_UNLABELLED = (
-    "budgets",
-    "workloads",
-    "node_classes",
-    "resource_claims",
-    "resource_slices",
-    "device_classes",
-    "volume_claims",
-    "storage_classes",
-    "csi_nodes",
-    "csi_drivers",
-    "attachments",
-    "leases",
-)
+_LABELLED = {"nodes", "pods", "node_pools", "node_claims", "volumes", "namespaces", "policies", "kept"}
+_UNLABELLED = tuple(field for field in OBJECTS if field not in _LABELLED)
 _NAMESPACE_NAME = "kubernetes.io/metadata.name"
 _OF_VOLUMES = frozenset({names.ZONE, names.REGION, names.ZONE_BEFORE, names.REGION_BEFORE, names.HOSTNAME})
 
 
-class BadDump(ValueError):
-    """The content is not a valid dump, with a sentence and a remedy."""
+class BadFile(ValueError):
+    """The content is not valid, with a sentence and a remedy."""
 
     def __init__(self, sentence: str, remedy: str) -> None:
         super().__init__(sentence)
         self.remedy = remedy
+
+
+class BadDump(BadFile):
+    """The content is not a valid dump."""
 
 
 class _DumpFile(msgspec.Struct):
@@ -95,7 +62,7 @@ class _DumpFile(msgspec.Struct):
     inputs: msgspec.Raw = msgspec.Raw(b"null")
 
 
-_ENCODER = msgspec.json.Encoder(order="sorted")
+ENCODER = msgspec.json.Encoder(order="sorted")
 _DIGEST_LENGTH = len(f"sha256:{sha256().hexdigest()}")
 
 
@@ -104,9 +71,9 @@ def write(inputs: Inputs) -> bytes:
     before, after = b'{"digest":"', b'","format":"%s","inputs":' % FORMAT.encode()
     start = len(before) + _DIGEST_LENGTH + len(after)
     buffer = bytearray()
-    _ENCODER.encode_into(redacted(inputs), buffer, start)
+    ENCODER.encode_into(redacted(inputs), buffer, start)
     with memoryview(buffer) as whole:
-        digest = _digest(whole[start:])
+        digest = digest_of_bytes(whole[start:]).encode()
     buffer[:start] = before + digest + after
     buffer += b"}\n"
     return bytes(buffer)
@@ -120,7 +87,7 @@ def read(content: bytes) -> Inputs:
         raise BadDump(f"not a dump: {fault}", "create a new dump with reconciler dump") from fault
     if file.format not in {FORMAT, _BEFORE}:
         raise _of_another_format(file.format)
-    if not _is_whole(file):
+    if not is_whole(file.digest, file.inputs):
         raise BadDump(
             "the content does not match its digest: the file was modified or is damaged",
             "use the original file",
@@ -204,7 +171,7 @@ def canonical(inputs: Inputs) -> Inputs:
 
 
 def _observed(observed: Observed) -> Observed:
-    objects: dict[str, Any] = {key: tuple(sorted(getattr(observed, key), key=_place)) for key in _OBJECTS}
+    objects: dict[str, Any] = {key: tuple(sorted(getattr(observed, key), key=_place)) for key in OBJECTS}
     for key in _UNLABELLED:
         objects[key] = tuple(_with_labels(each, ()) for each in objects[key])
     for key in ("node_pools", "policies", "kept"):
@@ -235,16 +202,18 @@ def _redacted_class(each: NodeClass) -> NodeClass:
     return msgspec.structs.replace(each, spec=class_without_secrets(each.spec), images=tuple(sorted(each.images)))
 
 
-def _digest(content: bytes | memoryview) -> bytes:
-    return f"sha256:{sha256(content).hexdigest()}".encode()
+def digest_of_bytes(content: bytes | memoryview) -> str:
+    return f"sha256:{sha256(content).hexdigest()}"
 
 
-def _is_whole(file: _DumpFile) -> bool:
+def is_whole(digest: str, content: msgspec.Raw) -> bool:
     """Whether the digest matches. A reformatted file, for example by jq, still matches."""
-    digest = file.digest.encode()
-    return digest == _digest(memoryview(file.inputs)) or digest == _digest(
-        _ENCODER.encode(msgspec.json.decode(file.inputs))
-    )
+    if digest == digest_of_bytes(memoryview(content)):
+        return True
+    try:
+        return digest == digest_of_bytes(ENCODER.encode(msgspec.json.decode(content)))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return False
 
 
 def _of_another_format(found: str) -> BadDump:
@@ -262,7 +231,6 @@ def _of_another_format(found: str) -> BadDump:
 # Plans order objects by their labels. Therefore a mask sorts like its value among the other values of the same label,
 # and equal values have equal masks, so that a dump replays to the same plan.
 
-_MASKED_LABELS_OBJECTS = sorted({each.field for each in RESOURCE_KINDS})
 _MASKED = ("pods", "nodes", "node_claims", "node_pools", "policies", "kept")
 # Labels of Kubernetes, clouds and the GPU operator about machines.
 _OF_MACHINES = frozenset(
@@ -270,7 +238,6 @@ _OF_MACHINES = frozenset(
 )
 _READ = frozenset(value for value in vars(names).values() if isinstance(value, str))
 _STRING = re.compile(rb'"([^"\\]+)')
-_MASKED_LABELS_ENCODER = msgspec.json.Encoder()
 # Sorts before every character of a label value: a value followed by this sorts directly after the value.
 _MASK = "*"
 
@@ -296,12 +263,12 @@ def _is_of_machines(key: str) -> bool:
 def _strings(inputs: Inputs) -> Iterator[bytes]:
     """Every string of the inputs outside of metadata, which includes every label named by a selector."""
     for part in (inputs.desired, inputs.memory, inputs.hints):
-        yield from _STRING.findall(_MASKED_LABELS_ENCODER.encode(part))
-    for field in _MASKED_LABELS_OBJECTS:
+        yield from _STRING.findall(ENCODER.encode(part))
+    for field in OBJECTS:
         for each in getattr(inputs.observed, field):
             for name in each.__struct_fields__:
                 if name != "metadata":
-                    yield from _STRING.findall(_MASKED_LABELS_ENCODER.encode(getattr(each, name)))
+                    yield from _STRING.findall(ENCODER.encode(getattr(each, name)))
 
 
 def _masks(key: str, objects: Iterable[Any]) -> Mapping[str, str]:
@@ -335,8 +302,6 @@ def _with_masks(each: Any, masks: Mapping[str, Mapping[str, str]]) -> Any:
 
 
 class PlanningResult(msgspec.Struct, frozen=True, dict=True):
-    """A plan with its inputs."""
-
     inputs: Inputs
     fleet: Fleet
     plan: Plan

@@ -12,20 +12,17 @@ status updates by Karpenter, do not matter.
 """
 
 from collections.abc import Iterator
-from hashlib import sha256
 
 import msgspec
 
-from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Action, Apply, Decision, Evict, Hold, Preconditions, Reason, Ref
 from reconciler.model.plan.guard_verdict import DisruptionRecord
 from reconciler.model.plan.inputs import Inputs
-from reconciler.model.plan.memory import Memory
 from reconciler.model.plan.plan import Plan
 from reconciler.plan.check import why_not_its_own
-from reconciler.plan.files.dump import PlanningResult, canonical
+from reconciler.plan.files.dump import ENCODER, BadFile, PlanningResult, canonical, digest_of_bytes, is_whole
 from reconciler.plan.files.valid_names import of_decision, of_desired
 from reconciler.plan.guards.limits import Proposed, judge
 from reconciler.plan.guards.removals import GuardContext, taken
@@ -56,51 +53,46 @@ class UnreadNow(msgspec.Struct, frozen=True):
     why: str
 
 
-class NothingToDo(msgspec.Struct, frozen=True):
+class _OfSubject(msgspec.Struct, frozen=True):
+    subject: Ref
+
+
+class NothingToDo(_OfSubject, frozen=True):
     """There is no decision about the subject any more."""
 
-    subject: Ref
 
-
-class OtherObject(msgspec.Struct, frozen=True):
+class OtherObject(_OfSubject, frozen=True):
     """Another object, with another uid, has the name of the subject."""
 
-    subject: Ref
 
-
-class HeldNow(msgspec.Struct, frozen=True):
+class HeldNow(_OfSubject, frozen=True):
     """The action is held now."""
 
-    subject: Ref
     reason: Reason
 
 
-class OtherAction(msgspec.Struct, frozen=True):
+class OtherAction(_OfSubject, frozen=True):
     """A different action is decided now."""
 
-    subject: Ref
     reason: Reason
 
 
-class OtherFields(msgspec.Struct, frozen=True):
+class OtherFields(_OfSubject, frozen=True):
     """The subject differs from the policies in other fields now."""
 
-    subject: Ref
     before: tuple[str, ...]
     now: tuple[str, ...]
 
 
-class TakesMore(msgspec.Struct, frozen=True):
+class TakesMore(_OfSubject, frozen=True):
     """The action removes more nodes now."""
 
-    subject: Ref
     nodes: tuple[str, ...]
 
 
-class BusierNow(msgspec.Struct, frozen=True):
+class BusierNow(_OfSubject, frozen=True):
     """More GPUs are in use on nodes that the action removes."""
 
-    subject: Ref
     nodes: tuple[str, ...]
 
 
@@ -119,16 +111,11 @@ Difference = (
 
 _NAME = "reconciler-plan"
 FORMAT = f"{_NAME}/2"
-_ENCODER = msgspec.json.Encoder(order="sorted")
 _AGAIN = "create a new plan, review it, and apply it"
 
 
-class BadPlan(ValueError):
-    """The content is not a valid saved plan, with a sentence and a remedy."""
-
-    def __init__(self, sentence: str, remedy: str) -> None:
-        super().__init__(sentence)
-        self.remedy = remedy
+class BadPlan(BadFile):
+    """The content is not a valid saved plan."""
 
 
 class SavedAction(msgspec.Struct, frozen=True):
@@ -182,15 +169,15 @@ def saved_of(scene: PlanningResult, expires_at: Instant) -> SavedPlan:
 def write(scene: PlanningResult, expires_at: Instant) -> WrittenPlan:
     """The file content."""
     saved = saved_of(scene, expires_at)
-    content = _ENCODER.encode(saved)
-    digest = _digest(content)
+    content = ENCODER.encode(saved)
+    digest = digest_of_bytes(content)
     file = b'{"digest":"%s","format":"%s","plan":%s}\n' % (digest.encode(), FORMAT.encode(), content)
     return WrittenPlan(file, digest, len(saved.steps), expires_at)
 
 
 def digest_of_saved(saved: SavedPlan) -> str:
     """Computed from the content, never copied from the file."""
-    return _digest(_ENCODER.encode(saved))
+    return digest_of_bytes(ENCODER.encode(saved))
 
 
 def read(content: bytes) -> SavedPlan:
@@ -205,7 +192,7 @@ def read(content: bytes) -> SavedPlan:
     if file.format != FORMAT:
         text = f"the saved plan has format {version}; this version of reconciler reads {FORMAT.partition('/')[2]}"
         raise BadPlan(text, "create a new plan and apply it")
-    if not _is_whole(file):
+    if not is_whole(file.digest, file.plan):
         text = "the content does not match its digest: the file was modified or is damaged"
         raise BadPlan(text, _AGAIN)
     try:
@@ -219,13 +206,8 @@ def read(content: bytes) -> SavedPlan:
     return saved
 
 
-def inputs_for(saved: SavedPlan, observed: Observed, memory: Memory, now: Instant) -> Inputs:
-    """Inputs of the new plan for comparison."""
-    return Inputs(saved.desired, observed, now, memory, prune=saved.prune)
-
-
 def moved(saved: SavedPlan, scene: PlanningResult) -> tuple[Difference, ...]:
-    """Why the plan may not be applied any more; empty if it may. `scene` is the plan of `inputs_for`."""
+    """Why the plan may not be applied any more; empty if it may. `scene` is the new plan from the same policies."""
     inputs = scene.inputs
     if inputs.observed.cluster_uid != saved.cluster_uid:
         return (OtherCluster(saved.cluster_uid, inputs.observed.cluster_uid),)
@@ -242,15 +224,6 @@ def exactly(saved: SavedPlan, scene: PlanningResult) -> Plan:
     return msgspec.structs.replace(
         scene.plan, digest=digest, decisions=judged.decisions, memory=memory, wake_at=None, guarded=judged.guarded
     )
-
-
-def _is_whole(file: _SavedPlanFile) -> bool:
-    """Whether the digest matches. A reformatted file, for example by jq, still matches."""
-    try:
-        laid_out = _ENCODER.encode(msgspec.json.decode(file.plan))
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return False
-    return file.digest in {_digest(bytes(file.plan)), _digest(laid_out)}
 
 
 def _why_invalid(saved: SavedPlan) -> str:
@@ -342,7 +315,3 @@ def _takes_more(
         yield TakesMore(subject, tuple(new))
     if busier:
         yield BusierNow(subject, tuple(busier))
-
-
-def _digest(content: bytes) -> str:
-    return f"sha256:{sha256(content).hexdigest()}"

@@ -4,7 +4,6 @@ The API server never returns an object that breaks these rules, but anybody can 
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.observed import Observed
@@ -84,12 +83,5 @@ def _no_nodes(names: Iterable[str]) -> Iterator[str]:
     return (f"{shortened(each)} is not a valid Node name" for each in names if not is_object_name(each))
 
 
-def _by_field() -> dict[str, tuple[str, ...]]:
-    result: dict[str, tuple[str, ...]] = {}
-    for resource_kind in RESOURCE_KINDS:
-        result[resource_kind.field] = (*result.get(resource_kind.field, ()), resource_kind.kind)
-    return result
-
-
-_KINDS_OF: dict[str, tuple[Any, ...]] = _by_field()
-_FIELDS = tuple(_KINDS_OF)
+_FIELDS = tuple(dict.fromkeys(each.field for each in RESOURCE_KINDS))
+_KINDS_OF = {field: tuple(each.kind for each in RESOURCE_KINDS if each.field == field) for field in _FIELDS}

@@ -7,13 +7,12 @@ from functools import cached_property
 
 import msgspec
 
-from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.desired import Declared
 from reconciler.model.plan.consequence import Consequence
-from reconciler.model.plan.decision import CodeFacts, Decision, Hold, Label, Reason, Ref
+from reconciler.model.plan.decision import Decision, Hold, Label, Reason, Ref
 from reconciler.model.plan.guard_verdict import DisruptionRecord
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.policy.guards import ChangeGuard
@@ -26,6 +25,7 @@ from reconciler.plan.guards.removals import GuardContext, taken
 from reconciler.plan.guards.set_aside import SetAsides
 from reconciler.plan.guards.tally import ClusterMin, ClusterMinHolds, nodes_named
 from reconciler.plan.nodes.ownership import why_opted_out, why_untouchable
+from reconciler.plan.reasons import OfObject
 
 
 class Admission:
@@ -37,7 +37,6 @@ class Admission:
         self._troubles = troubles
         self._freezes = Freezes(inputs, draft.fleet)
         self._set_asides = SetAsides(inputs, draft.fleet)
-        self._about = RelatedObjects(draft.fleet)
         self._cluster_min = ClusterMin(inputs, draft)
         self._gone: set[str] = set()  # nodes that this plan removes, for clusterMin
 
@@ -62,7 +61,7 @@ class Admission:
         held = self._why_not(stage, decision)
         if held is not None:
             return msgspec.structs.replace(decision, act=held[1], reason=held[0])
-        would, about = is_report_only(self._inputs, decision), self._about.of(decision)
+        would, about = is_report_only(self._inputs, decision), self._related(decision)
         settled = msgspec.structs.replace(decision, would=would, about=about)
         self._draft.claim(settled)
         self._count(stage, settled)
@@ -126,6 +125,28 @@ class Admission:
     def _is_there(self, node: Node) -> bool:
         """Whether nobody removes the node yet, in this plan or before."""
         return not node.is_being_removed and node.name not in self._gone
+
+    def _related(self, decision: Decision) -> tuple[Ref, ...]:
+        """Further objects of a node action: its NodeClaim, its NodePool, and its GpuPool if policies are custom
+        resources. A person who describes one of these objects sees the action. An Event without a uid is not shown by
+        kubectl describe.
+        """
+        fleet, subject = self._draft.fleet, decision.subject
+        node = fleet.node(subject.name) if subject.kind == "Node" else None
+        if node is None:
+            return ()
+        claim = fleet.claims_on(node.pool).get(node.name)
+        refs = [Ref("NodeClaim", "", claim.name, claim.metadata.uid)] if claim is not None else []
+        keys = (("NodePool", node.metadata.labels.get(names.KARPENTER_POOL, "")), ("GpuPool", decision.pool))
+        pools = (self._pools[key] for key in keys if key in self._pools)
+        refs += [Ref(each.kind, "", each.name, each.metadata.uid) for each in pools]
+        return tuple(each for each in refs if each.uid)
+
+    @cached_property
+    def _pools(self) -> dict[tuple[str, str], Unstructured]:
+        """NodePools and policies by kind and name."""
+        observed = self._draft.fleet.observed
+        return {(each.kind, each.name): each for each in (*observed.node_pools, *observed.policies)}
 
 
 def is_blind(decision: Decision) -> bool:
@@ -198,40 +219,6 @@ def _uids(inputs: Inputs, guard: Declared[ChangeGuard]) -> tuple[str, str]:
     return short if short[0] != short[1] else (wanted, found)
 
 
-# --- Related objects of a node action: its NodeClaim, its NodePool, and its GpuPool if policies are custom resources. A
-# person who describes one of these objects sees the action.
-
-
-class RelatedObjects:
-    """Lookups of related objects for one plan."""
-
-    def __init__(self, fleet: Fleet) -> None:
-        self._fleet = fleet
-
-    def of(self, decision: Decision) -> tuple[Ref, ...]:
-        """Related objects with a uid. An Event without a uid is not shown by kubectl describe."""
-        node = self._fleet.node(decision.subject.name) if decision.subject.kind == "Node" else None
-        if node is None:
-            return ()
-        claim = self._fleet.claims_on(node.pool).get(node.name)
-        node_pool = self._node_pools.get(node.metadata.labels.get(names.KARPENTER_POOL, ""))
-        refs = [Ref("NodeClaim", "", claim.name, claim.metadata.uid)] if claim is not None else []
-        refs += [_ref(each) for each in (node_pool, self._gpu_pools.get(decision.pool)) if each is not None]
-        return tuple(each for each in refs if each.uid)
-
-    @cached_property
-    def _node_pools(self) -> dict[str, Unstructured]:
-        return {each.name: each for each in self._fleet.observed.node_pools}
-
-    @cached_property
-    def _gpu_pools(self) -> dict[str, Unstructured]:
-        return {each.name: each for each in self._fleet.observed.policies if each.kind == "GpuPool"}
-
-
-def _ref(whole: Unstructured) -> Ref:
-    return Ref(whole.kind, "", whole.name, whole.metadata.uid)
-
-
 # --- One action for each subject: which of several actions waits for the next plan.
 #
 # A Label waits for any other action on its subject. Among other actions, the first planner's goes on, and later
@@ -239,13 +226,12 @@ def _ref(whole: Unstructured) -> Ref:
 # Label goes on.
 
 
-class TakesTurns(CodeFacts, frozen=True):
+class TakesTurns(OfObject, frozen=True):
     template = (
         "{other} acts on {object} in this plan, and a plan has at most one action for each object: {planner} follows "
         "in the next plan."
     )
 
-    object: Ref
     other: str  # the planner that acts
     planner: str  # the planner that waits
 

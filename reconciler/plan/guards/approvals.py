@@ -7,8 +7,8 @@ from the content: custom resources may claim any revision. Objects named in `pru
 declares them, and the approval covers their deletion.
 """
 
-from collections.abc import Iterable, Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, cached_property, partial
 from hashlib import sha256
 from typing import Any
 
@@ -73,8 +73,8 @@ class Approvals:
             for each in _readable(inputs)
             if self._is_of_revision(each.spec.revision) and not each.spec.suspend and inputs.now < each.ends
         )
-        digests: dict[PolicyKey, str | None] = {}
-        whole = (msgspec.structs.replace(each, policies=_unchanged(inputs, each.spec, digests)) for each in approvals)
+        digest = cache(partial(policy_digest, inputs.desired))
+        whole = (msgspec.structs.replace(each, policies=_unchanged(each.spec, digest)) for each in approvals)
         return tuple(sorted(whole, key=lambda each: each.name))
 
     def _is_of_revision(self, revision: str | None) -> bool:
@@ -136,16 +136,9 @@ def _readable(inputs: Inputs) -> Iterator[Approval]:
         yield Approval(whole.name, spec, ends)
 
 
-def _unchanged(inputs: Inputs, spec: ChangeApproval, digests: dict[PolicyKey, str | None]) -> frozenset[PolicyKey]:
-    """Named policies that have the named digests. `digests`: cache."""
-    found = set()
-    for each in spec.objects:
-        key = (each.kind, each.name)
-        if key not in digests:
-            digests[key] = policy_digest(inputs.desired, *key)
-        if digests[key] == each.digest:
-            found.add(key)
-    return frozenset(found)
+def _unchanged(spec: ChangeApproval, digest: Callable[[str, str], str | None]) -> frozenset[PolicyKey]:
+    """Named policies that have the named digests."""
+    return frozenset((each.kind, each.name) for each in spec.objects if digest(each.kind, each.name) == each.digest)
 
 
 # --- Digest of a resolved policy: its spec and its rendered templates, without their places in files.

@@ -6,7 +6,7 @@ or its GpuPool if policies are custom resources; on a ChangeGuard, for all that 
 namespace, for everything. An unreadable end time freezes until it is corrected, because the author wanted a freeze.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Literal
 
@@ -19,9 +19,8 @@ from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.instant import Instant, instant, timestamp
 from reconciler.model.plan.decision import (
-    Act,
+    Action,
     Annotate,
-    CodeFacts,
     Decision,
     Delete,
     Hold,
@@ -32,57 +31,50 @@ from reconciler.model.plan.decision import (
     Ungate,
 )
 from reconciler.model.plan.inputs import Inputs
+from reconciler.plan.reasons import OfObject
 
 
 class FreezeScope(msgspec.Struct, frozen=True, gc=False):
-    """Scope of a freeze."""
-
     kind: Literal["everything", "guard", "pool", "node"]
     name: str = ""  # name of the ChangeGuard, the pool or the node
 
     @property
     def words(self) -> str:
         """The scope as text: everything, what ChangeGuard/fleet guards, pool a100, Node/n1."""
-        match self.kind:
-            case "everything":
-                return "everything"
-            case "guard":
-                return f"what ChangeGuard/{self.name} guards"
-            case "pool":
-                return f"pool {self.name}"
-            case "node":
-                return f"Node/{self.name}"
+        of_kind = {
+            "guard": f"what ChangeGuard/{self.name} guards",
+            "pool": f"pool {self.name}",
+            "node": f"Node/{self.name}",
+        }
+        return of_kind.get(self.kind, "everything")
 
 
-class Frozen(CodeFacts, frozen=True):
+class Frozen(OfObject, frozen=True):
     template = "{scope} is frozen until {written}{note:in_brackets}: {object} is not changed."
     by_person = True
 
-    object: Ref
     scope: FreezeScope
     until: Instant
     written: str  # the end time, as written in the annotation
     note: str = ""  # the reason that somebody gave for the freeze
 
 
-class FrozenUnreadably(CodeFacts, frozen=True):
+class FrozenUnreadably(OfObject, frozen=True):
     template = (
         "{scope} is frozen until {written}{note:in_brackets}, which is not a time such as 2026-11-02T08:00:00Z: "
         "{object} is not changed until the annotation is corrected."
     )
     by_person = True
 
-    object: Ref
     scope: FreezeScope
     written: str
     note: str = ""
 
 
-class PoolSuspended(CodeFacts, frozen=True):
+class PoolSuspended(OfObject, frozen=True):
     template = "GpuPool/{pool} is suspended: {object} is not changed until spec.suspend is removed."
     by_person = True
 
-    object: Ref
     pool: str
 
 
@@ -104,7 +96,6 @@ class Freeze(msgspec.Struct, frozen=True):
 
     @property
     def scope_text(self) -> str:
-        """The scope as text."""
         return self.scope.words
 
     def facts(self, subject: Ref) -> Frozen | FrozenUnreadably:
@@ -146,7 +137,7 @@ class Freezes:
     def why_still(self, decision: Decision, nodes: frozenset[str]) -> tuple[Reason, Hold] | None:
         """Why the decision must wait, and until when. `nodes`: nodes that the decision removes besides its subject."""
         act = decision.act
-        if isinstance(act, Hold) or decision.planner == RELEASE or any(goes_on(act, decision) for goes_on in GOES_ON):
+        if isinstance(act, Hold) or decision.planner == RELEASE or _goes_on(act, decision.subject):
             return None
         declared = self._inputs.desired.pool(decision.pool) if decision.pool else None
         if declared is not None and declared.spec.suspend:
@@ -254,26 +245,16 @@ class Freezes:
         return sorted(declared | {each.name for each in self._inputs.observed.node_pools})
 
 
-def _untaints(act: Act, _: Decision) -> bool:
-    return isinstance(act, Taint) and act.value is None
-
-
-def _releases(act: Act, decision: Decision) -> bool:
-    return isinstance(act, Delete) and decision.subject.kind == "Lease"
-
-
-def _lets_go(act: Act, _: Decision) -> bool:
-    """Removal of the capacity gate from a pod that has room. The scheduler chooses the node."""
-    return isinstance(act, Ungate)
-
-
-def _calls_off(act: Act, _: Decision) -> bool:
-    """Cancellation of a pod's notice to save its work."""
-    return isinstance(act, Annotate) and act.annotations == ((names.EVICT_AT, None),)
-
-
-def _reports(act: Act, _: Decision) -> bool:
-    return isinstance(act, Status)
-
-
-GOES_ON: tuple[Callable[[Act, Decision], bool], ...] = (_untaints, _releases, _lets_go, _calls_off, _reports)
+def _goes_on(act: Action, subject: Ref) -> bool:
+    """Whether the action releases the subject or only reports, and so is carried out on frozen objects too."""
+    match act:
+        case Taint(value=value):
+            return value is None
+        case Delete():
+            return subject.kind == "Lease"
+        case Ungate() | Status():  # an ungated pod has room, and the scheduler chooses the node
+            return True
+        case Annotate(annotations=annotations):  # cancellation of a pod's notice to save its work
+            return annotations == ((names.EVICT_AT, None),)
+        case _:
+            return False

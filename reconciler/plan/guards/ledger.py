@@ -26,6 +26,7 @@ from reconciler.model.instant import Instant, moment
 from reconciler.model.plan.guard_verdict import DisruptionRecord, Measure
 from reconciler.model.policy.guards import Ceiling
 from reconciler.model.quantity import whole_number
+from reconciler.plan.guards.reasons import GuardSum
 from reconciler.plan.guards.removals import CLAIMS, GuardContext
 
 HOUR_MS = 3_600_000
@@ -171,18 +172,6 @@ class Roll:
         return since is None or (moment(node.metadata.creation_timestamp) or since) <= since
 
 
-class LimitCount(msgspec.Struct, frozen=True, gc=False):
-    """Amount and limit of one measure."""
-
-    counted: int
-    allowed: int
-    pool: str = ""  # pool of a percentage
-
-    @property
-    def is_over(self) -> bool:
-        return self.counted > self.allowed
-
-
 class DisruptionSums:
     """Sums by measure. Each record must be added once. Mutable."""
 
@@ -223,14 +212,14 @@ class DisruptionSums:
             return max((self._percent(pool) for pool in self._losing), default=0)
         return self._simple[measure]
 
-    def count(self, measure: Measure, limit: int) -> LimitCount:
+    def count(self, measure: Measure, limit: int) -> GuardSum:
         """Amount and limit of a measure. For percentages, of a pool over its limit, else of the pool that
         loses most.
         """
         if measure != "removed_percent":
-            return LimitCount(self._simple[measure], limit)
-        limit_counts = (LimitCount(self._percent(pool), self._allowed(pool, limit), pool) for pool in self._losing)
-        return max(limit_counts, key=lambda each: (each.is_over, each.counted), default=LimitCount(0, limit))
+            return GuardSum(measure, self._simple[measure], limit)
+        sums = (GuardSum(measure, self._percent(pool), self._allowed(pool, limit), pool) for pool in self._losing)
+        return max(sums, key=lambda each: (each.is_over, each.counted), default=GuardSum(measure, 0, limit))
 
     @property
     def _losing(self) -> list[str]:

@@ -13,7 +13,7 @@ from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.causes import Cause, cause_of
 from reconciler.plan.guards.admission import is_elsewhere
 from reconciler.plan.guards.approvals import Approvals
-from reconciler.plan.guards.ledger import FIELDS, HOUR_MS, DisruptionLedger, Roll, limit_of
+from reconciler.plan.guards.ledger import FIELDS, HOUR_MS, DisruptionLedger, DisruptionSums, Roll, limit_of
 from reconciler.plan.guards.reasons import (
     BehindOthers,
     FollowsHeld,
@@ -232,13 +232,14 @@ def _hour(tally: GuardTally) -> Iterator[GuardCount]:
     """Counts of the hour. Disruptions by others are listed separately, because reconciler can't change them."""
     others = [each for each in tally.window if not each.own]
     ours = [each for each in tally.window if each.own]
+    hour_roll = tally.books.hour_roll
     for each in tally.counts("hour", tally.hour_with_plan):
         parts = (
-            ("before this plan", tally.hour_of(ours).amount(each.measure)),
-            ("by Karpenter or a person", tally.hour_of(others).amount(each.measure)),
+            ("before this plan", DisruptionSums(hour_roll, ours).amount(each.measure)),
+            ("by Karpenter or a person", DisruptionSums(hour_roll, others).amount(each.measure)),
         )
         counts = tuple((part, count) for part, count in parts if count and each.measure != "removed_percent")
-        before = tally.hour_of(tally.window).amount(each.measure)
+        before = DisruptionSums(hour_roll, tally.window).amount(each.measure)
         yield msgspec.structs.replace(each, before=before, parts=counts)
 
 
@@ -256,14 +257,15 @@ def _alone(panel: GuardPanel, tally: GuardTally) -> Iterator[str]:
     titles = dict.fromkeys(take.title for take in panel.takes if tally.own(take))
     for title in titles if len(titles) > 1 else ():
         marks = {each.mark for take in panel.takes if take.title == title for each in tally.own(take)}
-        if not tally.sum_of(marks).over(tally.guard.spec.per_plan):
+        if not DisruptionSums(tally.books.roll, marks).over(tally.guard.spec.per_plan):
             yield title
 
 
 def _by_the_hour(panel: GuardPanel, tally: GuardTally) -> Iterator[str]:
     """Limits that the plan exceeds only as a whole, as text: maxRemovedPercent: 20."""
     limits = tally.guard.spec.per_plan
-    if any(tally.sum_of(each.mark for each in tally.own(take)).over(limits) for take in panel.takes):
+    marks_of_takes = ([each.mark for each in tally.own(take)] for take in panel.takes)
+    if any(DisruptionSums(tally.books.roll, marks).over(limits) for marks in marks_of_takes):
         return
     for measure in tally.plan.over(limits):
         limit = limit_of(limits, measure)

@@ -2,7 +2,7 @@
 if its NodePool was neither created nor adopted by these policies.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -31,28 +31,29 @@ class Observation(msgspec.Struct, frozen=True):
     @property
     def causes_text(self) -> str:
         """The causes, as a clause."""
-        node_pool = f"NodePool/{self.pool}"
-        parts = (
-            (self.by_mode, f"GpuPool/{self.pool} is in mode Observe"),
-            (self.is_unadopted, f"{node_pool} was not created by reconciler and is not adopted"),
-            (bool(self.environment), f"{node_pool} belongs to environment {self.environment}"),
-            (self.is_suspended, f"GpuPool/{self.pool} is suspended"),
-        )
-        frozen = [f"{self.freeze.scope_text} is frozen {self.freeze.until_text}"] if self.freeze is not None else []
-        return ", and ".join([*(words for applies, words in parts if applies), *frozen])
+        return ", and ".join(cause for cause, _ in self._causes())
 
     @property
     def unless(self) -> str:
         """Conditions for carrying out the decisions, as a clause after "if"."""
-        node_pool = f"NodePool/{self.pool}"
-        parts = (
-            (self.by_mode, f"GpuPool/{self.pool} were in mode Enforce"),
-            (self.is_unadopted, f"{node_pool}, which reconciler did not create, were adopted"),
-            (bool(self.environment), f"{node_pool} did not belong to environment {self.environment}"),
-            (self.is_suspended, f"GpuPool/{self.pool} were not suspended"),
-        )
-        frozen = [f"{self.freeze.scope_text} were not frozen"] if self.freeze is not None else []
-        return " and ".join([*(words for applies, words in parts if applies), *frozen])
+        return " and ".join(condition for _, condition in self._causes())
+
+    def _causes(self) -> Iterator[tuple[str, str]]:
+        """Each cause that applies, and the condition under which the cause would not apply."""
+        pool, node_pool = f"GpuPool/{self.pool}", f"NodePool/{self.pool}"
+        if self.by_mode:
+            yield f"{pool} is in mode Observe", f"{pool} were in mode Enforce"
+        if self.is_unadopted:
+            was_not_created = f"{node_pool} was not created by reconciler and is not adopted"
+            yield was_not_created, f"{node_pool}, which reconciler did not create, were adopted"
+        if self.environment:
+            other = f"environment {self.environment}"
+            yield f"{node_pool} belongs to {other}", f"{node_pool} did not belong to {other}"
+        if self.is_suspended:
+            yield f"{pool} is suspended", f"{pool} were not suspended"
+        if self.freeze is not None:
+            scope = self.freeze.scope_text
+            yield f"{scope} is frozen {self.freeze.until_text}", f"{scope} were not frozen"
 
 
 def observes(inputs: Inputs, pool: str) -> bool:

@@ -1,6 +1,7 @@
 """Reasons for which a guard holds a decision."""
 
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from reconciler.model.plan.guard_verdict import GuardCount, Measure
 from reconciler.plan.guards.frozen import FreezeScope
 from reconciler.plan.guards.observing import Observation
 from reconciler.plan.guards.set_aside import BehindSetAside
+from reconciler.plan.reasons import OfObject
 
 
 class GuardSum(msgspec.Struct, frozen=True, gc=False):
@@ -20,6 +22,10 @@ class GuardSum(msgspec.Struct, frozen=True, gc=False):
     counted: int
     allowed: int
     pool: str = ""  # pool of a percentage
+
+    @property
+    def is_over(self) -> bool:
+        return self.counted > self.allowed
 
 
 class WrongCluster(CodeFacts, frozen=True):
@@ -74,28 +80,24 @@ class BehindOthers(HeldByGuard, frozen=True):
     hold = "blocked"
 
 
-class FollowsHeld(CodeFacts, frozen=True):
+class FollowsHeld(OfObject, frozen=True):
     template = "{object} must follow {other}, which is held."
 
-    object: Ref
     other: Ref
 
 
-class ObjectUnversioned(CodeFacts, frozen=True):
+class ObjectUnversioned(OfObject, frozen=True):
     template = (
         "{object} was read without a uid and a resourceVersion, so the API server could not detect changes since "
         "then: no write is carried out. A cluster file must contain objects as the API server serves them."
     )
     hold = "blocked"
 
-    object: Ref
-
 
 REASONS = (WrongCluster, OverPlanLimit, HourIsFull, OverHourLimit, BehindOthers, FollowsHeld, ObjectUnversioned)
 
 
 def guard_ref(name: str) -> Ref:
-    """A ChangeGuard."""
     return Ref("ChangeGuard", "", name)
 
 
@@ -125,24 +127,12 @@ def _other(facts: BehindSetAside) -> str:
     return "/".join(part for part in (other.kind, other.namespace, other.name or "(without a name)") if part)
 
 
-def _refusal(refusal: DecodeRefusal) -> str:
-    return refusal.why
-
-
-def _scope(scope: FreezeScope) -> str:
-    return scope.words
-
-
-def _observation(observation: Observation) -> str:
-    return observation.causes_text
-
-
 # By the type of a fact.
 WORDS: Mapping[type, Callable[[Any], str]] = {
     GuardSum: _sum,
-    Observation: _observation,
-    DecodeRefusal: _refusal,
-    FreezeScope: _scope,
+    Observation: attrgetter("causes_text"),
+    DecodeRefusal: attrgetter("why"),
+    FreezeScope: attrgetter("words"),
 }
 
 # By code: placeholders of the template that are no facts, or have another text than their type.

@@ -1,14 +1,14 @@
-"""Disruptions of a decision: what the decision removes or disrupts if carried out. A table over verbs, first match
-wins.
+"""Disruptions of a decision: what the decision removes or disrupts if carried out. A match over kinds and
+verbs.
 
-Verbs without a line disrupt nothing: creating objects, adding capacity, removing a taint, edits in place. A new
-planner needs a line only if it has a new verb.
+Verbs without a case disrupt nothing: creating objects, adding capacity, removing a taint, edits in place. A new
+planner needs a case only if it has a new verb.
 
 A node that leaves for good counts as a removed node if no GPU on it is in use, and by its GPUs in use otherwise. A
 node that is replaced, or only drained, counts by its GPUs in use alone.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 import msgspec
@@ -19,7 +19,7 @@ from reconciler.model.cluster.node import Node, NodeClaim
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.plan.consequence import Consequence, Fate
-from reconciler.model.plan.decision import Act, Apply, Decision, Delete, Evict, Hold, Ref, Taint
+from reconciler.model.plan.decision import Apply, Decision, Delete, Evict, Ref, Taint
 from reconciler.model.plan.guard_verdict import DisruptionRecord
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.capacity.requests import SmartPodIdentity
@@ -54,29 +54,20 @@ class GuardContext:
         uid = claim.metadata.uid if claim else ""
         return DisruptionRecord(self.now, "Node", node.name, node.metadata.uid, uid, node.pool, goes, in_use)
 
-    def claim(self, name: str) -> NodeClaim | None:
-        return self._claims.get(name)
-
     def claim_of(self, node: str) -> NodeClaim | None:
         """NodeClaim of a node. For a node that has not appeared yet, `node` is the name of the NodeClaim."""
-        return self._claims_by_node.get(node) or self._claims.get(node)
-
-    def claim_with(self, uid: str) -> NodeClaim | None:
-        return self._claims_by_uid.get(uid)
-
-    def pod(self, namespace: str, name: str) -> Pod | None:
-        return self._pods.get((namespace, name))
+        return self._claims_by_node.get(node) or self.claims.get(node)
 
     def is_leaving(self, mark: DisruptionRecord) -> bool:
         """Whether the recorded object still shows a sign of leaving."""
         node = self.fleet.node(mark.name)
         if node is not None and node.metadata.uid == mark.uid and node.is_being_removed:
             return True
-        claim = self.claim_with(mark.claim) if mark.claim else None
+        claim = self._claims_by_uid.get(mark.claim) if mark.claim else None
         return claim is not None and (claim.metadata.leaving or claim.says("Drifted"))
 
     @cached_property
-    def _claims(self) -> dict[str, NodeClaim]:
+    def claims(self) -> dict[str, NodeClaim]:
         return {each.name: each for each in self.observed.node_claims}
 
     @cached_property
@@ -88,7 +79,7 @@ class GuardContext:
         return {each.metadata.uid: each for each in self.observed.node_claims if each.metadata.uid}
 
     @cached_property
-    def _pods(self) -> dict[tuple[str, str], Pod]:
+    def pods(self) -> dict[tuple[str, str], Pod]:
         return {(each.metadata.namespace, each.name): each for each in self.observed.pods}
 
 
@@ -105,12 +96,6 @@ class Removal(msgspec.Struct, frozen=True, gc=False):
         return self.mark.goes or self.mark.gpus > 0 or self.mark.kind == "NodePool"
 
 
-class _RemovalRule(msgspec.Struct, frozen=True):
-    kind: str
-    does: Callable[[Act], bool]
-    takes: Callable[[GuardContext, Decision], Iterator[Removal]]
-
-
 _EDITED: dict[Fate, str] = {
     "removed": "drifted while empty",
     "replaced": "evicted",
@@ -120,27 +105,34 @@ _EDITED: dict[Fate, str] = {
 
 
 def taken(stage: GuardContext, decision: Decision) -> Iterator[Removal]:
-    """Everything that the decision removes or disrupts."""
-    act = decision.act
-    if isinstance(act, Hold):
-        return
-    for rule in RULES:
-        if rule.kind == decision.subject.kind and rule.does(act):
-            yield from rule.takes(stage, decision)
-            return
+    """Everything that the decision removes or disrupts. The first case that matches counts."""
+    match decision.subject.kind, decision.act:
+        case "Node", Delete():
+            yield from _node(stage, decision, "deleted")
+        case "Node", Taint(key=names.DELETION_TIME, value=str()):
+            yield from _node(stage, decision, "scaled down")
+        case "Node", Taint(key=names.DRAINING, value=str()):
+            yield from _node(stage, decision, "drained")
+        case "Node", Taint(effect="NoExecute", value=str()):
+            yield from _node(stage, decision, "evicted by a taint", goes=False)
+        case "NodeClaim", Delete():
+            yield from _node_of_claim(stage, decision)
+        case "Pod", Delete() | Evict():
+            yield from _pods(stage, decision)
+        case "NodePool", Apply():
+            yield from _edit(stage, decision)
+        case "NodePool", Delete():
+            yield from _node_pool(stage, decision)
 
 
-def _node(part: str, *, goes: bool) -> Callable[[GuardContext, Decision], Iterator[Removal]]:
-    def takes(stage: GuardContext, decision: Decision) -> Iterator[Removal]:
-        node = stage.fleet.node(decision.subject.name)
-        if node is not None:
-            yield Removal(stage.mark(node, goes=goes), part)
-
-    return takes
+def _node(stage: GuardContext, decision: Decision, part: str, *, goes: bool = True) -> Iterator[Removal]:
+    node = stage.fleet.node(decision.subject.name)
+    if node is not None:
+        yield Removal(stage.mark(node, goes=goes), part)
 
 
 def _node_of_claim(stage: GuardContext, decision: Decision) -> Iterator[Removal]:
-    claim = stage.claim(decision.subject.name)
+    claim = stage.claims.get(decision.subject.name)
     node = stage.fleet.node(claim.status.node_name) if claim else None
     if node is not None:
         yield Removal(stage.mark(node, goes=True), "deleted")
@@ -153,7 +145,7 @@ def _pods(stage: GuardContext, decision: Decision) -> Iterator[Removal]:
 
 
 def _pod(stage: GuardContext, ref: Ref, asked_for: str) -> Iterator[Removal]:
-    pod = stage.pod(ref.namespace, ref.name)
+    pod = stage.pods.get((ref.namespace, ref.name))
     # A smart pod is no workload. In other namespaces the labels of smart pods prove nothing.
     if pod is None or not pod.node or pod.is_finished or stage.identity.is_smart(pod):
         return
@@ -190,27 +182,3 @@ def _fate(stage: GuardContext, consequence: Consequence) -> Iterator[Removal]:
         yield Removal(
             DisruptionRecord(stage.now, "Node", name, *uids, pool, goes, share.gpus_in_use), _EDITED[consequence.fate]
         )
-
-
-def _puts(key: str) -> Callable[[Act], bool]:
-    return lambda act: isinstance(act, Taint) and act.key == key and act.value is not None
-
-
-def _throws_out(act: Act) -> bool:
-    return isinstance(act, Taint) and act.value is not None and act.effect == "NoExecute"
-
-
-def _is(*verbs: type[Act]) -> Callable[[Act], bool]:
-    return lambda act: isinstance(act, verbs)
-
-
-RULES: tuple[_RemovalRule, ...] = (
-    _RemovalRule("Node", _is(Delete), _node("deleted", goes=True)),
-    _RemovalRule("Node", _puts(names.DELETION_TIME), _node("scaled down", goes=True)),
-    _RemovalRule("Node", _puts(names.DRAINING), _node("drained", goes=True)),
-    _RemovalRule("Node", _throws_out, _node("evicted by a taint", goes=False)),
-    _RemovalRule("NodeClaim", _is(Delete), _node_of_claim),
-    _RemovalRule("Pod", _is(Delete, Evict), _pods),
-    _RemovalRule("NodePool", _is(Apply), _edit),
-    _RemovalRule("NodePool", _is(Delete), _node_pool),
-)

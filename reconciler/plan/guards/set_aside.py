@@ -20,28 +20,27 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.refusal import ANY_POOL, DecodeRefusal, SetAside
-from reconciler.model.plan.decision import Apply, CodeFacts, Decision, Evict, Hold, Reason, Ref, Taint, Ungate
+from reconciler.model.plan.decision import Apply, Decision, Evict, Hold, Reason, Ref, Taint, Ungate
 from reconciler.model.plan.inputs import Inputs
+from reconciler.plan.reasons import OfObject
 
 PLANNER = "set_aside"
 
 
-class ObjectSetAside(CodeFacts, frozen=True):
+class ObjectSetAside(OfObject, frozen=True):
     template = "{object} can't be decoded ({refusal}): the object is set aside, and no action on it is carried out."
     by_person = True
 
-    object: Ref
     refusal: DecodeRefusal
 
 
-class BehindSetAside(CodeFacts, frozen=True):
+class BehindSetAside(OfObject, frozen=True):
     template = (
         "{other}, which {object} depends on, can't be decoded ({refusal}): {object} is not changed until {other} is "
         "corrected."
     )
     by_person = True
 
-    object: Ref
     other: Ref
     refusal: DecodeRefusal
 
@@ -92,22 +91,25 @@ class SetAsides:
         own = next((self._objects[key] for each in decision.refs if (key := _key(each)) in self._objects), None)
         if own is not None:
             return reason_of(own)
-        other = self._pools.get(decision.pool) if decision.pool else None
-        other = other or self._pools.get(ANY_POOL)
-        other = other or next((self._nodes[each] for each in sorted(taken) if each in self._nodes), None)
-        other = other or (self._lent_somewhere if taken or _marks(decision) else None)
-        if other is None and isinstance(decision.act, Evict):
-            other = next((set_aside for each in decision.refs if (set_aside := self._behind(each)) is not None), None)
-        if other is None and isinstance(decision.act, Ungate):
-            namespace = decision.subject.namespace
-            other = (
-                self._namespaces.get(namespace) or self._waiting.get(namespace) or self._nodes.get(decision.act.node)
-            )
-        if other is None and isinstance(decision.act, Apply) and decision.subject.kind == "Pod":
-            other = self._pods_of.get(decision.subject.namespace)
+        other = next((each for each in self._others(decision, taken) if each is not None), None)
         if other is None:
             return None
         return Reason(BehindSetAside(object=decision.subject, other=_ref(other), refusal=other.refusal))
+
+    def _others(self, decision: Decision, taken: Collection[str]) -> Iterator[SetAside | None]:
+        """Objects other than its own that the decision waits for."""
+        act, namespace = decision.act, decision.subject.namespace
+        yield self._pools.get(decision.pool)
+        yield self._pools.get(ANY_POOL)
+        yield from (self._nodes.get(each) for each in sorted(taken))
+        if taken or (isinstance(act, Taint) and act.value is not None):
+            yield self._lent_somewhere
+        if isinstance(act, Evict):
+            yield from map(self._behind, decision.refs)
+        if isinstance(act, Ungate):
+            yield from (self._namespaces.get(namespace), self._waiting.get(namespace), self._nodes.get(act.node))
+        if isinstance(act, Apply) and decision.subject.kind == "Pod":
+            yield self._pods_of.get(namespace)
 
     def is_set_aside(self, subject: Ref) -> bool:
         return _key(subject) in self._objects
@@ -131,10 +133,6 @@ class SetAsides:
 
 def _ref(aside: SetAside) -> Ref:
     return Ref(aside.kind, aside.namespace, aside.name, aside.uid)
-
-
-def _marks(decision: Decision) -> bool:
-    return isinstance(decision.act, Taint) and decision.act.value is not None
 
 
 def _key(ref: Ref) -> Key:

@@ -12,6 +12,7 @@ admitted within the hour counts against its ceilings, so that one approval does 
 again, in slices.
 """
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -22,7 +23,7 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model.cluster.node import Node
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant, later
-from reconciler.model.plan.decision import CodeFacts, Ref
+from reconciler.model.plan.decision import Ref
 from reconciler.model.plan.guard_verdict import DisruptionRecord, GuardCount, Measure, Period
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.policy.guards import ChangeGuard
@@ -34,6 +35,7 @@ from reconciler.plan.draft import Draft
 from reconciler.plan.guards.approvals import Approval
 from reconciler.plan.guards.ledger import FIELDS, HOUR_MS, MEASURES, DisruptionLedger, DisruptionSums, Roll, limit_of
 from reconciler.plan.guards.removals import Removal
+from reconciler.plan.reasons import OfObject
 
 
 class Take(msgspec.Struct, frozen=True):
@@ -68,12 +70,12 @@ class GuardTally:
 
     def __init__(self, books: Books, guard: Declared[ChangeGuard], approvals: Sequence[Approval]) -> None:
         self.guard = guard
-        self._books = books
+        self.books = books
         self._approvals = approvals
         self.window = [each for each in books.ledger.in_the_hour() if self._guards(each)]
         self._hour = DisruptionSums(books.hour_roll, self.window)
         self._in_hour = {books.ledger.key(each): each for each in self.window}
-        self._plan = DisruptionSums(books.roll)
+        self.plan = DisruptionSums(books.roll)  # disruptions of the whole plan
         self.counted: dict[str, Removal] = {}
         self._takes: tuple[Take, ...] = ()
         self._admitted: list[DisruptionRecord] = []
@@ -87,19 +89,14 @@ class GuardTally:
         """Count all takes of the plan, each disruption once."""
         self._takes = tuple(take for take in takes if self.own(take))
         for each in (each for take in self._takes for each in self.own(take)):
-            key = self._books.ledger.key(each.mark)
+            key = self.books.ledger.key(each.mark)
             if key not in self.counted:
                 self.counted[key] = each
-                self._plan.add(each.mark)
+                self.plan.add(each.mark)
 
     def own(self, take: Take) -> list[Removal]:
         """Disruptions of a take that the guard covers."""
         return [each for each in take.taken if self._guards(each.mark)]
-
-    @property
-    def plan(self) -> DisruptionSums:
-        """Disruptions of the whole plan."""
-        return self._plan
 
     @property
     def hour_with_plan(self) -> DisruptionSums:
@@ -108,17 +105,17 @@ class GuardTally:
 
     def judge_plan(self) -> GuardHeadroom:
         """Check the whole plan against `perPlan`. Call before `room`."""
-        over = self._plan.over(self.guard.spec.per_plan)
+        over = self.plan.over(self.guard.spec.per_plan)
         if not over:
             return GuardHeadroom()
         covering = self._covering(over)
-        return GuardHeadroom(covering is not None, covering or (), over=self.counts("plan", self._plan, over))
+        return GuardHeadroom(covering is not None, covering or (), over=self.counts("plan", self.plan, over))
 
     def room(self, take: Take) -> GuardHeadroom:
         """Check one take of the plan against `perHour`."""
         limits = self.guard.spec.per_hour
         new, hour = self._hour_plus(self.own(take))
-        alone = DisruptionSums(self._books.hour_roll, new)
+        alone = DisruptionSums(self.books.hour_roll, new)
         added = [measure for measure in MEASURES if alone.amount(measure)]
         over = tuple(measure for measure in hour.over(limits) if measure in added)
         behind = tuple(measure for measure in added if measure in self._waiting)
@@ -140,7 +137,7 @@ class GuardTally:
         """Admit a take: later takes find less room."""
         new, self._hour = self._hour_plus(self.own(take))
         self._admitted += new
-        self._in_hour |= {self._books.ledger.key(each): each for each in new}
+        self._in_hour |= {self.books.ledger.key(each): each for each in new}
         for name in approvals:
             self._by_approval[name] = self._by_approval[name].plus(new)
 
@@ -150,26 +147,19 @@ class GuardTally:
         """Limited measures, with amounts and limits."""
         ceiling = self.guard.spec.per_plan if period == "plan" else self.guard.spec.per_hour
         limits = ((measure, limit_of(ceiling, measure)) for measure in measures)
-        counts = ((measure, sums.count(measure, limit)) for measure, limit in limits if limit is not None)
+        counts = (sums.count(measure, limit) for measure, limit in limits if limit is not None)
+        path = f"spec.per{period.capitalize()}"
         return tuple(
             GuardCount(
-                measure,
+                each.measure,
                 period,
-                count.counted,
-                count.allowed,
-                self.guard.origin(f"spec.per{period.capitalize()}.{FIELDS[measure]}"),
-                count.pool,
+                each.counted,
+                each.allowed,
+                self.guard.origin(f"{path}.{FIELDS[each.measure]}"),
+                each.pool,
             )
-            for measure, count in counts
+            for each in counts
         )
-
-    def sum_of(self, marks: Iterable[DisruptionRecord]) -> DisruptionSums:
-        """Sums over these records alone."""
-        return DisruptionSums(self._books.roll, marks)
-
-    def hour_of(self, marks: Iterable[DisruptionRecord]) -> DisruptionSums:
-        """Sums over these records, with the pools of the hour."""
-        return DisruptionSums(self._books.hour_roll, marks)
 
     def used_by_approval(self, measure: Measure) -> int:
         """The largest amount that any approval admitted within the hour."""
@@ -179,7 +169,7 @@ class GuardTally:
         """Parts of the plan's amount; empty for percentages."""
         found: Counter[str] = Counter()
         for each in self.counted.values():
-            amount = DisruptionSums(self._books.roll, [each.mark]).amount(measure)
+            amount = DisruptionSums(self.books.roll, [each.mark]).amount(measure)
             found[each.part] += amount if measure != "removed_percent" else 0
         return tuple((part, count) for part, count in found.items() if count)
 
@@ -203,8 +193,8 @@ class GuardTally:
 
     def _sums_of(self, takes: Iterable[Take]) -> DisruptionSums:
         """Sums over the takes, each disruption once."""
-        marks = {self._books.ledger.key(each.mark): each.mark for take in takes for each in self.own(take)}
-        return DisruptionSums(self._books.roll, marks.values())
+        marks = {self.books.ledger.key(each.mark): each.mark for take in takes for each in self.own(take)}
+        return DisruptionSums(self.books.roll, marks.values())
 
     def _guards(self, mark: DisruptionRecord) -> bool:
         return bool({"*", mark.pool} & set(self.guard.spec.pool_names))
@@ -214,7 +204,7 @@ class GuardTally:
         new: dict[str, DisruptionRecord] = {}
         hour = self._hour.copy()
         for each in taken:
-            key, mark = self._books.ledger.key(each.mark), self._books.ledger.merged(each.mark)
+            key, mark = self.books.ledger.key(each.mark), self.books.ledger.merged(each.mark)
             disruption_record = new.get(key) or self._in_hour.get(key)
             if disruption_record is None or mark.goes > disruption_record.goes or mark.gpus > disruption_record.gpus:
                 if disruption_record is not None:
@@ -225,17 +215,14 @@ class GuardTally:
 
     def _when_free(self, new: Sequence[DisruptionRecord], over: Sequence[Measure]) -> Instant:
         """When enough of the window has expired, found by bisection, because windows can be long."""
-        low, high = 0, len(self.window)  # number of oldest records that must expire: all old ones, then the new ones
-        while low < high:
-            middle = (low + high) // 2
-            left = DisruptionSums(self._books.hour_roll, [*self.window[middle:], *self._admitted, *new])
-            if set(over).isdisjoint(left.over(self.guard.spec.per_hour)):
-                high = middle
-            else:
-                low = middle + 1
-        left = DisruptionSums(self._books.hour_roll, [*self.window[low:], *self._admitted, *new])
-        fits = set(over).isdisjoint(left.over(self.guard.spec.per_hour))
-        last = self.window[low - 1].at if fits and low else self._books.now
+
+        def is_free_after(expired: int) -> bool:
+            """Whether there is room once the oldest records have expired: all old ones, then the new ones."""
+            left = DisruptionSums(self.books.hour_roll, [*self.window[expired:], *self._admitted, *new])
+            return set(over).isdisjoint(left.over(self.guard.spec.per_hour))
+
+        expired = bisect_left(range(len(self.window)), True, key=is_free_after)
+        last = self.window[expired - 1].at if expired and is_free_after(expired) else self.books.now
         return later(last, HOUR_MS)
 
 
@@ -247,10 +234,9 @@ class GuardTally:
 # a node again, so no planner can forget the check. A node without a resource does not reduce that resource.
 
 
-class ClusterMinHolds(CodeFacts, frozen=True):
+class ClusterMinHolds(OfObject, frozen=True):
     template = "{object} would leave {left} {resource} in the cluster, less than clusterMin {least} of {policy}."
 
-    object: Ref
     resource: str
     left: str  # a quantity
     least: str  # a quantity
@@ -268,11 +254,6 @@ class ClusterMinShortage(msgspec.Struct, frozen=True, gc=False):
     least: str  # a quantity
     policy: Ref
     origin: Origin | None
-
-    @property
-    def facts(self) -> dict[str, str | int]:
-        """Facts for reasons."""
-        return {"resource": self.resource, "left": self.left, "least": self.least, "policy": self.policy.title}
 
 
 class ClusterMin:

@@ -9,7 +9,7 @@ In an observed pool, planners still decide what would be done, and those decisio
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 import msgspec
@@ -18,7 +18,7 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.desired import Declared
-from reconciler.model.plan.decision import CodeFacts, Decision, Delete, Facts, Hold, Reason, node_ref
+from reconciler.model.plan.decision import Decision, Delete, Facts, Hold, Reason, node_ref
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.policy.gpu import GpuPool
 from reconciler.plan.drain import reasons as drains
@@ -27,15 +27,15 @@ from reconciler.plan.guards.frozen import Freezes, Frozen, FrozenUnreadably, Poo
 from reconciler.plan.guards.observing import Observation, observation_of, other_keeper
 from reconciler.plan.guards.reasons import WrongCluster
 from reconciler.plan.nodes.ownership import untouchable
+from reconciler.plan.reasons import OfNode
 from reconciler.plan.scaling import reasons as scaling
 
 PLANNER = "taints"  # no planner: the holds on taints that no planner continues
 
 
-class StandingStill(CodeFacts, frozen=True):
+class StandingStill(OfNode, frozen=True):
     """Base of reasons for taints that no planner continues. Has no code of its own."""
 
-    node: str
     taints: tuple[str, ...]  # keys of reconciler's taints, in the order of _OURS
 
 
@@ -97,9 +97,9 @@ class Standstills:
     def __init__(self, inputs: Inputs, fleet: Fleet) -> None:
         self._inputs, self._fleet = inputs, fleet
         self._freezes = Freezes(inputs, fleet)
-        self._observations: dict[str, Observation | None] = {}
-        self._elsewhere: dict[str, Reason | None] = {}
-        self._may: dict[str, bool] = {}
+        self._observation = cache(partial(observation_of, inputs))  # by pool
+        self._why_elsewhere = cache(partial(of_another_cluster, inputs))  # by pool
+        self._may_stop = cache(self._may_nodes_stop)
 
     @cached_property
     def all(self) -> dict[str, Standstill]:
@@ -123,19 +123,11 @@ class Standstills:
         nodes = {each.name: each.node for each in of_pools}
         return (each for each in nodes.values() if not each.metadata.leaving and taints_of(each))
 
-    def _may_stop(self, pool: str) -> bool:
+    def _may_nodes_stop(self, pool: str) -> bool:
         """Whether a node of the pool may stand still. Most pools have no cause, and their nodes are not looked at."""
-        if pool not in self._may:
-            declared = self._inputs.desired.pool(pool) if pool else None
-            is_moving = (
-                declared is not None
-                and not declared.spec.suspend
-                and not self._freezes.all()
-                and self._why_elsewhere(pool) is None
-                and self._observation(pool) is None
-            )
-            self._may[pool] = not is_moving
-        return self._may[pool]
+        declared = self._inputs.desired.pool(pool) if pool else None
+        is_stopped = declared is None or declared.spec.suspend or bool(self._freezes.all())
+        return is_stopped or self._why_elsewhere(pool) is not None or self._observation(pool) is not None
 
     def _of(self, node: Node) -> Standstill | None:
         declared = self._inputs.desired.pool(node.pool) if node.pool else None
@@ -182,16 +174,6 @@ class Standstills:
             environment=self._inputs.desired.environment,
         )
         return Standstill(node, untaken(node) or Reason(facts), Hold())
-
-    def _observation(self, pool: str) -> Observation | None:
-        if pool not in self._observations:
-            self._observations[pool] = observation_of(self._inputs, pool)
-        return self._observations[pool]
-
-    def _why_elsewhere(self, pool: str) -> Reason | None:
-        if pool not in self._elsewhere:
-            self._elsewhere[pool] = of_another_cluster(self._inputs, pool)
-        return self._elsewhere[pool]
 
 
 def with_standstill_holds(inputs: Inputs, fleet: Fleet, decisions: Iterable[Decision]) -> tuple[Decision, ...]:
@@ -280,14 +262,6 @@ def _goes_on(facts: TaintStays) -> str:
     return " and ".join(words for applies, words in steps if applies)
 
 
-def _untaint(facts: TaintStays) -> str:
-    return f"kubectl taint nodes {facts.node} {' '.join(f'{key}-' for key in facts.taints)}"
-
-
-def _them(facts: TaintStays) -> str:
-    return "the taint" if len(facts.taints) == 1 else "the taints"
-
-
 PARTS: Mapping[type[Facts], Mapping[str, Callable[[Any], str]]] = {
     TaintOfOtherEnvironment: {"the_taints": _the_taints},
     TaintStays: {
@@ -295,7 +269,7 @@ PARTS: Mapping[type[Facts], Mapping[str, Callable[[Any], str]]] = {
         "cause": _cause,
         "undone": _undone,
         "goes_on": _goes_on,
-        "untaint": _untaint,
-        "them": _them,
+        "untaint": lambda facts: f"kubectl taint nodes {facts.node} {' '.join(f'{key}-' for key in facts.taints)}",
+        "them": lambda facts: "the taint" if len(facts.taints) == 1 else "the taints",
     },
 }

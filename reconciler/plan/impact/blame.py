@@ -101,6 +101,11 @@ def _parts(consequences: Iterable[Consequence], belongs: Callable[[_Node], bool]
 _OTHERS: frozenset[Stage] = frozenset({"machine", "asked", "karpenter"})
 
 
+def with_consequences(scene: PlanningResult, consequences: tuple[Consequence, ...]) -> PlanningResult:
+    """The plan with these consequences instead."""
+    return msgspec.structs.replace(scene, plan=msgspec.structs.replace(scene.plan, consequences=consequences))
+
+
 class Side(msgspec.Struct, frozen=True):
     """One of two plans, or the only one."""
 
@@ -110,6 +115,9 @@ class Side(msgspec.Struct, frozen=True):
     def does(self, pool: str, stage: Stage | None = None) -> bool:
         """Whether actions or suppressed actions of the plan in this pool are reported. `stage` is of a purchase."""
         return pool not in self.quiet or stage in _OTHERS
+
+    def with_consequences(self, consequences: tuple[Consequence, ...]) -> "Side":
+        return Side(with_consequences(self.scene, consequences), self.quiet)
 
 
 def sides(scene: PlanningResult, base: PlanningResult | None) -> tuple[Side, Side | None]:
@@ -126,8 +134,7 @@ def _side(scene: PlanningResult, quiet: frozenset[str]) -> Side:
     consequences = tuple(
         each for each in scene.plan.consequences if each.cause == "standing" or pool_of(each) not in quiet
     )
-    plan = msgspec.structs.replace(scene.plan, consequences=consequences) if quiet else scene.plan
-    return Side(msgspec.structs.replace(scene, plan=plan), quiet)
+    return Side(with_consequences(scene, consequences), quiet)
 
 
 def _acts(scene: PlanningResult, pool: str) -> bool:

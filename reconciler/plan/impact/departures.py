@@ -45,20 +45,19 @@ from reconciler.plan.windows import closed
 # they exclude none.
 
 
-class NodeDrain(msgspec.Struct, frozen=True, gc=False):
-    """One node that a drain empties and deletes."""
+class Departure(msgspec.Struct, frozen=True, gc=False):
+    """One departing node of any planner."""
 
-    node: str
     pool: str
-    begins_at: Instant | None  # None: not before a guard allows it, a window opens, or a pod has completed
-    seconds: int | None  # from then on, until the node is deleted; None: windows of its policy may close before
-    parallelism: int  # nodes that its policy drains at once
-    has_begun: bool = False  # the node has its taint
-    is_known: bool = False  # its timer ran before this plan
-    is_acted_on: bool = False  # by this plan: a timer, the taint, an eviction, or the deletion
+    fate: Fate
+    cause: Cause
+    at: Instant | None  # None: not before a guard allows it, a window opens, or a pod has completed
+    wave: int = 0  # nodes of its pool at once; 0: unlimited
+    seconds: int | None = None  # for one wave, until the nodes are deleted; None: unknown, or windows may close before
+    has_begun: bool = False  # the node is being drained
 
 
-def drains(scene: PlanningResult) -> dict[str, NodeDrain]:
+def drains(scene: PlanningResult) -> dict[str, Departure]:
     """By node, sorted by name."""
     if not scene.plan.report(DrainReport).weighed:
         return {}
@@ -72,17 +71,17 @@ class _Forecast:
         self._scene = scene
         self._context = DrainContext(scene.inputs, _draft(scene))
         self._eligibility = EligibilityContext(self._context)
-        self._decisions = {each.subject.name: each for each in _of_nodes(scene)}
+        own = (each for each in scene.plan.decisions if each.planner == PLANNER and each.subject.kind == "Node")
+        self._decisions = {each.subject.name: each for each in own}
         self._acted_on = frozenset(_acted_on(scene))
         self._taken: Counter[str] = Counter()
 
-    def drains(self) -> dict[str, NodeDrain]:
+    def drains(self) -> dict[str, Departure]:
         by_name = self._context.by_name
         begun = [each for name, each in self._context.draining.items() if not self._is_given_back(name)]
         candidates = [by_name[each.node] for each in self._scene.plan.report(DrainReport).weighed if each.is_candidate]
-        node_drains = [self._drain(each) for each in begun]
-        node_drains += [self._drain(each) for each in self._within_limits(candidates)]
-        return {each.node: each for each in sorted(node_drains, key=lambda each: each.node)}
+        nodes = [*begun, *self._within_limits(candidates)]
+        return {each.name: self._drain(each) for each in sorted(nodes, key=lambda each: each.name)}
 
     def _is_given_back(self, node: str) -> bool:
         decision = self._decisions.get(node)
@@ -111,20 +110,21 @@ class _Forecast:
         decision = self._decisions.get(drain_node.name)
         return decision is not None and (_drains(decision) or _is_held_by_guard(decision))
 
-    def _drain(self, drain_node: DrainNode) -> NodeDrain:
+    def _drain(self, drain_node: DrainNode) -> Departure:
         spec = drain_node.policy.spec
         pods = [pod for pod in self._scene.fleet.pods_on(drain_node.name) if moves(pod)]
         most = spec.max_scale_down_parallelism
         grace = longest_grace(drain_node, pods) if pods else 0
-        return NodeDrain(
-            drain_node.name,
+        has_begun = drain_node.draining is not None
+        is_known = has_begun or drain_node.candidate_since is not None
+        return Departure(
             drain_node.pool,
+            "drained",
+            "standing" if is_known and drain_node.name not in self._acted_on else "change",
             self._begins_at(drain_node),
-            None if spec.windows else grace + EMPTY_FOR_MS // 1_000,
             min(spec.max_drain_parallelism, most) if pods else most,
-            has_begun=drain_node.draining is not None,
-            is_known=drain_node.candidate_since is not None,
-            is_acted_on=drain_node.name in self._acted_on,
+            None if spec.windows else grace + EMPTY_FOR_MS // 1_000,
+            has_begun=has_begun,
         )
 
     def _begins_at(self, drain_node: DrainNode) -> Instant | None:
@@ -156,12 +156,6 @@ def _draft(scene: PlanningResult) -> Draft:
     return draft
 
 
-def _of_nodes(scene: PlanningResult) -> Iterator[Decision]:
-    for each in scene.plan.decisions:
-        if each.planner == PLANNER and each.subject.kind == "Node":
-            yield each
-
-
 def _drains(decision: Decision) -> bool:
     act = decision.act
     return isinstance(act, Taint) and act.key == names.DRAINING and act.value is not None
@@ -183,17 +177,6 @@ def _acted_on(scene: PlanningResult) -> Iterator[str]:
             yield from (pods.get((ref.namespace, ref.name), "") for ref in each.refs)
 
 
-class _Departure(msgspec.Struct, frozen=True, gc=False):
-    """One departing node of any planner."""
-
-    pool: str
-    fate: Fate
-    cause: Cause
-    at: Instant | None
-    wave: int = 0  # nodes of its pool at once; 0: unlimited
-    seconds: int | None = None  # for one wave; None: unknown
-
-
 def with_departures(own: Side, base: Side | None = None) -> tuple[Side, Side | None]:
     """Both plans, with nodes removed by scaling and drains among their consequences."""
     departures = _departures(own)
@@ -210,19 +193,18 @@ def with_departures(own: Side, base: Side | None = None) -> tuple[Side, Side | N
     return _with(own, entries, frozenset(before)), _with(base, before, frozenset(before))
 
 
-def _departures(side: Side) -> dict[str, _Departure]:
-    """By node name."""
+def _departures(side: Side) -> dict[str, Departure]:
     scene = side.scene
-    by_node = {name: _of_drain(each) for name, each in drains(scene).items()}
+    by_node = drains(scene)
     for name, each in departing(scene.inputs, scene.plan).items():
-        by_node[name] = _Departure(each.pool, "scaled", "standing" if each.is_marked else "change", each.at)
+        by_node[name] = Departure(each.pool, "scaled", "standing" if each.is_marked else "change", each.at)
     checked = (
         (name, _as_it_stands(scene, name, each)) for name, each in sorted(by_node.items()) if side.does(each.pool)
     )
     return {name: each for name, each in checked if each is not None}
 
 
-def _as_it_stands(scene: PlanningResult, node: str, departure: _Departure) -> _Departure | None:
+def _as_it_stands(scene: PlanningResult, node: str, departure: Departure) -> Departure | None:
     """The departure as far as it is carried out, or would be."""
     standstill = scene.standstills.get(node)
     if of_another_cluster(scene.inputs, departure.pool):
@@ -232,24 +214,18 @@ def _as_it_stands(scene: PlanningResult, node: str, departure: _Departure) -> _D
     return msgspec.structs.replace(departure, cause="change", at=None if standstill else departure.at)
 
 
-def _of_drain(drain: NodeDrain) -> _Departure:
-    is_standing = (drain.has_begun or drain.is_known) and not drain.is_acted_on
-    cause: Cause = "standing" if is_standing else "change"
-    return _Departure(drain.pool, "drained", cause, drain.begins_at, drain.parallelism, drain.seconds)
-
-
-def _comes_anyway(departure: _Departure, before: _Departure | None, *, is_seen: bool) -> bool:
+def _comes_anyway(departure: Departure, before: Departure | None, *, is_seen: bool) -> bool:
     """`is_seen`: the base declares the pool, so its consequences there are known."""
     if before is None:
         return departure.cause == "standing" and not is_seen
     return before.fate == departure.fate and (departure.fate == "drained" or departure.cause == "standing")
 
 
-def _caused(departure: _Departure, *, standing: bool) -> _Departure:
+def _caused(departure: Departure, *, standing: bool) -> Departure:
     return msgspec.structs.replace(departure, cause="standing" if standing else "change")
 
 
-def _with(side: Side, departures: Mapping[str, _Departure], anyway: frozenset[str]) -> Side:
+def _with(side: Side, departures: Mapping[str, Departure], anyway: frozenset[str]) -> Side:
     if not departures:
         return side
     scene = side.scene
@@ -257,13 +233,12 @@ def _with(side: Side, departures: Mapping[str, _Departure], anyway: frozenset[st
     departs = {name: each for name, each in departures.items() if name in anyway or name not in drifting}
     others = [each.only(name for name in each.nodes if name not in departs) for each in scene.plan.consequences]
     consequences = (*_consequences(scene.fleet, departs), *(each for each in others if each is not None))
-    plan = msgspec.structs.replace(scene.plan, consequences=consequences)
-    return msgspec.structs.replace(side, scene=msgspec.structs.replace(scene, plan=plan))
+    return side.with_consequences(consequences)
 
 
-def _consequences(fleet: Fleet, departs: Mapping[str, _Departure]) -> Iterator[Consequence]:
+def _consequences(fleet: Fleet, departs: Mapping[str, Departure]) -> Iterator[Consequence]:
     """One per pool, fate and cause."""
-    groups: dict[tuple[Fate, str, Cause], dict[str, _Departure]] = {}
+    groups: dict[tuple[Fate, str, Cause], dict[str, Departure]] = {}
     for name, each in departs.items():
         groups.setdefault((each.fate, each.pool, each.cause), {})[name] = each
     # Independent consequences are priced first, and scaling before drains, in planner order.
@@ -275,7 +250,7 @@ def _consequences(fleet: Fleet, departs: Mapping[str, _Departure]) -> Iterator[C
         yield summed(like, [(name, _share(fleet, name, each)) for name, each in nodes.items()])
 
 
-def _seconds(nodes: Iterable[_Departure], wave: int) -> int | None:
+def _seconds(nodes: Iterable[Departure], wave: int) -> int | None:
     seconds = [each.seconds for each in nodes]
     known = [each for each in seconds if each is not None]
     if not wave or len(known) < len(seconds):
@@ -283,7 +258,7 @@ def _seconds(nodes: Iterable[_Departure], wave: int) -> int | None:
     return -(-len(seconds) // wave) * max(known)
 
 
-def _share(fleet: Fleet, name: str, departure: _Departure) -> Share:
+def _share(fleet: Fleet, name: str, departure: Departure) -> Share:
     node = fleet.node(name)
     gpus = node.gpus if node is not None else 0
     moving = [pod for pod in fleet.pods_on(name) if moves(pod)] if departure.fate == "drained" else []
@@ -297,8 +272,6 @@ def _share(fleet: Fleet, name: str, departure: _Departure) -> Share:
 
 
 class Departing(msgspec.Struct, frozen=True, gc=False):
-    """One departing node."""
-
     node: str
     pool: str
     at: Instant | None  # None: not before it is marked, which is held

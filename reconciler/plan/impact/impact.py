@@ -63,9 +63,9 @@ def _marks(scene: PlanningResult) -> Iterator[DisruptionRecord]:
     now = scene.inputs.now
     stage = GuardContext(scene.fleet, scene.inputs)
     ledger = DisruptionLedger(stage, scene.plan.memory.marks, frozenset())
-    for each in drains(scene).values():
-        node = scene.fleet.node(each.node)
-        is_later = not each.has_begun and each.begins_at is not None and each.begins_at > now
+    for name, each in drains(scene).items():
+        node = scene.fleet.node(name)
+        is_later = not each.has_begun and each.at is not None and each.at > now
         if node is not None and is_later and not observes(scene.inputs, each.pool):
             mark = stage.mark(node, goes=True)
             if not ledger.counts_already(mark):

@@ -22,11 +22,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from reconciler.model.desired import Declared
 from reconciler.model.plan.consequence import LEAVES, Consequence, MachineOrder, Share, summed
 from reconciler.model.policy.gpu import GpuPool
 from reconciler.plan.files.dump import PlanningResult
-from reconciler.plan.impact.blame import blame, instead_of, pool_of
+from reconciler.plan.impact.blame import blame, instead_of, pool_of, with_consequences
 from reconciler.plan.karpenter.node_fate import NodePoolSurvey
 from reconciler.plan.sums import (
     NOTHING,
@@ -70,18 +69,18 @@ def priced(scene: PlanningResult, base: PlanningResult | None) -> Priced:
     books = {name: _Book(scene, base, name, prices) for name in _names(scene, base)}
     with_own, with_base = _Money(), _Money()
     for each in blamed.without:
-        _book(books, each).anyway(each, (with_own, with_base))
+        books[pool_of(each)].anyway(each, (with_own, with_base))
     instead = list(instead_of(blamed.causes, base.plan if base else None))
     for each in (*instead, *blamed.spared):
-        _book(books, each).without(each, with_base)
+        books[pool_of(each)].without(each, with_base)
     without = {name: book.ledger.bill for name, book in books.items()}
     for each in reversed(blamed.spared):
-        _book(books, each).spare(each)
+        books[pool_of(each)].spare(each)
     exchanged = tuple(each for _, book in sorted(books.items()) for each in book.exchanged())
     for each in blamed.causes:
-        _book(books, each).add_cause(each, with_own)
+        books[pool_of(each)].add_cause(each, with_own)
     for each in (*blamed.without, *blamed.causes, *blamed.spared):
-        _book(books, each).scheduled(each, (with_own, with_base))
+        books[pool_of(each)].scheduled(each, (with_own, with_base))
     bills = {name: book.bills(without[name].micro_dollars_per_hour) for name, book in books.items()}
     return Priced(with_own.put_into(scene, exchanged), with_base.put_into(base) if base else None, bills)
 
@@ -90,10 +89,6 @@ def _names(scene: PlanningResult, base: PlanningResult | None) -> set[str]:
     both = [each for each in (scene, base) if each is not None]
     declared = {pool.name for each in both for pool in each.inputs.desired.pools}
     return declared | {pool_of(one) for each in both for one in each.plan.consequences}
-
-
-def _book(books: Mapping[str, "_Book"], consequence: Consequence) -> "_Book":
-    return books[pool_of(consequence)]
 
 
 class _Money:
@@ -108,9 +103,7 @@ class _Money:
     def put_into(self, scene: PlanningResult, more: Iterable[Consequence] = ()) -> PlanningResult:
         """The plan with exactly these costs."""
         consequences = tuple(each for one in scene.plan.consequences for each in self._priced(one))
-        return msgspec.structs.replace(
-            scene, plan=msgspec.structs.replace(scene.plan, consequences=(*consequences, *more))
-        )
+        return with_consequences(scene, (*consequences, *more))
 
     def _priced(self, consequence: Consequence) -> Iterator[Consequence]:
         """Splits the consequence by replacement machine, if that differs from the old one."""
@@ -137,12 +130,12 @@ class _Book:
         """`prices`: with those of the change first, and with those of the base first."""
         self._pool = pool
         own, before = scene.inputs.desired.pool(pool), base.inputs.desired.pool(pool) if base else None
-        self._own, self._before = _spec(own or before), _spec(before or own)
+        specs = [declared.spec if declared is not None else None for declared in (own or before, before or own)]
+        self._own, self._before = specs
         self._machines = machines_of(scene, pool)
         self._there: dict[str, MachineType | None] = dict(self._machines)  # as in the ledger
-        self._others: list[
-            tuple[str, Share, MachineType]
-        ] = []  # different replacements for nodes that are replaced in any case
+        # Different replacements for nodes that are replaced in any case.
+        self._others: list[tuple[str, Share, MachineType]] = []
         self.ledger = CostLedger(prices[0].get(pool), Counter(self._machines.values()))
         self._now = self.ledger.bill
         by_base = CostLedger(prices[1].get(pool), Counter(self._machines.values()))
@@ -173,9 +166,7 @@ class _Book:
 
     def without(self, consequence: Consequence, money: _Money) -> None:
         """Applies a consequence only in the base."""
-        for node, share in _shares(consequence):
-            after = self._end(consequence, node, share, self._before)
-            money.note(consequence, node, self._move(node, after), self._order(consequence, node, after))
+        self._apply(consequence, self._before, money)
 
     def spare(self, consequence: Consequence) -> None:
         """Undoes a consequence of the base, last node first."""
@@ -184,8 +175,11 @@ class _Book:
 
     def add_cause(self, consequence: Consequence, money: _Money) -> None:
         """Applies a consequence of the change, starting from the node's fate in the base."""
+        self._apply(consequence, self._own, money)
+
+    def _apply(self, consequence: Consequence, spec: GpuPool | None, money: _Money) -> None:
         for node, share in _shares(consequence):
-            after = self._end(consequence, node, share, self._own)
+            after = self._end(consequence, node, share, spec)
             money.note(consequence, node, self._move(node, after), self._order(consequence, node, after))
 
     def exchanged(self) -> Iterator[Consequence]:
@@ -237,10 +231,6 @@ class _Book:
 
 def _shares(consequence: Consequence) -> list[tuple[str, Share]]:
     return list(zip(consequence.nodes, consequence.shares, strict=True))
-
-
-def _spec(declared: Declared[GpuPool] | None) -> GpuPool | None:
-    return declared.spec if declared is not None else None
 
 
 def machines_of(scene: PlanningResult, pool: str) -> dict[str, MachineType]:

@@ -30,6 +30,7 @@ from reconciler.plan.windows import at, changes_at, is_open
 _STAGES: tuple[Stage, ...] = get_args(Stage)
 # Continues without this plan: decided before, or not by us.
 _UNCHANGED_STAGES: frozenset[Stage] = frozenset({"machine", "asked", "karpenter", "attempt", "schedule", "limit"})
+_FATES: Mapping[Stage, Fate] = {"limit": "limited", "schedule": "scheduled"}
 # Begun before, even if the base does not declare the pool.
 _BEGUN: frozenset[Stage] = frozenset({"machine", "asked"})
 
@@ -46,7 +47,8 @@ def with_purchases(own: Side, base: Side | None = None) -> tuple[Side, Side | No
     causes: dict[str, Cause] = {}
     for name, each in bought.items():
         is_begun = each.stage in _BEGUN and each.pool not in declared
-        causes[name] = "standing" if is_begun or _comes_anyway(each, before.get(name)) else "change"
+        comes_anyway = name in before and _fate(before[name]) == _fate(each)
+        causes[name] = "standing" if is_begun or comes_anyway else "change"
     return _with(own, bought, causes), _with(base, before, _causes(base, before))
 
 
@@ -61,18 +63,8 @@ def _cause(scene: PlanningResult, purchase: Purchase) -> Cause:
     return "standing" if purchase.stage in _UNCHANGED_STAGES else "change"
 
 
-def _comes_anyway(purchase: Purchase, before: Purchase | None) -> bool:
-    return before is not None and _fate(before) == _fate(purchase)
-
-
 def _fate(purchase: Purchase) -> Fate:
-    match purchase.stage:
-        case "limit":
-            return "limited"
-        case "schedule":
-            return "scheduled"
-        case _:
-            return "bought"
+    return _FATES.get(purchase.stage, "bought")
 
 
 def _named(side: Side) -> _Named:
@@ -107,9 +99,7 @@ def _sort_key(purchase: Purchase) -> tuple[str, int, int, str]:
 def _with(side: Side, named: _Named, causes: Mapping[str, Cause]) -> Side:
     if not named:
         return side
-    consequences = (*side.scene.plan.consequences, *_consequences(named, causes))
-    plan = msgspec.structs.replace(side.scene.plan, consequences=consequences)
-    return msgspec.structs.replace(side, scene=msgspec.structs.replace(side.scene, plan=plan))
+    return side.with_consequences((*side.scene.plan.consequences, *_consequences(named, causes)))
 
 
 def _consequences(named: _Named, causes: Mapping[str, Cause]) -> Iterator[Consequence]:
@@ -233,10 +223,8 @@ def bought_words(consequence: Consequence) -> str:
         case "scheduled":
             return f"bought by a schedule{_for(consequence, order)}, {order.words}"
         case _:
-            is_coming = order.stage == "machine"
-            return (
-                f"bought, launching, {order.words}" if is_coming else f"bought{_for(consequence, order)}, {order.words}"
-            )
+            why = ", launching" if order.stage == "machine" else _for(consequence, order)
+            return f"bought{why}, {order.words}"
 
 
 def _for(consequence: Consequence, order: MachineOrder) -> str:
@@ -276,11 +264,8 @@ def _when(consequence: Consequence, order: MachineOrder, now: Instant) -> str:
         case "refill":
             return "after Karpenter has deleted the old nodes"
         case "schedule":
-            return (
-                (f"from {clock(first, now)}, while the schedule is active; not included in totals")
-                if first is not None
-                else ""
-            )
+            lasting = "while the schedule is active; not included in totals"
+            return f"from {clock(first, now)}, {lasting}" if first is not None else ""
         case "limit":
             least = "lower bound: " if order.why == "demand" else ""
             limit = limit_words(order.limit) if order.limit is not None else "a limit"

@@ -9,7 +9,7 @@ NodeClaims at once, but no node without a NodeClaim. A deletion that has begun c
 Budgets are evaluated at the present time, and durations are estimates: every wave takes as long as its slowest node.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
@@ -35,7 +35,7 @@ from reconciler.plan.karpenter.node_fate import (
 )
 from reconciler.plan.karpenter.reschedulability import Goes, homeless_of
 from reconciler.plan.nodes.eviction import PodBudgets
-from reconciler.plan.sums import NOTHING, UNKNOWN, CostChange, CostLedger, MachineType, Tariff, successor
+from reconciler.plan.sums import NOTHING, UNKNOWN, CostChange, CostLedger, Tariff, successor
 
 # --- Number of replacements that a NodePool's limits allow at once.
 #
@@ -86,23 +86,17 @@ def _milli(written: Any) -> int | None:
 _SAVES: frozenset[Fate] = frozenset({"removed", "deleted"})
 
 
-class Till:
-    """Owner of the remaining machines of a NodePool while its fates are computed one after another."""
-
-    def __init__(self, declared: Declared[GpuPool] | None, machines: Counter[MachineType]) -> None:
-        self._pool = declared.spec if declared is not None else None
-        self._ledger = CostLedger(Tariff(self._pool) if self._pool is not None else None, machines)
-
-    def saved(self, fate: Fate, machine: MachineType | None) -> CostChange:
-        """Cost difference of one node of this fate; its machine is then no longer among the remaining ones."""
-        if machine is None:
-            return NOTHING
-        if fate in _SAVES:
-            return self._ledger.exchange(machine, None)
-        if fate == "replaced" and self._pool is not None:
-            after = successor(self._pool, machine)
-            return self._ledger.exchange(machine, after) if self._ledger.compares(machine, after) else UNKNOWN
+def _saved(declared: Declared[GpuPool] | None, ledger: CostLedger, due: Due) -> CostChange:
+    """Cost difference of one node; its machine is then no longer among the remaining ones of the ledger."""
+    machine = due.ahead.machine
+    if machine is None:
         return NOTHING
+    if due.fate in _SAVES:
+        return ledger.exchange(machine, None)
+    if due.fate == "replaced" and declared is not None:
+        after = successor(declared.spec, machine)
+        return ledger.exchange(machine, after) if ledger.compares(machine, after) else UNKNOWN
+    return NOTHING
 
 
 # A GPU machine boots, joins, and starts its driver and device plugin. Karpenter waits several minutes for that.
@@ -153,12 +147,13 @@ def fates(
     groups: defaultdict[tuple[Cause, Fate], list[Due]] = defaultdict(list)
     for due in _within_limits(tuple(_dues(node_pool, after_spec, drift, around)), survey):
         groups[due.cause, due.fate].append(due)
-    till = Till(around.declared, survey.machines())
+    tariff = Tariff(around.declared.spec) if around.declared is not None else None
+    ledger = CostLedger(tariff, survey.machines())
     consequences = []
     for cause, fate in _ORDER:
         if dues := groups.get((cause, fate)):
             pace = _pace(fate, dues, len(groups.get((cause, "removed"), ())))
-            consequences.append(_consequence(around.pool, dues, pace, till))
+            consequences.append(_consequence(around, dues, pace, ledger))
     return tuple(consequences)
 
 
@@ -188,7 +183,8 @@ def _dues(
     expecteds = [each for each in expected if each.is_unconditional]
     changed = [each for each in expected if not each.is_unconditional]
     homeless = _homeless(around, expecteds, Goes(node_pool.name, node_pool.spec))
-    homeless |= _homeless(around, changed, Goes(node_pool.name, after_spec, _names(expecteds)))
+    others = frozenset(each.ahead.name for each in expecteds)
+    homeless |= _homeless(around, changed, Goes(node_pool.name, after_spec, others))
     is_opened = live_is_shut and not after_is_shut
     for each in expected:
         ahead, without_home = each.ahead, homeless.get(each.ahead.name, ())
@@ -201,10 +197,6 @@ def _dues(
 def _homeless(around: Surroundings, expected: Sequence[_Expected], goes: Goes) -> dict[str, tuple[Homeless, ...]]:
     pods = {each.ahead.name: moving_pods(each.survey) for each in expected if each.intent != "undrifted"}
     return homeless_of(around.fleet, goes, pods, around.steps)
-
-
-def _names(expected: Sequence[_Expected]) -> frozenset[str]:
-    return frozenset(each.ahead.name for each in expected)
 
 
 def _intended(survey: NodePoolSurvey, drift: Drift, is_deleted: bool) -> Iterator[tuple[Surveyed, Intent, Cause]]:
@@ -223,11 +215,11 @@ def _intended(survey: NodePoolSurvey, drift: Drift, is_deleted: bool) -> Iterato
             yield survey.of_claim(claims[name]), intent, cause
 
 
-def _consequence(pool: str, dues: Sequence[Due], pace: _Pace, till: Till) -> Consequence:
+def _consequence(around: Surroundings, dues: Sequence[Due], pace: _Pace, ledger: CostLedger) -> Consequence:
     """`dues` share cause, fate and rules."""
     first = dues[0]
     like = Consequence(
-        pool=pool,
+        pool=around.pool,
         node_pool=first.rules.node_pool,
         cause=first.cause,
         fate=first.fate,
@@ -239,11 +231,12 @@ def _consequence(pool: str, dues: Sequence[Due], pace: _Pace, till: Till) -> Con
         wave=pace.wave,
         seconds=pace.seconds,
     )
-    return summed(like, [(due.ahead.name, _share(due, till)) for due in sorted(dues, key=lambda due: due.ahead.name)])
+    ordered = sorted(dues, key=lambda due: due.ahead.name)
+    return summed(like, [(due.ahead.name, _share(due, _saved(around.declared, ledger, due))) for due in ordered])
 
 
-def _share(due: Due, till: Till) -> Share:
-    ahead, saved = due.ahead, till.saved(due.fate, due.ahead.machine)
+def _share(due: Due, saved: CostChange) -> Share:
+    ahead = due.ahead
     pods = 0 if due.fate == "undrifted" else ahead.pods
     return Share(
         gpus=ahead.gpus,

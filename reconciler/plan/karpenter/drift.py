@@ -13,42 +13,28 @@ not processed the NodePool yet), fields are compared instead: a different field 
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.cluster.node import NodeClaim
+from reconciler.model.cluster.node import NodeClaim, NodePoolRequirement
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.plan.karpenter.template_hash import (
     HASH_VERSION,
     HASHED_PATHS,
-    NodePoolRequirement,
     field_hashes,
     read_template,
     template_hash,
 )
 
-# --- Edited fields of a NodePool that may drift nodes, and the effect of an edit of each field.
+# --- Edited fields of a NodePool that drift nodes: all fields below `template`. A changed requirement drifts only the
+# nodes that no longer match.
 #
 # A different spelling is not an edit: order within a list, 60m for 1h, an explicit default of expireAfter. But an empty
 # list or map and an absent one have different hashes.
 
 REQUIREMENTS = "template.spec.requirements"
-
-Effect = Literal["in place", "drifts all", "drifts what no longer matches"]
-
-# By path below spec; the first prefix that matches.
-EFFECTS: tuple[tuple[str, Effect], ...] = (
-    (REQUIREMENTS, "drifts what no longer matches"),
-    ("template", "drifts all"),
-    ("", "in place"),
-)
-
-
-def effect_of(path: str) -> Effect:
-    """Effect of an edit of this field, if it is an edit: see `which_fields`."""
-    return next(effect for beginning, effect in EFFECTS if _is_within(path, beginning))
 
 
 def which_fields(before_spec: Mapping[str, Any], after_spec: Mapping[str, Any]) -> tuple[str, ...]:
@@ -56,23 +42,15 @@ def which_fields(before_spec: Mapping[str, Any], after_spec: Mapping[str, Any]) 
     before, after = _template(before_spec), _template(after_spec)
     try:
         hashes = field_hashes(before), field_hashes(after)
-        required = _edits_demands(before), _edits_demands(after)
+        required: tuple[Any, Any] = _demands(before_spec), _demands(after_spec)
     except ValueError:
         # Not a format of Karpenter 1.14: every difference counts.
         hashes = _written(before), _written(after)
         required = _at(before, "spec.requirements"), _at(after, "spec.requirements")
-    names = [f"template.{path}" for path in HASHED_PATHS if hashes[0].get(path) != hashes[1].get(path)]
+    paths = [f"template.{path}" for path in HASHED_PATHS if hashes[0].get(path) != hashes[1].get(path)]
     if required[0] != required[1]:
-        names.append(REQUIREMENTS)
-    return tuple(sorted(names))
-
-
-def _is_within(path: str, beginning: str) -> bool:
-    return not beginning or path == beginning or path.startswith((f"{beginning}.", f"{beginning}["))
-
-
-def _edits_demands(template: Mapping[str, Any]) -> Any:
-    return demands(read_template(template).spec.requirements or ())
+        paths.append(REQUIREMENTS)
+    return tuple(sorted(paths))
 
 
 def _written(template: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from reconciler.model.instant import Instant
 from reconciler.model.plan.consequence import Cause, Fate, Hindrance, Homeless
 from reconciler.model.quantity import whole_number
 from reconciler.plan.karpenter.budgets import allowed_at_once, nanoseconds
-from reconciler.plan.nodes.eviction import FOREVER, EvictionCandidate, EvictionObstacle, PodBudgets, stays_until
+from reconciler.plan.nodes.eviction import FOREVER, EvictionObstacle, PodBudgets, stays_until, why_immovable
 from reconciler.plan.sums import MachineType, machine_of
 
 # --- Nodes of a NodePool: the NodeClaim, its Node once it exists, and its pods.
@@ -137,11 +137,11 @@ class _EvictionDelay(msgspec.Struct, frozen=True, gc=False):
 
 
 def outlook(surveyed_node: Surveyed, budgets: PodBudgets, gpu_requests: GpuRequests) -> NodeOutlook:
-    """Outlook of the node."""
     moving = moving_pods(surveyed_node)
     held = _held(surveyed_node, budgets)
     bound = surveyed_node.bound_seconds
-    grace = max((_grace_seconds(pod) for pod in moving), default=0)
+    given = (pod.spec.termination_grace_period_seconds for pod in moving)
+    grace = max((_DEFAULT_GRACE_SECONDS if seconds is None else seconds for seconds in given), default=0)
     endless = held.until == FOREVER
     wait = 0 if endless else max(0, -((surveyed_node.now - held.until) // 1000))
     # With a limit, Karpenter begins at once, and waits for the pods until then.
@@ -177,12 +177,13 @@ def _held(surveyed_node: Surveyed, budgets: PodBudgets) -> _EvictionDelay:
     by: set[Hindrance] = set()
     until = Instant(0)
     for pod in surveyed_node.pods:
-        candidate = EvictionCandidate(pod, budgets.of(pod), surveyed_node.now)
-        why = candidate.why_not
-        if why is None or (why is not EvictionObstacle.DO_NOT_DISRUPT and outlasts_the_drain(pod)):
-            continue
-        by.update(candidate.held_by(why))
-        until = max(until, stays_until(pod) if why is EvictionObstacle.DO_NOT_DISRUPT else FOREVER)
+        why = why_immovable(pod, budgets, surveyed_node.now)
+        if why is EvictionObstacle.DO_NOT_DISRUPT:
+            by.add(_ANNOTATED)
+            until = max(until, stays_until(pod))
+        elif why is not None and not outlasts_the_drain(pod):
+            by.update(Hindrance(each.title, "pod_budget") for each in budgets.of(pod))
+            until = FOREVER
     return _EvictionDelay(frozenset(by), until)
 
 
@@ -200,17 +201,10 @@ def outlasts_the_drain(pod: Pod) -> bool:
 
 
 def _tolerates_the_drain(toleration: Toleration) -> bool:
+    if toleration.effect not in {"", "NoSchedule"} or toleration.key not in {"", names.DISRUPTED}:
+        return False
     exists = toleration.operator == "Exists"
-    return (
-        toleration.effect in {"", "NoSchedule"}
-        and (toleration.key == names.DISRUPTED if toleration.key else exists)
-        and (exists or not toleration.value)
-    )
-
-
-def _grace_seconds(pod: Pod) -> int:
-    given = pod.spec.termination_grace_period_seconds
-    return _DEFAULT_GRACE_SECONDS if given is None else given
+    return exists or (bool(toleration.key) and not toleration.value)
 
 
 # Karpenter does not begin with a node whose pods would not all fit elsewhere.
@@ -228,22 +222,9 @@ class Rules(msgspec.Struct, frozen=True):
     nodes: int  # the base of percentages
     now: Instant
 
-    @property
-    def keeps_its_size(self) -> bool:
-        """Whether even an empty node is replaced."""
-        return self.spec.get("replicas") is not None
-
     def wave(self, gone: int = 0) -> int | None:
         """Number of nodes at once, after some are gone; None: no budget limits it."""
         return allowed_at_once(self.spec, self.nodes - gone, "Drifted", self.now)
-
-    @property
-    def budget(self) -> Hindrance:
-        return Hindrance(f"disruption budget of NodePool/{self.node_pool}", "node_budget")
-
-    @property
-    def limits(self) -> Hindrance:
-        return Hindrance(f"limits of NodePool/{self.node_pool}", "limits")
 
 
 class Due(msgspec.Struct, frozen=True, gc=False):
@@ -260,14 +241,18 @@ class Due(msgspec.Struct, frozen=True, gc=False):
     @property
     def held_by(self) -> tuple[Hindrance, ...]:
         """Obstacles of the node; a departing node is past its budgets and its own annotation."""
-        hindrances = set(self.ahead.held_by)
         if self.intent == "undrifted":
             return ()
+        hindrances = set(self.ahead.held_by)
         if self.intent == "drifts" and not self.ahead.leaving:
-            hindrances |= {_ANNOTATED} if self.ahead.kept else set()
-            hindrances |= {self.rules.budget} if self.budgets_are_shut else set()
-            hindrances |= {self.rules.limits} if self._has_no_room else set()
-            hindrances |= {FITS_NOWHERE} if self.homeless else set()
+            node_pool = f"NodePool/{self.rules.node_pool}"
+            own = (
+                (self.ahead.kept, _ANNOTATED),
+                (self.budgets_are_shut, Hindrance(f"disruption budget of {node_pool}", "node_budget")),
+                (self._has_no_room, Hindrance(f"limits of {node_pool}", "limits")),
+                (bool(self.homeless), FITS_NOWHERE),
+            )
+            hindrances |= {hindrance for applies, hindrance in own if applies}
         return tuple(sorted(hindrances))
 
     @property
@@ -277,8 +262,8 @@ class Due(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def needs_another(self) -> bool:
-        """Whether a replacement is launched first."""
-        return self.ahead.pods > 0 or self.rules.keeps_its_size
+        """Whether a replacement is launched first, in a NodePool of a fixed size even for an empty node."""
+        return self.ahead.pods > 0 or self.rules.spec.get("replicas") is not None
 
     @property
     def _has_no_room(self) -> bool:

@@ -24,12 +24,12 @@ from reconciler.fleet.snapshot.rejections import Rejections
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.cluster.metadata import Metadata
-from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus, NodeTaint
+from reconciler.model.cluster.node import Node, NodeClaimTemplate, NodeSpec, NodeStatus, NodeTaint
 from reconciler.model.cluster.observed import comes_with_each_node, daemon_sets
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.plan.consequence import Homeless, homeless_order
 from reconciler.model.plan.decision import Obstacle
-from reconciler.plan.karpenter.template_hash import NodeClaimTemplate, read_template
+from reconciler.plan.karpenter.template_hash import read_template
 
 # Assumed amount of each requested resource on a machine with unknown capacity.
 _PLENTY = str(10**12)

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from reconciler.model.cluster.node import EXPIRES_AFTER, NodeClaimTemplate, TemplateClass, TemplateTaint
 from reconciler.plan.karpenter.budgets import nanoseconds, nanoseconds_unless_never
 
 # --- Karpenter's hash of structures, rebuilt from simple rules.
@@ -73,61 +74,6 @@ def structure(type_name: str, fields: Iterable[tuple[str, int | None]]) -> int:
 
 def _in_order(first: int, second: int) -> int:
     return octets(first.to_bytes(8, "little") + second.to_bytes(8, "little"))
-
-
-# --- A NodePool's template as Karpenter reads it: None means absent, which differs from empty.
-
-EXPIRES_AFTER = "720h"  # default of the API server
-
-
-class TemplateMetadata(msgspec.Struct, frozen=True, gc=False):
-    """Labels and annotations of its nodes."""
-
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
-
-
-class TemplateTaint(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """A taint on new nodes."""
-
-    key: str = ""
-    value: str | None = None
-    effect: str = ""
-    time_added: str | None = None
-
-
-class TemplateClass(msgspec.Struct, frozen=True, gc=False):
-    """The node class."""
-
-    kind: str = ""
-    name: str = ""
-    group: str = ""
-
-
-class NodePoolRequirement(msgspec.Struct, frozen=True, gc=False):
-    """A requirement on a label. `minValues` is ignored: it restricts launches, never existing nodes."""
-
-    key: str
-    operator: str
-    values: tuple[str, ...] = ()
-
-
-class TemplateSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Spec of its nodes."""
-
-    taints: tuple[TemplateTaint, ...] | None = None
-    startup_taints: tuple[TemplateTaint, ...] | None = None
-    requirements: tuple[NodePoolRequirement, ...] | None = None
-    node_class_ref: TemplateClass | None = None
-    termination_grace_period: str | None = None
-    expire_after: str | None = EXPIRES_AFTER
-
-
-class NodeClaimTemplate(msgspec.Struct, frozen=True, gc=False):
-    """The complete template."""
-
-    metadata: TemplateMetadata = TemplateMetadata()
-    spec: TemplateSpec = TemplateSpec()
 
 
 def read_template(written: Mapping[str, Any]) -> NodeClaimTemplate:

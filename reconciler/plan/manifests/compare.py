@@ -47,13 +47,11 @@ class Comparison(msgspec.Struct, frozen=True):
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The resulting spec."""
         found = self.merged.get("spec")
         return found if isinstance(found, dict) else {}
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Paths of changed fields."""
         return tuple(each.path for each in self.changes)
 
     @property
@@ -127,8 +125,6 @@ _NODE = ("spec", "template", "spec")
 
 
 class Traits(msgspec.Struct, frozen=True):
-    """Traits of one kind."""
-
     # Defaults of the server.
     defaults: dict[Path, Any] = {}
     # Values equal to absent ones, dropped by the server.
@@ -182,7 +178,7 @@ def fixed_fields(kind: str, paths: tuple[str, ...]) -> tuple[str, ...]:
 # Owner of fields if managedFields is missing.
 SOMEONE = "someone else"
 
-_APART = frozenset({"apiVersion", "kind", "metadata"})
+HEAD = frozenset({"apiVersion", "kind", "metadata"})
 
 
 def compare(live: Unstructured, desired: dict[str, Any]) -> Comparison:
@@ -198,7 +194,7 @@ def compare(live: Unstructured, desired: dict[str, Any]) -> Comparison:
         owned = owners.within("f:metadata").within(f"f:{field}")
         metadata[field] = walk.merged(("metadata", field), texts, desired["metadata"].get(field, {}), owned)
     merged: dict[str, Any] = {"apiVersion": live.api_version, "kind": live.kind, "metadata": metadata}
-    for name in sorted({*live.rest, *desired} - _APART):
+    for name in sorted({*live.rest, *desired} - HEAD):
         found = walk.merged((name,), live.rest.get(name), desired.get(name), owners.within(f"f:{name}"))
         if found is not None:
             merged[name] = found

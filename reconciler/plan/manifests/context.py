@@ -25,15 +25,8 @@ Key = tuple[str, str, str]  # kind, namespace, name
 _FLEET = ("nodes", "pods", "nodeclaims.karpenter.sh")
 
 # Titles of completely stored objects, by kind.
-_TITLES: dict[str, tuple[str, ...]] = {
-    each.kind: tuple(
-        resource_kind.title
-        for resource_kind in RESOURCE_KINDS
-        if resource_kind.kind == each.kind and resource_kind.type is Unstructured
-    )
-    for each in RESOURCE_KINDS
-    if each.type is Unstructured
-}
+_KEPT_WHOLE = tuple(each for each in RESOURCE_KINDS if each.type is Unstructured)
+_TITLES = {each.kind: tuple(one.title for one in _KEPT_WHOLE if one.kind == each.kind) for each in _KEPT_WHOLE}
 
 
 class ManifestContext:
@@ -50,7 +43,6 @@ class ManifestContext:
 
     @cached_property
     def approvals(self) -> Approvals:
-        """ChangeApprovals in force."""
         return Approvals(self.inputs)
 
     @cached_property
@@ -61,7 +53,6 @@ class ManifestContext:
 
     @property
     def environment(self) -> str:
-        """The planned environment."""
         return self.inputs.desired.environment
 
     def other_environment(self, live: Unstructured) -> str:

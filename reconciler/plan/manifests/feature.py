@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from reconciler.model.manifest_rules.kinds import PRIORITY_CLASS
+from reconciler.model.manifest_rules import PRIORITY_CLASS
 from reconciler.model.right import RightLimits
 from reconciler.plan.feature.feature import Feature, declared_in
 from reconciler.plan.feature.write_rights import (

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from reconciler.model.plan.decision import CodeFacts, Facts, Ref
-from reconciler.plan.reasons import OfPaths
+from reconciler.plan.reasons import OfNode, OfObject, OfPaths
 
 PLANNER = "manifests"
 
@@ -27,10 +27,8 @@ class Differs(OfPaths, frozen=True):
 # Desired objects.
 
 
-class Missing(CodeFacts, frozen=True):
+class Missing(OfObject, frozen=True):
     template = "{object} does not exist yet and is created."
-
-    object: Ref
 
 
 class EditedInPlace(Differs, frozen=True):
@@ -91,72 +89,62 @@ class EditEndsDrift(Differs, frozen=True):
 # Desired objects with an obstacle.
 
 
-class KindUnread(CodeFacts, frozen=True):
+class KindUnread(OfObject, frozen=True):
     template = "{object} could not be read ({why}), so the object is not changed."
 
-    object: Ref
     why: str
 
 
-class KindAbsent(CodeFacts, frozen=True):
+class KindAbsent(OfObject, frozen=True):
     template = (
         "the cluster does not serve {kind}: install its definition (Karpenter, for a NodePool) to create {object}."
     )
     by_person = True
 
-    object: Ref
     kind: str
 
 
-class BeingDeleted(CodeFacts, frozen=True):
+class BeingDeleted(OfObject, frozen=True):
     template = "{object} is being deleted: waiting for the end of the deletion."
 
-    object: Ref
 
-
-class NotOurs(CodeFacts, frozen=True):
+class NotOurs(OfObject, frozen=True):
     template = (
         "{object} was created by someone else{observed}. To adopt it without drift of its nodes, set adopt: true in "
         "GpuPool/{pool}."
     )
     hold = "blocked"
 
-    object: Ref
     pool: str
 
 
-class NotOursForAll(CodeFacts, frozen=True):
+class NotOursForAll(OfObject, frozen=True):
     template = (
         "{object} was created by someone else, but the smart pods of all pools need this object: delete it, and "
         "reconciler creates it again."
     )
     hold = "blocked"
 
-    object: Ref
 
-
-class OwnedByOther(CodeFacts, frozen=True):
+class OwnedByOther(OfObject, frozen=True):
     template = (
         "{object} is owned by environment {environment}{observed}: remove it there first. If there is no such "
         "environment any more, remove the annotation gpu.scheduling/environment from {object}."
     )
     hold = "blocked"
 
-    object: Ref
     environment: str
 
 
-class NameTaken(CodeFacts, frozen=True):
+class NameTaken(OfObject, frozen=True):
     template = (
         "{object} was created by someone else and is not changed: rename the object in its template, or delete the "
         "existing object."
     )
     hold = "blocked"
 
-    object: Ref
 
-
-class FieldConflict(CodeFacts, frozen=True):
+class FieldConflict(OfObject, frozen=True):
     template = (
         "{object}: the field manager {managers:and} (the tool that wrote it) set {paths} to other values, and the API "
         "server would refuse the change. To take over a field, delete it from the other manifest and apply that "
@@ -164,7 +152,6 @@ class FieldConflict(CodeFacts, frozen=True):
     )
     hold = "blocked"
 
-    object: Ref
     managers: tuple[str, ...]
     paths: tuple[str, ...]
 
@@ -186,10 +173,8 @@ class ImpactUnread(Differs, frozen=True):
 # Adoption.
 
 
-class Adopted(CodeFacts, frozen=True):
+class Adopted(OfObject, frozen=True):
     template = "{object} is adopted because of adopt: true; none of its nodes drifts."
-
-    object: Ref
 
 
 class AdoptedByForce(OfPaths, frozen=True):
@@ -202,26 +187,24 @@ class AdoptedByForce(OfPaths, frozen=True):
     managers: tuple[str, ...]
 
 
-class AdoptionWouldDrift(CodeFacts, frozen=True):
+class AdoptionWouldDrift(OfObject, frozen=True):
     template = (
         "{object} is not adopted: {drifted} of {nodes} nodes would drift, because the policy differs in {paths}. "
         "Make the policy match the NodePool (with reconciler import), adopt it, then change it."
     )
     hold = "blocked"
 
-    object: Ref
     drifted: int
     nodes: int
     paths: tuple[str, ...]
 
 
-class NodeLacksLabels(CodeFacts, frozen=True):
+class NodeLacksLabels(OfNode, frozen=True):
     template = (
         "{node} lacks the labels {labels}: they are added to the node, because in the template of the adopted "
         "{object} they would make every node drift."
     )
 
-    node: str
     labels: tuple[NodeLabel, ...]
     object: Ref
 
@@ -229,7 +212,7 @@ class NodeLacksLabels(CodeFacts, frozen=True):
 # Objects without a manifest.
 
 
-class NodePoolNotDeclared(CodeFacts, frozen=True):
+class NodePoolNotDeclared(OfObject, frozen=True):
     template = (
         "no policy declares {object} any more. Deletion removes {nodes} nodes, {gpus} GPUs and {pods} pods at once, "
         "ignoring all budgets: the NodePool stays until a person allows the deletion (reconciler approve --prune "
@@ -237,20 +220,17 @@ class NodePoolNotDeclared(CodeFacts, frozen=True):
     )
     hold = "blocked"
 
-    object: Ref
     nodes: int
     gpus: int
     pods: int
 
 
-class ObjectNotDeclared(CodeFacts, frozen=True):
+class ObjectNotDeclared(OfObject, frozen=True):
     template = (
         "no policy renders {object} any more: the object stays until a person allows the deletion (reconciler approve "
         "--prune {object})."
     )
     hold = "blocked"
-
-    object: Ref
 
 
 class NodePoolUnclaimed(CodeFacts, frozen=True):
@@ -281,54 +261,47 @@ class ObjectUnclaimed(CodeFacts, frozen=True):
     object: Ref
 
 
-class ObjectOnlyLabelled(CodeFacts, frozen=True):
+class ObjectOnlyLabelled(OfObject, frozen=True):
     template = (
         "no policy renders {object}, and anyone with access to its namespace can have set its labels. The object "
         "stays until a person allows the deletion (reconciler approve --prune {object})."
     )
     by_person = True
 
-    object: Ref
 
-
-class NodePoolPruned(CodeFacts, frozen=True):
+class NodePoolPruned(OfObject, frozen=True):
     template = (
         "no policy declares {object} any more, and {by} allows the deletion: it is deleted with {nodes} nodes, "
         "{gpus} GPUs and {pods} pods, ignoring all budgets."
     )
 
-    object: Ref
     by: str  # the ChangeApproval, or the option of the planning command
     nodes: int
     gpus: int
     pods: int
 
 
-class ObjectPruned(CodeFacts, frozen=True):
+class ObjectPruned(OfObject, frozen=True):
     template = "no policy renders {object} any more, and {by} allows the deletion: it is deleted."
 
-    object: Ref
     by: str  # the ChangeApproval, or the option of the planning command
 
 
-class PruneUnread(CodeFacts, frozen=True):
+class PruneUnread(OfObject, frozen=True):
     template = (
         "no policy renders {object} any more, and the effect of its deletion is unknown ({why}): the object stays "
         "until the effect is known."
     )
 
-    object: Ref
     why: str
 
 
-class NothingDeclared(CodeFacts, frozen=True):
+class NothingDeclared(OfObject, frozen=True):
     template = (
         "the policies declare no GpuPool, probably because of a wrong folder: {object} stays, even if its deletion is "
         "approved. Declare at least one pool; or, to remove everything, delete {object} manually."
     )
     hold = "blocked"
-
-    object: Ref
 
 
 # --- Texts of facts about manifests.

@@ -13,7 +13,7 @@ from reconciler.model import names
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.desired import Manifest
 from reconciler.model.plan.decision import Ref
-from reconciler.plan.manifests.compare import Owners, Path, owners_of, same, traits
+from reconciler.plan.manifests.compare import HEAD, Owners, Path, owners_of, same, traits
 from reconciler.plan.manifests.context import NODE_POOL
 
 
@@ -152,14 +152,12 @@ def _node(spec: Any) -> dict[str, Any]:
 # The API server compares texts: sending 43200m when another manager set 720h is a conflict, and otherwise it would be
 # an edit without effect.
 
-_APART = frozenset({"apiVersion", "kind", "metadata"})
-
 
 def as_it_stands(body: dict[str, Any], live: Unstructured) -> dict[str, Any]:
     """The manifest in the spelling of the live object."""
     drops_empty = traits(live.kind).drops_empty
     return {
-        name: wished if name in _APART else _spelled(live.rest.get(name), wished, (name,), drops_empty)
+        name: wished if name in HEAD else _spelled(live.rest.get(name), wished, (name,), drops_empty)
         for name, wished in body.items()
     }
 

@@ -1,24 +1,20 @@
 """Rules for evictions: obstacles of a pod's eviction, and PodDisruptionBudgets."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum, auto
 
 import msgspec
 
 from reconciler.fleet.pod_classes import LabelClass
-from reconciler.model import names
 from reconciler.model.cluster.metadata import LabelSelector
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.workload import BudgetStatus, PodDisruptionBudget
 from reconciler.model.instant import Instant, later, moment
-from reconciler.model.plan.consequence import Hindrance
 from reconciler.plan.karpenter.budgets import nanoseconds
 
 
 class EvictionObstacle(Enum):
-    """What prevents an eviction."""
-
     DO_NOT_DISRUPT = auto()
     SEVERAL_BUDGETS = auto()
     BUDGET_UNSEEN = auto()
@@ -81,8 +77,6 @@ class _IndexedBudget(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Namespace:
-    """Budgets of one namespace."""
-
     def __init__(self, budgets: list[tuple[PodDisruptionBudget, LabelSelector]]) -> None:
         shared = Counter(label for _, selector in budgets for label in selector.match_labels.items())
         self._by_label: dict[str, dict[str, list[_IndexedBudget]]] = {}
@@ -115,75 +109,29 @@ def _selecting(budgets: Sequence[_IndexedBudget], labels: dict[str, str]) -> lis
     return [each.budget for each in budgets if each.selects(labels)]
 
 
-class EvictionCandidate(msgspec.Struct, frozen=True, gc=False):
-    """A pod to evict, and its budgets."""
-
-    pod: Pod
-    budgets: tuple[PodDisruptionBudget, ...]
-    now: Instant
-
-    @property
-    def why_not(self) -> EvictionObstacle | None:
-        """What prevents the eviction; None if nothing does."""
-        for case in CASES:
-            if case.applies(self):
-                return case.obstacle
-        return None
-
-    def held_by(self, why_not: EvictionObstacle | None) -> tuple[Hindrance, ...]:
-        """The objects that prevent the eviction."""
-        if why_not is None:
-            return ()
-        if why_not is EvictionObstacle.DO_NOT_DISRUPT:
-            return (Hindrance(names.DO_NOT_DISRUPT, "annotation"),)
-        return tuple(Hindrance(each.title, "pod_budget") for each in self.budgets)
-
-
-class EvictionRule(msgspec.Struct, frozen=True, gc=False):
-    """A possible result of an eviction, with its condition."""
-
-    obstacle: EvictionObstacle | None
-    applies: Callable[[EvictionCandidate], bool]
-
-
-def _is_leaving(candidate: EvictionCandidate) -> bool:
-    return candidate.pod.is_finished or candidate.pod.metadata.leaving
-
-
-def _is_mirror(candidate: EvictionCandidate) -> bool:
-    owner = candidate.pod.metadata.controller
-    return bool(candidate.pod.metadata.annotations.mirror_pod) or (owner is not None and owner.kind == "Node")
-
-
-def _may_go_unhealthy(candidate: EvictionCandidate) -> bool:
-    return candidate.budgets[0].spec.unhealthy_pod_eviction_policy == "AlwaysAllow" and any(
-        each.type == "Ready" and each.status == "False" for each in candidate.pod.status.conditions
-    )
-
-
-# First match wins; the last rule always applies. After "no budget" there is at least one, and after "several" exactly
-# one.
-CASES = (
-    EvictionRule(None, _is_leaving),
-    EvictionRule(EvictionObstacle.DO_NOT_DISRUPT, lambda candidate: stays_until(candidate.pod) > candidate.now),
-    EvictionRule(None, lambda candidate: not candidate.budgets),
-    # A mirror pod exists as long as its node, and is never evicted.
-    EvictionRule(None, _is_mirror),
-    # The API server refuses evictions of pods with several budgets, whatever the budgets allow.
-    EvictionRule(EvictionObstacle.SEVERAL_BUDGETS, lambda candidate: len(candidate.budgets) > 1),
-    EvictionRule(None, _may_go_unhealthy),
-    EvictionRule(EvictionObstacle.BUDGET_UNSEEN, lambda candidate: candidate.budgets[0].status == _NO_STATUS),
-    EvictionRule(EvictionObstacle.BUDGET_SPENT, lambda candidate: candidate.budgets[0].status.disruptions_allowed <= 0),
-    EvictionRule(None, lambda _: True),
-)
-
-
 def why_immovable(pod: Pod, budgets: PodBudgets, now: Instant) -> EvictionObstacle | None:
-    """What prevents the eviction now; None if nothing does.
+    """What prevents the eviction now; None if nothing does. The first rule that matches counts.
 
     DaemonSet pods are judged like any other pods. `pod.counts` tells whether a pod must move at all.
     """
-    return EvictionCandidate(pod, budgets.of(pod), now).why_not
+    if pod.is_finished or pod.metadata.leaving:
+        return None
+    if stays_until(pod) > now:
+        return EvictionObstacle.DO_NOT_DISRUPT
+    selecting = budgets.of(pod)
+    # A mirror pod exists as long as its node, and is never evicted.
+    if not selecting or pod.is_mirror:
+        return None
+    # The API server refuses evictions of pods with several budgets, whatever the budgets allow.
+    if len(selecting) > 1:
+        return EvictionObstacle.SEVERAL_BUDGETS
+    budget = selecting[0]
+    is_unready = any(each.type == "Ready" and each.status == "False" for each in pod.status.conditions)
+    if is_unready and budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow":
+        return None
+    if budget.status == _NO_STATUS:
+        return EvictionObstacle.BUDGET_UNSEEN
+    return EvictionObstacle.BUDGET_SPENT if budget.status.disruptions_allowed <= 0 else None
 
 
 def stays_until(pod: Pod) -> Instant:
@@ -304,16 +252,8 @@ def weighs_nothing(pod: Pod) -> bool:
 
 def _is_unhealthy_enough(pod: Pod, budget: PodDisruptionBudget) -> bool:
     """Whether the pod is not ready and may be evicted without using up a disruption."""
-    if is_healthy(pod):
+    if pod.is_ready:
         return False
     status = budget.status
     is_always_allowed = budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"
     return is_always_allowed or 0 < status.desired_healthy <= status.current_healthy
-
-
-def is_healthy(pod: Pod) -> bool:
-    """Whether the pod is healthy for budgets."""
-    for each in pod.status.conditions:  # noqa: SIM110 - runs for every pod, and a generator doubles the cost
-        if each.type == "Ready" and each.status == "True":
-            return True
-    return False

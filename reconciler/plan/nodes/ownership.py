@@ -6,8 +6,6 @@ Opt-outs are a separate case: no planner marks, drains or deletes a node that op
 of reconciler are removed from that node. Labels and all actions that keep the node go on.
 """
 
-from collections.abc import Callable
-
 import msgspec
 
 from reconciler.fleet.fleet import Fleet
@@ -20,51 +18,42 @@ from reconciler.model.plan.decision import CodeFacts, Decision, Preconditions, R
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.policy.scaling import DrainPolicy, NodeProvisioner
 from reconciler.plan.nodes.eviction import FOREVER, stays_until_of
+from reconciler.plan.reasons import OfNode
 from reconciler.plan.windows import provisioners_now
 
 
-class NodeGone(CodeFacts, frozen=True):
+class NodeGone(OfNode, frozen=True):
     template = "{node} no longer exists."
 
-    node: str
 
-
-class NodeLeaving(CodeFacts, frozen=True):
+class NodeLeaving(OfNode, frozen=True):
     template = "{node} is already being deleted."
 
-    node: str
 
-
-class DisruptedByKarpenter(CodeFacts, frozen=True):
+class DisruptedByKarpenter(OfNode, frozen=True):
     template = "Karpenter is disrupting {node}: the node is left to Karpenter."
 
-    node: str
 
-
-class DriverUpgrade(CodeFacts, frozen=True):
+class DriverUpgrade(OfNode, frozen=True):
     template = (
         "the GPU driver of {node} is being upgraded ({upgrade}): no action is carried out on the node until the "
         "upgrade is done."
     )
 
-    node: str
     upgrade: str  # the state, as the GPU operator writes it
 
 
-class CordonedByOthers(CodeFacts, frozen=True):
+class CordonedByOthers(OfNode, frozen=True):
     template = (
         "{node} was cordoned, and not by reconciler: no action is carried out on the node until it is uncordoned."
     )
     by_person = True
 
-    node: str
 
-
-class NodeOptedOut(CodeFacts, frozen=True):
+class NodeOptedOut(OfNode, frozen=True):
     template = "{node} has the annotation {key}: {value}, so the node is neither drained nor deleted."
     by_person = True
 
-    node: str
     key: str  # of the annotation
     value: str
 
@@ -72,34 +61,21 @@ class NodeOptedOut(CodeFacts, frozen=True):
 REASONS = (NodeGone, NodeLeaving, DisruptedByKarpenter, DriverUpgrade, CordonedByOthers, NodeOptedOut)
 
 
-class _OwnershipRule(msgspec.Struct, frozen=True):
-    code: type[CodeFacts]
-    applies: Callable[[Node], bool]
-    facts: Callable[[Node], CodeFacts]
-
-
-RULES = (
-    _OwnershipRule(NodeLeaving, lambda node: node.metadata.leaving, lambda node: NodeLeaving(node=node.name)),
-    _OwnershipRule(
-        DisruptedByKarpenter,
-        lambda node: node.taint(names.DISRUPTED) is not None,
-        lambda node: DisruptedByKarpenter(node=node.name),
-    ),
-    _OwnershipRule(
-        DriverUpgrade,
-        lambda node: bool(node.driver_upgrade),
-        lambda node: DriverUpgrade(node=node.name, upgrade=node.driver_upgrade),
-    ),
-    # Drains of reconciler use a taint, never this field.
-    _OwnershipRule(
-        CordonedByOthers, lambda node: node.spec.unschedulable, lambda node: CordonedByOthers(node=node.name)
-    ),
-)
-
-
 def untouchable(node: Node) -> Reason | None:
     """Why reconciler may not act on the node; None if it may."""
-    return next((Reason(rule.facts(node)) for rule in RULES if rule.applies(node)), None)
+    facts = _why_untouchable(node)
+    return Reason(facts) if facts is not None else None
+
+
+def _why_untouchable(node: Node) -> CodeFacts | None:
+    if node.metadata.leaving:
+        return NodeLeaving(node=node.name)
+    if node.taint(names.DISRUPTED) is not None:
+        return DisruptedByKarpenter(node=node.name)
+    if node.driver_upgrade:
+        return DriverUpgrade(node=node.name, upgrade=node.driver_upgrade)
+    # Drains of reconciler use a taint, never this field.
+    return CordonedByOthers(node=node.name) if node.spec.unschedulable else None
 
 
 def closed_nodes(pool: PoolTotals) -> int:

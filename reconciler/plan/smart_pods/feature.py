@@ -1,7 +1,7 @@
 """The smart pod feature: requests for capacity that Karpenter can't see, and capacity gates of waiting pods."""
 
 from reconciler.model import names
-from reconciler.model.manifest_rules.kinds import LABELS, SMART_POD
+from reconciler.model.manifest_rules import LABELS, SMART_POD
 from reconciler.model.plan.capacity import CapacityReport
 from reconciler.model.right import RightLimits
 from reconciler.plan.feature.feature import Feature, declared_in

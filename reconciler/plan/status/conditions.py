@@ -82,12 +82,8 @@ class ObjectCondition(msgspec.Struct, frozen=True):
 
 def conditions_of(condition: ObjectCondition) -> tuple[PolicyCondition, ...]:
     """The three conditions of every kind, and those of its own kind."""
-    three = (
-        ("Ready", condition.is_ready),
-        ("Reconciling", condition.is_reconciling),
-        ("Stalled", condition.is_stalled),
-    )
-    return (*(PolicyCondition(kind, holds, condition.why) for kind, holds in three), *condition.further)
+    kinds = {"Ready": condition.is_ready, "Reconciling": condition.is_reconciling, "Stalled": condition.is_stalled}
+    return (*(PolicyCondition(kind, holds, condition.why) for kind, holds in kinds.items()), *condition.further)
 
 
 class Scenery(msgspec.Struct, frozen=True, dict=True):
@@ -99,7 +95,6 @@ class Scenery(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def declared(self) -> dict[Key, Declared[Any]]:
-        """The policies in force."""
         return {(each.kind, each.name): each for each in self.inputs.desired.declared}
 
     @cached_property
@@ -120,7 +115,6 @@ class Scenery(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def resources(self) -> dict[Key, Unstructured]:
-        """Policies as custom resources."""
         there = self.inputs.observed.policies if self.context.are_resources else ()
         policies = (each for each in there if each.kind in POLICIES and not each.metadata.deletion_timestamp)
         return {(each.kind, each.name): each for each in policies}
@@ -154,17 +148,18 @@ class PolicyStatusContext(msgspec.Struct, frozen=True):
         return self.scenery.declared.get((self.kind, self.name))
 
     @property
+    def resource(self) -> Unstructured | None:
+        return self.scenery.resources.get((self.kind, self.name))
+
+    @property
     def bundle(self) -> BundleObjects | None:
-        """The bundle of the policy."""
-        resource = self.scenery.resources.get((self.kind, self.name))
-        digest = bundle_digest(resource) if resource is not None else None
+        digest = bundle_digest(self.resource) if self.resource is not None else None
         return self.scenery.bundles.get(digest) if digest is not None else None
 
     @property
     def is_left_over(self) -> bool:
         """Whether its bundle was checked before, by its status: no more objects of this bundle will arrive."""
-        resource, bundle = self.scenery.resources.get((self.kind, self.name)), self.bundle
-        status = resource.status if resource is not None else {}
+        bundle, status = self.bundle, self.resource.status if self.resource is not None else {}
         if bundle is None or not status:
             return False
         reasons = {each.get("reason") for each in status.get("conditions") or ()}

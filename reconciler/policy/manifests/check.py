@@ -11,8 +11,7 @@ import msgspec
 
 from reconciler.model.bundle import Rendering
 from reconciler.model.fields import LABEL_KEY, LABEL_VALUE, NAME, NAMESPACE, why_no_name
-from reconciler.model.manifest_rules.kinds import SMART_PODS, YIELDED, ManifestKind
-from reconciler.model.manifest_rules.shape import faults
+from reconciler.model.manifest_rules import SMART_PODS, YIELDED, ManifestKind, faults
 from reconciler.model.problem import Problem
 from reconciler.policy.manifests.kubernetes_schema import Structural, Violation
 from reconciler.policy.tree import Node, Path, places, plain, written

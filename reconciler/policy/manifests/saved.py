@@ -9,7 +9,7 @@ import msgspec
 
 from reconciler.model.bundle import Rendering
 from reconciler.model.desired import Desired, Manifest, SmartPod
-from reconciler.model.manifest_rules.kinds import SMART_PODS, YIELDED
+from reconciler.model.manifest_rules import SMART_PODS, YIELDED
 from reconciler.model.problem import Problem
 from reconciler.policy.manifests.check import MANIFEST, Yielded, check
 from reconciler.policy.manifests.kubernetes_schema import Structural

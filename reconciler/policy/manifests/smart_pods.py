@@ -12,8 +12,7 @@ import msgspec
 from reconciler.model import names
 from reconciler.model.bundle import Rendering, RenderRequest
 from reconciler.model.desired import Desired, SmartPod
-from reconciler.model.manifest_rules.kinds import RESERVED_NAMESPACES, SMART_POD, SMART_PODS, YIELDED
-from reconciler.model.manifest_rules.shape import faults
+from reconciler.model.manifest_rules import RESERVED_NAMESPACES, SMART_POD, SMART_PODS, YIELDED, faults
 from reconciler.model.problem import Origin, Problem
 from reconciler.policy.manifests.check import Yielded, manifests_of, origin, problem_at
 from reconciler.policy.manifests.kubernetes_schema import Violation

@@ -8,20 +8,31 @@ import msgspec
 from reconciler.model.bundle import short_revision
 from reconciler.model.instant import clock
 from reconciler.model.plan.consequence import Consequence, Fate
-from reconciler.model.plan.decision import Decision, Hold
+from reconciler.model.plan.decision import Decision, Hold, Ref
 from reconciler.model.plan.guard_verdict import GuardVerdict
 from reconciler.model.problem import Origin
-from reconciler.plan.explain.facts import guard_holding
 from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.guards.frozen import Freeze
 from reconciler.plan.guards.observing import Observation, inaction_of, observation_behind
-from reconciler.plan.guards.reasons import MEASURES
+from reconciler.plan.guards.reasons import MEASURES, HeldByGuard
 from reconciler.plan.holds.classes import is_at_rest, is_held, supposed_by
 from reconciler.plan.impact.purchases import bought_when, bought_words
 from reconciler.report.sentences import sentence
-from reconciler.report.wording import counted
+from reconciler.report.wording import counted, grouped
 
 Row = tuple[str, str]  # label and text
+
+
+class ExplainedObject(msgspec.Struct, frozen=True):
+    """The subject of an explanation."""
+
+    kind: str
+    name: str
+    namespace: str = ""
+
+    @property
+    def title(self) -> str:
+        return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
 
 
 class Explanation(msgspec.Struct, frozen=True):
@@ -45,6 +56,16 @@ def unread(scene: PlanningResult, *kinds: str) -> str:
     return f"{found.kind} could not be read: {found.why}" if found else ""
 
 
+def decisions_about(scene: PlanningResult, *subjects: ExplainedObject) -> tuple[Decision, ...]:
+    """Decisions about objects of these kinds and names, and about pods evicted together with others, in plan order."""
+    wanted = {(each.kind.lower(), each.namespace, each.name) for each in subjects}
+    return tuple(
+        each
+        for each in scene.plan.decisions
+        if any((ref.kind.lower(), ref.namespace, ref.name) in wanted for ref in each.refs)
+    )
+
+
 def placed(origin: Origin | None) -> str:
     """Such as file:line @ revision."""
     if origin is None:
@@ -55,16 +76,10 @@ def placed(origin: Origin | None) -> str:
 def decision_sentence(scene: PlanningResult, decision: Decision) -> str:
     """A decision as one sentence, with its origin."""
     place = placed(decision.reason.origin)
-    return f"{would(scene, decision)}{_hold_state(decision)}{sentence(decision.reason)}" + (
-        f" {place}" if place else ""
-    )
-
-
-def _hold_state(decision: Decision) -> str:
-    """Prefix of a hold: whether somebody holds the decision, or it waits for a condition."""
-    if not isinstance(decision.act, Hold) or is_at_rest(decision):
-        return ""
-    return "Held: " if is_held(decision) else "Waiting: "
+    state = ""
+    if isinstance(decision.act, Hold) and not is_at_rest(decision):
+        state = "Held: " if is_held(decision) else "Waiting: "
+    return f"{would(scene, decision)}{state}{sentence(decision.reason)}" + (f" {place}" if place else "")
 
 
 def would(scene: PlanningResult, decision: Decision) -> str:
@@ -120,9 +135,8 @@ def fate_of(scene: PlanningResult, consequence: Consequence) -> str:
     if consequence.order is not None:
         waves += f", by {consequence.order.words}"
     is_one = len(consequence.nodes) == 1
-    held = ", ".join(
-        each.title if is_one else f"{each.title} on {counted(nodes, 'node')}" for each, nodes in consequence.held_by
-    )
+    holders = ((each.title, counted(nodes, "node")) for each, nodes in consequence.held_by)
+    held = ", ".join(title if is_one else f"{title} on {nodes}" for title, nodes in holders)
     return FATES[consequence.fate] + waves + (f" ({held})" if held else "")
 
 
@@ -148,20 +162,15 @@ def _drained_from(scene: PlanningResult, consequence: Consequence) -> str:
 
 def decided_rows(scene: PlanningResult, decisions: Iterable[Decision]) -> Iterator[Row]:
     """One row per decision; decisions with the same reason share a row with the first of them as an example."""
-    groups: dict[tuple[str, str, str, bool, bool], list[Decision]] = {}
-    for each in decisions:
-        is_held = isinstance(each.act, Hold)
-        key = each.planner, each.subject.kind, each.reason.code, is_held, each.would
-        groups.setdefault(key, []).append(each)
-    for (_, kind, _, _, _), alike in groups.items():
+
+    def key(decision: Decision) -> tuple[str, str, str, bool, bool]:
+        is_hold = isinstance(decision.act, Hold)
+        return decision.planner, decision.subject.kind, decision.reason.code, is_hold, decision.would
+
+    for (_, kind, *_), alike in grouped(decisions, key).items():
         first = alike[0]
-        if len(alike) == 1:
-            yield "decided", decision_sentence(scene, first)
-        else:
-            yield (
-                "decided",
-                f"{counted(len(alike), kind)}, such as {first.subject.name}: {decision_sentence(scene, first)}",
-            )
+        example = f"{counted(len(alike), kind)}, such as {first.subject.name}: " if len(alike) > 1 else ""
+        yield "decided", f"{example}{decision_sentence(scene, first)}"
 
 
 def tally(scene: PlanningResult, decisions: Iterable[Decision]) -> str:
@@ -202,3 +211,41 @@ def _hour(guarded: GuardVerdict) -> str:
     hour = [each for each in guarded.counts if each.period == "hour"]
     counts = ", ".join(f"{each.before} of {each.allowed} {MEASURES[each.measure]}" for each in hour)
     return f"in the last hour {counts}" if counts else "no limit per hour"
+
+
+# --- Guards that hold a consequence, or a part of it.
+
+# Fates of nodes that do not exist yet.
+COMES: frozenset[Fate] = frozenset({"bought", "scheduled", "limited"})
+
+
+def by_guard(scene: PlanningResult, consequence: Consequence) -> Iterator[tuple[Ref | None, Consequence]]:
+    """Parts of the consequence by guard; the part that no guard holds comes first."""
+    groups: dict[Ref | None, list[str]] = {}
+    for name in consequence.nodes if consequence.cause == "change" else ():
+        own = consequence.only((name,))
+        groups.setdefault(guard_holding(scene, own) if own is not None else None, []).append(name)
+    if len(groups) <= 1:
+        yield next(iter(groups), None), consequence
+        return
+    for guard, nodes in sorted(groups.items(), key=lambda each: each[0].title if each[0] is not None else ""):
+        part = consequence.only(nodes)
+        if part is not None:
+            yield guard, part
+
+
+def guard_holding(scene: PlanningResult, consequence: Consequence) -> Ref | None:
+    """The guard that holds the cause: the edit of the NodePool, or the actions on its nodes. No guard holds a purchase,
+    except replacements of nodes removed by an edit."""
+    if consequence.fate in COMES and (consequence.order is None or consequence.order.stage != "refill"):
+        return None
+    is_ours = consequence.fate in {"scaled", "drained"}
+    kind, names = ("Node", set(consequence.nodes)) if is_ours else ("NodePool", {consequence.node_pool})
+    for each in scene.plan.decisions:
+        if each.subject.kind == kind and each.subject.name in names:
+            facts = each.reason.facts if isinstance(each.act, Hold) else None
+            if isinstance(facts, HeldByGuard):
+                return facts.guard
+            if not is_ours:
+                return None
+    return None

@@ -1,22 +1,18 @@
 """Explanation of a node."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator
 
+from reconciler.model import names
 from reconciler.model.cluster.node import Node, NodeClaim
 from reconciler.model.instant import format_moment, timestamp
 from reconciler.model.plan.consequence import Consequence, Fate
-from reconciler.model.plan.decision import Decision, Evict, Hold, Label, Reason, Ref
+from reconciler.model.plan.decision import Decision, Evict, Hold, Label, Reason
 from reconciler.model.plan.evaluation import DrainEligibility, DrainReport
 from reconciler.model.plan.inputs import Inputs
-from reconciler.plan.drain.codes.blockers import BeingDrained, ScaledDown
-from reconciler.plan.drain.placement_search import pod_of
+from reconciler.plan.draft import Draft
+from reconciler.plan.drain.codes.blockers import BeingDrained, PodWithoutPlace, ScaledDown
+from reconciler.plan.drain.placement_search import keepers, pod_of
 from reconciler.plan.drain.reasons import PLANNER as DRAIN
-from reconciler.plan.explain.counterfactuals import edits as changes
-from reconciler.plan.explain.counterfactuals.changes import flipped
-from reconciler.plan.explain.counterfactuals.edits import Change, SizeField, SizeLowered
-from reconciler.plan.explain.facts import ExplainedObject, blocking_reasons, decisions_about
-from reconciler.plan.explain.scale_down import ScaleDownForecast, forecast_scale_down, is_still
 from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.holds.standstill import PLANNER as TAINTS
@@ -25,10 +21,12 @@ from reconciler.plan.nodes.ownership import opt_out, untouchable
 from reconciler.plan.scaling.reasons import PLANNER, MarkedNodeHeld, SurplusEmptyNode
 from reconciler.plan.sums import gpus_in_use
 from reconciler.report.explain.about import (
+    ExplainedObject,
     Explanation,
     Row,
     UnknownSubject,
     decision_sentence,
+    decisions_about,
     fate_of,
     freeze_rows,
     guard_rows,
@@ -37,11 +35,18 @@ from reconciler.report.explain.about import (
     would,
     would_be,
 )
-from reconciler.report.explain.scale_down import kept_words, stop_rows, why_rows
+from reconciler.report.explain.counterfactuals.changes import flipped
+from reconciler.report.explain.scale_down import (
+    ScaleDownForecast,
+    forecast_scale_down,
+    is_still,
+    kept_words,
+    stop_rows,
+    why_rows,
+)
 from reconciler.report.sentences import sentence
 from reconciler.report.wording import counted
 
-OUR_DOMAIN = "gpu.scheduling/"
 _BY_TAINT = frozenset({BeingDrained, ScaledDown})  # only shown if a planner continues with the taint
 OWN: dict[Fate, str] = {"scaled": PLANNER, "drained": DRAIN}  # planner that deletes the node, unless Karpenter does
 
@@ -61,11 +66,8 @@ def about_node(scene: PlanningResult, name: str) -> Explanation:
     outcome = [_outcome(scene, scaled, each) for each in ordered if not isinstance(each.act, Label)]
     # Our own actions on the node are described by the decision; this plan may act only on its pods.
     is_told = {each.planner for each in decisions}
-    outcome += [
-        would_be(scene, each, f"The node {fate_of(scene, each)}.")
-        for each in fates
-        if OWN.get(each.fate) not in is_told
-    ]
+    others = (each for each in fates if OWN.get(each.fate) not in is_told)
+    outcome += [would_be(scene, each, f"The node {fate_of(scene, each)}.") for each in others]
     labels = tuple(decision_sentence(scene, each) for each in decisions if isinstance(each.act, Label))
     rows = (
         *(why_rows(scaled) if scaled else ()),
@@ -78,43 +80,36 @@ def about_node(scene: PlanningResult, name: str) -> Explanation:
         *(stop_rows(scaled) if scaled else ()),
     )
     outcome = outcome or list(labels)
-    return Explanation(
-        f"node/{name}",
-        _headline(scene, node),
-        " ".join(outcome) or "No change is planned for the node.",
-        rows,
-        decisions,
-    )
+    text = " ".join(outcome) or "No change is planned for the node."
+    return Explanation(f"node/{name}", _headline(scene, node), text, rows, decisions)
 
 
 def _evicted(scene: PlanningResult, node: Node) -> Iterator[Row]:
     """The pods that this plan evicts from the node."""
     here = {(pod.metadata.namespace, pod.name) for pod in scene.fleet.pods_on(node.name)}
-    requested = [
-        ref.title
-        for each in scene.plan.decisions
-        if isinstance(each.act, Evict)
-        for ref in each.refs
-        if (ref.namespace, ref.name) in here
-    ]
-    for title in requested[:MOST_LISTED]:
-        yield "evicts", title
-    if more := requested[MOST_LISTED:]:
-        yield "evicts", f"and {len(more)} more"
+    evicted = (ref for each in scene.plan.decisions if isinstance(each.act, Evict) for ref in each.refs)
+    requested = [ref.title for ref in evicted if (ref.namespace, ref.name) in here]
+    yield from _first_rows("evicts", requested)
+
+
+def _first_rows(label: str, texts: list[str]) -> Iterator[Row]:
+    """One row for each of the first texts, and the number of others."""
+    yield from ((label, text) for text in texts[:MOST_LISTED])
+    if more := texts[MOST_LISTED:]:
+        yield label, f"and {len(more)} more"
 
 
 def _outcome(scene: PlanningResult, scaled: ScaleDownForecast | None, decision: Decision) -> str:
     """The planned scale-down of the node, in short: the rows have the details."""
-    at = scaled.leaves_at if scaled else None
+    at = scaled.own.at if scaled and scaled.own else None
     if scaled is None or at is None or scaled.is_still or not _announces(decision):
         return decision_sentence(scene, decision)
     if kept := kept_words(scaled):
         return f"{would(scene, decision)}Marked; not deleted while {kept}."
     if at <= scene.inputs.now:
         return decision_sentence(scene, decision)
-    words = f"ill be deleted {format_moment(at, scene.inputs.now)} if still empty."
     begins = would(scene, decision)
-    return f"{begins}w{words}" if begins else f"W{words}"
+    return f"{begins}{'w' if begins else 'W'}ill be deleted {format_moment(at, scene.inputs.now)} if still empty."
 
 
 def _announces(decision: Decision) -> bool:
@@ -180,13 +175,11 @@ def _drained(scene: PlanningResult, node: Node) -> Iterator[Row]:
             continue
         since = f" Candidate since {timestamp(each.since)}." if each.since is not None else ""
         place = placed(each.reason.origin)
-        yield (
-            "drained",
-            f"{'candidate' if each.is_candidate else 'no'}: {sentence(each.reason)}{since} {place}".rstrip(),
-        )
+        state = "candidate" if each.is_candidate else "no"
+        yield "drained", f"{state}: {sentence(each.reason)}{since} {place}".rstrip()
         if each.tried is not None:
             yield "last tried", _last_tried(each)
-        yield from keeping_rows(scene, each)
+        yield from _keeping_rows(scene, each)
         if change := changes_of(scene.inputs, each):
             yield "drained if", change
 
@@ -211,7 +204,7 @@ def _in_play(scene: PlanningResult, node: Node) -> Iterator[Row]:
     ]
     yield "policies", "; ".join(parts)
     ours = [
-        f"{taint.key}={taint.value}:{taint.effect}" for taint in node.spec.taints if taint.key.startswith(OUR_DOMAIN)
+        f"{taint.key}={taint.value}:{taint.effect}" for taint in node.spec.taints if taint.key.startswith(names.OURS)
     ]
     if ours:
         yield "taints", f"{', '.join(ours)}"
@@ -224,14 +217,41 @@ def _in_play(scene: PlanningResult, node: Node) -> Iterator[Row]:
 MOST_LISTED = 10
 
 
-def keeping_rows(scene: PlanningResult, weighed: DrainEligibility) -> Iterator[Row]:
-    reasons = blocking_reasons(scene, weighed)
+def _blocking_reasons(scene: PlanningResult, weighed: DrainEligibility) -> list[Reason]:
+    """Empty if the reason of the node already says the same."""
+    reasons = _held(scene, weighed) if isinstance(weighed.reason.facts, BeingDrained) else _keep(scene, weighed)
+    return reasons if reasons != [weighed.reason] else []
+
+
+def _keep(scene: PlanningResult, weighed: DrainEligibility) -> list[Reason]:
+    if weighed.is_candidate:
+        return []
+    reasons = keepers(scene.inputs, Draft(scene.fleet, scene.inputs.desired), weighed.node)
+    # A plan counts nodes without capacity once for equal pods; here the count is for one pod.
+    return [weighed.reason if _is_without_place(each, weighed.reason) else each for each in reasons]
+
+
+def _is_without_place(reason: Reason, before: Reason) -> bool:
+    is_one = isinstance(reason.facts, PodWithoutPlace) and isinstance(before.facts, PodWithoutPlace)
+    return is_one and pod_of(reason) == pod_of(before)
+
+
+def _held(scene: PlanningResult, weighed: DrainEligibility) -> list[Reason]:
+    """Pods of a node being drained that cannot be evicted now, in plan order."""
+    pods = {(pod.metadata.namespace, pod.name) for pod in scene.fleet.pods_on(weighed.node)}
+    return [
+        each.reason
+        for each in scene.plan.decisions
+        if each.planner == DRAIN and each.subject.kind == "Pod" and isinstance(each.act, Hold)
+        if (each.subject.namespace, each.subject.name) in pods
+    ]
+
+
+def _keeping_rows(scene: PlanningResult, weighed: DrainEligibility) -> Iterator[Row]:
+    reasons = _blocking_reasons(scene, weighed)
     if not isinstance(weighed.reason.facts, BeingDrained):
         reasons = sorted(reasons, key=_order)
-    for each in reasons[:MOST_LISTED]:
-        yield "kept by", sentence(each)
-    if more := reasons[MOST_LISTED:]:
-        yield "kept by", f"and {len(more)} more"
+    yield from _first_rows("kept by", list(map(sentence, reasons)))
 
 
 def _order(reason: Reason) -> tuple[str, str]:
@@ -240,90 +260,7 @@ def _order(reason: Reason) -> tuple[str, str]:
     return pod.title if pod is not None else "", sentence(reason)
 
 
-# --- Changes that would make a node a drain candidate, by kind of change.
-
-_MOST_NAMED = 10
-_FIELDS: Mapping[SizeField, str] = {
-    "min_gpu_utilization_percent": "minGPUUtilizationPercent",
-    "min_unutilized_gpu_nodes": "minUnutilizedGPUNodes",
-    "warm_nodes": "warmNodes",
-    "min_size": "minSize",
-}
-
-
 def changes_of(inputs: Inputs, weighed: DrainEligibility) -> str:
     """One sentence with the required changes; empty if no small change suffices."""
-    after, told = flipped(inputs, weighed)
-    return " and ".join(map(change_words, told)) if after is not None else ""
-
-
-def change_words(change: Change) -> str:
-    """A change as a clause."""
-    return WORDS[type(change)](change)
-
-
-def _each(refs: Sequence[Ref]) -> str:
-    if len(refs) == 1:
-        return refs[0].title
-    named = [each.title for each in refs[:_MOST_NAMED]]
-    if len(refs) > _MOST_NAMED:
-        named.append(f"{len(refs) - _MOST_NAMED} more")
-    return f"each of these {counted(len(refs), 'pod' if refs[0].kind == 'Pod' else refs[0].kind)} ({', '.join(named)})"
-
-
-def _titles(refs: Sequence[Ref]) -> str:
-    return " and ".join(each.title for each in refs)
-
-
-def _size_lowered(change: SizeLowered) -> str:
-    words = [
-        f"{_FIELDS[field]} of NodeProvisioner/{change.provisioner} is {value} or "
-        f"{'more' if field == 'min_gpu_utilization_percent' else 'less'}"
-        for field, value in change.figures
-    ]
-    return " and ".join([*words, *(["no schedule requires more"] if change.without_schedules else [])])
-
-
-WORDS: Mapping[type[Change], Callable[[Any], str]] = {
-    changes.DisruptionEnds: lambda it: f"Karpenter is not disrupting Node/{it.node}",
-    changes.TaintRemoved: lambda it: f"the taint {it.key} of Node/{it.node} is removed",
-    changes.NodeUncordoned: lambda it: f"Node/{it.node} is not cordoned",
-    changes.DriverUpgraded: lambda it: f"the driver of Node/{it.node} is upgraded",
-    changes.OptOutRemoved: lambda it: f"Node/{it.node} does not carry {it.key}: {it.value}",
-    changes.GpusReturned: lambda it: f"no GPU of Node/{it.node} is lent",
-    changes.PodArrives: lambda it: f"a movable pod runs on Node/{it.node}",
-    changes.NodeReady: lambda it: f"Node/{it.node} is ready",
-    changes.NodeLikeIt: lambda it: f"another node of the same kind as Node/{it.node} is in use and has free capacity",
-    changes.NodesReady: lambda it: f"{it.nodes} more nodes of {it.pool} are ready",
-    changes.PoolResumed: lambda it: f"GpuPool/{it.pool} is not suspended",
-    changes.Thawed: lambda it: (
-        "not everything is frozen" if it.scope.kind == "everything" else f"{it.scope.words} is not frozen"
-    ),
-    changes.TurnComes: lambda _: "the node is evaluated in one of the next plans",
-    changes.PlannerDone: lambda it: f"{it.planner} has finished with the node, in the next plan",
-    changes.TimePasses: lambda it: f"it is {timestamp(it.at)} or later",
-    changes.PodAnnotated: lambda it: f"{_each(it.of)} carries {it.key}: {it.value}",
-    changes.AnnotationRemoved: lambda it: f"{_each(it.of)} does not carry {it.key}",
-    changes.RunsNotToCompletion: lambda it: f"{_each(it.of)} is not marked as run-to-completion",
-    changes.NotUnsafeToEvict: lambda it: f"{_each(it.of)} is not marked as unsafe to evict",
-    changes.NoGpuClaim: lambda it: f"{_each(it.of)} belongs to no GpuClaim",
-    changes.PodGone: lambda it: f"{_each(it.of)} is deleted",
-    changes.BudgetAllows: lambda it: (
-        f"{_each(it.of)} allows {'a disruption' if it.disruptions == 1 else f'{it.disruptions} disruptions'}"
-    ),
-    changes.BudgetsSelectOthers: lambda it: (
-        f"{' and '.join(it.budgets)} {'does' if len(it.budgets) == 1 else 'do'} not select {it.pod}"
-    ),
-    changes.GangRefRemoved: lambda it: f"{_titles(it.claims)} has no gangRef",
-    changes.PodsGone: lambda it: f"{_titles(it.pods)} {'is' if len(it.pods) == 1 else 'are'} deleted",
-    changes.ThresholdRaised: lambda it: (
-        f"utilizationThresholdPercent of DrainPolicy/{it.policy} is {it.percent} or more"
-    ),
-    changes.ClusterMinLowered: lambda it: (
-        f"clusterMin of {' and of '.join(f'DrainPolicy/{each}' for each in it.policies)} "
-        f"requires {it.left} of {it.resource} or less"
-    ),
-    changes.ParallelismRaised: lambda it: f"maxDrainParallelism of DrainPolicy/{it.policy} is {it.nodes} or more",
-    changes.SizeLowered: _size_lowered,
-    changes.ProvisionerRemoved: lambda it: f"there is no NodeProvisioner/{it.provisioner}",
-}
+    after, changes = flipped(inputs, weighed)
+    return " and ".join(each.words for each in changes) if after is not None else ""

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from reconciler.fleet.questions import fits
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant, instant, span, timestamp
@@ -11,16 +12,17 @@ from reconciler.plan.capacity.demand import is_coming, is_gated
 from reconciler.plan.capacity.offerings import LaunchOption
 from reconciler.plan.capacity.requests import Requested, Requests, SmartPodIdentity, machine_phase
 from reconciler.plan.capacity.words import choice_words, obstacle_words, obstacles_words
-from reconciler.plan.explain.facts import ExplainedObject, decisions_about, refusals_by_node
 from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.nodes.eviction import FOREVER, PodBudgets, stays_until
 from reconciler.plan.smart_pods.advance import SmartPodPhase, read
 from reconciler.plan.smart_pods.lift_gates import REFUSED
 from reconciler.report.explain.about import (
+    ExplainedObject,
     Explanation,
     Row,
     UnknownSubject,
     decision_sentence,
+    decisions_about,
     fate_of,
     unread,
     would_be,
@@ -101,13 +103,10 @@ def _homeless(pod: Pod, fates: Sequence[Consequence]) -> Iterator[Row]:
 
 
 def _waits(pod: Pod) -> Iterator[Row]:
-    waiting = next(
-        (each for each in pod.status.conditions if each.type == "PodScheduled" and each.status != "True"), None
-    )
-    if waiting:
+    unscheduled = (each for each in pod.status.conditions if each.type == "PodScheduled" and each.status != "True")
+    if waiting := next(unscheduled, None):
         yield "waits", waiting.reason
-    for gate in pod.spec.scheduling_gates:
-        yield "gate", gate.name
+    yield from (("gate", gate.name) for gate in pod.spec.scheduling_gates)
 
 
 # --- Gated pods: the reason for waiting, and their smart pods. Smart pods: what they are for.
@@ -123,10 +122,8 @@ def waiting_rows(scene: PlanningResult, pod: Pod) -> Iterator[Row]:
     if is_gated(pod):
         yield "waits for", "a usable node with free capacity; then its gate is removed"
     elif others and len(others) < len(pod.spec.scheduling_gates):
-        yield (
-            "waits for",
-            f"removal of {' and '.join(others)} by other controllers; until then nothing is bought for it",
-        )
+        gates = " and ".join(others)
+        yield "waits for", f"removal of {gates} by other controllers; until then nothing is bought for it"
     pool, _, refused = pod.metadata.annotations.waits_for.partition(".")
     if refused == REFUSED:
         yield "event", f"no node of pool {pool} can be launched"
@@ -197,11 +194,11 @@ def where_it_fits(scene: PlanningResult, pod: Pod) -> Iterator[Row]:
     if why := unread(scene, "nodes", "pods"):
         yield "fits", f"unknown: {why}"
         return
-    others = sum(node.name != pod.node for node in scene.inputs.observed.nodes)
-    first: Counter[str] = Counter()
-    for obstacle, nodes in refusals_by_node(scene, pod).items():
-        first[obstacle_words(obstacle)] += nodes
-    yield "fits", f"on {others - first.total()} of {counted(others, 'other node' if pod.node else 'node')}"
+    others = [node.name for node in scene.inputs.observed.nodes if node.name != pod.node]
+    obstacles = filter(None, (fits(scene.fleet.snapshot, pod, name) for name in others))
+    first = Counter(obstacle_words(each[0]) for each in obstacles)
+    number = counted(len(others), "other node" if pod.node else "node")
+    yield "fits", f"on {len(others) - first.total()} of {number}"
     amounts = sorted(first.items(), key=lambda each: (-each[1], each[0]))
     for reason, nodes in amounts[:_MOST_REASONS]:
         yield "does not fit", f"{counted(nodes, 'node')}: {reason}"

@@ -7,11 +7,10 @@ from reconciler.model import names
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.plan.consequence import Fate
-from reconciler.model.plan.decision import Decision, Facts, Hold
+from reconciler.model.plan.decision import Hold
 from reconciler.model.plan.evaluation import ScalingReport, SizeEvaluation, Use
 from reconciler.model.policy.scaling import NodeProvisioner
 from reconciler.plan.capacity.words import short_of, short_words
-from reconciler.plan.explain.facts import COMES, ExplainedObject, by_guard, decisions_about
 from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.reasons import HeldByGuard
@@ -20,13 +19,17 @@ from reconciler.plan.scaling.reasons import PLANNER
 from reconciler.plan.sums import use_of
 from reconciler.plan.windows import changes_at, closed, is_open, provisioners_now
 from reconciler.report.explain.about import (
+    COMES,
+    ExplainedObject,
     Explanation,
     Row,
     UnknownSubject,
+    by_guard,
     coming_words,
     condition_of,
     decided_rows,
     decision_sentence,
+    decisions_about,
     fate_of,
     freeze_rows,
     guard_rows,
@@ -37,7 +40,7 @@ from reconciler.report.explain.about import (
 )
 from reconciler.report.explain.scale_down import marked_words, size_words
 from reconciler.report.sentences import sentence
-from reconciler.report.wording import counted
+from reconciler.report.wording import counted, grouped, listed
 
 NODE_POOLS = "nodepools.karpenter.sh"
 
@@ -78,9 +81,8 @@ def _departing(scene: PlanningResult, pool: str) -> str:
     """Such as: Of its 120 nodes, 6 are scaled down and 4 are drained."""
     size = counted(use_of(scene.fleet, pool, 0).nodes, "node")
     begins = f"Of its {size}, "
-    by_condition: dict[
-        str, Counter[Fate]
-    ] = {}  # keyed by prefix: Would apply if GpuPool/a100 were in mode Enforce: of its 12 nodes,
+    # Keyed by prefix: Would apply if GpuPool/a100 were in mode Enforce: of its 12 nodes,
+    by_condition: dict[str, Counter[Fate]] = {}
     for each in scene.plan.consequences:
         for _, part in by_guard(scene, each) if each.pool == pool and each.fate not in COMES else ():
             by_condition.setdefault(would_be(scene, part, begins), Counter())[part.fate] += len(part.nodes)
@@ -88,8 +90,9 @@ def _departing(scene: PlanningResult, pool: str) -> str:
 
 
 def _become(nodes: Counter[Fate]) -> str:
-    parts = [f"{nodes[fate]} {'is' if nodes[fate] == 1 else 'are'} {words}" for fate, words in _BECOME if nodes[fate]]
-    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+    return listed(
+        [f"{nodes[fate]} {'is' if nodes[fate] == 1 else 'are'} {words}" for fate, words in _BECOME if nodes[fate]]
+    )
 
 
 def _coming(scene: PlanningResult, pool: str) -> str:
@@ -104,8 +107,7 @@ def _coming(scene: PlanningResult, pool: str) -> str:
 def _bought(sorts: Counter[str]) -> str:
     number = sorts.total()
     parts = [f"{count} of {sort}" for sort, count in sorted(sorts.items())] if len(sorts) > 1 else list(sorts)
-    text = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
-    return f"{counted(number, 'node')} {'is' if number == 1 else 'are'} bought: {text}"
+    return f"{counted(number, 'node')} {'is' if number == 1 else 'are'} bought: {listed(parts)}"
 
 
 def headline(scene: PlanningResult, use: Use) -> str:
@@ -154,19 +156,15 @@ def _rows(scene: PlanningResult, name: str) -> Iterator[Row]:
 
 def about_provisioner(scene: PlanningResult, name: str) -> Explanation:
     """The NodeProvisioner's target, and its reasons."""
-    declared: Declared[NodeProvisioner] | None = next(
-        (each for each in provisioners_now(scene.inputs) if each.name == name), None
-    )
+    declared = next((each for each in provisioners_now(scene.inputs) if each.name == name), None)
     if declared is None:
         raise UnknownSubject(f"there is no NodeProvisioner {name}")
     spec, title = declared.spec, f"provisioner/{name}"
     pool = scene.inputs.desired.pool(spec.pool_name)
     use = use_of(scene.fleet, spec.pool_name, pool.spec.devices.count if pool else 1)
     warm = f", {spec.warm_nodes} of them warm" if spec.warm_nodes else ""
-    policy = (
-        "policy",
-        f"{spec.min_size} to {spec.max_size} nodes of {spec.pool_name}{warm}, {placed(declared.origin())}",
-    )
+    sizes = f"{spec.min_size} to {spec.max_size} nodes of {spec.pool_name}{warm}"
+    policy = "policy", f"{sizes}, {placed(declared.origin())}"
     decisions = decisions_about(scene, ExplainedObject("NodeProvisioner", name))
     sentences = tuple(("told", decision_sentence(scene, each)) for each in decisions)
     if why := unread(scene, "nodes", "pods"):
@@ -216,10 +214,8 @@ def _provisioner_rows(scene: PlanningResult, evaluated: SizeEvaluation) -> Itera
     for consequence in scene.plan.consequences:
         is_on_the_way = consequence.order is not None and consequence.order.stage == "machine"
         if consequence.pool == evaluated.pool and consequence.fate in COMES and not is_on_the_way:
-            yield (
-                "held back" if consequence.fate == "limited" else "buys",
-                would_be(scene, consequence, coming_words(scene, consequence)),
-            )
+            label = "held back" if consequence.fate == "limited" else "buys"
+            yield label, would_be(scene, consequence, coming_words(scene, consequence))
     if evaluated.pods:
         needed = counted(evaluated.missing, "more node")
         yield "demand", f"{counted(evaluated.pods, 'pod')} without a node; {needed} to be bought"
@@ -248,10 +244,7 @@ def _about_to(scene: PlanningResult, evaluated: SizeEvaluation) -> Iterator[Row]
         if each.planner == PLANNER and each.pool == evaluated.pool and each.subject.kind == "Node"
         if not isinstance(each.act, Hold) and each.subject.name not in marked
     ]
-    groups: dict[type[Facts], list[Decision]] = {}
-    for each in others:
-        groups.setdefault(type(each.reason.facts), []).append(each)
-    for alike in groups.values():
+    for alike in grouped(others, lambda each: type(each.reason.facts)).values():
         yield "planned", f"{counted(len(alike), 'node')}: {decision_sentence(scene, alike[0])}"
 
 

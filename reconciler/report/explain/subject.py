@@ -9,24 +9,33 @@ import msgspec
 from reconciler.model.bundle import short_revision
 from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.instant import clock, format_moment
-from reconciler.model.plan.evaluation import DrainEligibility, DrainReport
+from reconciler.model.plan.evaluation import DrainReport
 from reconciler.model.problem import LastChange
-from reconciler.plan.explain.facts import ExplainedObject, decisions_about
 from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.impact.impact import with_impact
 from reconciler.report.decision_text import DecisionText
 from reconciler.report.document import Block, CheckedCount, Fact, FactList, ReportDocument, TextLine, line
-from reconciler.report.explain.about import Explanation, Row, UnknownSubject, decision_sentence, placed, unread
+from reconciler.report.explain.about import (
+    ExplainedObject,
+    Explanation,
+    Row,
+    UnknownSubject,
+    decision_sentence,
+    decisions_about,
+    placed,
+    unread,
+)
 from reconciler.report.explain.node import about_node
 from reconciler.report.explain.pod import about_pod
 from reconciler.report.explain.pool import about_pool, about_provisioner
 from reconciler.report.header import ReportHeader
 from reconciler.report.plans.plan_json import decision_json
-from reconciler.report.wording import counted
+from reconciler.report.wording import counted, grouped
 
 # Kinds with their own explanations; a plan may contain other kinds, which templates render.
 OTHERS = frozenset({"drainpolicy", "changeguard", *(each.kind.lower() for each in RESOURCE_KINDS)})
 SUBJECTS = ("node/NAME", "pod/NAMESPACE/NAME", "pool/NAME", "claim/NAME", "provisioner/NAME")
+_UNDECIDED = "There is no decision about this object."
 # Aliases, as in kubectl and our kinds.
 _WORDS = {
     "nodes": "node",
@@ -70,13 +79,11 @@ def about(scene: PlanningResult, subject: ExplainedObject) -> Explanation:
 
 def _decided_alone(scene: PlanningResult, subject: ExplainedObject, error: Exception) -> Explanation:
     """The decisions about the subject, if the explanation raised."""
-    kind = {"claim": "NodeClaim", "pool": "NodePool"}.get(subject.kind, subject.kind)
-    decisions = decisions_about(scene, ExplainedObject(kind, subject.name, subject.namespace))
+    whole = _whole(subject)
+    decisions = decisions_about(scene, whole)
     why = f"The explanation failed because of a bug in reconciler: {type(error).__name__}: {error}."
-    outcome = (
-        " ".join(decision_sentence(scene, each) for each in decisions) or "There is no decision about this object."
-    )
-    return Explanation(subject.title, f"an object of kind {kind}", f"{outcome} {why}", (), decisions)
+    outcome = " ".join(decision_sentence(scene, each) for each in decisions) or _UNDECIDED
+    return Explanation(subject.title, f"an object of kind {whole.kind}", f"{outcome} {why}", (), decisions)
 
 
 def answer(scene: PlanningResult, subject: ExplainedObject) -> Explanation:
@@ -85,11 +92,16 @@ def answer(scene: PlanningResult, subject: ExplainedObject) -> Explanation:
         return _by_kind(scene, subject)
     except UnknownSubject:
         # An object that this plan creates is not listed yet.
-        kind = {"claim": "NodeClaim", "pool": "NodePool"}.get(subject.kind, subject.kind)
-        made = ExplainedObject(kind, subject.name, subject.namespace)
+        made = _whole(subject)
         if not decisions_about(scene, made):
             raise
         return about_object(scene, made)
+
+
+def _whole(subject: ExplainedObject) -> ExplainedObject:
+    """The subject with the kind of its object in the cluster."""
+    kind = {"claim": "NodeClaim", "pool": "NodePool"}.get(subject.kind, subject.kind)
+    return msgspec.structs.replace(subject, kind=kind)
 
 
 def _by_kind(scene: PlanningResult, subject: ExplainedObject) -> Explanation:
@@ -141,16 +153,9 @@ def about_object(scene: PlanningResult, subject: ExplainedObject) -> Explanation
     title = decisions[0].subject.title if decisions else policy
     rows = tuple(_rows(scene, subject))
     drains = " ".join(f"It drains {text}." for label, text in rows if label == "drains")
-    outcome = (
-        " ".join(decision_sentence(scene, each) for each in decisions)
-        or drains
-        or "There is no decision about this object."
-    )
-    return Explanation(title, _headline(policy, subject), outcome, rows, decisions)
-
-
-def _headline(policy: str, subject: ExplainedObject) -> str:
-    return "a policy" if policy else f"an object of kind {subject.kind}"
+    outcome = " ".join(decision_sentence(scene, each) for each in decisions) or drains or _UNDECIDED
+    headline = "a policy" if policy else f"an object of kind {subject.kind}"
+    return Explanation(title, headline, outcome, rows, decisions)
 
 
 def _policy(scene: PlanningResult, subject: ExplainedObject) -> str:
@@ -167,10 +172,8 @@ def _rows(scene: PlanningResult, subject: ExplainedObject) -> Iterator[Row]:
     if drain is None or subject.kind.lower() != "drainpolicy":
         return
     yield "policy", f"drains nodes of {', '.join(drain.spec.pool_names)}, {placed(drain.origin())}"
-    pools: dict[str, list[DrainEligibility]] = {}
-    for each in scene.plan.report(DrainReport).weighed:
-        if each.policy == drain.name:
-            pools.setdefault(each.pool, []).append(each)
+    weighed_by = (each for each in scene.plan.report(DrainReport).weighed if each.policy == drain.name)
+    pools = grouped(weighed_by, lambda each: each.pool)
     for pool, weighed in sorted(pools.items()):
         candidates = sum(each.is_candidate for each in weighed)
         yield "candidates", f"{candidates} of {counted(len(weighed), 'node')} of {pool}"
@@ -233,25 +236,16 @@ def _facts(explained: Explained) -> tuple[Fact, ...]:
 
 def _of_decisions(explained: Explained) -> Iterator[tuple[str, str]]:
     """Policy lines that cause the decisions, and when the decisions are re-evaluated."""
-    places = []
-    for each in explained.decision_texts:
-        if each.place:
-            origin = each.decision.reason.origin
-            revision = f" @ {short_revision(origin.revision)}" if origin and origin.revision else ""
-            places.append(f"{each.place}{revision}")
-    places = list(dict.fromkeys(places))
+    origins = (each.decision.reason.origin for each in explained.decision_texts if each.place)
+    places = list(dict.fromkeys(map(placed, origins)))
     yield from (("declared in", place) for place in places)
     yield from (("last changed", _changed(change, len(places) > 1)) for change in explained.last_changes)
-    times = sorted(
-        {decision_text.until for decision_text in explained.decision_texts if decision_text.until is not None}
-    )
+    times = sorted({each.until for each in explained.decision_texts if each.until is not None})
     if times:
         others = f", and at {len(times) - 1} later times" if len(times) > 1 else ""
         yield "re-evaluated", f"{format_moment(times[0], explained.setting.now)}{others}"
     yield from (
-        ("remedy", remedy)
-        for remedy in dict.fromkeys(decision_text.remedy for decision_text in explained.decision_texts)
-        if remedy
+        ("remedy", remedy) for remedy in dict.fromkeys(each.remedy for each in explained.decision_texts) if remedy
     )
 
 

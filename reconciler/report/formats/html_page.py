@@ -133,7 +133,7 @@ def _lines(blocks: Sequence[Block], level: int) -> Iterator[str]:
             case Table():
                 yield from _table(block)
             case ReportNotes(notes):
-                yield from (text for note in notes for text in _note(note))
+                yield from map(_note, notes)
             case Problems(problems):
                 yield from (text for problem in problems for text in _problem(problem))
             case Section():
@@ -202,10 +202,9 @@ def _cell(opening: str, text: str) -> str:
     return f"<{opening}>{_text(text)}</{opening[:2]}>"
 
 
-def _note(note: ReportNote) -> Iterator[str]:
-    remedy = f"<br>Remedy: {_text(note.remedy)}" if note.remedy else ""
+def _note(note: ReportNote) -> str:
     word = f"<strong>{note.severity.capitalize()}:</strong>"
-    yield f'<p class="note {note.severity}">{word} {_text(note.text)}{remedy}</p>'
+    return f'<p class="note {note.severity}">{word} {_text(note.text)}</p>'
 
 
 def _problem(problem: Problem) -> Iterator[str]:

@@ -13,7 +13,6 @@ from reconciler.report.document import (
     ItemList,
     Problems,
     ReportDocument,
-    ReportNote,
     ReportNotes,
     Row,
     Section,
@@ -52,7 +51,7 @@ def _paragraphs(blocks: Sequence[Block], level: int) -> Iterator[str]:
             case Table():
                 yield "\n".join(_table(block))
             case ReportNotes(notes):
-                yield from map(_note, notes)
+                yield from (f"> [!{_ALERTS[note.severity]}]\n> {inline(note.text)}" for note in notes)
             case Problems(problems):
                 yield "\n".join(text for problem in problems for text in _problem(problem))
             case Section():
@@ -96,11 +95,6 @@ def _row(row: Row) -> list[str]:
 
 def _cells(cells: Iterator[str] | list[str]) -> str:
     return f"| {' | '.join(cells)} |"
-
-
-def _note(note: ReportNote) -> str:
-    remedy = [f"> Remedy: {inline(note.remedy)}"] if note.remedy else []
-    return "\n".join([f"> [!{_ALERTS[note.severity]}]", f"> {inline(note.text)}", *remedy])
 
 
 def _problem(problem: Problem) -> Iterator[str]:

@@ -36,19 +36,13 @@ class Paint(msgspec.Struct, frozen=True):
     color: bool
 
     def bold(self, text: str) -> str:
-        return self._painted(text, 1)
+        return self.toned(text, "strong")
 
     def dim(self, text: str) -> str:
-        return self._painted(text, 2)
-
-    def red(self, text: str) -> str:
-        return self._painted(text, 31)
+        return self.toned(text, "dim")
 
     def toned(self, text: str, tone: Tone) -> str:
-        return self._painted(text, _CODES[tone]) if tone in _CODES else text
-
-    def _painted(self, text: str, code: int) -> str:
-        return f"\x1b[{code}m{text}\x1b[0m" if self.color and text else text
+        return f"\x1b[{_CODES[tone]}m{text}\x1b[0m" if self.color and text and tone in _CODES else text
 
 
 APART = "   "
@@ -77,7 +71,7 @@ def _lines(block: Block, indent: str, paint: Paint) -> Iterator[str]:
         case ItemList():
             yield from _items(block, indent, paint)
         case Table():
-            yield from table_lines(block, Corner(block.columns[0].heading, indent), indent, paint)
+            yield from table_lines(block, block.columns[0].heading, indent, indent, paint)
         case ReportNotes():
             yield from _notes(block, indent, paint)
         case Problems(problems):
@@ -89,18 +83,15 @@ def _lines(block: Block, indent: str, paint: Paint) -> Iterator[str]:
 def _section(section: Section, indent: str, paint: Paint) -> Iterator[str]:
     inner = indent + INDENT
     blocks = section.blocks
-    if blocks and isinstance(blocks[0], Table) and _shares_its_line(blocks[0]):
-        yield from table_lines(blocks[0], Corner(section.heading, indent), inner, paint)
+    first = blocks[0] if blocks else None
+    # If the first column of a table has no heading, the heading of the section shares the line of the others.
+    if isinstance(first, Table) and not first.columns[0].heading and any(each.heading for each in first.columns):
+        yield from table_lines(first, section.heading, indent, inner, paint)
         blocks = blocks[1:]
     else:
         yield indent + paint.bold(visible(section.heading).rstrip())
     for block in blocks:
         yield from _lines(block, inner, paint)
-
-
-def _shares_its_line(table: Table) -> bool:
-    """Whether the section heading shares a line with the column headings, since the first column has none."""
-    return not table.columns[0].heading and any(column.heading for column in table.columns)
 
 
 def _facts(facts: FactList, indent: str, paint: Paint) -> Iterator[str]:
@@ -132,8 +123,6 @@ def _notes(notes: ReportNotes, indent: str, paint: Paint) -> Iterator[str]:
     for note in notes.notes:
         mark, tone = _NOTES[note.severity]
         yield f"{indent}{paint.toned(mark, tone)} {visible(note.text)}"
-        if note.remedy:
-            yield f"{indent}{room('', len(mark) + 1)}remedy: {visible(note.remedy)}"
 
 
 # --- Padding by display width.
@@ -156,7 +145,6 @@ def room(text: str, width: int) -> str:
 
 
 def padded(text: str, width: int) -> str:
-    """The text padded to the width."""
     return text + room(text, width)
 
 
@@ -166,22 +154,16 @@ GAP = "  "
 _PLAIN = Paint(color=False)
 
 
-class Corner(msgspec.Struct, frozen=True):
-    """Heading above the first column, and its indent."""
-
-    text: str
-    indent: str
-
-
-def table_lines(table: Table, corner: Corner, indent: str, paint: Paint) -> Iterator[str]:
-    """Lines of the table; rows are indented below the heading of their group."""
+def table_lines(table: Table, corner: str, outer: str, indent: str, paint: Paint) -> Iterator[str]:
+    """Lines of the table; rows are indented below the heading of their group. `corner` is the heading above the first
+    column, and `outer` its indent."""
     marks = widest(cell(row.mark) for group in table.groups for row in group.rows)
-    top = corner.indent + cell(corner.text)
+    top = outer + cell(corner)
     firsts = [_first(row, _lead(group, indent), marks, _PLAIN) for group in table.groups for row in group.rows]
     widths = (widest([top, *firsts]), *_widths(table))
     headings = [cell(column.heading) for column in table.columns[1:]]
-    if corner.text or any(headings):
-        title = corner.indent + paint.bold(cell(corner.text)) + room(top, widths[0])
+    if corner or any(headings):
+        title = outer + paint.bold(cell(corner)) + room(top, widths[0])
         yield GAP.join([title, *_aligned(table, headings, widths, paint.dim)])
     for group in table.groups:
         if group.heading:

@@ -1,5 +1,6 @@
 """Annotations of policy lines: effects of edits on nodes, and holds."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 import msgspec
@@ -97,9 +98,8 @@ def _written(planned: Planned, blamed: Blame) -> Iterator[Finding]:
             continue
         summary = _summary(by_karpenter, decision.pool) if decision.subject.kind == "NodePool" else ""
         if summary and decision.reason.origin:
-            yield _beside(
-                decision.reason.origin, "warning", decision.subject.title, f"{decision_text.sentence} {summary}"
-            )
+            text = f"{decision_text.sentence} {summary}"
+            yield _beside(decision.reason.origin, "warning", decision.subject.title, text)
     yield from _drained(planned, tuple(each for each in blamed.causes if each.fate == "drained"))
     yield from _bought(planned, tuple(each for each in blamed.causes if each.fate == "bought"))
 
@@ -125,9 +125,9 @@ def _bought(planned: Planned, bought: tuple[Consequence, ...]) -> Iterator[Findi
 def _summary(consequences: tuple[Consequence, ...], pool: str) -> str:
     """Counts, the same as in every other report."""
     own = [each for each in consequences if pool_of(each) == pool and each.fate in _SUMMARIZED]
-    fates: dict[Fate, int] = {}
+    fates: Counter[Fate] = Counter()
     for each in own:
-        fates[each.fate] = fates.get(each.fate, 0) + len(each.nodes)
+        fates[each.fate] += len(each.nodes)
     lines = [f"{counted(nodes, 'node')} {fate}" for fate, nodes in fates.items()]
     if pods := sum(each.pods for each in own):
         lines.append(f"{counted(pods, 'pod')} must move")
@@ -141,18 +141,10 @@ def _summary(consequences: tuple[Consequence, ...], pool: str) -> str:
 def _held_up(planned: Planned, blamed: Blame) -> Iterator[Finding]:
     for each in blamed.causes:
         if each.fate == "blocked":
-            file, line = _place(_cause(planned, each))
             by = ", ".join(f"{hindrance.title} on {count}" for hindrance, count in each.held_by)
             sentence = f"{counted(len(each.nodes), 'node')} of NodePool/{each.node_pool} drift but cannot be disrupted"
-            yield Finding(
-                file=file,
-                line=line,
-                column=0,
-                code=HELD_UP,
-                sentence=f"{sentence}: {by}" if by else sentence,
-                severity="warning",
-                subject=f"NodePool/{each.node_pool}",
-            )
+            finding = _beside(_cause(planned, each), "warning", f"NodePool/{each.node_pool}", sentence)
+            yield msgspec.structs.replace(finding, code=HELD_UP, sentence=f"{sentence}: {by}" if by else sentence)
 
 
 def _cause(planned: Planned, consequence: Consequence) -> Origin | None:
@@ -167,9 +159,6 @@ def _cause(planned: Planned, consequence: Consequence) -> Origin | None:
     return None
 
 
-def _place(origin: Origin | None) -> tuple[str, int]:
-    return (origin.file, origin.line) if origin else ("", 0)
-
-
-def _beside(origin: Origin, severity: Severity, title: str, sentence: str) -> Finding:
-    return Finding(origin.file, origin.line, 0, title, sentence.rstrip("; "), severity=severity, subject=title)
+def _beside(origin: Origin | None, severity: Severity, title: str, sentence: str) -> Finding:
+    file, line = (origin.file, origin.line) if origin else ("", 0)
+    return Finding(file, line, 0, title, sentence.rstrip("; "), severity=severity, subject=title)

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 import msgspec
 
 from reconciler.model.bundle import PolicyChange
+from reconciler.model.cluster.node import Node
+from reconciler.model.plan.consequence import LEAVES, Consequence
 from reconciler.model.plan.decision import Decision, Hold
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.files.dump import PlanningResult
@@ -21,7 +23,7 @@ from reconciler.report.document import SectionContainment
 from reconciler.report.header import ReportHeader, set_aside_notices
 from reconciler.report.plans.plan_shape import Amount
 from reconciler.report.plans.planned import Planned
-from reconciler.report.plans.pool_section import Future, future_with, future_without, pool_lines
+from reconciler.report.plans.pool_section import pool_lines
 from reconciler.report.sentences import sentence
 
 
@@ -40,7 +42,6 @@ class Compared(msgspec.Struct, frozen=True):
 def planned_of(
     setting: ReportHeader, scene: PlanningResult, compared: Compared | None, notices: tuple[str, ...] = ()
 ) -> Planned:
-    """All content of a plan's report."""
     before, contained, planned = compared.scene if compared else None, SectionContainment(), scene
     departs = contained.several("the departing nodes", lambda: _departing(planned, before))
     unpriced = Priced(planned, before, {})
@@ -61,12 +62,7 @@ def planned_of(
         nodes=nodes,
         gpus=gpus,
         unread=unread_of_use(scene.inputs.observed),
-        notices=(
-            *notices,
-            *aside,
-            *guards.notices,
-            *approval_notes(scene.inputs),
-        ),
+        notices=(*notices, *aside, *guards.notices, *approval_notes(scene.inputs)),
         warnings=(
             *contained.notes,
             *guards.warnings,
@@ -119,11 +115,20 @@ def _fleet_left(scene: PlanningResult, base: PlanningResult | None) -> tuple[Amo
     touched = {each.node_pool for one in (scene, base) if one for each in one.plan.consequences}
     pools = sorted({pool.name for pool in scene.inputs.desired.pools} | touched)
     there = [node for pool in pools for node in scene.fleet.nodes_of(pool) if not node.metadata.leaving]
-    futures = (Future(), future_without(scene, base), future_with(scene))
-    left = [[node for node in there if node.name not in each.gone] for each in futures]
-    nodes = [len(each) + len(future.bought) for each, future in zip(left, futures, strict=True)]
-    gpus = [
-        sum(node.gpus for node in each) + sum(future.bought.values())
-        for each, future in zip(left, futures, strict=True)
-    ]
-    return Amount(*nodes), Amount(*gpus)
+    own = scene.plan.consequences
+    without = base.plan.consequences if base else tuple(each for each in own if each.cause == "standing")
+    left = [_gpus_left(there, consequences) for consequences in ((), without, own)]
+    return Amount(*map(len, left)), Amount(*(sum(each.values()) for each in left))
+
+
+def _gpus_left(nodes: Iterable[Node], consequences: Iterable[Consequence]) -> dict[str, int]:
+    """GPUs by node, after the consequences; new nodes have placeholder names."""
+    consequences = tuple(consequences)
+    gone = {name for each in consequences if each.fate in LEAVES for name in each.nodes}
+    bought = {
+        name: share.gpus
+        for each in consequences
+        if each.fate == "bought"
+        for name, share in zip(each.nodes, each.shares, strict=True)
+    }
+    return {node.name: node.gpus for node in nodes if node.name not in gone} | bought

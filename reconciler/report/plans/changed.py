@@ -1,7 +1,7 @@
 """List of changes: policies and their fields; without a base, objects that are written and deleted."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from typing import Literal
 
 import msgspec
@@ -20,34 +20,24 @@ from reconciler.plan.scaling.reasons import PLANNER as SCALING
 from reconciler.plan.smart_pods.reasons import PLANNER as SMART_PODS
 from reconciler.report.decision_text import DecisionText, decision_items, place_of, would
 from reconciler.report.document import Detail, Item, Tone
+from reconciler.report.plans.plan_shape import EditTold
 from reconciler.report.plans.planned import Planned, PoolLine
-from reconciler.report.wording import counted
+from reconciler.report.wording import counted, grouped
 
 Verb = Literal["add", "change", "remove"]
 
 _MARKS: dict[Verb, tuple[str, Tone]] = {"add": ("+", "good"), "change": ("~", "warn"), "remove": ("-", "bad")}
 
 
-class ChangeCount(msgspec.Struct, frozen=True):
-    """Number of changes."""
-
-    change: int = 0
-    add: int = 0
-    remove: int = 0
-    supposed: Mapping[Observation, int] = {}  # objects of pools in Observe mode
-
-
-def count(planned: Planned) -> ChangeCount:
-    """Counts policies if there is a base, otherwise objects in the cluster."""
-    verbs: list[Verb] = [each.verb for each in planned.changes]
-    supposed: Counter[Observation] = Counter()
-    if planned.base is None:
-        # One plan writes to some of the drain candidates; its counts cover all of them.
-        later = [each for each in planned.decision_texts if isinstance(each.decision.reason.facts, DrainCandidateNext)]
-        verbs = [verb_of(each.decision) for each in planned.acted if each.observation is None]
-        verbs += ["change" for each in later if each.observation is None]
-        supposed = Counter(each.observation for each in (*planned.acted, *later) if each.observation is not None)
-    return ChangeCount(verbs.count("change"), verbs.count("add"), verbs.count("remove"), supposed)
+def count(planned: Planned) -> tuple[Counter[Verb], Counter[Observation]]:
+    """Counts policies if there is a base, otherwise objects in the cluster; and suppressed changes of objects."""
+    if planned.base is not None:
+        return Counter(each.verb for each in planned.changes), Counter()
+    # One plan writes to some of the drain candidates; its counts cover all of them.
+    later = [each for each in planned.decision_texts if isinstance(each.decision.reason.facts, DrainCandidateNext)]
+    changes = [*planned.acted, *later]
+    supposed = Counter(each.observation for each in changes if each.observation is not None)
+    return Counter(verb_of(each.decision) for each in changes if each.observation is None), supposed
 
 
 def verb_of(decision: Decision) -> Verb:
@@ -72,12 +62,10 @@ def changed_items(planned: Planned, blame: Blame) -> Iterator[Item]:
 
 def _scaled_items(planned: Planned) -> Iterator[Item]:
     """Actions on nodes and pods, equal ones of a pool in one line."""
-    alike: dict[tuple[str, str, str, bool], list[DecisionText]] = {}
-    for each in planned.acted:
-        if _of_the_day(each):
-            decision = each.decision
-            key = decision.pool, decision.subject.kind, decision.reason.code, decision.would
-            alike.setdefault(key, []).append(each)
+    alike = grouped(
+        filter(_of_the_day, planned.acted),
+        lambda each: (each.decision.pool, each.decision.subject.kind, each.decision.reason.code, each.decision.would),
+    )
     nexts = ((each.decision.pool, each.decision.reason.facts) for each in planned.decision_texts)
     later = Counter((pool, facts.candidacy.code) for pool, facts in nexts if isinstance(facts, DrainCandidateNext))
     for (pool, kind, code, would_be), group in alike.items():
@@ -158,11 +146,7 @@ def change_origin(change: PolicyChange) -> Origin:
 
 def field_words(field: FieldChange) -> str:
     """Such as minSize: 8 -> 10, or taints: + dedicated=training:NoSchedule."""
-    if field.before is None:
-        return f"{field.path}: + {field.after}"
-    if field.after is None:
-        return f"{field.path}: - {field.before}"
-    return f"{field.path}: {field.before} -> {field.after}"
+    return EditTold(field.path, field.before, field.after).words
 
 
 # --- Effect of a changed field: in place, drift of nodes, or held.
@@ -179,7 +163,7 @@ _NEVER_BUY = frozenset({"adopt", "committedNodes", "disruption"})
 _DIM = frozenset({IN_PLACE, ALREADY})
 _DRIFTED: frozenset[Fate] = frozenset({"removed", "replaced", "blocked"})
 SWITCHES = frozenset({"mode", "adopt", "suspend"})  # fields that decide whether the pool is acted on
-_TAKEN: tuple[tuple[Fate, str, str], ...] = (("scaled", "scale down", "scales down"), ("drained", "drain", "drains"))
+_TAKEN: tuple[tuple[Fate, str, str], ...] = (("scaled", "scale", " down"), ("drained", "drain", ""))
 
 
 def drift_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
@@ -192,23 +176,25 @@ def drift_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
         drifted -= _nodes(planned.base.consequences, change.name, _DRIFTED)
     deleted = _nodes(blamed.causes, change.name, {"deleted"})
     undrifted = _nodes(blamed.causes, change.name, {"undrifted"}) | _nodes(blamed.spared, change.name, _DRIFTED)
-    would = "would " if line and line.observation else ""
     verbs = (("delete", _share(deleted, line)), ("drift", _share(drifted, line)))
-    lines = [f"{would}{verb if would else verb + 's'} {count}" for verb, count in verbs if count]
+    lines = [f"{_verb(line, verb)} {count}" for verb, count in verbs if count]
     if undrifted:
-        lines.append(f"{would}end{'' if would else 's'} drift of {counted(len(undrifted), 'node')}")
+        lines.append(f"{_verb(line, 'end')} drift of {counted(len(undrifted), 'node')}")
     return ", ".join(lines)
+
+
+def _verb(line: PoolLine | None, verb: str) -> str:
+    return f"would {verb}" if line is not None and line.observation else f"{verb}s"
 
 
 def switch_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
     """Such as drifts all 9 nodes, scales down 3 of 9 nodes, or spares 5 nodes: effect of a pool that is now acted on,
     or no longer is."""
     line = planned.pool(change.name)
-    is_supposed = line is not None and line.observation is not None
     lines = [] if any(map(_may_drift, change.fields)) else [drift_words(planned, blamed, change)]
-    for fate, verb, verbs in _TAKEN:
+    for fate, verb, particle in _TAKEN:
         if taken := _nodes(blamed.causes, change.name, {fate}):
-            lines.append(f"{f'would {verb}' if is_supposed else verbs} {_share(taken, line)}")
+            lines.append(f"{_verb(line, verb)}{particle} {_share(taken, line)}")
     if spared := _nodes(blamed.spared, change.name, {fate for fate, _, _ in _TAKEN}):
         lines.append(f"spares {counted(len(spared), 'node')}")
     return ", ".join(filter(None, lines))
@@ -228,12 +214,11 @@ def drain_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
     lines = []
     for pool in pools:
         line = planned.pool(pool)
-        would = "would " if line and line.observation else ""
         of = f" of {pool}" if len(pools) > 1 else ""
         if drained := _nodes(blamed.causes, pool, {"drained"}):
-            lines.append(f"{would}{'drain' if would else 'drains'} {_share(drained, line)}{of}")
+            lines.append(f"{_verb(line, 'drain')} {_share(drained, line)}{of}")
         if spared := _nodes(blamed.spared, pool, {"drained"}):
-            lines.append(f"{would}{'spare' if would else 'spares'} {counted(len(spared), 'node')}{of}")
+            lines.append(f"{_verb(line, 'spare')} {counted(len(spared), 'node')}{of}")
     return ", ".join(lines)
 
 
@@ -267,23 +252,20 @@ def effect(planned: Planned, blamed: Blame, change: PolicyChange, field: FieldCh
         return (switched, "warn") if switched else (IN_PLACE, "dim")
     if change.kind != "GpuPool":
         return IN_PLACE, "dim"
-    words = _drift_effect(planned, blamed, change) if _may_drift(field) else IN_PLACE
+    words = IN_PLACE
+    if _may_drift(field):
+        is_drifting = _drifts_anyway(planned, change.name)
+        words = drift_words(planned, blamed, change) or (ALREADY if is_drifting else IN_PLACE)
     is_bought = buys and _may_buy(field)
     return (f"{words}; {buys}" if is_bought else words), "warn" if is_bought or words not in _DIM else "dim"
 
 
-def _drift_effect(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
-    drifts = drift_words(planned, blamed, change)
-    return drifts or (ALREADY if _drifts_anyway(planned, change.name) else IN_PLACE)
-
-
 def _resized(planned: Planned, change: PolicyChange) -> tuple[str, Tone]:
     """Such as in place; target size 114 -> 100. All changed fields of a provisioner share one size."""
-    sizes = [
+    before, after = (
         next((each.target for each in report.sizes if each.provisioner == change.name), None)
         for report in (plan.report(ScalingReport) if plan else ScalingReport() for plan in (planned.base, planned.plan))
-    ]
-    before, after = sizes
+    )
     if after is None:
         return IN_PLACE, "dim"
     if before is None or before == after:
@@ -333,7 +315,7 @@ def buy_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
         fewer = _count(filter(is_own, blamed.spared), pool, "bought")
         instead = f" in place of {fewer}" if fewer else ""
         if more:
-            lines.append(f"{_verb(planned, pool)} {counted(more, 'node')}{instead}")
+            lines.append(f"{_verb(planned.pool(pool), 'buy')} {counted(more, 'node')}{instead}")
         elif fewer:
             lines.append(f"buys {counted(fewer, 'node')} fewer")
     return ", ".join(lines)
@@ -343,13 +325,8 @@ def schedule_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str
     """Such as buys 5 nodes by schedules; empty if no schedule of a NodeProvisioner buys more than before."""
     if change.kind != "NodeProvisioner":
         return ""
-    nodes = ((pool, _count(blamed.causes, pool, "scheduled")) for pool, _ in _pools(planned, change))
-    return ", ".join(f"{_verb(planned, pool)} {counted(each, 'node')} by schedules" for pool, each in nodes if each)
-
-
-def _verb(planned: Planned, pool: str) -> str:
-    line = planned.pool(pool)
-    return "would buy" if line and line.observation else "buys"
+    nodes = ((planned.pool(pool), _count(blamed.causes, pool, "scheduled")) for pool, _ in _pools(planned, change))
+    return ", ".join(f"{_verb(line, 'buy')} {counted(each, 'node')} by schedules" for line, each in nodes if each)
 
 
 def _pools(planned: Planned, change: PolicyChange) -> list[tuple[str, _Sort]]:
@@ -357,7 +334,10 @@ def _pools(planned: Planned, change: PolicyChange) -> list[tuple[str, _Sort]]:
     plans = [plan for plan in (planned.plan, planned.base) if plan is not None]
     sized = {(each.provisioner, each.pool) for plan in plans for each in plan.report(ScalingReport).sizes}
     if change.kind == "NodeProvisioner":
-        return [(pool, _is_requested) for pool in sorted({pool for name, pool in sized if name == change.name})]
+        return [
+            (pool, lambda each: not _follows_drift(each))
+            for pool in sorted({pool for name, pool in sized if name == change.name})
+        ]
     if change.kind != "GpuPool":
         return []
     edited = {each.name for each in planned.changes if each.kind == "NodeProvisioner"}
@@ -367,10 +347,6 @@ def _pools(planned: Planned, change: PolicyChange) -> list[tuple[str, _Sort]]:
 
 def _follows_drift(consequence: Consequence) -> bool:
     return consequence.order is not None and consequence.order.stage == "refill"
-
-
-def _is_requested(consequence: Consequence) -> bool:
-    return not _follows_drift(consequence)
 
 
 def _count(consequences: Iterable[Consequence], pool: str, fate: Fate) -> int:

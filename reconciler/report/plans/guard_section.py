@@ -1,16 +1,16 @@
 """Guards in the report of a plan: whether the plan is blocked, the counts, and the possible remedies."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from reconciler.model.instant import clock
-from reconciler.model.plan.guard_verdict import GuardCount, GuardVerdict, Measure, Needed
-from reconciler.plan.guards.reasons import MEASURES, HeldByGuard
+from reconciler.model.plan.guard_verdict import GuardCount, GuardVerdict, Measure
+from reconciler.plan.guards.reasons import MEASURES
 from reconciler.report.decision_text import DecisionText, place_of
 from reconciler.report.document import Block, Row, RowGroup, Section, Table, TableColumn, TextLine, line
 from reconciler.report.header import ReportHeader
-from reconciler.report.plans.planned import Planned, beside_guards, is_blocking, reason_lines
+from reconciler.report.plans.planned import Planned, beside_guards, guard_of, is_blocking, reason_lines
 from reconciler.report.wording import counted
 
 # For a sentence, most severe first.
@@ -40,11 +40,12 @@ def blocked_lines(planned: Planned) -> Iterator[TextLine]:
 
 def guard_blocks(planned: Planned) -> tuple[Block, ...]:
     """One section per guard with counts."""
-    shown = [each for each in planned.plan.guarded if each.held or each.exceeded or _counts_anything(each)]
-    blocks: list[Block] = [_section(each) for each in shown]
-    for each in shown:
-        blocks += ways_on(planned, each)
-    return tuple(blocks)
+    shown = [
+        each
+        for each in planned.plan.guarded
+        if each.held or each.exceeded or any(one.counted or one.expected for one in each.counts if one.period == "plan")
+    ]
+    return (*map(_section, shown), *(way for each in shown for way in ways_on(planned, each)))
 
 
 def ways_on(planned: Planned, guarded: GuardVerdict) -> Iterator[TextLine]:
@@ -79,18 +80,16 @@ def with_ways_on(
         approve = approve_words(setting, each)
         words = [*other_ways(setting, each), *([f"approve the change: {approve}"] if approve else [])]
         ways[each.guard] = "; or ".join(words)
-    return tuple(_with_remedy(each, ways) for each in decision_texts)
-
-
-def _with_remedy(decision_text: DecisionText, ways: Mapping[str, str]) -> DecisionText:
-    facts = decision_text.decision.reason.facts
-    remedy = ways.get(facts.guard.name, "") if isinstance(facts, HeldByGuard) else ""
-    return msgspec.structs.replace(decision_text, remedy=remedy) if remedy else decision_text
+    return tuple(
+        msgspec.structs.replace(each, remedy=ways.get(guard, each.remedy)) if (guard := guard_of(each)) else each
+        for each in decision_texts
+    )
 
 
 def approve_words(setting: ReportHeader, guarded: GuardVerdict) -> str:
     """The command that approves the change: by its policies, otherwise by the revision; empty if neither is known."""
-    ceilings = [f"{OPTIONS[measure]} {ceiling}" for measure, ceiling in _ceilings(guarded.needed)]
+    needed: dict[str, int | None] = msgspec.structs.asdict(guarded.needed)
+    ceilings = [f"{option} {needed[measure]}" for measure, option in OPTIONS.items() if needed[measure] is not None]
     if not ceilings:
         return ""
     words = ["reconciler approve"]
@@ -105,21 +104,11 @@ def approve_words(setting: ReportHeader, guarded: GuardVerdict) -> str:
     return " ".join(filter(None, [*words, f"--guard {guarded.guard}", *ceilings, "--expires 24h"]))
 
 
-def _ceilings(needed: Needed) -> Iterator[tuple[Measure, int]]:
-    found: dict[str, int | None] = msgspec.structs.asdict(needed)
-    for measure in OPTIONS:
-        ceiling = found[measure]
-        if ceiling is not None:
-            yield measure, ceiling
-
-
 def blocked_words(planned: Planned, guarded: GuardVerdict) -> str:
     """One line: the guard, when the limit has room again, and the exceeded limits."""
     until = "" if guarded.until is None else f" until {clock(guarded.until, planned.setting.now)}"
     text = f"by guard {guarded.guard}{until}: {'; '.join(_exceeded(guarded))}"
-    return (
-        f"BLOCKED {text}" if is_blocking(planned.decision_texts, guarded) else f"Held also without this change, {text}"
-    )
+    return ("BLOCKED " if is_blocking(planned.decision_texts, guarded) else "Held also without this change, ") + text
 
 
 def _exceeded(guarded: GuardVerdict) -> Iterator[str]:
@@ -132,10 +121,6 @@ def _exceeded(guarded: GuardVerdict) -> Iterator[str]:
         if each := guard_counts.get(measure):
             done = words.format(counted=each.counted, pool=each.pool)
             yield f"{done}{'' if each.period == 'plan' else ' in the last hour'}, {each.allowed} allowed"
-
-
-def _counts_anything(guarded: GuardVerdict) -> bool:
-    return any(each.counted or each.expected for each in guarded.counts if each.period == "plan")
 
 
 def _section(guarded: GuardVerdict) -> Section:

@@ -1,12 +1,13 @@
 """Report of a plan as a document: changes first, then their effect, cost, and holds."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from reconciler.model.bundle import short_revision
 from reconciler.plan.guards.reasons import HeldByGuard, OverPlanLimit
 from reconciler.plan.holds.standstill import PLANNER as TAINTS
 from reconciler.plan.holds.standstill import StandingStill
 from reconciler.plan.impact.blame import Blame, blame
+from reconciler.plan.impact.pricing import Bills
 from reconciler.plan.scaling.reasons import PLANNER as SCALING
 from reconciler.report.decision_text import MOST_ALIKE, DecisionText, conditions, decision_items
 from reconciler.report.document import (
@@ -28,9 +29,9 @@ from reconciler.report.plans.beside_lines import annotations, findings
 from reconciler.report.plans.changed import anyway, changed_items, count
 from reconciler.report.plans.guard_section import blocked_lines, guard_blocks
 from reconciler.report.plans.plan_json import change_digest, payload, total_cost
-from reconciler.report.plans.planned import Cost, Planned
+from reconciler.report.plans.planned import Planned, guard_of
 from reconciler.report.plans.pool_section import pool_sections
-from reconciler.report.wording import counted, dollars, listed, short_digest
+from reconciler.report.wording import counted, dollars, grouped, listed, short_digest
 
 
 def plan_document(planned: Planned) -> ReportDocument:
@@ -52,14 +53,15 @@ def plan_document(planned: Planned) -> ReportDocument:
 
 def _blocks(planned: Planned, blamed: Blame) -> Iterator[Block]:
     """Sections with content, separated by blank lines."""
+    changes, now = tuple(changed_items(planned, blamed)), planned.setting.now
     parts = (
-        tuple(_changes(planned, blamed)),
-        tuple(_anyway(planned)),
+        (ItemList(changes),) if changes else (),
+        _listed("Done also without this change", decision_items(anyway(planned), now), folded=True),
         tuple(_pools(planned, blamed)),
         cost_blocks(planned, blamed),
         guard_blocks(planned),
-        tuple(_held(planned)),
-        tuple(_waiting(planned)),
+        _listed("Held", _held_items(planned)),
+        _listed("Waiting", decision_items(planned.waiting, now)),
     )
     yield from blocked_lines(planned)
     yield from _warnings(planned)
@@ -89,15 +91,10 @@ def _warnings(planned: Planned) -> Iterator[Block]:
         yield ReportNotes(notes)
 
 
-def _changes(planned: Planned, blamed: Blame) -> Iterator[Block]:
-    if items := tuple(changed_items(planned, blamed)):
-        yield ItemList(items)
-
-
-def _anyway(planned: Planned) -> Iterator[Block]:
-    if decision_texts := anyway(planned):
-        items = ItemList(tuple(decision_items(decision_texts, planned.setting.now)))
-        yield Section("Done also without this change", (items,), folded=True)
+def _listed(heading: str, items: Iterable[Item], *, folded: bool = False) -> tuple[Block, ...]:
+    """A section with a list of objects; empty without objects."""
+    item_list = ItemList(tuple(items))
+    return (Section(heading, (item_list,), folded=folded),) if item_list.items else ()
 
 
 def _pools(planned: Planned, blamed: Blame) -> Iterator[Block]:
@@ -107,21 +104,12 @@ def _pools(planned: Planned, blamed: Blame) -> Iterator[Block]:
         yield section
 
 
-def _held(planned: Planned) -> Iterator[Block]:
-    if planned.held:
-        yield Section("Held", (ItemList(tuple(_held_items(planned))),))
-
-
-def _waiting(planned: Planned) -> Iterator[Block]:
-    if planned.waiting:
-        yield Section("Waiting", (ItemList(tuple(decision_items(planned.waiting, planned.setting.now))),))
-
-
 def _held_items(planned: Planned) -> Iterator[Item]:
     """Nodes held by a guard in one line per pool, since the section of the guard has the counts. The same for nodes
     whose taints stay."""
-    of_guards = [each for each in planned.held if _is_of_pool(each) and _is_by_guard(each)]
-    staying = [each for each in planned.held if _is_of_pool(each) and each.decision.planner == TAINTS]
+    of_pools = [each for each in planned.held if each.decision.subject.kind == "Node" and each.decision.pool]
+    of_guards = [each for each in of_pools if isinstance(each.decision.reason.facts, HeldByGuard)]
+    staying = [each for each in of_pools if each.decision.planner == TAINTS]
     others = [each for each in planned.held if each not in of_guards and each not in staying]
     yield from decision_items(others, planned.setting.now)
     yield from _staying_items(staying)
@@ -130,12 +118,9 @@ def _held_items(planned: Planned) -> Iterator[Item]:
 
 def _guarded_items(of_guards: Sequence[DecisionText]) -> Iterator[Item]:
     """One item per pool, planner and guard."""
-    alike: dict[tuple[str, bool, str], list[DecisionText]] = {}
-    for each in of_guards:
-        decision = each.decision
-        if isinstance(facts := decision.reason.facts, HeldByGuard):
-            key = decision.pool, decision.planner == SCALING, facts.guard.title
-            alike.setdefault(key, []).append(each)
+    alike = grouped(
+        of_guards, lambda each: (each.decision.pool, each.decision.planner == SCALING, f"ChangeGuard/{guard_of(each)}")
+    )
     for (pool, is_scaled, guard), group in sorted(alike.items()):
         is_one = len(group) == 1
         what, becomes = ("empty", "marked for deletion") if is_scaled else ("not needed", "drained")
@@ -146,22 +131,15 @@ def _guarded_items(of_guards: Sequence[DecisionText]) -> Iterator[Item]:
         yield Item("!", title, group[0].place, tuple(details), "warn")
 
 
-def _is_by_guard(decision_text: DecisionText) -> bool:
-    return isinstance(decision_text.decision.reason.facts, HeldByGuard)
-
-
-def _is_of_pool(decision_text: DecisionText) -> bool:
-    return decision_text.decision.subject.kind == "Node" and bool(decision_text.decision.pool)
-
-
 def _staying_items(staying: Sequence[DecisionText]) -> Iterator[Item]:
     """One item per pool, reason and taint, with the first node as an example."""
-    alike: dict[tuple[str, str, tuple[str, ...]], list[DecisionText]] = {}
-    for each in staying:
-        reason = each.decision.reason
+
+    def key(decision_text: DecisionText) -> tuple[str, str, tuple[str, ...]]:
+        reason = decision_text.decision.reason
         taints = reason.facts.taints if isinstance(reason.facts, StandingStill) else ()
-        alike.setdefault((each.decision.pool, reason.code, taints), []).append(each)
-    for (pool, _, _), group in alike.items():
+        return decision_text.decision.pool, reason.code, taints
+
+    for (pool, _, _), group in grouped(staying, key).items():
         first, names = group[0], [each.decision.subject.name for each in group]
         if len(group) == 1:
             yield Item("!", first.decision.subject.title, first.place, (Detail(first.sentence),), "warn")
@@ -187,33 +165,34 @@ def _fleet(planned: Planned) -> Iterator[TextLine]:
     nodes, gpus = planned.nodes, planned.gpus
     if nodes.now == nodes.before == nodes.after:
         return
-    sums = (
-        ("now", nodes.now, gpus.now),
-        ("without", nodes.before, gpus.before),
-        ("with", nodes.after, gpus.after),
-    )
+    sums = (("now", nodes.now, gpus.now), ("without", nodes.before, gpus.before), ("with", nodes.after, gpus.after))
     shown = [each for each in sums if each[0] != "without" or planned.base]
     yield TextLine(
         ("Fleet", *(f"{when} {counted(count, 'node')}, {counted(gpus, 'GPU')}" for when, count, gpus in shown))
     )
 
 
-def _cost(planned: Planned, blamed: Blame, cost: Cost) -> Iterator[TextLine | ReportNotes]:
+def _cost(planned: Planned, blamed: Blame, cost: Bills) -> Iterator[TextLine | ReportNotes]:
     """The cost; empty without known prices."""
-    if cost == Cost():
+    if cost == Bills(unpriced=cost.unpriced):
         return
     sums = (("now", cost.now), ("without", cost.without), ("with", cost.with_change))
     parts = tuple(f"{when} {dollars(amount)}/h" for when, amount in sums if when != "without" or planned.base)
     is_one = cost.now == cost.without == cost.with_change
     if is_one:
-        parts = (f"{dollars(cost.now)}/h" if _moves_unpriced(planned, blamed) else f"{dollars(cost.now)}/h, unchanged",)
-    yield TextLine(("Cost", *parts, *_committed(cost, is_one)))
+        # Nodes without a price change the cost by an unknown amount.
+        moved = (*blamed.causes, *blamed.spared, *(() if planned.base else blamed.without))
+        parts = (f"{dollars(cost.now)}/h{'' if any(each.unpriced for each in moved) else ', unchanged'}",)
+    if cost.committed:
+        includes = "includes" if is_one else "each includes"
+        parts += (f"({includes} {dollars(cost.committed)}/h that is paid whether nodes run or not)",)
+    yield TextLine(("Cost", *parts))
     notes = []
     if cost.repriced:
         before = dollars(cost.now - cost.repriced)
         text = f"with the prices and commitments before this change, the same nodes cost {before}/h now."
         notes.append(ReportNote("note", text))
-    if unpriced := sum(pool.unpriced for pool in planned.pools):
+    if unpriced := cost.unpriced:
         notes.append(
             ReportNote("note", f"{counted(unpriced, 'node')} without a declared price: excluded from the cost.")
         )
@@ -221,41 +200,26 @@ def _cost(planned: Planned, blamed: Blame, cost: Cost) -> Iterator[TextLine | Re
         yield ReportNotes(tuple(notes))
 
 
-def _moves_unpriced(planned: Planned, blamed: Blame) -> bool:
-    """Whether the cost changes by an unknown amount."""
-    moved = (*blamed.causes, *blamed.spared, *(() if planned.base else blamed.without))
-    return any(each.unpriced for each in moved)
-
-
-def _committed(cost: Cost, is_one: bool) -> Iterator[str]:
-    if cost.committed:
-        yield (
-            f"({'includes' if is_one else 'each includes'} {dollars(cost.committed)}/h that is paid whether nodes run "
-            "or not)"
-        )
-
-
 def totals(planned: Planned) -> TextLine:
     """With a base, counts of changed policies, which do not depend on the cluster; otherwise counts of objects in this
     cluster."""
-    number = count(planned)
+    number, supposed = count(planned)
     if planned.base is None:
-        text = f"{counted(number.change, 'object')} to change, {number.add} to add, {number.remove} to delete"
+        text = f"{counted(number['change'], 'object')} to change, {number['add']} to add, {number['remove']} to delete"
     else:
-        policies = "1 policy" if number.change == 1 else f"{number.change} policies"
-        text = f"{policies} changed, {number.add} added, {number.remove} removed"
+        policies = "1 policy" if number["change"] == 1 else f"{number['change']} policies"
+        text = f"{policies} changed, {number['add']} added, {number['remove']} removed"
     if held := len(planned.held):
         text += f", {held} held"
         if blocked := len(planned.blocked):
             text += f" ({blocked} blocked)"
     if waiting := len(planned.waiting):
         text += f", {waiting} waiting"
-    text += "".join(f"; {more} suppressed (would apply if {clause})" for more, clause in conditions(number.supposed))
+    text += "".join(f"; {more} suppressed (would apply if {clause})" for more, clause in conditions(supposed))
     if planned.base is None:
         return line(f"{text}. Plan {short_digest(planned.plan.digest)}, for this snapshot of the cluster.", "strong")
-    return line(
-        f"{text}. Change {short_digest(change_digest(planned))}, independent of the state of the cluster.", "strong"
-    )
+    digest = short_digest(change_digest(planned))
+    return line(f"{text}. Change {digest}, independent of the state of the cluster.", "strong")
 
 
 def no_changes(planned: Planned) -> str:

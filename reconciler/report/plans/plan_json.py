@@ -13,13 +13,14 @@ from reconciler.model.bundle import PolicyChange
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.plan.consequence import Cause, Consequence
 from reconciler.model.plan.decision import Facts, Hold, Obstacle, Reason, Ref
-from reconciler.model.plan.guard_verdict import GuardCount, GuardVerdict
+from reconciler.model.plan.guard_verdict import GuardVerdict
 from reconciler.plan.capacity.words import limit_words, obstacle_words, obstacles_words
 from reconciler.plan.guards.frozen import Freeze
 from reconciler.plan.impact.blame import Blame, blame
+from reconciler.plan.impact.pricing import Bills
 from reconciler.report.decision_text import DecisionText
-from reconciler.report.header import snapshot_time
-from reconciler.report.json_schema import Tool
+from reconciler.report.header import time_json
+from reconciler.report.json_schema import Tool, told
 from reconciler.report.plans.changed import change_origin, verb_of
 from reconciler.report.plans.plan_shape import (
     FORMAT_VERSION,
@@ -28,7 +29,6 @@ from reconciler.report.plans.plan_shape import (
     ClusterSeen,
     ConsequenceTold,
     DecisionTold,
-    EditTold,
     FreezeTold,
     GuardTold,
     HeldBy,
@@ -38,7 +38,7 @@ from reconciler.report.plans.plan_shape import (
     LimitTold,
     PlanTold,
 )
-from reconciler.report.plans.planned import Cost, Planned, blocked_titles
+from reconciler.report.plans.planned import Planned, blocked_titles
 from reconciler.report.sentences import sentence
 from reconciler.report.wording import canonical_json
 
@@ -63,7 +63,7 @@ def _plan(planned: Planned, blamed: Blame) -> PlanTold:
         environment=setting.environment,
         revision=setting.revision,
         base_revision=setting.base_revision or None,
-        cluster=ClusterSeen(setting.cluster, setting.cluster_uid, snapshot_time(setting)),
+        cluster=ClusterSeen(setting.cluster, setting.cluster_uid, time_json(setting.seen_at or None)),
         now=timestamp(setting.now),
         digest=plan.digest,
         change_digest=change_digest(planned),
@@ -82,13 +82,9 @@ def _plan(planned: Planned, blamed: Blame) -> PlanTold:
         freezes=freezes_json(planned.freezes),
         unread=[KindUnread(each.kind, each.why) for each in sorted(planned.unread)],
         notices=[*planned.warnings, *planned.notices],
-        wake_at=_time(plan.wake_at),
+        wake_at=time_json(plan.wake_at),
         memory=plan.memory,
     )
-
-
-def _time(moment: Instant | None) -> str | None:
-    return None if moment is None else timestamp(moment)
 
 
 def _changes(planned: Planned) -> list[ChangeTold]:
@@ -138,8 +134,8 @@ def decision_json(decision_text: DecisionText) -> DecisionTold:
         remedy=decision_text.remedy,
         hold=decision_text.hold,
         held=decision_text.held_by_someone,
-        hold_until=_time(decision_text.until),
-        edits=[EditTold(each.path, each.before, each.after) for each in decision_text.edited],
+        hold_until=time_json(decision_text.until),
+        edits=list(decision_text.edited),
         file=reason.origin.file if reason.origin else None,
         line=reason.origin.line if reason.origin else None,
     )
@@ -148,30 +144,19 @@ def decision_json(decision_text: DecisionText) -> DecisionTold:
 def _consequences(consequences: tuple[Consequence, ...], cause: Cause | Literal["spared"]) -> Iterator[ConsequenceTold]:
     for each in consequences:
         order = each.order
-        yield ConsequenceTold(
-            pool=each.pool,
-            node_pool=each.node_pool,
+        yield told(
+            ConsequenceTold,
+            each,
             cause=cause,
-            fate=each.fate,
-            nodes=list(each.nodes),
-            gpus=each.gpus,
-            gpus_in_use=each.gpus_in_use,
-            pods=each.pods,
-            micro_dollars_per_hour=each.micro_dollars_per_hour,
-            unpriced=each.unpriced,
             instance_type=(order.instance_type or None) if order else None,
             capacity_type=(order.capacity_type or None) if order else None,
             stage=order.stage if order else None,
             bought_for=order.why if order else None,
             pods_served=each.serves,
             limit=limit_words(order.limit) if order and order.limit else "",
-            wave=each.wave,
-            seconds=each.seconds,
             held_by=[HeldBy(hindrance.title, count) for hindrance, count in each.held_by],
-            homeless=[
-                HomelessTold(homeless.owner, obstacles_words(homeless.why), homeless.pods) for homeless in each.homeless
-            ],
-            begins_at=_time(each.first_at),
+            homeless=[told(HomelessTold, homeless, why=obstacles_words(homeless.why)) for homeless in each.homeless],
+            begins_at=time_json(each.first_at),
         )
 
 
@@ -218,47 +203,24 @@ def _is_time(hint: Any) -> bool:
 
 def guards_json(guarded: Sequence[GuardVerdict]) -> list[GuardTold]:
     """Each guard in force."""
-    return [_guard(each) for each in guarded]
+    return [
+        told(
+            GuardTold,
+            each,
+            until=time_json(each.until),
+            approval=", ".join(each.approvals),
+            limits=[
+                told(LimitTold, count, parts=dict(count.parts), file=count.origin.file, line=count.origin.line)
+                for count in each.counts
+            ],
+        )
+        for each in guarded
+    ]
 
 
 def freezes_json(freezes: Sequence[Freeze]) -> list[FreezeTold]:
     """Each freeze in force."""
     return [FreezeTold(each.scope_text, each.written, each.reason) for each in freezes]
-
-
-def _guard(guarded: GuardVerdict) -> GuardTold:
-    return GuardTold(
-        guard=guarded.guard,
-        blocks=guarded.blocks,
-        would=guarded.would,
-        held=guarded.held,
-        until=None if guarded.until is None else timestamp(guarded.until),
-        approval=", ".join(guarded.approvals),
-        approvals=list(guarded.approvals),
-        needed=guarded.needed,
-        needed_objects=list(guarded.needed_objects),
-        needed_losses=list(guarded.needed_losses),
-        alone=list(guarded.alone),
-        by_the_hour=list(guarded.by_the_hour),
-        too_large=guarded.too_large,
-        limits=[_limit(each) for each in guarded.counts],
-    )
-
-
-def _limit(count: GuardCount) -> LimitTold:
-    return LimitTold(
-        measure=count.measure,
-        period=count.period,
-        counted=count.counted,
-        before=count.before,
-        expected=count.expected,
-        allowed=count.allowed,
-        exceeded=count.exceeded,
-        pool=count.pool,
-        parts=dict(count.parts),
-        file=count.origin.file,
-        line=count.origin.line,
-    )
 
 
 # --- Impact of a plan on the whole fleet.
@@ -283,13 +245,7 @@ def impact(planned: Planned, blamed: Blame) -> Impact:
     )
 
 
-def total_cost(planned: Planned) -> Cost:
+def total_cost(planned: Planned) -> Bills:
     """Total over all pools."""
-    costs = [pool.cost for pool in planned.pools]
-    return Cost(
-        now=sum(each.now for each in costs),
-        without=sum(each.without for each in costs),
-        with_change=sum(each.with_change for each in costs),
-        committed=sum(each.committed for each in costs),
-        repriced=sum(each.repriced for each in costs),
-    )
+    costs = (msgspec.structs.astuple(pool.cost) for pool in planned.pools)
+    return Bills(*map(sum, zip(*costs, strict=True)))

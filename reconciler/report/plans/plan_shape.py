@@ -9,7 +9,7 @@ from reconciler.model.plan.consequence import Cause, Fate
 from reconciler.model.plan.decision import Action, HoldClass, Ref
 from reconciler.model.plan.guard_verdict import Measure, Needed, Period
 from reconciler.model.plan.memory import Memory
-from reconciler.report.json_schema import TIME_PATTERN, Keywords, Time, Tool, shape_schema
+from reconciler.report.json_schema import TIME_PATTERN, Keywords, Time, Tool, says, shape_schema
 from reconciler.report.simulation.simulated_json import Summary
 
 FORMAT_VERSION: Literal[2] = 2
@@ -19,8 +19,7 @@ Fact = Annotated[Any, msgspec.Meta(extra_json_schema={"$ref": "#/definitions/Fac
 
 Digest = Annotated[str, msgspec.Meta(pattern=r"^sha256:[0-9a-f]{64}$")]
 Words = Annotated[
-    dict[str, list[str]],
-    msgspec.Meta(description="Values by field below spec, as written in a policy; for a list, its items."),
+    dict[str, list[str]], says("Values by field below spec, as written in a policy; for a list, its items.")
 ]
 
 
@@ -28,8 +27,8 @@ class ClusterSeen(msgspec.Struct, frozen=True):
     """The cluster that the plan is for."""
 
     name: str
-    uid: Annotated[str, msgspec.Meta(description="UID of the namespace kube-system.")]
-    seen_at: Annotated[Time | None, msgspec.Meta(description="Snapshot time; null if unknown.")]
+    uid: Annotated[str, says("UID of the namespace kube-system.")]
+    seen_at: Annotated[Time | None, says("Snapshot time; null if unknown.")]
 
 
 class KindUnread(msgspec.Struct, frozen=True):
@@ -45,8 +44,8 @@ class ChangeTold(msgspec.Struct, frozen=True):
     kind: str
     name: str
     verb: Literal["add", "change", "remove"]
-    before: Annotated[Words | None, msgspec.Meta(description="Null if new.")]
-    after: Annotated[Words | None, msgspec.Meta(description="Null if deleted.")]
+    before: Annotated[Words | None, says("Null if new.")]
+    after: Annotated[Words | None, says("Null if deleted.")]
     file: str
     line: int
 
@@ -55,8 +54,17 @@ class EditTold(msgspec.Struct, frozen=True):
     """An edited field of an existing object, before and after; for a list, one item that is added or removed."""
 
     path: str
-    before: Annotated[str | None, msgspec.Meta(description="Null if absent.")]
-    after: Annotated[str | None, msgspec.Meta(description="Null if removed.")]
+    before: Annotated[str | None, says("Null if absent.")]
+    after: Annotated[str | None, says("Null if removed.")]
+
+    @property
+    def words(self) -> str:
+        """Such as spec.limits.nodes: 8 -> 10, or spec.template.spec.taints: + {effect: NoSchedule, key: dedicated}."""
+        if self.before is None:
+            return f"{self.path}: + {self.after}"
+        if self.after is None:
+            return f"{self.path}: - {self.before}"
+        return f"{self.path}: {self.before} -> {self.after}"
 
 
 class DecisionTold(msgspec.Struct, frozen=True):
@@ -64,33 +72,23 @@ class DecisionTold(msgspec.Struct, frozen=True):
 
     planner: str
     subject: Ref
-    pool: Annotated[str, msgspec.Meta(description="The GpuPool of the decision.")]
-    action: Annotated[Action | None, msgspec.Meta(description="Null for a hold.")]
-    would: Annotated[bool, msgspec.Meta(description="Suppressed: the pool is in Observe mode.")]
-    observed_because: Annotated[
-        str,
-        msgspec.Meta(description="Why the decision is suppressed; otherwise empty."),
-    ]
-    reason: Annotated[str, msgspec.Meta(description="Code of the reason.")]
-    facts: Annotated[
-        dict[str, Fact],
-        msgspec.Meta(description="Facts by name; the code determines which (docs/reference/reasons.md)."),
-    ]
+    pool: Annotated[str, says("The GpuPool of the decision.")]
+    action: Annotated[Action | None, says("Null for a hold.")]
+    would: Annotated[bool, says("Suppressed: the pool is in Observe mode.")]
+    observed_because: Annotated[str, says("Why the decision is suppressed; otherwise empty.")]
+    reason: Annotated[str, says("Code of the reason.")]
+    facts: Annotated[dict[str, Fact], says("Facts by name; the code determines which (docs/reference/reasons.md).")]
     sentence: str
     remedy: str
     hold: Annotated[
-        HoldClass | None,
-        msgspec.Meta(description="Blocked: until a person acts. Waiting: for time, demand or a mode. Null: an action."),
+        HoldClass | None, says("Blocked: until a person acts. Waiting: for time, demand or a mode. Null: an action.")
     ]
     held: Annotated[
-        bool,
-        msgspec.Meta(
-            description="A person or a guard holds the decision; false for actions and holds that end by themselves."
-        ),
+        bool, says("A person or a guard holds the decision; false for actions and holds that end by themselves.")
     ]
     hold_until: Time | None
-    edits: Annotated[list[EditTold], msgspec.Meta(description="Edits of an existing object, carried out or held.")]
-    file: Annotated[str | None, msgspec.Meta(description="File of the policy that causes the decision.")]
+    edits: Annotated[list[EditTold], says("Edits of an existing object, carried out or held.")]
+    file: Annotated[str | None, says("File of the policy that causes the decision.")]
     line: int | None
 
 
@@ -107,23 +105,23 @@ class Impact(msgspec.Struct, frozen=True):
 
     nodes: Amount
     gpus: Amount
-    gpus_disrupted: Annotated[int, msgspec.Meta(description="GPUs in use on nodes that this change removes.")]
-    pods_evicted: Annotated[int, msgspec.Meta(description="Pods that this change evicts.")]
-    nodes_bought: Annotated[int, msgspec.Meta(description="Nodes bought because of this change.")]
-    gpus_bought: Annotated[int, msgspec.Meta(description="GPUs of these nodes.")]
+    gpus_disrupted: Annotated[int, says("GPUs in use on nodes that this change removes.")]
+    pods_evicted: Annotated[int, says("Pods that this change evicts.")]
+    nodes_bought: Annotated[int, says("Nodes bought because of this change.")]
+    gpus_bought: Annotated[int, says("GPUs of these nodes.")]
     micro_dollars_per_hour: Annotated[
         Amount,
-        msgspec.Meta(
-            description="All use the same prices and commitments: those of this change, and those of the base for "
-            "machines that only the base prices. after - before is the cost of the consequences caused by the change, "
-            "minus the cost of those that the change spares."
+        says(
+            "All use the same prices and commitments: those of this change, and those of the base for machines that "
+            "only the base prices. after - before is the cost of the consequences caused by the change, minus the cost "
+            "of those that the change spares."
         ),
     ]
     repriced_micro_dollars_per_hour: Annotated[
         int,
-        msgspec.Meta(
-            description="Additional cost of the current fleet by the prices and commitments of this change, over those "
-            "of the base; not included in the amounts above. 0 without a base."
+        says(
+            "Additional cost of the current fleet by the prices and commitments of this change, over those of the base;"
+            " not included in the amounts above. 0 without a base."
         ),
     ]
 
@@ -138,7 +136,7 @@ class HeldBy(msgspec.Struct, frozen=True):
 class HomelessTold(msgspec.Struct, frozen=True):
     """Pods of one owner that fit on no node."""
 
-    owner: Annotated[str, msgspec.Meta(description="namespace/name of the owner.")]
+    owner: Annotated[str, says("namespace/name of the owner.")]
     why: str
     pods: int
 
@@ -150,54 +148,46 @@ class ConsequenceTold(msgspec.Struct, frozen=True):
     node_pool: str
     cause: Annotated[
         Cause | Literal["spared"],
-        msgspec.Meta(
-            description="standing: happens also without this change. spared: happens only without this change."
-        ),
+        says("standing: happens also without this change. spared: happens only without this change."),
     ]
     fate: Fate
     nodes: Annotated[
         list[str],
-        msgspec.Meta(
-            description="Node names. For a node that does not exist yet, its NodeClaim's name, or a placeholder with "
-            "slashes. Under a limit, the list is a lower bound."
+        says(
+            "Node names. For a node that does not exist yet, its NodeClaim's name, or a placeholder with slashes. Under"
+            " a limit, the list is a lower bound."
         ),
     ]
     gpus: int
     gpus_in_use: int
-    pods: Annotated[int, msgspec.Meta(description="Pods that are evicted.")]
+    pods: Annotated[int, says("Pods that are evicted.")]
     micro_dollars_per_hour: Annotated[
-        int,
-        msgspec.Meta(
-            description="Change of the cost; negative values are savings. Scheduled purchases are not in the impact."
-        ),
+        int, says("Change of the cost; negative values are savings. Scheduled purchases are not in the impact.")
     ]
-    unpriced: Annotated[int, msgspec.Meta(description="Nodes without a declared price, excluded from the cost.")]
-    instance_type: Annotated[
-        str | None,
-        msgspec.Meta(description="Machine type of bought or exchanged nodes; otherwise null."),
-    ]
+    unpriced: Annotated[int, says("Nodes without a declared price, excluded from the cost.")]
+    instance_type: Annotated[str | None, says("Machine type of bought or exchanged nodes; otherwise null.")]
     capacity_type: str | None
     stage: Annotated[
         Stage | None,
-        msgspec.Meta(
-            description="Stage of a purchase. machine: a NodeClaim exists. asked: a smart pod requests the node. "
-            "request: a smart pod of this plan requests the node. karpenter: Karpenter buys for pods it sees. "
-            "attempt: requested at the next attempt. node_pool: once the NodePool exists. refill: once nodes that "
-            "Karpenter removes are deleted. schedule: when a schedule begins. limit: not bought because of a limit."
+        says(
+            "Stage of a purchase. machine: a NodeClaim exists. asked: a smart pod requests the node. request: a smart "
+            "pod of this plan requests the node. karpenter: Karpenter buys for pods it sees. attempt: requested at the "
+            "next attempt. node_pool: once the NodePool exists. refill: once nodes that Karpenter removes are deleted. "
+            "schedule: when a schedule begins. limit: not bought because of a limit."
         ),
     ]
-    bought_for: Annotated[Why | None, msgspec.Meta(description="Why nodes are bought; otherwise null.")]
-    pods_served: Annotated[int, msgspec.Meta(description="Pods for which nodes are bought.")]
-    limit: Annotated[str, msgspec.Meta(description="The limit that prevents more nodes.")]
-    wave: Annotated[int, msgspec.Meta(description="Nodes at a time; 0 if unlimited.")]
-    seconds: Annotated[int | None, msgspec.Meta(description="Estimated duration; null if unknown.")]
+    bought_for: Annotated[Why | None, says("Why nodes are bought; otherwise null.")]
+    pods_served: Annotated[int, says("Pods for which nodes are bought.")]
+    limit: Annotated[str, says("The limit that prevents more nodes.")]
+    wave: Annotated[int, says("Nodes at a time; 0 if unlimited.")]
+    seconds: Annotated[int | None, says("Estimated duration; null if unknown.")]
     held_by: list[HeldBy]
-    homeless: Annotated[list[HomelessTold], msgspec.Meta(description="Pods that fit on no node.")]
+    homeless: Annotated[list[HomelessTold], says("Pods that fit on no node.")]
     begins_at: Annotated[
         Time | None,
-        msgspec.Meta(
-            description="When the first node is deleted (scaled), drained (drained) or requested (bought); otherwise "
-            "null, for example if a guard holds the change."
+        says(
+            "When the first node is deleted (scaled), drained (drained) or requested (bought); otherwise null, for "
+            "example if a guard holds the change."
         ),
     ]
 
@@ -206,20 +196,20 @@ class LimitTold(msgspec.Struct, frozen=True):
     """One limit of a guard."""
 
     measure: Measure
-    period: Annotated[Period, msgspec.Meta(description="This plan, or the hour that ends with it.")]
+    period: Annotated[Period, says("This plan, or the hour that ends with it.")]
     counted: int
-    before: Annotated[int, msgspec.Meta(description="For an hour: the count without this plan.")]
+    before: Annotated[int, says("For an hour: the count without this plan.")]
     expected: Annotated[
         int,
-        msgspec.Meta(
-            description="Later drains, once the timers of their candidates end; not part of counted. "
-            "Drains wait until the limit allows them."
+        says(
+            "Later drains, once the timers of their candidates end; not part of counted. Drains wait until the limit "
+            "allows them."
         ),
     ]
     allowed: int
     exceeded: bool
-    pool: Annotated[str, msgspec.Meta(description="For a percentage: the pool with the highest value.")]
-    parts: Annotated[dict[str, int], msgspec.Meta(description="Parts of the count, with their descriptions.")]
+    pool: Annotated[str, says("For a percentage: the pool with the highest value.")]
+    parts: Annotated[dict[str, int], says("Parts of the count, with their descriptions.")]
     file: str
     line: int
 
@@ -228,25 +218,21 @@ class GuardTold(msgspec.Struct, frozen=True):
     """Verdict of a guard."""
 
     guard: str
-    blocks: Annotated[bool, msgspec.Meta(description="The guard holds something that is not approved.")]
-    would: Annotated[bool, msgspec.Meta(description="For pools in Observe mode: nothing is held.")]
-    held: Annotated[int, msgspec.Meta(description="Number of held decisions.")]
-    until: Annotated[
-        Time | None, msgspec.Meta(description="When the limit has room again, if only limits per hour are exceeded.")
-    ]
-    approval: Annotated[str, msgspec.Meta(description="The names in `approvals`, separated by commas.")]
-    approvals: Annotated[list[str], msgspec.Meta(description="ChangeApprovals that let changes pass.")]
-    needed: Annotated[Needed, msgspec.Meta(description="Ceilings of an approval that would let the change pass.")]
-    needed_objects: Annotated[list[str], msgspec.Meta(description="Policies that the approval must name.")]
-    needed_losses: Annotated[list[str], msgspec.Meta(description="Objects whose deletion the approval must allow.")]
-    alone: Annotated[list[str], msgspec.Meta(description="Objects that would pass alone.")]
+    blocks: Annotated[bool, says("The guard holds something that is not approved.")]
+    would: Annotated[bool, says("For pools in Observe mode: nothing is held.")]
+    held: Annotated[int, says("Number of held decisions.")]
+    until: Annotated[Time | None, says("When the limit has room again, if only limits per hour are exceeded.")]
+    approval: Annotated[str, says("The names in `approvals`, separated by commas.")]
+    approvals: Annotated[list[str], says("ChangeApprovals that let changes pass.")]
+    needed: Annotated[Needed, says("Ceilings of an approval that would let the change pass.")]
+    needed_objects: Annotated[list[str], says("Policies that the approval must name.")]
+    needed_losses: Annotated[list[str], says("Objects whose deletion the approval must allow.")]
+    alone: Annotated[list[str], says("Objects that would pass alone.")]
     by_the_hour: Annotated[
-        list[str],
-        msgspec.Meta(description="Limits of perPlan that, under perHour, would let the change pass in steps."),
+        list[str], says("Limits of perPlan that, under perHour, would let the change pass in steps.")
     ]
     too_large: Annotated[
-        int,
-        msgspec.Meta(description="Nodes to be drained later that each exceed a limit alone: the guard will hold them."),
+        int, says("Nodes to be drained later that each exceed a limit alone: the guard will hold them.")
     ]
     limits: list[LimitTold]
 
@@ -255,21 +241,18 @@ class FreezeTold(msgspec.Struct, frozen=True):
     """A freeze: only untainting and releasing continue."""
 
     what: str
-    until: Annotated[str, msgspec.Meta(description="Value of the annotation.")]
+    until: Annotated[str, says("Value of the annotation.")]
     reason: str
 
 
 class ForecastTold(msgspec.Struct, frozen=True):
     """Simulated result after some hours, if the present load continues."""
 
-    seconds: Annotated[int, msgspec.Meta(description="Simulated time.")]
-    without: Annotated[Summary | None, msgspec.Meta(description="Without this change; null without a base.")]
-    with_it: Annotated[Summary, msgspec.Meta(description="With this change, as far as guards allow it now.")] = (
-        msgspec.field(name="with")
-    )
+    seconds: Annotated[int, says("Simulated time.")]
+    without: Annotated[Summary | None, says("Without this change; null without a base.")]
+    with_it: Annotated[Summary, says("With this change, as far as guards allow it now.")] = msgspec.field(name="with")
     approved: Annotated[
-        Summary | None,
-        msgspec.Meta(description="With this change, once all held changes are approved; null if none is held."),
+        Summary | None, says("With this change, once all held changes are approved; null if none is held.")
     ]
 
 
@@ -280,30 +263,23 @@ class PlanTold(msgspec.Struct, frozen=True):
     tool: Tool
     environment: str
     revision: str
-    base_revision: Annotated[str | None, msgspec.Meta(description="Revision that the changes are compared with.")]
+    base_revision: Annotated[str | None, says("Revision that the changes are compared with.")]
     cluster: ClusterSeen
     now: Time
-    digest: Annotated[Digest, msgspec.Meta(description="Digest of the plan; depends only on its inputs.")]
-    change_digest: Annotated[
-        Digest, msgspec.Meta(description="Digest of the changes only, independent of the cluster state.")
-    ]
-    saved_digest: Annotated[
-        Digest | None,
-        msgspec.Meta(description="Digest of the file written by --out, for `apply --digest`."),
-    ]
+    digest: Annotated[Digest, says("Digest of the plan; depends only on its inputs.")]
+    change_digest: Annotated[Digest, says("Digest of the changes only, independent of the cluster state.")]
+    saved_digest: Annotated[Digest | None, says("Digest of the file written by --out, for `apply --digest`.")]
     changes: list[ChangeTold]
     decisions: list[DecisionTold]
-    blocked: Annotated[
-        list[str], msgspec.Meta(description="Subjects of the blocked holds that count: if any, the exit code is 4.")
-    ]
+    blocked: Annotated[list[str], says("Subjects of the blocked holds that count: if any, the exit code is 4.")]
     impact: Impact
     consequences: list[ConsequenceTold]
-    forecast: Annotated[ForecastTold | None, msgspec.Meta(description="Only with --forecast.")]
+    forecast: Annotated[ForecastTold | None, says("Only with --forecast.")]
     guards: list[GuardTold]
     freezes: list[FreezeTold]
     unread: list[KindUnread]
     notices: list[str]
-    wake_at: Annotated[Time | None, msgspec.Meta(description="When to plan again, if nothing changes before.")]
+    wake_at: Annotated[Time | None, says("When to plan again, if nothing changes before.")]
     memory: Memory
 
 

@@ -1,6 +1,5 @@
 """Planned: the input of a plan's report."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -14,21 +13,12 @@ from reconciler.plan.guards.observing import Observation
 from reconciler.plan.guards.reasons import HeldByGuard
 from reconciler.plan.holds.classes import is_at_rest
 from reconciler.plan.impact.departures import Departing
+from reconciler.plan.impact.pricing import Bills
 from reconciler.report.decision_text import MOST_ALIKE, DecisionText
 from reconciler.report.document import Finding, Severity, TextLine, line
 from reconciler.report.header import ReportHeader
 from reconciler.report.plans.plan_shape import Amount
-
-
-class Cost(msgspec.Struct, frozen=True):
-    """Micro dollars per hour: now, after all that happens without this change, and after all that happens with it. All
-    use the same prices: see impact/pricing.py."""
-
-    now: int = 0
-    without: int = 0
-    with_change: int = 0
-    committed: int = 0  # part of each amount that is paid whether nodes run or not
-    repriced: int = 0  # additional cost of the current fleet with these prices compared with those of the base
+from reconciler.report.wording import grouped
 
 
 class PoolLine(msgspec.Struct, frozen=True):
@@ -39,8 +29,7 @@ class PoolLine(msgspec.Struct, frozen=True):
     busy_nodes: int
     gpus: int
     gpus_in_use: int
-    cost: Cost = Cost()
-    unpriced: int = 0  # nodes without a declared price: excluded from the cost
+    cost: Bills = Bills()
     budgets_read: bool = True  # False: PodDisruptionBudgets could not be read, so what they block is unknown
     remarks: tuple[str, ...] = ()  # further lines, such as headroom under limits
     declared: bool = True  # False: no policy declares the pool any more
@@ -94,15 +83,15 @@ class Planned(msgspec.Struct, frozen=True):
 
 def is_blocking(decision_texts: Iterable[DecisionText], guarded: GuardVerdict) -> bool:
     """Whether the guard holds something that counts for this change."""
-    return any(each.blocks and _guard_of(each) == guarded.guard for each in decision_texts)
+    return any(each.blocks and guard_of(each) == guarded.guard for each in decision_texts)
 
 
 def beside_guards(decision_texts: Iterable[DecisionText]) -> tuple[DecisionText, ...]:
     """Blocked holds that count, for reasons other than a limit of a guard."""
-    return tuple(each for each in decision_texts if each.blocks and not _guard_of(each))
+    return tuple(each for each in decision_texts if each.blocks and not guard_of(each))
 
 
-def _guard_of(decision_text: DecisionText) -> str:
+def guard_of(decision_text: DecisionText) -> str:
     """Name of the guard whose limit holds the decision."""
     facts = decision_text.decision.reason.facts
     return facts.guard.name if isinstance(facts, HeldByGuard) else ""
@@ -115,12 +104,10 @@ def blocked_titles(decision_texts: Iterable[DecisionText]) -> list[str]:
 
 def reason_lines(decision_texts: Iterable[DecisionText]) -> Iterator[TextLine]:
     """One line per reason, such as BLOCKED by FieldConflict: NodePool/a100. `decision_texts` are blocked holds."""
-    titles: defaultdict[str, list[str]] = defaultdict(list)
-    for each in decision_texts:
-        titles[each.decision.reason.code].append(each.decision.subject.title)
-    for code, subjects in titles.items():
-        more = f" and {len(subjects) - MOST_ALIKE} more" if len(subjects) > MOST_ALIKE else ""
-        yield line(f"BLOCKED by {code}: {', '.join(subjects[:MOST_ALIKE])}{more}", "bad")
+    for code, alike in grouped(decision_texts, lambda each: each.decision.reason.code).items():
+        titles = [each.decision.subject.title for each in alike]
+        more = f" and {len(titles) - MOST_ALIKE} more" if len(titles) > MOST_ALIKE else ""
+        yield line(f"BLOCKED by {code}: {', '.join(titles[:MOST_ALIKE])}{more}", "bad")
 
 
 def hold_findings(held: Iterable[DecisionText]) -> Iterator[Finding]:

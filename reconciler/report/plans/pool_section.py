@@ -1,7 +1,7 @@
 """Sections of pools: node changes that happen in any case, and those caused by this change."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
 import msgspec
@@ -9,7 +9,7 @@ import msgspec
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant, clock, span
 from reconciler.model.plan.capacity import Stage
-from reconciler.model.plan.consequence import LEAVES, Consequence, Fate
+from reconciler.model.plan.consequence import Consequence, Fate
 from reconciler.model.policy.gpu import GpuPool
 from reconciler.plan.capacity.words import obstacles_words
 from reconciler.plan.files.dump import PlanningResult
@@ -32,7 +32,7 @@ from reconciler.report.document import (
     Tone,
     line,
 )
-from reconciler.report.plans.planned import Cost, Planned, PoolLine
+from reconciler.report.plans.planned import Planned, PoolLine
 from reconciler.report.wording import counted, difference
 
 # --- Current state of each pool, and its cost: now, after all that happens without this change, and after all that
@@ -41,165 +41,98 @@ from reconciler.report.wording import counted, difference
 # A pool that no policy declares any more still has a cost: by the policy of the base, or unknown.
 
 
-class Future(msgspec.Struct, frozen=True):
-    """Future of a fleet under one plan."""
-
-    gone: frozenset[str] = frozenset()  # node names
-    bought: dict[str, int] = {}  # GPUs of new nodes, by their placeholder names
-
-
-class _Declared(msgspec.Struct, frozen=True):
-    """A pool by name, with its policy in the base and in the change; None if absent."""
-
-    name: str
-    before: Declared[GpuPool] | None
-    after: Declared[GpuPool] | None
-
-
 def pool_lines(scene: PlanningResult, base: PlanningResult | None, bills: Mapping[str, Bills]) -> Iterator[PoolLine]:
     """The declared pools; then pools that are no longer declared and still have nodes."""
-    for pool in _pools(scene, base):
-        declared = pool.after or pool.before
-        use = use_of(scene.fleet, pool.name, declared.spec.devices.count if declared else 1)
-        bill = bills[pool.name]
+    before = {pool.name: pool for pool in base.inputs.desired.pools} if base else {}
+    after = {pool.name: pool for pool in scene.inputs.desired.pools}
+    touched = {pool_of(each) for one in (scene, base) if one for each in one.plan.consequences}
+    left = [name for name in sorted((before.keys() | touched) - after.keys()) if scene.fleet.nodes_of(name)]
+    for name in (*after, *left):
+        pool = after.get(name)
+        declared = pool or before.get(name)
+        use = use_of(scene.fleet, name, declared.spec.devices.count if declared else 1)
         yield PoolLine(
-            pool=pool.name,
+            pool=name,
             nodes=use.nodes,
             busy_nodes=use.busy_nodes,
             gpus=use.gpus_total,
             gpus_in_use=use.gpus_used,
-            cost=Cost(bill.now, bill.without, bill.with_change, bill.committed, bill.repriced),
+            cost=bills[name],
             budgets_read=not scene.inputs.observed.why_unread("poddisruptionbudgets.policy"),
-            remarks=tuple(_remarks(scene, pool)),
-            unpriced=bill.unpriced,
-            declared=pool.after is not None,
-            observation=inaction_of(scene.inputs, scene.fleet, pool.name),
+            remarks=(*_limits(scene, pool), *_unclaimed(scene, name)),
+            declared=pool is not None,
+            observation=inaction_of(scene.inputs, scene.fleet, name),
         )
 
 
-def future_without(scene: PlanningResult, base: PlanningResult | None) -> Future:
-    """Changes that happen without this change."""
-    consequences = [each for each in scene.plan.consequences if each.cause == "standing"]
-    return _future(base.plan.consequences if base else consequences)
-
-
-def future_with(scene: PlanningResult) -> Future:
-    """Changes that happen with this change."""
-    return _future(scene.plan.consequences)
-
-
-def _future(consequences: Iterable[Consequence]) -> Future:
-    future = tuple(consequences)
-    gone = frozenset(name for each in future if each.fate in LEAVES for name in each.nodes)
-    bought = {
-        name: share.gpus
-        for each in future
-        if each.fate == "bought"
-        for name, share in zip(each.nodes, each.shares, strict=True)
-    }
-    return Future(gone, bought)
-
-
-def _pools(scene: PlanningResult, base: PlanningResult | None) -> Iterator[_Declared]:
-    before = {pool.name: pool for pool in base.inputs.desired.pools} if base else {}
-    after = {pool.name: pool for pool in scene.inputs.desired.pools}
-    touched = {pool_of(each) for one in (scene, base) if one for each in one.plan.consequences}
-    for name, pool in after.items():
-        yield _Declared(name, before.get(name, pool), pool)
-    for name in sorted((before.keys() | touched) - after.keys()):
-        if scene.fleet.nodes_of(name):
-            yield _Declared(name, before.get(name), None)
-
-
-def _remarks(scene: PlanningResult, pool: _Declared) -> Iterator[str]:
-    yield from _limits(scene, pool)
-    nodes = scene.fleet.nodes_of(pool.name)
-    if scene.inputs.observed.why_unread("nodeclaims.karpenter.sh") or not nodes:
-        return
-    claimed = {claim.status.node_name for claim in scene.fleet.claims_of(pool.name)}
-    unclaimed = sum(node.name not in claimed for node in nodes)
-    if unclaimed:
-        has = "has" if unclaimed == 1 else "have"
-        them = "it" if unclaimed == 1 else "them"
-        yield f"{unclaimed} of its {len(nodes)} nodes {has} no NodeClaim: Karpenter does not manage {them}."
-
-
-def _limits(scene: PlanningResult, pool: _Declared) -> Iterator[str]:
+def _limits(scene: PlanningResult, pool: Declared[GpuPool] | None) -> Iterator[str]:
     """Whether limits allow a replacement to be launched before the old node is deleted."""
-    limits = pool.after.spec.limits if pool.after else {}
-    own = [each for each in scene.plan.consequences if each.pool == pool.name and limits]
-    text = ", ".join(f"{most} {name}" for name, most in sorted(limits.items()))
+    if pool is None or not pool.spec.limits:
+        return
+    own = [each for each in scene.plan.consequences if each.pool == pool.name]
+    text = ", ".join(f"{most} {name}" for name, most in sorted(pool.spec.limits.items()))
     if any(hindrance.kind == "limits" for each in own for hindrance, _ in each.held_by):
         yield f"Limits ({text}): reached or exceeded, so no replacement is launched."
     elif any(each.fate == "replaced" for each in own):
         yield f"Limits ({text}): replacements can be launched."
 
 
+def _unclaimed(scene: PlanningResult, pool: str) -> Iterator[str]:
+    nodes = scene.fleet.nodes_of(pool)
+    if scene.inputs.observed.why_unread("nodeclaims.karpenter.sh") or not nodes:
+        return
+    claimed = {claim.status.node_name for claim in scene.fleet.claims_of(pool)}
+    if unclaimed := sum(node.name not in claimed for node in nodes):
+        has, them = ("has", "it") if unclaimed == 1 else ("have", "them")
+        yield f"{unclaimed} of its {len(nodes)} nodes {has} no NodeClaim: Karpenter does not manage {them}."
+
+
 # --- Times at which nodes are scaled down or drained, and since when they are marked.
 
 
-class Departures:
-    """Departing nodes of the plan, and of its base for nodes that also depart without the change."""
-
-    def __init__(self, planned: Planned) -> None:
-        self._now = planned.setting.now
-        self._departing = {each.node: each for each in planned.departing}
-
-    def words(self, consequence: Consequence) -> Iterator[str]:
-        """Such as 14:52Z, marked since 14:22Z; or from 14:52Z, 4 at a time. Empty for nodes that Karpenter removes."""
-        if consequence.fate == "scaled":
-            yield from self._scaled(consequence.nodes)
-        elif consequence.fate == "drained":
-            yield from self._drained(consequence)
-
-    def _scaled(self, nodes: Sequence[str]) -> Iterator[str]:
-        departing_nodes = [self._departing[name] for name in nodes if name in self._departing]
-        times = sorted({each.at for each in departing_nodes if each.at is not None})
-        if times:
-            yield f"{self._span(times)}{self._marked(departing_nodes)}"
-        if any(each.at is None for each in departing_nodes):
-            yield "once a guard allows it" if not times else "others once a guard allows it"
-
-    def _drained(self, consequence: Consequence) -> Iterator[str]:
-        begun = sorted({each.at for each in consequence.shares if each.at is not None and each.at <= self._now})
-        later = sorted({each.at for each in consequence.shares if each.at is not None and each.at > self._now})
-        if begun:
-            yield "now" if begun == [self._now] else f"since {self._span(begun)}"
-        if later:
-            yield f"{'others ' if begun else ''}from {clock(later[0], self._now)}"
-        if any(each.at is None for each in consequence.shares):
-            yield f"{'others ' if begun or later else ''}once a guard or window allows it, or pods have completed"
-
-    def _marked(self, departing_nodes: Sequence[Departing]) -> str:
-        since = sorted({each.since for each in departing_nodes if each.since is not None})
-        if since:
-            return f", marked since {self._span(since)}"
-        return ", marked before" if all(each.is_marked for each in departing_nodes) else ", marked now"
-
-    def _span(self, times: Sequence[Instant]) -> str:
-        first, last = clock(times[0], self._now), clock(times[-1], self._now)
-        return first if first == last else f"{first} to {last}"
+def _times(consequence: Consequence, planned: Planned) -> Iterator[str]:
+    """Such as 14:52Z, marked since 14:22Z; or from 14:52Z, 4 at a time. Empty for nodes that Karpenter removes."""
+    if consequence.fate == "scaled":
+        # Nodes that depart in the plan, or in its base without the change.
+        by_name = {each.node: each for each in planned.departing}
+        yield from _scaled([by_name[name] for name in consequence.nodes if name in by_name], planned.setting.now)
+    elif consequence.fate == "drained":
+        yield from _drained(consequence, planned.setting.now)
 
 
-_COLUMNS = (
-    TableColumn(""),
-    TableColumn("nodes", True),
-    TableColumn("GPUs", True),
-    TableColumn("$/h", True),
-    TableColumn("when"),
-)
+def _scaled(departing_nodes: Sequence[Departing], now: Instant) -> Iterator[str]:
+    times = sorted({each.at for each in departing_nodes if each.at is not None})
+    if times:
+        yield f"{_span(times, now)}{_marked(departing_nodes, now)}"
+    if any(each.at is None for each in departing_nodes):
+        yield "once a guard allows it" if not times else "others once a guard allows it"
 
 
-class _Headings(msgspec.Struct, frozen=True):
-    """Headings of changes that happen in any case, changes of the plan, and changes that no longer happen."""
+def _drained(consequence: Consequence, now: Instant) -> Iterator[str]:
+    times = sorted({each.at for each in consequence.shares if each.at is not None})
+    begun, later = [each for each in times if each <= now], [each for each in times if each > now]
+    if begun:
+        yield "now" if begun == [now] else f"since {_span(begun, now)}"
+    if later:
+        yield f"{'others ' if begun else ''}from {clock(later[0], now)}"
+    if any(each.at is None for each in consequence.shares):
+        yield f"{'others ' if times else ''}once a guard or window allows it, or pods have completed"
 
-    without: str
-    reason: str
-    spared: str = "spared by this change"
+
+def _marked(departing_nodes: Sequence[Departing], now: Instant) -> str:
+    since = sorted({each.since for each in departing_nodes if each.since is not None})
+    if since:
+        return f", marked since {_span(since, now)}"
+    return ", marked before" if all(each.is_marked for each in departing_nodes) else ", marked now"
 
 
-_WITH_BASE = _Headings("also without this change", "because of this change")
-_ALONE = _Headings("independent of this plan", "because of this plan")
+def _span(times: Sequence[Instant], now: Instant) -> str:
+    first, last = clock(times[0], now), clock(times[-1], now)
+    return first if first == last else f"{first} to {last}"
+
+
+_NUMBERS = ("nodes", "GPUs", "$/h")
+_COLUMNS = (TableColumn(""), *(TableColumn(each, right=True) for each in _NUMBERS), TableColumn("when"))
 
 
 class _RowStyle(msgspec.Struct, frozen=True):
@@ -232,33 +165,23 @@ def pool_sections(planned: Planned, blamed: Blame) -> Iterator[Section]:
     """One section per pool with changes; pools that no policy declares come last."""
     happening = {pool_of(each) for each in (*blamed.without, *blamed.causes, *blamed.spared)}
     known = {pool.pool: pool for pool in planned.pools}
-    headings = _WITH_BASE if planned.base else _ALONE
     for name in [*known, *sorted(happening - set(known))]:
         if name in happening:
-            yield _section(name, planned, blamed, headings)
+            yield _section(name, planned, blamed)
 
 
-def _section(name: str, planned: Planned, blamed: Blame, headings: _Headings) -> Section:
+def _section(name: str, planned: Planned, blamed: Blame) -> Section:
     pool = planned.pool(name)
     without, consequences = _own(name, blamed.without), _own(name, blamed.causes)
     parts = (
-        *_by_doing(headings.without, without, pool),
-        *_by_doing(headings.reason, consequences, pool),
-        (headings.spared, _own(name, blamed.spared)),
+        *_by_doing("also without this change" if planned.base else "independent of this plan", without, pool),
+        *_by_doing("because of this change" if planned.base else "because of this plan", consequences, pool),
+        ("spared by this change", _own(name, blamed.spared)),
     )
-    departures = Departures(planned)
-    now = planned.setting.now
-    groups = tuple(
-        RowGroup(tuple(_row(each, departures, now) for each in own), heading) for heading, own in parts if own
-    )
-    declared = pool is not None and pool.declared
-    title = f"{name}: {counted(pool.nodes, 'node')}, {pool.busy_nodes} busy" if pool and declared else _gone(name)
-    coming = (*without, *consequences)
-    return Section(title, (Table(_COLUMNS, groups), *_below(pool, coming)))
-
-
-def _gone(name: str) -> str:
-    return f"{name}: no longer declared"
+    groups = tuple(RowGroup(tuple(_row(each, planned) for each in own), heading) for heading, own in parts if own)
+    is_declared = pool is not None and pool.declared
+    state = f"{counted(pool.nodes, 'node')}, {pool.busy_nodes} busy" if pool and is_declared else "no longer declared"
+    return Section(f"{name}: {state}", (Table(_COLUMNS, groups), *_below(pool, (*without, *consequences))))
 
 
 def _by_doing(
@@ -284,15 +207,14 @@ def _first_of(consequence: Consequence) -> tuple[int, tuple[str, ...]]:
     return (_STAGES.index(stage), ()) if stage is not None else (0, consequence.nodes)
 
 
-def _row(consequence: Consequence, departures: Departures, now: Instant) -> Row:
+def _row(consequence: Consequence, planned: Planned) -> Row:
     words, order = _FATES[consequence.fate], consequence.order
     numbers = (str(len(consequence.nodes)), str(consequence.gpus), _money(consequence))
     if consequence.fate in _COMES:
-        return Row(
-            (bought_words(consequence), *numbers, "; ".join(bought_when(consequence, now))), words.mark, words.tone
-        )
+        bought = "; ".join(bought_when(consequence, planned.setting.now))
+        return Row((bought_words(consequence), *numbers, bought), words.mark, words.tone)
     by = (f"by {order.words}",) if order is not None else ()
-    when = (*departures.words(consequence), *by, *_when(consequence, words.pace))
+    when = (*_times(consequence, planned), *by, *_when(consequence, words.pace))
     return Row((words.text, *numbers, "; ".join(when)), words.mark, words.tone)
 
 
@@ -338,26 +260,23 @@ def _unpriced(coming: tuple[Consequence, ...]) -> Iterator[ReportNote]:
     if unpriced := sum(each.unpriced for each in coming if each.fate not in _FOLLOWS | _COMES):
         yield ReportNote("note", f"{counted(unpriced, 'node')} without a declared price: excluded from $/h.")
     if unpriced := sum(each.unpriced for each in coming if each.fate in _FOLLOWS):
-        text = (
-            f"{counted(unpriced, 'node')} will be of another machine type, whose price is unknown: excluded from $/h."
-        )
+        nodes = counted(unpriced, "node")
+        text = f"{nodes} will be of another machine type, whose price is unknown: excluded from $/h."
         yield ReportNote("note", text)
     sorts: Counter[str] = Counter()
     for each in coming:
         if each.fate in _COMES and each.order is not None and each.unpriced:
             sorts[each.order.words] += each.unpriced
     for sort, unpriced in sorted(sorts.items()):
-        yield ReportNote(
-            "note", f"{counted(unpriced, 'node')} to be bought without a declared price, {sort}: excluded from $/h."
-        )
+        text = f"{counted(unpriced, 'node')} to be bought without a declared price, {sort}: excluded from $/h."
+        yield ReportNote("note", text)
 
 
 def _budgets(coming: tuple[Consequence, ...]) -> Iterator[ReportNote]:
-    held: dict[str, int] = {}
-    for each in coming:
-        for hindrance, count in each.held_by:
-            if hindrance.kind == "pod_budget":
-                held[hindrance.title] = held.get(hindrance.title, 0) + count
+    held: Counter[str] = Counter()
+    for hindrance, count in (one for each in coming for one in each.held_by):
+        if hindrance.kind == "pod_budget":
+            held[hindrance.title] += count
     for name, count in sorted(held.items()):
         yield ReportNote("warning", f"{name} blocks {counted(count, 'node')}: the budget allows no eviction there now.")
 
@@ -366,9 +285,8 @@ def _deletions(coming: tuple[Consequence, ...]) -> Iterator[ReportNote]:
     for each in coming:
         if each.fate == "deleted" and each.nodes:
             what = f"{counted(len(each.nodes), 'node')} and {counted(each.pods, 'pod')}"
-            yield ReportNote(
-                "error", f"Deleting NodePool/{each.node_pool} also deletes {what}, with {each.gpus_in_use} GPUs in use."
-            )
+            text = f"Deleting NodePool/{each.node_pool} also deletes {what}, with {each.gpus_in_use} GPUs in use."
+            yield ReportNote("error", text)
 
 
 def _homeless(coming: tuple[Consequence, ...]) -> Iterator[ReportNote]:

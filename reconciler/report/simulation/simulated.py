@@ -50,8 +50,6 @@ class TimelineStep(msgspec.Struct, frozen=True, gc=False):
 
 
 class PoolSum(msgspec.Struct, frozen=True):
-    """Totals of a pool."""
-
     pool: str
     gpu_ms: int  # GPUs of existing nodes, multiplied by time
     gpu_ms_used: int
@@ -64,8 +62,6 @@ class PoolSum(msgspec.Struct, frozen=True):
 
 
 class SimulationTotals(msgspec.Struct, frozen=True):
-    """Totals of a simulation."""
-
     gpu_ms_paid: int = 0
     gpu_ms: int = 0
     gpu_ms_used: int = 0
@@ -132,8 +128,6 @@ class Happening(msgspec.Struct, frozen=True):
 
 
 class Simulated(msgspec.Struct, frozen=True):
-    """Result of one simulation."""
-
     name: str
     label: str
     seed: int
@@ -164,8 +158,6 @@ Better = Literal["less", "more", ""]
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """One line of a summary."""
-
     key: str  # in JSON
     heading: str
     better: Better
@@ -184,11 +176,7 @@ def _minutes(gpu_ms: int) -> str:
 FIGURES: tuple[Figure, ...] = (
     Figure("gpu_hours_paid", "GPU-hours paid", "less", lambda sums: sums.gpu_ms_paid, _hours),
     Figure(
-        "gpu_utilization",
-        "GPU utilization",
-        "more",
-        lambda sums: per_mille(sums.gpu_ms_used, sums.gpu_ms),
-        percent,
+        "gpu_utilization", "GPU utilization", "more", lambda sums: per_mille(sums.gpu_ms_used, sums.gpu_ms), percent
     ),
     Figure("pending_gpu_minutes", "pending GPU-minutes", "less", lambda sums: sums.gpu_ms_pending, _minutes),
     Figure("evictions", "evictions", "less", lambda sums: sums.evictions),

@@ -29,23 +29,18 @@ from reconciler.report.document import (
 from reconciler.report.plans.plan_shape import ForecastTold
 from reconciler.report.simulation.simulated import COMPARED, FIGURES, PoolSum, Simulated, TimelineStep, best
 from reconciler.report.simulation.simulated_json import payload, summary_json
-from reconciler.report.wording import counted, dollars, listed
+from reconciler.report.wording import counted, dollars, listed, percent
 
 _HOUR_MS = 3_600_000
-_POOL_COLUMNS = (
-    TableColumn("pool"),
-    TableColumn("nodes at first", True),
-    TableColumn("at the end", True),
-    TableColumn("usable GPU-hours", True),
-    TableColumn("in use", True),
-    TableColumn("cost", True),
-)
+_NUMBERS = ("nodes at first", "at the end", "usable GPU-hours", "in use", "cost")
+_POOL_COLUMNS = (TableColumn("pool"), *(TableColumn(each, right=True) for each in _NUMBERS))
 
 
 def simulated_document(runs: Sequence[Simulated], tool_version: str) -> ReportDocument:
     """The document of one simulation, or of several simulations of a scenario with different policies."""
     first = runs[0]
     checked = sum(len(each.expectations) for each in runs) + len(runs)
+    findings = tuple(each for run in runs for each in _findings(run))
     return ReportDocument(
         command="simulate",
         title=f"Simulation of {first.name}",
@@ -54,7 +49,7 @@ def simulated_document(runs: Sequence[Simulated], tool_version: str) -> ReportDo
         payload=payload(runs, tool_version),
         otherwise="Nothing was simulated.",
         judged=CheckedCount(checked, "expectation", "failure"),
-        findings=(findings := findings_of(runs)),
+        findings=findings,
         annotations=findings,
         titles=TITLES,
     )
@@ -88,9 +83,7 @@ def _blocks(runs: Sequence[Simulated], tool_version: str) -> Iterator[Block]:
 def _verdict(runs: Sequence[Simulated]) -> Iterator[Block]:
     for run in runs:
         yield from broken_lines(run)
-        for judged in run.expectations:
-            if not judged.is_met:
-                yield line(f"FAILED: {who(run)}{judged.text}, found {judged.figure}", "bad")
+        yield from (line(f"FAILED: {each.sentence}", "bad") for each in _findings(run) if each.code == UNMET)
 
 
 def broken_lines(run: Simulated) -> Iterator[Block]:
@@ -134,9 +127,8 @@ def summary(runs: Sequence[Simulated]) -> Iterator[Block]:
     columns = [TableColumn(""), *(TableColumn(f"{each.label}  " if several else "", True) for each in runs)]
     yield Table(tuple(columns), (RowGroup(tuple(rows)),))
     if any(each.unpriced for each in sums):
-        yield ReportNotes(
-            (ReportNote("note", "some machines have no declared price: they are excluded from the cost"),)
-        )
+        note = "some machines have no declared price: they are excluded from the cost"
+        yield ReportNotes((ReportNote("note", note),))
     if several and any(best(figure, sums) for figure in FIGURES):
         yield line("* best value in the row", "dim")
 
@@ -160,22 +152,15 @@ def _of_one(run: Simulated, is_one_of_several: bool) -> Iterator[Block]:
 
 def _pool(pool: PoolSum) -> Row:
     used = 1_000 * pool.gpu_ms_used // pool.gpu_ms if pool.gpu_ms else 0
-    return Row(
-        (
-            pool.pool or "no pool",
-            str(pool.nodes_first),
-            str(pool.nodes_last),
-            f"{pool.gpu_ms / _HOUR_MS:,.1f}",
-            f"{used // 10}.{used % 10} %",
-            dollars(pool.micro_dollars),
-        )
-    )
+    nodes = str(pool.nodes_first), str(pool.nodes_last)
+    hours = f"{pool.gpu_ms / _HOUR_MS:,.1f}"
+    return Row((pool.pool or "no pool", *nodes, hours, percent(used), dollars(pool.micro_dollars)))
 
 
 def _expected(run: Simulated) -> Iterator[Item]:
     for each in run.expectations:
-        mark, tone = ("✓", "good") if each.is_met else ("✗", "bad")
-        yield Item(mark, f"{each.text}, found {each.figure}", tone="good" if tone == "good" else "bad")
+        title = f"{each.text}, found {each.figure}"
+        yield Item("✓", title, tone="good") if each.is_met else Item("✗", title, tone="bad")
 
 
 # --- Failures of simulations for pipelines: unmet expectations and broken safety rules.
@@ -184,17 +169,13 @@ UNMET, UNSAFE = "ExpectationFailed", "Unsafe"
 TITLES = ((UNMET, "An expectation of the scenario was not met"), (UNSAFE, "A safety rule was broken"))
 
 
-def findings_of(runs: Sequence[Simulated]) -> tuple[Finding, ...]:
-    """Findings in report order; they refer to the scenario, not to a policy line."""
-    return tuple(each for run in runs for each in _findings(run))
-
-
 def who(run: Simulated) -> str:
     """Prefix that names the simulation, if there are several."""
     return f"{run.label}: " if run.label else ""
 
 
 def _findings(run: Simulated) -> Iterator[Finding]:
+    """In report order; they refer to the scenario, not to a policy line."""
     for each in run.broken:
         text = f"{who(run)}{each.rule}: {each.sentence} ({clock(each.at, run.start)}, {each.event})"
         yield Finding("", 0, 0, UNSAFE, text, subject=f"{who(run)}{each.rule}")
@@ -211,10 +192,7 @@ MOST_MOMENTS = 40
 
 def story(simulated: Simulated) -> ItemList | None:
     """The first times with actions or faults."""
-    moments = sorted(
-        [*_revised(simulated), *_happened_to(simulated), *_broken(simulated), *_steps(simulated)],
-        key=lambda each: each[0],
-    )
+    moments = sorted([*_from_outside(simulated), *_steps(simulated)], key=lambda each: each[0])
     if not moments:
         return None
     items = [item for _, item in moments[:MOST_MOMENTS]]
@@ -232,21 +210,18 @@ def _in_json(simulated: Simulated) -> str:
     return f"-o json lists them, except {listed(left_out)}" if left_out else "-o json lists all of them"
 
 
+_HARMFUL: tuple[str, Tone] = ("!", "bad")
+_HARMLESS: tuple[str, Tone] = ("+", "good")
 _Moment = tuple[tuple[Instant, int], Item]
 
 
-def _revised(simulated: Simulated) -> Iterator[_Moment]:
-    for each in simulated.revisions[1:]:
-        revision = short_revision(each.revision) or "other policies"
-        yield (each.at, 0), Item("~", f"{clock(each.at, simulated.start)}  {revision} is now in force", tone="warn")
-
-
-def _happened_to(simulated: Simulated) -> Iterator[_Moment]:
-    for each in simulated.happenings:
-        yield (each.at, 0), Item("*", f"{clock(each.at, simulated.start)}  {each.text}", tone="warn")
-
-
-def _broken(simulated: Simulated) -> Iterator[_Moment]:
+def _from_outside(simulated: Simulated) -> Iterator[_Moment]:
+    """Policies that come into force, faults and edits, and broken safety rules."""
+    for change in simulated.revisions[1:]:
+        revision = short_revision(change.revision) or "other policies"
+        yield (change.at, 0), Item("~", f"{clock(change.at, simulated.start)}  {revision} is now in force", tone="warn")
+    for happening in simulated.happenings:
+        yield (happening.at, 0), Item("*", f"{clock(happening.at, simulated.start)}  {happening.text}", tone="warn")
     for each in simulated.broken:
         title = f"{clock(each.at, simulated.start)}  {each.rule}"
         details = (Detail(each.sentence), Detail(f"event: {each.event}"))
@@ -259,26 +234,21 @@ def _steps(simulated: Simulated) -> Iterator[_Moment]:
         if step.did or step.evicted or step.lost:
             at = step.did[0].at if step.did else before
             title = f"{clock(at, simulated.start)}  {', '.join(_happened(step))}"
-            details = tuple(Detail(each) for each in _did(step))
-            yield (at, 1), Item("!" if step.evicted or step.lost else "+", title, details=details, tone=_tone(step))
+            mark, tone = _HARMFUL if step.evicted or step.lost else _HARMLESS
+            yield (at, 1), Item(mark, title, details=tuple(map(Detail, _did(step))), tone=tone)
         before = step.at
-
-
-def _tone(step: TimelineStep) -> Tone:
-    return "bad" if step.evicted or step.lost else "good"
 
 
 def _happened(step: TimelineStep) -> Iterator[str]:
     if number := len(step.did) + step.did_more:
         yield counted(number, "write")
-    if step.evicted:
-        yield f"{counted(step.evicted, 'pod')} evicted"
-    if step.lost:
-        yield f"{counted(step.lost, 'pod')} lost"
-    if step.bought:
-        yield f"{counted(step.bought, 'node')} bought"
-    if step.removed:
-        yield f"{counted(step.removed, 'node')} removed"
+    amounts = (
+        (step.evicted, "pod", "evicted"),
+        (step.lost, "pod", "lost"),
+        (step.bought, "node", "bought"),
+        (step.removed, "node", "removed"),
+    )
+    yield from (f"{counted(number, noun)} {verb}" for number, noun, verb in amounts if number)
 
 
 def _did(step: TimelineStep) -> Iterator[str]:

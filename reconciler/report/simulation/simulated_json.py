@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from reconciler.model.instant import timestamp
-from reconciler.report.json_schema import Time, Tool
-from reconciler.report.simulation.simulated import PoolStep, PoolSum, Simulated, SimulationTotals, TimelineStep
+from reconciler.report.json_schema import Time, Tool, says, told
+from reconciler.report.simulation.simulated import PoolStep, Simulated, SimulationTotals, TimelineStep
 
 # --- Structs of the JSON that `simulate -o json` prints; the only source of its schema.
 
@@ -15,7 +15,7 @@ from reconciler.report.simulation.simulated import PoolStep, PoolSum, Simulated,
 class PoolSummary(msgspec.Struct, frozen=True):
     """Totals of a pool."""
 
-    gpu_hours: Annotated[float, msgspec.Meta(description="GPUs of its nodes, multiplied by time.")]
+    gpu_hours: Annotated[float, says("GPUs of its nodes, multiplied by time.")]
     gpu_hours_used: float
     micro_dollars: int
     nodes_first: int
@@ -26,30 +26,28 @@ class PoolSummary(msgspec.Struct, frozen=True):
 class Summary(msgspec.Struct, frozen=True):
     """Totals of a simulation."""
 
-    gpu_hours_paid: Annotated[float, msgspec.Meta(description="From the purchase of each machine until its deletion.")]
-    gpu_hours: Annotated[float, msgspec.Meta(description="GPUs of nodes, multiplied by time.")]
+    gpu_hours_paid: Annotated[float, says("From the purchase of each machine until its deletion.")]
+    gpu_hours: Annotated[float, says("GPUs of nodes, multiplied by time.")]
     gpu_hours_used: float
-    gpu_utilization_percent: Annotated[float | None, msgspec.Meta(description="Null if there were no GPUs.")]
-    pending_gpu_minutes: Annotated[float, msgspec.Meta(description="GPUs of pods without a node, multiplied by time.")]
+    gpu_utilization_percent: Annotated[float | None, says("Null if there were no GPUs.")]
+    pending_gpu_minutes: Annotated[float, says("GPUs of pods without a node, multiplied by time.")]
     micro_dollars: int
-    unpriced: Annotated[
-        bool, msgspec.Meta(description="True if machines without a declared price are excluded from the cost.")
-    ]
+    unpriced: Annotated[bool, says("True if machines without a declared price are excluded from the cost.")]
     evictions: int
-    disrupted_gpus: Annotated[int, msgspec.Meta(description="GPUs of evicted pods.")]
-    lost_pods: Annotated[int, msgspec.Meta(description="Pods on machines that failed.")]
+    disrupted_gpus: Annotated[int, says("GPUs of evicted pods.")]
+    lost_pods: Annotated[int, says("Pods on machines that failed.")]
     finished_pods: int
-    pending_pods: Annotated[int, msgspec.Meta(description="At the end.")]
-    mean_wait_seconds: Annotated[int, msgspec.Meta(description="Mean wait of a pod for a node.")]
-    late_wait_seconds: Annotated[int, msgspec.Meta(description="95 % of pods waited no longer.")]
-    nodes: Annotated[int, msgspec.Meta(description="At the end.")]
-    gpus: Annotated[int, msgspec.Meta(description="At the end.")]
+    pending_pods: Annotated[int, says("At the end.")]
+    mean_wait_seconds: Annotated[int, says("Mean wait of a pod for a node.")]
+    late_wait_seconds: Annotated[int, says("95 % of pods waited no longer.")]
+    nodes: Annotated[int, says("At the end.")]
+    gpus: Annotated[int, says("At the end.")]
     nodes_bought: int
     nodes_removed: int
-    actions: Annotated[int, msgspec.Meta(description="Writes of the controller that took effect.")]
-    held_by_guards: Annotated[int, msgspec.Meta(description="Maximum number of decisions at one time.")]
+    actions: Annotated[int, says("Writes of the controller that took effect.")]
+    held_by_guards: Annotated[int, says("Maximum number of decisions at one time.")]
     cycles: int
-    pools: Annotated[dict[str, PoolSummary], msgspec.Meta(description='By name; "" for nodes without a pool.')]
+    pools: Annotated[dict[str, PoolSummary], says('By name; "" for nodes without a pool.')]
 
 
 class ActionTold(msgspec.Struct, frozen=True):
@@ -58,7 +56,7 @@ class ActionTold(msgspec.Struct, frozen=True):
     time: Time
     verb: str
     subject: str
-    reason: Annotated[str, msgspec.Meta(description="Code of the reason.")]
+    reason: Annotated[str, says("Code of the reason.")]
 
 
 class Sized(msgspec.Struct, frozen=True):
@@ -66,7 +64,7 @@ class Sized(msgspec.Struct, frozen=True):
 
     current_size: int
     target_size: int
-    tainted: Annotated[int, msgspec.Meta(description="Nodes that the controller is about to remove.")]
+    tainted: Annotated[int, says("Nodes that the controller is about to remove.")]
     gpus_used: int
     gpus_total: int
 
@@ -76,7 +74,7 @@ class PoolTold(msgspec.Struct, frozen=True):
 
     nodes: int
     busy_nodes: int
-    tainted: Annotated[int, msgspec.Meta(description="Nodes that the controller is about to remove.")]
+    tainted: Annotated[int, says("Nodes that the controller is about to remove.")]
     gpus_used: int
     gpus_total: int
 
@@ -86,14 +84,12 @@ class StepTold(msgspec.Struct, frozen=True):
 
     time: Time
     actions: list[ActionTold]
-    actions_left_out: Annotated[
-        int, msgspec.Meta(description="Number of actions not listed: a run lists the first 10,000.")
-    ]
+    actions_left_out: Annotated[int, says("Number of actions not listed: a run lists the first 10,000.")]
     provisioners: dict[str, Sized]
-    pools: Annotated[dict[str, PoolTold], msgspec.Meta(description='By name; "" for nodes without a pool.')]
-    pending_pods: Annotated[int, msgspec.Meta(description="Maximum since the previous step.")]
-    pending_gpus: Annotated[int, msgspec.Meta(description="Maximum since the previous step.")]
-    longest_wait_seconds: Annotated[int, msgspec.Meta(description="Of the pods that waited since the previous step.")]
+    pools: Annotated[dict[str, PoolTold], says('By name; "" for nodes without a pool.')]
+    pending_pods: Annotated[int, says("Maximum since the previous step.")]
+    pending_gpus: Annotated[int, says("Maximum since the previous step.")]
+    longest_wait_seconds: Annotated[int, says("Of the pods that waited since the previous step.")]
     micro_dollars_per_hour: int
     bought: int
     removed: int
@@ -136,16 +132,16 @@ class BrokenTold(msgspec.Struct, frozen=True):
 class RunTold(msgspec.Struct, frozen=True):
     """Result of the scenario with one set of policies."""
 
-    policies: Annotated[str, msgspec.Meta(description="Last part of the path given to --policies.")]
-    failed: Annotated[bool, msgspec.Meta(description="An expectation was not met, or a safety rule was broken.")]
+    policies: Annotated[str, says("Last part of the path given to --policies.")]
+    failed: Annotated[bool, says("An expectation was not met, or a safety rule was broken.")]
     summary: Summary
-    timeline: Annotated[list[StepTold], msgspec.Meta(description="At most about 480 steps.")]
+    timeline: Annotated[list[StepTold], says("At most about 480 steps.")]
     revisions: list[RevisionTold]
     happenings: list[HappeningTold]
-    happenings_left_out: Annotated[int, msgspec.Meta(description="Number of happenings not listed.")]
+    happenings_left_out: Annotated[int, says("Number of happenings not listed.")]
     expectations: list[ExpectationTold]
     broken: list[BrokenTold]
-    troubles: Annotated[list[str], msgspec.Meta(description="Errors of failed cycles.")]
+    troubles: Annotated[list[str], says("Errors of failed cycles.")]
     notices: list[str]
 
 
@@ -158,7 +154,7 @@ class SimulatedTold(RunTold, frozen=True):
     seed: int
     start: Time
     end: Time
-    others: Annotated[list[RunTold], msgspec.Meta(description="In the order of --policies.")]
+    others: Annotated[list[RunTold], says("In the order of --policies.")]
 
 
 _HOUR_MS = 3_600_000
@@ -168,12 +164,12 @@ _MINUTE_MS = 60_000
 def payload(runs: Sequence[Simulated], tool_version: str) -> dict[str, Any]:
     """The payload, as described by schemas/simulated.json."""
     first, *others = runs
-    simulated_told = SimulatedTold(
+    simulated_told = told(
+        SimulatedTold,
+        first,
         **msgspec.structs.asdict(_run(first)),
         format_version=1,
         tool=Tool("reconciler", tool_version),
-        name=first.name,
-        seed=first.seed,
         start=timestamp(first.start),
         end=timestamp(first.end),
         others=[_run(each) for each in others],
@@ -183,82 +179,52 @@ def payload(runs: Sequence[Simulated], tool_version: str) -> dict[str, Any]:
 
 
 def _run(run: Simulated) -> RunTold:
-    return RunTold(
+    return told(
+        RunTold,
+        run,
         policies=run.label,
-        failed=run.failed,
         summary=summary_json(run.sums),
         timeline=[_step(each) for each in run.steps],
         revisions=[RevisionTold(timestamp(each.at), each.revision) for each in run.revisions],
         happenings=[HappeningTold(timestamp(each.at), each.text) for each in run.happenings],
         happenings_left_out=run.happenings_more,
         expectations=[ExpectationTold(each.text, each.value, each.is_met) for each in run.expectations],
-        broken=[BrokenTold(timestamp(each.at), each.event, each.rule, each.sentence) for each in run.broken],
-        troubles=list(run.troubles),
-        notices=list(run.notices),
+        broken=[told(BrokenTold, each, time=timestamp(each.at)) for each in run.broken],
     )
+
+
+def _hours(ms: int) -> float:
+    return round(ms / _HOUR_MS, 3)
 
 
 def summary_json(sums: SimulationTotals) -> Summary:
     """The figures, in units for people."""
-    return Summary(
-        gpu_hours_paid=round(sums.gpu_ms_paid / _HOUR_MS, 3),
-        gpu_hours=round(sums.gpu_ms / _HOUR_MS, 3),
-        gpu_hours_used=round(sums.gpu_ms_used / _HOUR_MS, 3),
+    return told(
+        Summary,
+        sums,
+        gpu_hours_paid=_hours(sums.gpu_ms_paid),
+        gpu_hours=_hours(sums.gpu_ms),
+        gpu_hours_used=_hours(sums.gpu_ms_used),
         gpu_utilization_percent=round(100 * sums.gpu_ms_used / sums.gpu_ms, 3) if sums.gpu_ms else None,
         pending_gpu_minutes=round(sums.gpu_ms_pending / _MINUTE_MS, 3),
-        micro_dollars=sums.micro_dollars,
-        unpriced=sums.unpriced,
-        evictions=sums.evictions,
-        disrupted_gpus=sums.disrupted_gpus,
-        lost_pods=sums.lost_pods,
-        finished_pods=sums.finished_pods,
-        pending_pods=sums.pending_pods,
-        mean_wait_seconds=sums.mean_wait_seconds,
-        late_wait_seconds=sums.late_wait_seconds,
-        nodes=sums.nodes,
-        gpus=sums.gpus,
-        nodes_bought=sums.nodes_bought,
-        nodes_removed=sums.nodes_removed,
-        actions=sums.actions,
-        held_by_guards=sums.held_by_guards,
-        cycles=sums.cycles,
-        pools={each.pool: _pool_sum(each) for each in sums.pools},
-    )
-
-
-def _pool_sum(pool: PoolSum) -> PoolSummary:
-    return PoolSummary(
-        gpu_hours=round(pool.gpu_ms / _HOUR_MS, 3),
-        gpu_hours_used=round(pool.gpu_ms_used / _HOUR_MS, 3),
-        micro_dollars=pool.micro_dollars,
-        nodes_first=pool.nodes_first,
-        nodes_last=pool.nodes_last,
-        nodes_most=pool.nodes_most,
+        pools={
+            each.pool: told(PoolSummary, each, gpu_hours=_hours(each.gpu_ms), gpu_hours_used=_hours(each.gpu_ms_used))
+            for each in sums.pools
+        },
     )
 
 
 def _step(step: TimelineStep) -> StepTold:
-    return StepTold(
+    return told(
+        StepTold,
+        step,
         time=timestamp(step.at),
-        actions=[ActionTold(timestamp(each.at), each.verb, each.subject, each.reason) for each in step.did],
+        actions=[told(ActionTold, each, time=timestamp(each.at)) for each in step.did],
         actions_left_out=step.did_more,
         provisioners={each.provisioner: _sized(each) for each in step.pools if each.provisioner},
-        pools={each.pool: _pool(each) for each in step.pools},
-        pending_pods=step.pending_pods,
-        pending_gpus=step.pending_gpus,
-        longest_wait_seconds=step.longest_wait_seconds,
-        micro_dollars_per_hour=step.micro_dollars_per_hour,
-        bought=step.bought,
-        removed=step.removed,
-        evicted=step.evicted,
-        lost=step.lost,
-        finished=step.finished,
+        pools={each.pool: told(PoolTold, each, gpus_total=each.gpus) for each in step.pools},
     )
 
 
 def _sized(pool: PoolStep) -> Sized:
     return Sized(pool.nodes, pool.target or 0, pool.tainted, pool.gpus_used, pool.gpus)
-
-
-def _pool(pool: PoolStep) -> PoolTold:
-    return PoolTold(pool.nodes, pool.busy_nodes, pool.tainted, pool.gpus_used, pool.gpus)

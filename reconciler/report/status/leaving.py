@@ -8,11 +8,11 @@ from reconciler.model import names
 from reconciler.model.instant import Instant, clock, format_moment
 from reconciler.model.plan.consequence import Consequence, Fate
 from reconciler.model.plan.decision import Ref
-from reconciler.plan.explain.facts import by_guard
 from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.guards.observing import Observation, inaction_of
 from reconciler.plan.impact.purchases import bought_when, bought_words
 from reconciler.report.decision_text import marked
+from reconciler.report.explain.about import by_guard
 from reconciler.report.wording import counted
 
 _MOST_NAMED = 3
@@ -103,13 +103,11 @@ def _deleted(scene: PlanningResult) -> Iterator[LeavingNodes]:
     """Nodes that are already being deleted, or disrupted by Karpenter."""
     for pool in scene.inputs.desired.pools:
         nodes = scene.fleet.nodes_of(pool.name)
-        deleted = tuple(sorted(each.name for each in nodes if each.metadata.leaving))
-        disrupted = tuple(
-            sorted(each.name for each in nodes if not each.metadata.leaving and each.taint(names.DISRUPTED) is not None)
-        )
+        deleted = [each.name for each in nodes if each.metadata.leaving]
+        disrupted = [each.name for each in nodes if not each.metadata.leaving and each.taint(names.DISRUPTED)]
         for how, own in (("being deleted", deleted), ("being disrupted by Karpenter", disrupted)):
             if own:
-                yield LeavingNodes(pool.name, how, own)
+                yield LeavingNodes(pool.name, how, tuple(sorted(own)))
 
 
 def _arriving(scene: PlanningResult) -> Iterator[LeavingNodes]:

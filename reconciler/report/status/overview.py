@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -43,11 +44,11 @@ from reconciler.report.document import (
     TableColumn,
     line,
 )
-from reconciler.report.header import ReportHeader, set_aside_notices, snapshot_time, unread_notes
+from reconciler.report.header import ReportHeader, set_aside_notices, time_json, unread_notes
 from reconciler.report.plans.build import describe_decisions
 from reconciler.report.plans.plan_json import freezes_json, guards_json
 from reconciler.report.status.leaving import LeavingNodes, leaving_of
-from reconciler.report.wording import age, counted
+from reconciler.report.wording import age, counted, grouped
 
 # --- State of the controller from its Lease: whether one runs, the leader, and its last snapshot.
 
@@ -110,24 +111,14 @@ def controller_words(controller: ControllerStatus, now: Instant) -> str:
     if controller.runs is None:
         return f"Controller: {controller.leader} held the Lease at the time of the snapshot{its}."
     since = controller.leads_since
-    return f"Controller: {controller.leader} leads{_for(since, now)}{its}."
-
-
-def _for(since: Instant | None, now: Instant) -> str:
-    return f" for {span(max(0, now - since) // 1_000)}" if since is not None else ""
+    lasting = f" for {span(max(0, now - since) // 1_000)}" if since is not None else ""
+    return f"Controller: {controller.leader} leads{lasting}{its}."
 
 
 FORMAT_VERSION = 1
 
-_COLUMNS = (
-    TableColumn("pool"),
-    TableColumn("mode"),
-    TableColumn("nodes", True),
-    TableColumn("busy", True),
-    TableColumn("GPUs", True),
-    TableColumn("in use", True),
-    TableColumn("drifted", True),
-)
+_NUMBERS = ("nodes", "busy", "GPUs", "in use", "drifted")
+_COLUMNS = (TableColumn("pool"), TableColumn("mode"), *(TableColumn(each, right=True) for each in _NUMBERS))
 
 
 class PoolOverview(msgspec.Struct, frozen=True):
@@ -135,11 +126,11 @@ class PoolOverview(msgspec.Struct, frozen=True):
 
     pool: str
     mode: str
-    nodes: int | None
-    busy_nodes: int | None
-    gpus: int | None
-    gpus_in_use: int | None
-    drifted_nodes: int | None
+    nodes: int | None = None
+    busy_nodes: int | None = None
+    gpus: int | None = None
+    gpus_in_use: int | None = None
+    drifted_nodes: int | None = None
     short: str = ""  # failed launch options, as text
     observed_because: str = ""  # why the pool is only observed, whatever its mode
 
@@ -163,7 +154,6 @@ class Overview(msgspec.Struct, frozen=True):
 
 
 def overview_document(overview: Overview) -> ReportDocument:
-    """The overview as a document."""
     return ReportDocument(
         command="status",
         title=f"Status of {overview.setting.policies}",
@@ -211,10 +201,7 @@ def _blocks(overview: Overview) -> Iterator[Block]:
 
 def _holds(holds: Sequence[DecisionText], now: Instant) -> Iterator[Item]:
     """One item per reason: the first hold with the reason, and the number of others."""
-    alike: dict[tuple[str, bool], list[DecisionText]] = {}
-    for each in holds:
-        alike.setdefault((each.decision.reason.code, each.is_supposed), []).append(each)
-    for group in alike.values():
+    for group in grouped(holds, lambda each: (each.decision.reason.code, each.is_supposed)).values():
         first = group[0]
         more = f" and {len(group) - 1} more" if len(group) > 1 else ""
         until = min((each.until for each in group if each.until is not None), default=None)
@@ -261,7 +248,7 @@ def _payload(overview: Overview) -> dict[str, Any]:
         "environment": setting.environment,
         "revision": setting.revision,
         "now": timestamp(setting.now),
-        "cluster": {"name": setting.cluster, "uid": setting.cluster_uid, "seen_at": snapshot_time(setting)},
+        "cluster": {"name": setting.cluster, "uid": setting.cluster_uid, "seen_at": time_json(setting.seen_at or None)},
         "pools": [msgspec.to_builtins(pool) for pool in overview.pools],
         "guards": msgspec.to_builtins([each for each in guards_json(overview.guarded) if not each.would]),
         "freezes": msgspec.to_builtins(freezes_json(overview.freezes)),
@@ -278,14 +265,8 @@ def _payload(overview: Overview) -> dict[str, Any]:
 
 
 def _controller(controller: ControllerStatus) -> dict[str, Any]:
-    return {
-        "leader": controller.leader,
-        "runs": controller.runs,
-        "leads_since": _time(controller.leads_since),
-        "renewed_at": _time(controller.renewed_at),
-        "seen_cluster_at": _time(controller.seen_cluster_at),
-        "why_unknown": controller.why_unknown,
-    }
+    times = {name: time_json(getattr(controller, name)) for name in ("leads_since", "renewed_at", "seen_cluster_at")}
+    return {"leader": controller.leader, "runs": controller.runs, **times, "why_unknown": controller.why_unknown}
 
 
 def _leaving(leaving: LeavingNodes) -> dict[str, Any]:
@@ -294,8 +275,8 @@ def _leaving(leaving: LeavingNodes) -> dict[str, Any]:
         "how": leaving.how,
         "nodes": list(leaving.nodes),
         "pods": leaving.pods,
-        "first_at": _time(leaving.first_at),
-        "last_at": _time(leaving.last_at),
+        "first_at": time_json(leaving.first_at),
+        "last_at": time_json(leaving.last_at),
         "would": leaving.observation is not None,
         "observed_because": leaving.observation.causes_text if leaving.observation is not None else "",
         "guard": leaving.guard,
@@ -309,12 +290,8 @@ def _hold(decision_text: DecisionText) -> dict[str, Any]:
         "reason": decision_text.decision.reason.code,
         "sentence": decision_text.sentence,
         "hold": decision_text.hold,
-        "until": _time(decision_text.until),
+        "until": time_json(decision_text.until),
     }
-
-
-def _time(at: Instant | None) -> str | None:
-    return None if at is None else timestamp(at)
 
 
 # --- Builds the overview from a plan and its fleet.
@@ -332,7 +309,11 @@ def overview_of(setting: ReportHeader, scene: PlanningResult, notices: tuple[str
     observations = (supposed_by(scene.inputs, each) for each in (*acted, *later))
     supposed = Counter(each for each in observations if each is not None)
     pools = tuple(
-        contained.part(f"pool {pool.name}", lambda pool=pool: _pool_overview(scene, pool), _unknown(pool))  # type: ignore[misc]
+        contained.part(
+            f"pool {pool.name}",
+            partial(_pool_overview, scene, pool),
+            PoolOverview(pool.name, pool.spec.mode),
+        )
         for pool in scene.inputs.desired.pools
     )
     leaving = contained.several("leaving and arriving nodes", lambda: leaving_of(scene))
@@ -352,10 +333,6 @@ def overview_of(setting: ReportHeader, scene: PlanningResult, notices: tuple[str
         leaving=leaving,
         holds=decision_texts,
     )
-
-
-def _unknown(pool: Declared[GpuPool]) -> PoolOverview:
-    return PoolOverview(pool.name, pool.spec.mode, None, None, None, None, None)
 
 
 def _pool_overview(scene: PlanningResult, pool: Declared[GpuPool]) -> PoolOverview:

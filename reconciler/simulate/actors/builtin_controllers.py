@@ -14,8 +14,17 @@ from reconciler.model.instant import instant
 from reconciler.model.plan.decision import Ref
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.workloads import READY, how, owner_of
-from reconciler.simulate.objects import Key, ObjectWrite, condition, key_of, with_condition
-from reconciler.simulate.stage import Stage
+from reconciler.simulate.objects import (
+    Key,
+    ObjectWrite,
+    is_finished,
+    is_leaving,
+    labels_of,
+    node_of,
+    ref_of,
+    taints_of,
+)
+from reconciler.simulate.stage import Batch, Stage
 
 # --- Garbage collection: pods of deleted nodes, Leases of deleted nodes, and pods that finished long ago.
 #
@@ -27,22 +36,16 @@ _MOST_ENDED = 12_500  # number of finished pods that are kept
 
 
 class Collector:
-    """Deletes pods and Leases."""
-
-    def __init__(self, delay_ms: int = _DELAY_MS, most_ended: int = _MOST_ENDED) -> None:
-        self._delay_ms = delay_ms
-        self._most_ended = most_ended
+    def __init__(self) -> None:
         self._on: dict[str, dict[Key, None]] = {}
         self._ended: dict[Key, None] = {}
 
     def start(self, stage: Stage) -> None:
         self._stage = stage
-        for body in stage.world.of("Pod"):
-            self._noted(ObjectWrite(key_of(body), None, body))
+        stage.world.follow(self._noted, "Node", "Pod")
         for name in tuple(self._on):
             if stage.world.at(("Node", "", name)) is None:
                 self._collect_later(name)
-        stage.world.subscribe(self._noted, "Node", "Pod")
 
     def _noted(self, written: ObjectWrite) -> None:
         kind, before, after = written.key[0], written.before, written.after
@@ -50,14 +53,13 @@ class Collector:
             self._collect_later(written.key[2])
         if kind != "Pod":
             return
-        was, now = (body["spec"].get("nodeName", "") if body else "" for body in (before, after))
-        if was != now:
+        if (was := node_of(before)) != (now := node_of(after)):
             self._move(written.key, was, now)
         if after is None:
             self._ended.pop(written.key, None)
-        elif (after.get("status") or {}).get("phase") in {"Succeeded", "Failed"} and written.key not in self._ended:
+        elif is_finished(after) and written.key not in self._ended:
             self._ended[written.key] = None
-            if len(self._ended) > self._most_ended:
+            if len(self._ended) > _MOST_ENDED:
                 self._stage.engine.after(0, "an old finished pod is deleted", self._clear_oldest)
 
     def _move(self, key: Key, was: str, now: str) -> None:
@@ -69,7 +71,7 @@ class Collector:
             self._on.setdefault(now, {})[key] = None
 
     def _collect_later(self, node: str) -> None:
-        self._stage.engine.after(self._delay_ms, f"objects of {node} are collected", lambda: self._collect(node))
+        self._stage.engine.after(_DELAY_MS, f"objects of {node} are collected", lambda: self._collect(node))
 
     def _collect(self, node: str) -> None:
         world = self._stage.world
@@ -78,15 +80,15 @@ class Collector:
         for key in tuple(self._on.get(node, ())):
             world.remove(Ref(*key), POD_GARBAGE_COLLECTOR)
         for lease in [each for each in world.of("Lease") if _belongs_to(each, node)]:
-            world.remove(Ref(*key_of(lease)), POD_GARBAGE_COLLECTOR)
+            world.remove(ref_of(lease), POD_GARBAGE_COLLECTOR)
 
     def _clear_oldest(self) -> None:
-        if len(self._ended) > self._most_ended:
+        if len(self._ended) > _MOST_ENDED:
             self._stage.world.remove(Ref(*next(iter(self._ended))), POD_GARBAGE_COLLECTOR)
 
 
-def _belongs_to(body: dict[str, object], node: str) -> bool:
-    owners: list[dict[str, str]] = body["metadata"].get("ownerReferences") or []  # type: ignore[attr-defined]
+def _belongs_to(body: Object, node: str) -> bool:
+    owners = body["metadata"].get("ownerReferences") or ()
     return any((each.get("kind"), each.get("name")) == ("Node", node) for each in owners)
 
 
@@ -96,6 +98,7 @@ def _belongs_to(body: dict[str, object], node: str) -> bool:
 # Owner of the scheduled deletions; when one is due, the taint is checked again.
 
 TAINT_EVICTION_CONTROLLER = "taint-eviction-controller"
+_WHY = "DeletionByTaintManager"
 _TAINTS_DELAY_MS = 100
 _NO_EXECUTE = "NoExecute"
 _BORNE_BY_ALL_SECONDS = 300  # admission adds tolerations with this duration unless the pod has its own
@@ -103,17 +106,13 @@ _BORNE_BY_ALL = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/u
 
 
 class TaintEvictionController:
-    """Handles all nodes."""
-
     def __init__(self) -> None:
-        self._touched: dict[Key, None] = {}
         self._due_at: dict[str, int] = {}  # uid of a pod -> time
 
     def start(self, stage: Stage) -> None:
         self._stage = stage
-        for body in stage.world.of("Node"):
-            self._noted(ObjectWrite(key_of(body), None, body))
-        stage.world.subscribe(self._noted, "Node", "Pod")
+        self._touched = Batch(stage.engine, "untolerated taints are checked", self._look, _TAINTS_DELAY_MS)
+        stage.world.follow(self._noted, "Node", "Pod")
 
     def _noted(self, written: ObjectWrite) -> None:
         kind, before, after = written.key[0], written.before, written.after
@@ -121,13 +120,9 @@ class TaintEvictionController:
             self._due_at.pop(before["metadata"]["uid"], None)
         node = _node_of(written)
         if node is not None and (kind == "Node" or _drives_out(self._stage.world.at(node))):
-            if not self._touched:
-                self._stage.engine.after(_TAINTS_DELAY_MS, "untolerated taints are checked", self._look)
-            self._touched[node] = None
+            self._touched.note(node)
 
-    def _look(self) -> None:
-        touched = tuple(self._touched)
-        self._touched.clear()
+    def _look(self, touched: Sequence[Key]) -> None:
         fleet = self._stage.snapshot()
         for _, _, name in touched:
             row = fleet.rows.row_of.get(name)
@@ -140,7 +135,7 @@ class TaintEvictionController:
         if pod.metadata.leaving or seconds is None:
             self._due_at.pop(uid, None)
         elif seconds == 0:
-            self._delete(pod)
+            self._stage.world.disrupt(pod, _WHY, TAINT_EVICTION_CONTROLLER)
         elif uid not in self._due_at:
             self._due_at[uid] = due_at = self._stage.now + seconds * 1_000
             what = f"{pod.title} has reached the end of its tolerationSeconds"
@@ -151,7 +146,7 @@ class TaintEvictionController:
             return
         del self._due_at[pod.metadata.uid]
         if self._borne_seconds(pod) is not None:
-            self._delete(pod)
+            self._stage.world.disrupt(pod, _WHY, TAINT_EVICTION_CONTROLLER)
 
     def _borne_seconds(self, pod: Pod) -> int | None:
         """How long the pod tolerates its node's current taints; None: forever."""
@@ -159,31 +154,21 @@ class TaintEvictionController:
         taints = [each for each in node.spec.taints if each.effect == _NO_EXECUTE] if node is not None else ()
         return _shortest(_borne_of(each, pod) for each in taints)
 
-    def _delete(self, pod: Pod) -> None:
-        world, ref = self._stage.world, Ref("Pod", pod.metadata.namespace, pod.name)
-        body = world.get(ref)
-        if body is None or body["metadata"]["uid"] != pod.metadata.uid or body["metadata"].get("deletionTimestamp"):
-            return
-        entries = condition("DisruptionTarget", "True", self._stage.now, "DeletionByTaintManager")
-        world.edit(ref, {"status": {"conditions": with_condition(body, entries)}}, TAINT_EVICTION_CONTROLLER)
-        world.delete(ref, TAINT_EVICTION_CONTROLLER)
-
 
 def _node_of(written: ObjectWrite) -> Key | None:
     """The node whose pods may have to be evicted: its taints have changed, or a pod was bound to it."""
     before, after = written.before, written.after
-    if after is None or written.key[0] not in {"Node", "Pod"}:
+    if after is None:
         return None
     if written.key[0] == "Node":
         same = before is not None and before["spec"].get("taints") == after["spec"].get("taints")
         return None if same or not (_drives_out(before) or _drives_out(after)) else written.key
-    on = after["spec"].get("nodeName")
-    return ("Node", "", on) if on and (before is None or not before["spec"].get("nodeName")) else None
+    on = node_of(after)
+    return ("Node", "", on) if on and not node_of(before) else None
 
 
 def _drives_out(node: Object | None) -> bool:
-    taints = (node.get("spec") or {}).get("taints") or () if node is not None else ()
-    return any(each["effect"] == _NO_EXECUTE for each in taints)
+    return any(each["effect"] == _NO_EXECUTE for each in taints_of(node))
 
 
 def _borne_of(taint: NodeTaint, pod: Pod) -> int | None:
@@ -224,7 +209,8 @@ class _Meant:
     def put(self, key: Key, pod: Object | None) -> bool:
         """Returns whether anything has changed."""
         before = self.pods.pop(key, None)
-        after = None if pod is None else (how(pod) == READY, _owner(pod))
+        owner = owner_of(pod) if pod is not None else None
+        after = None if pod is None else (how(pod) == READY, owner[0] if owner else None)
         if before is not None:
             self.healthy -= before[0]
             self.owners[before[1]] -= 1
@@ -237,39 +223,30 @@ class _Meant:
         return before != after
 
     def means(self, pod: Object) -> bool:
-        ended = (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
-        return self.selector is not None and not ended and self.selector.matches(pod["metadata"].get("labels") or {})
+        return self.selector is not None and not is_finished(pod) and self.selector.matches(labels_of(pod))
 
 
 class Budgets:
-    """Updates the status of all budgets."""
-
-    def __init__(self, delay_ms: int = _BUDGETS_DELAY_MS) -> None:
-        self._delay_ms = delay_ms
+    def __init__(self) -> None:
         self._of: defaultdict[str, dict[Key, _Meant]] = defaultdict(dict)  # by namespace
         self._in: defaultdict[str, dict[Key, None]] = defaultdict(dict)  # pods by namespace
-        self._due: dict[Key, None] = {}
 
     def start(self, stage: Stage) -> None:
         self._stage = stage
-        for kind in ("Pod", "PodDisruptionBudget"):
-            for body in stage.world.of(kind):
-                self._noted(ObjectWrite(key_of(body), None, body))
-        stage.world.subscribe(self._noted, "Pod", "PodDisruptionBudget")
+        self._due = Batch(stage.engine, "disruption budgets are counted", self._tell, _BUDGETS_DELAY_MS)
+        stage.world.follow(self._note_pod, "Pod")
+        stage.world.follow(self._note_budget, "PodDisruptionBudget")
 
-    def _noted(self, written: ObjectWrite) -> None:
-        kind, namespace, _ = written.key
-        if kind == "PodDisruptionBudget":
-            self._note_budget(written)
-        elif kind == "Pod":
-            if written.after is None:
-                self._in[namespace].pop(written.key, None)
-            else:
-                self._in[namespace][written.key] = None
-            for key, meant in self._of[namespace].items():
-                pod = written.after if written.after is not None and meant.means(written.after) else None
-                if (pod is not None or written.key in meant.pods) and meant.put(written.key, pod):
-                    self._look_at(key)
+    def _note_pod(self, written: ObjectWrite) -> None:
+        namespace = written.key[1]
+        if written.after is None:
+            self._in[namespace].pop(written.key, None)
+        else:
+            self._in[namespace][written.key] = None
+        for key, meant in self._of[namespace].items():
+            pod = written.after if written.after is not None and meant.means(written.after) else None
+            if (pod is not None or written.key in meant.pods) and meant.put(written.key, pod):
+                self._due.note(key)
 
     def _note_budget(self, written: ObjectWrite) -> None:
         namespace = written.key[1]
@@ -283,16 +260,9 @@ class Budgets:
             pod = self._stage.world.at(key)
             if pod is not None and meant.means(pod):
                 meant.put(key, pod)
-        self._look_at(written.key)
+        self._due.note(written.key)
 
-    def _look_at(self, budget: Key) -> None:
-        if not self._due:
-            self._stage.engine.after(self._delay_ms, "disruption budgets are counted", self._tell)
-        self._due[budget] = None
-
-    def _tell(self) -> None:
-        due = tuple(self._due)
-        self._due.clear()
+    def _tell(self, due: Sequence[Key]) -> None:
         for key in due:
             budget, meant = self._stage.world.at(key), self._of[key[1]].get(key)
             if budget is not None and meant is not None:
@@ -325,9 +295,7 @@ class Budgets:
         for name, when in _recorded_disruptions(budget).items():
             key = ("Pod", budget["metadata"]["namespace"], name)
             pod = self._stage.world.at(key) if key in meant.pods else None
-            if pod is None or pod["metadata"].get("deletionTimestamp"):
-                continue
-            if instant(when) + _BELIEVED_MS >= self._stage.now:
+            if pod is not None and not is_leaving(pod) and instant(when) + _BELIEVED_MS >= self._stage.now:
                 result[key] = when
         return result
 
@@ -350,11 +318,6 @@ class Budgets:
             if owner is not None:
                 body = self._stage.world.at(owner)
                 yield int(body["spec"].get("replicas", 1)) if body is not None else count
-
-
-def _owner(pod: Object) -> Key | None:
-    found = owner_of(pod)
-    return found[0] if found else None
 
 
 def _recorded_disruptions(budget: Object) -> dict[str, str]:

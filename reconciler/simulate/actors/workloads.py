@@ -6,16 +6,24 @@ import msgspec
 
 from reconciler.fleet.filters.node import untolerated
 from reconciler.fleet.node_terms import readable, term_holds
-from reconciler.model.cluster.node import Node, NodeTaint
+from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import PodSpec, Toleration
 from reconciler.model.plan.decision import Ref
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.objects import Key, ObjectWrite, condition, key_of, says
-from reconciler.simulate.stage import Stage
+from reconciler.simulate.objects import (
+    Key,
+    ObjectWrite,
+    condition,
+    is_leaving,
+    key_of,
+    node_of,
+    phase_of,
+    ref_of,
+    says,
+    taints_of,
+)
+from reconciler.simulate.stage import Batch, Stage
 from reconciler.simulate.world import World
-
-__all__ = ["Workloads"]
-
 
 # --- Writes of controllers: creating a pod from a template, and deleting a pod.
 
@@ -26,19 +34,13 @@ def pod_of(owner: Object, name: str, node: str = "") -> Object:
     """A pod of the owner's template; with a node, it is created bound."""
     metadata, template = owner["metadata"], owner["spec"]["template"]
     marks = template.get("metadata") or {}
-    reference = {
-        "apiVersion": owner["apiVersion"],
-        "kind": owner["kind"],
-        "name": metadata["name"],
-        "uid": metadata["uid"],
-        "controller": True,
-    }
+    reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "controller": True}
     head = {
         "name": name,
         "namespace": metadata["namespace"],
         "labels": marks.get("labels") or {},
         "annotations": marks.get("annotations") or {},
-        "ownerReferences": [reference],
+        "ownerReferences": [reference | {key: metadata[key] for key in ("name", "uid")}],
     }
     bound = {"nodeName": node} if node else {}
     spec = {"schedulerName": "default-scheduler", **template["spec"], **bound}
@@ -46,7 +48,6 @@ def pod_of(owner: Object, name: str, node: str = "") -> Object:
 
 
 def take_down(world: World, key: Key) -> None:
-    """Deletes a pod."""
     world.delete(Ref(*key), MANAGER)
 
 
@@ -68,21 +69,17 @@ def owner_of(pod: Object) -> tuple[Key, str] | None:
 
 def how(pod: Object) -> str:
     """The pod's state, one of those above."""
-    phase = (pod.get("status") or {}).get("phase", "Pending")
-    if phase == "Succeeded":
-        return SUCCEEDED
-    if phase == "Failed":
-        return FAILED
-    if pod["metadata"].get("deletionTimestamp"):
+    phase = phase_of(pod)
+    if phase in {"Succeeded", "Failed"}:
+        return SUCCEEDED if phase == "Succeeded" else FAILED
+    if is_leaving(pod):
         return LEAVING
     if phase != "Running":
         return WAITING
-    return READY if says(pod, "Ready") == "True" else RUNNING
+    return READY if says(pod, "Ready") else RUNNING
 
 
 class Kin:
-    """The pods of one workload."""
-
     def __init__(self) -> None:
         self.pods: dict[Key, str] = {}  # state of each pod
         self.counts = dict.fromkeys((*ACTIVE, LEAVING, SUCCEEDED, FAILED), 0)
@@ -131,7 +128,6 @@ class Kinship:
         return left
 
     def note(self, written: ObjectWrite) -> None:
-        """Processes a write of a pod."""
         body = written.after or written.before
         owner = owner_of(body) if body else None
         if owner is None:
@@ -142,11 +138,6 @@ class Kinship:
             kin.put(written.key, way)
             self._on_change(key, written)
         self._forget_if_done(uid)
-
-    def begin(self, pods: Iterable[Object]) -> None:
-        """Adds existing pods."""
-        for pod in pods:
-            self.note(ObjectWrite(key_of(pod), None, pod))
 
     def _forget_if_done(self, uid: str) -> None:
         if uid in self._bereaved and not self._of[uid].pods:
@@ -164,9 +155,8 @@ _BORNE = tuple(
 
 
 def keep_daemon(world: World, owner: Object, nodes: Iterable[Object], kin: Kin) -> None:
-    """Creates missing pods on suitable nodes."""
     # Identified by node: pods of an observed cluster have names of their own.
-    served = {pod["spec"].get("nodeName", "") for pod in map(world.at, kin.pods) if pod is not None}
+    served = {node_of(world.at(key)) for key in kin.pods}
     for node in nodes:
         there = node["metadata"]["name"]
         if there not in served and _may_be_on(owner, node):
@@ -174,23 +164,14 @@ def keep_daemon(world: World, owner: Object, nodes: Iterable[Object], kin: Kin) 
 
 
 def _may_be_on(owner: Object, node: Object) -> bool:
-    if node["metadata"].get("deletionTimestamp"):
-        return False
-    spec = owner["spec"]["template"]["spec"]
-    if not _selects(spec, node):
-        return False
-    borne = msgspec.convert(spec.get("tolerations") or (), tuple[Toleration, ...])
-    taints = msgspec.convert((node.get("spec") or {}).get("taints") or (), tuple[NodeTaint, ...])
-    return untolerated(taints, (*borne, *_BORNE)) is None
-
-
-def _selects(spec: Object, node: Object) -> bool:
-    read, there = msgspec.convert(spec, PodSpec), msgspec.convert(node, Node)
+    spec, there = msgspec.convert(owner["spec"]["template"]["spec"], PodSpec), msgspec.convert(node, Node)
     labels = there.metadata.labels
-    if any(labels.get(key) != value for key, value in read.node_selector.items()):
+    if is_leaving(node) or any(labels.get(key) != value for key, value in spec.node_selector.items()):
         return False
-    terms = read.affinity.node_affinity.required if read.affinity is not None else None
-    return terms is None or any(readable(term) and term_holds(term, there) for term in terms.node_selector_terms)
+    terms = spec.affinity.node_affinity.required if spec.affinity is not None else None
+    if terms and not any(readable(term) and term_holds(term, there) for term in terms.node_selector_terms):
+        return False
+    return untolerated(there.spec.taints, (*spec.tolerations, *_BORNE)) is None
 
 
 # --- Jobs: run pods until enough have succeeded; evicted or lost pods are restarted.
@@ -199,23 +180,17 @@ def _selects(spec: Object, node: Object) -> bool:
 def keep_job(stage: Stage, owner: Object, kin: Kin) -> None:
     """Runs up to `parallelism` pods, and never more than the remaining completions."""
     world, spec = stage.world, owner["spec"]
-    if says(owner, "Complete") == "True":
+    if says(owner, "Complete"):
         return
     at_once = int(spec.get("parallelism", 1))
     to_come = int(spec.get("completions", at_once)) - kin.counts[SUCCEEDED]
     if to_come <= 0:
         _complete(stage, owner, kin)
         return
-    names = fresh_names(owner, kin)
-    namespace = owner["metadata"]["namespace"]
     wanted = min(at_once, to_come)
-    while kin.active < wanted:
-        name = next(names)
-        if world.at(("Pod", namespace, name)) is None:
-            world.put(pod_of(owner, name), MANAGER)
-    if kin.active > wanted:
-        for key in list(kin.that_are(ACTIVE))[wanted:]:
-            take_down(world, key)
+    _fill(world, owner, kin, wanted)
+    for key in list(kin.that_are(ACTIVE))[wanted:]:
+        take_down(world, key)
 
 
 def _complete(stage: Stage, owner: Object, kin: Kin) -> None:
@@ -240,8 +215,7 @@ def _clear(stage: Stage, ref: Ref) -> None:
 def keep_replicas(world: World, owner: Object, kin: Kin) -> None:
     """Creates missing pods; deletes surplus ones, least active first, then youngest."""
     wanted = _wanted(owner)
-    for _ in range(wanted - kin.active):
-        world.put(pod_of(owner, _free_name(world, owner, kin)), MANAGER)
+    _fill(world, owner, kin, wanted)
     surplus = kin.active - wanted
     if surplus > 0:
         order = [key for way in (WAITING, RUNNING, READY) for key in reversed(list(kin.that_are((way,))))]
@@ -283,16 +257,14 @@ def _ordinal(key: Key) -> int:
     return int(key[2].rpartition("-")[2])
 
 
-def fresh_names(owner: Object, kin: Kin) -> Iterator[str]:
-    """Names that the owner has not used yet."""
-    while True:
+def _fill(world: World, owner: Object, kin: Kin, wanted: int) -> None:
+    """Creates pods with names that the owner has not used yet."""
+    metadata = owner["metadata"]
+    while kin.active < wanted:
         kin.made += 1
-        yield f"{owner['metadata']['name']}-{kin.made:05}"
-
-
-def _free_name(world: World, owner: Object, kin: Kin) -> str:
-    namespace = owner["metadata"]["namespace"]
-    return next(name for name in fresh_names(owner, kin) if world.at(("Pod", namespace, name)) is None)
+        name = f"{metadata['name']}-{kin.made:05}"
+        if world.at(("Pod", metadata["namespace"], name)) is None:
+            world.put(pod_of(owner, name), MANAGER)
 
 
 def _wanted(owner: Object) -> int:
@@ -304,7 +276,7 @@ def _tell(world: World, owner: Object, kin: Kin) -> None:
     status = {"replicas": kin.active, "readyReplicas": kin.counts[READY]}
     current = owner.get("status") or {}
     if any(current.get(key, 0) != value for key, value in status.items()):
-        world.edit(Ref(*key_of(owner)), {"status": status}, MANAGER)
+        world.edit(ref_of(owner), {"status": status}, MANAGER)
 
 
 # --- Owner of the queue of workloads to reconcile, each with a delay after a change of the workload or its pods.
@@ -314,55 +286,48 @@ _DELAY_MS = 100
 
 
 class Workloads:
-    """The controllers of those kinds."""
-
-    def __init__(self, delay_ms: int = _DELAY_MS) -> None:
-        self._delay_ms = delay_ms
+    def __init__(self) -> None:
         self.late_ms = 0  # additional delay
         self._kinship = Kinship(self._befallen)
-        self._due: dict[Key, None] = {}
 
     def start(self, stage: Stage) -> None:
         self._stage = stage
-        self._kinship.begin(stage.world.of("Pod"))
-        for kind in sorted(_KINDS):
-            for body in stage.world.of(kind):
-                self._look_at(key_of(body))
-        stage.world.subscribe(self._noted)
+        self._due = Batch(stage.engine, "workloads are reconciled", self._look, _DELAY_MS)
+        stage.world.follow(self._kinship.note, "Pod")
+        stage.world.follow(self._noted, *sorted(_KINDS))
+        stage.world.subscribe(self._node_noted, "Node")
 
     def _noted(self, written: ObjectWrite) -> None:
-        kind, before, after = written.key[0], written.before, written.after
-        if kind == "Pod":
-            self._kinship.note(written)
-        elif kind in _KINDS:
-            if after is None and before is not None:
-                self._bereave(before["metadata"]["uid"])
-            elif after is not None and (before is None or before["spec"] != after["spec"]):
-                self._look_at(written.key)
-        elif kind == "Node" and after is not None and _lets_others_in(before, after):
+        before, after = written.before, written.after
+        if after is None and before is not None:
+            self._bereave(before["metadata"]["uid"])
+        elif after is not None and (before is None or before["spec"] != after["spec"]):
+            self._look_at(written.key)
+
+    def _node_noted(self, written: ObjectWrite) -> None:
+        """A DaemonSet might now place a pod there."""
+        if written.after is not None and (
+            written.before is None
+            or written.before["metadata"].get("labels") != written.after["metadata"].get("labels")
+            or taints_of(written.before) != taints_of(written.after)
+        ):
             for each in self._stage.world.of("DaemonSet"):
                 self._keep_daemon_later(key_of(each), written.key)
 
     def _befallen(self, owner: Key, written: ObjectWrite) -> None:
-        """One of its pods has changed."""
         if owner[0] != "DaemonSet":
             self._look_at(owner)
         elif written.after is None and written.before is not None:
-            self._keep_daemon_later(owner, ("Node", "", written.before["spec"].get("nodeName", "")))
+            self._keep_daemon_later(owner, ("Node", "", node_of(written.before)))
 
     def _look_at(self, owner: Key) -> None:
-        if owner[0] not in _KINDS:
-            return
-        if not self._due:
-            self._stage.engine.after(self._delay_ms + self.late_ms, "workloads are reconciled", self._look)
-        self._due[owner] = None
+        if owner[0] in _KINDS:
+            self._due.note(owner, self.late_ms)
 
-    def _look(self) -> None:
-        due = tuple(self._due)
-        self._due.clear()
+    def _look(self, due: Sequence[Key]) -> None:
         for key in due:
             owner = self._stage.world.at(key)
-            if owner is not None and not owner["metadata"].get("deletionTimestamp"):
+            if owner is not None and not is_leaving(owner):
                 self._keep(owner)
 
     def _keep(self, owner: Object) -> None:
@@ -379,7 +344,7 @@ class Workloads:
 
     def _keep_daemon_later(self, owner: Key, node: Key) -> None:
         name = f"{owner[2]} has its pod on {node[2]}"
-        self._stage.engine.after(self._delay_ms + self.late_ms, name, lambda: self._keep_daemon(owner, node))
+        self._stage.engine.after(_DELAY_MS + self.late_ms, name, lambda: self._keep_daemon(owner, node))
 
     def _keep_daemon(self, owner: Key, node: Key) -> None:
         found, there = self._stage.world.at(owner), self._stage.world.at(node)
@@ -387,19 +352,11 @@ class Workloads:
             keep_daemon(self._stage.world, found, (there,), self._kinship.of(found["metadata"]["uid"]))
 
     def _bereave(self, uid: str) -> None:
-        """Deletes the pods of a deleted owner."""
-        if left := self._kinship.bereave(uid):
-            self._stage.engine.after(
-                self._delay_ms + self.late_ms, "pods of a deleted owner are deleted", lambda: self._take_down(left)
-            )
+        left, delay_ms = self._kinship.bereave(uid), _DELAY_MS + self.late_ms
 
-    def _take_down(self, pods: Sequence[Key]) -> None:
-        for key in pods:
-            take_down(self._stage.world, key)
+        def take_down_left() -> None:
+            for key in left:
+                take_down(self._stage.world, key)
 
-
-def _lets_others_in(before: Object | None, after: Object) -> bool:
-    """Whether a DaemonSet might now place a pod there."""
-    if before is None or before["metadata"].get("labels") != after["metadata"].get("labels"):
-        return True
-    return bool((before.get("spec") or {}).get("taints") != (after.get("spec") or {}).get("taints"))
+        if left:
+            self._stage.engine.after(delay_ms, "pods of a deleted owner are deleted", take_down_left)

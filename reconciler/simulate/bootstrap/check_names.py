@@ -31,7 +31,6 @@ class _Known(msgspec.Struct, frozen=True):
     namespaces: frozenset[str]
 
     def of(self, kind: str) -> frozenset[str]:
-        """Names of the objects of a kind."""
         return {"NodePool": self.pools, "Namespace": self.namespaces}.get(kind, self.nodes)
 
 
@@ -113,5 +112,4 @@ def _nodes(play: Play, observed: Observed) -> Iterator[str]:
 
 
 def _namespaces() -> list[str]:
-    """Namespaces of every simulated cluster."""
     return [each["metadata"]["name"] for each in World().of("Namespace")]

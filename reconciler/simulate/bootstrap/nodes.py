@@ -13,7 +13,7 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.cluster.workload import Workload
 from reconciler.model.desired import Desired
-from reconciler.model.instant import timestamp
+from reconciler.model.instant import moment, timestamp
 from reconciler.model.plan.decision import Apply, Decision, Preconditions, Reason, Ref
 from reconciler.model.policy.gpu import GpuPool
 from reconciler.plan.drain.blockers import custom_controller
@@ -21,37 +21,25 @@ from reconciler.plan.drain.context import Controllers
 from reconciler.plan.manifests.reasons import Missing
 from reconciler.plan.manifests.wanted_manifest import ref_of, wish_of
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.actors.karpenter.cloud import MarketOffering
-from reconciler.simulate.actors.karpenter.lifecycle import FINALIZER, born
-from reconciler.simulate.bootstrap.market import capacity_of
-from reconciler.simulate.bootstrap.observed_times import with_readable_times
+from reconciler.simulate.actors.karpenter.cloud import PLATFORM, MarketOffering
+from reconciler.simulate.actors.karpenter.lifecycle import ENDS_AT, FINALIZER, born
+from reconciler.simulate.bootstrap.market import Capacity, capacity_of
 from reconciler.simulate.openb import OpenbNode
 from reconciler.simulate.runner.play import Play
 from reconciler.simulate.scenario.cluster import NodeSet
 from reconciler.simulate.world import World
-
-_ARCHITECTURE = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
 
 
 class NoSuchPool(ValueError):
     """Nodes whose pool the first policies do not declare, or cannot have; the message has a remedy."""
 
 
-class _Machine(msgspec.Struct, frozen=True):
-    """A node without a manager."""
-
-    name: str
-    capacity: tuple[tuple[str, str], ...]
-    labels: Mapping[str, str]
-    taints: tuple[Mapping[str, str], ...] = ()
-
-
 def put_nodes(world: World, play: Play, market: Sequence[MarketOffering]) -> None:
     """Creates all groups in the order of the scenario. Raises NoSuchPool."""
     zones = play.scenario.market.zones
     for group, name, number in numbered(play.scenario.cluster.nodes):
-        zone = group.zone or zones[number % len(zones)]
-        for body in _node(world, play, _NodeOrigin(group, market, name, zone)):
+        placed = msgspec.structs.replace(group, zone=group.zone or zones[number % len(zones)])
+        for body in _node(world, play, market, placed, name):
             world.put(body)
 
 
@@ -69,60 +57,47 @@ def put_openb_nodes(world: World, nodes: Sequence[OpenbNode]) -> None:
     """Machines of a trace: no more of them can be launched."""
     for each in nodes:
         labels = {names.GPU_TYPE: each.model} if each.model else {}
-        world.put(_machine(_Machine(each.name, each.capacity, labels)))
+        world.put(_machine(each.name, each.capacity, labels))
 
 
-class _NodeOrigin(msgspec.Struct, frozen=True):
-    group: NodeSet
-    market: Sequence[MarketOffering]
-    name: str
-    zone: str
-
-
-def _node(world: World, play: Play, place: _NodeOrigin) -> Iterator[Object]:
-    group = place.group
+def _node(world: World, play: Play, market: Sequence[MarketOffering], group: NodeSet, name: str) -> Iterator[Object]:
     if not group.pool:
-        labels = {names.ZONE: place.zone, names.INSTANCE_TYPE: group.instance_type} | dict(group.labels)
-        taints = tuple({"key": each.key, "value": each.value, "effect": each.effect} for each in group.taints)
+        labels = {names.ZONE: group.zone, names.INSTANCE_TYPE: group.instance_type} | dict(group.labels)
+        taints = [{"key": each.key, "value": each.value, "effect": each.effect} for each in group.taints]
         labels = {key: value for key, value in labels.items() if value}
-        yield _machine(_Machine(place.name, capacity_of(group.capacity), labels, taints))
+        yield _machine(name, capacity_of(group.capacity), labels, taints)
         return
-    declared = play.first.pool(group.pool)
-    pool = node_pool(world, group.pool)
+    declared, pool = play.first.pool(group.pool), world.get(Ref("NodePool", "", group.pool))
     if declared is None or pool is None:
         known = ", ".join(each.name for each in play.first.pools) or "none"
         raise NoSuchPool(f"nodes of pool {group.pool}: the first policies render no such NodePool; there are: {known}")
-    claim, node = born(pool, _offering(place, declared.spec), place.name, world.now)
-    if group.labels:
-        metadata = node["metadata"]
-        node = {**node, "metadata": {**metadata, "labels": {**metadata["labels"], **dict(group.labels)}}}
+    claim, node = born(pool, _offering(market, group, declared.spec), name, world.now)
+    node["metadata"]["labels"].update(group.labels)
     yield claim
     yield node
 
 
-def _offering(place: _NodeOrigin, pool: GpuPool) -> MarketOffering:
-    group = place.group
+def _offering(market: Sequence[MarketOffering], group: NodeSet, pool: GpuPool) -> MarketOffering:
     wanted = group.instance_type or pool.instance_types[0].name
     capacity_type = group.capacity_type or pool.capacity_types[0]
-    for each in place.market:
-        if (each.instance_type, each.zone, each.capacity_type) == (wanted, place.zone, capacity_type):
+    for each in market:
+        if (each.instance_type, each.zone, each.capacity_type) == (wanted, group.zone, capacity_type):
             if not group.capacity:
                 return each
             return msgspec.structs.replace(each, capacity=capacity_of(group.capacity, pool.devices.count))
-    text = f"nodes of pool {group.pool}: {wanted} is not available in {place.zone} as {capacity_type}"
+    text = f"nodes of pool {group.pool}: {wanted} is not available in {group.zone} as {capacity_type}"
     raise NoSuchPool(f"{text}; use another instance type, or add it to spec.market")
 
 
-def _machine(machine: _Machine) -> Object:
-    capacity = dict(machine.capacity)
+def _machine(name: str, capacity: Capacity, labels: Mapping[str, str], taints: Sequence[Object] = ()) -> Object:
+    """A node without a manager."""
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
-    labels = {names.HOSTNAME: machine.name} | _ARCHITECTURE | dict(machine.labels)
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": machine.name, "labels": labels},
-        "spec": {"providerID": f"imagined:///{machine.name}", "taints": [dict(each) for each in machine.taints]},
-        "status": {"capacity": capacity, "allocatable": capacity, "conditions": [ready]},
+        "metadata": {"name": name, "labels": {names.HOSTNAME: name, **PLATFORM, **labels}},
+        "spec": {"providerID": f"imagined:///{name}", "taints": [*taints]},
+        "status": {"capacity": dict(capacity), "allocatable": dict(capacity), "conditions": [ready]},
     }
 
 
@@ -161,11 +136,6 @@ def node_classes(desired: Desired) -> Iterator[Object]:
             yield {"apiVersion": version, "kind": ref.kind, "metadata": {"name": ref.name}, "spec": {}}
 
 
-def node_pool(world: World, name: str) -> Object | None:
-    """The current NodePool."""
-    return world.get(Ref("NodePool", "", name))
-
-
 class _Always:
     """A Fence that always allows writes."""
 
@@ -189,8 +159,6 @@ _Owner = tuple[str, str, str]  # kind, namespace, name
 
 
 class UnreadOwners:
-    """Owners of the pods of an observed cluster."""
-
     def __init__(self, observed: Observed) -> None:
         self._known = {(each.kind, each.metadata.namespace, each.metadata.name) for each in observed.workloads}
         self._controllers = Controllers(observed)
@@ -274,7 +242,7 @@ def put_observed(world: World, observed: Observed) -> None:
         if resource_kind.field not in done:
             done.add(resource_kind.field)
             for body in _bodies(resource_kind.field, observed, owners):
-                world.put(with_readable_times(body, now))
+                world.put(_with_readable_times(body, now))
 
 
 def _bodies(field: str, observed: Observed, owners: UnreadOwners) -> Iterator[Object]:
@@ -297,10 +265,8 @@ def _plain(resource_kind: ResourceKind, found: Any) -> Object:
     if isinstance(found, NodeClass):
         body.pop("images", None)
     body.setdefault("spec", {})  # actors expect a spec, even an empty one
-    version = resource_kind.version or "v1"
-    if resource_kind.kind == "NodeClaim" or (
-        resource_kind.kind == "Node" and names.KARPENTER_POOL in body["metadata"].get("labels", {})
-    ):
+    version, labels = resource_kind.version or "v1", body["metadata"].get("labels", {})
+    if resource_kind.kind == "NodeClaim" or (resource_kind.kind == "Node" and names.KARPENTER_POOL in labels):
         body["metadata"]["finalizers"] = [FINALIZER]  # finalizers are not observed, but Karpenter always sets its own
     return {
         **body,
@@ -315,9 +281,9 @@ def _whole(unstructured: Unstructured) -> Object:
     return body | rest
 
 
-def _pods_by_owner(observed: Observed) -> dict[tuple[str, str, str], Pod]:
+def _pods_by_owner(observed: Observed) -> dict[_Owner, Pod]:
     """The first pod by name of each owner."""
-    pods: dict[tuple[str, str, str], Pod] = {}
+    pods: dict[_Owner, Pod] = {}
     for pod in sorted(observed.pods, key=lambda each: (each.metadata.namespace, each.name)):
         owner = pod.metadata.controller
         if owner is not None:
@@ -326,10 +292,31 @@ def _pods_by_owner(observed: Observed) -> dict[tuple[str, str, str], Pod]:
 
 
 def _with_template(body: Object, pod: Pod | None) -> Object:
-    spec: Object = body.get("spec") or {}
-    template: Object = spec.get("template") or {}
     if pod is None:
         return body
-    made = template_of(pod)
-    of_template: Object = template.get("spec") or made["spec"]
+    spec, made = body.get("spec") or {}, template_of(pod)
+    of_template = (spec.get("template") or {}).get("spec") or made["spec"]
     return {**body, "spec": {**spec, "template": {**made, "spec": of_template}}}
+
+
+# --- Times in objects of an observed cluster, which may be any text.
+
+_TIMES = frozenset(
+    {"creationTimestamp", "deletionTimestamp", "startTime", "completionTime", "startedAt", "finishedAt"}
+    | {"lastTransitionTime", "lastProbeTime", ENDS_AT}
+)
+
+
+def _with_readable_times(body: Object, now: str) -> Object:
+    """The object; an invalid time in its metadata or status counts as now."""
+    return {**body, **{part: _readable(body[part], now) for part in ("metadata", "status") if part in body}}
+
+
+def _readable(value: Any, now: str) -> Any:
+    if isinstance(value, dict):
+        return {key: now if _is_unreadable(key, each) else _readable(each, now) for key, each in value.items()}
+    return [_readable(each, now) for each in value] if isinstance(value, list) else value
+
+
+def _is_unreadable(key: str, value: Any) -> bool:
+    return key in _TIMES and isinstance(value, str) and bool(value) and moment(value) is None

@@ -18,18 +18,18 @@ from reconciler.model.quantity import Quantity
 from reconciler.plan.karpenter.template_hash import template_hash
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.invariants.invariant import (
+    OBSERVED_WITHIN_MS,
+    OUR_TAINTS,
     InvariantContext,
+    begins,
     goes,
-    is_marked,
     is_ours,
+    marks,
     min_size_at,
-    pool_of,
+    removal_taints,
     spare_at,
-    taints_of,
 )
-from reconciler.simulate.invariants.ownership import OBSERVED_WITHIN_MS
-from reconciler.simulate.invariants.scale_down import begins
-from reconciler.simulate.objects import ObjectWrite
+from reconciler.simulate.objects import ObjectWrite, declared_pool_of, is_leaving, taints_of
 
 _HOUR_MS = 3_600_000
 
@@ -58,10 +58,10 @@ class Ceilings:
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         if not is_ours(written):
             return
-        if written.key[0] == "Node" and is_marked(written):
+        if written.key[0] == "Node" and marks(written):
             self._marked = {name: at for name, at in self._marked.items() if name in context.where.nodes}
             self._marked.setdefault(written.key[2], context.now())
-        if written.key[0] == "Node" and names.DRAINING in taints_of(written.after) - taints_of(written.before):
+        if written.key[0] == "Node" and begins(written):
             self._emptied[written.key[2]] = context.now()
         taken = tuple(self._taken(written, context))
         if not taken or next(iter(context.world.of("ChangeApproval")), None) is not None:
@@ -77,8 +77,8 @@ class Ceilings:
     def _taken(self, written: ObjectWrite, context: InvariantContext) -> Iterator[_Gone]:
         kind, _, name = written.key
         # A drained node counts with its state at the start of the drain; it is empty at its removal.
-        is_drained = names.DRAINING in taints_of(written.before)
-        if kind == "Node" and (is_marked(written) or (goes(written) and not is_drained)):
+        is_drained = names.DRAINING in removal_taints(written.before)
+        if kind == "Node" and (marks(written) or (goes(written) and not is_drained)):
             yield from self._node(name, context)
         elif kind == "NodePool" and _drifts(written):
             for each, node in context.where.nodes.items():
@@ -88,10 +88,9 @@ class Ceilings:
     def _node(self, name: str, context: InvariantContext) -> Iterator[_Gone]:
         where, now = context.where, context.now()
         node = where.nodes.get(name)
-        if node is None or now - where.flipped.get(name, now) < OBSERVED_WITHIN_MS:
+        if node is None or not context.lasts_since(where.flipped.get(name)):
             return
-        pods = [key for key in where.pods_on(name) if now - where.placed.get(key, now) >= OBSERVED_WITHIN_MS]
-        gpus = min(node.gpus, sum(where.pods[key].gpus for key in pods))
+        gpus = context.gpus_known(name)
         was_drained = now - self._emptied.get(name, Instant(-_HOUR_MS)) < _HOUR_MS
         if gpus or not (where.counting_on(name) or was_drained):
             yield _Gone(now, name, node.pool, gpus)
@@ -158,80 +157,67 @@ class LeastKept:
             self._lately.append(_Lost(now, written.before, is_ours(written)))
         if begins(written):
             yield from self._pool(written.key[2], context)
-        if is_ours(written) and is_marked(written):
+        if is_ours(written) and marks(written):
             yield from self._cluster(written.key[2], context)
 
     def _pool(self, name: str, context: InvariantContext) -> Iterator[str]:
         pool = context.where.nodes[name].pool
-        wishes = (each.spec for each in context.desired().provisioners if each.spec.pool_name == pool)
-        wish = next((each for each in wishes if not each.suspend), None)
+        wish = context.provisioner(pool)
         if wish is None:
             return
         there = [each for each, node in context.where.nodes.items() if node.pool == pool and not node.is_leaving]
-        leaving = sum(_is_leaving(context.world.at(("Node", "", each))) for each in there)
-        unknown = sum(pool_of(each.node) == pool for each in self._lately)
-        serves = _may_serve(context.world.at(("Node", "", name)) or {}, context.now())
+        leaving = sum(_is_going(context.node(each)) for each in there)
+        unknown = sum(declared_pool_of(each.node) == pool for each in self._lately)
+        serves = _may_serve(context.node(name) or {}, context)
         kept, floor = len(there) - leaving + unknown, self._floor(wish, there, context) if serves else wish.min_size
         if kept < floor:
             yield f"Node/{name} begins to be drained: {kept} nodes of {pool} stay, the minimum is {floor}"
 
     def _floor(self, wish: NodeProvisioner, there: list[str], context: InvariantContext) -> int:
         where, percent = context.where, wish.min_gpu_utilization_percent
-        used = sum(self._used(each, context) for each in there)
+        used = sum(map(context.gpus_known, there))
         total = sum(where.nodes[each].gpus for each in there)
         each_has = min((where.nodes[each].gpus for each in there if where.nodes[each].gpus), default=0)
         if not each_has or (100 * used >= percent * total and not self._lately):
             return len(there)
         now = context.now()
         # A schedule that begins now may not be observed yet.
-        spare, least = (min(of(wish, at) for at in (now, _a_minute_before(now))) for of in (spare_at, min_size_at))
+        lately = Instant(now - OBSERVED_WITHIN_MS)
+        spare, least = (min(of(wish, at) for at in (now, lately)) for of in (spare_at, min_size_at))
         closely = -(-used // each_has) + spare
         return min(max(100 * used // (percent * each_has), closely, least), wish.max_size)
-
-    def _used(self, node: str, context: InvariantContext) -> int:
-        where, now = context.where, context.now()
-        known = [key for key in where.pods_on(node) if now - where.placed.get(key, now) >= OBSERVED_WITHIN_MS]
-        return min(where.nodes[node].gpus, sum(where.pods[key].gpus for key in known))
 
     def _cluster(self, name: str, context: InvariantContext) -> Iterator[str]:
         """The largest clusterMin of all policies. Removals by others in the last minute may not have been observed."""
         policies = [each.spec for each in context.desired().drains if not each.spec.suspend]
         for resource in sorted({resource for each in policies for resource in each.cluster_min}):
             least = max(each.cluster_min[resource].milli for each in policies if resource in each.cluster_min)
-            there = [each for each in context.world.of("Node") if not _is_leaving(each)]
+            there = [each for each in context.world.of("Node") if not _is_going(each)]
             there += [each.node for each in self._lately if not each.is_ours]
             left = sum(_has(each, resource) for each in there)
-            if left < least and _has(context.world.at(("Node", "", name)) or {}, resource):
+            if left < least and _has(context.node(name) or {}, resource):
                 yield f"Node/{name} is being removed: {left} m of {resource} stay, clusterMin is {least} m"
 
 
-def _may_serve(node: Object, now: Instant) -> bool:
+def _may_serve(node: Object, context: InvariantContext) -> bool:
     """Whether the node has been ready long enough to be observed; other nodes count only for minSize."""
     found: Node = msgspec.convert(node, Node)
-    turned = [moment(each.last_transition_time) or 0 for each in found.status.conditions if each.type == "Ready"]
-    return found.is_ready and all(now - at >= OBSERVED_WITHIN_MS for at in turned)
-
-
-def _a_minute_before(now: Instant) -> Instant:
-    return Instant(now - OBSERVED_WITHIN_MS)
+    turned = (moment(each.last_transition_time) for each in found.status.conditions if each.type == "Ready")
+    return found.is_ready and all(context.lasts_since(at or Instant(0)) for at in turned)
 
 
 def _is_lost(written: ObjectWrite) -> bool:
     """Whether this write removes the node, except by starting a drain."""
     if begins(written):
         return False
-    return goes(written) or is_marked(written) or (_is_leaving(written.after) and not _is_leaving(written.before))
+    return goes(written) or bool(marks(written)) or (_is_going(written.after) and not _is_going(written.before))
 
 
-def _is_leaving(node: Object | None) -> bool:
+def _is_going(node: Object | None) -> bool:
     """Whether the node is being removed."""
-    if node is None or node["metadata"].get("deletionTimestamp"):
+    if node is None or is_leaving(node):
         return True
-    return bool(taints_of(node)) or _is_disrupted(node)
-
-
-def _is_disrupted(node: Object) -> bool:
-    return any(each["key"] == names.DISRUPTED for each in (node.get("spec") or {}).get("taints") or ())
+    return any(each["key"] in {*OUR_TAINTS, names.DISRUPTED} for each in taints_of(node))
 
 
 def _has(node: Object, resource: str) -> int:

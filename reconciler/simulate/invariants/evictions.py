@@ -5,21 +5,37 @@ from collections.abc import Iterator
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.cluster.metadata import LabelSelector
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import LONGEST_GRACE_SECONDS, Pod, is_stuck
-from reconciler.model.instant import Instant, instant, timestamp
+from reconciler.model.instant import Instant, moment, timestamp
 from reconciler.model.quantity import Duration
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.invariants.invariant import InvariantContext, goes, is_ours, policy_of, taints_of
-from reconciler.simulate.invariants.ownership import OBSERVED_WITHIN_MS
-from reconciler.simulate.objects import Key, ObjectWrite, key_of, says
-from reconciler.simulate.results.totals import is_finished
+from reconciler.simulate.invariants.invariant import (
+    LONG_AGO,
+    InvariantContext,
+    checks,
+    deleted_by_us,
+    goes,
+    is_ours,
+    removal_taints,
+)
+from reconciler.simulate.objects import (
+    Key,
+    ObjectWrite,
+    annotations_of,
+    is_finished,
+    is_leaving,
+    key_of,
+    labels_of,
+    node_of,
+    phase_of,
+    says,
+    selects,
+)
 
 _COUNTED_WITHIN_MS = 1_000  # pod changes within this time may not be in the budgets' status yet
 _TOGETHER_MS = 60_000
 _REST_MS = 900_000  # time limit for evicting the rest of a gang
-_LONG_AGO = Instant(-OBSERVED_WITHIN_MS)
 _MAKERS = {
     "DaemonSet": "apps/v1",
     "Job": "batch/v1",
@@ -30,17 +46,12 @@ _MAKERS = {
 Gang = tuple[str, str]  # namespace and gangRef
 
 
-def is_moved(written: ObjectWrite) -> bool:
-    """Whether reconciler evicted a pod with this write; its own smart pods do not count."""
-    if written.key[0] != "Pod" or not is_ours(written) or not goes(written) or written.before is None:
-        return False
-    labels = written.before["metadata"].get("labels") or {}
-    is_smart = labels.get(names.COMPONENT) == names.SMART_SCHEDULER
-    return bool(node_of(written.before)) and not is_finished(written.before) and not is_smart
-
-
-def node_of(pod: Object) -> str:
-    return str((pod.get("spec") or {}).get("nodeName", ""))
+def evicted_by_us(written: ObjectWrite) -> Object | None:
+    """The pod that reconciler evicted with this write; its own smart pods do not count."""
+    pod = deleted_by_us(written) if written.key[0] == "Pod" else None
+    if pod is None or labels_of(pod).get(names.COMPONENT) == names.SMART_SCHEDULER:
+        return None
+    return pod if node_of(pod) and not is_finished(pod) else None
 
 
 class OffDrained:
@@ -58,12 +69,12 @@ class OffDrained:
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         if written.key[0] == "Node":
-            if names.DRAINING in taints_of(written.before) - taints_of(written.after):
+            if names.DRAINING in removal_taints(written.before) - removal_taints(written.after):
                 self._given_back[written.key[2]] = context.now()
-        elif written.before is not None and is_moved(written):
-            name = node_of(written.before)
-            was_drained = context.now() - self._given_back.get(name, _LONG_AGO) < OBSERVED_WITHIN_MS
-            if not (was_drained or _is_drained(name, context)) and not self._goes_with_others(written.before, context):
+        elif (pod := evicted_by_us(written)) is not None:
+            name = node_of(pod)
+            was_drained = not context.lasts_since(self._given_back.get(name, LONG_AGO))
+            if not (was_drained or _is_drained(name, context)) and not self._goes_with_others(pod, context):
                 yield f"{'/'.join(written.key)} is evicted from Node/{name}, which is not being drained"
 
     def _goes_with_others(self, pod: Object, context: InvariantContext) -> bool:
@@ -77,29 +88,22 @@ class OffDrained:
 
 
 def _is_drained(node: str, context: InvariantContext) -> bool:
-    return names.DRAINING in taints_of(context.world.at(("Node", "", node)))
+    return names.DRAINING in removal_taints(context.node(node))
 
 
-class MadeAnew:
+@checks("only pods that a controller recreates are evicted", "Pod")
+def made_anew(written: ObjectWrite, _: InvariantContext) -> Iterator[str]:
     """A pod whose controller may not recreate it is only evicted if it is annotated as safe to evict."""
-
-    rule = "only pods that a controller recreates are evicted"
-    kinds = ("Pod",)
-
-    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
-        if written.before is None or not is_moved(written):
-            return
-        metadata = written.before["metadata"]
-        owners = (each for each in metadata.get("ownerReferences") or () if each.get("controller"))
-        owner = next(owners, None)
-        own = _MAKERS.get(owner["kind"]) if owner is not None else None
-        # Older recordings of clusters have no API versions of owners.
-        is_known = owner is not None and own is not None and owner.get("apiVersion", own) == own
-        annotations = metadata.get("annotations") or {}
-        is_allowed = annotations.get(names.SAFE_TO_EVICT) == "true" or annotations.get(names.DAEMONSET_POD) == "true"
-        if not is_known and not is_allowed:
-            of = f"of {owner['kind']}/{owner['name']}" if owner is not None else "of no controller"
-            yield f"{'/'.join(written.key)} is evicted, and is {of}"
+    if (pod := evicted_by_us(written)) is None:
+        return
+    owner = next((each for each in pod["metadata"].get("ownerReferences") or () if each.get("controller")), None)
+    own = _MAKERS.get(owner["kind"]) if owner is not None else None
+    # Older recordings of clusters have no API versions of owners.
+    is_known = owner is not None and own is not None and owner.get("apiVersion", own) == own
+    is_allowed = "true" in {annotations_of(pod).get(key) for key in (names.SAFE_TO_EVICT, names.DAEMONSET_POD)}
+    if not is_known and not is_allowed:
+        of = f"of {owner['kind']}/{owner['name']}" if owner is not None else "of no controller"
+        yield f"{'/'.join(written.key)} is evicted, and is {of}"
 
 
 class BudgetsKept:
@@ -113,59 +117,41 @@ class BudgetsKept:
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         now = context.now()
-        if written.before is None:
-            return
-        if is_moved(written):
-            yield from self._judged(written, written.before, context)
-        elif _is_healthy(written.before) and not (written.after and _is_healthy(written.after)):
+        if (pod := evicted_by_us(written)) is not None:
+            yield from self._judged(written, pod, context)
+        elif written.before and _is_healthy(written.before) and not (written.after and _is_healthy(written.after)):
             self._lost = [each for each in self._lost if now - each[0] < _COUNTED_WITHIN_MS]
             self._lost.append((now, written.key))
 
     def _judged(self, written: ObjectWrite, pod: Object, context: InvariantContext) -> Iterator[str]:
-        if (pod.get("status") or {}).get("phase", "Pending") == "Pending":
+        if phase_of(pod) == "Pending":
             return
-        title, budgets = "/".join(written.key), [*_budgets_of(pod, context)]
+        title = "/".join(written.key)
+        budgets = [each for each in context.world.of("PodDisruptionBudget") if selects(each, pod)]
         if len(budgets) > 1:
             yield f"{title} is evicted, and has {len(budgets)} budgets"
         for budget in budgets:
             is_free = (budget["spec"] or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow"
             if is_free and not _is_healthy(pod):
                 continue
-            healthy, desired = self._healthy(budget, context), _desired(budget, context)
+            lately = {key for at, key in self._lost if context.now() - at < _COUNTED_WITHIN_MS}
+            healthy, desired = sum(map(_is_healthy, _meant(budget, context))) + len(lately), _desired(budget, context)
             if healthy < desired:
                 name = budget["metadata"]["name"]
                 yield f"{title} is evicted, {healthy} pods of PodDisruptionBudget/{name} stay healthy of {desired}"
 
-    def _healthy(self, budget: Object, context: InvariantContext) -> int:
-        now = context.now()
-        lately = {key for at, key in self._lost if now - at < _COUNTED_WITHIN_MS}
-        meant = [*_meant(budget, context)]
-        return sum(_is_healthy(each) for each in meant) + len(lately)
-
 
 def _is_healthy(pod: Object) -> bool:
-    return not pod["metadata"].get("deletionTimestamp") and not is_finished(pod) and says(pod, "Ready") == "True"
+    return not is_leaving(pod) and not is_finished(pod) and says(pod, "Ready")
 
 
-def _selects(budget: Object, pod: Object) -> bool:
-    if budget["metadata"]["namespace"] != pod["metadata"]["namespace"]:
-        return False
-    selector = budget["spec"].get("selector")
-    labels = pod["metadata"].get("labels") or {}
-    return selector is not None and msgspec.convert(selector, LabelSelector).matches(labels)
-
-
-def _budgets_of(pod: Object, context: InvariantContext) -> Iterator[Object]:
-    yield from (each for each in context.world.of("PodDisruptionBudget") if _selects(each, pod))
-
-
-def _meant(budget: Object, context: InvariantContext) -> Iterator[Object]:
-    yield from (each for each in context.world.of("Pod") if not is_finished(each) and _selects(budget, each))
+def _meant(budget: Object, context: InvariantContext) -> list[Object]:
+    return [each for each in context.world.of("Pod") if not is_finished(each) and selects(budget, each)]
 
 
 def _desired(budget: Object, context: InvariantContext) -> int:
     """Desired healthy pods; percentages refer to the replicas of the pods' owners."""
-    spec, pods = budget["spec"], [*_meant(budget, context)]
+    spec, pods = budget["spec"], _meant(budget, context)
     least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
     if isinstance(least, int):
         return least
@@ -192,8 +178,8 @@ class WholeGangs:
         self._moved: dict[Gang, tuple[int, frozenset[str]]] = {}  # presence then, uids of others
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
-        if written.before is not None and is_moved(written) and (gang := gang_of(written.before, context)):
-            uid = written.before["metadata"]["uid"]
+        if (pod := evicted_by_us(written)) is not None and (gang := gang_of(pod, context)):
+            uid = pod["metadata"]["uid"]
             others = frozenset(each["metadata"]["uid"] for each in members(gang, context)) - {uid}
             self._moved.setdefault(gang, (context.presence_ms(), others))
         for found, (since_ms, others) in [*self._moved.items()]:
@@ -205,8 +191,7 @@ class WholeGangs:
 
 
 def gang_of(pod: Object, context: InvariantContext) -> Gang | None:
-    metadata = pod["metadata"]
-    namespace, claim = metadata["namespace"], (metadata.get("annotations") or {}).get(names.CLAIM)
+    namespace, claim = pod["metadata"]["namespace"], annotations_of(pod).get(names.CLAIM)
     body = context.world.at(("GpuClaim", namespace, claim)) if claim else None
     gang = (body.get("spec") or {}).get("gangRef") if body else None
     return (namespace, gang) if gang else None
@@ -214,7 +199,7 @@ def gang_of(pod: Object, context: InvariantContext) -> Gang | None:
 
 def members(gang: Gang, context: InvariantContext) -> Iterator[Object]:
     """Members on nodes that are not being deleted."""
-    return (each for each in of_gang(gang, context) if not each["metadata"].get("deletionTimestamp"))
+    return (each for each in of_gang(gang, context) if not is_leaving(each))
 
 
 def of_gang(gang: Gang, context: InvariantContext) -> Iterator[Object]:
@@ -229,41 +214,33 @@ def of_gang(gang: Gang, context: InvariantContext) -> Iterator[Object]:
 _LONGEST_MS = 86_400_000
 
 
-class SavedFirst:
+@checks("reconciler evicts a pod with a checkpoint annotation only after its checkpoint or its time", "Pod")
+def saved_first(written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
     """The pod was notified of its eviction time, which has passed, or it has written its checkpoint since."""
-
-    rule = "reconciler evicts a pod with a checkpoint annotation only after its checkpoint or its time"
-    kinds = ("Pod",)
-
-    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
-        pod = written.before
-        if pod is None or not is_ours(written) or not goes(written):
-            return
-        annotations = pod["metadata"].get("annotations") or {}
-        asked, phase = annotations.get(names.CHECKPOINT), (pod.get("status") or {}).get("phase")
-        if not asked or phase != "Running" or _is_daemon(pod) or not _may_wait(pod, context):
-            return
-        if why := _too_early(annotations, context.now(), _length_ms(asked)):
-            yield f"Pod/{written.key[1]}/{written.key[2]} is evicted although {why}"
+    pod = deleted_by_us(written)
+    asked = annotations_of(pod).get(names.CHECKPOINT)
+    if pod is None or not asked or phase_of(pod) != "Running" or _is_daemon(pod) or not _may_wait(pod, context):
+        return
+    if why := _too_early(annotations_of(pod), context.now(), _length_ms(asked)):
+        yield f"Pod/{written.key[1]}/{written.key[2]} is evicted although {why}"
 
 
 def _may_wait(pod: Object, context: InvariantContext) -> bool:
     """Whether the policy allows any time, and the pod has been observable for a minute."""
-    observed = context.where.nodes.get((pod.get("spec") or {}).get("nodeName", ""))
-    policy = policy_of(observed.pool, context) if observed is not None else None
-    started = _moment((pod.get("status") or {}).get("startTime", ""))
-    is_known = started is None or context.now() - started >= OBSERVED_WITHIN_MS
+    policy = context.policy_on(node_of(pod))
+    started = moment((pod.get("status") or {}).get("startTime", ""))
+    is_known = started is None or context.lasts_since(started)
     return is_known and (policy is None or policy.spec.max_graceful_termination_seconds > 0)
 
 
 def _is_daemon(pod: Object) -> bool:
-    if (pod["metadata"].get("annotations") or {}).get(names.DAEMONSET_POD) == "true":
+    if annotations_of(pod).get(names.DAEMONSET_POD) == "true":
         return True
     return any(each.get("kind") == "DaemonSet" for each in pod["metadata"].get("ownerReferences") or ())
 
 
 def _too_early(annotations: dict[str, str], now: Instant, length_ms: int) -> str:
-    evict_at, saved = _moment(annotations.get(names.EVICT_AT, "")), _moment(annotations.get(names.CHECKPOINTED_AT, ""))
+    evict_at, saved = (moment(annotations.get(key, "")) for key in (names.EVICT_AT, names.CHECKPOINTED_AT))
     if evict_at is None:
         return "it was not notified to write a checkpoint"
     # It may get less time than requested, and was notified at the latest now; whole seconds are enough for both.
@@ -280,28 +257,15 @@ def _length_ms(requested: str) -> int:
         return _LONGEST_MS
 
 
-def _moment(written: str) -> Instant | None:
-    try:
-        return instant(written) if written else None
-    except ValueError:
-        return None
-
-
 # --- Running workloads are not removed: invariants for deletions and evictions.
 
 
-class BusyNodes:
-    """A node is deleted only without workload pods, except pods stuck in Terminating."""
-
-    rule = "reconciler deletes no node with a workload pod"
-    kinds = ("Node",)
-
-    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
-        if is_ours(written) and goes(written):
-            name, found = written.key[2], waited_for(written.before or {}, context)
-            if found:
-                more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-                yield f"Node/{name} is deleted with {'/'.join(found[0])}{more} on it"
+@checks("reconciler deletes no node with a workload pod", "Node")
+def busy_nodes(written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
+    """Except pods stuck in Terminating."""
+    if (node := deleted_by_us(written)) is not None and (found := waited_for(node, context)):
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        yield f"Node/{written.key[2]} is deleted with {'/'.join(found[0])}{more} on it"
 
 
 def waited_for(node: Object, context: InvariantContext) -> list[Key]:
@@ -310,44 +274,29 @@ def waited_for(node: Object, context: InvariantContext) -> list[Key]:
     if not counting:
         return []
     seen, now = msgspec.convert(node, Node), context.now()
-    policy = policy_of(seen.pool, context)
+    policy = context.policy(seen.pool)
     longest = policy.spec.max_graceful_termination_seconds if policy is not None else LONGEST_GRACE_SECONDS
     pods = ((key, context.world.at(key)) for key in counting)
     return [key for key, body in pods if body is None or not is_stuck(msgspec.convert(body, Pod), seen, now, longest)]
 
 
-class NodeClaimOwnership:
-    """Karpenter owns NodeClaims."""
-
-    rule = "reconciler neither creates nor deletes NodeClaims"
-    kinds = ("NodeClaim",)
-
-    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
-        if is_ours(written) and (written.before is None or goes(written)):
-            yield f"NodeClaim/{written.key[2]} is {'created' if written.before is None else 'deleted'}"
+@checks("reconciler neither creates nor deletes NodeClaims", "NodeClaim")
+def node_claim_ownership(written: ObjectWrite, _: InvariantContext) -> Iterator[str]:
+    if is_ours(written) and (written.before is None or goes(written)):
+        yield f"NodeClaim/{written.key[2]} is {'created' if written.before is None else 'deleted'}"
 
 
-class ProtectedPods:
-    """Pods with a do-not-disrupt annotation are not disrupted."""
-
-    rule = "reconciler respects annotations against disruption of pods"
-    kinds = ("Pod",)
-
-    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
-        if not is_ours(written) or not goes(written) or written.before is None:
-            return
-        title = "/".join(part for part in written.key if part)
-        if why := _why_protected(written.before):
-            yield f"{title} is removed although {why}"
+@checks("reconciler respects annotations against disruption of pods", "Pod")
+def protected_pods(written: ObjectWrite, _: InvariantContext) -> Iterator[str]:
+    if (pod := deleted_by_us(written)) is not None and (why := _why_protected(pod)):
+        yield f"{'/'.join(written.key)} is removed although {why}"
 
 
 def _why_protected(pod: Object) -> str:
-    metadata, phase = pod["metadata"], (pod.get("status") or {}).get("phase")
-    if phase in {"Succeeded", "Failed"} or not (pod.get("spec") or {}).get("nodeName"):
+    # reconciler's own pods are no workload
+    if is_finished(pod) or not node_of(pod) or names.COMPONENT in labels_of(pod):
         return ""
-    if names.COMPONENT in (metadata.get("labels") or {}):  # reconciler's own pods are no workload
-        return ""
-    annotations = metadata.get("annotations") or {}
+    annotations = annotations_of(pod)
     if annotations.get(names.DO_NOT_DISRUPT) == "true":
         return f"it has {names.DO_NOT_DISRUPT}"
     if (said := annotations.get(names.SAFE_TO_EVICT)) in {"false", "on-completion"}:

@@ -1,4 +1,4 @@
-"""The interface of checkers: a safety invariant that is checked on each write."""
+"""The interface of checkers: a safety invariant that is checked on each write; and what several checkers ask."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -16,11 +16,13 @@ from reconciler.model.plan.memory import Memory
 from reconciler.model.policy.guards import Window
 from reconciler.model.policy.scaling import DrainPolicy, NodeProvisioner
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.objects import ObjectWrite
+from reconciler.simulate.objects import ObjectWrite, is_leaving, taints_of
 from reconciler.simulate.results.totals import PoolTotalsTracker
 from reconciler.simulate.world import World
 
-OUR_TAINTS = (names.DELETION_TIME, names.DRAINING)
+OUR_TAINTS = frozenset({names.DELETION_TIME, names.DRAINING})
+OBSERVED_WITHIN_MS = 60_000  # later writes may not be observed by the writer yet
+LONG_AGO = Instant(-OBSERVED_WITHIN_MS)
 
 
 class InvariantContext(msgspec.Struct, frozen=True):
@@ -34,6 +36,37 @@ class InvariantContext(msgspec.Struct, frozen=True):
     presence_ms: Callable[[], int]  # total time with a running, up-to-date controller
     memory: Callable[[], Memory]  # the stored memory
 
+    def node(self, name: str) -> Object | None:
+        return self.world.at(("Node", "", name))
+
+    def policy(self, pool: str) -> Declared[DrainPolicy] | None:
+        """The DrainPolicy in force for the pool."""
+        drains = (each for each in self.desired().drains if not each.spec.suspend)
+        return next((each for each in drains if {"*", pool} & set(each.spec.pool_names)), None)
+
+    def policy_on(self, node: str) -> Declared[DrainPolicy] | None:
+        """The DrainPolicy in force for the node."""
+        observed = self.where.nodes.get(node)
+        return self.policy(observed.pool) if observed is not None else None
+
+    def provisioner(self, pool: str) -> NodeProvisioner | None:
+        """The NodeProvisioner in force for the pool."""
+        provisioners = (each.spec for each in self.desired().provisioners if each.spec.pool_name == pool)
+        return next((each for each in provisioners if not each.suspend), None)
+
+    def lasts_since(self, since: Instant | None) -> bool:
+        """Whether that time is known and long enough ago for reconciler to have observed the change."""
+        return since is not None and self.now() - since >= OBSERVED_WITHIN_MS
+
+    def gpus_known(self, node: str) -> int:
+        """GPUs in use on the node by pods that reconciler has observed there."""
+        where = self.where
+        known = [key for key in where.pods_on(node) if self.lasts_since(where.placed.get(key))]
+        return min(where.nodes[node].gpus, sum(where.pods[key].gpus for key in known))
+
+
+Wrote = Callable[[ObjectWrite, InvariantContext], Iterator[str]]
+
 
 class Checker(Protocol):
     """One invariant. Its state is limited to about an hour of history."""
@@ -41,19 +74,28 @@ class Checker(Protocol):
     rule: str
 
     @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds that it checks."""
+    def kinds(self) -> tuple[str, ...]: ...
+
+    @property
+    def wrote(self) -> Wrote:
+        """The violations by a write, as sentences; called for these kinds, whoever the writer is."""
         ...
 
-    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
-        """The violations by this write, as sentences; called for these kinds, whoever the writer is."""
-        ...
+
+class StatelessChecker(msgspec.Struct):
+    """An invariant that is one function."""
+
+    rule: str
+    kinds: tuple[str, ...]
+    wrote: Wrote
+
+    def __call__(self) -> "StatelessChecker":
+        return self
 
 
-def policy_of(pool: str, context: InvariantContext) -> Declared[DrainPolicy] | None:
-    """The DrainPolicy in force for the pool."""
-    drains = (each for each in context.desired().drains if not each.spec.suspend)
-    return next((each for each in drains if {"*", pool} & set(each.spec.pool_names)), None)
+def checks(rule: str, *kinds: str) -> Callable[[Wrote], StatelessChecker]:
+    """Makes a function the checker of the rule."""
+    return lambda wrote: StatelessChecker(rule, kinds, wrote)
 
 
 def is_ours(written: ObjectWrite) -> bool:
@@ -63,26 +105,34 @@ def is_ours(written: ObjectWrite) -> bool:
 
 def goes(written: ObjectWrite) -> bool:
     """Whether this write deletes the object."""
-    if written.before is None or written.before["metadata"].get("deletionTimestamp"):
+    if written.before is None or is_leaving(written.before):
         return False
-    return written.after is None or bool(written.after["metadata"].get("deletionTimestamp"))
+    return written.after is None or is_leaving(written.after)
 
 
-def taints_of(node: Object | None) -> frozenset[str]:
+def deleted_by_us(written: ObjectWrite) -> Object | None:
+    """The object that reconciler deletes with this write, as it was before."""
+    return written.before if is_ours(written) and goes(written) else None
+
+
+def removal_taints(node: Object | None) -> frozenset[str]:
     """Keys of reconciler's removal taints."""
-    taints = ((node or {}).get("spec") or {}).get("taints") or ()
-    return frozenset(each["key"] for each in taints) & frozenset(OUR_TAINTS)
+    return OUR_TAINTS & {each["key"] for each in taints_of(node)}
 
 
-def is_marked(written: ObjectWrite) -> bool:
-    """Whether a node gets one of reconciler's removal taints by this write."""
-    return bool(taints_of(written.after) - taints_of(written.before))
+def marks(written: ObjectWrite) -> frozenset[str]:
+    """Keys of reconciler's removal taints that a node gets by this write."""
+    return removal_taints(written.after) - removal_taints(written.before)
 
 
-def pool_of(body: Object) -> str:
-    """From the labels of a node, or of an object rendered for a pool."""
-    labels = body["metadata"].get("labels") or {}
-    return str(labels.get(names.KARPENTER_POOL) or labels.get(names.POOL, ""))
+def begins(written: ObjectWrite) -> bool:
+    """Whether one of reconciler's drains begins with this write."""
+    return is_ours(written) and names.DRAINING in marks(written)
+
+
+def removed_by_us(written: ObjectWrite) -> Object | None:
+    """The node that reconciler taints for removal or deletes with this write, as it was before."""
+    return written.before if is_ours(written) and (marks(written) or goes(written)) else None
 
 
 # --- Windows and schedules at an instant, computed independently of the planners.

@@ -7,87 +7,59 @@ import msgspec
 from reconciler.model.desired import Desired
 from reconciler.model.plan.memory import Memory
 from reconciler.report.simulation.simulated import Broken
-from reconciler.simulate.invariants.ceilings import Ceilings, LeastKept
-from reconciler.simulate.invariants.evictions import (
-    BudgetsKept,
-    BusyNodes,
-    MadeAnew,
-    NodeClaimOwnership,
-    OffDrained,
-    ProtectedPods,
-    SavedFirst,
-    WholeGangs,
-)
-from reconciler.simulate.invariants.invariant import Checker, InvariantContext
-from reconciler.simulate.invariants.ownership import FreezeInvariant, Observing, OneOwner, OptedOutNodes, OthersNodes
-from reconciler.simulate.invariants.places import PlaceFirst
-from reconciler.simulate.invariants.scale_down import (
-    Announced,
-    EmptyFirst,
-    IdleMarks,
-    InWindows,
-    LeastSize,
-    SlotsKept,
-    WholeBatches,
-)
-from reconciler.simulate.invariants.smart_pods import GoneInTime, OnePerNeed, OthersGates, RoomFirst
-from reconciler.simulate.objects import ObjectWrite
+from reconciler.simulate.invariants import ceilings, evictions, ownership, places, scale_down, smart_pods
+from reconciler.simulate.invariants.invariant import Checker, InvariantContext, checks
+from reconciler.simulate.objects import ObjectWrite, node_of
 from reconciler.simulate.results.totals import PoolTotalsTracker
 from reconciler.simulate.stage import Stage
 
 # --- Sanity of the simulated cluster: no GPU is allocated twice.
 
 
-class Overbooked:
+@checks("no node has pods for more GPUs than it has", "Pod")
+def overbooked(written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
     """The GPUs of a node are allocated once, whichever component binds pods."""
-
-    rule = "no node has pods for more GPUs than it has"
-    kinds = ("Pod",)
-
-    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
-        if written.after is None:
-            return
-        node = (written.after.get("spec") or {}).get("nodeName")
-        if not node or ((written.before or {}).get("spec") or {}).get("nodeName") == node:
-            return
-        observed = context.where.nodes.get(node)
-        if observed is None:
-            yield f"Pod {written.key[2]} is bound to Node/{node}, which does not exist"
-        elif (requested := context.where.gpus_on(node)) > observed.gpus:
-            yield f"the pods of Node/{node} request {requested} GPUs, and it has {observed.gpus}"
+    node = node_of(written.after)
+    if not node or node_of(written.before) == node:
+        return
+    observed = context.where.nodes.get(node)
+    if observed is None:
+        yield f"Pod {written.key[2]} is bound to Node/{node}, which does not exist"
+    elif (requested := context.where.gpus_on(node)) > observed.gpus:
+        yield f"the pods of Node/{node} request {requested} GPUs, and it has {observed.gpus}"
 
 
 MOST_LISTED = 50
 
 CHECKERS: tuple[Callable[[], Checker], ...] = (
-    BusyNodes,
-    NodeClaimOwnership,
-    ProtectedPods,
-    OthersNodes,
-    OptedOutNodes,
-    OneOwner,
-    FreezeInvariant,
-    Observing,
-    Ceilings,
-    Announced,
-    LeastSize,
-    IdleMarks,
-    Overbooked,
-    OnePerNeed,
-    GoneInTime,
-    OthersGates,
-    RoomFirst,
-    OffDrained,
-    MadeAnew,
-    BudgetsKept,
-    PlaceFirst,
-    WholeGangs,
-    WholeBatches,
-    EmptyFirst,
-    InWindows,
-    SlotsKept,
-    LeastKept,
-    SavedFirst,
+    evictions.busy_nodes,
+    evictions.node_claim_ownership,
+    evictions.protected_pods,
+    ownership.others_nodes,
+    ownership.opted_out_nodes,
+    ownership.one_owner,
+    ownership.FreezeInvariant,
+    ownership.Observing,
+    ceilings.Ceilings,
+    scale_down.Announced,
+    scale_down.LeastSize,
+    scale_down.idle_marks,
+    overbooked,
+    smart_pods.OnePerNeed,
+    smart_pods.GoneInTime,
+    smart_pods.others_gates,
+    smart_pods.RoomFirst,
+    evictions.OffDrained,
+    evictions.made_anew,
+    evictions.BudgetsKept,
+    places.PlaceFirst,
+    evictions.WholeGangs,
+    scale_down.WholeBatches,
+    scale_down.empty_first,
+    scale_down.in_windows,
+    scale_down.SlotsKept,
+    ceilings.LeastKept,
+    evictions.saved_first,
 )
 
 

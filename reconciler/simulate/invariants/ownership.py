@@ -7,68 +7,63 @@ import msgspec
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.desired import Desired
-from reconciler.model.instant import Instant, instant
-from reconciler.model.plan.decision import Ref
+from reconciler.model.instant import Instant, moment
 from reconciler.plan.nodes.ownership import opt_out
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.invariants.invariant import InvariantContext, goes, is_marked, is_ours, pool_of, taints_of
-from reconciler.simulate.objects import ObjectWrite
+from reconciler.simulate.invariants.invariant import (
+    OBSERVED_WITHIN_MS,
+    InvariantContext,
+    checks,
+    goes,
+    is_ours,
+    marks,
+    removal_taints,
+    removed_by_us,
+)
+from reconciler.simulate.objects import (
+    Key,
+    ObjectWrite,
+    annotations_of,
+    declared_pool_of,
+    is_leaving,
+    labels_of,
+    node_of,
+    taints_of,
+)
 
 _UPGRADE_IS_OVER = frozenset({"", "upgrade-done"})
-OBSERVED_WITHIN_MS = 60_000  # later writes may not be observed by the writer yet
 
 
-class OthersNodes:
-    """A node that another component is removing is neither tainted nor deleted."""
-
-    rule = "nodes that another component is removing are not touched"
-    kinds = ("Node",)
-
-    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
-        if not is_ours(written) or not (is_marked(written) or goes(written)):
-            return
-        if written.before is not None and (why := whose(written.before)):
-            yield f"Node/{written.key[2]} is changed although {why}"
+@checks("nodes that another component is removing are not touched", "Node")
+def others_nodes(written: ObjectWrite, _: InvariantContext) -> Iterator[str]:
+    if (node := removed_by_us(written)) is not None and (why := whose(node)):
+        yield f"Node/{written.key[2]} is changed although {why}"
 
 
 def whose(node: Object) -> str:
-    metadata, spec = node["metadata"], node.get("spec") or {}
-    upgrade = (metadata.get("labels") or {}).get(names.UPGRADE_STATE, "")
-    if metadata.get("deletionTimestamp"):
+    """Why another component is removing the node; empty if none is."""
+    upgrade = labels_of(node).get(names.UPGRADE_STATE, "")
+    if is_leaving(node):
         return "it is being deleted already"
-    if any(each["key"] == names.DISRUPTED for each in spec.get("taints") or ()):
+    if any(each["key"] == names.DISRUPTED for each in taints_of(node)):
         return "Karpenter is disrupting it"
     if upgrade not in _UPGRADE_IS_OVER:
         return f"its driver is being upgraded ({upgrade})"
-    return "it was cordoned by another component" if spec.get("unschedulable") else ""
+    return "it was cordoned by another component" if (node.get("spec") or {}).get("unschedulable") else ""
 
 
-class OptedOutNodes:
-    """Nodes that opt out of removal stay.
-
-    The API server compares the annotations with those of the plan, so no change is missed.
-    """
-
-    rule = "reconciler neither taints nor deletes nodes that opt out of removal"
-    kinds = ("Node",)
-
-    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
-        if not is_ours(written) or not (is_marked(written) or goes(written)) or written.before is None:
-            return
-        node: Node = msgspec.convert(written.before, Node)
-        if (found := opt_out(node, context.now())) is not None:
-            yield f"Node/{node.name} is removed although it has {found.key}: {found.value}"
+@checks("reconciler neither taints nor deletes nodes that opt out of removal", "Node")
+def opted_out_nodes(written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
+    """The API server compares the annotations with those of the plan, so no change is missed."""
+    node = removed_by_us(written)
+    if node is not None and (found := opt_out(msgspec.convert(node, Node), context.now())) is not None:
+        yield f"Node/{written.key[2]} is removed although it has {found.key}: {found.value}"
 
 
-class OneOwner:
-    """Only one planner removes a node."""
-
-    rule = "no node has the taints of two planners"
-    kinds = ("Node",)
-
-    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
-        if is_marked(written) and len(taints := taints_of(written.after)) > 1:
-            yield f"Node/{written.key[2]} has {' and '.join(sorted(taints))}"
+@checks("no node has the taints of two planners", "Node")
+def one_owner(written: ObjectWrite, _: InvariantContext) -> Iterator[str]:
+    if marks(written) and len(taints := removal_taints(written.after)) > 1:
+        yield f"Node/{written.key[2]} has {' and '.join(sorted(taints))}"
 
 
 class FreezeInvariant:
@@ -78,7 +73,7 @@ class FreezeInvariant:
     kinds = ("Namespace", "Node", "NodePool", "Pod")
 
     def __init__(self) -> None:
-        self._since: dict[tuple[str, str, str], Instant] = {}  # frozen objects, and the time of the freeze
+        self._since: dict[Key, Instant] = {}  # frozen objects, and the time of the freeze
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         if written.key[0] != "Pod":  # Pods are never frozen themselves
@@ -86,9 +81,8 @@ class FreezeInvariant:
         if not self._since or not is_ours(written):
             return
         kind, _, name = written.key
-        if kind == "Node" and written.before is not None and not (is_marked(written) or goes(written)):
-            return
-        if kind == "Namespace":
+        is_release = kind == "Node" and written.before is not None and not (marks(written) or goes(written))
+        if is_release or kind == "Namespace":
             return
         for key in self._over(written, context):
             if self._holds(key, context):
@@ -101,28 +95,25 @@ class FreezeInvariant:
         elif not is_now:
             self._since.pop(written.key, None)
 
-    def _over(self, written: ObjectWrite, context: InvariantContext) -> Iterator[tuple[str, str, str]]:
+    def _over(self, written: ObjectWrite, context: InvariantContext) -> Iterator[Key]:
         """All objects whose freeze applies to the object."""
-        body = written.before or written.after or {"metadata": {}}
-        node = (body.get("spec") or {}).get("nodeName", "") if written.key[0] == "Pod" else written.key[2]
+        node = node_of(written.before or written.after) if written.key[0] == "Pod" else written.key[2]
         observed = context.where.nodes.get(node)
         yield ("Namespace", "", context.world.own_namespace)
         yield ("NodePool", "", written.key[2] if written.key[0] == "NodePool" else observed.pool if observed else "")
         yield ("Node", "", node)
 
-    def _holds(self, key: tuple[str, str, str], context: InvariantContext) -> bool:
-        since, found = self._since.get(key), context.world.get(Ref(*key))
-        if since is None or context.now() - since < OBSERVED_WITHIN_MS or found is None:
+    def _holds(self, key: Key, context: InvariantContext) -> bool:
+        """An unreadable freeze holds forever."""
+        found = context.world.at(key)
+        if found is None or not context.lasts_since(self._since.get(key)):
             return False
-        try:
-            return instant(_freeze(found)) > context.now()
-        except ValueError:
-            return True
+        until = moment(_freeze(found))
+        return until is None or until > context.now()
 
 
 def _freeze(body: Object | None) -> str:
-    found = ((body or {}).get("metadata") or {}).get("annotations") or {}
-    return str(found.get(names.FROZEN_UNTIL, ""))
+    return annotations_of(body).get(names.FROZEN_UNTIL, "")
 
 
 class Observing:
@@ -148,16 +139,13 @@ class Observing:
         if body is None:
             return ""
         if written.key[0] == "NodePool":
-            return (body["metadata"].get("labels") or {}).get(names.POOL) or written.key[2]
-        node = context.where.nodes.get((body.get("spec") or {}).get("nodeName", ""))
-        return pool_of(body) or (node.pool if node else "")
+            return labels_of(body).get(names.POOL) or written.key[2]
+        node = context.where.nodes.get(node_of(body))
+        return declared_pool_of(body) or (node.pool if node else "")
 
     def _in_force(self, context: InvariantContext) -> list[Desired]:
         """The current policies, and previous ones as long as a plan may still use them."""
         now, desired = context.now(), context.desired()
-        if not self._wishes or self._wishes[-1][0] is not desired:
-            self._wishes.append((desired, now))
-        current = self._wishes.pop()[0]
-        self._wishes = [each for each in self._wishes if now - each[1] < OBSERVED_WITHIN_MS]
-        self._wishes.append((current, now))
+        before = [each for each in self._wishes if each[0] is not desired and now - each[1] < OBSERVED_WITHIN_MS]
+        self._wishes = [*before, (desired, now)]
         return [each for each, _ in self._wishes]

@@ -14,14 +14,11 @@ from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
-from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.workloads import owner_of
-from reconciler.simulate.invariants.evictions import gang_of, is_moved, node_of, of_gang
-from reconciler.simulate.invariants.invariant import InvariantContext, is_ours, policy_of
-from reconciler.simulate.invariants.ownership import OBSERVED_WITHIN_MS
+from reconciler.simulate.invariants.evictions import evicted_by_us, gang_of, of_gang
+from reconciler.simulate.invariants.invariant import LONG_AGO, InvariantContext, is_ours
 from reconciler.simulate.invariants.smart_pods import is_lessened
-from reconciler.simulate.objects import Key, ObjectWrite
-from reconciler.simulate.results.totals import is_finished
+from reconciler.simulate.objects import Key, ObjectWrite, is_finished, is_leaving, node_of
 
 _LEAVES = frozenset({names.DELETION_TIME, names.DRAINING, names.DISRUPTED})
 
@@ -40,7 +37,7 @@ class PlaceFirst:
 
     def __init__(self) -> None:
         self._moved: list[_Moved] = []
-        self._lessened_at = Instant(-OBSERVED_WITHIN_MS)  # when another component last removed or closed a node
+        self._lessened_at = LONG_AGO  # when another component last removed or closed a node
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         now = context.now()
@@ -48,18 +45,18 @@ class PlaceFirst:
             if not is_ours(written) and is_lessened(written):
                 self._lessened_at = now
             return
-        if written.before is None or not is_moved(written):
-            return
-        pod = msgspec.convert(written.before, Pod)
-        if not pod.counts:
+        body = evicted_by_us(written)
+        if body is None or not (pod := msgspec.convert(body, Pod)).counts:
             return
         self._moved = [each for each in self._moved if now <= each.until]
-        owner = owner_of(written.before)
+        owner = owner_of(body)
         others = [*self._others(owner, context)]
-        self._moved.append(_Moved(Instant(now + _kept_ms(pod.node, context)), pod, owner))
-        if now - self._lessened_at < OBSERVED_WITHIN_MS or context.snapshot().nominated:
+        policy = context.policy_on(pod.node)  # it reserves room for an evicted pod that is not back
+        kept_ms = 1_000 * policy.spec.recent_eviction_seconds if policy is not None else 0
+        self._moved.append(_Moved(Instant(now + kept_ms), pod, owner))
+        if not context.lasts_since(self._lessened_at) or context.snapshot().nominated:
             return
-        gang = gang_of(written.before, context)
+        gang = gang_of(body, context)
         leaves = [msgspec.convert(each, Pod) for each in of_gang(gang, context)] if gang else []
         mates = (each for each in leaves if not each.metadata.leaving and each.metadata.uid != pod.metadata.uid)
         if not _has_place(pod, [*others, *mates], leaves, context):
@@ -79,30 +76,18 @@ class PlaceFirst:
                 yield each.pod
 
 
-def _kept_ms(node: str, context: InvariantContext) -> int:
-    """How long the policy reserves room for an evicted pod that is not back."""
-    observed = context.where.nodes.get(node)
-    policy = policy_of(observed.pool, context) if observed is not None else None
-    return 1_000 * policy.spec.recent_eviction_seconds if policy is not None else 0
-
-
 def _lacking(key: Key, uid: str, context: InvariantContext) -> int:
     """Number of an owner's pods that should be on nodes but are not."""
     owner = context.world.at(key)
     if owner is None or owner["metadata"]["uid"] != uid:
         return 0
-    spec, own = owner["spec"], [each for each in context.world.of("Pod") if _is_of(each, uid)]
+    spec, own = owner["spec"], [each for each in context.world.of("Pod") if (owner_of(each) or ("", ""))[1] == uid]
     wanted = int(spec.get("replicas", spec.get("parallelism", 1)))
     if key[0] == "Job":
         done = sum(each["status"].get("phase") == "Succeeded" for each in own)
         wanted = min(wanted, int(spec.get("completions", wanted)) - done)
     there = (each for each in own if node_of(each) and not is_finished(each))
-    return wanted - sum(not each["metadata"].get("deletionTimestamp") for each in there)
-
-
-def _is_of(pod: Object, uid: str) -> bool:
-    owner = owner_of(pod)
-    return owner is not None and owner[1] == uid
+    return wanted - sum(not is_leaving(each) for each in there)
 
 
 def _has_place(pod: Pod, others: Sequence[Pod], gang: Sequence[Pod], context: InvariantContext) -> bool:
@@ -148,7 +133,7 @@ def _takes(snapshot: Snapshot, row: int) -> bool:
 
 def _placed_lately(context: InvariantContext, snapshot: Snapshot) -> Iterator[Pod]:
     for key, since in reversed(context.where.placed.items()):
-        if context.now() - since >= OBSERVED_WITHIN_MS:
+        if context.lasts_since(since):
             return
         pod: Pod | None = context.world.read_object(key)
         row = snapshot.rows.row_of.get(pod.node) if pod is not None else None
@@ -158,10 +143,7 @@ def _placed_lately(context: InvariantContext, snapshot: Snapshot) -> Iterator[Po
 
 def _together(snapshot: Snapshot, pod: Pod, others: Sequence[Pod]) -> bool:
     """Whether the pod has a place without taking one from another."""
-    one, rest = (
-        snapshot.classes.class_as_placed(pod).anew,
-        [snapshot.classes.class_as_placed(each).anew for each in others],
-    )
+    one, *rest = (snapshot.classes.class_as_placed(each).anew for each in (pod, *others))
     most = max(_placed(snapshot, order, forwards) for order in _orders(rest) for forwards in (True, False))
     return any(
         _placed(snapshot, order, forwards) > most

@@ -5,33 +5,29 @@ from collections.abc import Iterator
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.instant import Instant
-from reconciler.model.policy.scaling import NodeProvisioner
+from reconciler.model.instant import Instant, unix_seconds
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.invariants.evictions import is_moved, node_of, waited_for
+from reconciler.simulate.invariants.evictions import evicted_by_us, waited_for
 from reconciler.simulate.invariants.invariant import (
+    LONG_AGO,
+    OBSERVED_WITHIN_MS,
+    OUR_TAINTS,
     InvariantContext,
+    begins,
+    checks,
+    deleted_by_us,
     goes,
-    is_marked,
     is_open,
     is_ours,
+    marks,
     min_size_at,
-    policy_of,
-    pool_of,
-    taints_of,
+    removal_taints,
 )
-from reconciler.simulate.invariants.ownership import OBSERVED_WITHIN_MS, whose
-from reconciler.simulate.objects import ObjectWrite
+from reconciler.simulate.invariants.ownership import whose
+from reconciler.simulate.objects import ObjectWrite, declared_pool_of, is_leaving, node_of, taints_of
 
 _EMPTY_MS = 60_000
-_LONG_AGO = Instant(-OBSERVED_WITHIN_MS)
 _BATCH_MS = 30_000  # within which all nodes of a batch must be tainted
-
-
-def begins(written: ObjectWrite) -> bool:
-    """Whether one of reconciler's drains begins with this write."""
-    added = taints_of(written.after) - taints_of(written.before)
-    return is_ours(written) and names.DRAINING in added
 
 
 class WholeBatches:
@@ -47,8 +43,8 @@ class WholeBatches:
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         if begins(written) and written.after is not None:
             self._begin(written.after["metadata"]["uid"], context)
-        elif is_moved(written) and written.before is not None:
-            node = context.world.at(("Node", "", node_of(written.before)))
+        elif (pod := evicted_by_us(written)) is not None:
+            node = context.node(node_of(pod))
             batch = self._batch_of.get(node["metadata"]["uid"]) if node is not None else None
             missing = self._missing.get(batch) if batch is not None else None
             if missing:
@@ -69,49 +65,40 @@ class WholeBatches:
             self._missing.setdefault(batch.at, named).pop(uid, None)
 
 
-class EmptyFirst:
-    """A drained node is deleted only after it has been empty for a while."""
-
-    rule = "drained nodes are deleted only after a minute without pods"
-    kinds = ("Node",)
-
-    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
-        name, where, now = written.key[2], context.where, context.now()
-        if not is_ours(written) or not goes(written) or names.DRAINING not in taints_of(written.before):
-            return
-        if where.counting_on(name) and not waited_for(written.before or {}, context):
-            return  # it is unknown since when its stuck pods are ignored
-        # For a pod deleted in this write, only the time of the taint is known.
-        since = where.flipped.get(name, now) if name in where.nodes else _begun_at(written.before or {})
-        if since is not None and (where.counting_on(name) or now - since < _EMPTY_MS):
-            yield f"Node/{name} is deleted after being empty for {(now - since) // 1_000} s"
+@checks("drained nodes are deleted only after a minute without pods", "Node")
+def empty_first(written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
+    name, where, now = written.key[2], context.where, context.now()
+    node = deleted_by_us(written)
+    if node is None or names.DRAINING not in removal_taints(node):
+        return
+    if where.counting_on(name) and not waited_for(node, context):
+        return  # it is unknown since when its stuck pods are ignored
+    # For a pod deleted in this write, only the time of the taint is known.
+    since = where.flipped.get(name, now) if name in where.nodes else _begun_at(node)
+    if since is not None and (where.counting_on(name) or now - since < _EMPTY_MS):
+        yield f"Node/{name} is deleted after being empty for {(now - since) // 1_000} s"
 
 
-class InWindows:
+@checks("drains begin only in the windows of their policy", "Node")
+def in_windows(written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
     """A repeated taint belongs to the start of its batch."""
-
-    rule = "drains begin only in the windows of their policy"
-    kinds = ("Node",)
-
-    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
-        if not begins(written) or written.after is None:
-            return
-        name, now = written.key[2], context.now()
-        policy = policy_of(context.where.nodes[name].pool, context)
-        if policy is None:
-            yield f"Node/{name} begins to be drained, but no DrainPolicy names its pool"
-            return
-        at = _begun_at(written.after)
-        when = at if at is not None and 0 <= now - at <= _BATCH_MS + 1_000 else now
-        windows = policy.spec.windows
-        if windows and not any(is_open(each, when) for each in windows):
-            yield f"Node/{name} begins to be drained, but no window of DrainPolicy/{policy.name} is open"
+    if not begins(written) or written.after is None:
+        return
+    name, now = written.key[2], context.now()
+    policy = context.policy_on(name)
+    if policy is None:
+        yield f"Node/{name} begins to be drained, but no DrainPolicy names its pool"
+        return
+    at = _begun_at(written.after)
+    when = at if at is not None and 0 <= now - at <= _BATCH_MS + 1_000 else now
+    windows = policy.spec.windows
+    if windows and not any(is_open(each, when) for each in windows):
+        yield f"Node/{name} begins to be drained, but no window of DrainPolicy/{policy.name} is open"
 
 
 def _begun_at(node: Object) -> Instant | None:
-    taints = (node.get("spec") or {}).get("taints") or ()
-    values = [str(each.get("value", "")) for each in taints if each["key"] == names.DRAINING]
-    return Instant(int(values[0]) * 1_000) if values and values[0].isdigit() else None
+    values = (str(each.get("value", "")) for each in taints_of(node) if each["key"] == names.DRAINING)
+    return unix_seconds(next(values, ""))
 
 
 class SlotsKept:
@@ -130,7 +117,7 @@ class SlotsKept:
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         name, now = written.key[2], context.now()
-        if written.after is None or not _is_leaving(written.after):
+        if written.after is None or not _is_going(written.after):
             self._leaving.pop(name, None)
         else:
             self._leaving.setdefault(name, now)
@@ -140,20 +127,20 @@ class SlotsKept:
             yield from self._judged(name, context)
 
     def _judged(self, name: str, context: InvariantContext) -> Iterator[str]:
-        policy = policy_of(context.where.nodes[name].pool, context)
+        policy = context.policy_on(name)
         if policy is None:
             return
         drains = [each.spec for each in context.desired().drains if not each.spec.suspend]
         own, draining, leaving = policy.spec, [0, 0], [0, 0]  # of this policy, and of all
         for each, since in self._leaving.items():
-            of = policy_of(context.where.nodes[each].pool, context)
-            node = context.world.at(("Node", "", each))
-            is_drained = names.DRAINING in taints_of(node)
-            if of is None or (is_drained and self._is_others(each, node, context.now())):
+            of, node = context.policy_on(each), context.node(each)
+            is_drained = names.DRAINING in removal_taints(node)
+            is_counted = not self._is_others(each, node, context) if is_drained else context.lasts_since(since)
+            if of is None or not is_counted:
                 continue
-            if not is_drained and context.now() - since < OBSERVED_WITHIN_MS:
-                continue
-            is_busy = is_drained and bool(waited_for(node or {}, context)) and self._is_known(each, context)
+            # A node with a new pod may have begun as an empty node, without a slot.
+            is_known = context.lasts_since(context.where.flipped.get(each))
+            is_busy = is_drained and bool(waited_for(node or {}, context)) and is_known
             for at in (0, 1) if of is policy else (1,):
                 leaving[at] += 1
                 draining[at] += is_busy
@@ -163,29 +150,21 @@ class SlotsKept:
             if any(count > limit for count, limit in zip(counted, most, strict=True)):
                 yield f"Node/{name} begins to be drained: {counted[0]} of DrainPolicy/{policy.name} {text} at once"
 
-    def _is_others(self, name: str, node: Object | None, now: Instant) -> bool:
-        if node is None or node["metadata"].get("deletionTimestamp"):
+    def _is_others(self, name: str, node: Object | None, context: InvariantContext) -> bool:
+        if node is None or is_leaving(node):
             return False
-        return bool(whose(node)) or now - self._others.get(name, _LONG_AGO) < OBSERVED_WITHIN_MS
-
-    def _is_known(self, name: str, context: InvariantContext) -> bool:
-        """Whether it is observable that the node is busy: a node with a new pod may have begun as an empty node,
-        without a slot.
-        """
-        return context.now() - context.where.flipped.get(name, context.now()) >= OBSERVED_WITHIN_MS
+        return bool(whose(node)) or not context.lasts_since(self._others.get(name, LONG_AGO))
 
 
-def _is_leaving(node: Object) -> bool:
-    taints = (node.get("spec") or {}).get("taints") or ()
-    hard = {each["key"] for each in taints if each["effect"] != "PreferNoSchedule"}
-    return bool(node["metadata"].get("deletionTimestamp")) or bool(hard & {names.DELETION_TIME, names.DRAINING})
+def _is_going(node: Object) -> bool:
+    hard = {each["key"] for each in taints_of(node) if each["effect"] != "PreferNoSchedule"}
+    return is_leaving(node) or bool(hard & OUR_TAINTS)
 
 
 # --- Removal of empty nodes: announced by a taint, closed to pods in time, never in use, within the minimum size.
 
 _LEAST_MARKED_MS = 60_000
 _LEAST_HARD_MS = 30_000
-_SCALING_LONG_AGO = Instant(0)
 
 
 class _Marked(msgspec.Struct, frozen=True, gc=False):
@@ -209,7 +188,10 @@ class Announced:
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
         name, now = written.key[2], context.now()
         known = self._marked.get(name) or _existing_mark(written.before)
-        if is_ours(written) and goes(written) and _is_for_scaling(written.before, context):
+        node = deleted_by_us(written)
+        # Only scaling may delete a node that is not drained and whose pool a NodeProvisioner scales.
+        is_scaled = node is not None and context.provisioner(declared_pool_of(node)) is not None
+        if is_scaled and names.DRAINING not in removal_taints(node):
             yield from _too_early(name, known, _mark(written.before), now)
         after = _follow(known, written.after, now)
         if after is None or written.after is None:
@@ -221,7 +203,7 @@ class Announced:
 def _existing_mark(node: Object | None) -> _Marked | None:
     """For a taint that existed at the start."""
     mark = _mark(node)
-    return None if mark is None else _Marked(_SCALING_LONG_AGO, _SCALING_LONG_AGO if _is_hard(mark) else None)
+    return None if mark is None else _Marked(Instant(0), Instant(0) if _is_hard(mark) else None)
 
 
 def _follow(known: _Marked | None, node: Object | None, now: Instant) -> _Marked | None:
@@ -255,12 +237,10 @@ class LeastSize:
         self._lately: dict[str, list[Instant]] = {}  # by pool: times of removals by others
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
-        if not goes(written):
+        if not goes(written) or written.before is None:
             return
-        name, now = written.key[2], context.now()
-        pool = _pool(written.before)
-        wish = _wish(pool, context)
-        if wish is None:
+        name, now, pool = written.key[2], context.now(), declared_pool_of(written.before)
+        if (wish := context.provisioner(pool)) is None:
             return
         lately = [each for each in self._lately.get(pool, ()) if now - each < OBSERVED_WITHIN_MS]
         if not is_ours(written):
@@ -274,39 +254,18 @@ class LeastSize:
             yield f"Node/{name} is deleted, {left} nodes of {pool} are left, minSize is {least}"
 
 
-class IdleMarks:
+@checks("reconciler taints no node in use for deletion", "Node")
+def idle_marks(written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
     """A node in use for a minute is observable as such."""
-
-    rule = "reconciler taints no node in use for deletion"
-    kinds = ("Node",)
-
-    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
-        if not is_ours(written) or not is_marked(written):
-            return
-        name, where, now = written.key[2], context.where, context.now()
-        if names.DELETION_TIME not in taints_of(written.after) or not where.counting_on(name):
-            return
-        if now - where.flipped.get(name, now) >= OBSERVED_WITHIN_MS:
-            yield f"Node/{name} is tainted for deletion with {where.counting_on(name)} pods on it"
-
-
-def _is_for_scaling(node: Object | None, context: InvariantContext) -> bool:
-    """Whether only scaling may delete the node: it is not drained, and a NodeProvisioner scales its pool."""
-    return _wish(_pool(node), context) is not None and names.DRAINING not in taints_of(node)
-
-
-def _wish(pool: str, context: InvariantContext) -> NodeProvisioner | None:
-    node_provisioners = (each.spec for each in context.desired().provisioners if each.spec.pool_name == pool)
-    return next((each for each in node_provisioners if not each.suspend), None)
-
-
-def _pool(node: Object | None) -> str:
-    return "" if node is None else pool_of(node)
+    name, where = written.key[2], context.where
+    if not (is_ours(written) and marks(written) and names.DELETION_TIME in removal_taints(written.after)):
+        return
+    if where.counting_on(name) and context.lasts_since(where.flipped.get(name)):
+        yield f"Node/{name} is tainted for deletion with {where.counting_on(name)} pods on it"
 
 
 def _mark(node: Object | None) -> Object | None:
-    taints = ((node or {}).get("spec") or {}).get("taints") or ()
-    found = [each for each in taints if each["key"] == names.DELETION_TIME]
+    found = [each for each in taints_of(node) if each["key"] == names.DELETION_TIME]
     return next((each for each in found if _is_hard(each)), found[0] if found else None)
 
 

@@ -14,13 +14,17 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.invariants.invariant import InvariantContext, is_ours
-from reconciler.simulate.invariants.ownership import OBSERVED_WITHIN_MS
-from reconciler.simulate.objects import Key, ObjectWrite
+from reconciler.simulate.invariants.invariant import (
+    LONG_AGO,
+    OBSERVED_WITHIN_MS,
+    InvariantContext,
+    checks,
+    is_ours,
+)
+from reconciler.simulate.objects import Key, ObjectWrite, annotations_of, is_finished, is_leaving, taints_of
 
 _OUTSTAYS_MS = 2 * 60_000
 _RESTARTED_MS = 3_000
-_ENDED = frozenset({"Succeeded", "Failed"})
 
 
 class OnePerNeed:
@@ -44,9 +48,9 @@ class OnePerNeed:
         wanted = need_of(written.after)
         for key in context.where.smart if wanted else ():
             other = context.world.at(key)
-            if key == written.key or other is None or not is_live(other) or need_of(other) != wanted:
-                continue
-            if not self._is_news(key, context):
+            if key == written.key or other is None or is_leaving(other) or is_finished(other):
+                continue  # it does not request a node, or no longer
+            if need_of(other) == wanted and not self._is_news(key, context):
                 yield f"{'/'.join(written.key)} is created although {'/'.join(key)} exists for {wanted}"
                 return
 
@@ -63,17 +67,11 @@ class _Key(msgspec.Struct):
 
 def need_of(pod: Object | None) -> str:
     """Key and pool of its request; empty if unreadable."""
-    annotations = ((pod or {}).get("metadata") or {}).get("annotations") or {}
     try:
-        key = msgspec.json.decode(annotations.get(names.ORIGINAL_REQUEST, ""), type=_Key)
+        key = msgspec.json.decode(annotations_of(pod).get(names.ORIGINAL_REQUEST, ""), type=_Key)
     except msgspec.DecodeError:
         return ""
     return f"{key.key} in {key.pool}" if key.key and key.pool else key.key
-
-
-def is_live(pod: Object) -> bool:
-    """Whether the smart pod still requests a node."""
-    return not pod["metadata"].get("deletionTimestamp") and (pod.get("status") or {}).get("phase") not in _ENDED
 
 
 class GoneInTime:
@@ -127,35 +125,22 @@ def _should_go(key: Key, context: InvariantContext) -> bool:
     if node is None or observed is None or node.metadata.leaving or node.spec.unschedulable or observed.gpus < pod.gpus:
         return False
     is_ready = any(each.type == "Ready" and each.status == "True" for each in node.status.conditions)
-    if not is_ready or untolerated(node.spec.taints, pod.spec.tolerations) is not None:
+    declared = context.desired().pool(observed.pool)
+    may_act = declared is not None and declared.spec.mode == "Enforce" and not declared.spec.suspend
+    if not is_ready or not may_act or untolerated(node.spec.taints, pod.spec.tolerations) is not None:
         return False
-    return _may_act(observed.pool, pod.node, context)
-
-
-def _may_act(pool: str, node: str, context: InvariantContext) -> bool:
-    """Whether nothing is frozen, not even with an expired freeze, and the pool is in Enforce mode."""
-    declared = context.desired().pool(pool)
-    if declared is None or declared.spec.mode != "Enforce" or declared.spec.suspend:
-        return False
-    over = (("Namespace", "", context.world.own_namespace), ("NodePool", "", pool), ("Node", "", node))
-    bodies = (context.world.at(each) or {} for each in over)
-    return not any(((each.get("metadata") or {}).get("annotations") or {}).get(names.FROZEN_UNTIL) for each in bodies)
+    # Nothing may be frozen, not even with an expired freeze.
+    over = (("Namespace", context.world.own_namespace), ("NodePool", observed.pool), ("Node", pod.node))
+    return not any(annotations_of(context.world.at((kind, "", name))).get(names.FROZEN_UNTIL) for kind, name in over)
 
 
 # --- Scheduling gates: reconciler removes only its own, and only if the pod fits.
 
-_LONG_AGO = Instant(-OBSERVED_WITHIN_MS)
 
-
-class OthersGates:
-    """Other gates belong to other controllers."""
-
-    rule = "reconciler removes no scheduling gate of others"
-    kinds = ("Pod",)
-
-    def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
-        if is_ours(written) and (others := _lifted(written) - {names.CAPACITY_GATE}):
-            yield f"{'/'.join(written.key)} no longer has the gate {' and '.join(sorted(others))}"
+@checks("reconciler removes no scheduling gate of others", "Pod")
+def others_gates(written: ObjectWrite, _: InvariantContext) -> Iterator[str]:
+    if is_ours(written) and (others := _lifted(written) - {names.CAPACITY_GATE}):
+        yield f"{'/'.join(written.key)} no longer has the gate {' and '.join(sorted(others))}"
 
 
 class RoomFirst:
@@ -168,16 +153,14 @@ class RoomFirst:
     kinds = ("Node", "Pod")
 
     def __init__(self) -> None:
-        self._lessened_at = _LONG_AGO  # when a node was removed or closed to pods
+        self._lessened_at = LONG_AGO  # when a node was removed or closed to pods
 
     def wrote(self, written: ObjectWrite, context: InvariantContext) -> Iterator[str]:
-        now = context.now()
         if written.key[0] == "Node":
-            self._lessened_at = now if is_lessened(written) else self._lessened_at
+            self._lessened_at = context.now() if is_lessened(written) else self._lessened_at
             return
-        if not is_ours(written) or names.CAPACITY_GATE not in _lifted(written):
-            return
-        if now - self._lessened_at >= OBSERVED_WITHIN_MS and not _has_room(written.key, context):
+        is_lifted = is_ours(written) and names.CAPACITY_GATE in _lifted(written)
+        if is_lifted and context.lasts_since(self._lessened_at) and not _has_room(written.key, context):
             yield f"{'/'.join(written.key)} is ungated, but no node has room for it"
 
 
@@ -199,9 +182,8 @@ def is_lessened(written: ObjectWrite) -> bool:
 
 def _shut(node: Object) -> frozenset[str]:
     """The taints that exclude pods, and cordoning."""
-    spec = node.get("spec") or {}
-    found = {f"{each['key']}:{each['effect']}" for each in spec.get("taints") or ()}
-    return frozenset(found | {"cordoned"} if spec.get("unschedulable") else found)
+    found = {f"{each['key']}:{each['effect']}" for each in taints_of(node)}
+    return frozenset(found | {"cordoned"} if (node.get("spec") or {}).get("unschedulable") else found)
 
 
 def _has_room(key: Key, context: InvariantContext) -> bool:

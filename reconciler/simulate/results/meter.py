@@ -1,5 +1,6 @@
 """Metrics of a simulation over time: sums, queue length, waiting times, and the timeline."""
 
+from collections import defaultdict
 from collections.abc import Callable
 from itertools import accumulate
 
@@ -10,8 +11,8 @@ from reconciler.model.instant import Instant
 from reconciler.model.plan.evaluation import SizeEvaluation
 from reconciler.report.simulation.simulated import Did, PoolStep, PoolSum, SimulationTotals, TimelineStep
 from reconciler.simulate.actors.karpenter.cloud import MarketOffering
-from reconciler.simulate.objects import ObjectWrite
-from reconciler.simulate.results.totals import CostMeter, PoolTotalsTracker, Totals, is_evicted, is_finished
+from reconciler.simulate.objects import ObjectWrite, created, is_finished
+from reconciler.simulate.results.totals import CostMeter, PoolTotalsTracker, Totals, is_evicted
 from reconciler.simulate.stage import Stage
 
 # --- Owner of the metrics: time integrals and counters.
@@ -55,13 +56,12 @@ class RunMeter:
         self.happened = EventCounts()
         self._stage = stage
         self._until = stage.now
-        self._pools: dict[str, _Over] = {}
+        self._pools: defaultdict[str, _Over] = defaultdict(_Over)
         self._gpu_ms_paid = 0
         self._gpu_ms_pending = 0
         for kind in _KINDS:
             for body in stage.world.of(kind):
-                metadata = body["metadata"]
-                written = ObjectWrite((kind, metadata.get("namespace", ""), metadata["name"]), None, body)
+                written = created(body)
                 self.where.note(written, stage.now)
                 self.purse.note(written)
         self.queue = Queueing(self.where)
@@ -85,15 +85,14 @@ class RunMeter:
         self._gpu_ms_paid += self.purse.gpus * gone_ms
         self._gpu_ms_pending += self.where.waiting_gpus * gone_ms
         for name, totals in self.where.pools.items():
-            over = self._over(name)
+            over = self._pools[name]
             over.gpu_ms += totals.gpus * gone_ms
             over.gpu_ms_used += totals.gpus_used * gone_ms
         for name in self.purse.pools:
-            self._over(name).micro_dollar_ms += self.purse.micro_dollars_per_hour(name) * gone_ms
+            self._pools[name].micro_dollar_ms += self.purse.micro_dollars_per_hour(name) * gone_ms
 
     @property
     def bought(self) -> int:
-        """Machines launched since the start."""
         return self.purse.bought - self._had
 
     def sums(self) -> SimulationTotals:
@@ -122,9 +121,6 @@ class RunMeter:
             pools=pools,
         )
 
-    def _over(self, pool: str) -> _Over:
-        return self._pools.setdefault(pool, _Over())
-
     def _sum(self, name: str) -> PoolSum:
         over, totals = self._pools[name], self.where.pools.get(name)
         return PoolSum(
@@ -150,7 +146,7 @@ class RunMeter:
         if kind == "Node":
             node = self.where.nodes.get(written.key[2])
             if node is not None:
-                over = self._over(node.pool)
+                over = self._pools[node.pool]
                 over.nodes_most = max(over.nodes_most, self.where.pools[node.pool].nodes if not node.is_leaving else 0)
 
     def _note_pod(self, written: ObjectWrite) -> None:
@@ -268,10 +264,10 @@ def step_ms(duration_ms: int) -> int:
     for seconds in _LENGTHS:
         if duration_ms <= seconds * 1_000 * MOST_STEPS:
             return seconds * 1_000
-    length = _LENGTHS[-1] * 1_000
-    while duration_ms > length * MOST_STEPS:
-        length *= 2
-    return length
+    length_ms = _LENGTHS[-1] * 1_000
+    while duration_ms > length_ms * MOST_STEPS:
+        length_ms *= 2
+    return length_ms
 
 
 class Timeline:
@@ -299,9 +295,7 @@ class Timeline:
         meter, where, queue = self._meter, self._meter.where, self._meter.queue
         queue.look(now)
         counts = self._counts()
-        bought, removed, evicted, lost, finished = (
-            after - before for before, after in zip(self._before, counts, strict=True)
-        )
+        happened = {name: count - self._before[name] for name, count in counts.items()}
         self._before = counts
         pools = [
             _pool_step(name, where.pools.get(name, Totals()), self.sizes)
@@ -314,13 +308,9 @@ class Timeline:
             pending_gpus=queue.gpus,
             longest_wait_seconds=queue.longest_wait_ms // 1_000,
             micro_dollars_per_hour=meter.purse.total_per_hour,
-            bought=bought,
-            removed=removed,
-            evicted=evicted,
-            lost=lost,
-            finished=finished,
             did=tuple(self._did),
             did_more=self._more,
+            **happened,
         )
         self.steps.append(timeline_step)
         if self._to_text is not None:
@@ -328,9 +318,9 @@ class Timeline:
         self._did, self._more = [], 0
         queue.forget()
 
-    def _counts(self) -> tuple[int, int, int, int, int]:
-        happened = self._meter.happened
-        return self._meter.bought, happened.removed, happened.evicted, happened.lost, happened.finished
+    def _counts(self) -> dict[str, int]:
+        names = ("removed", "evicted", "lost", "finished")
+        return {"bought": self._meter.bought} | {name: getattr(self._meter.happened, name) for name in names}
 
 
 def _pool_step(name: str, totals: Totals, sizes: tuple[SizeEvaluation, ...]) -> PoolStep:

@@ -1,6 +1,8 @@
 """Records the results of a simulation; a Recorder owns the controller's actions and the expectations."""
 
 from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
 
 import msgspec
 
@@ -55,7 +57,6 @@ class Recorder:
 
     @property
     def where(self) -> PoolTotalsTracker:
-        """Current totals after the last write."""
         return self._meter.where
 
     def start(self, stage: Stage) -> None:
@@ -63,7 +64,8 @@ class Recorder:
         stage.engine.at(stage.now, "look", lambda: self._look(length))
         for number, each in enumerate(self._play.scenario.expect):
             if each.at is not None:
-                stage.engine.at(moment_of(each, self._play.start, self._play.end), "judge", self._judging(number, each))
+                when = Instant(self._play.start + each.at.milliseconds)
+                stage.engine.at(when, "judge", partial(self._judge, number, each))
 
     def follow(self, desired: Desired) -> None:
         """Sets the policies in force; equal policies are ignored."""
@@ -73,7 +75,6 @@ class Recorder:
             self._revisions.append(RevisionChange(self._stage.now, desired.revision))
 
     def happen(self, at: Instant, text: str) -> None:
-        """Records a fault or an edit."""
         if len(self._happenings) < MOST_HAPPENINGS:
             self._happenings.append(Happening(at, text))
         else:
@@ -99,7 +100,6 @@ class Recorder:
                 self._timeline.note(Did(cycled.at, outcome.verb, outcome.subject.title, why))
 
     def simulated(self, broken: tuple[Broken, ...], notices: tuple[str, ...] = ()) -> Simulated:
-        """The result, at the end."""
         play, sums = self._play, self._sums()
         if not self._timeline.steps or self._timeline.steps[-1].at < self._stage.now:
             self._timeline.step(self._stage.now, self._desired)
@@ -137,11 +137,8 @@ class Recorder:
         self._timeline.step(self._stage.now, self._desired)
         self._stage.engine.after(length_ms, "look", lambda: self._look(length_ms))
 
-    def _judging(self, number: int, expectation: Expectation) -> Callable[[], None]:
-        def judge() -> None:
-            self._judged[number] = judged(expectation, self._sums())
-
-        return judge
+    def _judge(self, number: int, expectation: Expectation) -> None:
+        self._judged[number] = judged(expectation, self._sums())
 
 
 def _said(desired: Desired) -> tuple[object, ...]:
@@ -156,49 +153,42 @@ _HOUR_MS = 3_600_000
 _MINUTE_MS = 60_000
 _DOLLAR = 1_000_000
 
-_WORDS: dict[Measure, str] = {
-    "evictions": "evictions",
-    "disruptedGPUs": "GPUs disrupted by evictions",
-    "lostPods": "pods lost with their machines",
-    "pendingGPUMinutes": "pending GPU-minutes",
-    "gpuUtilizationPercent": "percent of GPUs in use",
-    "gpuHoursPaid": "GPU-hours paid",
-    "dollars": "cost",
-    "nodesBought": "nodes bought",
-    "nodesRemoved": "nodes removed",
-    "finishedPods": "pods finished",
-    "actions": "writes of the controller",
-    "nodes": "nodes",
-    "targetNodes": "target nodes of provisioners",
-    "taintedNodes": "nodes tainted for deletion",
-    "pendingPods": "pods pending",
-    "heldByGuards": "decisions held by guards",
-}
-_OF_ALL: dict[Measure, Callable[[SimulationTotals], int]] = {
-    "evictions": lambda sums: sums.evictions,
-    "disruptedGPUs": lambda sums: sums.disrupted_gpus,
-    "lostPods": lambda sums: sums.lost_pods,
-    "pendingGPUMinutes": lambda sums: sums.gpu_ms_pending // _MINUTE_MS,
-    "gpuUtilizationPercent": lambda sums: sums.utilization_percent,
-    "gpuHoursPaid": lambda sums: sums.gpu_ms_paid // _HOUR_MS,
-    "dollars": lambda sums: sums.micro_dollars // _DOLLAR,
-    "nodesBought": lambda sums: sums.nodes_bought,
-    "nodesRemoved": lambda sums: sums.nodes_removed,
-    "finishedPods": lambda sums: sums.finished_pods,
-    "actions": lambda sums: sums.actions,
-    "nodes": lambda sums: sums.nodes,
-    "targetNodes": lambda sums: sum(each.target for each in sums.pools),
-    "taintedNodes": lambda sums: sum(each.tainted for each in sums.pools),
-    "pendingPods": lambda sums: sums.pending_pods,
-    "heldByGuards": lambda sums: sums.held_by_guards,
-}
-_OF_A_POOL: dict[Measure, Callable[[PoolSum], int]] = {
-    "nodes": lambda pool: pool.nodes_last,
-    "targetNodes": lambda pool: pool.target,
-    "taintedNodes": lambda pool: pool.tainted,
-    "gpuUtilizationPercent": lambda pool: 100 * pool.gpu_ms_used // pool.gpu_ms if pool.gpu_ms else 0,
-    "gpuHoursPaid": lambda pool: pool.gpu_ms // _HOUR_MS,
-    "dollars": lambda pool: pool.micro_dollars // _DOLLAR,
+
+class _Figure(NamedTuple):
+    """A measure: its words, and its value for the whole cluster and for a pool, if there is one."""
+
+    words: str
+    of_all: Callable[[SimulationTotals], int]
+    of_pool: Callable[[PoolSum], int] = lambda _: 0
+
+
+_FIGURES: dict[Measure, _Figure] = {
+    "evictions": _Figure("evictions", lambda sums: sums.evictions),
+    "disruptedGPUs": _Figure("GPUs disrupted by evictions", lambda sums: sums.disrupted_gpus),
+    "lostPods": _Figure("pods lost with their machines", lambda sums: sums.lost_pods),
+    "pendingGPUMinutes": _Figure("pending GPU-minutes", lambda sums: sums.gpu_ms_pending // _MINUTE_MS),
+    "gpuUtilizationPercent": _Figure(
+        "percent of GPUs in use",
+        lambda sums: sums.utilization_percent,
+        lambda pool: 100 * pool.gpu_ms_used // pool.gpu_ms if pool.gpu_ms else 0,
+    ),
+    "gpuHoursPaid": _Figure(
+        "GPU-hours paid", lambda sums: sums.gpu_ms_paid // _HOUR_MS, lambda pool: pool.gpu_ms // _HOUR_MS
+    ),
+    "dollars": _Figure("cost", lambda sums: sums.micro_dollars // _DOLLAR, lambda pool: pool.micro_dollars // _DOLLAR),
+    "nodesBought": _Figure("nodes bought", lambda sums: sums.nodes_bought),
+    "nodesRemoved": _Figure("nodes removed", lambda sums: sums.nodes_removed),
+    "finishedPods": _Figure("pods finished", lambda sums: sums.finished_pods),
+    "actions": _Figure("writes of the controller", lambda sums: sums.actions),
+    "nodes": _Figure("nodes", lambda sums: sums.nodes, lambda pool: pool.nodes_last),
+    "targetNodes": _Figure(
+        "target nodes of provisioners", lambda sums: sum(each.target for each in sums.pools), lambda pool: pool.target
+    ),
+    "taintedNodes": _Figure(
+        "nodes tainted for deletion", lambda sums: sum(each.tainted for each in sums.pools), lambda pool: pool.tainted
+    ),
+    "pendingPods": _Figure("pods pending", lambda sums: sums.pending_pods),
+    "heldByGuards": _Figure("decisions held by guards", lambda sums: sums.held_by_guards),
 }
 
 
@@ -210,19 +200,15 @@ def judged(expectation: Expectation, sums: SimulationTotals) -> ExpectationResul
     return ExpectationResult(_expectation_text(expectation), found, is_met, _sign(expectation))
 
 
-def moment_of(expectation: Expectation, start: Instant, end: Instant) -> Instant:
-    return end if expectation.at is None else Instant(start + expectation.at.milliseconds)
-
-
 def _figure(expectation: Expectation, sums: SimulationTotals) -> int:
+    figure = _FIGURES[expectation.measure]
     if not expectation.pool:
-        return _OF_ALL[expectation.measure](sums)
-    pool = next((each for each in sums.pools if each.pool == expectation.pool), None)
-    return _OF_A_POOL[expectation.measure](pool) if pool else 0
+        return figure.of_all(sums)
+    return next((figure.of_pool(each) for each in sums.pools if each.pool == expectation.pool), 0)
 
 
 def _expectation_text(expectation: Expectation) -> str:
-    words = _WORDS[expectation.measure]
+    words = _FIGURES[expectation.measure].words
     if expectation.pool:
         words += f" of {expectation.pool}"
     if expectation.at is not None:

@@ -12,14 +12,22 @@ from reconciler.plan.sums import Bill, MachineType, Tariff, machine_of, tariffs
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.karpenter.cloud import MarketOffering
 from reconciler.simulate.api_server import DISRUPTED
-from reconciler.simulate.objects import Key, ObjectWrite
+from reconciler.simulate.objects import (
+    Key,
+    ObjectWrite,
+    annotations_of,
+    condition_of,
+    declared_pool_of,
+    is_finished,
+    is_leaving,
+    labels_of,
+    node_of,
+    taints_of,
+)
 
 # --- Totals are updated from each written object of a simulated cluster.
 
 SMART = "smart-scheduler"  # component label of smart pods
-_FINISHED = frozenset({"Succeeded", "Failed"})
-_NONE: dict[str, str] = {}
-_NO_CLAIMS = GpuRequests()
 _OURS = frozenset({names.DELETION_TIME, names.DRAINING})
 
 
@@ -47,29 +55,26 @@ class ObservedNode(msgspec.Struct, frozen=True, gc=False):
     provider_id: str
 
 
-def read_pod(body: Object, gpu_requests: GpuRequests = _NO_CLAIMS) -> ObservedPod:
+def read_pod(body: Object, gpu_requests: GpuRequests) -> ObservedPod:
     """`gpu_requests`: from the existing GpuClaims."""
-    spec, status, metadata = body.get("spec") or {}, body.get("status") or {}, body["metadata"]
-    node = spec.get("nodeName", "")
-    is_over = status.get("phase") in _FINISHED
-    is_smart = (metadata.get("labels") or _NONE).get(names.COMPONENT) == SMART
-    is_waiting = not (node or is_over or is_smart or metadata.get("deletionTimestamp"))
-    counts = not is_over and not _stays(metadata)
-    claim, requested = (metadata.get("annotations") or _NONE).get(names.CLAIM, ""), gpus_of(spec)
+    spec, metadata, node = body.get("spec") or {}, body["metadata"], node_of(body)
+    is_over = is_finished(body)
+    is_smart = labels_of(body).get(names.COMPONENT) == SMART
+    is_waiting = not (node or is_over or is_smart or is_leaving(body))
+    counts = not is_over and not _stays(body)
+    claim, requested = annotations_of(body).get(names.CLAIM, ""), gpus_of(spec)
     gpus = max(requested, gpu_requests.counts.get((metadata.get("namespace", ""), claim), 0)) if claim else requested
     return ObservedPod(node, gpus, is_waiting, bool(node) and not is_over, counts, is_smart, claim, requested)
 
 
 def read_node(body: Object) -> ObservedNode:
-    metadata, status, spec = body["metadata"], body.get("status") or {}, body.get("spec") or {}
-    labels = metadata.get("labels") or {}
     return ObservedNode(
-        pool=labels.get(names.KARPENTER_POOL) or labels.get(names.POOL, ""),
-        gpus=gpus_in(status.get("allocatable") or {}),
-        is_leaving=bool(metadata.get("deletionTimestamp")),
-        is_tainted=any(each["key"] in _OURS for each in spec.get("taints") or ()),
-        machine=machine_of(labels),
-        provider_id=spec.get("providerID") or metadata["name"],
+        pool=declared_pool_of(body),
+        gpus=gpus_in((body.get("status") or {}).get("allocatable") or {}),
+        is_leaving=is_leaving(body),
+        is_tainted=any(each["key"] in _OURS for each in taints_of(body)),
+        machine=machine_of(labels_of(body)),
+        provider_id=(body.get("spec") or {}).get("providerID") or body["metadata"]["name"],
     )
 
 
@@ -91,25 +96,18 @@ def _requested_gpus(container: Object) -> int:
 
 def is_evicted(before: Object, after: Object) -> bool:
     """Whether this write is an eviction."""
-    if before["metadata"].get("deletionTimestamp") or not after["metadata"].get("deletionTimestamp"):
+    if is_leaving(before) or not is_leaving(after):
         return False
-    conditions = (after.get("status") or {}).get("conditions") or ()
-    return any(each["type"] == DISRUPTED["type"] and each.get("reason") == DISRUPTED["reason"] for each in conditions)
+    found = condition_of(after, DISRUPTED["type"])
+    return found is not None and found.get("reason") == DISRUPTED["reason"]
 
 
-def is_finished(body: Object) -> bool:
-    return (body.get("status") or {}).get("phase") in _FINISHED
-
-
-def _stays(metadata: Object) -> bool:
+def _stays(body: Object) -> bool:
     """Like Pod.stays_with_its_node, for an undecoded object."""
-    annotations = metadata.get("annotations") or _NONE
+    annotations, owners = annotations_of(body), body["metadata"].get("ownerReferences") or ()
     if names.MIRROR_POD in annotations or annotations.get(names.DAEMONSET_POD) == "true":
         return True
-    return any(
-        each.get("controller") and each["kind"] in {"DaemonSet", "Node"}
-        for each in metadata.get("ownerReferences") or ()
-    )
+    return any(each.get("controller") and each["kind"] in {"DaemonSet", "Node"} for each in owners)
 
 
 class Totals(msgspec.Struct, gc=False):
@@ -135,6 +133,9 @@ class _On(msgspec.Struct):
     pods: dict[Key, None]
     gpus: int = 0
     counting: int = 0
+
+
+_NOBODY = _On({})
 
 
 class PoolTotalsTracker:
@@ -163,18 +164,15 @@ class PoolTotalsTracker:
 
     def pods_on(self, node: str) -> tuple[Key, ...]:
         """The pods bound to the node, including finished ones, in order of arrival."""
-        on = self._on.get(node)
-        return tuple(on.pods) if on else ()
+        return tuple(self._on.get(node, _NOBODY).pods)
 
     def gpus_on(self, node: str) -> int:
         """GPUs requested by unfinished pods."""
-        on = self._on.get(node)
-        return on.gpus if on else 0
+        return self._on.get(node, _NOBODY).gpus
 
     def counting_on(self, node: str) -> int:
         """Workload pods on the node."""
-        on = self._on.get(node)
-        return on.counting if on else 0
+        return self._on.get(node, _NOBODY).counting
 
     def _note_pod(self, written: ObjectWrite, now: Instant) -> None:
         key, before = written.key, self.pods.get(written.key)
@@ -381,9 +379,8 @@ def _of_node(body: Object) -> tuple[str, _Paid]:
 def _of_claim(body: Object) -> tuple[str, _Paid] | None:
     """None before the launch."""
     status = body.get("status") or {}
-    labels = body["metadata"].get("labels") or {}
     if not status.get("providerID"):
         return None
-    capacity = status.get("capacity") or status.get("allocatable") or {}
+    labels, capacity = labels_of(body), status.get("capacity") or status.get("allocatable") or {}
     pool = labels.get(names.KARPENTER_POOL, "")
     return status["providerID"], _Paid(pool, machine_of(labels), gpus_in(capacity), {})

@@ -1,16 +1,15 @@
 """Edits of objects by people and other tools in a play, as an actor: owner of the edits to undo."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import msgspec
 
-from reconciler.model import names
-from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Ref
 from reconciler.protocol.preconditions import Object
 from reconciler.report.wording import counted
-from reconciler.simulate.objects import key_of
-from reconciler.simulate.runner.faults import Tell
+from reconciler.simulate.objects import declared_pool_of, is_leaving, labels_of, ref_of, taints_of
+from reconciler.simulate.runner.faults import Tell, repeat
 from reconciler.simulate.scenario.spec import Scenario, ScenarioEdit
 from reconciler.simulate.stage import Stage
 from reconciler.simulate.workloads import budget_of
@@ -29,25 +28,17 @@ class Edits:
     def start(self, stage: Stage) -> None:
         self._stage = stage
         for number, edit in enumerate(self._edits):
-            self._at(Instant(stage.now + edit.at.milliseconds), edit, self._coming(number, edit))
+            repeat(stage, edit, f"edit {edit.kind}", partial(self._come, number, edit))
 
-    def _at(self, when: Instant, edit: ScenarioEdit, do: Callable[[], None]) -> None:
-        self._stage.engine.at(when, f"edit {edit.kind}", do)
-
-    def _coming(self, number: int, edit: ScenarioEdit) -> Callable[[], None]:
-        def come() -> None:
-            now, refs = self._stage.now, self._chosen(number, edit)
-            back = [self._done(edit, each) for each in refs]
-            words = ", ".join(_words(edit))
-            text = f"{_subjects(edit, refs)}: {words}, by a user"
-            if refs or edit.every is None:
-                self._tell(now, text if refs else f"no effect, since there was {_nobody(edit)}: {words}")
-            if edit.lasts is not None and back:
-                self._at(Instant(now + edit.lasts.milliseconds), edit, lambda: self._take_back(edit, back))
-            if edit.every is not None:
-                self._at(Instant(now + edit.every.milliseconds), edit, come)
-
-        return come
+    def _come(self, number: int, edit: ScenarioEdit) -> Callable[[], None] | None:
+        """Returns how to undo the edit, if it had an effect."""
+        refs = self._chosen(number, edit)
+        back = [self._done(edit, each) for each in refs]
+        words = ", ".join(_words(edit))
+        text = f"{_subjects(edit, refs)}: {words}, by a user"
+        if refs or edit.every is None:
+            self._tell(self._stage.now, text if refs else f"no effect, since there was {_nobody(edit)}: {words}")
+        return partial(self._take_back, edit, back) if back else None
 
     def _chosen(self, number: int, edit: ScenarioEdit) -> list[Ref]:
         if edit.kind == "PodDisruptionBudget":
@@ -57,7 +48,7 @@ class Edits:
         if edit.name and edit.kind != "Pod":
             named = Ref(edit.kind, "", edit.name)
             return [named] if self._stage.world.get(named) is not None else []
-        refs = [Ref(*key_of(body)) for body in self._stage.world.of(edit.kind) if _is_meant(body, edit)]
+        refs = [ref_of(body) for body in self._stage.world.of(edit.kind) if _is_meant(body, edit)]
         match edit.order:
             case "Oldest":
                 return refs[: edit.count]
@@ -98,11 +89,8 @@ class Edits:
 
 def _is_meant(body: Object, edit: ScenarioEdit) -> bool:
     metadata = body["metadata"]
-    labels = metadata.get("labels") or {}
-    pool = labels.get(names.KARPENTER_POOL) or labels.get(names.POOL, "")
-    if metadata.get("deletionTimestamp") or edit.name not in {"", metadata["name"]} or edit.pool not in {"", pool}:
-        return False
-    return all(labels.get(key) == value for key, value in edit.having.items())
+    is_named = edit.name in {"", metadata["name"]} and edit.pool in {"", declared_pool_of(body)}
+    return is_named and not is_leaving(body) and edit.having.items() <= labels_of(body).items()
 
 
 def _patch(edit: ScenarioEdit, body: Object) -> Object:
@@ -111,10 +99,9 @@ def _patch(edit: ScenarioEdit, body: Object) -> Object:
     if edit.unschedulable is not None:
         spec["unschedulable"] = edit.unschedulable
     if edit.taints:
-        there = (body.get("spec") or {}).get("taints") or []
         added = [{"key": each.key, "value": each.value, "effect": each.effect} for each in edit.taints]
         keys = {(each["key"], each["effect"]) for each in added}
-        spec["taints"] = [*(each for each in there if (each["key"], each["effect"]) not in keys), *added]
+        spec["taints"] = [*(each for each in taints_of(body) if (each["key"], each["effect"]) not in keys), *added]
     if edit.lifts:
         gates = (body.get("spec") or {}).get("schedulingGates") or []
         spec["schedulingGates"] = [each for each in gates if each["name"] != edit.lifts]
@@ -141,8 +128,7 @@ def _without_taints(edit: ScenarioEdit, back: Object, body: Object | None) -> Ob
     if not edit.taints:
         return back
     added = {(each.key, each.effect) for each in edit.taints}
-    there = ((body or {}).get("spec") or {}).get("taints") or []
-    kept = [each for each in there if (each["key"], each["effect"]) not in added]
+    kept = [each for each in taints_of(body) if (each["key"], each["effect"]) not in added]
     return {**back, "spec": {**(back.get("spec") or {}), "taints": kept}}
 
 

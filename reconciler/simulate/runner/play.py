@@ -11,8 +11,6 @@ from reconciler.simulate.scenario.spec import Scenario
 
 
 class Revised(msgspec.Struct, frozen=True):
-    """The policies from some time on."""
-
     after_ms: int
     desired: Desired
 

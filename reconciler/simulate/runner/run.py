@@ -4,6 +4,7 @@ Keeps no global state: the same play gives the same outcome, byte for byte.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import msgspec
 
@@ -16,8 +17,8 @@ from reconciler.report.simulation.simulated import Simulated, TimelineStep
 from reconciler.simulate.actors.builtin_controllers import Budgets, Collector, TaintEvictionController
 from reconciler.simulate.actors.karpenter.karpenter import Karpenter
 from reconciler.simulate.actors.karpenter.machines import Timing
-from reconciler.simulate.actors.kubelets import Deaths, Kubelets, Lapses
-from reconciler.simulate.actors.scheduler.scheduler import Scheduler
+from reconciler.simulate.actors.kubelets import Kubelets, NodeFailures
+from reconciler.simulate.actors.scheduler import Scheduler
 from reconciler.simulate.actors.workloads import Workloads
 from reconciler.simulate.bootstrap.market import market_of
 from reconciler.simulate.bootstrap.nodes import put_nodes, put_observed, put_openb_nodes, put_pools
@@ -55,17 +56,15 @@ class PoliciesOverTime:
 
     def start(self, stage: Stage) -> None:
         for each in self._revisions[1:]:
-            stage.engine.at(Instant(stage.now + each.after_ms), "policies change", self._change_to(each.desired))
+            change = partial(self._change_to, each.desired)
+            stage.engine.at(Instant(stage.now + each.after_ms), "policies change", change)
 
     def wish(self, cluster_uid: str) -> Wished:
         return self._wished
 
-    def _change_to(self, desired: Desired) -> Callable[[], None]:
-        def change() -> None:
-            self._wished = Wished(desired)
-            self._on_change(desired)
-
-        return change
+    def _change_to(self, desired: Desired) -> None:
+        self._wished = Wished(desired)
+        self._on_change(desired)
 
 
 _BEFORE_MS = 86_400_000  # age of the initial objects
@@ -95,10 +94,10 @@ def _played(play: Play, watched: RunOptions) -> Simulated:
     engine = Engine(play.seed, Instant(play.start - warm_up_ms))
     stage = Stage(engine, beginning_of(play))
     stage.silent_nodes.update(_silent_nodes(stage.world))
-    karpenter, deaths, lapses = Karpenter(market, _timing(play.scenario.market)), Deaths(), Lapses()
+    karpenter, failures = Karpenter(market, _timing(play.scenario.market)), NodeFailures()
     workloads, kubelets = Workloads(), Kubelets()
     kubernetes: list[Actor] = [workloads, Scheduler(), kubelets, Budgets(), Collector(), TaintEvictionController()]
-    crew = [*kubernetes, deaths, lapses, karpenter]
+    crew = [*kubernetes, failures, karpenter]
     early = [each for each in play.scenario.workloads if warm_up_ms and always_runs(each)]
     if warm_up_ms:
         _start(stage, [*crew, *(Arrivals(each, warm_up_ms=warm_up_ms) for each in early)])
@@ -111,7 +110,7 @@ def _played(play: Play, watched: RunOptions) -> Simulated:
     )
     controller = SimulatedController(policies, publishers, setting)
     watching = Watching(recorder.where, lambda: policies.desired, controller.presence_ms, controller.remembered)
-    victims = FaultTargets(controller, karpenter, deaths, lapses, workloads, kubelets)
+    victims = FaultTargets(controller, karpenter, failures, workloads, kubelets)
     faults = Faults(play.scenario.faults, victims, recorder.happen)
     edits = Edits(play.scenario, recorder.happen)
     later = [each for each in play.scenario.workloads if each not in early]
@@ -126,7 +125,7 @@ def _played(play: Play, watched: RunOptions) -> Simulated:
 
 def _silent_nodes(world: World) -> Iterator[str]:
     """Nodes whose kubelet did not report in the observed cluster."""
-    return (each["metadata"]["name"] for each in world.of("Node") if says(each, "Ready") == "Unknown")
+    return (each["metadata"]["name"] for each in world.of("Node") if says(each, "Ready", "Unknown"))
 
 
 def _start(stage: Stage, actors: Sequence[Actor]) -> None:

@@ -56,10 +56,13 @@ def _smaller(play: Play) -> Iterator[Play]:
             yield _with(play, cluster=msgspec.structs.replace(scenario.cluster, **{field: kept}))
     yield from _without_files(play)
     for number in range(1, len(play.revisions)):
-        revisions = [each for at, each in enumerate(scenario.policies) if at != number]
-        left = tuple(each for at, each in enumerate(play.revisions) if at != number)
+        revisions = scenario.policies[:number] + scenario.policies[number + 1 :]
+        left = play.revisions[:number] + play.revisions[number + 1 :]
         yield msgspec.structs.replace(_with(play, policies=revisions), revisions=left)
-    yield from _shorter(play)
+    duration_ms = scenario.duration.milliseconds
+    for left_ms in (duration_ms // 2, duration_ms * 3 // 4, duration_ms * 9 // 10):
+        if left_ms >= _LEAST_MS:
+            yield _with(play, duration=Duration(left_ms - left_ms % 1_000))
     yield from _halved(play)
 
 
@@ -74,6 +77,10 @@ def _without_files(play: Play) -> Iterator[Play]:
         yield msgspec.structs.replace(without, observed=None, memory=Memory())
 
 
+def _replaced(items: list[T], at: int, new: T) -> list[T]:
+    return [*items[:at], new, *items[at + 1 :]]
+
+
 def _without(items: list[T]) -> Iterator[list[T]]:
     """Without each half, then without each single item."""
     if len(items) > 2:
@@ -84,41 +91,26 @@ def _without(items: list[T]) -> Iterator[list[T]]:
         yield items[:number] + items[number + 1 :]
 
 
-def _shorter(play: Play) -> Iterator[Play]:
-    duration_ms = play.scenario.duration.milliseconds
-    for left_ms in (duration_ms // 2, duration_ms * 3 // 4, duration_ms * 9 // 10):
-        if left_ms >= _LEAST_MS:
-            yield _with(play, duration=Duration(left_ms - left_ms % 1_000))
-
-
 def _halved(play: Play) -> Iterator[Play]:
+    """With half of one count, or without the repetition of a fault."""
     scenario = play.scenario
     for at, group in enumerate(scenario.cluster.nodes):
         if group.count > 1:
-            nodes = [*scenario.cluster.nodes]
-            nodes[at] = msgspec.structs.replace(group, count=group.count // 2)
+            nodes = _replaced(scenario.cluster.nodes, at, msgspec.structs.replace(group, count=group.count // 2))
             yield _with(play, cluster=msgspec.structs.replace(scenario.cluster, nodes=nodes))
     for at, workload in enumerate(scenario.workloads):
         for smaller in _halves(workload):
-            workloads = [*scenario.workloads]
-            workloads[at] = smaller
-            yield _with(play, workloads=workloads)
-    yield from _fewer(play)
-
-
-def _fewer(play: Play) -> Iterator[Play]:
-    """Faults without repetition and with fewer targets; edits of fewer objects."""
+            yield _with(play, workloads=_replaced(scenario.workloads, at, smaller))
     for field in ("faults", "edits"):
-        items = getattr(play.scenario, field)
+        items = getattr(scenario, field)
         for at, each in enumerate(items):
             if each.count > 1:
                 fewer = msgspec.structs.replace(each, count=each.count // 2)
-                yield _with(play, **{field: [*items[:at], fewer, *items[at + 1 :]]})
-    faults = play.scenario.faults
-    for at, fault in enumerate(faults):
+                yield _with(play, **{field: _replaced(items, at, fewer)})
+    for at, fault in enumerate(scenario.faults):
         if fault.every is not None:
             once = msgspec.structs.replace(fault, every=None)
-            yield _with(play, faults=[*faults[:at], once, *faults[at + 1 :]])
+            yield _with(play, faults=_replaced(scenario.faults, at, once))
 
 
 # With the minimum number of each.

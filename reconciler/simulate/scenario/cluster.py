@@ -9,69 +9,66 @@ from reconciler.model.policy.gpu import CapacityType, Effect, PoolTaint, Resourc
 from reconciler.model.quantity import Duration, Money, Percent
 
 Labels = Annotated[dict[str, Annotated[str, LABEL_VALUE]], LABEL_KEY]
+LabelKey = Annotated[str, Shaped(LABEL_KEY.pattern, LABEL_KEY.words)]
+LabelValue = Annotated[str, Within(1, 63), LABEL_VALUE]
+Name = Annotated[str, Within(1, 253), NAME]
+File = Annotated[str, Within(1, 1024)]  # a path relative to the scenario
+Hour = Annotated[int, Within(0, 23), Unit("h")]
 
 
 class NodeSet(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """A group of equal nodes."""
 
-    pool: Annotated[str, Says("GpuPool of the nodes, from the first policies."), Within(1, 253), NAME] = ""
+    pool: Annotated[Name, Says("GpuPool of the nodes, from the first policies.")] = ""
     name: Annotated[str, Says("Name prefix; absent: the pool's name."), Within(1, 200), NAME] = ""
     count: Annotated[int, Says("Number of nodes."), Within(1, 20_000), Unit("nodes")]
-    instance_type: Annotated[str, Says("Instance type; absent: the pool's first."), Within(1, 63), LABEL_VALUE] = ""
+    instance_type: Annotated[LabelValue, Says("Instance type; absent: the pool's first.")] = ""
     capacity_type: Annotated[CapacityType | None, Says("Capacity type; absent: the pool's first.")] = None
-    zone: Annotated[str, Says("Zone; absent: all zones in turn."), Within(1, 63), LABEL_VALUE] = ""
-    capacity: Annotated[Resources, Says("Capacity per node; absent: from the pool's instance type.")] = msgspec.field(
-        default_factory=dict
-    )
-    labels: Annotated[Labels, Says("Further labels.")] = msgspec.field(default_factory=dict)
+    zone: Annotated[LabelValue, Says("Zone; absent: all zones in turn.")] = ""
+    capacity: Annotated[Resources, Says("Capacity per node; absent: from the pool's instance type.")] = {}
+    labels: Annotated[Labels, Says("Further labels.")] = {}
     taints: Annotated[
         list[PoolTaint], Says("Taints of nodes without a pool."), Within(most=50), MergeKey(("key", "effect"))
-    ] = msgspec.field(default_factory=list)
+    ] = []
 
 
 class InitialCluster(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """The initial state: a dump of a real cluster, listed nodes, or both."""
 
     dump: Annotated[
-        str,
-        Says("A dump or kubectl output; its workloads continue. A path relative to the scenario."),
-        Within(1, 1024),
+        File, Says("A dump or kubectl output; its workloads continue. A path relative to the scenario.")
     ] = ""
-    openb_nodes: Annotated[
-        str, Says("A node list of the openb trace. A path relative to the scenario."), Within(1, 1024)
-    ] = ""
-    nodes: Annotated[list[NodeSet], Says("Groups of nodes."), Within(most=1_000)] = msgspec.field(default_factory=list)
+    openb_nodes: Annotated[File, Says("A node list of the openb trace. A path relative to the scenario.")] = ""
+    nodes: Annotated[list[NodeSet], Says("Groups of nodes."), Within(most=1_000)] = []
     objects: Annotated[
         list[Annotated[str, Within(1, 100_000)]],
         Says("Existing objects, one YAML text each: workloads, budgets, claims, pods."),
         Within(most=1_000),
-    ] = msgspec.field(default_factory=list)
+    ] = []
 
 
 class ScenarioMachine(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """A machine type that can be launched."""
 
-    name: Annotated[str, Says("Instance type."), Within(1, 63), LABEL_VALUE]
+    name: Annotated[LabelValue, Says("Instance type.")]
     capacity: Annotated[Resources, Says("Capacity, including GPUs.")]
     price_per_hour: Annotated[dict[CapacityType, Money], Says("Dollars per hour, by capacity type.")]
-    zones: Annotated[
-        list[Annotated[str, Within(1, 63), LABEL_VALUE]], Says("Zones; absent: all zones."), Within(most=20)
-    ] = msgspec.field(default_factory=list)
-    labels: Annotated[Labels, Says("Further labels of the nodes.")] = msgspec.field(default_factory=dict)
+    zones: Annotated[list[LabelValue], Says("Zones; absent: all zones."), Within(most=20)] = []
+    labels: Annotated[Labels, Says("Further labels of the nodes.")] = {}
 
 
 class ScenarioMarket(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """Machines that Karpenter can launch: instance types declared in policies, and those added here."""
 
-    zones: Annotated[list[Annotated[str, Within(1, 63), LABEL_VALUE]], Says("Zones with machines."), Within(1, 20)] = (
-        msgspec.field(default_factory=lambda: ["zone-a", "zone-b", "zone-c"])
+    zones: Annotated[list[LabelValue], Says("Zones with machines."), Within(1, 20)] = msgspec.field(
+        default_factory=lambda: ["zone-a", "zone-b", "zone-c"]
     )
     machines: Annotated[
         list[ScenarioMachine],
         Says("Further machines, or replacements of declared ones."),
         Within(most=1_000),
         MergeKey(("name",)),
-    ] = msgspec.field(default_factory=list)
+    ] = []
     launch_delay: Annotated[Duration, Says("From the NodeClaim to the launch.")] = Duration(3_000)
     registration_delay: Annotated[Duration, Says("From the launch to the registered node.")] = Duration(90_000)
     initialization_delay: Annotated[Duration, Says("From registration to readiness with GPUs.")] = Duration(60_000)
@@ -101,7 +98,7 @@ class Mix(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     quietest_percent: Annotated[Percent, Says("Quietest hour's arrivals relative to the busiest hour.")] = Percent(
         4_000
     )
-    busiest_hour: Annotated[int, Says("Busiest hour in UTC."), Within(0, 23), Unit("h")] = 14
+    busiest_hour: Annotated[Hour, Says("Busiest hour in UTC.")] = 14
 
 
 # --- A Workload: equal pods, and their arrival pattern.
@@ -116,7 +113,7 @@ _Rate = Annotated[int, Within(1, 1_000_000), Unit("per hour")]
 class WorkloadToleration(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """A toleration of the pods."""
 
-    key: Annotated[str, Says("Key of the taint; absent: any."), Shaped(LABEL_KEY.pattern, LABEL_KEY.words)] = ""
+    key: Annotated[LabelKey, Says("Key of the taint; absent: any.")] = ""
     value: Annotated[str | None, Says("Value of the taint; absent: any."), LABEL_VALUE] = None
     effect: Annotated[Effect | None, Says("Effect of the taint; absent: any.")] = None
 
@@ -132,7 +129,7 @@ class Inference(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
     least: Annotated[int, Says("Replicas in the quietest hour."), Within(0, 100_000), Unit("pods")]
     most: Annotated[int, Says("Replicas in the busiest hour."), Within(1, 100_000), Unit("pods")]
-    busiest_hour: Annotated[int, Says("Busiest hour in UTC."), Within(0, 23), Unit("h")] = 14
+    busiest_hour: Annotated[Hour, Says("Busiest hour in UTC.")] = 14
     every: Annotated[Duration, Says("Interval of scaling.")] = Duration(300_000)
 
 
@@ -149,7 +146,7 @@ class Diurnal(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     quietest_percent: Annotated[Percent, Says("Quietest hour's arrivals relative to the busiest hour.")] = Percent(
         2_000
     )
-    busiest_hour: Annotated[int, Says("Busiest hour in UTC."), Within(0, 23), Unit("h")] = 14
+    busiest_hour: Annotated[Hour, Says("Busiest hour in UTC.")] = 14
 
 
 class Bursts(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -169,7 +166,7 @@ class GangWorkload(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 class Trace(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """Recorded workload of a real cluster, from a file."""
 
-    openb_pods: Annotated[str, Says("A pod list of the openb trace. A path relative to the scenario."), Within(1, 1024)]
+    openb_pods: Annotated[File, Says("A pod list of the openb trace. A path relative to the scenario.")]
     from_: Annotated[Duration, Says("Start time in the trace.")] = msgspec.field(name="from", default=Duration(0))
 
 
@@ -179,20 +176,14 @@ class ScenarioWorkload(msgspec.Struct, frozen=True, rename="camel", kw_only=True
     name: Annotated[str, Says("Name of the workload."), Within(1, 40), NAME]
     namespace: Annotated[str, Says("Namespace of the pods."), Within(1, 63), NAMESPACE] = "default"
     gpus: Annotated[int, Says("GPUs per pod."), Within(0, 16), Unit("GPUs")] = 0
-    resources: Annotated[Resources, Says("Other requested resources per pod.")] = msgspec.field(default_factory=dict)
+    resources: Annotated[Resources, Says("Other requested resources per pod.")] = {}
     priority: Annotated[int, Says("Priority of the pods."), Within(-1_000_000_000, 1_000_000_000)] = 0
-    tolerations: Annotated[list[WorkloadToleration], Says("Tolerations of the pods."), Within(most=50)] = msgspec.field(
-        default_factory=list
-    )
-    node_selector: Annotated[Labels, Says("Node selector of the pods.")] = msgspec.field(default_factory=dict)
+    tolerations: Annotated[list[WorkloadToleration], Says("Tolerations of the pods."), Within(most=50)] = []
+    node_selector: Annotated[Labels, Says("Node selector of the pods.")] = {}
     waits_for_capacity: Annotated[
         bool, Says("Whether the pods have the scheduling gate gpu.scheduling/capacity until a suitable node is usable.")
     ] = False
-    gates: Annotated[
-        list[Annotated[str, Shaped(LABEL_KEY.pattern, LABEL_KEY.words)]],
-        Says("Further scheduling gates of the pods."),
-        Within(most=10),
-    ] = msgspec.field(default_factory=list)
+    gates: Annotated[list[LabelKey], Says("Further scheduling gates of the pods."), Within(most=10)] = []
     do_not_disrupt: Annotated[bool, Says("Whether the pods have karpenter.sh/do-not-disrupt.")] = False
     max_unavailable: Annotated[
         int | None, Says("maxUnavailable of the PodDisruptionBudget; absent: none."), Within(0, 100_000), Unit("pods")

@@ -6,7 +6,7 @@ import msgspec
 
 from reconciler.model.instant import LATEST, moment
 from reconciler.model.problem import Problem
-from reconciler.model.quantity import Quantity
+from reconciler.model.quantity import Duration, Quantity
 from reconciler.policy.rules.hardware import OF_NODES, invalid_amounts, unknown_names
 from reconciler.policy.tree import Mark, problem
 from reconciler.policy.words import choice, did_you_mean
@@ -41,12 +41,8 @@ def _rule_problems(scenario: Scenario) -> Iterator[ScenarioProblem]:
         yield from _nodes(group, f"spec.cluster.nodes[{number}]")
     for number, text in enumerate(scenario.cluster.objects):
         if sentence := why_unreadable(text):
-            yield (
-                f"spec.cluster.objects[{number}]",
-                "RC105",
-                sentence,
-                "write one object with apiVersion, kind and name",
-            )
+            remedy = "write one object with apiVersion, kind and name"
+            yield f"spec.cluster.objects[{number}]", "RC105", sentence, remedy
     for number, machine in enumerate(scenario.market.machines):
         yield from _resources(f"spec.market.machines[{number}].capacity", machine.capacity)
     for number, workload in enumerate(scenario.workloads):
@@ -64,19 +60,11 @@ def _length(scenario: Scenario) -> Iterator[ScenarioProblem]:
         yield "spec.duration", "RC105", "a scenario must have a duration", "set a duration, such as 24h"
     start = moment(scenario.start)
     if start is None:
-        yield (
-            "spec.start",
-            "RC105",
-            f'"{scenario.start}" is not a valid time',
-            "set a time such as 2026-11-16T08:00:00Z",
-        )
+        text = f'"{scenario.start}" is not a valid time'
+        yield "spec.start", "RC105", text, "set a time such as 2026-11-16T08:00:00Z"
     elif start + scenario.duration.milliseconds > LATEST:
-        yield (
-            "spec.start",
-            "RC105",
-            "the scenario ends after the year 9999",
-            "set an earlier start or a shorter duration",
-        )
+        text = "the scenario ends after the year 9999"
+        yield "spec.start", "RC105", text, "set an earlier start or a shorter duration"
 
 
 def _revisions(scenario: Scenario) -> Iterator[ScenarioProblem]:
@@ -105,12 +93,10 @@ def _nodes(group: NodeSet, path: str) -> Iterator[ScenarioProblem]:
 
 def _resources(path: str, resources: Mapping[str, Quantity], *, may_be_none: bool = False) -> Iterator[ScenarioProblem]:
     """As in policies, but names that are only probably misspelled are accepted."""
-    resource_problems = (
-        *unknown_names(path, resources, OF_NODES),
-        *invalid_amounts(path, resources, may_be_none=may_be_none),
-    )
-    for each in (each for each in resource_problems if each.severity == "error"):
-        yield each.path, each.code, each.sentence, each.remedy
+    amounts = invalid_amounts(path, resources, may_be_none=may_be_none)
+    for each in (*unknown_names(path, resources, OF_NODES), *amounts):
+        if each.severity == "error":
+            yield each.path, each.code, each.sentence, each.remedy
 
 
 def _workload(workload: ScenarioWorkload, path: str) -> Iterator[ScenarioProblem]:
@@ -124,20 +110,27 @@ def _workload(workload: ScenarioWorkload, path: str) -> Iterator[ScenarioProblem
         yield path, "RC104", f"{path}.runsFor is missing: jobs must end", "add runsFor, such as 2h"
     if workload.mix and not any(msgspec.structs.astuple(workload.mix.shares)):
         yield f"{path}.mix.shares", "RC105", "all shares are 0", "set a share above 0"
-    every = getattr(getattr(workload, ways[0]), "every", None)
-    if every is not None and every.milliseconds < _SHORTEST_EVERY_MS:
-        yield f"{path}.{ways[0]}.every", "RC105", "the interval is below one second", "write 1s or more"
+    yield from _every(getattr(workload, ways[0]), f"{path}.{ways[0]}")
     if workload.inference and workload.inference.least > workload.inference.most:
         yield f"{path}.inference.least", "RC201", "least is above most", "swap the two values"
     if workload.ends is not None and workload.ends <= workload.begins:
         yield f"{path}.ends", "RC105", f"{path} ends before it begins", "write a later time"
 
 
-def _fault(fault: ScenarioFault, path: str, duration_ms: int) -> Iterator[ScenarioProblem]:
-    if fault.at.milliseconds >= duration_ms:
-        yield f"{path}.at", "RC310", _NEVER, "write an earlier time"
-    if fault.every is not None and fault.every.milliseconds < _SHORTEST_EVERY_MS:
+def _every(repeated: object, path: str) -> Iterator[ScenarioProblem]:
+    every: Duration | None = getattr(repeated, "every", None)
+    if every is not None and every.milliseconds < _SHORTEST_EVERY_MS:
         yield f"{path}.every", "RC105", "the interval is below one second", "write 1s or more"
+
+
+def _times(happening: ScenarioFault | ScenarioEdit, path: str, duration_ms: int) -> Iterator[ScenarioProblem]:
+    if happening.at.milliseconds >= duration_ms:
+        yield f"{path}.at", "RC310", _NEVER, "write an earlier time"
+    yield from _every(happening, path)
+
+
+def _fault(fault: ScenarioFault, path: str, duration_ms: int) -> Iterator[ScenarioProblem]:
+    yield from _times(fault, path, duration_ms)
     for field, kinds in _ONLY_OF.items():
         if getattr(fault, field) and fault.fault not in kinds:
             named = {"instance_type": "instanceType", "capacity_type": "capacityType"}.get(field, field)
@@ -147,10 +140,7 @@ def _fault(fault: ScenarioFault, path: str, duration_ms: int) -> Iterator[Scenar
 
 
 def _edit(edit: ScenarioEdit, path: str, scenario: Scenario) -> Iterator[ScenarioProblem]:
-    if edit.at.milliseconds >= scenario.duration.milliseconds:
-        yield f"{path}.at", "RC310", _NEVER, "write an earlier time"
-    if edit.every is not None and edit.every.milliseconds < _SHORTEST_EVERY_MS:
-        yield f"{path}.every", "RC105", "the interval is below one second", "write 1s or more"
+    yield from _times(edit, path, scenario.duration.milliseconds)
     sets = bool(edit.labels or edit.annotations or edit.taints or edit.lifts) or edit.unschedulable is not None
     if sum((sets, edit.deleted, edit.max_unavailable is not None)) != 1:
         text = f"{path} must either set fields, or set deleted, or set maxUnavailable"
@@ -166,13 +156,9 @@ def _edit(edit: ScenarioEdit, path: str, scenario: Scenario) -> Iterator[Scenari
         workloads = tuple(each.name for each in scenario.workloads)
         if edit.name not in workloads:
             text = f'there is no workload "{edit.name}" for the budget{did_you_mean(edit.name, workloads)}'
-            yield f"{path}.name", "RC301", text, _named(workloads)
+            yield f"{path}.name", "RC301", text, f"name {choice(workloads)}" if workloads else "add the workload"
     elif edit.max_unavailable is not None:
         yield f"{path}.maxUnavailable", "RC310", f"a {edit.kind} has no such field", "edit a PodDisruptionBudget"
-
-
-def _named(workloads: tuple[str, ...]) -> str:
-    return f"name {choice(workloads)}" if workloads else "add the workload"
 
 
 def _expectation(expectation: Expectation, path: str, duration_ms: int) -> Iterator[ScenarioProblem]:

@@ -4,13 +4,22 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from reconciler.model.fields import LABEL_KEY, LABEL_VALUE, NAME, KeyPattern, MergeKey, Says, Shaped, Unit, Within
+from reconciler.model.fields import LABEL_KEY, KeyPattern, MergeKey, Says, Shaped, Unit, Within
 from reconciler.model.policy.gpu import CapacityType, PoolTaint
 from reconciler.model.quantity import Duration
 from reconciler.policy.tree import plain
 from reconciler.policy.yaml import read
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.scenario.cluster import InitialCluster, Labels, ScenarioMarket, ScenarioWorkload
+from reconciler.simulate.scenario.cluster import (
+    File,
+    InitialCluster,
+    LabelKey,
+    Labels,
+    LabelValue,
+    Name,
+    ScenarioMarket,
+    ScenarioWorkload,
+)
 
 # --- An edit: a change of a cluster object by a person, or by a tool other than reconciler.
 
@@ -26,20 +35,18 @@ class ScenarioEdit(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     lasts: Annotated[Duration | None, Says("Time until the edit is undone; absent: never.")] = None
     every: Annotated[Duration | None, Says("Interval of repetition; absent: once.")] = None
     kind: Annotated[EditedKind, Says("Kind of the objects.")]
-    name: Annotated[str, Says("Name of the object; for a PodDisruptionBudget, its workload."), Within(1, 253), NAME] = (
-        ""
-    )
-    pool: Annotated[str, Says("Without a name: NodePool of the objects."), Within(1, 253), NAME] = ""
+    name: Annotated[Name, Says("Name of the object; for a PodDisruptionBudget, its workload.")] = ""
+    pool: Annotated[Name, Says("Without a name: NodePool of the objects.")] = ""
     count: Annotated[int, Says("Without a name: number of objects."), Within(1, 10_000), Unit("objects")] = 1
-    having: Annotated[Labels, Says("Without a name: labels of the objects.")] = msgspec.field(default_factory=dict)
+    having: Annotated[Labels, Says("Without a name: labels of the objects.")] = {}
     order: Annotated[Literal["ByChance", "Oldest", "Youngest"], Says("Without a name: order of selection.")] = (
         "ByChance"
     )
-    labels: Annotated[Labels, Says("Labels to set.")] = msgspec.field(default_factory=dict)
-    annotations: Annotated[Annotations, Says("Annotations to set.")] = msgspec.field(default_factory=dict)
+    labels: Annotated[Labels, Says("Labels to set.")] = {}
+    annotations: Annotated[Annotations, Says("Annotations to set.")] = {}
     taints: Annotated[
         list[PoolTaint], Says("Taints to add to a node."), Within(most=50), MergeKey(("key", "effect"))
-    ] = msgspec.field(default_factory=list)
+    ] = []
     unschedulable: Annotated[bool | None, Says("Whether a node is cordoned.")] = None
     max_unavailable: Annotated[
         int | None,
@@ -47,9 +54,7 @@ class ScenarioEdit(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
         Within(0, 100_000),
         Unit("pods"),
     ] = None
-    lifts: Annotated[str, Says("Scheduling gate to remove from a pod."), Shaped(LABEL_KEY.pattern, LABEL_KEY.words)] = (
-        ""
-    )
+    lifts: Annotated[LabelKey, Says("Scheduling gate to remove from a pod.")] = ""
     deleted: Annotated[bool, Says("Whether the object is deleted.")] = False
 
 
@@ -81,7 +86,7 @@ class Expectation(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """A metric with its minimum and maximum."""
 
     measure: Annotated[Measure, Says("The metric.")]
-    pool: Annotated[str, Says("Pool of the metric; absent: the whole cluster."), Within(1, 253), NAME] = ""
+    pool: Annotated[Name, Says("Pool of the metric; absent: the whole cluster.")] = ""
     at: Annotated[Duration | None, Says("Time of the evaluation; absent: the end.")] = None
     at_least: Annotated[int | None, Says("Minimum."), Within(0, 10**15)] = None
     at_most: Annotated[int | None, Says("Maximum."), Within(0, 10**15)] = None
@@ -112,19 +117,12 @@ class ScenarioFault(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     at: Annotated[Duration, Says("When.")]
     lasts: Annotated[Duration | None, Says("Duration; absent: until the end.")] = None
     every: Annotated[Duration | None, Says("Interval of repetition; absent: once.")] = None
-    pool: Annotated[
-        str, Says("NodeDeath, NodeNotReady and KubeletDown: NodePool; absent: any."), Within(1, 253), NAME
-    ] = ""
+    pool: Annotated[Name, Says("NodeDeath, NodeNotReady and KubeletDown: NodePool; absent: any.")] = ""
     count: Annotated[
         int, Says("NodeDeath, NodeNotReady and KubeletDown: number of nodes."), Within(1, 10_000), Unit("nodes")
     ] = 1
-    instance_type: Annotated[
-        str,
-        Says("StockOut and NotOffered: unavailable instance type; absent: any."),
-        Within(1, 63),
-        LABEL_VALUE,
-    ] = ""
-    zone: Annotated[str, Says("StockOut and NotOffered: zone; absent: any."), Within(1, 63), LABEL_VALUE] = ""
+    instance_type: Annotated[LabelValue, Says("StockOut and NotOffered: unavailable instance type; absent: any.")] = ""
+    zone: Annotated[LabelValue, Says("StockOut and NotOffered: zone; absent: any.")] = ""
     capacity_type: Annotated[CapacityType | None, Says("StockOut and NotOffered: capacity type; absent: any.")] = None
     after_writes: Annotated[
         int, Says("ControllerCrash: number of further writes; absent: at once."), Within(0, 10_000), Unit("writes")
@@ -169,10 +167,10 @@ class ScenarioRevision(msgspec.Struct, frozen=True, rename="camel", kw_only=True
 
     at: Annotated[Duration, Says("Time at which the policies take effect.")] = Duration(0)
     revision: Annotated[str, Says("Name of the revision in reports."), Within(most=MOST_REVISION)] = ""
-    folder: Annotated[str, Says("Folder of the policies, relative to the scenario."), Within(1, 1024)] = ""
+    folder: Annotated[File, Says("Folder of the policies, relative to the scenario.")] = ""
     files: Annotated[
         dict[str, Annotated[str, Within(most=200_000)]], Says("Content of each file, without a folder."), _FILE
-    ] = msgspec.field(default_factory=dict)
+    ] = {}
 
 
 _TIME = Shaped(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$", 'a time such as "2026-11-16T08:00:00Z"')
@@ -196,13 +194,9 @@ class Scenario(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     policies: Annotated[list[ScenarioRevision], Says("Revisions of the policies."), Within(1, 100)]
     cluster: Annotated[InitialCluster, Says("Initial cluster.")] = InitialCluster()
     market: Annotated[ScenarioMarket, Says("Machines that Karpenter can launch, with delays.")] = ScenarioMarket()
-    workloads: Annotated[list[ScenarioWorkload], Says("Workloads."), Within(most=1_000), MergeKey(("name",))] = (
-        msgspec.field(default_factory=list)
-    )
-    faults: Annotated[list[ScenarioFault], Says("Faults."), Within(most=1_000)] = msgspec.field(default_factory=list)
-    edits: Annotated[list[ScenarioEdit], Says("Edits of objects by people and other tools."), Within(most=1_000)] = (
-        msgspec.field(default_factory=list)
-    )
+    workloads: Annotated[list[ScenarioWorkload], Says("Workloads."), Within(most=1_000), MergeKey(("name",))] = []
+    faults: Annotated[list[ScenarioFault], Says("Faults."), Within(most=1_000)] = []
+    edits: Annotated[list[ScenarioEdit], Says("Edits of objects by people and other tools."), Within(most=1_000)] = []
     expect: Annotated[
         list[Expectation], Says("Expected results; otherwise the simulation fails."), Within(most=100)
-    ] = msgspec.field(default_factory=list)
+    ] = []

@@ -195,7 +195,16 @@ OBJECTS: tuple[Object, ...] = (
         "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.nvidia.com"}}]}},
         "status": {
             "allocation": {
-                "devices": {"results": [{"driver": "gpu.nvidia.com", "pool": "gpu-1", "device": "gpu-0"}]},
+                "devices": {
+                    "results": [
+                        {
+                            "driver": "gpu.nvidia.com",
+                            "pool": "gpu-1",
+                            "device": "gpu-0",
+                            "bindingConditions": ["Attached"],
+                        }
+                    ]
+                },
                 "nodeSelector": {
                     "nodeSelectorTerms": [
                         {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["gpu-1"]}]}

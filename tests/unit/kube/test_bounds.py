@@ -104,8 +104,9 @@ def test_a_pod_may_say_so_much_and_no_more(what: str) -> None:
     assert bounds.why_refused(within) is None
     refusal = bounds.why_refused(beyond)
     assert refusal is not None
-    assert refusal.count == refusal.most + 1
-    assert refusal.field.startswith("spec.")
+    field, count, most = refusal
+    assert count == most + 1
+    assert field.startswith("spec.")
 
 
 @pytest.mark.parametrize("what", OF_SPECS)

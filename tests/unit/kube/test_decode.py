@@ -78,7 +78,7 @@ def test_an_object_says_what_is_used_of_it() -> None:
     assert decoded(an("PodDisruptionBudget")).status.disrupted_pods == {"train-1": TIME}
     assert decoded(an("Job")).spec.parallelism == 2
     allocation = decoded(an("ResourceClaim")).status.allocation
-    assert allocation.devices.results[0].device == "gpu-0"
+    assert allocation.devices.results[0].binding_conditions == ("Attached",)
     assert allocation.node_selector.node_selector_terms[0].match_fields[0].values == ("gpu-1",)
 
 

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reconciler.model import manifest_rules as profile
 from reconciler.model import names
-from reconciler.model.manifest_rules import kinds as profile
-from reconciler.model.manifest_rules.kinds import SMART_POD, manifest_faults, why_not_applied
-from reconciler.model.manifest_rules.shape import Fields, ListOf, Shape, faults
+from reconciler.model.manifest_rules import SMART_POD, Fields, ListOf, Shape, faults, manifest_faults, why_not_applied
 from reconciler.schema.admission import matches
 from tests.stages.abuses.attempt import POLICY
 from tests.stages.abuses.pods import CREATED

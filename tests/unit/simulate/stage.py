@@ -7,7 +7,7 @@ from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Ref
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.builtin_controllers import Budgets, Collector, TaintEvictionController
-from reconciler.simulate.actors.kubelets import Deaths, Kubelets, Lapses
+from reconciler.simulate.actors.kubelets import Kubelets, NodeFailures
 from reconciler.simulate.actors.scheduler import Scheduler
 from reconciler.simulate.actors.workloads import Workloads
 from reconciler.simulate.objects import RUN_SECONDS
@@ -24,14 +24,14 @@ class Small:
         self.engine = Engine(seed, START)
         self.stage = Stage(self.engine, World(START))
         self.world = self.stage.world
-        self.deaths, self.lapses = Deaths(), Lapses()
+        self.failures = NodeFailures()
         self.workloads, self.kubelets = Workloads(), Kubelets()
         for each in nodes:
             self.world.put(each)
 
     def start(self) -> "Small":
         kubernetes = (self.workloads, Scheduler(), self.kubelets, Budgets(), Collector(), TaintEvictionController())
-        for each in (*kubernetes, self.deaths, self.lapses):
+        for each in (*kubernetes, self.failures):
             each.start(self.stage)
         return self
 

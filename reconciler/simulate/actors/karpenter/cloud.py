@@ -1,6 +1,5 @@
 """The simulated cloud: instance types with offerings, label requirements, and stock-outs."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from random import Random
 
@@ -8,10 +7,10 @@ import msgspec
 
 from reconciler.fleet.amounts import CPU, counted
 from reconciler.model import names
+from reconciler.model.cluster.node import NodePoolRequirement
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
 from reconciler.plan.karpenter.drift import Allowed, Demands, demands
-from reconciler.plan.karpenter.template_hash import NodePoolRequirement
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.karpenter.machines import SHORTAGE_REMEMBERED_MS
 
@@ -52,12 +51,9 @@ def alternatives(pod: Pod) -> tuple[Demands, ...]:
         return (demands(selected),)
     if any(term.match_fields for term in required.node_selector_terms):
         return ()
-    return tuple(
-        demands(
-            [*selected, *[NodePoolRequirement(each.key, each.operator, each.values) for each in term.match_expressions]]
-        )
-        for term in required.node_selector_terms
-    )
+    terms = (term.match_expressions for term in required.node_selector_terms)
+    lines = ([NodePoolRequirement(each.key, each.operator, each.values) for each in term] for term in terms)
+    return tuple(demands([*selected, *each]) for each in lines)
 
 
 def compatible(has: Demands, asks: Demands, known: frozenset[str]) -> bool:
@@ -131,8 +127,6 @@ def _line(key: str, operator: str, values: list[str]) -> Object:
 
 
 class MarketOffering(msgspec.Struct, frozen=True):
-    """One offering of one machine type."""
-
     instance_type: str
     zone: str
     capacity_type: str
@@ -147,8 +141,6 @@ PLATFORM = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
 
 
 class KarpenterInstanceType(msgspec.Struct, frozen=True):
-    """An instance type with all its offerings."""
-
     name: str
     labels: dict[str, str]
     demands: Demands  # possible labels of its nodes
@@ -161,7 +153,7 @@ class KarpenterInstanceType(msgspec.Struct, frozen=True):
     def allocatable(self) -> dict[str, str]:
         """In Kubernetes' format."""
         return {
-            name: text if self.room[name] == self.size[name] else _quantity(name, self.room[name])
+            name: text if self.room[name] == self.size[name] else quantity(name, self.room[name])
             for name, text in self.capacity.items()
         }
 
@@ -187,7 +179,8 @@ def _instance_type(name: str, offerings: list[MarketOffering], reserved: Mapping
     return KarpenterInstanceType(name, labels, of_labels(labels) | where, capacity, size, room, tuple(cheapest_first))
 
 
-def _quantity(name: str, amount: int) -> str:
+def quantity(name: str, amount: int) -> str:
+    """In Kubernetes' format."""
     return f"{amount}m" if name == CPU else str(amount)
 
 
@@ -207,8 +200,7 @@ class Stockout(msgspec.Struct, frozen=True):
     capacity_type: str = ""
 
     def concerns(self, offering: MarketOffering) -> bool:
-        said = zip((self.instance_type, self.zone, self.capacity_type), _place(offering), strict=True)
-        return all(wanted in ("", is_so) for wanted, is_so in said)
+        return self.covers(Stockout(*_place(offering)))
 
     def covers(self, other: "Stockout") -> bool:
         """Whether the other offerings are all unavailable too."""
@@ -222,39 +214,19 @@ class Cloud:
     def __init__(self, types: tuple[KarpenterInstanceType, ...]) -> None:
         self.types = {each.name: each for each in types}
         self.version = 0  # changes when the known availability grows
-        self._sold_out: Counter[Stockout] = Counter()  # a stock-out ends with the last fault of equal fields
-        self._withheld: Counter[Stockout] = Counter()
+        self.sold_out: list[Stockout] = []
+        self.withheld: list[Stockout] = []  # removed offerings: Karpenter does not try to launch them
         self._known: dict[Place, Instant] = {}  # until when the offering is avoided
 
-    def hold_back(self, out: Stockout) -> None:
-        self._sold_out[out] += 1
-
-    def restock(self, out: Stockout) -> None:
-        self._sold_out[out] -= 1
-        self._sold_out = +self._sold_out
+    def restock(self, stockouts: list[Stockout], out: Stockout) -> bool:
+        """Ends one of the stock-outs; returns whether another one covers its offerings."""
+        stockouts.remove(out)
         self.version += 1
-
-    def withhold(self, out: Stockout) -> None:
-        """Removes offerings; Karpenter knows immediately."""
-        self._withheld[out] += 1
-
-    def offer(self, out: Stockout) -> None:
-        """Restores removed offerings."""
-        self._withheld[out] -= 1
-        self._withheld = +self._withheld
-        self.version += 1
-
-    def holds_back(self, out: Stockout) -> bool:
-        """Whether all of them are out of stock."""
-        return any(each.covers(out) for each in self._sold_out)
-
-    def withholds(self, out: Stockout) -> bool:
-        """Whether all of them are removed."""
-        return any(each.covers(out) for each in self._withheld)
+        return any(each.covers(out) for each in stockouts)
 
     def known(self, machine: KarpenterInstanceType, now: Instant) -> tuple[MarketOffering, ...]:
         """The offerings that Karpenter believes available, cheapest first."""
-        if not self._known and not self._withheld:
+        if not self._known and not self.withheld:
             return machine.offerings
         return tuple(each for each in machine.offerings if self._is_requested(each, now))
 
@@ -264,12 +236,13 @@ class Cloud:
         None: all matching ones are out of stock.
         """
         best: list[MarketOffering] = []
-        for name in sorted(requirements_by_key[names.INSTANCE_TYPE].values):
+        types = requirements_by_key.get(names.INSTANCE_TYPE)
+        for name in sorted(types.values) if types is not None else ():
             machine = self.types.get(name)
             for each in self.known(machine, now) if machine is not None else ():
                 if not matches_demands(each, requirements_by_key):
                     continue
-                if self._is_out(each):
+                if any(out.concerns(each) for out in self.sold_out):
                     self._known[_place(each)] = Instant(now + SHORTAGE_REMEMBERED_MS)
                 elif not best or each.micro_dollars_per_hour < best[0].micro_dollars_per_hour:
                     best = [each]
@@ -286,11 +259,8 @@ class Cloud:
         return bool(over)
 
     def _is_requested(self, offering: MarketOffering, now: Instant) -> bool:
-        is_withheld = any(out.concerns(offering) for out in self._withheld)
+        is_withheld = any(out.concerns(offering) for out in self.withheld)
         return not is_withheld and self._known.get(_place(offering), now) <= now
-
-    def _is_out(self, offering: MarketOffering) -> bool:
-        return any(out.concerns(offering) for out in self._sold_out)
 
 
 def matches_demands(offering: MarketOffering, requirements_by_key: Demands) -> bool:

@@ -9,25 +9,28 @@ from reconciler.fleet.amounts import counted
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.cluster.metadata import Metadata
-from reconciler.model.cluster.node import NodeTaint
+from reconciler.model.cluster.node import NodeClaimTemplate, NodeTaint
 from reconciler.model.cluster.pod import Pod, PodSpec
 from reconciler.model.instant import Instant
 from reconciler.plan.karpenter.budgets import allowed_at_once, nanoseconds_unless_never
 from reconciler.plan.karpenter.drift import Allowed, Demands, demands
-from reconciler.plan.karpenter.template_hash import NodeClaimTemplate, read_template, template_hash
+from reconciler.plan.karpenter.template_hash import read_template, template_hash
 from reconciler.plan.nodes.eviction import PodBudgets
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.karpenter.cloud import Cloud, KarpenterInstanceType, intersects, joined, of_labels
 from reconciler.simulate.actors.karpenter.machines import NODES, Machines, Timing
-from reconciler.simulate.objects import ObjectWrite
+from reconciler.simulate.objects import (
+    ObjectWrite,
+    annotations_of,
+    is_finished,
+    is_leaving,
+    is_unschedulable,
+    node_of,
+)
 from reconciler.simulate.stage import Stage
-
-_KINDS = ("NodePool", "NodeClaim", "Node", "Pod", "PodDisruptionBudget")
 
 
 class Knowledge:
-    """Observed and remembered state."""
-
     def __init__(self, stage: Stage, cloud: Cloud, timing: Timing) -> None:
         self.stage = stage
         self.world = stage.world
@@ -38,11 +41,7 @@ class Knowledge:
         self.pools = NodePools(tuple(cloud.types.values()))
         self.budgets_version = 0
         self._budgets: PodBudgets | None = None
-        for kind in _KINDS:
-            for body in self.world.of(kind):
-                metadata = body["metadata"]
-                self._note(ObjectWrite((kind, metadata.get("namespace", ""), metadata["name"]), None, body))
-        self.world.subscribe(self._note, *_KINDS)
+        self.world.follow(self._note, "NodePool", "NodeClaim", "Node", "Pod", "PodDisruptionBudget")
 
     @property
     def now(self) -> Instant:
@@ -52,7 +51,6 @@ class Knowledge:
         return self.stage.snapshot()
 
     def budgets(self) -> PodBudgets:
-        """The current PodDisruptionBudgets."""
         if self._budgets is None:
             self._budgets = PodBudgets(self.stage.world.observe().budgets)
         return self._budgets
@@ -77,7 +75,7 @@ class Knowledge:
             self.machines.take_claim(name, written.after)
         elif kind == "NodePool":
             self.pools.take(name, written.after)
-        elif kind == "PodDisruptionBudget":
+        else:
             self.budgets_version += 1
             self._budgets = None
 
@@ -94,7 +92,6 @@ def _daemon(body: Object) -> Pod:
 
 Name = tuple[str, str]  # namespace, name
 
-_ENDED = frozenset({"Succeeded", "Failed"})
 _TIED = frozenset({"DaemonSet", "Node"})
 
 
@@ -110,10 +107,9 @@ class Pods:
         self._stirred: dict[str, Instant] = {}
         self.busy: dict[str, int] = {}  # nodes with pods that certainly need rescheduling, and their number
 
-    def take(self, written: ObjectWrite, now: Instant) -> str:
-        """Returns the node that the pod is or was on."""
+    def take(self, written: ObjectWrite, now: Instant) -> None:
         name, before, after = written.key[1:], written.before, written.after
-        was_on, is_on = _node(before), _node(after)
+        was_on, is_on = node_of(before), node_of(after)
         self.waiting.pop(name, None)
         self._count(was_on, before, -1)
         self._count(is_on, after, 1)
@@ -121,15 +117,14 @@ class Pods:
             self._leave(was_on, name)
             self.moved += 1
         if after is None:
-            return was_on
+            return
         if is_on:
             self._on.setdefault(is_on, {})[name] = after
             self.moved += not was_on
             if not is_tied(after) and (not was_on or _is_over(after) != _is_over(before)):
                 self._stirred[is_on] = now
-        elif is_unschedulable(after):
+        elif _needs_a_node(after):
             self.waiting[name] = after
-        return is_on
 
     def on(self, node: str) -> list[Pod]:
         """By namespace and name, including finished pods."""
@@ -145,7 +140,6 @@ class Pods:
         return self._stirred.get(node, Instant(0))
 
     def forget(self, node: str) -> None:
-        """Removes a deleted node."""
         self._stirred.pop(node, None)
 
     def _leave(self, node: str, name: Name) -> None:
@@ -164,13 +158,11 @@ class Pods:
         return [pod for name in sorted(names) if (pod := self._read(name)) is not None]
 
 
-def is_unschedulable(body: Object) -> bool:
-    """Whether the scheduler reported the pod unschedulable, so that Karpenter considers it."""
+def _needs_a_node(body: Object) -> bool:
+    """Whether Karpenter considers the pod."""
     spec, status = body.get("spec") or {}, body.get("status") or {}
-    if spec.get("nodeName") or spec.get("schedulingGates") or status.get("nominatedNodeName") or is_tied(body):
-        return False
-    conditions = status.get("conditions") or ()
-    return any(each["type"] == "PodScheduled" and each.get("reason") == "Unschedulable" for each in conditions)
+    is_held = spec.get("nodeName") or spec.get("schedulingGates") or status.get("nominatedNodeName") or is_tied(body)
+    return not is_held and is_unschedulable(body)
 
 
 def is_tied(body: Object) -> bool:
@@ -178,30 +170,19 @@ def is_tied(body: Object) -> bool:
     return any(each["kind"] in _TIED for each in body["metadata"].get("ownerReferences") or ())
 
 
-def _node(body: Object | None) -> str:
-    result: str = (body.get("spec") or {}).get("nodeName", "") if body is not None else ""
-    return result
-
-
 def _is_over(body: Object | None) -> bool:
-    if body is None:
-        return False
-    return bool(body["metadata"].get("deletionTimestamp")) or (body.get("status") or {}).get("phase") in _ENDED
+    return body is not None and (is_leaving(body) or is_finished(body))
 
 
 def _moves(body: Object) -> bool:
     """Whether the pod certainly needs rescheduling when its node is removed."""
-    if _is_over(body) or is_tied(body):
-        return False
-    return names.MIRROR_POD not in (body["metadata"].get("annotations") or {})
+    return not (_is_over(body) or is_tied(body) or names.MIRROR_POD in annotations_of(body))
 
 
 # --- Owner of the NodePools as Karpenter reads them; each is parsed only when it has changed.
 
 
 class NodePool(msgspec.Struct, frozen=True):
-    """A parsed NodePool."""
-
     name: str
     uid: str
     spec: Mapping[str, Any]
@@ -275,8 +256,7 @@ class NodePools:
         self._in_order: tuple[NodePool, ...] | None = None
 
     def take(self, name: str, body: Object | None) -> None:
-        """Sets the current state."""
-        read = _read(body, self._types) if body is not None and not body["metadata"].get("deletionTimestamp") else None
+        read = _read(body, self._types) if body is not None and not is_leaving(body) else None
         if read is None:
             changed = self._by_name.pop(name, None) is not None
         else:

@@ -1,30 +1,29 @@
 """A simulated Karpenter: launches nodes for unschedulable pods, and disrupts unneeded nodes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from reconciler.model import names
 from reconciler.model.plan.decision import Ref
 from reconciler.plan.karpenter.drift import meets
 from reconciler.plan.karpenter.template_hash import HASH_VERSION
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.actors.karpenter.cloud import Cloud, MarketOffering, Stockout, instance_types
+from reconciler.simulate.actors.karpenter.batch_window import Fixed, Purchasing
+from reconciler.simulate.actors.karpenter.cloud import Cloud, MarketOffering, instance_types
 from reconciler.simulate.actors.karpenter.cluster_state import Knowledge, NodePool
-from reconciler.simulate.actors.karpenter.disruption.disruption import DisruptionController
+from reconciler.simulate.actors.karpenter.disruption import DisruptionController
 from reconciler.simulate.actors.karpenter.lifecycle import BY, Living
-from reconciler.simulate.actors.karpenter.machines import (
-    DRIFTED,
-    LAUNCHED,
-    Timing,
-    condition,
-    new_condition,
-    pool_of,
-    says,
-    with_condition,
-    without,
-)
-from reconciler.simulate.actors.karpenter.provisioning.batch_window import Fixed, Purchasing
+from reconciler.simulate.actors.karpenter.machines import DRIFTED, LAUNCHED, Timing, new_condition, pool_of
 from reconciler.simulate.actors.karpenter.termination import TerminationController
-from reconciler.simulate.objects import Key
+from reconciler.simulate.objects import (
+    Key,
+    annotations_of,
+    condition_of,
+    is_leaving,
+    labels_of,
+    ref_of,
+    says,
+    without_condition,
+)
 from reconciler.simulate.stage import Stage
 
 _NOTHING: Mapping[str, str] = {}
@@ -36,12 +35,11 @@ class Karpenter:
     def __init__(
         self, market: Sequence[MarketOffering], timing: Timing | None = None, reserved: Mapping[str, str] = _NOTHING
     ) -> None:
-        self._cloud = Cloud(instance_types(market, reserved))
+        self.cloud = Cloud(instance_types(market, reserved))
         self._timing = timing or Timing()
 
     def start(self, stage: Stage) -> None:
-        """Starts from the existing objects."""
-        known = Knowledge(stage, self._cloud, self._timing)
+        known = Knowledge(stage, self.cloud, self._timing)
         living, leaving, marking = Living(known), TerminationController(known), Marking(known)
         purchasing = Purchasing(known)
         disruption = DisruptionController(known, purchasing)
@@ -52,45 +50,19 @@ class Karpenter:
             living.changed(keys)
             disruption.commands.changed([name for kind, _, name in keys if kind == "NodeClaim"])
 
-        def claims_changed(keys: Sequence[Key]) -> None:
-            marking.claims_changed(keys)
-            fixed.changed()
-            disruption.changed()
+        def then_resized(mark: Callable[[Sequence[Key]], None]) -> Callable[[Sequence[Key]], None]:
+            def changed(keys: Sequence[Key]) -> None:
+                mark(keys)
+                fixed.changed()
+                disruption.changed()
 
-        def pools_changed(keys: Sequence[Key]) -> None:
-            marking.pools_changed(keys)
-            fixed.changed()
-            disruption.changed()
+            return changed
 
         notice = self._timing.notice_ms
-        stage.on_change("NodePools are seen", ("NodePool",), pools_changed, notice)
-        stage.on_change("claims are judged", ("NodeClaim",), claims_changed, notice)
+        stage.on_change("NodePools are seen", ("NodePool",), then_resized(marking.pools_changed), notice)
+        stage.on_change("claims are judged", ("NodeClaim",), then_resized(marking.claims_changed), notice)
         stage.on_change("claims and nodes are seen", ("NodeClaim", "Node"), machines_changed)
         stage.on_change("pods are seen", ("Pod", "Node"), purchasing.changed)
-
-    def hold_back(self, out: Stockout) -> None:
-        """Makes offerings out of stock."""
-        self._cloud.hold_back(out)
-
-    def restock(self, out: Stockout) -> None:
-        """Ends a stock-out with equal fields."""
-        self._cloud.restock(out)
-
-    def withhold(self, out: Stockout) -> None:
-        """Removes offerings: Karpenter does not try to launch them."""
-        self._cloud.withhold(out)
-
-    def offer(self, out: Stockout) -> None:
-        """Restores removed offerings with equal fields."""
-        self._cloud.offer(out)
-
-    def lacks(self, out: Stockout) -> bool:
-        """Whether the offerings are still out of stock, for another reason or through another equal fault."""
-        return self._cloud.holds_back(out)
-
-    def withholds(self, out: Stockout) -> bool:
-        """Whether the offerings are still removed, for another reason or through another equal fault."""
-        return self._cloud.withholds(out)
 
 
 # --- Owner of Karpenter's annotations on NodePools and the drift condition of NodeClaims, with notification delay.
@@ -113,7 +85,7 @@ class Marking:
             claims = list(self._known.machines.of_pool(name))
             if body is None:
                 for each in claims:
-                    self._world.delete(Ref("NodeClaim", "", each["metadata"]["name"]), BY)
+                    self._world.delete(ref_of(each), BY)
                 continue
             self._write_hash(name, body)
             self._judge(claims)
@@ -131,36 +103,32 @@ class Marking:
         if pool is None:
             return
         written = {names.POOL_HASH: pool.hash, names.POOL_HASH_VERSION: HASH_VERSION}
-        annotations = body["metadata"].get("annotations") or {}
-        if any(annotations.get(key) != value for key, value in written.items()):
-            ref = Ref("NodePool", "", name)
-            self._world.edit(ref, {"metadata": {"annotations": written}}, BY)
+        if any(annotations_of(body).get(key) != value for key, value in written.items()):
+            self._world.edit(ref_of(body), {"metadata": {"annotations": written}}, BY)
             if not says(body, "Ready"):
-                ready = with_condition(body, new_condition("Ready", self._known.now))
-                self._world.edit(ref, {"status": {"conditions": ready}})
+                self._world.set_condition(body, new_condition("Ready", self._known.now))
 
     def _judge(self, claims: Iterable[Object]) -> None:
         for claim in claims:
             pool = self._known.pools.get(pool_of(claim))
-            if pool is None or not says(claim, LAUNCHED) or claim["metadata"].get("deletionTimestamp"):
+            if pool is None or not says(claim, LAUNCHED) or is_leaving(claim):
                 continue
             metadata = claim["metadata"]
             self._judged[metadata["name"]] = metadata["uid"], pool.hash
-            self._mark(claim, _why_drifted(metadata, pool))
+            self._mark(claim, _why_drifted(claim, pool))
 
     def _mark(self, claim: Object, reason: str) -> None:
-        found = condition(claim, DRIFTED)
-        if (found["reason"] if found is not None else "") == reason:
+        if (condition_of(claim, DRIFTED) or {"reason": ""})["reason"] == reason:
             return
-        conditions = with_condition(claim, new_condition(DRIFTED, self._known.now, reason=reason)) if reason else None
-        ref = Ref("NodeClaim", "", claim["metadata"]["name"])
-        left = without(claim, DRIFTED) if conditions is None else conditions
-        self._world.edit(ref, {"status": {"conditions": left}}, BY)
+        conditions = without_condition(claim, DRIFTED)
+        if reason:
+            conditions.append(new_condition(DRIFTED, self._known.now, reason=reason))
+        self._world.edit(ref_of(claim), {"status": {"conditions": conditions}}, BY)
 
 
-def _why_drifted(metadata: Object, pool: NodePool) -> str:
+def _why_drifted(claim: Object, pool: NodePool) -> str:
     """Empty if the claim is not drifted."""
-    borne = metadata.get("annotations") or {}
+    borne = annotations_of(claim)
     if borne.get(names.POOL_HASH_VERSION) == HASH_VERSION and borne.get(names.POOL_HASH, pool.hash) != pool.hash:
         return "NodePoolDrifted"
-    return "" if meets(metadata.get("labels") or {}, pool.required) else "RequirementsDrifted"
+    return "" if meets(labels_of(claim), pool.required) else "RequirementsDrifted"

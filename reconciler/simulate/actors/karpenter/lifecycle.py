@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reconciler.fleet.amounts import CPU
 from reconciler.model import names
+from reconciler.model.cluster.node import EXPIRES_AFTER, NodePoolRequirement
 from reconciler.model.instant import Instant, instant
-from reconciler.model.plan.decision import Ref
 from reconciler.plan.karpenter.budgets import nanoseconds_unless_never
 from reconciler.plan.karpenter.drift import demands
-from reconciler.plan.karpenter.template_hash import EXPIRES_AFTER, HASH_VERSION, NodePoolRequirement, template_hash
+from reconciler.plan.karpenter.template_hash import HASH_VERSION, template_hash
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.karpenter.cloud import (
     WELL_KNOWN,
@@ -19,6 +18,7 @@ from reconciler.simulate.actors.karpenter.cloud import (
     joined,
     matches_demands,
     one_of,
+    quantity,
     some_value,
     written,
 )
@@ -30,11 +30,9 @@ from reconciler.simulate.actors.karpenter.machines import (
     REGISTERED,
     REGISTRATION_LIMIT_MS,
     new_condition,
-    says,
-    with_condition,
 )
-from reconciler.simulate.actors.karpenter.provisioning.scheduling_round import NewNodeClaim
-from reconciler.simulate.objects import Key
+from reconciler.simulate.actors.karpenter.scheduling_round import NewNodeClaim
+from reconciler.simulate.objects import Key, is_leaving, ref_of, says, taints_of, with_condition
 
 BY = "karpenter"
 
@@ -55,7 +53,7 @@ class Living:
             if kind == "NodeClaim" and claim is None:
                 self._requested.pop(name, None)
             claim = self._known.machines.claim_of(name) if kind == "Node" else claim
-            if claim is not None and not claim["metadata"].get("deletionTimestamp"):
+            if claim is not None and not is_leaving(claim):
                 self._go_on(claim)
 
     def _go_on(self, claim: Object) -> None:
@@ -89,7 +87,7 @@ class Living:
 
     def _step(self, metadata: Object, step: str) -> None:
         claim = self._known.machines.claims.get(metadata["name"])
-        if claim is None or claim["metadata"]["uid"] != metadata["uid"] or claim["metadata"].get("deletionTimestamp"):
+        if claim is None or claim["metadata"]["uid"] != metadata["uid"] or is_leaving(claim):
             return
         match step:
             case "launch":
@@ -100,12 +98,12 @@ class Living:
                 self._clean(claim)
             case "ready":
                 self._mark_ready(claim)
-            case "expire":
-                self._world.delete(_ref(claim), BY)
-            case "give up launching" if not (claim.get("status") or {}).get("providerID"):
-                self._world.delete(_ref(claim), BY)
-            case "give up waiting for" if not says(claim, REGISTERED):
-                self._world.delete(_ref(claim), BY)
+            case "give up launching" if (claim.get("status") or {}).get("providerID"):
+                return
+            case "give up waiting for" if says(claim, REGISTERED):
+                return
+            case _:  # expire, or give up
+                self._world.delete(ref_of(claim), BY)
 
     def _launch(self, claim: Object) -> None:
         written = (claim.get("spec") or {}).get("requirements") or ()
@@ -113,17 +111,12 @@ class Living:
             NodePoolRequirement(each["key"], each["operator"], tuple(each.get("values") or ())) for each in written
         ]
         cloud, chance = self._known.cloud, self._engine.stream("what is bought")
-        requirements_by_key = demands(lines)
-        offering = (
-            cloud.buy(requirements_by_key, self._engine.now, chance)
-            if names.INSTANCE_TYPE in requirements_by_key
-            else None
-        )
+        offering = cloud.buy(demands(lines), self._engine.now, chance)
         if offering is None:
-            self._world.remove(_ref(claim), BY)
+            self._world.remove(ref_of(claim), BY)
             return
         machine = cloud.types[offering.instance_type]
-        self._world.edit(_ref(claim), launched(claim, machine, offering, self._engine.now), BY)
+        self._world.edit(ref_of(claim), launched(claim, machine, offering, self._engine.now), BY)
 
     def _join(self, claim: Object) -> None:
         now = self._engine.now
@@ -133,7 +126,7 @@ class Living:
             self._world.put(node)
         conditions = with_condition(claim, new_condition(REGISTERED, now))
         status = {"nodeName": node["metadata"]["name"], "conditions": conditions}
-        self._world.edit(_ref(claim), {"status": status}, BY)
+        self._world.edit(ref_of(claim), {"status": status}, BY)
 
     def _clean(self, claim: Object) -> None:
         """Startup taints of others are removed by others; reconciler removes its own."""
@@ -141,17 +134,17 @@ class Living:
         startup = {each["key"] for each in (claim.get("spec") or {}).get("startupTaints") or ()}
         passing = {key for key in startup if not key.startswith(names.OURS)}
         if node is not None and passing:
-            left = [each for each in node["spec"].get("taints") or () if each["key"] not in passing]
-            self._world.edit(_node_ref(node), {"spec": {"taints": left}}, "startup")
+            left = [each for each in taints_of(node) if each["key"] not in passing]
+            self._world.edit(ref_of(node), {"spec": {"taints": left}}, "startup")
 
     def _mark_ready(self, claim: Object) -> None:
         node, now = self._known.machines.node_of(claim), self._engine.now
         if node is None or node["metadata"]["name"] in self._known.stage.silent_nodes:
             return
-        taints = [each for each in node["spec"].get("taints") or () if each["key"] != "node.kubernetes.io/not-ready"]
+        taints = [each for each in taints_of(node) if each["key"] != NOT_READY["key"]]
         amounts = {key: claim["status"][key] for key in ("capacity", "allocatable")}
         conditions = with_condition(node, new_condition("Ready", now, reason="KubeletReady"))
-        self._world.edit(_node_ref(node), {"spec": {"taints": taints}, "status": amounts | {"conditions": conditions}})
+        self._world.edit(ref_of(node), {"spec": {"taints": taints}, "status": amounts | {"conditions": conditions}})
 
     def _initialize(self, claim: Object) -> None:
         """Initializes the node once it is ready, without startup taints and with the requested resources."""
@@ -162,13 +155,12 @@ class Living:
         startup = {each["key"] for each in spec.get("startupTaints") or ()}
         asked = (spec.get("resources") or {}).get("requests") or {}
         there = node["status"].get("allocatable") or {}
-        if any(each["key"] in startup for each in node["spec"].get("taints") or ()):
+        if any(each["key"] in startup for each in taints_of(node)) or any(
+            there.get(name, "0") == "0" for name in asked
+        ):
             return
-        if any(there.get(name, "0") == "0" for name in asked):
-            return
-        self._world.edit(_node_ref(node), {"metadata": {"labels": {INITIALIZED_LABEL: "true"}}}, BY)
-        conditions = with_condition(claim, new_condition(INITIALIZED, self._engine.now))
-        self._world.edit(_ref(claim), {"status": {"conditions": conditions}}, BY)
+        self._world.edit(ref_of(node), {"metadata": {"labels": {INITIALIZED_LABEL: "true"}}}, BY)
+        self._world.set_condition(claim, new_condition(INITIALIZED, self._engine.now), BY)
 
     def _expire_in_time(self, claim: Object) -> None:
         written = (claim.get("spec") or {}).get("expireAfter") or EXPIRES_AFTER
@@ -178,17 +170,10 @@ class Living:
             self._at(claim, "expire", Instant(created + length // 1_000_000))
 
 
-def _ref(claim: Object) -> Ref:
-    return Ref("NodeClaim", "", claim["metadata"]["name"])
-
-
-def _node_ref(node: Object) -> Ref:
-    return Ref("Node", "", node["metadata"]["name"])
-
-
 # --- NodeClaims and Nodes, from launch until pods can run.
 
 FINALIZER = "karpenter.sh/termination"
+ENDS_AT = "karpenter.sh/nodeclaim-termination-timestamp"  # annotation: the end of terminationGracePeriod
 REGISTERED_LABEL = "karpenter.sh/registered"
 INITIALIZED_LABEL = "karpenter.sh/initialized"
 NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
@@ -206,7 +191,7 @@ def claim_of(opened: NewNodeClaim, name: str, now: Instant) -> Object:
     demands = joined(settled, {names.INSTANCE_TYPE: types, names.CAPACITY_TYPE: capacity_types})
     custom = {key: some_value(allowed) for key, allowed in demands.items() if key not in WELL_KNOWN}
     labels = {key: value for key, value in sorted(custom.items()) if value} | pool.labels
-    requests = {resource: _quantity(resource, amount) for resource, amount in sorted(opened.used.items()) if amount}
+    requests = {resource: quantity(resource, amount) for resource, amount in sorted(opened.used.items()) if amount}
     claim = _claim(name, labels, template, pool.uid)
     spec = {**claim["spec"], "requirements": written(demands), "resources": {"requests": requests}}
     awaited = [
@@ -218,7 +203,8 @@ def claim_of(opened: NewNodeClaim, name: str, now: Instant) -> Object:
 def launched(claim: Object, machine: KarpenterInstanceType, offering: MarketOffering, now: Instant) -> Object:
     """A patch with the launch result."""
     name = claim["metadata"]["name"]
-    labels = machine.labels | dict(offering.labels) | _where(offering)
+    where = {names.ZONE: offering.zone, names.CAPACITY_TYPE: offering.capacity_type}
+    labels = machine.labels | dict(offering.labels) | {key: value for key, value in where.items() if value}
     status = {
         "providerID": f"imagined:///{name}",
         "capacity": machine.capacity,
@@ -296,12 +282,3 @@ def _claim(name: str, labels: Mapping[str, str], template: Mapping[str, Any], po
         },
         "spec": {key: spec[key] for key in _FROM_TEMPLATE if key in spec},
     }
-
-
-def _where(offering: MarketOffering) -> dict[str, str]:
-    found = {names.ZONE: offering.zone, names.CAPACITY_TYPE: offering.capacity_type}
-    return {key: value for key, value in found.items() if value}
-
-
-def _quantity(resource: str, amount: int) -> str:
-    return f"{amount}m" if resource == CPU else str(amount)

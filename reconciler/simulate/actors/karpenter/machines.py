@@ -1,5 +1,6 @@
 """Owner of Karpenter's view of NodeClaims and Nodes, and of its intentions for them."""
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
@@ -7,12 +8,14 @@ import msgspec
 
 from reconciler.fleet.amounts import counted
 from reconciler.model import names
-from reconciler.model.instant import Instant, instant, timestamp
+from reconciler.model.instant import Instant, instant
 from reconciler.protocol.preconditions import Object
+from reconciler.simulate.objects import condition, condition_of, is_leaving, labels_of, says
 
-__all__ = ["NODES", "Machines", "pool_of"]
-
-_NOTHING: dict[str, int] = {}
+NODES = "nodes"  # in limits: the number of nodes
+# The base of a budget's percentage, and the nodes that have used it up; no resource has such a name.
+EXISTING = "existing nodes"  # initialized and not shut down
+DISRUPTED = "disrupted nodes"  # of those: being removed, or not ready
 
 
 class Machines:
@@ -32,10 +35,10 @@ class Machines:
         self._on_pool: dict[str, dict[str, str]] = {}  # nodes by pool, including former ones, with their claims
         self._sizes: dict[str, dict[str, int]] = {}
         self._nominated: dict[str, Instant] = {}
-        self._tallies = Tallies()
+        self._parts: dict[str, tuple[str, Mapping[str, int]]] = {}  # of each claim in the totals of its NodePool
+        self._totals: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
     def take_claim(self, name: str, body: Object | None) -> None:
-        """Sets the current state."""
         before = self.claims.pop(name, None)
         for index in (self.unlaunched, self.fresh, self.leaving, self.drifted):
             index.pop(name, None)
@@ -45,13 +48,13 @@ class Machines:
         self.claims[name] = body
         status = body.get("status") or {}
         self._of_pool.setdefault(pool_of(body), {})[name] = None
-        if node := status.get("nodeName"):
+        if node := node_name_of(body):
             self._claim_on[node] = name
             self._on_pool.setdefault(pool_of(body), {})[node] = name
         if before is None or (before.get("status") or {}).get("capacity") is not status.get("capacity"):
             self._sizes[name] = counted(status.get("capacity") or {})
-        if body["metadata"].get("deletionTimestamp"):
-            self.version += before is None or not before["metadata"].get("deletionTimestamp")
+        if is_leaving(body):
+            self.version += before is None or not is_leaving(before)
             self.leaving[name] = None
         elif not status.get("providerID"):
             self.unlaunched[name] = None
@@ -62,7 +65,6 @@ class Machines:
         self._count(name)
 
     def take_node(self, name: str, body: Object | None) -> None:
-        """Sets the current state."""
         before = self.nodes.get(name)
         if body is None:
             self.nodes.pop(name, None)
@@ -79,12 +81,10 @@ class Machines:
         self._count(name)
 
     def unmark(self, name: str) -> None:
-        """Removes the mark."""
         self.marked.pop(name, None)
         self._count(name)
 
     def of_pool(self, pool: str) -> Iterator[Object]:
-        """The claims of a NodePool."""
         return (self.claims[name] for name in self._of_pool.get(pool, ()))
 
     def without(self, nodes: AbstractSet[str], pool: str) -> list[Object]:
@@ -93,36 +93,24 @@ class Machines:
         return [self.claims[there[node]] for node in sorted(node for node in there if node not in nodes)]
 
     def drifted_of(self, pool: str) -> list[Object]:
-        """Drifted claims of the NodePool."""
         return [self.claims[name] for name in self.drifted if name in self._of_pool.get(pool, ())]
 
     def claim_of(self, node: str) -> Object | None:
-        """The claim of a node."""
         name = self._claim_on.get(node)
         return self.claims.get(name) if name is not None else None
 
     def node_of(self, claim: Object) -> Object | None:
-        """The node of a claim, if it exists."""
-        return self.nodes.get((claim.get("status") or {}).get("nodeName", ""))
+        return self.nodes.get(node_name_of(claim))
 
     def leaving_claims(self) -> list[Object]:
-        """Claims that are being deleted."""
         return [self.claims[name] for name in (*self.leaving, *self.marked) if name in self.claims]
 
     def is_leaving(self, name: str) -> bool:
         return name in self.leaving or name in self.marked
 
-    def used(self, pool: str, limited: Mapping[str, int]) -> dict[str, int]:
-        """Limited resources used by the NodePool's machines, without those being deleted."""
-        return self._tallies.used(pool, limited)
-
-    def many(self, pool: str) -> int:
-        """Initialized nodes of a NodePool that are not shut down: the base of a budget's percentage."""
-        return self._tallies.existing(pool)
-
-    def disrupted(self, pool: str) -> int:
-        """How many of these are being removed or not ready."""
-        return self._tallies.disrupted(pool)
+    def total(self, pool: str, name: str) -> int:
+        """Of the NodePool's machines: a resource or NODES, without those being deleted; EXISTING; or DISRUPTED."""
+        return self._totals[pool][name]
 
     def nominate(self, claim: str, now: Instant) -> None:
         """Pods are expected on the claim's node."""
@@ -139,95 +127,36 @@ class Machines:
             return
         self.version += 1
         self._of_pool.get(pool_of(before), {}).pop(name, None)
-        node = (before.get("status") or {}).get("nodeName", "")
+        node = node_name_of(before)
         if self._claim_on.get(node) == name:
             del self._claim_on[node]
             self._on_pool.get(pool_of(before), {}).pop(node, None)
-        self._tallies.put(name, None)
+        self._count(name)
 
     def _count(self, name: str) -> None:
+        """Updates the totals of the claim's NodePool."""
+        pool, amounts = self._parts.pop(name, ("", {}))
+        self._totals[pool].subtract(amounts)
         claim = self.claims.get(name)
         if claim is None:
-            self._tallies.put(name, None)
             return
         is_going = self.is_leaving(name)
         is_standing = says(claim, INITIALIZED) and not says(claim, TERMINATING)
         is_disrupted = is_standing and (is_going or not says(self.node_of(claim), "Ready"))
         is_used = not is_going and name not in self.unlaunched
-        size = self._sizes.get(name, _NOTHING)
-        self._tallies.put(name, Part(pool_of(claim), is_used, is_standing, is_disrupted, size))
+        part = {**self._sizes.get(name, {}), NODES: 1} if is_used else {}
+        part |= {EXISTING: int(is_standing), DISRUPTED: int(is_disrupted)}
+        self._parts[name] = pool_of(claim), part
+        self._totals[pool_of(claim)].update(part)
 
 
 def pool_of(body: Object) -> str:
-    """The NodePool of a claim or node."""
-    result: str = (body["metadata"].get("labels") or {}).get(names.KARPENTER_POOL, "")
-    return result
+    return labels_of(body).get(names.KARPENTER_POOL, "")
 
 
-# --- Owner of the totals of each NodePool's machines, updated with each change.
-
-NODES = "nodes"  # in limits: the number of nodes
-
-
-class Part(msgspec.Struct, frozen=True, gc=False):
-    """The contribution of one machine."""
-
-    pool: str
-    is_used: bool  # for limits: launched and not being deleted
-    is_existing: bool  # for budgets: initialized and not shut down
-    is_disrupted: bool  # of those: being removed, or not ready
-    size: dict[str, int]
-
-
-class _Sum(msgspec.Struct):
-    used: dict[str, int]
-    existing: int = 0
-    disrupted: int = 0
-
-
-class Tallies:
-    """Updated with each machine's state."""
-
-    def __init__(self) -> None:
-        self._parts: dict[str, Part] = {}
-        self._of_pool: dict[str, _Sum] = {}
-
-    def put(self, claim: str, part: Part | None) -> None:
-        """None: the machine is gone."""
-        before = self._parts.pop(claim, None)
-        if before is not None:
-            self._add(before, -1)
-        if part is not None:
-            self._parts[claim] = part
-            self._add(part, 1)
-
-    def used(self, pool: str, limited: Mapping[str, int]) -> dict[str, int]:
-        """Limited resources that they use."""
-        found = self._of_pool.get(pool)
-        used = found.used if found is not None else _NOTHING
-        return {resource: used.get(resource, 0) for resource in limited}
-
-    def existing(self, pool: str) -> int:
-        found = self._of_pool.get(pool)
-        return found.existing if found is not None else 0
-
-    def disrupted(self, pool: str) -> int:
-        found = self._of_pool.get(pool)
-        return found.disrupted if found is not None else 0
-
-    def _add(self, part: Part, sign: int) -> None:
-        found = self._of_pool.get(part.pool)
-        if found is None:
-            found = self._of_pool[part.pool] = _Sum({})
-        if part.is_used:
-            used = found.used
-            used[NODES] = used.get(NODES, 0) + sign
-            for resource, amount in part.size.items():
-                if resource != NODES:
-                    used[resource] = used.get(resource, 0) + sign * amount
-        if part.is_existing:
-            found.existing += sign
-            found.disrupted += sign * part.is_disrupted
+def node_name_of(claim: Object) -> str:
+    """Empty before the registration."""
+    return str((claim.get("status") or {}).get("nodeName", ""))
 
 
 # --- Conditions of NodeClaims as JSON.
@@ -236,42 +165,19 @@ LAUNCHED = "Launched"
 REGISTERED = "Registered"
 INITIALIZED = "Initialized"
 DRIFTED = "Drifted"
-DRAINED = "Drained"
 TERMINATING = "InstanceTerminating"
 DISRUPTION = "DisruptionReason"
 
 
-def condition(body: Object, name: str) -> Object | None:
-    """The condition of that type."""
-    conditions = (body.get("status") or {}).get("conditions") or ()
-    return next((each for each in conditions if each["type"] == name), None)
-
-
-def says(body: Object | None, name: str) -> bool:
-    """Whether the condition is True."""
-    found = condition(body, name) if body is not None else None
-    return found is not None and found["status"] == "True"
-
-
 def since(body: Object, name: str) -> Instant:
     """Time of the last transition; 0 if absent."""
-    found = condition(body, name)
-    text = found.get("lastTransitionTime", "") if found is not None else ""
+    text = (condition_of(body, name) or {}).get("lastTransitionTime", "")
     return instant(text) if text else Instant(0)
 
 
 def new_condition(name: str, now: Instant, status: str = "True", reason: str = "") -> Object:
-    """A condition with a transition now."""
-    return {"type": name, "status": status, "reason": reason or name, "lastTransitionTime": timestamp(now)}
-
-
-def with_condition(body: Object, new: Object) -> list[Object]:
-    """All conditions, with the new one replacing that of the same type."""
-    return [*without(body, new["type"]), new]
-
-
-def without(body: Object, name: str) -> list[Object]:
-    return [each for each in (body.get("status") or {}).get("conditions") or () if each["type"] != name]
+    """A condition with a transition now; its reason is by default its type."""
+    return condition(name, status, now, reason or name)
 
 
 # --- Delays of the simulated Karpenter and cloud, and Karpenter's own intervals.

@@ -5,24 +5,17 @@ from collections.abc import Sequence
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant, instant, timestamp
-from reconciler.model.plan.decision import Ref
+from reconciler.model.plan.decision import pod_ref
 from reconciler.plan.karpenter.budgets import nanoseconds
 from reconciler.plan.karpenter.node_fate import outlasts_the_drain
 from reconciler.plan.nodes.eviction import FOREVER, stays_until
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.karpenter.cluster_state import Knowledge
-from reconciler.simulate.actors.karpenter.lifecycle import BY, FINALIZER
-from reconciler.simulate.actors.karpenter.machines import (
-    LEAST_DRAIN_MS,
-    TERMINATING,
-    new_condition,
-    says,
-    with_condition,
-)
-from reconciler.simulate.objects import Key, ObjectWrite
+from reconciler.simulate.actors.karpenter.lifecycle import BY, ENDS_AT, FINALIZER
+from reconciler.simulate.actors.karpenter.machines import LEAST_DRAIN_MS, TERMINATING, new_condition, node_name_of
+from reconciler.simulate.objects import Key, ObjectWrite, annotations_of, is_leaving, node_of, ref_of, says, taints_of
+from reconciler.simulate.stage import Batch
 from reconciler.simulate.world import World
-
-_ENDS_AT = "karpenter.sh/nodeclaim-termination-timestamp"
 
 
 class TerminationController:
@@ -33,8 +26,8 @@ class TerminationController:
         self._world = known.world
         self._engine = known.stage.engine
         self._drains: dict[str, TerminationDrain] = {}
-        self._touched: dict[str, None] = {}
-        known.world.subscribe(self._note)
+        self._touched = Batch(self._engine, "pods leave", self._look_at_touched)
+        known.world.subscribe(self._note, "Pod")
 
     def changed(self, keys: Sequence[Key]) -> None:
         """Called with claims or nodes."""
@@ -50,26 +43,26 @@ class TerminationController:
                     self._claim(claim)
 
     def _claim(self, claim: Object) -> None:
-        if not _is_leaving(claim):
+        if not is_leaving(claim):
             return
         node = self._known.machines.node_of(claim)
         if node is None:
             if not says(claim, TERMINATING):
-                is_machine = bool((claim.get("status") or {}).get("providerID")) and not self._is_dead(claim)
+                is_dead = node_name_of(claim) in self._known.stage.dead_nodes
+                is_machine = bool((claim.get("status") or {}).get("providerID")) and not is_dead
                 self._shut_down(claim, self._known.timing.termination_ms if is_machine else 0)
             return
-        if not _is_leaving(node):
-            self._world.delete(Ref("Node", "", node["metadata"]["name"]), BY)
+        if not is_leaving(node):
+            self._world.delete(ref_of(node), BY)
 
     def _node(self, node: Object) -> None:
         name = node["metadata"]["name"]
-        if not _is_leaving(node) or FINALIZER not in (node["metadata"].get("finalizers") or ()):
+        if not is_leaving(node) or FINALIZER not in (node["metadata"].get("finalizers") or ()):
             return
         claim = self._known.machines.claim_of(name)
-        if claim is not None and not _is_leaving(claim):
-            ref = Ref("NodeClaim", "", claim["metadata"]["name"])
-            self._world.delete(ref, BY)
-            claim = self._world.get(ref)
+        if claim is not None and not is_leaving(claim):
+            self._world.delete(ref_of(claim), BY)
+            claim = self._world.get(ref_of(claim))
         if claim is not None:
             self._limit(claim)
         if name in self._known.stage.dead_nodes:
@@ -109,65 +102,46 @@ class TerminationController:
         self._drains.pop(node, None)
         found = self._known.machines.nodes.get(node)
         claim = self._known.machines.claim_of(node)
-        if found is not None and _is_leaving(found):
+        if found is not None and is_leaving(found):
             self._without_finalizer(found)
-        if claim is not None and _is_leaving(claim):
+        if claim is not None and is_leaving(claim):
             self._without_finalizer(claim)
 
     def _shut_down(self, claim: Object, delay_ms: int) -> None:
-        ref = Ref("NodeClaim", "", claim["metadata"]["name"])
-        conditions = with_condition(claim, new_condition(TERMINATING, self._engine.now))
-        self._world.edit(ref, {"status": {"conditions": conditions}}, BY)
-        uid = claim["metadata"]["uid"]
-        self._engine.after(delay_ms, f"gone {ref.name}", lambda: self._claim_gone(ref, uid))
+        self._world.set_condition(claim, new_condition(TERMINATING, self._engine.now), BY)
 
-    def _claim_gone(self, ref: Ref, uid: str) -> None:
-        found = self._world.get(ref)
-        if found is not None and found["metadata"]["uid"] == uid:
-            self._without_finalizer(found)
+        def claim_gone() -> None:
+            found = self._world.get(ref_of(claim))
+            if found is not None and found["metadata"]["uid"] == claim["metadata"]["uid"]:
+                self._without_finalizer(found)
+
+        self._engine.after(delay_ms, f"gone {claim['metadata']['name']}", claim_gone)
 
     def _without_finalizer(self, body: Object) -> None:
-        metadata = body["metadata"]
-        left = [each for each in metadata.get("finalizers") or () if each != FINALIZER]
-        self._world.edit(Ref(body["kind"], "", metadata["name"]), {"metadata": {"finalizers": left}}, BY)
+        left = [each for each in body["metadata"].get("finalizers") or () if each != FINALIZER]
+        self._world.edit(ref_of(body), {"metadata": {"finalizers": left}}, BY)
 
     def _limit(self, claim: Object) -> None:
         """The end of terminationGracePeriod."""
         written = (claim.get("spec") or {}).get("terminationGracePeriod")
-        metadata = claim["metadata"]
-        if not written or _ENDS_AT in (metadata.get("annotations") or {}):
+        if not written or ENDS_AT in annotations_of(claim):
             return
-        ends_at = Instant(instant(metadata["deletionTimestamp"]) + nanoseconds(written) // 1_000_000)
-        patch = {"metadata": {"annotations": {_ENDS_AT: timestamp(ends_at)}}}
-        self._world.edit(Ref("NodeClaim", "", metadata["name"]), patch, BY)
+        ends_at = Instant(instant(claim["metadata"]["deletionTimestamp"]) + nanoseconds(written) // 1_000_000)
+        self._world.edit(ref_of(claim), {"metadata": {"annotations": {ENDS_AT: timestamp(ends_at)}}}, BY)
 
     def _ends_at(self, node: str) -> Instant | None:
-        claim = self._known.machines.claim_of(node)
-        written = (claim["metadata"].get("annotations") or {}).get(_ENDS_AT) if claim is not None else None
+        written = annotations_of(self._known.machines.claim_of(node)).get(ENDS_AT)
         return instant(written) if written else None
-
-    def _is_dead(self, claim: Object) -> bool:
-        return (claim.get("status") or {}).get("nodeName", "") in self._known.stage.dead_nodes
 
     def _note(self, written: ObjectWrite) -> None:
         """A changed pod on a draining node triggers another attempt."""
-        if written.key[0] != "Pod" or not self._drains:
-            return
-        body = written.before or written.after
-        node = ((body or {}).get("spec") or {}).get("nodeName", "")
+        node = node_of(written.before or written.after)
         if node in self._drains:
-            if not self._touched:
-                self._engine.after(0, "pods leave", self._look_at_touched)
-            self._touched[node] = None
+            self._touched.note(("Node", "", node))
 
-    def _look_at_touched(self) -> None:
-        touched, self._touched = self._touched, {}
-        for node in touched:
+    def _look_at_touched(self, touched: Sequence[Key]) -> None:
+        for _, _, node in touched:
             self._drain(node)
-
-
-def _is_leaving(body: Object) -> bool:
-    return bool(body["metadata"].get("deletionTimestamp"))
 
 
 # --- Drain of a node: the order of evictions, and the pods waited for.
@@ -199,7 +173,9 @@ def drain(known: Knowledge, node: str, ends_at: Instant | None, state: Terminati
         again.append(Instant(now + state.wait_ms))
         state.wait_ms = min(2 * state.wait_ms, _LONGEST_WAIT_MS)
     again += [until for pod in first if now < (until := stays_until(pod)) < FOREVER]
-    again += [Instant(instant(pod.metadata.deletion_timestamp) + _STUCK_MS + 1) for pod in waiting if _leaves(pod)]
+    again += [
+        Instant(instant(pod.metadata.deletion_timestamp) + _STUCK_MS + 1) for pod in waiting if pod.metadata.leaving
+    ]
     return min((each for each in again if each > now), default=FOREVER) if waiting else None
 
 
@@ -208,7 +184,7 @@ def _evict(known: Knowledge, pods: Sequence[Pod]) -> bool:
     is_refused = False
     for pod in pods:
         if stays_until(pod) <= known.now:
-            is_refused |= known.world.evict(_ref(pod), BY).result != "done"
+            is_refused |= known.world.evict(pod_ref(pod), BY).result != "done"
     return is_refused
 
 
@@ -218,27 +194,19 @@ def _delete_in_time(known: Knowledge, pod: Pod, ends_at: Instant) -> Instant:
     grace_ms = 1000 * (_DEFAULT_GRACE_SECONDS if requested is None else requested)
     due = Instant(ends_at - grace_ms)
     if due <= known.now and not pod.metadata.leaving:
-        known.world.delete(_ref(pod), BY, max(1, (ends_at - known.now) // 1000))
+        known.world.delete(pod_ref(pod), BY, max(1, (ends_at - known.now) // 1000))
     return due
 
 
 def _is_waited_for(pod: Pod, now: Instant) -> bool:
     if pod.is_finished or outlasts_the_drain(pod) or pod.metadata.annotations.mirror_pod:
         return False
-    return not (_leaves(pod) and now > instant(pod.metadata.deletion_timestamp) + _STUCK_MS)
+    return not (pod.metadata.leaving and now > instant(pod.metadata.deletion_timestamp) + _STUCK_MS)
 
 
 def _group(pod: Pod) -> int:
     """Critical pods go last."""
     return 2 * (pod.spec.priority_class_name in _CRITICAL) + pod.is_daemon_or_mirror
-
-
-def _leaves(pod: Pod) -> bool:
-    return pod.metadata.leaving
-
-
-def _ref(pod: Pod) -> Ref:
-    return Ref("Pod", pod.metadata.namespace, pod.name)
 
 
 # --- Karpenter's disruption taint.
@@ -247,9 +215,7 @@ _TAINT = {"key": names.DISRUPTED, "effect": "NoSchedule"}
 
 
 def set_disrupted(world: World, node: Object, wanted: bool = True) -> None:
-    """Adds or removes the taint."""
-    taints = (node.get("spec") or {}).get("taints") or []
+    taints = taints_of(node)
     others = [each for each in taints if each["key"] != names.DISRUPTED]
     if wanted != (len(others) < len(taints)):
-        patch = {"spec": {"taints": [*others, _TAINT] if wanted else others}}
-        world.edit(Ref("Node", "", node["metadata"]["name"]), patch, "karpenter")
+        world.edit(ref_of(node), {"spec": {"taints": [*others, _TAINT] if wanted else others}}, BY)

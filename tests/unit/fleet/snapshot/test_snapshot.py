@@ -205,3 +205,12 @@ def test_a_node_may_have_more_than_before() -> None:
         "pods": 8,
         "gpu.com/gpu": 4,
     }
+
+
+def test_resources_that_only_pods_name_need_no_amount_for_each_node() -> None:
+    nodes = [node(f"n{number}", {"has": {"cpu": 2, "pods": 9, "gpu.com/gpu": 4}}) for number in range(3)]
+    odd = [pod(f"p{number}", {"cpu": 1, f"odd.com/{number}": 1, "nodeName": "n1"}) for number in range(50)]
+    fleet = Snapshot(Observed(nodes=tuple(nodes), pods=tuple(odd)))
+    assert fleet.stock.free.shape[1] == len(["cpu", "memory", "ephemeral-storage", "pods", "gpu.com/gpu"])
+    row = fleet.rows.row_of["n1"]
+    assert [fleet.stock.free_at(row, fleet.classes.columns[f"odd.com/{number}"]) for number in range(50)] == [-1] * 50

@@ -7,8 +7,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as some
 
+from reconciler.model.cluster.node import NodePoolRequirement
 from reconciler.plan.karpenter.drift import demands, meets
-from reconciler.plan.karpenter.template_hash import NodePoolRequirement
 from tests import folders
 
 CASES: dict[str, Any] = yaml.safe_load((folders.CASES / "karpenter" / "requirements.yaml").read_text())

@@ -9,7 +9,7 @@ from hypothesis import strategies as some
 from reconciler.model import names
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.plan.manifests.compare import Comparison, compare
-from reconciler.plan.manifests.ensure import is_settled
+from reconciler.plan.manifests.planner import is_settled
 from tests.unit.plan.manifests.stage import Json, fields_of, patched, table, whole
 
 CASES = table("compare.yaml")

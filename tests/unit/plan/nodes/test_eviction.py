@@ -8,8 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as some
 
 from reconciler.model.cluster.workload import PodDisruptionBudget
-from reconciler.model.plan.consequence import Hindrance
-from reconciler.plan.nodes.eviction import CASES, EvictionCandidate, EvictionObstacle, PodBudgets, why_immovable
+from reconciler.model.plan.consequence import Hindrance, HindranceKind
+from reconciler.plan.karpenter.node_fate import Surveyed, held_by
+from reconciler.plan.nodes.eviction import EvictionObstacle, PodBudgets, why_immovable
 from tests.unit.plan.karpenter.stage import NOW, Words, pod
 
 
@@ -25,7 +26,7 @@ ANY = budget("all", 1, selector={})
 PATIENT = budget("web", 0, **WEB, unhealthyPodEvictionPolicy="AlwaysAllow")
 LABELS = {"labels": {"app": "web"}}
 
-# In the order of CASES: one pod for each.
+# In the order of the rules: one pod for each.
 LANDED: tuple[tuple[Words, tuple[PodDisruptionBudget, ...], EvictionObstacle | None], ...] = (
     (LABELS | {"phase": "Succeeded", "asks": "true"}, (SPENT,), None),
     (LABELS | {"asks": "true"}, (SPENT,), EvictionObstacle.DO_NOT_DISRUPT),
@@ -39,14 +40,11 @@ LANDED: tuple[tuple[Words, tuple[PodDisruptionBudget, ...], EvictionObstacle | N
 )
 
 
-@pytest.mark.parametrize("place", range(len(CASES)))
-def test_every_case_is_reached(place: int) -> None:
-    words, budgets, obstacle = LANDED[place]
-    one = pod("one", words)
-    index = PodBudgets(budgets)
-    assert why_immovable(one, index, NOW) == obstacle == CASES[place].obstacle
-    asked = EvictionCandidate(one, index.of(one), NOW)
-    assert next(n for n, case in enumerate(CASES) if case.applies(asked)) == place
+@pytest.mark.parametrize(("words", "budgets", "obstacle"), LANDED)
+def test_the_first_rule_that_matches_counts(
+    words: Words, budgets: tuple[PodDisruptionBudget, ...], obstacle: EvictionObstacle | None
+) -> None:
+    assert why_immovable(pod("one", words), PodBudgets(budgets), NOW) == obstacle
 
 
 @pytest.mark.parametrize(
@@ -70,15 +68,17 @@ def test_a_budget_without_a_selector_holds_for_nothing() -> None:
     assert PodBudgets([budget("none", 0)]).of(pod("one", LABELS)) == ()
 
 
-def test_what_stands_in_the_way_is_named() -> None:
-    one = pod("one", LABELS)
-    several = EvictionCandidate(one, PodBudgets([SPENT, ANY]).of(one), NOW)
-    assert several.held_by(several.why_not) == (
-        Hindrance("PodDisruptionBudget/team/all", "pod_budget"),
-        Hindrance("PodDisruptionBudget/team/web", "pod_budget"),
-    )
-    assert several.held_by(EvictionObstacle.DO_NOT_DISRUPT) == (Hindrance("karpenter.sh/do-not-disrupt", "annotation"),)
-    assert several.held_by(None) == ()
+@pytest.mark.parametrize(
+    ("words", "titles"),
+    [
+        (LABELS, {"PodDisruptionBudget/team/all": "pod_budget", "PodDisruptionBudget/team/web": "pod_budget"}),
+        (LABELS | {"asks": "true"}, {"karpenter.sh/do-not-disrupt": "annotation"}),
+        (LABELS | {"leaving": True}, {}),
+    ],
+)
+def test_what_stands_in_the_way_is_named(words: Words, titles: dict[str, HindranceKind]) -> None:
+    surveyed = Surveyed(None, None, [pod("one", words)], NOW)
+    assert held_by(surveyed, PodBudgets([SPENT, ANY])) == {Hindrance(*each) for each in titles.items()}
 
 
 SOME_LABELS = some.dictionaries(some.sampled_from("abc"), some.sampled_from(["", "x", "y"]))

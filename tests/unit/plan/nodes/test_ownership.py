@@ -6,7 +6,7 @@ from reconciler.model import names
 from reconciler.model.cluster.metadata import Annotations, Metadata
 from reconciler.model.cluster.node import Node, NodeSpec, NodeTaint
 from reconciler.model.instant import Instant, instant
-from reconciler.plan.nodes.ownership import RULES, opt_out, untouchable
+from reconciler.plan.nodes.ownership import REASONS, NodeGone, NodeOptedOut, opt_out, untouchable
 from reconciler.report.sentences import sentence
 from tests import builders
 
@@ -55,8 +55,9 @@ def test_a_node_opts_out_of_removal_by_an_annotation(
         assert untouchable(node) is None  # labels and untainting go on
 
 
-def test_each_rule_has_a_case() -> None:
-    assert {code for _, code in CASES.values()} == {rule.code.__name__ for rule in RULES}
+def test_each_reason_to_leave_a_node_alone_has_a_case() -> None:
+    declared = {each.__name__ for each in REASONS if each not in {NodeGone, NodeOptedOut}}
+    assert {code for _, code in CASES.values()} == declared
 
 
 def test_the_first_reason_of_several_is_told() -> None:

@@ -9,10 +9,10 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model.instant import Instant
 from reconciler.model.plan.capacity import Shortage
 from reconciler.model.plan.memory import Memory
-from reconciler.plan.explain.facts import ExplainedObject
 from reconciler.plan.files.dump import PlanningResult
 from reconciler.report import write
 from reconciler.report.conditions import statuses
+from reconciler.report.explain.about import ExplainedObject
 from reconciler.report.explain.subject import about
 from reconciler.report.header import ReportHeader
 from reconciler.report.status.overview import overview_document, overview_of

@@ -3,7 +3,7 @@
 import pytest
 
 from reconciler.model.bundle import Bundle, Rendering, Text
-from reconciler.model.manifest_rules.kinds import SMART_PODS, YIELDED
+from reconciler.model.manifest_rules import SMART_PODS, YIELDED
 from reconciler.model.problem import Problem
 from reconciler.policy.manifests.check import Kinds, Yielded, check, manifests_of, origin
 from reconciler.policy.manifests.kubernetes_schema import Structural

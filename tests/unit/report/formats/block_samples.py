@@ -80,7 +80,7 @@ def documents_with(given: Iterator[str]) -> ReportDocument:
         blocks=(
             TextLine((word(), word()), "strong"),
             Blank(),
-            ReportNotes((ReportNote("error", word(), word()), ReportNote("note", word()))),
+            ReportNotes((ReportNote("error", word()), ReportNote("note", word()))),
             table,
             Section(word(), inner),
             Section(word(), (Section(word(), (TextLine((word(),)),)),), folded=True),

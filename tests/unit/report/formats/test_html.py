@@ -79,7 +79,7 @@ def test_a_table_has_heads_groups_and_numbers_on_the_right() -> None:
 def test_lists_facts_notes_and_sections() -> None:
     items = ItemList((Item("~", "GpuPool/a100", "a.yaml:3", (Detail("minSize: 8", "in place", "dim"),), "warn"),))
     facts = FactList((Fact("why", ("80 of 120", "a.yaml:3")),))
-    notes = ReportNotes((ReportNote("warning", "pods could not be read", "grant list"),))
+    notes = ReportNotes((ReportNote("warning", "pods could not be read"),))
     assert body(Section("held", (items, facts)), Section("more", (notes,), folded=True)) == (
         "<section><h2>held</h2>\n"
         "<ul>\n"
@@ -92,7 +92,7 @@ def test_lists_facts_notes_and_sections() -> None:
         "<dl>\n<dt>why</dt>\n<dd>80 of 120</dd>\n<dd>a.yaml:3</dd>\n</dl>\n"
         "</section>\n"
         "<details><summary>more</summary>\n"
-        '<p class="note warning"><strong>Warning:</strong> pods could not be read<br>Remedy: grant list</p>\n'
+        '<p class="note warning"><strong>Warning:</strong> pods could not be read</p>\n'
         "</details>\n"
     )
 

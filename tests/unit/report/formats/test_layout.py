@@ -92,15 +92,9 @@ def test_facts_have_their_labels_on_the_left() -> None:
     assert text(facts) == "  why         80 of 120\n              a.yaml:23\n  to stop it  freeze\n  empty\n"
 
 
-def test_notes_are_marked_by_how_grave_they_are_and_have_their_remedy_below() -> None:
-    notes = ReportNotes(
-        (
-            ReportNote("error", "gone"),
-            ReportNote("warning", "unread", "grant list"),
-            ReportNote("note", "old", "look again"),
-        )
-    )
-    assert text(notes) == "! gone\n! unread\n  remedy: grant list\nnote: old\n      remedy: look again\n"
+def test_notes_are_marked_by_how_grave_they_are() -> None:
+    notes = ReportNotes((ReportNote("error", "gone"), ReportNote("warning", "unread"), ReportNote("note", "old")))
+    assert text(notes) == "! gone\n! unread\nnote: old\n"
 
 
 def test_parts_of_a_line_stand_apart_and_a_section_indents() -> None:

@@ -67,13 +67,13 @@ def test_blocks_become_tables_lists_alerts_and_details() -> None:
         (RowGroup((Row(("empty", "6"), "-"),), "also without this change"),),
     )
     items = ItemList((Item("~", "GpuPool/a100", "a.yaml:3", (Detail("minSize: 8 -> 10", "in place"), Detail("text"))),))
-    notes = ReportNotes((ReportNote("warning", "pods could not be read", "grant list"),))
+    notes = ReportNotes((ReportNote("warning", "pods could not be read"),))
     assert page(
         TextLine(("now $1", "then $2")), notes, items, Section("a100", (table,)), Section("more", (line("x"),), True)
     ) == (
         "### Plan\n\n"
         "now <span>$</span>1 · then <span>$</span>2\n\n"
-        "> [!WARNING]\n> pods could not be read\n> Remedy: grant list\n\n"
+        "> [!WARNING]\n> pods could not be read\n\n"
         "- <code>\\~</code> **GpuPool/a100** <code>a.yaml:3</code>\n"
         "  - minSize: 8 -&gt; 10 → *in place*\n"
         "  - text\n\n"

@@ -12,10 +12,11 @@ from reconciler.model.plan.memory import Hints, Memory
 from reconciler.model.plan.plan import Plan
 from reconciler.model.problem import Origin
 from reconciler.plan.guards.observing import Observation
+from reconciler.plan.impact.pricing import Bills
 from reconciler.report.decision_text import DecisionText
 from reconciler.report.header import ReportHeader
 from reconciler.report.plans.plan_shape import Amount
-from reconciler.report.plans.planned import Cost, Planned, PoolLine
+from reconciler.report.plans.planned import Planned, PoolLine
 from tests.unit.plan.some_reasons import some_reason
 
 A100 = "a100-training"
@@ -80,7 +81,7 @@ POOL = PoolLine(
     busy_nodes=80,
     gpus=960,
     gpus_in_use=640,
-    cost=Cost(2_202_600_000, 2_070_840_000, 1_324_200_000, 885_000_000),
+    cost=Bills(2_202_600_000, 2_070_840_000, 1_324_200_000, 885_000_000),
     remarks=("Limits (128 nodes): replacements can be launched.",),
 )
 EDIT = Decision(

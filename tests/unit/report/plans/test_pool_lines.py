@@ -11,8 +11,8 @@ from reconciler.model.plan.consequence import Cause, Consequence, Fate, MachineO
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.quantity import Money
 from reconciler.plan.files.dump import PlanningResult
-from reconciler.plan.impact.pricing import priced
-from reconciler.report.plans.planned import Cost, PoolLine
+from reconciler.plan.impact.pricing import Bills, priced
+from reconciler.report.plans.planned import PoolLine
 from reconciler.report.plans.pool_section import pool_lines
 from tests.unit.plan.karpenter.stage import NOW, POOL, gpu_pool, observed
 from tests.unit.report.plans.samples import plan, spread
@@ -38,9 +38,9 @@ def line(head: PlanningResult, base: PlanningResult | None = None) -> PoolLine:
     return next(each for each in pool_lines(told.scene, told.base, told.bills) if each.pool == POOL)
 
 
-def cost(now: str, without: str, with_change: str, committed: str = "0", repriced: str = "0") -> Cost:
+def cost(now: str, without: str, with_change: str, committed: str = "0", repriced: str = "0") -> Bills:
     amounts = (now, without, with_change, committed, repriced)
-    return Cost(*(Money.parse(each).micro_dollars for each in amounts))
+    return Bills(*(Money.parse(each).micro_dollars for each in amounts))
 
 
 def test_a_price_that_is_edited_holds_before_and_after_and_what_it_alters_is_told_apart() -> None:
@@ -58,12 +58,12 @@ def test_machines_that_the_change_prices_no_more_cost_what_they_did() -> None:
     assert line(scene(other), scene({})).cost == cost("65.88", "65.88", "65.88")
     unpriced: dict[str, Any] = {"types": {"p4d.24xlarge": {}}}
     assert line(scene(unpriced), scene({})).cost == cost("65.88", "65.88", "65.88")
-    assert line(scene(unpriced)).cost == Cost()
+    assert line(scene(unpriced)).cost == Bills(unpriced=3)
 
 
 def test_machines_that_only_the_change_prices_have_that_price_before_it_too() -> None:
     found = line(scene({}), scene({"types": {"p4d.24xlarge": {}}}))
-    assert (found.cost, found.unpriced) == (cost("65.88", "65.88", "65.88"), 0)
+    assert found.cost == cost("65.88", "65.88", "65.88")
 
 
 def test_nodes_that_become_reserved_ones_cost_what_those_do() -> None:
@@ -106,7 +106,7 @@ def test_a_pool_that_the_change_drops_is_paid_for_by_its_base() -> None:
     deleted = fated("deleted", "change", "n-0", "n-1", "n-2")
     found = line(scene(None, deleted), scene({"committed": 1}))
     assert found.cost == cost("80.63", "80.63", "14.75", "14.75")
-    assert (found.declared, found.unpriced) == (False, 0)
+    assert not found.declared
 
 
 def test_what_happens_to_a_pool_that_the_change_drops_is_priced_by_its_base() -> None:
@@ -137,7 +137,7 @@ def test_what_the_change_spares_costs_what_it_would_have_saved() -> None:
 
 def test_a_pool_that_no_policy_prices_has_nodes_without_a_price() -> None:
     found = line(scene(None, fated("deleted", "change", "n-0")))
-    assert (found.cost, found.unpriced, found.declared) == (Cost(), 3, False)
+    assert (found.cost, found.declared) == (Bills(unpriced=3), False)
 
 
 def test_nodes_without_a_node_claim_are_remarked_on() -> None:

@@ -9,7 +9,7 @@ import yaml
 from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
-from reconciler.model.manifest_rules.kinds import YIELDED as KINDS
+from reconciler.model.manifest_rules import YIELDED as KINDS
 from reconciler.schema.rights.page import person_page, reading_page, writing_page
 from reconciler.schema.rights.rules import reading_rights
 from tests.unit.schema.rights.stage import (

@@ -3,8 +3,8 @@
 from reconciler.model import names
 from reconciler.model.plan.decision import Annotate, Label, Taint, Ungate
 from reconciler.schema.rights.rules import NODE_CHANGES, POD_CHANGES
-from tests.unit.plan.explain.test_decisions import scenes
 from tests.unit.plan.guards import stage as guards_stage
+from tests.unit.report.explain.test_decisions import scenes
 
 
 def test_no_decision_writes_what_the_account_may_not_write() -> None:

@@ -172,7 +172,7 @@ def test_nobody_notices_a_death_for_a_while_and_then_its_pods_are_made_elsewhere
     there.world.put(workload("ReplicaSet", "r", template(), replicas=1))
     there.until(20)
     there.world.put(node("n2"))
-    there.deaths.kill("n1")
+    there.failures.kill("n1")
     there.until(59)
     assert not there.get("Node", "n1")["spec"]["taints"]
     there.until(61)

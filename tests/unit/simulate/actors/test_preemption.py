@@ -27,7 +27,7 @@ def test_a_real_pod_displaces_a_filler_at_once_and_gets_its_node_after_the_fille
         "PreemptionByScheduler"
     ]
     assert nominated(there, "real") == "n1"
-    assert says(there.get("Pod", "real"), "PodScheduled") == "False"
+    assert says(there.get("Pod", "real"), "PodScheduled", "False")
     assert there.until(79).pods()["real"] == ("", "Pending")
     assert there.until(100).pods() == {"real": ("n1", "Running")}
     assert nominated(there, "real") == "", "it is bound"

@@ -10,9 +10,9 @@ from reconciler.model.instant import timestamp
 from reconciler.model.plan.decision import Apply, Decision, Outcome, Ref, Ungate
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.api_server import refusal
-from reconciler.simulate.objects import ObjectStore, Write
 from reconciler.simulate.scenario.cluster import Constant, ScenarioWorkload
 from reconciler.simulate.workloads import Job, job_of, replicas_of
+from reconciler.simulate.world import World
 from tests.unit.plan.smart_pods import restricted
 from tests.unit.plan.some_reasons import some_reason
 from tests.unit.simulate.stage import START, Small, node, pod, workload
@@ -126,8 +126,8 @@ def test_the_class_of_a_pod_becomes_its_priority() -> None:
     ],
 )
 def test_a_pod_whose_priority_can_not_be_so_is_refused(spec: Object, why: str) -> None:
-    there = ObjectStore()
-    there.write(Write(LOWEST), START)
+    there = World(START)
+    there.put(LOWEST)
     assert why in refusal(pod("p", **spec), there)
 
 

@@ -5,7 +5,7 @@ import pytest
 from reconciler.model import names
 from reconciler.model.plan.decision import Ref
 from reconciler.model.quantity import Duration
-from reconciler.simulate.actors.kubelets import Deaths, Kubelets, Lapses
+from reconciler.simulate.actors.kubelets import Kubelets, NodeFailures
 from reconciler.simulate.actors.workloads import Workloads
 from reconciler.simulate.runner.faults import Faults, FaultTargets
 from reconciler.simulate.scenario.spec import ScenarioFault
@@ -18,7 +18,7 @@ from tests.unit.simulate.site import Site, labelled
 def site_with(*faults: ScenarioFault) -> tuple[Site, list[str]]:
     """A controller is there, and has nothing to do with it."""
     site, told = Site(NodePool("a100", [P4D, P5])), list[str]()
-    victims = FaultTargets(Play().controller, site.karpenter, Deaths(), Lapses(), Workloads(), Kubelets())
+    victims = FaultTargets(Play().controller, site.karpenter, NodeFailures(), Workloads(), Kubelets())
     Faults(list(faults), victims, lambda _, sentence: told.append(sentence)).start(site.stage)
     return site, told
 
@@ -57,7 +57,7 @@ def test_a_controller_is_killed_at_once_or_between_two_writes(after_writes: int)
     pools = play.pools()
     play.writes.clear()
     fault = ScenarioFault(fault="ControllerCrash", at=Duration(0), after_writes=after_writes)
-    victims = FaultTargets(play.controller, Site().karpenter, Deaths(), Lapses(), Workloads(), Kubelets())
+    victims = FaultTargets(play.controller, Site().karpenter, NodeFailures(), Workloads(), Kubelets())
     Faults([fault], victims, lambda _, sentence: told.append(sentence)).start(play.there.stage)
     for name in pools:
         play.there.world.delete(Ref("NodePool", "", name))

@@ -45,7 +45,7 @@ def test_jobs_are_of_each_size_as_often_as_is_declared(shares: Shares) -> None:
 def test_run_times_have_a_heavy_tail() -> None:
     chance = Random(7)
     shares = Shares(cpu_only=0, part_of_gpu=0, two_gpus=0, four_gpus=0, eight_gpus=0)
-    seconds = sorted(draw(chance, shares, 8).seconds for _ in range(DRAWN))
+    seconds = sorted(draw(chance, "job", shares, 8).seconds for _ in range(DRAWN))
     assert sum(seconds) / DRAWN == pytest.approx(3_000, rel=0.05)
     assert sum(seconds) / DRAWN > 1.8 * median(seconds)
     assert seconds[DRAWN * 99 // 100] > 12 * median(seconds)
@@ -53,7 +53,7 @@ def test_run_times_have_a_heavy_tail() -> None:
 
 def test_a_pod_asks_for_no_more_than_a_node_has() -> None:
     chance = Random(7)
-    assert max(draw(chance, Shares(), 4).gpus for _ in range(500)) == 4
+    assert max(draw(chance, "job", Shares(), 4).gpus or 0 for _ in range(500)) == 4
 
 
 def test_as_many_come_a_day_as_are_declared_and_more_of_them_by_day() -> None:
@@ -98,8 +98,8 @@ def test_a_trace_that_is_written_is_read_as_what_came(tmp_path: Path, capsys: py
 
 
 def _drawn(chance: Random, shares: Shares) -> tuple[int, int]:
-    found = draw(chance, shares, 8)
-    return found.gpus, found.gpu_milli
+    found = draw(chance, "job", shares, 8)
+    return found.gpus or 0, found.gpu_milli
 
 
 def _size(gpus: int, milli: int) -> str:

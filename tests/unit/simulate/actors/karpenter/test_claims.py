@@ -122,7 +122,7 @@ def conditions(claim: Object) -> dict[str, str]:
 
 def test_a_claim_for_which_there_is_no_stock_goes_and_was_never_launched() -> None:
     site = Site(NodePool("a100", [P4D]))
-    site.karpenter.hold_back(Stockout(instance_type=P4D.name))
+    site.karpenter.cloud.sold_out.append(Stockout(instance_type=P4D.name))
     site.put(Pod("smart", gpus=8))
     site.run(2)
     (claim,) = site.claims()
@@ -140,9 +140,9 @@ def launches(site: Site) -> int:
 
 def test_what_is_not_offered_is_never_asked_for() -> None:
     site = Site(NodePool("a100", [P4D, P5], capacity_types=("on-demand", "reserved")))
-    site.karpenter.withhold(Stockout(instance_type=P4D.name))
-    site.karpenter.withhold(Stockout(capacity_type="reserved"))
-    site.karpenter.withhold(Stockout(zone="eu-1a"))
+    site.karpenter.cloud.withheld.append(Stockout(instance_type=P4D.name))
+    site.karpenter.cloud.withheld.append(Stockout(capacity_type="reserved"))
+    site.karpenter.cloud.withheld.append(Stockout(zone="eu-1a"))
     site.put(Pod("smart", gpus=8))
     site.run(60)
     (claim,) = site.claims()
@@ -154,10 +154,10 @@ def test_what_is_not_offered_is_never_asked_for() -> None:
 
 def test_where_nothing_is_offered_no_claim_is_made_until_it_is_again() -> None:
     site = Site(NodePool("a100", [P4D]))
-    site.karpenter.withhold(Stockout())
+    site.karpenter.cloud.withheld.append(Stockout())
     site.put(Pod("smart", gpus=8))
     site.run(600)
     assert launches(site) == 0
-    site.karpenter.offer(Stockout())
+    site.karpenter.cloud.restock(site.karpenter.cloud.withheld, Stockout())
     site.run(60)
     assert len(site.claims()) == 1

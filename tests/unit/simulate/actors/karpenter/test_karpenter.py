@@ -33,7 +33,7 @@ def test_a_machine_takes_its_time_from_purchase_to_the_first_pod() -> None:
 
 def test_what_is_out_of_stock_is_not_asked_for_again_at_once_and_something_else_is_bought() -> None:
     site = Site(NodePool("first", [P4D], more={"weight": 10}), NodePool("second", [P5]))
-    site.karpenter.hold_back(Stockout(instance_type=P4D.name))
+    site.karpenter.cloud.sold_out.append(Stockout(instance_type=P4D.name))
     site.put(Pod("train", gpus=8))
     site.run(60)
     assert labelled(site, names.KARPENTER_POOL) == ["second"]
@@ -46,7 +46,7 @@ def test_what_is_out_of_stock_is_not_asked_for_again_at_once_and_something_else_
 def test_a_zone_that_is_out_of_stock_leaves_the_others() -> None:
     site = Site(NodePool("a100", [P4D]))
     for zone in ("eu-1a", "eu-1b"):
-        site.karpenter.hold_back(Stockout(zone=zone))
+        site.karpenter.cloud.sold_out.append(Stockout(zone=zone))
     site.put(*[Pod(f"train-{number}", gpus=8) for number in range(4)])
     site.run(60)
     assert labelled(site, names.ZONE) == ["eu-1c"] * 4
@@ -54,11 +54,11 @@ def test_a_zone_that_is_out_of_stock_leaves_the_others() -> None:
 
 def test_what_is_restocked_is_bought_when_pods_ask_again() -> None:
     site = Site(NodePool("a100", [P4D]))
-    site.karpenter.hold_back(Stockout())
+    site.karpenter.cloud.sold_out.append(Stockout())
     site.put(Pod("train", gpus=8))
     site.run(600)
     assert site.claims() == []
-    site.karpenter.restock(Stockout())
+    site.karpenter.cloud.restock(site.karpenter.cloud.sold_out, Stockout())
     site.run(300)
     assert len(site.claims()) == 1
 

@@ -8,11 +8,10 @@ import pytest
 from reconciler.model import names
 from reconciler.model.instant import Instant
 from reconciler.simulate.actors.karpenter.cluster_state import Pods
-from reconciler.simulate.actors.karpenter.machines import Machines
+from reconciler.simulate.actors.karpenter.machines import DISRUPTED, EXISTING, Machines
 from reconciler.simulate.objects import ObjectWrite
 
 POOLS = ("a", "b")
-LIMITED = {"nodes": 0, "cpu": 0}
 
 
 def claim(chance: random.Random, name: str, before: Any) -> Any:
@@ -72,7 +71,8 @@ def test_tallies_are_what_a_walk_finds(seed: int) -> None:
             case 5:
                 machines.unmark(name)
         for pool in POOLS:
-            told = machines.many(pool), machines.disrupted(pool), machines.used(pool, LIMITED)
+            used = {name: machines.total(pool, name) for name in ("nodes", "cpu")}
+            told = machines.total(pool, EXISTING), machines.total(pool, DISRUPTED), used
             assert told == walked(machines, pool)
             bare = {each["metadata"]["name"] for each in machines.without({"node-c1"}, pool)}
             there = (each for each in machines.of_pool(pool) if each["status"].get("nodeName", "node-c1") != "node-c1")

@@ -16,13 +16,12 @@ from reconciler.plan.drain.codes.blockers import (
     PodBudgetTaken,
     PodWithoutPlace,
 )
-from reconciler.plan.explain.counterfactuals.changes import EDIT_RULES, flipped, weighed_again
-from reconciler.plan.explain.facts import ExplainedObject
 from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.nodes.ownership import CordonedByOthers, DisruptedByKarpenter, DriverUpgrade, NodeOptedOut
 from reconciler.plan.reasons import Declared, code_of
-from reconciler.report.explain.about import Explanation
-from reconciler.report.explain.node import change_words, changes_of
+from reconciler.report.explain.about import ExplainedObject, Explanation
+from reconciler.report.explain.counterfactuals.changes import EDIT_RULES, flipped, weighed_again
+from reconciler.report.explain.node import changes_of
 from reconciler.report.explain.subject import about
 from tests.unit.plan.drain.stage import World, tables
 
@@ -233,7 +232,7 @@ KEPT: set[Declared] = {*ELIGIBILITY, *BLOCKERS, DisruptedByKarpenter, DriverUpgr
 
 
 def test_each_reason_for_which_a_node_is_none_has_its_change() -> None:
-    assert set(EDIT_RULES) == KEPT, "each code needs an entry in EDIT_RULES of plan/explain/counterfactuals/changes.py"
+    assert set(EDIT_RULES) == KEPT, "each code needs an entry in EDIT_RULES of counterfactuals/changes.py"
 
 
 @pytest.mark.parametrize(
@@ -270,7 +269,7 @@ def test_what_is_said_to_make_it_a_candidate_does(code: str) -> None:
                     again = weighed_again(after, weighed.node)
                     assert again is not None
                     assert again.is_candidate
-                    assert changes_of(world.inputs, weighed) == " and ".join(map(change_words, told))
+                    assert changes_of(world.inputs, weighed) == " and ".join(each.words for each in told)
                     return
     pytest.fail(f"no case shows a change that lifts {code}", pytrace=False)
 
@@ -293,7 +292,7 @@ def test_a_change_lifts_what_it_is_told_for(name: str) -> None:
             continue
         first = weighed_again(edit.inputs, weighed.node)
         if first is not None and first.is_candidate:
-            assert changes_of(world.inputs, weighed) == change_words(edit.change)
+            assert changes_of(world.inputs, weighed) == edit.change.words
         elif type(weighed.reason.facts) not in MAY_NOT_DO:
             assert first is None or first.reason != weighed.reason
 

@@ -32,8 +32,7 @@ from reconciler.simulate.actors.karpenter.cloud import (
     one_of,
 )
 from reconciler.simulate.actors.karpenter.cluster_state import Knowledge, NodePool
-from reconciler.simulate.actors.karpenter.machines import NODES
-from reconciler.simulate.actors.karpenter.provisioning.existing_nodes import (
+from reconciler.simulate.actors.karpenter.existing_nodes import (
     ExistingCapacity,
     PodRequirements,
     crowding,
@@ -42,6 +41,7 @@ from reconciler.simulate.actors.karpenter.provisioning.existing_nodes import (
     shut_out,
     wanting,
 )
+from reconciler.simulate.actors.karpenter.machines import NODES
 
 # --- Owner of one open NodeClaim: its pods, and its remaining options.
 #
@@ -100,7 +100,6 @@ class NewNodeClaim:
         return None
 
     def add(self, pod: Pod, requirements: PodRequirements, fit: Fit, snapshot: Snapshot) -> None:
-        """Adds a pod that fits."""
         if self._row < 0 or fit.zone != self._zone:
             self._stand(fit.zone, snapshot)
         self.demands, self.sold, self._zone = fit.demands, fit.sold, fit.zone
@@ -175,10 +174,8 @@ def _has_room(room: Mapping[str, int], used: Mapping[str, int], request: Mapping
 
 
 class SchedulingResult(msgspec.Struct, frozen=True):
-    """The result."""
-
     opened: tuple[NewNodeClaim, ...]
-    claims: dict[str, tuple[Pod, ...]]  # claim -> pods for its node, existing or launching
+    claims: tuple[str, ...]  # of the nodes, existing or launching, that get pods
 
 
 class SchedulingExemptions(msgspec.Struct, frozen=True):
@@ -216,12 +213,16 @@ class _Look:
         self._pools = tuple(each for each in known.pools.in_order() if each.replicas is None)
         self._tolerances = (False, True) if any(each.prefers for each in self._pools) else (False,)
         self._sold = {each.name: on_offer(each, known) for each in self._pools}
-        self._left = {each.name: _minus(each.limits, known, each.name) for each in self._pools if each.limits}
+        self._left = {
+            each.name: {name: most - known.machines.total(each.name, name) for name, most in each.limits.items()}
+            for each in self._pools
+            if each.limits
+        }
         self._existing_capacity = ExistingCapacity(known, snapshot, leaving)
         self._opened: list[NewNodeClaim] = []
         self._hopeless: set[PodClass] = set()
-        self._placed: dict[str, list[Pod]] = {}
-        self._on_coming: list[Pod] = []
+        self._placed: dict[str, None] = {}  # claims of existing or launching nodes
+        self._on_coming: Pod | None = None  # the last pod on a node that is not ready yet
         if any(each.spec.topology_spread_constraints for each in pods):
             self._imagine_domains()
 
@@ -239,16 +240,14 @@ class _Look:
 
     def _breaks(self, pod: Pod, terms: SchedulingExemptions) -> bool:
         """Whether the pod has permanently no place, or only one that is not ready."""
-        uid, on_coming = pod.metadata.uid, self._on_coming
+        uid = pod.metadata.uid
         if self._requirements_of(pod).pod_class in self._hopeless and uid not in terms.may_stay:
             return True
-        return bool(on_coming) and on_coming[-1] is pod and uid not in terms.may_wait
+        return self._on_coming is pod and uid not in terms.may_wait
 
     def result(self) -> SchedulingResult:
-        """The result so far."""
-        placed = {claim: tuple(pods) for claim, pods in self._placed.items()}
         in_order = sorted(self._opened, key=lambda each: each.name)
-        return SchedulingResult(tuple(in_order), placed)
+        return SchedulingResult(tuple(in_order), tuple(self._placed))
 
     def _rank(self, pod: Pod) -> tuple[int, int, str, str]:
         request = self._requirements_of(pod).request
@@ -282,9 +281,9 @@ class _Look:
         if row is None:
             return False
         if claim := self._existing_capacity.claim_at(row):
-            self._placed.setdefault(claim, []).append(pod)
+            self._placed[claim] = None
         if self._existing_capacity.is_coming(row):
-            self._on_coming.append(pod)
+            self._on_coming = pod
         return True
 
     def _into_opened(self, pod: Pod, requirements: PodRequirements, demands: Demands, tolerant: bool) -> bool:
@@ -337,18 +336,12 @@ class _Look:
 
 def on_offer(pool: NodePool, known: Knowledge) -> tuple[Sold, ...]:
     """The NodePool's offerings that Karpenter believes available."""
-    solds = []
-    for machine in pool.types:
-        offerings = known.cloud.known(machine, known.now)
-        there = tuple(each for each in offerings if matches_demands(each, pool.demands))
-        if there:
-            solds.append(Sold(machine, there))
-    return tuple(solds)
-
-
-def _minus(limits: Mapping[str, int], known: Knowledge, pool: str) -> dict[str, int]:
-    used = known.machines.used(pool, limits)
-    return {name: most - used[name] for name, most in limits.items()}
+    offered = ((machine, known.cloud.known(machine, known.now)) for machine in pool.types)
+    solds = (
+        Sold(machine, tuple(each for each in offers if matches_demands(each, pool.demands)))
+        for machine, offers in offered
+    )
+    return tuple(each for each in solds if each.offerings)
 
 
 def _size(machine: KarpenterInstanceType, resource: str) -> int:

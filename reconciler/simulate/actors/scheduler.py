@@ -12,31 +12,40 @@ import numpy as np
 
 from reconciler.fleet.filters.chain import ActivePredicates, FilterChain
 from reconciler.fleet.filters.nominated import Nominated
-from reconciler.fleet.pod_classes import PodClass
+from reconciler.fleet.pod_classes import Needs, PodClass
 from reconciler.fleet.rows import Mask, Places
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.plan.decision import Ref
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.actors.scheduler.preemption import MANAGER, Preempting
-from reconciler.simulate.objects import Key, ObjectWrite, condition, key_of, with_condition
+from reconciler.simulate.actors.preemption import MANAGER, Preempting
+from reconciler.simulate.objects import (
+    Key,
+    ObjectWrite,
+    condition,
+    is_finished,
+    is_leaving,
+    is_unschedulable,
+    node_of,
+    with_condition,
+)
 from reconciler.simulate.stage import Stage
 
 # --- Node scoring as by kube-scheduler's defaults, as far as relevant.
 #
 # Nodes with an untolerated PreferNoSchedule taint come last. Among the others, the node with the most free cpu and
-# memory share, or the least if pods are to be packed; then by name.
+# memory share; then by name.
 
 _WEIGHED = ("cpu", "memory")
 
 
-def choose(fleet: Snapshot, pod_class: PodClass, mask: Mask, fills: bool) -> int | None:
+def choose(fleet: Snapshot, pod_class: PodClass, mask: Mask) -> int | None:
     """The chosen row; None if there is none."""
     order = fleet.rows.order
     rows: Places = order[mask[order]]
     if not len(rows):
         return None
-    if (avoided := _avoided(fleet, pod_class)) is not None:
+    if (avoided := avoided_nodes(fleet, pod_class.needs)) is not None:
         best = rows[~avoided[rows]]
         rows = best if len(best) else rows
     left = np.zeros(len(rows))
@@ -46,13 +55,13 @@ def choose(fleet: Snapshot, pod_class: PodClass, mask: Mask, fills: bool) -> int
         had = fleet.stock.allocatable[rows, column]
         free = fleet.stock.free_of(column)[rows] - amounts.get(column, 0)
         left += free / np.maximum(had, 1)
-    return int(rows[int(left.argmin() if fills else left.argmax())])
+    return int(rows[int(left.argmax())])
 
 
-def _avoided(fleet: Snapshot, pod_class: PodClass) -> Mask | None:
-    """Nodes with an untolerated PreferNoSchedule taint."""
+def avoided_nodes(fleet: Snapshot, needs: Needs) -> Mask | None:
+    """Nodes with an untolerated PreferNoSchedule taint; None if there are none."""
     soft = [
-        any(each.effect == "PreferNoSchedule" and not pod_class.needs.tolerance.bears(each) for each in taints)
+        any(each.effect == "PreferNoSchedule" and not needs.tolerance.bears(each) for each in taints)
         for taints, _ in fleet.rows.taint_groups
     ]
     if not any(soft):
@@ -69,98 +78,66 @@ def _avoided(fleet: Snapshot, pod_class: PodClass) -> Mask | None:
 Rank = tuple[int, str, int]  # highest priority first, then oldest, then in order of arrival
 
 
-class QueuedPod(msgspec.Struct, frozen=True):
-    """A queued pod."""
+class QueuedPod(msgspec.Struct, frozen=True, order=True):
+    """Ordered by rank, which no two have in common."""
 
+    rank: Rank
     key: Key
     uid: str
     pod_class: PodClass
-    rank: Rank
-    displaces: bool = True  # whether the pod may preempt others
-    is_nominated: bool = False
+    displaces: bool  # whether the pod may preempt others
+    is_nominated: bool
 
     @property
     def group(self) -> object:
         return nominated_group(self.uid) if self.is_nominated else (group_of(self.pod_class), self.displaces)
 
 
-class SchedulingGroup:
+class SchedulingGroup(msgspec.Struct):
     """Pods with equal feasible nodes."""
 
-    def __init__(self) -> None:
-        self.unreported: list[QueuedPod] = []  # pods without the unschedulable condition
-        self._heap: list[tuple[Rank, QueuedPod]] = []
-
-    def __len__(self) -> int:
-        return len(self._heap)
-
-    @property
-    def rank(self) -> Rank:
-        return self._heap[0][0]
-
-    @property
-    def first(self) -> QueuedPod:
-        return self._heap[0][1]
-
-    def push(self, pod: QueuedPod) -> None:
-        heappush(self._heap, (pod.rank, pod))
-
-    def pop(self) -> QueuedPod:
-        return heappop(self._heap)[1]
-
-    def __iter__(self) -> Iterator[QueuedPod]:
-        return (pod for _, pod in self._heap)
+    pods: list[QueuedPod] = []  # a heap
+    unreported: list[QueuedPod] = []  # pods without the unschedulable condition
 
 
 class SchedulingQueue:
-    """All groups."""
-
     def __init__(self) -> None:
         self.groups: dict[object, SchedulingGroup] = {}
         self._active: dict[object, None] = {}
-        self._parked: set[object] = set()
-
-    def __bool__(self) -> bool:
-        return bool(self.groups)
+        self.parked: set[object] = set()  # groups whose other pods are skipped in this round
 
     def push(self, pod: QueuedPod) -> None:
-        """Adds a new pod."""
         self.put_back(pod)
         self.groups[pod.group].unreported.append(pod)
         self._active[pod.group] = None
 
     def put_back(self, pod: QueuedPod) -> None:
         """Returns a pod to the queue; its group is retried after a change."""
-        self.groups.setdefault(pod.group, SchedulingGroup()).push(pod)
+        heappush(self.groups.setdefault(pod.group, SchedulingGroup()).pods, pod)
 
     def wake(self, group: object) -> None:
-        """Marks a group for a retry."""
         self._active[group] = None
 
     def round(self) -> Iterator[tuple[object, QueuedPod]]:
         """The pods of active groups, in order; groups that are parked meanwhile are skipped."""
         awake = [each for each in self._active if each in self.groups]
-        heads = [(self.groups[each].rank, number, each) for number, each in enumerate(awake)]
-        self._parked.clear()
+        heads = [(self.groups[each].pods[0].rank, number, each) for number, each in enumerate(awake)]
+        self.parked.clear()
         self._active.clear()
         heapify(heads)
         while heads:
             _, number, group = heappop(heads)
-            yield group, self.groups[group].pop()
-            if not self.groups[group]:
+            yield group, heappop(self.groups[group].pods)
+            if not self.groups[group].pods:
                 del self.groups[group]
-            elif group not in self._parked:
-                heappush(heads, (self.groups[group].rank, number, group))
+            elif group not in self.parked:
+                heappush(heads, (self.groups[group].pods[0].rank, number, group))
 
     def unreported(self, group: object) -> list[QueuedPod]:
         """The group's pods without the unschedulable condition; each is returned once."""
         scheduling_group = self.groups[group]
         queued_pods, scheduling_group.unreported = scheduling_group.unreported, []
         return queued_pods
-
-    def park(self, group: object) -> None:
-        """Skips the group's other pods in this round."""
-        self._parked.add(group)
 
 
 def group_of(pod_class: PodClass) -> object:
@@ -171,21 +148,17 @@ def group_of(pod_class: PodClass) -> object:
 
 
 def nominated_group(uid: str) -> object:
-    """The group of a single nominated pod."""
     return "nominated", uid
 
 
 _DELAY_MS = 50
 _NOWHERE = "Unschedulable"
-_ENDED = frozenset({"Succeeded", "Failed"})
 
 
 class Scheduler:
     """One scheduler for all pods, regardless of schedulerName."""
 
-    def __init__(self, delay_ms: int = _DELAY_MS, fills: bool = False) -> None:
-        self._delay_ms = delay_ms
-        self._fills = fills
+    def __init__(self) -> None:
         self._queue = SchedulingQueue()
         self._new: dict[Key, None] = {}
         self._eased: dict[str, None] = {}  # names of nodes that may have more capacity
@@ -195,9 +168,7 @@ class Scheduler:
 
     def start(self, stage: Stage) -> None:
         self._stage = stage
-        for body in stage.world.of("Pod"):
-            self._noted(ObjectWrite(key_of(body), None, body))
-        stage.world.subscribe(self._noted, "Node", "Pod")
+        stage.world.follow(self._noted, "Node", "Pod")
         self._preempting = Preempting(stage)
 
     def _noted(self, written: ObjectWrite) -> None:
@@ -205,14 +176,14 @@ class Scheduler:
         if kind == "Node":
             if after is not None and (before is None or _differ(before, after)):
                 self._ease(written.key[2])
-        elif kind == "Pod":
+        else:
             self._note_nomination(before, after)
             if after is not None and _waits(after):
                 if before is None or not _waits(before):
                     self._new[written.key] = None
                     self._wake()
-            elif before is not None and (after is None or _has_ended(after) > _has_ended(before)):
-                self._ease(before["spec"].get("nodeName", ""))
+            elif before is not None and (after is None or is_finished(after) > is_finished(before)):
+                self._ease(node_of(before))
 
     def _note_nomination(self, before: Object | None, after: Object | None) -> None:
         """When a nomination ends, other pods may use the node, and the pod needs another one."""
@@ -222,14 +193,14 @@ class Scheduler:
             self._queue.wake(nominated_group(before["metadata"]["uid"]))
 
     def _ease(self, node: str) -> None:
-        if node and (self._queue or self._new):
+        if node and (self._queue.groups or self._new):
             self._eased[node] = None
             self._wake()
 
     def _wake(self) -> None:
         if not self._is_due:
             self._is_due = True
-            self._stage.engine.after(self._delay_ms, "pods are scheduled", self._schedule)
+            self._stage.engine.after(_DELAY_MS, "pods are scheduled", self._schedule)
 
     def _schedule(self) -> None:
         self._is_due = False
@@ -248,7 +219,7 @@ class Scheduler:
 
     def _begin_anew(self, fleet: Snapshot) -> None:
         """Rebuilds the queue, since classes belong to one snapshot. Keeps the order of arrival."""
-        waiting = sorted((pod for group in self._queue.groups.values() for pod in group), key=lambda pod: pod.rank)
+        waiting = sorted(pod for group in self._queue.groups.values() for pod in group.pods)
         self._new = {pod.key: None for pod in waiting} | self._new
         self._queue = SchedulingQueue()
         self._fleet = fleet
@@ -261,7 +232,7 @@ class Scheduler:
             self._numbers += 1
             rank = (-pod.spec.priority, pod.metadata.creation_timestamp, self._numbers)
             displaces, is_nominated = pod.spec.preemption_policy != "Never", bool(pod.status.nominated_node_name)
-            self._queue.push(QueuedPod(key, pod.metadata.uid, fleet.classes.of(pod), rank, displaces, is_nominated))
+            self._queue.push(QueuedPod(rank, key, pod.metadata.uid, fleet.classes.of(pod), displaces, is_nominated))
         self._new.clear()
 
     def _wake_groups(self, fleet: Snapshot) -> None:
@@ -271,7 +242,7 @@ class Scheduler:
         rows = [fleet.rows.row_of[name] for name in self._eased if name in fleet.rows.row_of]
         self._eased.clear()
         for key, group in self._queue.groups.items():
-            if self._is_concerned(fleet, group.first, rows):
+            if self._is_concerned(fleet, group.pods[0], rows):
                 self._queue.wake(key)
 
     def _is_concerned(self, fleet: Snapshot, pod: QueuedPod, rows: Sequence[int]) -> bool:
@@ -302,7 +273,7 @@ class Scheduler:
         if node != pod.status.nominated_node_name:
             self._stage.world.edit(Ref(*waiting.key), {"status": {"nominatedNodeName": node or None}}, MANAGER)
         if not node and in_bulk:
-            self._queue.park(group)
+            self._queue.parked.add(group)
             self._tell(fleet, self._queue.unreported(group))
         else:
             self._tell(fleet, [waiting])
@@ -319,16 +290,16 @@ class Scheduler:
         own = fleet.rows.row_of.get(pod.status.nominated_node_name)
         if own is not None and judging.fits(pod_class, own):
             return own
-        return choose(fleet, pod_class, judging.mask(pod_class), self._fills)
+        return choose(fleet, pod_class, judging.mask(pod_class))
 
     def _tell(self, fleet: Snapshot, pods: Sequence[QueuedPod]) -> None:
         """Sets the unschedulable condition, once."""
-        bodies = [(pod, self._waiting(pod)) for pod in pods]
-        untold = [(pod, body) for pod, body in bodies if body is not None and not _is_reported_unschedulable(body)]
-        why = _why(fleet, untold[0][0].pod_class) if untold else ""
-        for pod, body in untold:
+        waiting = [(pod.pod_class, self._waiting(pod)) for pod in pods]
+        untold = [(pod_class, body) for pod_class, body in waiting if body is not None and not is_unschedulable(body)]
+        why = _why(fleet, untold[0][0]) if untold else ""
+        for _, body in untold:
             entries = {**condition("PodScheduled", "False", self._stage.now, _NOWHERE), "message": why}
-            self._stage.world.edit(Ref(*pod.key), {"status": {"conditions": with_condition(body, entries)}}, MANAGER)
+            self._stage.world.set_condition(body, entries, MANAGER)
 
     def _waiting(self, pod: QueuedPod) -> Object | None:
         """The same pod, while it is pending."""
@@ -351,27 +322,13 @@ def _why(fleet: Snapshot, pod_class: PodClass) -> str:
 
 
 def _waits(pod: Object) -> bool:
-    spec = pod["spec"]
-    if spec.get("nodeName") or spec.get("schedulingGates") or pod["metadata"].get("deletionTimestamp"):
-        return False
-    return (pod.get("status") or {}).get("phase", "Pending") not in _ENDED
-
-
-def _is_reported_unschedulable(pod: Object) -> bool:
-    """Whether the pod has the unschedulable condition; a removed gate may still be its reason."""
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    return any(each["type"] == "PodScheduled" and each.get("reason") == _NOWHERE for each in conditions)
-
-
-def _has_ended(pod: Object) -> bool:
-    return (pod.get("status") or {}).get("phase") in _ENDED
+    return not (node_of(pod) or pod["spec"].get("schedulingGates") or is_leaving(pod) or is_finished(pod))
 
 
 def _differ(before: Object, after: Object) -> bool:
     """Whether pods might fit now that did not before."""
-    field = ("allocatable",)
-    return (
-        before["spec"] != after["spec"]
-        or before["metadata"].get("labels") != after["metadata"].get("labels")
-        or any((before.get("status") or {}).get(key) != (after.get("status") or {}).get(key) for key in field)
+    was, is_now = (
+        (each["spec"], each["metadata"].get("labels"), (each.get("status") or {}).get("allocatable"))
+        for each in (before, after)
     )
+    return was != is_now

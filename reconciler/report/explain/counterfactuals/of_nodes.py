@@ -1,13 +1,14 @@
 """Changes of nodes and of policies, and actions of others, that would make a node a drain candidate."""
 
-from collections.abc import Callable
 from typing import Any
+
+import msgspec
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
-from reconciler.model.cluster.metadata import Condition, Metadata, OwnerReference
+from reconciler.model.cluster.metadata import Metadata, OwnerReference
 from reconciler.model.cluster.node import Node
-from reconciler.model.cluster.pod import Pod, PodSpec, PodStatus
+from reconciler.model.cluster.pod import Pod, PodSpec
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.plan.evaluation import DrainEligibility
 from reconciler.model.plan.inputs import Inputs
@@ -24,48 +25,35 @@ from reconciler.plan.drain.codes.blockers import (
     UtilizationTooHigh,
 )
 from reconciler.plan.drain.codes.words import Floor
-from reconciler.plan.explain.counterfactuals.edits import (
-    Change,
-    ClusterMinLowered,
+from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.nodes.ownership import NodeOptedOut
+from reconciler.plan.windows import provisioners_now
+from reconciler.report.explain.counterfactuals.edits import (
+    RUNNING,
     Counterfactual,
-    DriverUpgraded,
     EditRule,
-    GpusReturned,
-    NodeReady,
-    NodesReady,
-    NodeUncordoned,
-    OptOutRemoved,
-    ParallelismRaised,
-    PlannerDone,
-    PodArrives,
-    PoolResumed,
-    ProvisionerRemoved,
-    SizeField,
-    SizeLowered,
-    TaintRemoved,
-    Thawed,
-    ThresholdRaised,
-    TurnComes,
     annotated,
+    made_ready,
     once_it_is_time,
     replace,
-    untainted,
     with_node,
     with_observed,
     with_policy,
 )
-from reconciler.plan.explain.counterfactuals.of_pods import less_work
-from reconciler.plan.guards.frozen import Freezes, FreezeScope
-from reconciler.plan.nodes.ownership import NodeOptedOut
-from reconciler.plan.windows import provisioners_now
+from reconciler.report.explain.counterfactuals.of_pods import less_work
 
+_FIELDS = {each.name: each.encode_name for each in msgspec.structs.fields(NodeProvisioner)}
 _ANNOTATIONS = {names.SCALE_DOWN_DISABLED: "scale_down_disabled", names.DO_NOT_DISRUPT: "do_not_disrupt"}
 
 
-def without_taint(key: str, change: Callable[[str], Change] | None = None) -> EditRule:
+def without_taint(key: str, clause: str = "the taint {key} of Node/{node} is removed") -> EditRule:
+    def untainted(node: Node) -> Node:
+        taints = tuple(each for each in node.spec.taints if each.key != key)
+        return replace(node, spec=replace(node.spec, taints=taints))
+
     def line(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
-        after = with_node(inputs, weighed.node, lambda node: untainted(node, key))
-        return Counterfactual(after, change(weighed.node) if change is not None else TaintRemoved(weighed.node, key))
+        after = with_node(inputs, weighed.node, untainted)
+        return Counterfactual(after, clause.format(key=key, node=weighed.node))
 
     return line
 
@@ -80,7 +68,7 @@ def settled(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
 
 def not_cordoned(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
     after = with_node(inputs, weighed.node, lambda node: replace(node, spec=replace(node.spec, unschedulable=False)))
-    return Counterfactual(after, NodeUncordoned(weighed.node))
+    return Counterfactual(after, f"Node/{weighed.node} is not cordoned")
 
 
 def driver_upgraded(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
@@ -88,7 +76,7 @@ def driver_upgraded(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual
         labels = {**node.metadata.labels, names.UPGRADE_STATE: "upgrade-done"}
         return replace(node, metadata=replace(node.metadata, labels=labels))
 
-    return Counterfactual(with_node(inputs, weighed.node, done), DriverUpgraded(weighed.node))
+    return Counterfactual(with_node(inputs, weighed.node, done), f"the driver of Node/{weighed.node} is upgraded")
 
 
 def opted_in(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
@@ -97,7 +85,7 @@ def opted_in(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None
         return None
     field = _ANNOTATIONS[opted_out.key]
     after = with_node(inputs, weighed.node, lambda node: annotated(node, **{field: ""}))
-    return Counterfactual(after, OptOutRemoved(weighed.node, opted_out.key, opted_out.value))
+    return Counterfactual(after, f"Node/{weighed.node} does not carry {opted_out.key}: {opted_out.value}")
 
 
 def thawed(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
@@ -107,7 +95,7 @@ def thawed(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
         return None
     if facts.until is None:
         after = with_policy(inputs, "pools", weighed.pool, suspend=False)
-        return Counterfactual(after, PoolResumed(weighed.pool))
+        return Counterfactual(after, f"GpuPool/{weighed.pool} is not suspended")
     observed = inputs.observed
     fleet = Fleet(observed)
     before = Freezes(inputs, fleet).of_node(weighed.node)
@@ -116,14 +104,15 @@ def thawed(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
     own = tuple(annotated(each, frozen_until="") for each in observed.namespaces)
     everything = with_observed(inputs, namespaces=own)
     if Freezes(everything, fleet).of_node(weighed.node) != before:
-        return Counterfactual(everything, Thawed(FreezeScope("everything")))
+        return Counterfactual(everything, "not everything is frozen")
+    thaw = "not everything is frozen" if before.scope.kind == "everything" else f"{before.scope.words} is not frozen"
     pools = tuple(map(_thawed, observed.node_pools))
     policies = tuple(_thawed(each) if each.kind in {"GpuPool", "ChangeGuard"} else each for each in observed.policies)
     wide = with_observed(inputs, node_pools=pools, policies=policies)
     if Freezes(wide, fleet).of_node(weighed.node) != before:
-        return Counterfactual(wide, Thawed(before.scope))
+        return Counterfactual(wide, thaw)
     after = with_node(inputs, weighed.node, lambda node: annotated(node, frozen_until=""))
-    return Counterfactual(after, Thawed(before.scope))
+    return Counterfactual(after, thaw)
 
 
 def _thawed(whole: Unstructured) -> Unstructured:
@@ -136,16 +125,15 @@ def nothing_lent(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | 
         return any(each.kind == "Node" and each.name == weighed.node for each in owners)
 
     left = tuple(each for each in inputs.observed.leases if not is_of_it(each.metadata.owner_references))
-    return Counterfactual(with_observed(inputs, leases=left), GpusReturned(weighed.node))
+    return Counterfactual(with_observed(inputs, leases=left), f"no GPU of Node/{weighed.node} is lent")
 
 
 def with_work(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
     """A pod without requests and with an owner that would recreate it."""
     owner = OwnerReference("ReplicaSet", "some", "some", controller=True)
     metadata = Metadata("some", "default", f"some-on-{weighed.node}", owner_references=(owner,))
-    running = PodStatus("Running", conditions=(Condition("Ready", "True"),))
-    pods = (*inputs.observed.pods, Pod(metadata, PodSpec(weighed.node), running))
-    return Counterfactual(with_observed(inputs, pods=pods), PodArrives(weighed.node))
+    pods = (*inputs.observed.pods, Pod(metadata, PodSpec(weighed.node), RUNNING))
+    return Counterfactual(with_observed(inputs, pods=pods), f"a movable pod runs on Node/{weighed.node}")
 
 
 def more_ready(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
@@ -157,29 +145,26 @@ def more_ready(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | No
     wanted = next(count for count in range(unready + 1) if not sums.is_on(size, unready - count))
     of_pool = [each for each in inputs.observed.nodes if each.pool == weighed.pool and not each.is_ready]
     names_of = {each.name for each in of_pool[:wanted]}
-    after = tuple(_ready(each) if each.name in names_of else each for each in inputs.observed.nodes)
-    return Counterfactual(with_observed(inputs, nodes=after), NodesReady(weighed.pool, wanted))
+    after = tuple(made_ready(each) if each.name in names_of else each for each in inputs.observed.nodes)
+    return Counterfactual(with_observed(inputs, nodes=after), f"{wanted} more nodes of {weighed.pool} are ready")
 
 
 def ready(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
-    return Counterfactual(with_node(inputs, weighed.node, _ready), NodeReady(weighed.node))
-
-
-def _ready(node: Node) -> Node:
-    conditions = (replace(each, status="True") if each.type == "Ready" else each for each in node.status.conditions)
-    return replace(node, status=replace(node.status, conditions=tuple(conditions)))
+    return Counterfactual(with_node(inputs, weighed.node, made_ready), f"Node/{weighed.node} is ready")
 
 
 def next_in_order(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
     """This many nodes are evaluated in each plan, and the next plan begins with the first that was skipped."""
     drained = replace(inputs.memory.drained, begin_at=weighed.node)
     after = replace(inputs, memory=replace(inputs.memory, drained=drained))
-    return Counterfactual(after, TurnComes())
+    return Counterfactual(after, "the node is evaluated in one of the next plans")
 
 
 def others_done(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
     facts = weighed.reason.facts
-    return Counterfactual(inputs, PlannerDone(facts.planner)) if isinstance(facts, OthersTurn) else None
+    if not isinstance(facts, OthersTurn):
+        return None
+    return Counterfactual(inputs, f"{facts.planner} has finished with the node, in the next plan")
 
 
 # --- Changes of policies that would make a node a drain candidate.
@@ -194,7 +179,7 @@ def threshold(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | Non
     if percent > 100:
         return less_work(inputs, weighed)
     after = with_policy(inputs, "drains", weighed.policy, utilization_threshold_percent=percent)
-    return Counterfactual(after, ThresholdRaised(weighed.policy, percent))
+    return Counterfactual(after, f"utilizationThresholdPercent of DrainPolicy/{weighed.policy} is {percent} or more")
 
 
 def cluster_min(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
@@ -210,7 +195,8 @@ def cluster_min(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | N
             lower = {**policy.spec.cluster_min, resource: left}
             after = with_policy(after, "drains", policy.name, cluster_min=lower)
             names.append(policy.name)
-    return Counterfactual(after, ClusterMinLowered(tuple(names), resource, str(left))) if names else None
+    of = " and of ".join(f"DrainPolicy/{each}" for each in names)
+    return Counterfactual(after, f"clusterMin of {of} requires {left} of {resource} or less") if names else None
 
 
 def more_at_once(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
@@ -223,7 +209,7 @@ def more_at_once(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | 
     all_of_them = max(nodes, policy.spec.max_scale_down_parallelism)
     wider = {"max_drain_parallelism": nodes, "max_scale_down_parallelism": all_of_them}
     after = with_policy(inputs, "drains", weighed.policy, **wider)
-    return Counterfactual(after, ParallelismRaised(weighed.policy, nodes))
+    return Counterfactual(after, f"maxDrainParallelism of DrainPolicy/{weighed.policy} is {nodes} or more")
 
 
 def smaller_pool(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
@@ -239,19 +225,25 @@ def smaller_pool(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | 
     if fields is None:
         left = tuple(each for each in inputs.desired.provisioners if each.name != name)
         after = replace(inputs, desired=replace(inputs.desired, provisioners=left))
-        return Counterfactual(after, ProvisionerRemoved(name))
+        return Counterfactual(after, f"there is no NodeProvisioner/{name}")
     without_schedules = bool(wish.spec.schedules and fields.keys() & {"min_size", "warm_nodes"})
     others: dict[str, Any] = {"schedules": []} if without_schedules else {}
     after = with_policy(inputs, "provisioners", name, **fields, **others)
-    return Counterfactual(after, SizeLowered(name, tuple(fields.items()), without_schedules))
+    clauses = [
+        f"{_FIELDS[field]} of NodeProvisioner/{name} is {value} or "
+        f"{'more' if field == 'min_gpu_utilization_percent' else 'less'}"
+        for field, value in fields.items()
+    ]
+    clauses += ["no schedule requires more"] if without_schedules else []
+    return Counterfactual(after, " and ".join(clauses))
 
 
-def _lower(wish: NodeProvisioner, floor: Floor, wanted: int) -> dict[SizeField, int] | None:
+def _lower(wish: NodeProvisioner, floor: Floor, wanted: int) -> dict[str, int] | None:
     """Sizes that keep at most this many nodes (see floor_of); empty if there are none."""
     used, total, each = floor.gpus_used, floor.gpus_total, floor.gpus_per_node
     if not each or wanted < 0:
         return None
-    fields: dict[SizeField, int] = {}
+    fields: dict[str, int] = {}
     percent = wish.min_gpu_utilization_percent
     enough = max(percent, 100 * used // total + 1, 100 * used // ((wanted + 1) * each) + 1)
     if enough > percent:

@@ -16,10 +16,10 @@ from reconciler.fleet.rows import Places
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant, instant
-from reconciler.model.plan.decision import Ref
+from reconciler.model.plan.decision import pod_ref
 from reconciler.plan.nodes.eviction import FOREVER, PodBudgets
 from reconciler.protocol.preconditions import Object
-from reconciler.simulate.objects import ObjectWrite, condition, key_of, with_condition
+from reconciler.simulate.objects import ObjectWrite, is_finished, node_of
 from reconciler.simulate.stage import Stage
 
 # --- Victims on one node, by kube-scheduler's rules.
@@ -41,8 +41,6 @@ class Harm(NamedTuple):
 
 
 class PreemptionVictims(msgspec.Struct, frozen=True):
-    """The victims on one node."""
-
     row: int
     pods: tuple[Pod, ...]
     harm: Harm
@@ -115,7 +113,6 @@ def _began(pod: Pod) -> Instant:
 
 MANAGER = "kube-scheduler"
 _WHY = "PreemptionByScheduler"
-_ENDED = frozenset({"Succeeded", "Failed"})
 _LEAST_CANDIDATES, _ONE_IN = 100, 10  # minimum and share of candidate nodes
 
 
@@ -126,9 +123,7 @@ class Preempting:
         self._stage = stage
         self._chance = stage.engine.stream("preemption")
         self._bound: Counter[int] = Counter()
-        for body in stage.world.of("Pod"):
-            self._noted(ObjectWrite(key_of(body), None, body))
-        stage.world.subscribe(self._noted, "Pod")
+        stage.world.follow(self._noted, "Pod")
 
     def node_for(self, fleet: Snapshot, pod: Pod, pod_class: PodClass) -> str:
         """The nominated node after preemption; empty if preemption does not help."""
@@ -144,9 +139,9 @@ class Preempting:
         rivals = [each for each in fleet.nominated if each.status.nominated_node_name == node]
         for each in rivals:
             if each.spec.priority < pod.spec.priority:
-                self._stage.world.edit(_ref(each), {"status": {"nominatedNodeName": None}}, MANAGER)
+                self._stage.world.edit(pod_ref(each), {"status": {"nominatedNodeName": None}}, MANAGER)
         for each in best.pods:
-            self._displace(each)
+            self._stage.world.disrupt(each, _WHY, MANAGER)
         return node
 
     def could_help(self, fleet: Snapshot, pod_class: PodClass, row: int) -> bool:
@@ -194,19 +189,7 @@ class Preempting:
         turned: Places = rows.take(range(first, first + len(rows)), mode="wrap")
         return turned
 
-    def _displace(self, pod: Pod) -> None:
-        """Deletes the victim with its grace period."""
-        world, ref = self._stage.world, _ref(pod)
-        body = world.get(ref)
-        if body is None or pod.metadata.leaving:
-            return
-        entries = condition("DisruptionTarget", "True", self._stage.now, _WHY)
-        world.edit(ref, {"status": {"conditions": with_condition(body, entries)}}, MANAGER)
-        world.delete(ref, MANAGER)
-
     def _noted(self, written: ObjectWrite) -> None:
-        if written.key[0] != "Pod":
-            return
         before, after = _priority(written.before), _priority(written.after)
         if before != after:
             if before is not None:
@@ -232,10 +215,6 @@ def _was_displaced(pod: Pod) -> bool:
 
 def _priority(body: Object | None) -> int | None:
     """None for a pod that uses no resources of a node."""
-    if body is None or not body["spec"].get("nodeName") or (body.get("status") or {}).get("phase") in _ENDED:
+    if body is None or not node_of(body) or is_finished(body):
         return None
     return int(body["spec"].get("priority") or 0)
-
-
-def _ref(pod: Pod) -> Ref:
-    return Ref("Pod", pod.metadata.namespace, pod.name)

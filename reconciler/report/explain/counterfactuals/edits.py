@@ -1,17 +1,16 @@
 """Simulated changes of inputs: building blocks of the table of changes."""
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.model.cluster.metadata import Annotations
+from reconciler.model.cluster.metadata import Annotations, Condition
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
-from reconciler.model.cluster.pod import Pod
-from reconciler.model.cluster.workload import PodDisruptionBudget
-from reconciler.model.instant import Instant, instant, timestamp
+from reconciler.model.cluster.pod import Pod, PodStatus
+from reconciler.model.instant import instant, timestamp
 from reconciler.model.plan.decision import Reason, Ref
 from reconciler.model.plan.evaluation import DrainEligibility
 from reconciler.model.plan.inputs import Inputs
@@ -26,8 +25,8 @@ from reconciler.plan.drain.codes.blockers import (
     PodLeavesSlowly,
 )
 from reconciler.plan.drain.context import DrainContext
-from reconciler.plan.guards.frozen import FreezeScope
 from reconciler.plan.nodes.eviction import Remaining
+from reconciler.report.wording import counted
 
 # --- Pods of one node that block it for the same reason: the change is applied to all of them at once.
 #
@@ -59,188 +58,54 @@ def _of(reason: Reason) -> object:
     return None
 
 
-# --- Required changes as data: one class per kind of change.
+# --- Required changes.
 
+_MOST_NAMED = 10
 
-class Change(msgspec.Struct, frozen=True, tag=True):
-    """A required change. Texts are in reconciler/report/explain/node.py."""
 
+class Change(msgspec.Struct, frozen=True):
+    """A required change: a clause, or the predicate of the objects of one kind that the change applies to."""
 
-class ChangeOf(Change, frozen=True):
-    """A change that may apply to several objects of a kind."""
+    clause: str
+    of: tuple[Ref, ...] = ()
 
-    of: tuple[Ref, ...]
+    @property
+    def words(self) -> str:
+        """Such as Pod/team/web-0 is deleted."""
+        return f"{_each(self.of)} {self.clause}" if self.of else self.clause
 
 
-# Nodes, and actions of others on them
-
-
-class ChangeOfNode(Change, frozen=True):
-    node: str
-
-
-class DisruptionEnds(ChangeOfNode, frozen=True):
-    """Karpenter ends its disruption of the node."""
-
-
-class TaintRemoved(ChangeOfNode, frozen=True):
-    key: str
-
-
-class NodeUncordoned(ChangeOfNode, frozen=True):
-    pass
-
-
-class DriverUpgraded(ChangeOfNode, frozen=True):
-    pass
-
-
-class OptOutRemoved(ChangeOfNode, frozen=True):
-    key: str
-    value: str
-
-
-class GpusReturned(ChangeOfNode, frozen=True):
-    """No GPU of the node is lent."""
-
-
-class PodArrives(ChangeOfNode, frozen=True):
-    """A movable pod runs on the node."""
-
-
-class NodeReady(ChangeOfNode, frozen=True):
-    pass
-
-
-class NodeLikeIt(ChangeOfNode, frozen=True):
-    """Another node of the same kind is in use and has free capacity."""
-
-
-class NodesReady(Change, frozen=True):
-    pool: str
-    nodes: int  # more ready nodes
-
-
-class PoolResumed(Change, frozen=True):
-    pool: str
-
-
-class Thawed(Change, frozen=True):
-    scope: FreezeScope
-
-
-class TurnComes(Change, frozen=True):
-    """The node is evaluated in one of the next plans."""
-
-
-class PlannerDone(Change, frozen=True):
-    planner: str
-
-
-class TimePasses(Change, frozen=True):
-    at: Instant
-
-
-# Pods, their budgets and claims
-
-
-class PodAnnotated(ChangeOf, frozen=True):
-    key: str
-    value: str
-
-
-class AnnotationRemoved(ChangeOf, frozen=True):
-    key: str
-
-
-class RunsNotToCompletion(ChangeOf, frozen=True):
-    pass
-
-
-class NotUnsafeToEvict(ChangeOf, frozen=True):
-    pass
-
-
-class NoGpuClaim(ChangeOf, frozen=True):
-    pass
-
-
-class PodGone(ChangeOf, frozen=True):
-    pass
-
-
-class BudgetAllows(ChangeOf, frozen=True):
-    disruptions: int
-
-
-class BudgetsSelectOthers(Change, frozen=True):
-    budgets: tuple[str, ...]  # titles
-    pod: str  # its title
-
-
-class GangRefRemoved(Change, frozen=True):
-    claims: tuple[Ref, ...]
-
-
-class PodsGone(Change, frozen=True):
-    pods: tuple[Ref, ...]
-
-
-# Policies
-
-
-class ThresholdRaised(Change, frozen=True):
-    policy: str
-    percent: int
-
-
-class ClusterMinLowered(Change, frozen=True):
-    policies: tuple[str, ...]
-    resource: str
-    left: str
-
-
-class ParallelismRaised(Change, frozen=True):
-    policy: str
-    nodes: int
-
-
-SizeField = Literal["min_gpu_utilization_percent", "min_unutilized_gpu_nodes", "warm_nodes", "min_size"]
-
-
-class SizeLowered(Change, frozen=True):
-    """Lower sizes of a NodeProvisioner."""
-
-    provisioner: str
-    figures: tuple[tuple[SizeField, int], ...]
-    without_schedules: bool = False
-
-
-class ProvisionerRemoved(Change, frozen=True):
-    provisioner: str
+def _each(refs: Sequence[Ref]) -> str:
+    if len(refs) == 1:
+        return refs[0].title
+    named = [each.title for each in refs[:_MOST_NAMED]]
+    if len(refs) > _MOST_NAMED:
+        named.append(f"{len(refs) - _MOST_NAMED} more")
+    return f"each of these {counted(len(refs), 'pod' if refs[0].kind == 'Pod' else refs[0].kind)} ({', '.join(named)})"
 
 
 def together(changes: Iterable[Change]) -> tuple[Change, ...]:
     """Merges the same change of several objects of a kind."""
-    groups: dict[tuple[str, Change], dict[str, Ref]] = {}
+    groups: dict[tuple[str, str], dict[str, Ref]] = {}
     for each in changes:
-        of = each.of if isinstance(each, ChangeOf) else ()
-        alike = msgspec.structs.replace(each, of=()) if of else each
-        groups.setdefault((of[0].kind if of else "", alike), {}).update({ref.title: ref for ref in of})
-    return tuple(
-        msgspec.structs.replace(change, of=tuple(refs[title] for title in sorted(refs))) if refs else change
-        for (_, change), refs in groups.items()
-    )
+        kind = each.of[0].kind if each.of else ""
+        groups.setdefault((kind, each.clause), {}).update({ref.title: ref for ref in each.of})
+    return tuple(Change(clause, tuple(refs[title] for title in sorted(refs))) for (_, clause), refs in groups.items())
 
 
 replace = msgspec.structs.replace
 
 
 class Counterfactual(msgspec.Struct, frozen=True):
-    """A change, and the inputs after it."""
+    """The inputs after a change, and the change."""
 
     inputs: Inputs
-    change: Change
+    clause: str
+    of: tuple[Ref, ...] = ()
+
+    @property
+    def change(self) -> Change:
+        return Change(self.clause, self.of)
 
 
 EditRule = Callable[[Inputs, DrainEligibility], Counterfactual | None]  # None if no such change removes the reason
@@ -263,19 +128,6 @@ def with_pod(inputs: Inputs, pod: Ref, changed: Callable[[Pod], Pod | None]) -> 
     return with_observed(inputs, pods=tuple(each for each in pods if each is not None))
 
 
-def with_budget(inputs: Inputs, title: str, allowed: int) -> Inputs:
-    """Inputs with an up-to-date budget status that allows this many disruptions."""
-
-    def opened(budget: PodDisruptionBudget) -> PodDisruptionBudget:
-        generation = budget.metadata.generation
-        return replace(
-            budget, status=replace(budget.status, disruptions_allowed=allowed, observed_generation=generation)
-        )
-
-    budgets = (opened(each) if each.title == title else each for each in inputs.observed.budgets)
-    return with_observed(inputs, budgets=tuple(budgets))
-
-
 def with_policy(inputs: Inputs, kind: str, name: str, **fields: Any) -> Inputs:
     """Inputs with another spec of a policy; `kind` is a field of Desired."""
     declared: Iterable[Any] = getattr(inputs.desired, kind)
@@ -289,18 +141,13 @@ def annotated(node_or_pod: Any, **annotations: str) -> Any:
     return replace(node_or_pod, metadata=replace(node_or_pod.metadata, annotations=after))
 
 
-def untainted(node: Node, key: str) -> Node:
-    taints = tuple(each for each in node.spec.taints if each.key != key)
-    return replace(node, spec=replace(node.spec, taints=taints))
-
-
 def once_it_is_time(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
     """Time passes."""
     match weighed.reason.facts:
         case NodeSettles(time=at) | DrainFailedLately(until=at):
             # Messages show times in whole seconds.
             until = instant(timestamp(at))
-            return Counterfactual(replace(inputs, now=max(inputs.now, until)), TimePasses(at))
+            return Counterfactual(replace(inputs, now=max(inputs.now, until)), f"it is {timestamp(at)} or later")
     return None
 
 
@@ -321,3 +168,11 @@ def pod_of(inputs: Inputs, weighed: DrainEligibility) -> Pod | None:
 def is_of(pod: Pod, ref: Ref) -> bool:
     """Whether the pod has this name."""
     return (pod.metadata.namespace, pod.name) == (ref.namespace, ref.name)
+
+
+RUNNING = PodStatus("Running", conditions=(Condition("Ready", "True"),))
+
+
+def made_ready(node: Node) -> Node:
+    conditions = (replace(each, status="True") if each.type == "Ready" else each for each in node.status.conditions)
+    return replace(node, status=replace(node.status, conditions=tuple(conditions)))

@@ -4,7 +4,7 @@ The window opens with the first pod and is extended by further pods, up to a max
 claim is not launched yet. Pending pods are retried after an interval if anything relevant has changed.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
@@ -13,11 +13,11 @@ from reconciler.model.plan.decision import Ref
 from reconciler.plan.nodes.eviction import stays_until
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.karpenter.cluster_state import Knowledge, Name, NodePool
+from reconciler.simulate.actors.karpenter.existing_nodes import overhead_of
 from reconciler.simulate.actors.karpenter.lifecycle import BY, claim_of
-from reconciler.simulate.actors.karpenter.machines import AGAIN_MS, BATCH_IDLE_MS, BATCH_MOST_MS, NODES
-from reconciler.simulate.actors.karpenter.provisioning.existing_nodes import overhead_of
-from reconciler.simulate.actors.karpenter.provisioning.scheduling_round import NewNodeClaim, look, on_offer
-from reconciler.simulate.objects import Key
+from reconciler.simulate.actors.karpenter.machines import AGAIN_MS, BATCH_IDLE_MS, BATCH_MOST_MS, NODES, node_name_of
+from reconciler.simulate.actors.karpenter.scheduling_round import NewNodeClaim, look, on_offer
+from reconciler.simulate.objects import Key, ref_of, taints_of
 
 
 class Purchasing:
@@ -39,7 +39,9 @@ class Purchasing:
         machines = self._known.machines
         for key in keys:
             kind, _, name = key
-            needs = key[1:] in waiting if kind == "Pod" else _is_emptied(machines.nodes.get(name))
+            node = machines.nodes.get(name) if kind == "Node" else None
+            is_emptied = any(each["key"] == names.DISRUPTED for each in taints_of(node))
+            needs = key[1:] in waiting if kind == "Pod" else is_emptied
             if needs and key not in self._gathered:
                 self._gathered[key] = None
                 self._gather()
@@ -108,8 +110,7 @@ def displaced(known: Knowledge) -> list[Pod]:
     """Pods on nodes that are being removed, if they will be evicted."""
     pods: list[Pod] = []
     for claim in known.machines.leaving_claims():
-        node = (claim.get("status") or {}).get("nodeName", "")
-        pods += [pod for pod in known.pods.on(node) if needs_another_place(known, pod)]
+        pods += [pod for pod in known.pods.on(node_name_of(claim)) if needs_another_place(known, pod)]
     return pods
 
 
@@ -120,18 +121,9 @@ def needs_another_place(known: Knowledge, pod: Pod) -> bool:
     owner = pod.metadata.controller
     if pod.metadata.leaving and (owner is None or owner.kind != "StatefulSet"):
         return False
+    # By the spec of a budget, regardless of its status.
     specs = [each.spec for each in known.budgets().of(pod)]
-    return not any(_lets_nobody_go(each.max_unavailable, each.min_available) for each in specs)
-
-
-def _lets_nobody_go(most_away: int | str | None, least_there: int | str | None) -> bool:
-    """By its spec, regardless of its status."""
-    return most_away in {0, "0%"} or least_there == "100%"
-
-
-def _is_emptied(node: Object | None) -> bool:
-    taints = (node.get("spec") or {}).get("taints") or () if node is not None else ()
-    return any(each["key"] == names.DISRUPTED for each in taints)
+    return not any(each.max_unavailable in {0, "0%"} or each.min_available == "100%" for each in specs)
 
 
 # --- NodePools of fixed size: machines are launched up to `replicas`, regardless of pods.
@@ -164,10 +156,10 @@ class Fixed:
                 self._look_again_later()
         surplus = len(running) - wanted
         for claim in sorted(running, key=self._order_key)[: max(0, surplus)]:
-            self._known.world.delete(Ref("NodeClaim", "", claim["metadata"]["name"]), BY)
+            self._known.world.delete(ref_of(claim), BY)
 
     def _order_key(self, claim: Object) -> tuple[bool, int, str]:
-        pods = self._known.pods.on((claim.get("status") or {}).get("nodeName", ""))
+        pods = self._known.pods.on(node_name_of(claim))
         name = claim["metadata"]["name"]
         return name not in self._known.machines.unlaunched, sum(pod.is_reschedulable for pod in pods), name
 
@@ -185,10 +177,9 @@ class Fixed:
 def counted(known: Knowledge, pool: NodePool) -> tuple[list[Object], int]:
     """The remaining claims of a NodePool, and how many of them only wait for their replacement."""
     machines = known.machines
-    claims = list(machines.of_pool(pool.name))
-    names: Iterable[str] = (each["metadata"]["name"] for each in claims)
-    replaced = sum(name in machines.marked and name not in machines.leaving for name in names)
-    return [each for each in claims if not machines.is_leaving(each["metadata"]["name"])], replaced
+    claims = {each["metadata"]["name"]: each for each in machines.of_pool(pool.name)}
+    replaced = sum(name in machines.marked and name not in machines.leaving for name in claims)
+    return [each for name, each in claims.items() if not machines.is_leaving(name)], replaced
 
 
 def fresh(known: Knowledge, pool: NodePool, many: int) -> list[NewNodeClaim]:

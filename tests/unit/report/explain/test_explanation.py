@@ -12,10 +12,9 @@ from reconciler.model.desired import Declared, Desired
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.policy.scaling import NodeProvisioner
 from reconciler.model.problem import Origin
-from reconciler.plan.explain.facts import ExplainedObject
 from reconciler.plan.files.dump import PlanningResult
 from reconciler.report import write
-from reconciler.report.explain.about import Explanation, UnknownSubject
+from reconciler.report.explain.about import ExplainedObject, Explanation, UnknownSubject
 from reconciler.report.explain.subject import about, parse_subject
 from reconciler.report.header import ReportHeader
 from reconciler.report.status.overview import Overview, PoolOverview, overview_document, overview_of

@@ -8,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.plan.explain.facts import ExplainedObject
-from reconciler.plan.explain.scale_down import ScaleDownForecast, forecast_scale_down
 from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.scaling.size import kept_if
-from reconciler.report.explain.about import Explanation
+from reconciler.report.explain.about import ExplainedObject, Explanation
+from reconciler.report.explain.scale_down import ScaleDownForecast, forecast_scale_down
 from reconciler.report.explain.subject import about
 from reconciler.report.sentences import sentence
 from tests.unit.plan.scaling.stage import World

@@ -1,6 +1,6 @@
 """Existing nodes as capacity for pods, requirements of pods, and DaemonSet overhead of new nodes."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 import numpy as np
@@ -20,6 +20,9 @@ from reconciler.plan.karpenter.drift import Demands
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.karpenter.cloud import WELL_KNOWN, alternatives, compatible
 from reconciler.simulate.actors.karpenter.cluster_state import Knowledge, NodePool
+from reconciler.simulate.actors.karpenter.machines import node_name_of
+from reconciler.simulate.actors.scheduler import avoided_nodes
+from reconciler.simulate.objects import labels_of, taints_of
 
 # --- Owner of existing and launching nodes during scheduling; within a fork of the snapshot.
 #
@@ -49,7 +52,10 @@ class ExistingCapacity:
         self._claim_at: dict[int, str] = {}
         self._avoided: dict[tuple[Needs, int], Mask | None] = {}
         self._leave(known, leaving)
-        coming = [self._bring(body, known) for body in _coming(known, leaving)]
+        gone = {*leaving, *known.machines.marked}
+        coming = [
+            self._bring(known.machines.claims[name], known) for name in sorted(known.machines.fresh.keys() - gone)
+        ]
         rows = snapshot.rows
         ready = rows.alive.copy()
         ready[coming] = False
@@ -89,7 +95,7 @@ class ExistingCapacity:
             *(machines.claims[name] for name in sorted(leaving) if name in machines.claims),
         ]
         for body in bodies:
-            row = rows.row_of.get((body.get("status") or {}).get("nodeName", ""))
+            row = rows.row_of.get(node_name_of(body))
             if row is not None and rows.alive[row]:
                 self._snapshot.take_away(row)
 
@@ -112,15 +118,10 @@ class ExistingCapacity:
         return row
 
     def _avoids(self, needs: Needs) -> Mask | None:
-        """Rows with a PreferNoSchedule taint that the pod does not tolerate."""
         rows = self._snapshot.rows
         key = needs, rows.version
         if key not in self._avoided:
-            groups = [
-                any(each.effect == _PREFER and not needs.tolerance.bears(each) for each in taints)
-                for taints, _ in rows.taint_groups
-            ]
-            self._avoided[key] = np.array(groups, bool)[rows.taint_group] if any(groups) else None
+            self._avoided[key] = avoided_nodes(self._snapshot, needs)
         mask = self._avoided[key]
         return mask if mask is None or len(mask) == rows.capacity else None
 
@@ -132,36 +133,24 @@ def shut_out(taints: Collection[NodeTaint], pod: Pod, tolerant: bool) -> bool:
     )
 
 
-def _coming(known: Knowledge, leaving: Collection[str]) -> Iterator[Object]:
-    for name in sorted(known.machines.fresh):
-        if name not in leaving and name not in known.machines.marked:
-            yield known.machines.claims[name]
-
-
 def _as_it_will_be(claim: Object, node: Object | None) -> Node:
     metadata, spec, status = claim["metadata"], claim.get("spec") or {}, claim.get("status") or {}
-    labels, taints, allocatable = metadata.get("labels") or {}, spec.get("taints") or (), status.get("allocatable")
-    if node is not None:
-        labels = node["metadata"].get("labels") or {}
-        taints = (node.get("spec") or {}).get("taints") or ()
-        allocatable = (allocatable or {}) | _there((node.get("status") or {}).get("allocatable") or {})
+    body, allocatable = node or claim, status.get("allocatable") or {}
+    if node is not None:  # devices count only once their plugin has published them
+        published = (node.get("status") or {}).get("allocatable") or {}
+        allocatable = allocatable | {name: text for name, text in published.items() if text != "0"}
     passing = {(each["key"], each["effect"]) for each in spec.get("startupTaints") or ()}
     kept = tuple(
         NodeTaint(each["key"], each["effect"], each.get("value", ""))
-        for each in taints
+        for each in taints_of(body)
         if each["key"] not in _PASSING and (each["key"], each["effect"]) not in passing
     )
-    name = f"coming/{metadata['name']}"
+    labels = {names.HOSTNAME: metadata["name"], **labels_of(body)}
     return Node(
-        Metadata(name, labels={names.HOSTNAME: metadata["name"]} | labels),
+        Metadata(f"coming/{metadata['name']}", labels=labels),
         NodeSpec(taints=kept),
-        NodeStatus(allocatable=allocatable or {}),
+        NodeStatus(allocatable=allocatable),
     )
-
-
-def _there(amounts: dict[str, str]) -> dict[str, str]:
-    """Devices count only once their plugin has published them."""
-    return {name: text for name, text in amounts.items() if text != "0"}
 
 
 # --- DaemonSet overhead of a new node of a NodePool.

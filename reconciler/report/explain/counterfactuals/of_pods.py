@@ -1,48 +1,40 @@
 """Changes of pods, their budgets and claims that would make their node a drain candidate."""
 
-from collections.abc import Callable
-
 from reconciler.fleet.amounts import pod_held, read_gpu_requests
 from reconciler.model import names
-from reconciler.model.cluster.metadata import Condition, Metadata
+from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node
-from reconciler.model.cluster.pod import Pod, PodSpec, PodStatus
+from reconciler.model.cluster.pod import Pod, PodSpec
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.plan.decision import Ref, pod_ref
 from reconciler.model.plan.evaluation import DrainEligibility
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.capacity.demand import GangIndex, title_of
 from reconciler.plan.drain.codes.blockers import GangBudget, GangOfAnotherPolicy, GangStays, UtilizationTooHigh
-from reconciler.plan.explain.counterfactuals.edits import (
-    BudgetAllows,
-    BudgetsSelectOthers,
-    Change,
+from reconciler.plan.nodes.eviction import PodBudgets
+from reconciler.report.explain.counterfactuals.edits import (
+    RUNNING,
     Counterfactual,
     EditRule,
-    GangRefRemoved,
-    NodeLikeIt,
-    PodGone,
-    PodsGone,
     annotated,
+    made_ready,
     pod_of,
     ref_of_pod_in,
     replace,
-    with_budget,
     with_observed,
     with_pod,
 )
-from reconciler.plan.nodes.eviction import PodBudgets
 
 _STAYS = "zz-another"  # sorts before all other nodes
 
 
-def with_annotations(change: Callable[[tuple[Ref, ...]], Change], **annotations: str) -> EditRule:
+def with_annotations(clause: str, **annotations: str) -> EditRule:
     def line(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
         ref = ref_of_pod_in(weighed)
         if ref is None:
             return None
         after = with_pod(inputs, ref, lambda pod: annotated(pod, **annotations))
-        return Counterfactual(after, change((ref,)))
+        return Counterfactual(after, clause, (ref,))
 
     return line
 
@@ -56,7 +48,7 @@ def gone(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
     drained = inputs.memory.drained
     left = tuple(each for each in drained.evicted if each.title != f"{ref.namespace}/{ref.name}")
     memory = replace(inputs.memory, drained=replace(drained, evicted=left))
-    return Counterfactual(replace(after, memory=memory), PodGone((ref,)))
+    return Counterfactual(replace(after, memory=memory), "is deleted", (ref,))
 
 
 def budget_opened(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
@@ -70,7 +62,11 @@ def budget_opened(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual |
     allowed = max(wanted, budgets[0].status.disruptions_allowed + 1)
     budget = budgets[0]
     ref = Ref("PodDisruptionBudget", budget.metadata.namespace, budget.metadata.name)
-    return Counterfactual(with_budget(inputs, budget.title, allowed), BudgetAllows((ref,), allowed))
+    clause = f"allows {'a disruption' if allowed == 1 else f'{allowed} disruptions'}"
+    status = replace(budget.status, disruptions_allowed=allowed, observed_generation=budget.metadata.generation)
+    opened = replace(budget, status=status)
+    left = tuple(opened if each.title == budget.title else each for each in inputs.observed.budgets)
+    return Counterfactual(with_observed(inputs, budgets=left), clause, (ref,))
 
 
 def one_budget(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
@@ -81,9 +77,8 @@ def one_budget(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | No
     left = tuple(each for each in inputs.observed.budgets if each.title not in titles)
     if pod is None:
         return None
-    return Counterfactual(
-        with_observed(inputs, budgets=left), BudgetsSelectOthers(tuple(sorted(titles)), f"Pod/{pod.title}")
-    )
+    clause = f"{' and '.join(sorted(titles))} {'does' if len(titles) == 1 else 'do'} not select Pod/{pod.title}"
+    return Counterfactual(with_observed(inputs, budgets=left), clause)
 
 
 def no_gang(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
@@ -102,9 +97,9 @@ def no_gang(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
         spec = {key: said for key, said in whole.spec.items() if key != "gangRef"}
         return replace(whole, rest={**whole.rest, "spec": spec})
 
-    refs = tuple(Ref("GpuClaim", namespace, name) for namespace, name in sorted(claims))
+    titles = " and ".join(Ref("GpuClaim", namespace, name).title for namespace, name in sorted(claims))
     after = with_observed(inputs, policies=tuple(map(freed, inputs.observed.policies)))
-    return Counterfactual(after, GangRefRemoved(refs)) if claims else None
+    return Counterfactual(after, f"{titles} has no gangRef") if claims else None
 
 
 def with_room(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
@@ -112,21 +107,14 @@ def with_room(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | Non
     before = next((each for each in inputs.observed.nodes if each.name == weighed.node), None)
     if before is None or any(each.name == _STAYS for each in inputs.observed.nodes):
         return None
-    own = replace(
-        before.metadata,
-        name=_STAYS,
-        uid=_STAYS,
-        labels={**before.metadata.labels, names.HOSTNAME: _STAYS},
-    )
+    labels = {**before.metadata.labels, names.HOSTNAME: _STAYS}
+    own = replace(before.metadata, name=_STAYS, uid=_STAYS, labels=labels)
     left = tuple(each for each in before.spec.taints if not each.key.startswith(names.OURS))
-    ready = tuple(replace(each, status="True") if each.type == "Ready" else each for each in before.status.conditions)
-    node = Node(own, replace(before.spec, taints=left), replace(before.status, conditions=ready))
-    kept = annotated(Pod(Metadata(_STAYS, "default", _STAYS), PodSpec(_STAYS), _RUNNING), safe_to_evict="false")
+    node = made_ready(Node(own, replace(before.spec, taints=left), before.status))
+    kept = annotated(Pod(Metadata(_STAYS, "default", _STAYS), PodSpec(_STAYS), RUNNING), safe_to_evict="false")
+    clause = f"another node of the same kind as Node/{weighed.node} is in use and has free capacity"
     after = with_observed(inputs, nodes=(*inputs.observed.nodes, node), pods=(*inputs.observed.pods, kept))
-    return Counterfactual(after, NodeLikeIt(weighed.node))
-
-
-_RUNNING = PodStatus("Running", conditions=(Condition("Ready", "True"),))
+    return Counterfactual(after, clause)
 
 
 def less_work(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | None:
@@ -135,13 +123,14 @@ def less_work(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | Non
     if not isinstance(facts, UtilizationTooHigh):
         return None
     too_much = facts.used - facts.threshold * facts.total // 100
-    gone: list[Ref] = []
+    gone: list[str] = []
     for amount, _, pod in _amounts(inputs, weighed.node, facts.resource):
         if too_much > 0:
-            gone.append(pod)
+            gone.append(pod.title)
             too_much -= amount
             inputs = with_pod(inputs, pod, lambda _: None)
-    return Counterfactual(inputs, PodsGone(tuple(gone))) if gone else None
+    clause = f"{' and '.join(gone)} {'is' if len(gone) == 1 else 'are'} deleted"
+    return Counterfactual(inputs, clause) if gone else None
 
 
 def _amounts(inputs: Inputs, node: str, resource: str) -> list[tuple[int, str, Ref]]:

@@ -1,1 +1,0 @@
-"""Allowed content of manifests. Checked for rendered manifests, for plans, and before each write."""

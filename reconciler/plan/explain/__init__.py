@@ -1,1 +1,0 @@
-"""Typed explanations of a plan for one subject; reconciler/report/explain formats them."""

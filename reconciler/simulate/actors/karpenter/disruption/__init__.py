@@ -1,1 +1,0 @@
-"""Karpenter's voluntary disruption: drift, emptiness, and consolidation."""

@@ -1,1 +1,0 @@
-"""Karpenter's provisioning: which nodes to launch for unschedulable pods."""
