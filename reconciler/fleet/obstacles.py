@@ -227,12 +227,6 @@ class NotInPoolOfClaim(FleetObstacle, frozen=True):
     pool: str
 
 
-class GpusOfNodeLent(FleetObstacle, frozen=True):
-    template = "the pod has GpuClaim/{claim}, and GPUs of the node are lent"
-
-    claim: str
-
-
 # GPUs of a node for a GpuClaim
 
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from reconciler.fleet.devices.free_devices import ClaimRequest, ClaimRequests
 from reconciler.model import names
 from reconciler.model.cluster.bounds import gpu_claims
 from reconciler.model.cluster.observed import Observed
@@ -46,6 +47,7 @@ class GpuClaimIndex:
         self._specs = {(each.metadata.namespace, each.name): each.spec for each in gpu_claims(observed.policies)}
         self._pools = tuple(pools)
         self._unread = observed.unread_among("gpuclaims.gpu.scheduling")
+        self._are_islands_unread = observed.unread_among("gpunodestatuses.gpu.scheduling") is not None
 
     def why_unknown(self, pod: Pod) -> ClaimDoubt | None:
         """Why it is unknown which other nodes have the GPUs of the pod's claim; None if that is known, or the pod has
@@ -62,7 +64,7 @@ class GpuClaimIndex:
         devices = _devices(spec)
         if devices is None:
             return ClaimDoubt("unreadable")
-        if devices.policy == "requireContiguous":
+        if devices.policy == "requireContiguous" and self._are_islands_unread:
             return ClaimDoubt("oneIsland")
         return ClaimDoubt("otherCount", devices.count, pod.gpus) if devices.count != pod.gpus else None
 
@@ -81,17 +83,18 @@ class GpuClaimIndex:
         return None if _devices(spec) is not None else ClaimUnusable(ClaimState.UNREADABLE)
 
     @cached_property
-    def pools(self) -> Mapping[Key, frozenset[str]]:
-        """By claim, the names of pools that can serve the claim, without unreadable claims."""
-        result = {}
+    def requests(self) -> ClaimRequests:
+        """The readable claims, with the pools that can serve them."""
+        by_claim = {}
         for key, spec in self._specs.items():
             devices = _devices(spec)
             if devices is not None:
                 named = spec.get("poolName")
-                result[key] = frozenset(
+                pools = (
                     each.name for each in self._pools if named in {None, each.name} and _has(each.spec.devices, devices)
                 )
-        return result
+                by_claim[key] = ClaimRequest(devices, frozenset(pools))
+        return ClaimRequests(by_claim, {each.name: each.spec.devices for each in self._pools})
 
 
 def _has(devices: Devices, claimed_devices: ClaimedDevices) -> bool:
@@ -107,7 +110,7 @@ def _devices(spec: Spec) -> ClaimedDevices | None:
     checked.
     """
     said = spec.get("devices")
-    if not isinstance(said, dict) or type(said.get("count")) is not int:
+    if not isinstance(said, dict) or type(said.get("count")) is not int or said["count"] < 1:
         return None
     policy, model, memory = said.get("policy", "any"), said.get("model"), said.get("memory")
     if policy not in ("any", "contiguous", "requireContiguous") or not isinstance(spec.get("poolName"), str | None):
