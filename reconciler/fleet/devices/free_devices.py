@@ -107,10 +107,8 @@ class FreeDevices:
             self._follow_reports(observed)
         self._follow_users(before, observed)
         if observed.nodes is not before.nodes or observed.policies is not before.policies:
-            peers = dict(self._find_peers())
-            if peers != self._peers:
-                self._peers = peers
-                self._changed.update([row for name, row in row_of.items() if name not in self._names])
+            # No row depends on the previous peers: a snapshot advances only outside of forks, without nodes of forks.
+            self._peers = dict(self._find_peers())
 
     def _follow_reports(self, observed: Observed) -> None:
         reports = {each.name: each for each in observed.policies if each.kind == "GpuNodeStatus"}

@@ -178,8 +178,9 @@ def test_other_ids_change_no_score(gpus: list[Gpu], ids: list[int], claimed: Cla
     ]
     one, other = choose(boards[0], 0, claimed, mix), choose(boards[1], 0, claimed, mix)
     if isinstance(one, Chosen) and isinstance(other, Chosen):
-        # A bandwidth of 0 and an unknown one are equal to the search.
-        scores = [msgspec.structs.replace(each.score, is_bandwidth_known=True) for each in (one, other)]
+        # The search does not tell an unknown bandwidth from 0, nor islands where the claim has any GPUs.
+        untold = {"is_bandwidth_known": True} | ({"is_one_island": True} if claimed.policy == "any" else {})
+        scores = [msgspec.structs.replace(each.score, **untold) for each in (one, other)]
         assert scores[0] == scores[1]
     else:
         assert one == other

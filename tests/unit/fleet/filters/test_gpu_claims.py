@@ -58,10 +58,10 @@ def observed_of(case: Words) -> Observed:
     nodes: dict[str, Words] = case["nodes"]
     reports = [named(report, name) for name, words in nodes.items() if (report := report_of(words)) is not None]
     leases = [
-        lease_of(f"gpu-{name}-{gpu}", {"holder": holder, "id": gpu}, name)
+        lease_of(f"gpu-{name}-{holder}-{gpu}", {"holder": holder, "id": gpu}, name)
         for name, words in nodes.items()
         for holder, gpus in words.get("lent", {}).items()
-        for gpu in gpus
+        for gpu in sorted(set(gpus))
     ]
     claims = [
         Unstructured(
