@@ -19,7 +19,7 @@ def claimed_devices(spec: Spec) -> ClaimedDevices | None:
     fields, so each field is checked.
     """
     said = spec.get("devices")
-    if not isinstance(said, dict) or type(said.get("count")) is not int:
+    if not isinstance(said, dict) or type(said.get("count")) is not int or said["count"] < 1:
         return None
     policy, model, memory = said.get("policy", "any"), said.get("model"), said.get("memory")
     if policy not in ("any", "contiguous", "requireContiguous") or not isinstance(spec.get("poolName"), str | None):

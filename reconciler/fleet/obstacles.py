@@ -244,12 +244,6 @@ class GpusOfNodeUnreported(FleetObstacle, frozen=True):
     template = "the agent of the node has not reported its GPUs"
 
 
-class GpusOfNodeLent(FleetObstacle, frozen=True):
-    template = "the pod has GpuClaim/{claim}, and GPUs of the node are lent"
-
-    claim: str
-
-
 # GPUs of a node for a GpuClaim
 
 

@@ -90,7 +90,7 @@ def choose(board: Board, taken: DeviceSet, claimed: ClaimedDevices, mix: Request
     layout, free = board.layout, board.allocatable & ~taken
     devices = best_set(layout, free, claimed, mix)
     if not devices:
-        return _obstacle(board, taken, claimed)
+        return obstacle(board, taken, claimed)
     ids, uuids = layout.ids_of(devices), tuple([board.uuids[position] for position in positions(devices)])
     return Chosen(devices, ids, uuids, score(layout, free, devices, mix))
 
@@ -142,8 +142,8 @@ def _largest_island(layout: BoardLayout, devices: DeviceSet) -> int:
     return max(((island & devices).bit_count() for island in layout.islands), default=0)
 
 
-def _obstacle(board: Board, taken: DeviceSet, claimed: ClaimedDevices) -> Obstacle:
-    """Why no set of GPUs serves the claim."""
+def obstacle(board: Board, taken: DeviceSet, claimed: ClaimedDevices) -> Obstacle:
+    """Why no set of GPUs serves the claim, if none does."""
     layout, able = board.layout, suitable_for(board.layout, claimed)
     if board.is_suspended:
         return NewGpuAllocationsSuspended()

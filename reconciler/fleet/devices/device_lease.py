@@ -14,6 +14,8 @@ from reconciler.model.cluster.metadata import Lease
 from reconciler.model.fields import LONGEST_NAME
 from reconciler.model.parsers import natural
 
+UNKNOWN = -1
+
 _DIGEST_DIGITS = 20
 _MOST_IDS = 64  # of an annotation
 
@@ -22,7 +24,7 @@ class DeviceLease(msgspec.Struct, frozen=True, gc=False, order=True):
     """A held Lease of a GPU."""
 
     node: str
-    id: int
+    id: int  # UNKNOWN if neither the annotation nor the name has one
     name: str
     holder: str  # uid of the pod
     uuid: str = ""  # empty if unknown
@@ -47,11 +49,11 @@ def read_device_lease(lease: Lease) -> DeviceLease | None:
         device_id = natural(metadata.name.rpartition("-")[2])
     if metadata.namespace != names.LEASES_NAMESPACE or not lease.spec.holder_identity:
         return None
-    if owner is None or device_id is None:
+    if owner is None:
         return None
     return DeviceLease(
         node=owner.name,
-        id=device_id,
+        id=UNKNOWN if device_id is None else device_id,
         name=metadata.name,
         holder=lease.spec.holder_identity,
         uuid=annotations.device_uuid,

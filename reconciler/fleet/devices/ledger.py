@@ -5,17 +5,18 @@ another id, while the name of the Lease still occupies the old one.
 
 A pod also uses GPUs without Leases: one without a GpuClaim, whose GPUs the kubelet chooses, or one whose Lease was
 deleted. As many GPUs as the pod lacks Leases for count as used: first those that its annotation `allocated` names, then
-the highest healthy ids that are free.
+the highest healthy ids that are free. A held Lease that names no GPU counts as one of unknown id as well.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 
 import msgspec
 
 from reconciler.fleet.amounts import GpuRequests, claim_of
 from reconciler.fleet.devices.board import Board, DeviceSet
-from reconciler.fleet.devices.device_lease import DeviceLease, read_allocation, read_device_lease
+from reconciler.fleet.devices.device_lease import UNKNOWN, DeviceLease, read_allocation, read_device_lease
 from reconciler.model import names
 from reconciler.model.cluster.metadata import Lease
 from reconciler.model.cluster.pod import Pod
@@ -177,6 +178,15 @@ class DeviceLedger:
             entry.board, entry.taken = board, self._taken(entry, board)
         return entry.taken
 
+    def taken_without(self, node: str, board: Board, uids: AbstractSet[str]) -> TakenDevices:
+        """The same if these pods and their Leases were gone."""
+        entry = self._by_node.get(node)
+        if entry is None:
+            return _NOTHING
+        leases = {name: each for name, each in entry.leases.items() if each.holder not in uids}
+        users = {uid: each for uid, each in entry.users.items() if uid not in uids}
+        return self._taken(_NodeEntry(leases, users), board)
+
     def free(self, node: str, board: Board) -> DeviceSet:
         """The GPUs of the node that may be lent."""
         return board.allocatable & ~self.taken(node, board).all
@@ -200,9 +210,10 @@ class DeviceLedger:
         """GPUs of the node that several pods hold, by id. A GPU with a UUID in one Lease is the same in another."""
         by_gpu: dict[tuple[int, str], list[DeviceLease]] = {}
         for lease in self.leases_on(node):
-            by_gpu.setdefault((lease.id, ""), []).append(lease)
+            if lease.id != UNKNOWN:
+                by_gpu.setdefault((lease.id, ""), []).append(lease)
             if lease.uuid:
-                by_gpu.setdefault((-1, lease.uuid), []).append(lease)
+                by_gpu.setdefault((UNKNOWN, lease.uuid), []).append(lease)
         several = {
             tuple(leases): leases[0].id for leases in by_gpu.values() if len({each.holder for each in leases}) > 1
         }
@@ -233,11 +244,12 @@ class DeviceLedger:
             del self._by_node[node]
 
     def _taken(self, entry: _NodeEntry, board: Board) -> TakenDevices:
-        layout, lent = board.layout, 0
+        layout, lent, assumed, lacking = board.layout, 0, 0, 0
         for lease in entry.leases.values():
-            lent |= layout.set_of((lease.id,)) | board.set_of_uuid(lease.uuid)
+            devices = layout.set_of((lease.id,)) | board.set_of_uuid(lease.uuid)
+            lent |= devices
+            lacking += lease.id == UNKNOWN and not devices
         leases = Counter(lease.holder for lease in entry.leases.values())
-        assumed, lacking = 0, 0
         for user in sorted(entry.users.values()):
             lacks = max(0, user.gpus - leases[user.uid])
             if not lacks:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from reconciler.fleet.devices.free_devices import ClaimRequest, ClaimRequests
 from reconciler.fleet.gpu_claims import claimed_devices, serving_pools
 from reconciler.model import names
 from reconciler.model.cluster.bounds import gpu_claims
@@ -44,6 +45,7 @@ class GpuClaimIndex:
         self._specs = {(each.metadata.namespace, each.name): each.spec for each in gpu_claims(observed.policies)}
         self._pools = tuple(pools)
         self._unread = observed.unread_among("gpuclaims.gpu.scheduling")
+        self._are_islands_unread = observed.unread_among("gpunodestatuses.gpu.scheduling") is not None
 
     def why_unknown(self, pod: Pod) -> ClaimDoubt | None:
         """Why it is unknown which other nodes have the GPUs of the pod's claim; None if that is known, or the pod has
@@ -60,7 +62,7 @@ class GpuClaimIndex:
         devices = claimed_devices(spec)
         if devices is None:
             return ClaimDoubt("unreadable")
-        if devices.policy == "requireContiguous":
+        if devices.policy == "requireContiguous" and self._are_islands_unread:
             return ClaimDoubt("oneIsland")
         return ClaimDoubt("otherCount", devices.count, pod.gpus) if devices.count != pod.gpus else None
 
@@ -79,14 +81,15 @@ class GpuClaimIndex:
         return None if claimed_devices(spec) is not None else ClaimUnusable(ClaimState.UNREADABLE)
 
     @cached_property
-    def pools(self) -> Mapping[Key, frozenset[str]]:
-        """By claim, the names of pools that can serve the claim, without unreadable claims."""
-        result = {}
+    def requests(self) -> ClaimRequests:
+        """The readable claims, with the pools that can serve them."""
+        by_claim = {}
         for key, spec in self._specs.items():
             devices = claimed_devices(spec)
             if devices is not None:
-                result[key] = frozenset(each.name for each in serving_pools(spec, devices, self._pools))
-        return result
+                pools = serving_pools(spec, devices, self._pools)
+                by_claim[key] = ClaimRequest(devices, frozenset(each.name for each in pools))
+        return ClaimRequests(by_claim, {each.name: each.spec.devices for each in self._pools})
 
 
 # --- Gangs: pods that start together or not at all, because their GpuClaims share a gangRef.

@@ -106,6 +106,13 @@ def test_the_weights_of_a_mix_sum_up(counts: dict[MixRequest, int]) -> None:
     assert all(abs(weight * total - WEIGHTS * kept[request]) < total for request, weight in weights.items())
 
 
+def test_a_mix_keeps_the_most_frequent_requests() -> None:
+    counts = {MixRequest(gpus): 100 + gpus for gpus in range(40)}
+    kept = dict(RequestMix(counts).requests)
+    assert sorted(each.gpus for each in kept) == list(range(8, 40))
+    assert sum(kept.values()) == WEIGHTS
+
+
 @given(drawn_gpus(), some.integers(0, 2**16 - 1), some.integers(0, 2**16 - 1), MIXES)
 def test_scopes_are_the_part_in_which_sets_differ(gpus: list[Any], one: int, other: int, mix: RequestMix) -> None:
     layout = layout_of(tuple(gpus))

@@ -58,7 +58,7 @@ LEASES = some.builds(
     lambda name, holder, device_id, uuid, node: lease_of(
         name, {"holder": holder, "id": device_id, "uuid": uuid, "node": node}
     ),
-    some.sampled_from([f"gpu-{node}-{number}" for node in NODES for number in range(3)]),
+    some.sampled_from(["gpu-x", *(f"gpu-{node}-{number}" for node in NODES for number in range(3))]),
     some.sampled_from(("", "p1", "p2", "p3")),
     some.sampled_from(("", 0, 1, 2)),
     some.sampled_from(("", "GPU-0", "GPU-1")),
