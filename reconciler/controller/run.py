@@ -22,6 +22,7 @@ from reconciler.controller.cluster import current_instant
 from reconciler.controller.dry_run import Question
 from reconciler.controller.policies import Origins, PolicyCache, follow_resources, watch
 from reconciler.controller.publishers import Format, Log, SetAsidePublisher, StatusPublisher, StatusSink
+from reconciler.controller.webhook import LOOKUP_TIMEOUTS, SharedPolicies, WebhookEndpoint
 from reconciler.kube.apply.execute import Executor
 from reconciler.kube.client import Timeouts, connect
 from reconciler.kube.cluster import LiveCluster
@@ -38,6 +39,7 @@ from reconciler.ports import Publisher
 from reconciler.protocol.leadership import LeaseTiming, pace_of
 from reconciler.serve.metrics import Metrics
 from reconciler.serve.server import Answers, ListenAddress, Server, application, probes
+from reconciler.serve.webhook import WebhookMetrics
 from reconciler.sources.watched import WatchedSource
 
 # Ten seconds of writes at the rate limit: the maximum delay until a freeze or a revert takes effect.
@@ -51,6 +53,7 @@ class Settings(msgspec.Struct, frozen=True):
     question: Question
     address: ListenAddress = ListenAddress("127.0.0.1", 8080)
     probe_address: ListenAddress | None = None
+    webhook_address: ListenAddress | None = None
     history: Path | None = None
     lease_seconds: int = 15
     log_format: Format = "text"
@@ -86,8 +89,13 @@ class Running:
         aside = SetAsidePublisher(applying.tell, self._leader.term)
         publishers: tuple[Publisher, ...] = (self._log, self._metrics, self._notices, self._statuses, aside)
         memory = ConfigMapMemory(self._client, settings.namespace)
+        self._shared = SharedPolicies(wishes, self._observer.observe)
+        self._webhook: WebhookEndpoint | None = None
+        if settings.webhook_address is not None:
+            client = connect(context, LOOKUP_TIMEOUTS)
+            self._webhook = WebhookEndpoint(client, settings.namespace, self._shared, self._log)
         parts = LoopDependencies(
-            wishes, cluster, memory, self._planner, self._clock, publishers, most_at_once=MOST_AT_ONCE
+            self._shared, cluster, memory, self._planner, self._clock, publishers, most_at_once=MOST_AT_ONCE
         )
         cycle = Cycle(parts)
         step = LoopStep(cycle, self._leader, self._clock, self._log, self.is_ready, self._keep_up)
@@ -101,6 +109,14 @@ class Running:
         self._observer.start()
         self._leader.start()
         self._looping.start()
+        if self._webhook is not None:
+            self._webhook.start(asyncio.get_running_loop().call_soon_threadsafe)
+
+    def webhook_servers(self, settings: Settings) -> list[Server]:
+        """The server of the webhook, if there is one. Raises OSError."""
+        if self._webhook is None or settings.webhook_address is None:
+            return []
+        return [self._webhook.server(settings.webhook_address, WebhookMetrics(self._metrics.registry))]
 
     def stop(self) -> bool:
         """Stops in about two seconds. Returns whether all pending requests were answered."""
@@ -112,6 +128,8 @@ class Running:
             self._leader.release()
         self._policies.stop()
         self._observer.stop()
+        if self._webhook is not None:
+            self._webhook.stop()
         for client in (self._client, self._lease_client):
             client.close()
         given_back = "released" if has_answers else "not released, because a write was not answered; the Lease expires"
@@ -135,7 +153,8 @@ class Running:
 
     def why_not_ready(self) -> str:
         """The same for probes: without a leader, every replica is unready."""
-        return self.why_unready() or self._leader.why_leaderless
+        webhook = self._webhook.why_unready if self._webhook is not None else ""
+        return self.why_unready() or webhook or self._leader.why_leaderless
 
     def notices(self) -> tuple[str, ...]:
         return self._notices.told
@@ -151,8 +170,11 @@ class Running:
 
     def _keep_up(self) -> None:
         """Takes over good policies on a standby too: when the leader ends, the current policies may be incomplete."""
-        self._observer.observe()
-        self._policies.latest()
+        observed = self._observer.observe()
+        if self.is_ready():
+            self._shared.wish(observed.cluster_uid)
+        else:
+            self._policies.latest()
 
     def _followed(self, origins: Origins, wishes: PolicyCache) -> WatchedSource | ResourcePolicies:
         source: WatchedSource | ResourcePolicies
@@ -197,6 +219,7 @@ def run(settings: Settings) -> End:
     servers = [Server(settings.address, application(answers))]
     if settings.probe_address is not None:
         servers.append(Server(settings.probe_address, probes(answers)))
+    servers += running.webhook_servers(settings)
     return asyncio.run(_serve(running, servers))
 
 

@@ -45,6 +45,12 @@ class AddressType(click.ParamType[ListenAddress]):
     type=AddressType(),
     help="Separate address of /healthz and /readyz, for the kubelet.",
 )
+@click.option(
+    "--webhook",
+    "webhook_address",
+    type=AddressType(),
+    help="Address of the admission webhook for pods with a GpuClaim, over HTTPS. By default there is none.",
+)
 @history_option
 @click.option(
     "--lease-seconds",
