@@ -60,10 +60,13 @@ class SharedPolicies:
         self._policies = policies
         self._observe = observe
         self.last_seen: _LastSeen | None = None
+        self.why_none = "the policies have not been read yet"  # while nothing was seen
 
     def wish(self, cluster_uid: str) -> Wished:
         wished = self._policies.wish(cluster_uid)
-        if wished.desired is not None:
+        if wished.desired is None:
+            self.why_none = wished.why or "no valid policies are in force"
+        else:
             observed = self._observe()
             mapping = sorted(
                 each.metadata.name
@@ -93,7 +96,7 @@ class ClaimLookup:
     def grounds(self, namespace: str, claim: str) -> Grounds | str:
         seen = self._policies.last_seen
         if seen is None:
-            return "the policies have not been read yet"
+            return self._policies.why_none
         if seen.why_unread:
             return seen.why_unread
         spec = self._known((namespace, claim))

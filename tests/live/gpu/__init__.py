@@ -1,0 +1,1 @@
+"""Tests of GpuClaims on the lab."""
