@@ -54,6 +54,7 @@ class Settings(msgspec.Struct, frozen=True):
     address: ListenAddress = ListenAddress("127.0.0.1", 8080)
     probe_address: ListenAddress | None = None
     webhook_address: ListenAddress | None = None
+    webhook_client_ca: Path | None = None
     history: Path | None = None
     lease_seconds: int = 15
     log_format: Format = "text"
@@ -93,7 +94,8 @@ class Running:
         self._webhook: WebhookEndpoint | None = None
         if settings.webhook_address is not None:
             client = connect(context, LOOKUP_TIMEOUTS)
-            self._webhook = WebhookEndpoint(client, settings.namespace, self._shared, self._log)
+            client_ca = settings.webhook_client_ca
+            self._webhook = WebhookEndpoint(client, settings.namespace, self._shared, self._log, client_ca)
         parts = LoopDependencies(
             self._shared, cluster, memory, self._planner, self._clock, publishers, most_at_once=MOST_AT_ONCE
         )

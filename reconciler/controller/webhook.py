@@ -7,6 +7,7 @@ A thread looks after the certificates: the API server may answer slowly, and the
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -37,6 +38,7 @@ from reconciler.serve.certificates import (
 from reconciler.serve.server import ListenAddress, Server
 from reconciler.serve.tls import BadCertificate, ServingCertificate, TlsContext
 from reconciler.serve.webhook import LIMITS, Webhook, WebhookMetrics
+from reconciler.sources.input_file import UnfitFile, read_file
 
 # --- What decisions depend on.
 
@@ -225,12 +227,15 @@ LOOKUP_TIMEOUTS = Timeouts(connect_seconds=1.0, answer_seconds=4.0)  # below LOO
 class WebhookEndpoint:
     """Owns the certificate keeper, the TLS context and the client of the webhook."""
 
-    def __init__(self, client: Client, namespace: str, policies: SharedPolicies, log: Log) -> None:
+    def __init__(
+        self, client: Client, namespace: str, policies: SharedPolicies, log: Log, client_ca: Path | None = None
+    ) -> None:
+        """`client_ca`: a file with the authorities of clients. Raises OSError."""
         self._client = client
         self._keeper = CertificateKeeper(WebhookObjects(client, namespace), namespace, log, current_instant)
         self._lookup = ClaimLookup(client, policies)
         self._log = log
-        self._tls = TlsContext()
+        self._tls = _tls_context(client_ca)
         self._webhook: Webhook | None = None
 
     def server(self, address: ListenAddress, metrics: WebhookMetrics) -> Server:
@@ -257,3 +262,16 @@ class WebhookEndpoint:
             self._tls.load(certificate)
         except BadCertificate as fault:
             self._log.tell("webhook", str(fault), "error")
+
+
+_MOST_CA_BYTES = 1 << 20
+
+
+def _tls_context(client_ca: Path | None) -> TlsContext:
+    if client_ca is None:
+        return TlsContext()
+    try:
+        return TlsContext(read_file(client_ca, _MOST_CA_BYTES))
+    except BadCertificate as fault:
+        remedy = "name a file with the certificate authority of the API server's client certificate"
+        raise UnfitFile(client_ca.as_posix(), str(fault), remedy) from None

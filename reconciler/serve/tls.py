@@ -33,11 +33,19 @@ class TlsContext:
     """Owns the SSL context of a server. Handshakes before the first certificate fail.
 
     `load` must be called on the thread that serves: a handshake between the two halves of a new pair would fail.
+    `client_authorities`: PEM; if given, only clients with a certificate of one of them finish a handshake.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, client_authorities: bytes | None = None) -> None:
+        """Raises BadCertificate."""
         self.context = _server_context()
         self.is_loaded = False
+        if client_authorities is not None:
+            try:
+                self.context.load_verify_locations(cadata=client_authorities.decode("ascii"))
+            except (ssl.SSLError, ValueError) as fault:
+                raise BadCertificate("there is no certificate authority in PEM") from fault
+            self.context.verify_mode = ssl.CERT_REQUIRED
 
     def load(self, certificate: ServingCertificate) -> None:
         """Serves new connections with this certificate. Raises BadCertificate, and keeps the previous one."""

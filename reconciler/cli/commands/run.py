@@ -2,6 +2,7 @@
 
 import os
 import signal
+from pathlib import Path
 from typing import Any
 
 import click
@@ -51,6 +52,12 @@ class AddressType(click.ParamType[ListenAddress]):
     type=AddressType(),
     help="Address of the admission webhook for pods with a GpuClaim, over HTTPS. By default there is none.",
 )
+@click.option(
+    "--webhook-client-ca",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="With --webhook: answer only clients with a certificate of an authority in this file.",
+)
 @history_option
 @click.option(
     "--lease-seconds",
@@ -63,6 +70,8 @@ class AddressType(click.ParamType[ListenAddress]):
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def command(question: controller.Question, **chosen: Any) -> int:
     """Run the controller: apply the policies to the cluster continuously. With several replicas, one leads."""
+    if chosen["webhook_client_ca"] is not None and chosen["webhook_address"] is None:
+        raise click.UsageError("--webhook-client-ca requires --webhook")
     end = answered(lambda: run_replica(Settings(question, **chosen)))
     code = ExitCode.INTERRUPTED if end.signal == signal.SIGINT else ExitCode.FINE
     if end.is_stuck:  # Python would wait for threads that wait for an API server

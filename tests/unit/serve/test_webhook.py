@@ -8,6 +8,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from reconciler.serve import webhook
 from reconciler.serve.certificates import Certificates, apply_steps
 from reconciler.serve.server import ConnectionLimits, ListenAddress, Server
 from reconciler.serve.tls import BadCertificate, ServingCertificate, TlsContext
+from tests.lab.certificates import Authority
 from tests.unit.protocol.admission.stage import grounds, new_pod, response_in, review_of
 
 NAMES = service_names("hook", "gpu-system")
@@ -224,6 +226,40 @@ def test_a_certificate_that_cannot_be_used_leaves_the_previous_one(bad: ServingC
 def test_without_a_certificate_no_handshake_succeeds() -> None:
     with serving(tls=TlsContext()) as (address, _), pytest.raises((ssl.SSLError, ConnectionError)), connected(address):
         pass
+
+
+# --- Clients with a certificate.
+
+
+def test_if_clients_need_a_certificate_only_those_of_the_authority_are_answered(tmp_path: Path) -> None:
+    """The certificate of a webhook is for servers only, so the test makes its own for a client."""
+    ours, strangers = Authority(tmp_path / "ours"), Authority(tmp_path / "strangers")
+    tls = TlsContext(ours.certificate.read_bytes())
+    tls.load(loaded())
+    with serving(tls=tls) as (address, _):
+        for client, is_answered in (
+            (ours.client("api-server"), True),
+            (strangers.client("api-server"), False),
+            (None, False),
+        ):
+            context = ssl.create_default_context(cadata=FIRST.bundle.decode())
+            if client is not None:
+                context.load_cert_chain(client.certificate, client.key)
+            told = b""
+            with (
+                contextlib.suppress(OSError),
+                socket.create_connection((address.host, address.port), 10) as plain,
+                context.wrap_socket(plain, server_hostname=NAMES[0]) as connection,
+            ):
+                connection.sendall(b"GET /pods HTTP/1.1\r\nHost: x\r\n\r\n")
+                told = connection.recv(64)
+            assert told.startswith(b"HTTP/1.1 405") == is_answered
+
+
+@pytest.mark.parametrize("bad", [b"", b"x", b"\xff", b"-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"])
+def test_authorities_of_clients_that_cannot_be_read_are_refused(bad: bytes) -> None:
+    with pytest.raises(BadCertificate):
+        TlsContext(bad)
 
 
 # --- Connections without a handshake.
