@@ -10,7 +10,6 @@ import asyncio
 import gc
 import signal
 import socket
-import ssl
 import threading
 import uuid
 from collections.abc import Callable, Sequence
@@ -24,6 +23,7 @@ from reconciler.controller.desk_feed import DeskLoop
 from reconciler.controller.extender import SchedulerExtender
 from reconciler.controller.policies import Origins, PolicyCache, Question, watch
 from reconciler.controller.publishers import Format, Log, SetAsidePublisher, StatusPublisher
+from reconciler.controller.webhook import LOOKUP_TIMEOUTS, SharedPolicies, WebhookEndpoint
 from reconciler.kube.apply.execute import Executor
 from reconciler.kube.binding import PodBinder
 from reconciler.kube.client import Timeouts, connect
@@ -44,6 +44,8 @@ from reconciler.serve.extender import LIMITS as EXTENDER_LIMITS
 from reconciler.serve.extender import extender_routes
 from reconciler.serve.metrics import Metrics
 from reconciler.serve.server import Answers, ListenAddress, Server, application, probes
+from reconciler.serve.tls import ServingCertificate, TlsContext
+from reconciler.serve.webhook import WebhookMetrics
 from reconciler.sources.watched import WatchedSource
 
 # Ten seconds of writes at the rate limit: the maximum delay until a freeze or a revert takes effect.
@@ -59,12 +61,10 @@ class ExtenderSettings(msgspec.Struct, frozen=True):
     key: Path
     client_authority: Path
 
-    def context(self) -> ssl.SSLContext:
-        """Only clients with a certificate of the authority are served. Raises OSError, with ssl.SSLError."""
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=self.client_authority)
-        context.verify_mode = ssl.CERT_REQUIRED
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.load_cert_chain(self.certificate, self.key)
+    def context(self) -> TlsContext:
+        """Only clients with a certificate of the authority are served. Raises OSError and BadCertificate."""
+        context = TlsContext(self.client_authority.read_bytes())
+        context.load(ServingCertificate(self.certificate.read_bytes(), self.key.read_bytes()))
         return context
 
 
@@ -73,6 +73,8 @@ class Settings(msgspec.Struct, frozen=True):
     address: ListenAddress = ListenAddress("127.0.0.1", 8080)
     probe_address: ListenAddress | None = None
     extender: ExtenderSettings | None = None
+    webhook_address: ListenAddress | None = None
+    webhook_client_ca: Path | None = None
     history: Path | None = None
     lease_seconds: int = 15
     log_format: Format = "text"
@@ -99,7 +101,7 @@ class Running:
         self.extender, self._desk_loop = SchedulerExtender(desk, PodBinder(self._client)), DeskLoop(desk)
         scope = ObservedScope(settings.namespace)
         self._observer = Observer(self._client, scope, on_change=self._changed, on_taken=self._desk_loop.pass_on)
-        wishes = self._wishes = PolicyCache(question.environment)
+        wishes = PolicyCache(question.environment)
         self._policies = self._followed(question.origins, wishes)
         applying = Executor(self._client)
         cluster = LiveCluster(self._observer.observe, applying)
@@ -113,8 +115,14 @@ class Running:
         own: tuple[Publisher, ...] = (self._log, self._metrics, self._notices, self._statuses)
         publishers = (*own, aside, self._desk_loop)
         memory = ConfigMapMemory(self._client, settings.namespace)
+        self._shared = SharedPolicies(wishes, self._observer.observe)
+        self._webhook: WebhookEndpoint | None = None
+        if settings.webhook_address is not None:
+            client = connect(context, LOOKUP_TIMEOUTS)
+            client_ca = settings.webhook_client_ca
+            self._webhook = WebhookEndpoint(client, settings.namespace, self._shared, self._log, client_ca)
         parts = LoopDependencies(
-            wishes, cluster, memory, self._planner, self._clock, publishers, most_at_once=MOST_AT_ONCE
+            self._shared, cluster, memory, self._planner, self._clock, publishers, most_at_once=MOST_AT_ONCE
         )
         self._cycle = Cycle(parts)
         self._looping = LoopThread(self._clock, self._log, self._once)
@@ -129,6 +137,14 @@ class Running:
         self._observer.start()
         self._leader.start()
         self._looping.start()
+        if self._webhook is not None:
+            self._webhook.start(asyncio.get_running_loop().call_soon_threadsafe)
+
+    def webhook_servers(self, settings: Settings) -> list[Server]:
+        """The server of the webhook, if there is one. Raises OSError."""
+        if self._webhook is None or settings.webhook_address is None:
+            return []
+        return [self._webhook.server(settings.webhook_address, WebhookMetrics(self._metrics.registry))]
 
     def stop(self) -> bool:
         """Stops in about two seconds. Returns whether all pending requests were answered."""
@@ -141,6 +157,8 @@ class Running:
         self.extender.close()
         self._policies.stop()
         self._observer.stop()
+        if self._webhook is not None:
+            self._webhook.stop()
         for client in (self._client, self._lease_client):
             client.close()
         given_back = "released" if has_answers else "not released, because a write was not answered; the Lease expires"
@@ -161,7 +179,8 @@ class Running:
 
     def why_not_ready(self) -> str:
         """The same for probes: without a leader, every replica is unready."""
-        return self.why_unready() or self._leader.why_leaderless
+        webhook = self._webhook.why_unready if self._webhook is not None else ""
+        return self.why_unready() or webhook or self._leader.why_leaderless
 
     def notices(self) -> tuple[str, ...]:
         return self._notices.told
@@ -182,8 +201,9 @@ class Running:
             # A standby keeps up: otherwise watches would lag, and the next leader would begin with old data. Good
             # policies are taken over too: when the leader ends, the current policies may be incomplete.
             observed = self._observer.observe()
-            self._policies.latest()
-            if (desired := self._wishes.wish(observed.cluster_uid).desired) is not None:
+            if self.why_unready():
+                self._policies.latest()
+            elif (desired := self._shared.wish(observed.cluster_uid).desired) is not None:
                 self._desk_loop.set_pools(desired.pools)
             return None
         cycled = self._cycle.once(term)
@@ -237,6 +257,7 @@ def run(settings: Settings) -> End:
     if settings.extender is not None:
         routes = extender_routes(running.extender, running.extender.bind)
         servers.append(Server(settings.extender.address, routes, EXTENDER_LIMITS, settings.extender.context()))
+    servers += running.webhook_servers(settings)
     return asyncio.run(_serve(running, servers))
 
 

@@ -12,6 +12,11 @@ SERVICE_ACCOUNT = "reconciler"  # of the controller, in its namespace
 MEMORY_CONFIG_MAP = "reconciler-memory"  # prefix of the names of its parts
 STATUS_CONFIG_MAP = "reconciler-status"
 
+WEBHOOK_SERVICE = "reconciler-webhook"  # in the controller's namespace
+WEBHOOK_CERTIFICATES = "reconciler-webhook"  # a Secret in the controller's namespace
+WEBHOOK_CONFIGURATION = "reconciler-webhook"
+WEBHOOK = "claims.gpu.scheduling"  # name of the webhook in its configuration
+
 OURS = "gpu.scheduling/"
 EVENT_SOURCE = f"{OURS}reconciler"  # reportingController of reconciler's Events
 

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import socket
-import ssl
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
@@ -15,6 +14,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from reconciler.serve.tls import HandshakeLimits, TlsContext, TlsProtocol, end_handshakes, secured
 
 # --- HTTP connections with limits: in total, per client, and on the duration of each step.
 #
@@ -120,23 +121,25 @@ class Server:
         address: ListenAddress,
         application: Starlette,
         limits: ConnectionLimits = LIMITS,
-        tls: ssl.SSLContext | None = None,
+        tls: TlsContext | None = None,
     ) -> None:
         family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
         self._socket = socket.create_server((address.host, address.port), family=family, backlog=limits.connections)
+        self._protocol: type[asyncio.Protocol] = bounded(limits)
+        if tls is not None:
+            handshakes = HandshakeLimits(limits.connections, limits.of_one_client, limits.exchange_seconds)
+            self._protocol = secured(self._protocol, tls, handshakes)
         configuration = uvicorn.Config(
             application,
             log_config=None,
             access_log=False,
             lifespan="off",
-            http=bounded(limits),
+            http=self._protocol,
             ws="none",
             h11_max_incomplete_event_size=LARGEST_HEADER,
             timeout_keep_alive=limits.idle_seconds,
             timeout_graceful_shutdown=_GRACE_SECONDS,
         )
-        configuration.load()
-        configuration.ssl = tls
         self._server = _Quiet(configuration)
 
     @property
@@ -148,6 +151,8 @@ class Server:
         """Runs until stopped."""
         try:
             await self._server.serve([self._socket])
+            if issubclass(self._protocol, TlsProtocol):
+                await end_handshakes(self._protocol)
         finally:
             self._socket.close()
 

@@ -59,6 +59,18 @@ _ADDRESS = Parsed("HOST:PORT", _address)
     type=_FILE,
     help="Authority of the scheduler's client certificate, in PEM: no other client is served.",
 )
+@click.option(
+    "--webhook",
+    "webhook_address",
+    type=_ADDRESS,
+    help="Address of the admission webhook for pods with a GpuClaim, over HTTPS. By default there is none.",
+)
+@click.option(
+    "--webhook-client-ca",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="With --webhook: answer only clients with a certificate of an authority in this file.",
+)
 @history_option
 @click.option(
     "--lease-seconds",
@@ -76,6 +88,8 @@ def command(question: Question, **chosen: Any) -> int:
     if address is not None and not all(files):
         raise click.UsageError("--extender needs --tls-certificate, --tls-key and --client-authority.")
     chosen["extender"] = ExtenderSettings(address, *files) if address is not None else None
+    if chosen["webhook_client_ca"] is not None and chosen["webhook_address"] is None:
+        raise click.UsageError("--webhook-client-ca requires --webhook")
     end = answered(lambda: run_replica(Settings(question, **chosen)))
     code = ExitCode.INTERRUPTED if end.signal == signal.SIGINT else ExitCode.FINE
     if end.is_stuck:  # Python would wait for threads that wait for an API server

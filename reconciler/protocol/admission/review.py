@@ -15,7 +15,7 @@ from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.pod import Container, NodeTerm, Pod, PodSpec, ResourceRequirements
 
 API_VERSION = "admission.k8s.io/v1"
-MOST_BYTES = 8 * 2**20  # the API server accepts objects of 3 MiB; JSON escapes can make them larger
+MOST_BYTES = 4 * 2**20  # the API server accepts objects of 3 MiB
 _LONGEST_UID = 256
 
 

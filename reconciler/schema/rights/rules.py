@@ -153,6 +153,42 @@ PEOPLE: Mapping[str, Person] = {
 }
 
 
+# --- Rights of the admission webhook: `run --webhook`. Policies do not say whether there is one.
+
+CERTIFICATES = RightLimits("write the Secret with its certificates", names=(names.WEBHOOK_CERTIFICATES,))
+
+
+def webhook_rights(namespace: str) -> tuple[Right, ...]:
+    """Rights for the certificates of the webhook. No admission policy can limit writes of webhook configurations, so
+    the role names the configuration."""
+    return (
+        Right(
+            "",
+            ("secrets",),
+            ("create",),
+            "Certificates of the webhook. RBAC cannot restrict the creation to a name; the admission policy does.",
+            namespace=namespace,
+            limits=CERTIFICATES,
+        ),
+        Right(
+            "",
+            ("secrets",),
+            ("get", "update"),
+            "Read and renew these certificates, in every replica.",
+            namespace=namespace,
+            names=(names.WEBHOOK_CERTIFICATES,),
+            limits=CERTIFICATES,
+        ),
+        Right(
+            "admissionregistration.k8s.io",
+            ("mutatingwebhookconfigurations",),
+            ("get", "patch"),
+            "Publish the certificate authority to the API servers.",
+            names=(names.WEBHOOK_CONFIGURATION,),
+        ),
+    )
+
+
 # --- Limits of the controller's write rights to objects and fields, which RBAC cannot express.
 #
 # Keys are listed by the features that write them, instead of allowing our whole domain: the holder of the controller's
