@@ -240,7 +240,7 @@ _BARE = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_./-]*[A-Za-z0-9_])?")
 # How to read the times in reconciler's own taints and annotations. Only a time in its canonical form is shown as one.
 _TIMES: dict[str, tuple[Callable[[str], Instant | None], Callable[[Instant], str]]] = {
     **dict.fromkeys(
-        (names.DELETION_TIME, names.DRAIN_CANDIDATE, names.DRAINING, names.GPUS_FREED_AT, names.SINCE),
+        (names.DELETION_TIME, names.DRAIN_CANDIDATE, names.DRAINING, names.PODS_WOKEN_AT, names.SINCE),
         (unix_seconds, lambda at: str(at // 1_000)),
     ),
     names.EVICT_AT: (moment, timestamp),

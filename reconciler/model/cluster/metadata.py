@@ -36,6 +36,7 @@ class Annotations(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     devices: str = msgspec.field(name=names.DEVICES, default="")
     device: str = msgspec.field(name=names.DEVICE, default="")
     device_uuid: str = msgspec.field(name=names.DEVICE_UUID, default="")
+    pods_woken_at: str = msgspec.field(name=names.PODS_WOKEN_AT, default="")
     releasing: str = msgspec.field(name=names.RELEASING, default="")
     holder: str = msgspec.field(name=names.HOLDER, default="")
     waits_for: str = msgspec.field(name=names.WAITS_FOR, default="")

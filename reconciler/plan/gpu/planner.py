@@ -3,21 +3,18 @@ without a claim.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.instant import Instant
 from reconciler.model.parsers import natural
 from reconciler.model.plan.decision import (
     Annotate,
     Decision,
-    Delete,
     Hold,
     Preconditions,
     Reason,
     Ref,
-    node_ref,
     pod_ref,
 )
 from reconciler.model.plan.inputs import Inputs
@@ -30,7 +27,8 @@ from reconciler.plan.gpu.device_leases import (
     held_leases,
     releasing_of,
 )
-from reconciler.plan.gpu.reasons import PLANNER, BindingGivenUp, GpusTakenWithoutClaim, LentGpu, WaitingPodsWoken
+from reconciler.plan.gpu.reasons import PLANNER, BindingGivenUp, GpusTakenWithoutClaim
+from reconciler.plan.gpu.waking import wake
 
 # Kinds without which a Lease may look unused.
 NEEDED = ("nodes", "pods", "leases.coordination.k8s.io")
@@ -42,9 +40,10 @@ def gpu(inputs: Inputs, draft: Draft) -> Verdict:
         return Verdict()  # a Lease lends its GPU until its pod is known to be gone
     views = list(held_leases(inputs.observed.leases))
     decisions = list(_of_leases(inputs, draft, views)) if views else []
-    decisions += _wake(draft, decisions, inputs.now)
+    waking = wake(inputs, draft, decisions)
+    decisions += waking.decisions
     decisions += _without_claim(draft, inputs, {each.device.node for each in views})
-    return Verdict(tuple(decisions))
+    return Verdict(tuple(decisions), wake_at=waking.wake_at)
 
 
 def _of_leases(inputs: Inputs, draft: Draft, views: Sequence[HeldLease]) -> Iterator[Decision]:
@@ -74,25 +73,6 @@ def _give_up(pod: Pod, cases: Sequence[LeaseCase]) -> Decision:
     found = cases[0].node
     pool = found.pool if found is not None else ""
     return Decision(PLANNER, pod_ref(pod), act, Reason(BindingGivenUp(pod_ref(pod), node, since)), pool)
-
-
-def _wake(draft: Draft, decisions: Iterable[Decision], now: Instant) -> Iterator[Decision]:
-    """Annotate nodes with freed GPUs while pods wait: a Lease that is deleted wakes no pod."""
-    freed: dict[str, list[Ref]] = {}
-    for each in decisions:
-        if isinstance(each.act, Delete) and isinstance(each.reason.facts, LentGpu):
-            freed.setdefault(each.reason.facts.node, []).append(each.subject)
-    if not freed or not any(map(_waits_for_gpus, draft.fleet.occupancy.waiting)):
-        return
-    for name, leases in freed.items():
-        node = draft.fleet.node(name)
-        if node is not None and not node.metadata.leaving:
-            act = Annotate(annotations=((names.GPUS_FREED_AT, str(now // 1_000)),))
-            yield Decision(PLANNER, node_ref(node), act, Reason(WaitingPodsWoken(name)), node.pool, after=tuple(leases))
-
-
-def _waits_for_gpus(pod: Pod) -> bool:
-    return bool(pod.metadata.annotations.claim) and not pod.spec.scheduling_gates
 
 
 def _without_claim(draft: Draft, inputs: Inputs, lending: set[str]) -> Iterator[Decision]:

@@ -69,10 +69,20 @@ class PodBound(CodeFacts, frozen=True):
     node: str
 
 
-class WaitingPodsWoken(CodeFacts, frozen=True):
+class FreedGpusAnnounced(CodeFacts, frozen=True):
     template = "GPUs of Node/{node} are free again: the node is annotated, so that the scheduler looks at waiting pods."
 
     node: str
+
+
+class WaitingPodWoken(CodeFacts, frozen=True):
+    template = (
+        "Node/{node} has GPUs for Pod/{pod}, which is unschedulable: the node is annotated, so that the scheduler "
+        "looks at the pod again."
+    )
+
+    node: str
+    pod: str
 
 
 class GpusTakenWithoutClaim(CodeFacts, frozen=True):

@@ -11,6 +11,7 @@ from reconciler.model.cluster.metadata import Annotations, Condition, Lease, Lea
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.cluster.pod import Pod
+from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.plan.inputs import Inputs
@@ -36,6 +37,7 @@ class World:
             nodes=tuple(_node(name, words) for name, words in nodes.items()),
             pods=tuple(_pod(name, words) for name, words in case.get("pods", {}).items()),
             leases=tuple(_lease(place, words) for place, words in case.get("leases", {}).items()),
+            policies=tuple(_claim(name, count) for name, count in case.get("claims", {}).items()),
             unread=tuple(Unread(each, "forbidden") for each in case.get("unread", ())),
         )
         self.inputs = Inputs(Desired("r", "base", pools=(_pool(),)), observed, NOW)
@@ -61,7 +63,10 @@ def ago(seconds: int) -> str:
 def _node(name: str, words: Json) -> Node:
     down = words.get("down")
     ready = Condition("Ready", "True") if down is None else Condition("Ready", "Unknown", "", ago(down))
-    return builders.node(name, gpus=8, labels={names.POOL: POOL}, conditions=(ready,))
+    woken = Annotations(pods_woken_at=str((NOW - 1_000 * words["woken"]) // 1_000) if "woken" in words else "")
+    return builders.node(
+        name, gpus=8, has={"cpu": "8", "pods": "110"}, labels={names.POOL: POOL}, conditions=(ready,), annotations=woken
+    )
 
 
 def _pod(name: str, words: Json) -> Pod:
@@ -73,9 +78,18 @@ def _pod(name: str, words: Json) -> Pod:
         node_name=words.get("at", ""),
         annotations=Annotations(**claim, releasing=words.get("releasing", "")),
         resource_version="50",
+        scheduler_name=words.get("scheduler", names.GPU_SCHEDULER),
     )
     phase = words.get("phase", "Running" if words.get("at") else "Pending")
-    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, phase=phase))
+    refused = (
+        (Condition("PodScheduled", "False", "Unschedulable", ago(words["refused"])),) if "refused" in words else ()
+    )
+    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, phase=phase, conditions=refused))
+
+
+def _claim(name: str, count: int) -> Unstructured:
+    spec = {"devices": {"count": count}}
+    return Unstructured("gpu.scheduling/v1", "GpuClaim", UnstructuredMetadata(name, "team"), {"spec": spec})
 
 
 def _lease(place: str, words: Json) -> Lease:

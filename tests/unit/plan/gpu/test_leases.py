@@ -13,6 +13,7 @@ from reconciler.report.sentences import sentence
 from tests.folders import CASES as FOLDER
 from tests.unit.plan.decision_lines import lines_of
 from tests.unit.plan.gpu.stage import World
+from tests.unit.plan.scaling.stage import NOW
 
 CASES: dict[str, dict[str, Any]] = yaml.safe_load((FOLDER / "gpu" / "leases.yaml").read_text())
 
@@ -20,8 +21,10 @@ CASES: dict[str, dict[str, Any]] = yaml.safe_load((FOLDER / "gpu" / "leases.yaml
 @pytest.mark.parametrize("name", CASES)
 def test_case(name: str) -> None:
     case = CASES[name]
-    decisions = World(case).verdict().decisions
+    verdict = World(case).verdict()
+    decisions, wake_at = verdict.decisions, verdict.wake_at
     assert lines_of(decisions) == case["does"]
+    assert (None if wake_at is None else (wake_at - NOW) / 1_000) == case.get("wakes")
     sentences = [sentence(each.reason) for each in decisions]
     for words in case.get("says", []):
         assert any(words in each for each in sentences), sentences
