@@ -1,10 +1,14 @@
 """A lab whose second scheduler asks a replica's extender: nodes with GPUs and their reports, claims, and their pods."""
 
+import contextlib
+import itertools
+import socket
+import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from reconciler.model import names
 from reconciler.schema.scheduler import ExtenderFiles, scheduler_configuration
@@ -12,6 +16,7 @@ from tests.lab import fleet
 from tests.lab.api import Manifest
 from tests.lab.lab import Lab
 from tests.lab.ports import free_ports
+from tests.lab.proxy.door import Proxy
 from tests.stages.controlled import Site
 from tests.stages.replica import Replica
 
@@ -31,9 +36,10 @@ class ClaimSite:
         self.server, self.client = lab.site.authority.server("extender"), lab.site.authority.client("gpu-scheduler")
 
     @contextmanager
-    def running(self, *arguments: str) -> Iterator[Replica]:
+    def running(self, through: Proxy | None = None) -> Iterator[Replica]:
         """A leading replica with the extender, and the scheduler that asks it."""
-        with self.site.replica(*self.extender_arguments(self.port), *arguments) as replica:
+        own = self.extender_arguments(self.port)
+        with self.site.behind(through, *own) if through else self.site.replica(*own) as replica:
             replica.wait_until_leading()
             self.start_scheduler()
             try:
@@ -109,7 +115,61 @@ class ClaimSite:
             assert time.monotonic() < deadline, f"{len(waiting)} wait: {pods[waiting[0]]['status']}"
             time.sleep(0.3)
 
+    def until(self, is_so: Callable[[], bool], within: float = 120) -> None:
+        deadline = time.monotonic() + within
+        while not is_so():
+            assert time.monotonic() < deadline
+            time.sleep(0.5)
+
     def leases(self) -> dict[str, str]:
         """Holders by name."""
         found = self.admin.list("leases", names.LEASES_NAMESPACE)
         return {each["metadata"]["name"]: each["spec"]["holderIdentity"] for each in found}
+
+
+# --- A Service in front of several replicas.
+
+
+class RoundRobin:
+    """Passes each connection on to the next address, while in a `with` block. Owner of its threads."""
+
+    def __init__(self, ports: Sequence[int]) -> None:
+        self._next = itertools.cycle(ports)
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self.port: int = self._listener.getsockname()[1]
+        self._open: list[socket.socket] = [self._listener]
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for each in self._open:
+            each.close()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                self._connect(client)
+
+    def _connect(self, client: socket.socket) -> None:
+        """A replica that is gone refuses: the client is told by the end of its connection."""
+        try:
+            server = socket.create_connection(("127.0.0.1", next(self._next)), timeout=5)
+        except OSError:
+            client.close()
+            return
+        server.settimeout(None)
+        self._open += [client, server]
+        for one, other in ((client, server), (server, client)):
+            threading.Thread(target=_pass_on, args=(one, other), daemon=True).start()
+
+
+def _pass_on(one: socket.socket, other: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while received := one.recv(2**16):
+            other.sendall(received)
+    for each in (one, other):
+        with contextlib.suppress(OSError):
+            each.shutdown(socket.SHUT_RDWR)

@@ -200,7 +200,9 @@ EVENTS = RightLimits("write Events of its own", fields=((("reportingController",
 NODE_CHANGES = RightLimits(
     "change its own taints and labels, on nodes of pools",
     any_label=NODES_OF_POOLS,
-    changes=Changes(labels=(names.OURS,), kept_labels=(names.POOL,), taints=names.OURS),
+    changes=Changes(
+        labels=(names.OURS,), kept_labels=(names.POOL,), annotations=(names.PODS_WOKEN_AT,), taints=names.OURS
+    ),
 )
 POD_CHANGES = RightLimits(
     "remove its own scheduling gate, and write its own annotations",
