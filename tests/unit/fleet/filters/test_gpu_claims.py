@@ -297,6 +297,30 @@ def test_placed_pods_take_what_their_claim_requests_now() -> None:
         assert answers(fleet, world) == {"one": ["n0"], "two": []}
 
 
+@pytest.mark.parametrize("placed", [["one n0", "two n0"], ["two n0", "one n0"]])
+def test_the_order_of_bookings_makes_no_difference(placed: list[str]) -> None:
+    claims = {"one": 1, "two": {"count": 2, "policy": "contiguous"}}
+    world: Words = {"nodes": {"n0": {"board": "2xA300 2xB300"}}, "claims": claims}
+    fleet = Snapshot(observed_of(world))
+    with fleet.fork(), fleet.part(GpuClaims).judged(requests_of(world)):
+        change(fleet, {"placed": placed})
+        fits(fleet, fleet.classes.of(pod_of("asking", {"claim": "one"})))
+        assert fleet.part(FreeDevices).free_on(fleet.rows.row_of["n0"]) == (3,)
+
+
+def test_another_count_of_a_running_claim_is_noticed() -> None:
+    world: Words = {
+        "nodes": {"n0": {"board": "4xA300"}},
+        "pods": {"p0": {"node": "n0", "claim": "one"}},
+        "claims": {"one": 1, "two": 2},
+    }
+    fleet = Snapshot(observed_of(world))
+    assert answers(fleet, world)["two"] == ["n0"]
+    world["claims"]["one"] = 3
+    fleet.advance(like_before(fleet.observed, observed_of(world)))
+    assert answers(fleet, world)["two"] == []
+
+
 def test_another_model_of_the_pool_is_noticed() -> None:
     world: Words = {"nodes": {"n0": {"board": "2xA300"}}, "claims": {"one": {"count": 1, "model": "a100"}}}
     fleet = Snapshot(observed_of(world))
