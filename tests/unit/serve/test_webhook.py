@@ -187,6 +187,30 @@ def test_a_large_pod_is_admitted() -> None:
         assert reviewed(address, pod)["allowed"]
 
 
+def test_a_request_that_comes_with_the_end_of_the_handshake_is_answered() -> None:
+    context = ssl.create_default_context(cadata=FIRST.bundle.decode())
+    received, sent = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = context.wrap_bio(received, sent, server_hostname=NAMES[0])
+    with serving() as (address, _), socket.create_connection((address.host, address.port), timeout=10) as plain:
+        while True:
+            try:
+                client.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                plain.sendall(sent.read())
+                received.write(plain.recv(65_536))
+        client.write(b"GET /pods HTTP/1.1\r\nHost: x\r\n\r\n")
+        plain.sendall(sent.read())  # the last message of the handshake, and the request
+        told = b""
+        while not told:
+            piece = plain.recv(65_536)
+            assert piece, "the connection was closed without an answer"
+            received.write(piece)
+            with contextlib.suppress(ssl.SSLWantReadError):
+                told = client.read(64)
+    assert told.startswith(b"HTTP/1.1 405")
+
+
 def test_other_paths_and_methods_are_refused() -> None:
     with serving() as (address, _):
         for line, code in (("GET /pods", 405), ("POST /", 404), ("GET /metrics", 404)):
@@ -221,7 +245,7 @@ def test_a_new_certificate_is_served_to_new_connections_and_old_ones_go_on() -> 
     "bad",
     [
         ServingCertificate(b"", b""),
-        ServingCertificate(loaded().chain, loaded(SECOND).key),
+        ServingCertificate(loaded(SECOND).chain, loaded().key),
         ServingCertificate(b"-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n", loaded().key),
     ],
 )
