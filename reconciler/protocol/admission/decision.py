@@ -425,7 +425,7 @@ def _variable(name: str) -> dict[str, Any]:
 def _is_ours(variable: EnvVar) -> bool:
     """Whether the variable is as `_variable` writes it; the API server adds the version of the field."""
     field = variable.value_from.field_ref if variable.value_from else None
-    return not variable.value and field is not None and field.field_path == DEVICES_FIELD
+    return field is not None and field.field_path == DEVICES_FIELD
 
 
 def _replaced_variables(claim: str, spec: ReviewedSpec) -> Iterator[Warned]:

@@ -55,14 +55,17 @@ class Claims:
 
 @contextlib.contextmanager
 def serving(
-    claims: Claims | None = None, count: Callable[[str], None] = lambda _: None, tls: TlsContext | None = None
+    claims: Claims | None = None,
+    count: Callable[[str], None] = lambda _: None,
+    tls: TlsContext | None = None,
+    limits: ConnectionLimits = LIMITS,
 ) -> Iterator[tuple[ListenAddress, Callable[[ServingCertificate], object]]]:
     """The address, and a function that replaces the certificate."""
     if tls is None:
         tls = TlsContext()
         tls.load(loaded())
     hook = webhook.Webhook(claims or Claims(), count)
-    server = Server(ListenAddress("127.0.0.1", 0), hook.application(), LIMITS, tls)
+    server = Server(ListenAddress("127.0.0.1", 0), hook.application(), limits, tls)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_until_complete, args=(server.serve(),))
     thread.start()
@@ -149,7 +152,6 @@ def test_what_is_not_known_yet_is_refused_with_the_reason(why: str, monkeypatch:
         (b"", "Content-Type: application/json", 400),
         (review_of(new_pod({})), "Content-Type: application/yaml", 400),
         (review_of(new_pod({})), "X: y", 400),
-        (b" " * (MOST_BYTES + 1), "Content-Type: application/json", 413),
     ],
 )
 def test_other_bodies_are_refused_with_a_sentence(body: bytes, head: str, code: int) -> None:
@@ -161,12 +163,21 @@ def test_other_bodies_are_refused_with_a_sentence(body: bytes, head: str, code: 
         assert b"File" not in sentence
 
 
+@pytest.mark.parametrize("length", [str(MOST_BYTES + 1), "9" * 5_000, "-1", "x"])
+def test_a_body_that_is_too_large_is_refused_before_it_is_sent(length: str) -> None:
+    head = f"POST /pods HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+    with serving() as (address, _), connected(address) as connection:
+        connection.sendall(head.encode())
+        assert connection.recv(64).split()[1] in {b"400", b"413"}
+
+
 def test_a_body_of_unknown_length_is_bounded_too() -> None:
     chunk = b"10000\r\n" + b" " * 65_536 + b"\r\n"
+    last = b"1\r\n \r\n"  # the server reads all that is sent, or its answer could be lost
     head = b"POST /pods HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
     with serving() as (address, _), connected(address) as connection:
         with contextlib.suppress(OSError):
-            connection.sendall(head + chunk * (MOST_BYTES // 65_536 + 2))
+            connection.sendall(head + chunk * (MOST_BYTES // 65_536) + last)
         assert connection.recv(64).startswith(b"HTTP/1.1 413")
 
 
@@ -174,6 +185,30 @@ def test_a_large_pod_is_admitted() -> None:
     pod = new_pod({"annotations": {"note": "x" * 1_000_000}})
     with serving() as (address, _):
         assert reviewed(address, pod)["allowed"]
+
+
+def test_a_request_that_comes_with_the_end_of_the_handshake_is_answered() -> None:
+    context = ssl.create_default_context(cadata=FIRST.bundle.decode())
+    received, sent = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = context.wrap_bio(received, sent, server_hostname=NAMES[0])
+    with serving() as (address, _), socket.create_connection((address.host, address.port), timeout=10) as plain:
+        while True:
+            try:
+                client.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                plain.sendall(sent.read())
+                received.write(plain.recv(65_536))
+        client.write(b"GET /pods HTTP/1.1\r\nHost: x\r\n\r\n")
+        plain.sendall(sent.read())  # the last message of the handshake, and the request
+        told = b""
+        while not told:
+            piece = plain.recv(65_536)
+            assert piece, "the connection was closed without an answer"
+            received.write(piece)
+            with contextlib.suppress(ssl.SSLWantReadError):
+                told = client.read(64)
+    assert told.startswith(b"HTTP/1.1 405")
 
 
 def test_other_paths_and_methods_are_refused() -> None:
@@ -210,7 +245,7 @@ def test_a_new_certificate_is_served_to_new_connections_and_old_ones_go_on() -> 
     "bad",
     [
         ServingCertificate(b"", b""),
-        ServingCertificate(loaded().chain, loaded(SECOND).key),
+        ServingCertificate(loaded(SECOND).chain, loaded().key),
         ServingCertificate(b"-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n", loaded().key),
     ],
 )
@@ -278,6 +313,20 @@ def test_clients_without_a_handshake_leave_others_their_place() -> None:
             each.settimeout(3)
             with contextlib.suppress(ConnectionError):
                 assert each.recv(1) == b""
+            each.close()
+
+
+def test_connections_over_the_limit_are_closed_at_once() -> None:
+    patient = ConnectionLimits(connections=40, of_one_client=20, exchange_seconds=60.0, idle_seconds=60)
+    with serving(limits=patient) as (address, _):
+        held = [
+            socket.create_connection((address.host, address.port), timeout=20, source_address=("127.0.1.1", 0))
+            for _ in range(patient.of_one_client + 1)
+        ]
+        with contextlib.suppress(ConnectionError):
+            assert held[-1].recv(1) == b""
+        assert reviewed(address, new_pod({}))["allowed"]
+        for each in held:
             each.close()
 
 

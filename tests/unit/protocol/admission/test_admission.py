@@ -308,7 +308,7 @@ def test_what_cannot_be_decided_yet_may_be_tried_again() -> None:
         review_of({"metadata": {"annotations": {names.CLAIM: "a"}}, "spec": {"containers": [1]}}),
         review_of(new_pod({"spec": {"affinity": {_TERMS[1]: {_TERMS[2]: {_TERMS[3]: [{"matchExpressions": [1]}]}}}}})),
         review_of(new_pod({"spec": {"containers": [{"env": [{"name": []}]}]}})),
-        b" " * (review.MOST_BYTES + 1),
+        review_of(new_pod({"annotations": {"a": "x" * review.MOST_BYTES}})),
     ],
 )
 def test_bodies_that_are_no_review_are_refused_with_a_sentence(body: bytes) -> None:
