@@ -132,7 +132,7 @@ def lease_of(name: str) -> Ref:
 
 def held(ground: Ground, name: str, holder: str) -> None:
     head = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
-    metadata = {"name": name, "namespace": names.LEASES_NAMESPACE}
+    metadata = {"name": name, "namespace": names.LEASES_NAMESPACE, "labels": {names.MANAGED: "true"}}
     ground.put({**head, "metadata": metadata, "spec": {"holderIdentity": holder}})
 
 

@@ -3,7 +3,7 @@
 from reconciler.model import names
 from reconciler.model.right import RightLimits
 from reconciler.plan.feature.feature import Feature, declared_in
-from reconciler.plan.feature.write_rights import OWN_OBJECTS, Enforced, WriteRight, where_acted_on
+from reconciler.plan.feature.write_rights import APPLY_AND_DELETE, OWN_OBJECTS, Enforced, WriteRight, where_acted_on
 from reconciler.plan.gpu import reasons
 from reconciler.plan.gpu.planner import gpu
 
@@ -24,7 +24,7 @@ FEATURE = Feature(
             _leases,
             "coordination.k8s.io",
             ("leases",),
-            ("create", "delete", "get", "patch"),
+            APPLY_AND_DELETE,
             "Lend GPUs to pods with a GpuClaim, and release GPUs of pods that have ended.",
             DEVICE_LEASES,
         ),
