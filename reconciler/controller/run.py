@@ -116,11 +116,7 @@ class Running:
         publishers = (*own, aside, self._desk_loop)
         memory = ConfigMapMemory(self._client, settings.namespace)
         self._shared = SharedPolicies(wishes, self._observer.observe)
-        self._webhook: WebhookEndpoint | None = None
-        if settings.webhook_address is not None:
-            client = connect(context, LOOKUP_TIMEOUTS)
-            client_ca = settings.webhook_client_ca
-            self._webhook = WebhookEndpoint(client, settings.namespace, self._shared, self._log, client_ca)
+        self._webhook = self._make_webhook(settings)
         parts = LoopDependencies(
             self._shared, cluster, memory, self._planner, self._clock, publishers, most_at_once=MOST_AT_ONCE
         )
@@ -128,6 +124,12 @@ class Running:
         self._looping = LoopThread(self._clock, self._log, self._once)
         self._is_synced = False
         self._led = False
+
+    def _make_webhook(self, settings: Settings) -> WebhookEndpoint | None:
+        if settings.webhook_address is None:
+            return None
+        client, client_ca = connect(settings.question.place.context, LOOKUP_TIMEOUTS), settings.webhook_client_ca
+        return WebhookEndpoint(client, settings.namespace, self._shared, self._log, client_ca)
 
     def start(self, address: ListenAddress) -> None:
         self._log.tell("started", f"reconciler runs as {self._leader.me} and listens on {address}")

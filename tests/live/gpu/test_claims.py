@@ -13,7 +13,7 @@ from tests.lab.api import Manifest
 from tests.lab.identities import RECONCILER
 from tests.lab.lab import Lab
 from tests.lab.ports import free_ports
-from tests.lab.proxy.faults import Cut, Fault, LoseAnswer, Match
+from tests.lab.proxy.faults import Cut, Delay, Fault, LoseAnswer, Match
 from tests.slow import long
 from tests.stages.claims import ClaimSite, RoundRobin
 from tests.stages.definitions import defined
@@ -92,7 +92,7 @@ def test_a_binding_whose_answer_is_lost_binds_once(claims: ClaimSite) -> None:
     assert sorted(gpu for pod in bound for gpu in allocated(pod)) == [f"gpu-0/{number}" for number in range(4)]
 
 
-@pytest.mark.parametrize("kills", [2, long(8)])
+@pytest.mark.parametrize("kills", [long(8)])
 def test_killed_in_the_midst_of_bindings_no_gpu_is_lent_twice_or_lost(claims: ClaimSite, kills: int) -> None:
     claims.nodes(2 + kills)
     claims.claim("two", count=2)
@@ -115,6 +115,31 @@ def test_killed_in_the_midst_of_bindings_no_gpu_is_lent_twice_or_lost(claims: Cl
             assert len(taken) == len(set(taken)) == 8 * kills
             claims.until(lambda: len(claims.leases()) == len(taken))
     assert faults_of(audit.entries()) == []
+
+
+@pytest.mark.long
+def test_a_binding_that_comes_after_its_gpus_were_released_is_refused(claims: ClaimSite) -> None:
+    """The Binding is on its way for longer than the planner waits, and nobody asks for it again."""
+    claims.nodes(1)
+    claims.claim("one", count=8)
+    audit = claims.lab.audit()
+    with claims.lab.proxy() as proxy:
+        late = proxy.inject(Fault(Delay(80), Match(verb="create", path="/binding")))
+        with claims.running(through=proxy):
+            claims.pod("slow", "one", 8)
+            proxy.wait_for(late, 30)
+            began = time.monotonic()
+            claims.lab.stop_part(names.GPU_SCHEDULER)
+            claims.until(lambda: not claims.leases())
+            assert time.monotonic() - began < 80
+            time.sleep(max(0.0, began + 85 - time.monotonic()))
+            claims.start_scheduler()
+            (pod,) = claims.until_bound(["slow"])
+    entries = audit.entries()
+    codes = [each.write.code for each in entries if each.write.object == "pods/default/slow/binding"]
+    assert (codes[0], codes[-1]) == (409, 201)
+    assert faults_of(entries) == []
+    assert len(allocated(pod)) == 8
 
 
 def is_refused(pod: Manifest | None) -> bool:

@@ -101,7 +101,7 @@ def left_behind(namespace: str = "gpu-system") -> Rules:
 
 
 def waited_for(*namespaces: str) -> Rules:
-    """For who waits for capacity: smart pods in these namespaces, gates and startup taints that come off, GPUs; Events."""
+    """For who waits: smart pods in these namespaces, gates and startup taints that come off, lent GPUs; Events."""
     pods = {(namespace, "", "pods", verb) for namespace in namespaces for verb in ("create", "delete")}
     return pods | TOLD | LENT | {("", "", "pods", "patch"), ("", "", "nodes", "patch")} | left_behind()
 
