@@ -44,6 +44,7 @@ def test_the_example_of_the_spec(claims: ClaimSite) -> None:
         claims.admin.wait_for("leases", "gpu-gpu-0-1", lambda found: found is None, names.LEASES_NAMESPACE)
 
 
+@pytest.mark.long
 def test_a_pod_is_woken_once_its_claim_exists(claims: ClaimSite) -> None:
     claims.nodes(1)
     with claims.running():

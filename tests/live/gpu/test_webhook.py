@@ -231,6 +231,7 @@ def test_100_pods_without_claims_pass_while_the_webhook_is_down(site: Site, port
     assert names.WEBHOOK in answer.body["message"]
 
 
+@pytest.mark.long
 def test_100_pods_without_claims_pass_while_the_webhook_does_not_answer(site: Site, port: int) -> None:
     admin = site.lab.admin
     refused_at_last(admin)
