@@ -19,9 +19,13 @@ import msgspec
 
 from reconciler.controller import planner_process
 from reconciler.controller.cluster import current_instant
+from reconciler.controller.desk_feed import DeskLoop
+from reconciler.controller.extender import SchedulerExtender
 from reconciler.controller.policies import Origins, PolicyCache, Question, watch
 from reconciler.controller.publishers import Format, Log, SetAsidePublisher, StatusPublisher
+from reconciler.controller.webhook import LOOKUP_TIMEOUTS, SharedPolicies, WebhookEndpoint
 from reconciler.kube.apply.execute import Executor
+from reconciler.kube.binding import PodBinder
 from reconciler.kube.client import Timeouts, connect
 from reconciler.kube.cluster import LiveCluster
 from reconciler.kube.leader import Candidacy, Leader
@@ -34,9 +38,14 @@ from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
 from reconciler.model.plan.inputs import CycleResult
 from reconciler.ports import Publisher
+from reconciler.protocol.desk import Desk
 from reconciler.protocol.leadership import pace_of
+from reconciler.serve.extender import LIMITS as EXTENDER_LIMITS
+from reconciler.serve.extender import extender_routes
 from reconciler.serve.metrics import Metrics
 from reconciler.serve.server import Answers, ListenAddress, Server, application, probes
+from reconciler.serve.tls import ServingCertificate, TlsContext
+from reconciler.serve.webhook import WebhookMetrics
 from reconciler.sources.watched import WatchedSource
 
 # Ten seconds of writes at the rate limit: the maximum delay until a freeze or a revert takes effect.
@@ -44,10 +53,28 @@ MOST_AT_ONCE = 200
 LAST_STEP_SECONDS = 2.0  # for pending requests; afterwards the Lease is left to expire
 
 
+class ExtenderSettings(msgspec.Struct, frozen=True):
+    """Where the scheduler extender listens, with its certificate and the authority of the scheduler's certificate."""
+
+    address: ListenAddress
+    certificate: Path
+    key: Path
+    client_authority: Path
+
+    def context(self) -> TlsContext:
+        """Only clients with a certificate of the authority are served. Raises OSError and BadCertificate."""
+        context = TlsContext(self.client_authority.read_bytes())
+        context.load(ServingCertificate(self.certificate.read_bytes(), self.key.read_bytes()))
+        return context
+
+
 class Settings(msgspec.Struct, frozen=True):
     question: Question
     address: ListenAddress = ListenAddress("127.0.0.1", 8080)
     probe_address: ListenAddress | None = None
+    extender: ExtenderSettings | None = None
+    webhook_address: ListenAddress | None = None
+    webhook_client_ca: Path | None = None
     history: Path | None = None
     lease_seconds: int = 15
     log_format: Format = "text"
@@ -69,7 +96,11 @@ class Running:
         self._client = connect(context)
         # Timeouts well below the lease duration, to allow a second try.
         self._lease_client = connect(context, Timeouts(pace.renew_ms / 3_000, pace.renew_ms / 2_000))
-        self._observer = Observer(self._client, ObservedScope(settings.namespace), on_change=self._clock.wake)
+        self._serves_extender = settings.extender is not None
+        desk = Desk()
+        self.extender, self._desk_loop = SchedulerExtender(desk, PodBinder(self._client)), DeskLoop(desk)
+        scope = ObservedScope(settings.namespace)
+        self._observer = Observer(self._client, scope, on_change=self._changed, on_taken=self._desk_loop.pass_on)
         wishes = PolicyCache(question.environment)
         self._policies = self._followed(question.origins, wishes)
         applying = Executor(self._client)
@@ -78,27 +109,44 @@ class Running:
         candidacy = Candidacy(me, settings.namespace, pace=pace)
         self._leader = Leader(self._lease_client, candidacy, self._on_leadership, cluster.seen_at)
         self._planner = ChildPlanner(planner_process.command(settings.history))
-        self._statuses = StatusPublisher(
-            cluster, self._clock, self._leader.term, question.origins.resources, settings.namespace
-        )
-        self._notices = Notices()
-        aside = SetAsidePublisher(applying.events.tell, self._leader.term)
-        publishers: tuple[Publisher, ...] = (self._log, self._metrics, self._notices, self._statuses, aside)
+        term = self._leader.term
+        self._statuses = StatusPublisher(cluster, self._clock, term, question.origins.resources, settings.namespace)
+        self._notices, aside = Notices(), SetAsidePublisher(applying.events.tell, term)
+        own: tuple[Publisher, ...] = (self._log, self._metrics, self._notices, self._statuses)
+        publishers = (*own, aside, self._desk_loop)
         memory = ConfigMapMemory(self._client, settings.namespace)
+        self._shared = SharedPolicies(wishes, self._observer.observe)
+        self._webhook = self._make_webhook(settings)
         parts = LoopDependencies(
-            wishes, cluster, memory, self._planner, self._clock, publishers, most_at_once=MOST_AT_ONCE
+            self._shared, cluster, memory, self._planner, self._clock, publishers, most_at_once=MOST_AT_ONCE
         )
         self._cycle = Cycle(parts)
         self._looping = LoopThread(self._clock, self._log, self._once)
         self._is_synced = False
         self._led = False
 
+    def _make_webhook(self, settings: Settings) -> WebhookEndpoint | None:
+        if settings.webhook_address is None:
+            return None
+        client, client_ca = connect(settings.question.place.context, LOOKUP_TIMEOUTS), settings.webhook_client_ca
+        return WebhookEndpoint(client, settings.namespace, self._shared, self._log, client_ca)
+
     def start(self, address: ListenAddress) -> None:
         self._log.tell("started", f"reconciler runs as {self._leader.me} and listens on {address}")
+        if self._serves_extender:
+            self._desk_loop.start(self._observer.take)
         self._policies.start()
         self._observer.start()
         self._leader.start()
         self._looping.start()
+        if self._webhook is not None:
+            self._webhook.start(asyncio.get_running_loop().call_soon_threadsafe)
+
+    def webhook_servers(self, settings: Settings) -> list[Server]:
+        """The server of the webhook, if there is one. Raises OSError."""
+        if self._webhook is None or settings.webhook_address is None:
+            return []
+        return [self._webhook.server(settings.webhook_address, WebhookMetrics(self._metrics.registry))]
 
     def stop(self) -> bool:
         """Stops in about two seconds. Returns whether all pending requests were answered."""
@@ -108,8 +156,11 @@ class Running:
         has_answers = self._looping.stop(LAST_STEP_SECONDS)
         if has_answers:
             self._leader.release()
+        self.extender.close()
         self._policies.stop()
         self._observer.stop()
+        if self._webhook is not None:
+            self._webhook.stop()
         for client in (self._client, self._lease_client):
             client.close()
         given_back = "released" if has_answers else "not released, because a write was not answered; the Lease expires"
@@ -130,7 +181,8 @@ class Running:
 
     def why_not_ready(self) -> str:
         """The same for probes: without a leader, every replica is unready."""
-        return self.why_unready() or self._leader.why_leaderless
+        webhook = self._webhook.why_unready if self._webhook is not None else ""
+        return self.why_unready() or webhook or self._leader.why_leaderless
 
     def notices(self) -> tuple[str, ...]:
         return self._notices.told
@@ -150,13 +202,21 @@ class Running:
         if term is None or self.why_unready():
             # A standby keeps up: otherwise watches would lag, and the next leader would begin with old data. Good
             # policies are taken over too: when the leader ends, the current policies may be incomplete.
-            self._observer.observe()
-            self._policies.latest()
+            observed = self._observer.observe()
+            if self.why_unready():
+                self._policies.latest()
+            elif (desired := self._shared.wish(observed.cluster_uid).desired) is not None:
+                self._desk_loop.set_pools(desired.pools)
             return None
         cycled = self._cycle.once(term)
         for text in cycled.unpublished:
             self._log.tell("fault", text, "error")
         return cycled.wake_at
+
+    def _changed(self) -> None:
+        """Called on a thread of the observer."""
+        self._clock.wake()
+        self._desk_loop.wake()
 
     def _followed(self, origins: Origins, wishes: PolicyCache) -> WatchedSource | ResourcePolicies:
         source: WatchedSource | ResourcePolicies
@@ -196,6 +256,10 @@ def run(settings: Settings) -> End:
     servers = [Server(settings.address, application(answers))]
     if settings.probe_address is not None:
         servers.append(Server(settings.probe_address, probes(answers)))
+    if settings.extender is not None:
+        routes = extender_routes(running.extender, running.extender.bind)
+        servers.append(Server(settings.extender.address, routes, EXTENDER_LIMITS, settings.extender.context()))
+    servers += running.webhook_servers(settings)
     return asyncio.run(_serve(running, servers))
 
 

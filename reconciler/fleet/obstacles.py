@@ -227,10 +227,64 @@ class NotInPoolOfClaim(FleetObstacle, frozen=True):
     pool: str
 
 
-class GpusOfNodeLent(FleetObstacle, frozen=True):
-    template = "the pod has GpuClaim/{claim}, and GPUs of the node are lent"
+class GpuClaimUnusable(FleetObstacle, frozen=True):
+    template = "GpuClaim/{claim} {state}"
 
     claim: str
+    state: Literal["does not exist", "is suspended", "can't be read"]
+
+
+class PoolOfNodeObserved(FleetObstacle, frozen=True):
+    template = "GpuPool/{pool} is suspended or in mode Observe: its GPUs are not lent"
+
+    pool: str
+
+
+class GpusOfNodeUnreported(FleetObstacle, frozen=True):
+    template = "the agent of the node has not reported its GPUs"
+
+
+# GPUs of a node for a GpuClaim
+
+
+class TooFewFreeGpus(FleetObstacle, frozen=True):
+    template = (
+        "the claim requests {wanted}, and the node has {free} suitable free ({in_use} in use, {unhealthy} unhealthy)"
+    )
+
+    wanted: int
+    free: int
+    in_use: int
+    unhealthy: int
+
+
+class NoIslandOfFreeGpus(FleetObstacle, frozen=True):
+    template = (
+        "the claim requires {wanted} of one island, and the node has {free} suitable free, at most {largest} in one "
+        "island"
+    )
+
+    wanted: int
+    largest: int
+    free: int
+
+
+class GpuModelDiffers(FleetObstacle, frozen=True):
+    template = "the claim requests GPUs of model {model}, and the node has {there}"
+
+    model: str
+    there: tuple[str, ...]
+
+
+class GpuMemoryTooSmall(FleetObstacle, frozen=True):
+    template = "the claim requests GPUs with {wanted} of memory, and the GPUs of the node have {most}"
+
+    wanted: str
+    most: str  # empty if unknown
+
+
+class NewGpuAllocationsSuspended(FleetObstacle, frozen=True):
+    template = "the GpuNodeStatus of the node suspends new allocations"
 
 
 # Other pods

@@ -14,6 +14,7 @@ from reconciler.model.parsers import BadName, is_namespace, is_object_name, shor
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 
 
@@ -94,7 +95,15 @@ class Writer(Protocol):
 # refuses every path that this module cannot build, so no name, whatever its source, can lead outside its collection.
 
 # Resources that are read or written, but not watched.
-_OTHERS = frozenset({("", "configmaps"), ("events.k8s.io", "events"), ("apps", "deployments")})
+_OTHERS = frozenset(
+    {
+        ("", "configmaps"),
+        ("", "secrets"),
+        ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
+        ("apps", "deployments"),
+        ("events.k8s.io", "events"),
+    }
+)
 RESOURCES = frozenset((each.group, each.plural) for each in RESOURCE_KINDS) | _OTHERS
 SUBRESOURCES = frozenset({"binding", "eviction", "resize", "status"})
 

@@ -3,7 +3,7 @@
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
@@ -107,7 +107,10 @@ class ObservedScope(msgspec.Struct, frozen=True):
 
 
 class Observer:
-    """Follows a cluster. Some thread calls `on_change` when observe() may return news, once until it is called."""
+    """Follows a cluster. Some thread calls `on_change` when observe() may return news, once until it is called.
+
+    `on_taken` gets all changes in order, on the thread that takes them into the store; it must not wait.
+    """
 
     def __init__(
         self,
@@ -115,11 +118,13 @@ class Observer:
         scope: ObservedScope | None = None,
         pace: ReflectorTiming | None = None,
         on_change: Callable[[], None] = lambda: None,
+        on_taken: Callable[[Sequence[Change]], None] = lambda _: None,
     ) -> None:
         scope, pace = scope or ObservedScope(), pace or ReflectorTiming()
         self._server = server.apart()
         self._stop = threading.Event()
         self._handover = ChangeQueue(on_change)
+        self._on_taken = on_taken
         self._store = ObservedStore(scope.kinds, pace.clock, scope.namespace)
         self._lock = threading.Lock()  # changes are taken from the queue and put into the store by one thread at a time
         discovery = Discovery(self._server, scope.namespace)
@@ -148,14 +153,25 @@ class Observer:
     def observe(self) -> Observed:
         """The current snapshot; the same object while nothing changes. Never waits for the API server."""
         with self._lock:
-            self._store.take(self._handover.take())
+            self._take()
             return self._store.observed()
+
+    def take(self) -> None:
+        """Takes changes into the store, without the cost of a snapshot."""
+        with self._lock:
+            self._take()
 
     def is_synced(self) -> bool:
         """Whether each kind is listed, or known to be absent or forbidden."""
         with self._lock:
-            self._store.take(self._handover.take())
+            self._take()
             return self._store.is_settled
+
+    def _take(self) -> None:
+        changes = self._handover.take()
+        if changes:
+            self._store.take(changes)
+            self._on_taken(changes)
 
 
 def _identify(means: Means) -> None:

@@ -12,6 +12,11 @@ SERVICE_ACCOUNT = "reconciler"  # of the controller, in its namespace
 MEMORY_CONFIG_MAP = "reconciler-memory"  # prefix of the names of its parts
 STATUS_CONFIG_MAP = "reconciler-status"
 
+WEBHOOK_SERVICE = "reconciler-webhook"  # in the controller's namespace
+WEBHOOK_CERTIFICATES = "reconciler-webhook"  # a Secret in the controller's namespace
+WEBHOOK_CONFIGURATION = "reconciler-webhook"
+WEBHOOK = "claims.gpu.scheduling"  # name of the webhook in its configuration
+
 OURS = "gpu.scheduling/"
 EVENT_SOURCE = f"{OURS}reconciler"  # reportingController of reconciler's Events
 
@@ -36,7 +41,14 @@ BUNDLE_NEXT = f"{OURS}bundle-next"  # the next object of the same bundle, as KIN
 ADOPTED = f"{OURS}adopted"  # "true" on a NodePool that was taken over: its template is kept, to avoid drift
 FROZEN_UNTIL = f"{OURS}frozen-until"
 FROZEN_REASON = f"{OURS}frozen-reason"
-CLAIM = f"{OURS}claim"  # on a pod: the name of its GpuClaim
+CLAIM = f"{OURS}claim"  # on a pod, and on a Lease of a GPU that is lent to the pod: the name of the GpuClaim
+ALLOCATED = f"{OURS}allocated"  # on a bound pod with a GpuClaim: its node and the ids of its GPUs, node-a:0,1
+DEVICES = f"{OURS}devices"  # on a bound pod with a GpuClaim: the UUIDs of its GPUs, comma-separated; "" until known
+RELEASING = f"{OURS}releasing"  # on a pod that was not bound: node and version of the Leases that are released
+PODS_WOKEN_AT = f"{OURS}pods-woken-at"  # on a node, unix seconds: an event that wakes unschedulable pods
+DEVICE = f"{OURS}device"  # on a Lease of a GPU: the id of the GPU on its node
+DEVICE_UUID = f"{OURS}device-uuid"  # on a Lease of a GPU: the UUID of the GPU; absent if unknown
+HOLDER = f"{OURS}pod"  # on a Lease of a GPU: namespace/name of the pod that holds the GPU
 SEEN_AT = f"{OURS}seen-at"  # on the leader's Lease, RFC 3339: time of its last snapshot of the cluster
 WAIT_FOR_CAPACITY = f"{OURS}wait-for-capacity"  # "true" on a pod that is to get the scheduling gate at its creation
 WAITS_FOR = f"{OURS}waits-for"  # on a gated pod: the pool in which capacity is requested, and the state of the request
@@ -64,6 +76,8 @@ ARRIVING = f"{OURS}arriving"
 
 # A PriorityClass below all others: any pod may preempt a smart pod
 SMART_PODS_PRIORITY = "gpu-scheduling-smart-pods"
+
+GPU_SCHEDULER = "gpu-scheduler"  # schedulerName of pods with a GpuClaim
 
 NVIDIA_GPU = "nvidia.com/gpu"
 UPGRADE_STATE = "nvidia.com/gpu-driver-upgrade-state"

@@ -42,7 +42,7 @@ from reconciler.policy.tree import (
     problem,
     written,
 )
-from reconciler.policy.words import advice, did_you_mean, expected, how_many, meant, measure_advice
+from reconciler.policy.words import REPLACED_FIELDS, advice, did_you_mean, expected, how_many, meant, measure_advice
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -245,7 +245,8 @@ def _unknown(place: _SchemaPlace) -> Iterator[Problem]:
             for name, entry in entries.items():
                 if name not in names:
                     text = f'unknown key "{name}"{did_you_mean(name, names)}'
-                    yield problem(entry.key.at, "RC107", text, "" if meant(name, names) else "remove it")
+                    remedy = REPLACED_FIELDS.get(name) or ("" if meant(name, names) else "remove it")
+                    yield problem(entry.key.at, "RC107", text, remedy)
         case MapOf(key=Choice(values=values) as key):
             for name, entry in entries.items():
                 if name not in values:

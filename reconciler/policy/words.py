@@ -82,6 +82,10 @@ def meant(error: str, known: Iterable[str]) -> str:
     return by_fold[beginnings[0]] if len(beginnings) == 1 else ""
 
 
+# Remedies for fields of earlier versions.
+REPLACED_FIELDS = {"devicePlugin": "write allocation: plugin in place of true, allocation: agent in place of false"}
+
+
 def did_you_mean(error: str, known: Iterable[str]) -> str:
     """The suggestion as a clause, or an empty string."""
     found = meant(error, known)

@@ -11,7 +11,7 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod, is_stuck
 from reconciler.model.instant import Instant
 from reconciler.model.manifest_rules import why_not_applied
-from reconciler.model.plan.decision import Apply, Bind, Decision, Delete, Evict, Preconditions, Ref, Result
+from reconciler.model.plan.decision import Apply, Bind, Decision, Delete, Evict, LentDevice, Preconditions, Ref, Result
 
 _STEP = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
 
@@ -98,6 +98,15 @@ def no_longer_whole(ref: Ref) -> WriteResult:
     return WriteResult("stale", f"{ref.title} is already leaving, but must be evicted together with others")
 
 
+def not_gone(pod: Ref, found: Object | None) -> WriteResult | None:
+    """Result if a pod must be gone and is not; None if the pod is gone or finished."""
+    if found is None or found["metadata"]["uid"] != pod.uid:
+        return None
+    if (found.get("status") or {}).get("phase") in {"Succeeded", "Failed"}:
+        return None
+    return WriteResult("stale", f"{pod.title} exists")
+
+
 # --- A Binding: Leases that lend GPUs to a pod, and conditions of a pod to be bound.
 #
 # The holder of a Lease is the pod's uid, and its owner is the Node, so that it is deleted with the Node.
@@ -105,14 +114,42 @@ def no_longer_whole(ref: Ref) -> WriteResult:
 HELD = "spec.holderIdentity"
 
 
-def lease(name: str, namespace: str, pod: Object, node: Object) -> Object:
+def new_lease(device: LentDevice, namespace: str, pod: Object, node: Object) -> Object:
+    """The Lease to create."""
     owner = {"apiVersion": "v1", "kind": "Node", "name": node["metadata"]["name"], "uid": node["metadata"]["uid"]}
+    of_pod = pod["metadata"]
+    annotations = {
+        names.DEVICE: str(device.device),
+        names.DEVICE_UUID: device.uuid,
+        names.CLAIM: (of_pod.get("annotations") or {}).get(names.CLAIM, ""),
+        names.HOLDER: f"{of_pod.get('namespace', '')}/{of_pod['name']}",
+    }
     return {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
-        "metadata": {"name": name, "namespace": namespace, "ownerReferences": [owner]},
-        "spec": {"holderIdentity": pod["metadata"]["uid"]},
+        "metadata": {
+            "name": device.name,
+            "namespace": namespace,
+            "labels": {names.MANAGED: "true"},
+            "annotations": {key: value for key, value in annotations.items() if value},
+            "ownerReferences": [owner],
+        },
+        "spec": {"holderIdentity": of_pod["uid"], "leaseTransitions": 0},
     }
+
+
+def adopted_lease(found: Object) -> Object:
+    """Merge patch of a Lease that the pod holds already: gives the Lease another version, so that nobody deletes the
+    Lease who read the earlier version.
+    """
+    transitions = (found.get("spec") or {}).get("leaseTransitions") or 0
+    version = found["metadata"]["resourceVersion"]
+    return {"metadata": {"resourceVersion": version}, "spec": {"leaseTransitions": transitions + 1}}
+
+
+def node_of(pod: Object) -> str:
+    """The node that the pod is bound to; empty for a pod that is not bound."""
+    return str((pod.get("spec") or {}).get("nodeName") or "")
 
 
 def lent_to_another(title: str, holder: str) -> str:
@@ -123,8 +160,7 @@ def lent_to_another(title: str, holder: str) -> str:
 def unbindable(act: Bind, title: str, pod: Object) -> WriteResult | None:
     """Result without a Binding; None if the pod may be bound."""
     spec = pod.get("spec") or {}
-    node = spec.get("nodeName", "")
-    if node:
+    if node := node_of(pod):
         return DONE if node == act.node else WriteResult("stale", f"{title} is already bound to {node}")
     if gates := [str(each["name"]) for each in spec.get("schedulingGates") or ()]:
         return WriteResult("stale", f"{title} has scheduling gates: {', '.join(gates)}")

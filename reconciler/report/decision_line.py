@@ -154,6 +154,8 @@ def _preconditions(act: Action) -> Iterator[str]:
         yield "if absent"
     if act.presumes.empty:
         yield "if empty"
+    if act.presumes.gone is not None:
+        yield f"if gone {act.presumes.gone.title}"
 
 
 def _data(act: Action, now: Instant) -> Iterator[str]:
@@ -173,7 +175,7 @@ def _data(act: Action, now: Instant) -> Iterator[str]:
             yield from (f"{_text(name)}={_quantity(amount)}" for name, amount in act.resources)
         case Bind():
             yield from _option("to", act.node)
-            yield from _option("leases", *act.leases)
+            yield from _option("leases", *(each.name for each in act.leases))
             yield from _pairs(act.annotations, now)
 
 
@@ -238,7 +240,7 @@ _BARE = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_./-]*[A-Za-z0-9_])?")
 # How to read the times in reconciler's own taints and annotations. Only a time in its canonical form is shown as one.
 _TIMES: dict[str, tuple[Callable[[str], Instant | None], Callable[[Instant], str]]] = {
     **dict.fromkeys(
-        (names.DELETION_TIME, names.DRAIN_CANDIDATE, names.DRAINING, names.SINCE),
+        (names.DELETION_TIME, names.DRAIN_CANDIDATE, names.DRAINING, names.PODS_WOKEN_AT, names.SINCE),
         (unix_seconds, lambda at: str(at // 1_000)),
     ),
     names.EVICT_AT: (moment, timestamp),

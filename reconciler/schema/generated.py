@@ -16,7 +16,7 @@ from reconciler.policy.shape import VERSION
 from reconciler.schema.admission import admission_page
 from reconciler.schema.crd import crd_name, crd_of
 from reconciler.schema.reference import reference_page
-from reconciler.schema.rights.page import reading_page, writing_page
+from reconciler.schema.rights.page import reading_page, webhook_page, writing_page
 from reconciler.schema.rights.rules import reading_rights
 
 SCHEMAS = "schemas"
@@ -24,6 +24,7 @@ CRDS = f"{SCHEMAS}/crds"
 REFERENCE = "docs/reference/kinds.md"
 RIGHTS = "deploy/observe/rbac.yaml"
 ACTING_RIGHTS = "deploy/core/rbac.yaml"
+WEBHOOK_RIGHTS = "deploy/webhook/rbac.yaml"
 ADMISSION = "deploy/core/admission.yaml"
 _RIGHTS_ORIGIN = (
     "Written by `make generate`: for any policies. `reconciler rbac PATHS` prints the rights for given policies."
@@ -32,6 +33,7 @@ _ACTING_ORIGIN = (
     "Written by `make generate`: for any policies, with smart pods in their default namespace. "
     "`reconciler rbac PATHS --write` prints the rights for given policies."
 )
+_WEBHOOK_ORIGIN = "Written by `make generate`; `reconciler rbac --webhook` prints the same for another namespace."
 _ADMISSION_ORIGIN = (
     "Written by `make generate` from the rights of rbac.yaml. "
     "`reconciler rbac PATHS --admission` prints the same for given policies."
@@ -49,6 +51,7 @@ def generated_files() -> dict[str, str]:
     files[REFERENCE] = reference_page(KINDS)
     files[RIGHTS] = f"# {_RIGHTS_ORIGIN}\n{reading_page(())}"
     files[ACTING_RIGHTS] = f"# {_ACTING_ORIGIN}\n{writing_page(())}"
+    files[WEBHOOK_RIGHTS] = f"# {_WEBHOOK_ORIGIN}\n{webhook_page()}"
     files[ADMISSION] = f"# {_ADMISSION_ORIGIN}\n{admission_page(())}"
     return dict(sorted(files.items()))
 

@@ -15,6 +15,8 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from reconciler.serve.tls import HandshakeLimits, TlsContext, TlsProtocol, end_handshakes, secured
+
 # --- HTTP connections with limits: in total, per client, and on the duration of each step.
 #
 # A connection over a limit is closed before anything is read. An exchange has one deadline, from its first byte, or the
@@ -109,17 +111,33 @@ class ListenAddress(msgspec.Struct, frozen=True):
 
 
 class Server:
-    """Binds its address immediately, so that an address in use is reported at once. Raises OSError."""
+    """Binds its address immediately, so that an address in use is reported at once. Raises OSError.
 
-    def __init__(self, address: ListenAddress, application: Starlette, limits: ConnectionLimits = LIMITS) -> None:
+    `tls`: the context for HTTPS; its certificates may be replaced while the server runs.
+    """
+
+    def __init__(
+        self,
+        address: ListenAddress,
+        application: Starlette,
+        limits: ConnectionLimits = LIMITS,
+        tls: TlsContext | None = None,
+    ) -> None:
         family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
         self._socket = socket.create_server((address.host, address.port), family=family, backlog=limits.connections)
+        # Connections inherit this. asyncio sets it only on sockets that name their protocol; without it, the body of an
+        # answer would wait 40 ms for the acknowledgement of its head.
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._protocol: type[asyncio.Protocol] = bounded(limits)
+        if tls is not None:
+            handshakes = HandshakeLimits(limits.connections, limits.of_one_client, limits.exchange_seconds)
+            self._protocol = secured(self._protocol, tls, handshakes)
         configuration = uvicorn.Config(
             application,
             log_config=None,
             access_log=False,
             lifespan="off",
-            http=bounded(limits),
+            http=self._protocol,
             ws="none",
             h11_max_incomplete_event_size=LARGEST_HEADER,
             timeout_keep_alive=limits.idle_seconds,
@@ -136,6 +154,8 @@ class Server:
         """Runs until stopped."""
         try:
             await self._server.serve([self._socket])
+            if issubclass(self._protocol, TlsProtocol):
+                await end_handshakes(self._protocol)
         finally:
             self._socket.close()
 

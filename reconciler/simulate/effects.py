@@ -21,8 +21,8 @@ from reconciler.protocol.preconditions import (
     WriteResult,
     identified,
     is_published,
-    lease,
     lent_to_another,
+    new_lease,
     occupied,
     presumed,
     said_before,
@@ -171,11 +171,11 @@ def _bound(act: Bind, pod: Object, place: ObjectStore) -> Effect:
     if node is None:
         return WriteResult("stale", f"Node/{act.node} no longer exists")
     leases: list[Write] = []
-    for name in sorted(act.leases):
-        ref = Ref("Lease", names.LEASES_NAMESPACE, name)
+    for device in sorted(act.leases):
+        ref = Ref("Lease", names.LEASES_NAMESPACE, device.name)
         held = place.get(ref)
         if held is None:
-            leases.append(Write(lease(name, names.LEASES_NAMESPACE, pod, node)))
+            leases.append(Write(new_lease(device, names.LEASES_NAMESPACE, pod, node)))
         elif (holder := text_at(held, HELD)) != pod["metadata"]["uid"]:
             return WriteResult("stale", lent_to_another(ref.title, holder))
     annotations = {**annotations_of(pod), **dict(act.annotations)}

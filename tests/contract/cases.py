@@ -13,6 +13,7 @@ from reconciler.model.plan.decision import (
     Evict,
     Label,
     Leaver,
+    LentDevice,
     Preconditions,
     Ref,
     Resize,
@@ -41,6 +42,11 @@ class Case:
     shows: Callable[[Object | None], object]
     goes: bool = False  # afterwards the subject is gone or going
     beside: Callable[[str], Object] | None = None  # what has to be there as well
+
+
+def _bind(ref: Ref) -> Act:
+    devices = (LentDevice(f"{ref.name}-b", 1), LentDevice(f"{ref.name}-a", 0))
+    return Bind(node=NODE, leases=devices, annotations=(("gpu.scheduling/devices", "GPU-1"),))
 
 
 def _applied(ref: Ref) -> Act:
@@ -111,9 +117,7 @@ CASES = (
     Case(
         "bind",
         objects.waiting,
-        lambda ref: Bind(
-            node=NODE, leases=(f"{ref.name}-b", f"{ref.name}-a"), annotations=(("gpu.scheduling/devices", "GPU-1"),)
-        ),
+        _bind,
         _is_bound,
     ),
     Case(

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.plan.decision import Bind, Decision, Evict, Leaver, Outcome, Ref, Resize, Ungate
+from reconciler.model.plan.decision import Bind, Decision, Evict, Leaver, LentDevice, Outcome, Ref, Resize, Ungate
 from tests.contract import objects
 from tests.contract.ground import Ground, decision
 
@@ -122,7 +122,8 @@ def test_what_dry_runs_can_not_tell_takes_the_others_along_all_the_same(ground: 
 
 
 def bind(name: str, *leases: str) -> Bind:
-    return Bind(node=f"{name}-node", leases=leases, annotations=(("gpu.scheduling/devices", "GPU-1"),))
+    devices = tuple(LentDevice(lease, place) for place, lease in enumerate(leases))
+    return Bind(node=f"{name}-node", leases=devices, annotations=(("gpu.scheduling/devices", "GPU-1"),))
 
 
 def lease_of(name: str) -> Ref:
@@ -131,7 +132,7 @@ def lease_of(name: str) -> Ref:
 
 def held(ground: Ground, name: str, holder: str) -> None:
     head = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
-    metadata = {"name": name, "namespace": names.LEASES_NAMESPACE}
+    metadata = {"name": name, "namespace": names.LEASES_NAMESPACE, "labels": {names.MANAGED: "true"}}
     ground.put({**head, "metadata": metadata, "spec": {"holderIdentity": holder}})
 
 
@@ -166,7 +167,8 @@ def test_what_is_lent_to_the_pod_already_is_enough(ground: Ground, name: str) ->
     ground.put(objects.node(f"{name}-node"))
     pod = ground.put(objects.waiting(name))
     held(ground, f"{name}-0", pod.uid)
-    assert one(ground.apply([decision(pod, bind(name, f"{name}-0"))])).result == "done"
+    outcome = one(ground.apply([decision(pod, bind(name, f"{name}-0"))]))
+    assert (outcome.result, outcome.detail) == ("done", "")
 
 
 def test_a_pod_is_bound_once(ground: Ground, name: str) -> None:

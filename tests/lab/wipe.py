@@ -30,6 +30,7 @@ _CLUSTER = (
     "csinodes",
     "csidrivers",
     "resourceslices",
+    "deviceclasses",
     "priorityclasses",
 )
 _SECONDS = 60

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from pathlib import Path
 from typing import Any
 
 import click
@@ -9,10 +10,12 @@ import click
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.options import Parsed, answered, history_option, live_question_options
 from reconciler.controller.policies import Question
-from reconciler.controller.run import Settings
+from reconciler.controller.run import ExtenderSettings, Settings
 from reconciler.controller.run import run as run_replica
 from reconciler.protocol.leadership import LONGEST_LEASE_MS
 from reconciler.serve.server import ListenAddress
+
+_FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 
 
 def _address(text: str) -> ListenAddress:
@@ -42,6 +45,32 @@ _ADDRESS = Parsed("HOST:PORT", _address)
     type=_ADDRESS,
     help="Separate address of /healthz and /readyz, for the kubelet.",
 )
+@click.option(
+    "--extender",
+    "extender_address",
+    type=_ADDRESS,
+    help="Address of the scheduler extender, for pods with a GpuClaim. HTTPS only; needs --tls-certificate, --tls-key "
+    "and --client-authority.",
+)
+@click.option("--tls-certificate", type=_FILE, help="Certificate of the extender's address, in PEM.")
+@click.option("--tls-key", type=_FILE, help="Private key of --tls-certificate, in PEM.")
+@click.option(
+    "--client-authority",
+    type=_FILE,
+    help="Authority of the scheduler's client certificate, in PEM: no other client is served.",
+)
+@click.option(
+    "--webhook",
+    "webhook_address",
+    type=_ADDRESS,
+    help="Address of the admission webhook for pods with a GpuClaim, over HTTPS. By default there is none.",
+)
+@click.option(
+    "--webhook-client-ca",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="With --webhook: answer only clients with a certificate of an authority in this file.",
+)
 @history_option
 @click.option(
     "--lease-seconds",
@@ -54,6 +83,13 @@ _ADDRESS = Parsed("HOST:PORT", _address)
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def command(question: Question, **chosen: Any) -> int:
     """Run the controller: apply the policies to the cluster continuously. With several replicas, one leads."""
+    files = [chosen.pop(each) for each in ("tls_certificate", "tls_key", "client_authority")]
+    address = chosen.pop("extender_address")
+    if address is not None and not all(files):
+        raise click.UsageError("--extender needs --tls-certificate, --tls-key and --client-authority.")
+    chosen["extender"] = ExtenderSettings(address, *files) if address is not None else None
+    if chosen["webhook_client_ca"] is not None and chosen["webhook_address"] is None:
+        raise click.UsageError("--webhook-client-ca requires --webhook")
     end = answered(lambda: run_replica(Settings(question, **chosen)))
     code = ExitCode.INTERRUPTED if end.signal == signal.SIGINT else ExitCode.FINE
     if end.is_stuck:  # Python would wait for threads that wait for an API server

@@ -1,13 +1,13 @@
 """Predicates for claims: ResourceClaims of dynamic resource allocation, and GpuClaims."""
 
-from collections.abc import Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import ClassVar
 
 import msgspec
 import numpy as np
 
+from reconciler.fleet.devices.free_devices import ClaimRequests, FreeDevices
 from reconciler.fleet.node_terms import readable, term_holds
 from reconciler.fleet.obstacles import (
     ClaimState,
@@ -16,7 +16,6 @@ from reconciler.fleet.obstacles import (
     DevicesNotAllocated,
     DevicesNotReady,
     DevicesUnread,
-    GpusOfNodeLent,
     NotInPoolOfClaim,
     OwnDeviceClaimNotMade,
 )
@@ -165,71 +164,70 @@ def _why_unmodelled(claim: ResourceClaim, title: str) -> Obstacle | None:
     return None
 
 
-# --- GpuClaims: a pod with a claim needs a pool with the requested GPUs.
+# --- GpuClaims: a pod with a claim needs a pool with the requested GPUs, and a node with enough of them free.
 #
-# The suitable pools follow from policies, not from the cluster, so the caller passes them (`judged`). kube-scheduler
-# knows nothing of GpuClaims, so without this information nothing is refused, nor is a claim that the caller does not
-# name.
-
-Pools = Mapping[tuple[str, str], frozenset[str]]
+# The requests and the suitable pools follow from policies, not from the cluster, so the caller passes them (`judged`).
+# kube-scheduler knows nothing of GpuClaims, so without this information nothing is refused, nor is a claim that the
+# caller does not name.
 
 
 class GpuClaims:
-    """The suitable pools by claim, while set."""
+    """The requests of claims, while set."""
 
     name: ClassVar[str] = "GpuClaim"
     static: ClassVar[bool] = False
 
     def __init__(self, fleet: Snapshot) -> None:
-        self._pools: Pools = {}
-        self._lent: AbstractSet[str] = frozenset()
+        self._claims = ClaimRequests()
+        self._devices: FreeDevices | None = None  # while set, after the first question
         self._masks: dict[tuple[int, frozenset[str]], Mask] = {}
 
     @contextmanager
-    def judged(self, pools: Pools, lent: AbstractSet[str]) -> Iterator[None]:
-        """Evaluates GpuClaims within the `with` block.
-
-        `pools`: suitable pools, by namespace and name of the claim. `lent`: nodes with lent GPUs, whose free GPUs
-        are unknown.
-        """
-        self._pools, self._lent = pools, lent
+    def judged(self, claims: ClaimRequests) -> Iterator[None]:
+        """Evaluates GpuClaims within the `with` block, as the extender does: by pool, and by free GPUs of nodes."""
+        self._claims = claims
         try:
             yield
         finally:
-            self._pools, self._lent, self._masks = {}, frozenset(), {}
+            self._claims, self._devices, self._masks = ClaimRequests(), None, {}
 
     def concerns(self, pod_class: PodClass, fleet: Snapshot) -> bool:
-        return pod_class.gpu_claim in self._pools
+        return pod_class.gpu_claim in self._claims.by_claim
 
     def mask(self, pod_class: PodClass, fleet: Snapshot) -> Mask | None:
-        pools = self._pools.get(pod_class.gpu_claim)
-        if pools is None:
+        request = self._claims.by_claim.get(pod_class.gpu_claim)
+        if request is None:
             return None
-        key = fleet.rows.version, pools
+        key = fleet.rows.version, request.pools
         mask = self._masks.get(key)
         if mask is None:
-            mask = self._masks[key] = self._in_one_of(pools, fleet.rows)
-        return mask
+            mask = self._masks[key] = _in_one_of(request.pools, fleet.rows)
+        return mask & self._free_devices(fleet).mask(request.devices)
 
     def fits(self, pod_class: PodClass, row: int, fleet: Snapshot) -> bool:
-        pools = self._pools.get(pod_class.gpu_claim)
-        node = fleet.rows.node(row)
-        return pools is None or (node.pool in pools and node.name not in self._lent)
+        request = self._claims.by_claim.get(pod_class.gpu_claim)
+        if request is None:
+            return True
+        return fleet.rows.node(row).pool in request.pools and self._free_devices(fleet).serves(row, request.devices)
 
     def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> Obstacle:
-        node, claim = fleet.rows.node(row), "/".join(pod_class.gpu_claim)
-        if node.name in self._lent:
-            return GpusOfNodeLent(claim)
-        return NotInPoolOfClaim(claim, node.pool or "none")
+        request, node = self._claims.by_claim[pod_class.gpu_claim], fleet.rows.node(row)
+        if node.pool not in request.pools:
+            return NotInPoolOfClaim("/".join(pod_class.gpu_claim), node.pool or "none")
+        return self._free_devices(fleet).why(row, request.devices)
 
-    def _in_one_of(self, pools: frozenset[str], rows: NodeRows) -> Mask:
-        """As in Node.pool: Karpenter's label, or else reconciler's."""
-        first, second = rows.column(names.KARPENTER_POOL), rows.column(names.POOL)
-        silent = (first == ABSENT) | (first == rows.value_id(names.KARPENTER_POOL, ""))
-        mask: Mask = np.isin(first, [rows.value_id(names.KARPENTER_POOL, each) for each in sorted(pools)])
-        mask |= silent & np.isin(second, [rows.value_id(names.POOL, each) for each in sorted(pools)])
-        for name in self._lent:
-            row = rows.row_of.get(name)
-            if row is not None:
-                mask[row] = False
-        return mask
+    def _free_devices(self, fleet: Snapshot) -> FreeDevices:
+        """Made when a pod with a claim is first asked about."""
+        if self._devices is None:
+            self._devices = fleet.part(FreeDevices)
+            self._devices.follow(self._claims)
+        return self._devices
+
+
+def _in_one_of(pools: frozenset[str], rows: NodeRows) -> Mask:
+    """As in Node.pool: Karpenter's label, or else reconciler's."""
+    first, second = rows.column(names.KARPENTER_POOL), rows.column(names.POOL)
+    silent = (first == ABSENT) | (first == rows.value_id(names.KARPENTER_POOL, ""))
+    mask: Mask = np.isin(first, [rows.value_id(names.KARPENTER_POOL, each) for each in sorted(pools)])
+    mask |= silent & np.isin(second, [rows.value_id(names.POOL, each) for each in sorted(pools)])
+    return mask

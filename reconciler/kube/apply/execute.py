@@ -7,10 +7,12 @@ open. If it cannot be settled, the outcome is `unknown`.
 import random
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 
 import msgspec
 
 from reconciler.kube.api_server import ApiRequest, ApiResponse, Backoff, BackoffBounds, BadPath, Unreachable, Writer
+from reconciler.kube.apply.device_leases import LeaseBinding
 from reconciler.kube.apply.events import Events, event_notes, is_reported, pool_event_notes
 from reconciler.kube.apply.fenced_writer import (
     Bucket,
@@ -23,26 +25,23 @@ from reconciler.kube.apply.fenced_writer import (
     meaning_of,
     uid_in,
 )
-from reconciler.kube.apply.verbs import deletion, eviction, folder_of, kind_of, next_write, path_of
+from reconciler.kube.apply.verbs import eviction, next_write, path_of
 from reconciler.kube.decode import Undecodable, one
 from reconciler.model import names
 from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.cluster.node import Node
 from reconciler.model.instant import Instant
-from reconciler.model.plan.decision import Bind, Decision, Evict, Hold, Outcome, Preconditions, Ref
+from reconciler.model.plan.decision import Bind, Decision, Evict, Hold, Outcome, Preconditions
 from reconciler.ports import Fence
 from reconciler.protocol.preconditions import (
     DONE,
-    HELD,
     NO_LONGER_OURS,
     Object,
     WriteResult,
-    lease,
     leaves,
-    lent_to_another,
     no_longer_whole,
+    not_gone,
     occupied,
-    text_at,
 )
 from reconciler.protocol.write_order import WriteOrder, verb_of
 
@@ -104,54 +103,6 @@ class Executor:
         return Outcome(decision.subject, verb_of(decision), settled.result, settled.detail)
 
 
-# --- Leases that accompany a Binding. Owner of the list of Leases acquired for one pod, for their release.
-
-
-class LeaseBinding:
-    """Leases are acquired in sorted order, so that two pods with the same wish do not each hold half of them."""
-
-    def __init__(self, act: Bind, namespace: str, pen: FencedWriter) -> None:
-        self._act, self._namespace, self._pen = act, namespace, pen
-        self._holder = ""
-        self._taken: list[Ref] = []
-
-    def take(self, pod: Object) -> WriteResult | None:
-        """Why the Leases cannot be acquired; None if the pod holds all. Raises Unreachable, NotSeen and FenceFell."""
-        self._holder = pod["metadata"]["uid"]
-        node = self._pen.look(Ref("Node", "", self._act.node))
-        if node is None:
-            return WriteResult("stale", f"Node/{self._act.node} no longer exists")
-        for name in sorted(self._act.leases):
-            ref = Ref("Lease", self._namespace, name)
-            if why := self._take(ref, lease(name, self._namespace, pod, node)):
-                return why
-        return None
-
-    def give_back(self) -> None:
-        """Releases the Leases acquired here. Raises Unreachable, NotSeen and FenceFell."""
-        while self._taken:
-            ref = self._taken.pop()
-            found = self._pen.look(ref)
-            if found is not None and text_at(found, HELD) == self._holder:
-                preconditions = {name: found["metadata"][name] for name in ("uid", "resourceVersion")}
-                self._pen.send(deletion(ref, preconditions))
-
-    def _take(self, ref: Ref, manifest: Object) -> WriteResult | None:
-        found = self._pen.look(ref)
-        if found is None:
-            # Recorded before the request: if the response is lost, the Lease may be held.
-            self._taken.append(ref)
-            body = msgspec.json.encode(manifest)
-            answer = self._pen.send(ApiRequest("POST", folder_of(kind_of(ref), ref.namespace), body))
-            if answer.status < 300:
-                return None
-            if answer.status != 409:
-                return WriteResult("retry" if answer.status >= 429 else "refused", error_text(answer))
-            found = self._pen.look(ref) or {}
-        holder = text_at(found, HELD)
-        return None if holder == self._holder else WriteResult("stale", lent_to_another(ref.title, holder))
-
-
 def _dry(request: ApiRequest) -> ApiRequest:
     body = msgspec.json.decode(request.body)
     body["deleteOptions"]["dryRun"] = ["All"]
@@ -176,7 +127,7 @@ class WriteExecution:
     def __init__(self, decision: Decision, pen: FencedWriter, namespace: str) -> None:
         self._decision, self._pen = decision, pen
         act = decision.act
-        self._lending = LeaseBinding(act, namespace, pen) if isinstance(act, Bind) else None
+        self._lending = LeaseBinding(decision.subject, act, namespace, pen) if isinstance(act, Bind) else None
         self._others = act.others if isinstance(act, Evict) else ()
         self._has_begun = False  # a real eviction of pods that are evicted together was sent
         self._presumes = Preconditions() if isinstance(act, Hold) else act.presumes
@@ -193,6 +144,9 @@ class WriteExecution:
             settled = WriteResult("unknown", NO_LONGER_OURS.detail) if self._in_doubt else NO_LONGER_OURS
         except (BadPath, Undecodable) as fault:
             settled = WriteResult("refused", str(fault))
+        if self._lending is not None and settled.result != "done" and not self._in_doubt:
+            with suppress(NotSeen, Unreachable, FenceFell):  # the planner releases what is left
+                self._lending.give_back()
         self.wrote |= self._in_doubt and settled.result == "done"
         return settled
 
@@ -232,8 +186,8 @@ class WriteExecution:
         coming = next_write(self._decision, found)
         if isinstance(coming, WriteResult):
             return coming
-        if occupied := self._occupied(found):
-            return occupied
+        if refused := self._occupied(found) or self._still_there():
+            return refused
         if self._others:
             return self._sent_together(coming)
         if found is None or self._lending is None:
@@ -255,11 +209,13 @@ class WriteExecution:
         return occupied(node, pods, self._presumes, now)
 
     def _lend(self, lending: LeaseBinding, pod: Object, binding: ApiRequest) -> WriteResult | Again:
-        """Acquires the Leases first; releases them if the Binding definitely failed."""
-        step = lending.take(pod) or self._sent(binding)
-        if isinstance(step, WriteResult) and step.result != "done" and not self._in_doubt:
-            lending.give_back()
-        return step
+        """Acquires the Leases first."""
+        return lending.take(pod) or self._sent(binding)
+
+    def _still_there(self) -> WriteResult | None:
+        """The result if a pod must be gone, but a fresh read finds the pod."""
+        gone = self._presumes.gone
+        return not_gone(gone, self._pen.look(gone)) if gone is not None else None
 
     def _sent_together(self, last: ApiRequest) -> WriteResult | Again:
         """Evicts pods together or not at all: dry runs for all pods come first, and evictions only if all succeed.

@@ -10,6 +10,7 @@ from reconciler.model.cluster.node import CsiDriver, CsiNode, Node, NodeClaim, N
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.cluster.volumes import (
+    DeviceClass,
     PersistentVolume,
     PersistentVolumeClaim,
     ResourceClaim,
@@ -85,6 +86,9 @@ RESOURCE_KINDS: tuple[ResourceKind, ...] = (
     ResourceKind("ResourceClaim", "resource.k8s.io", "resourceclaims", "resource_claims", ResourceClaim, optional=True),
     ResourceKind(
         "ResourceSlice", "resource.k8s.io", "resourceslices", "resource_slices", ResourceSlice, False, optional=True
+    ),
+    ResourceKind(
+        "DeviceClass", "resource.k8s.io", "deviceclasses", "device_classes", DeviceClass, False, optional=True
     ),
     ResourceKind("PersistentVolumeClaim", "", "persistentvolumeclaims", "volume_claims", PersistentVolumeClaim),
     ResourceKind("PersistentVolume", "", "persistentvolumes", "volumes", PersistentVolume, namespaced=False),

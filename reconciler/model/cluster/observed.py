@@ -12,6 +12,7 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.refusal import SetAside
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.cluster.volumes import (
+    DeviceClass,
     PersistentVolume,
     PersistentVolumeClaim,
     ResourceClaim,
@@ -58,6 +59,7 @@ class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
     node_classes: tuple[NodeClass, ...] = ()
     resource_claims: tuple[ResourceClaim, ...] = ()
     resource_slices: tuple[ResourceSlice, ...] = ()
+    device_classes: tuple[DeviceClass, ...] = ()
     volume_claims: tuple[PersistentVolumeClaim, ...] = ()
     volumes: tuple[PersistentVolume, ...] = ()
     storage_classes: tuple[StorageClass, ...] = ()

@@ -161,6 +161,19 @@ class ResourceClaim(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     status: ResourceClaimStatus = ResourceClaimStatus()
 
 
+class DeviceClassSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """The extended resource whose requests are served from devices of the class."""
+
+    extended_resource_name: str = ""
+
+
+class DeviceClass(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A class of devices that claims request."""
+
+    metadata: Metadata
+    spec: DeviceClassSpec = DeviceClassSpec()
+
+
 class ResourceSlice(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Available devices; only its name is read."""
 

@@ -35,6 +35,7 @@ class Preconditions(msgspec.Struct, frozen=True, gc=False):
     fields: tuple[tuple[str, str], ...] = ()
     untainted: tuple[str, ...] = ()  # of a Node: keys of taints that must be absent
     empty: bool = False  # of a Node: no workload pod is bound to it, by a list as recent as possible
+    gone: Ref | None = None  # a pod that a fresh read must not find, or must find finished
     # For pods stuck in Terminating on an unready node that must be empty: longer grace periods are capped.
     longest_grace_seconds: int = LONGEST_GRACE_SECONDS
 
@@ -95,11 +96,19 @@ class Resize(Act, frozen=True, gc=False):
     resources: tuple[tuple[str, int], ...]  # in thousandths, as in Quantity.milli: cpu 500 is 500m
 
 
+class LentDevice(msgspec.Struct, frozen=True, gc=False, order=True):
+    """A Lease that lends one GPU of a node to a pod."""
+
+    name: str
+    device: int  # index of the GPU on its node
+    uuid: str = ""  # empty if unknown
+
+
 class Bind(Act, frozen=True, gc=False):
-    """Binds a pod to a node, together with its leases."""
+    """Binds a pod to a node, together with the Leases of its GPUs."""
 
     node: str
-    leases: tuple[str, ...]
+    leases: tuple[LentDevice, ...]
     annotations: tuple[tuple[str, str], ...]
 
 

@@ -22,6 +22,7 @@ from reconciler.model.quantity import Duration, Money, Quantity
 
 CapacityType = Literal["reserved", "on-demand", "spot"]
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+Allocation = Literal["plugin", "agent"]
 TEMPLATE = Shaped(r"^[A-Za-z0-9_][A-Za-z0-9_./-]*$", "a relative path")
 Resources = Annotated[
     dict[str, Quantity], KeyPattern(r"^[A-Za-z0-9./-]{1,317}$", "a resource name, such as cpu or nvidia.com/gpu")
@@ -194,9 +195,13 @@ class GpuPool(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
         Duration | None, Says("How long Karpenter waits for the pods of a node it removes.")
     ] = None
     disruption: Annotated[Disruption, Says("What Karpenter may disrupt on its own.")] = Disruption()
-    device_plugin: Annotated[bool, Says("Whether a device plugin advertises the GPUs; otherwise the agent does.")] = (
-        True
-    )
+    allocation: Annotated[
+        Allocation,
+        Says(
+            "What gives containers the GPUs of a GpuClaim. plugin: the kubelet with a device plugin, which chooses the "
+            "GPUs itself. agent: reconciler's node agent, which gives exactly the chosen GPUs."
+        ),
+    ] = "plugin"
     adopt: Annotated[
         bool,
         Says("Takes over an existing NodePool of this name, without drift of its nodes."),
@@ -219,7 +224,10 @@ class ClaimedDevices(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     count: Annotated[int, Says("Number of GPUs per pod."), Within(1, 16), Unit("GPUs")]
     policy: Annotated[
         Literal["any", "contiguous", "requireContiguous"],
-        Says("contiguous prefers GPUs of one island; requireContiguous requires them."),
+        Says(
+            "contiguous prefers GPUs of one island; requireContiguous requires them. Best effort on pools with "
+            "allocation: plugin, where the kubelet chooses the GPUs."
+        ),
     ] = "any"
     model: Annotated[str | None, Says("Model of the GPUs; absent means any."), Within(1, 63), NAME] = None
     memory: Annotated[Quantity | None, Says("Minimum memory of each GPU.")] = None

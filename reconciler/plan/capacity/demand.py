@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from reconciler.fleet.devices.free_devices import ClaimRequest, ClaimRequests
+from reconciler.fleet.gpu_claims import claimed_devices, serving_pools
 from reconciler.model import names
 from reconciler.model.cluster.bounds import gpu_claims
 from reconciler.model.cluster.observed import Observed
@@ -15,17 +17,14 @@ from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant, later, moment
 from reconciler.model.plan.drain_memory import Evicted
 from reconciler.model.plan.inputs import Inputs
-from reconciler.model.policy.gpu import ClaimedDevices, Devices, GpuPool
-from reconciler.model.quantity import Quantity
+from reconciler.model.policy.gpu import GpuPool
 from reconciler.plan.capacity.refusals import ClaimState, ClaimTrouble, ClaimUnseen, ClaimUnusable
 from reconciler.plan.capacity.requests import SmartPodIdentity
 from reconciler.plan.recent_evictions import owner_of
 
 # --- GpuClaims: what they request of a node, and which pools can serve them.
 #
-# A pool can serve a claim if the claim names that pool or no pool, and if the pool's GPUs have the requested model and
-# memory and each node has enough of them. Fields that a claim leaves out match any pool. A claim that can't be read, or
-# whose result can't be predicted, is not assumed to be served elsewhere.
+# A claim that can't be read, or whose result can't be predicted, is not assumed to be served elsewhere.
 
 Key = tuple[str, str]  # namespace and name
 Spec = dict[str, Any]
@@ -46,6 +45,7 @@ class GpuClaimIndex:
         self._specs = {(each.metadata.namespace, each.name): each.spec for each in gpu_claims(observed.policies)}
         self._pools = tuple(pools)
         self._unread = observed.unread_among("gpuclaims.gpu.scheduling")
+        self._are_islands_unread = observed.unread_among("gpunodestatuses.gpu.scheduling") is not None
 
     def why_unknown(self, pod: Pod) -> ClaimDoubt | None:
         """Why it is unknown which other nodes have the GPUs of the pod's claim; None if that is known, or the pod has
@@ -59,10 +59,10 @@ class GpuClaimIndex:
             return ClaimDoubt("absent")
         if spec.get("suspend"):
             return ClaimDoubt("suspended")
-        devices = _devices(spec)
+        devices = claimed_devices(spec)
         if devices is None:
             return ClaimDoubt("unreadable")
-        if devices.policy == "requireContiguous":
+        if devices.policy == "requireContiguous" and self._are_islands_unread:
             return ClaimDoubt("oneIsland")
         return ClaimDoubt("otherCount", devices.count, pod.gpus) if devices.count != pod.gpus else None
 
@@ -78,47 +78,18 @@ class GpuClaimIndex:
             return ClaimUnusable(ClaimState.ABSENT) if self._unread is None else ClaimUnseen(self._unread)
         if spec.get("suspend"):
             return ClaimUnusable(ClaimState.SUSPENDED)
-        return None if _devices(spec) is not None else ClaimUnusable(ClaimState.UNREADABLE)
+        return None if claimed_devices(spec) is not None else ClaimUnusable(ClaimState.UNREADABLE)
 
     @cached_property
-    def pools(self) -> Mapping[Key, frozenset[str]]:
-        """By claim, the names of pools that can serve the claim, without unreadable claims."""
-        result = {}
+    def requests(self) -> ClaimRequests:
+        """The readable claims, with the pools that can serve them."""
+        by_claim = {}
         for key, spec in self._specs.items():
-            devices = _devices(spec)
+            devices = claimed_devices(spec)
             if devices is not None:
-                named = spec.get("poolName")
-                result[key] = frozenset(
-                    each.name for each in self._pools if named in {None, each.name} and _has(each.spec.devices, devices)
-                )
-        return result
-
-
-def _has(devices: Devices, claimed_devices: ClaimedDevices) -> bool:
-    return (
-        claimed_devices.model in {None, devices.model}
-        and claimed_devices.count <= devices.count
-        and (claimed_devices.memory is None or claimed_devices.memory.milli <= devices.memory.milli)
-    )
-
-
-def _devices(spec: Spec) -> ClaimedDevices | None:
-    """Requested devices; None if unreadable. Another version of the CRD may have other fields, so each field is
-    checked.
-    """
-    said = spec.get("devices")
-    if not isinstance(said, dict) or type(said.get("count")) is not int:
-        return None
-    policy, model, memory = said.get("policy", "any"), said.get("model"), said.get("memory")
-    if policy not in ("any", "contiguous", "requireContiguous") or not isinstance(spec.get("poolName"), str | None):
-        return None
-    if not isinstance(model, str | None):
-        return None
-    try:
-        least = None if memory is None else Quantity.parse(str(memory))
-    except ValueError:
-        return None
-    return ClaimedDevices(count=said["count"], policy=policy, model=model, memory=least)
+                pools = serving_pools(spec, devices, self._pools)
+                by_claim[key] = ClaimRequest(devices, frozenset(each.name for each in pools))
+        return ClaimRequests(by_claim, {each.name: each.spec.devices for each in self._pools})
 
 
 # --- Gangs: pods that start together or not at all, because their GpuClaims share a gangRef.

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from reconciler.fleet import obstacles
 from reconciler.fleet.amounts import CPU, PODS
 from reconciler.fleet.obstacles import OBSTACLES, Lack
@@ -146,6 +148,11 @@ def _too_small(it: obstacles.ShapesTooSmall) -> str:
     return it.template.format(asked=f"{it.asked}{unit}", resource=it.resource, most=f"{it.most}{unit}")
 
 
+def _few_gpus(it: obstacles.TooFewFreeGpus | obstacles.NoIslandOfFreeGpus) -> str:
+    facts = msgspec.structs.asdict(it) | {"wanted": counted(it.wanted, "GPU")}
+    return it.template.format(**facts)
+
+
 # Obstacles whose facts need their own text.
 _WORDS: Mapping[type[Obstacle], Callable[[Any], str]] = {
     obstacles.TaintNotTolerated: lambda it: it.template.format(
@@ -163,6 +170,10 @@ _WORDS: Mapping[type[Obstacle], Callable[[Any], str]] = {
     obstacles.ShapesTooSmall: _too_small,
     obstacles.AffinityNowhereMet: lambda it: it.template.format(selectors=" and ".join(it.selectors)),
     obstacles.SpreadUnevenAnywhere: _uneven,
+    obstacles.TooFewFreeGpus: _few_gpus,
+    obstacles.NoIslandOfFreeGpus: _few_gpus,
+    obstacles.GpuModelDiffers: lambda it: it.template.format(model=it.model, there=listed(list(it.there)) or "none"),
+    obstacles.GpuMemoryTooSmall: lambda it: it.template.format(wanted=it.wanted, most=it.most or "an unknown amount"),
 }
 
 _UNSERVED = {

@@ -92,7 +92,7 @@ def _title(order: Sequence[DrainNode], way: Search) -> tuple[object, ...]:
 
 def _searched(context: DrainContext, members: Members, order: Sequence[DrainNode], way: Search) -> Trial:
     snapshot = context.fleet.snapshot
-    with snapshot.fork(), snapshot.part(GpuClaims).judged(context.claims.pools, context.fleet.lent.keys()):
+    with snapshot.fork(), snapshot.part(GpuClaims).judged(context.claims.requests):
         return Trial(order, way, Rehoming(context, members, way).run(order))
 
 
@@ -174,7 +174,7 @@ def keepers(inputs: Inputs, draft: Draft, node: str) -> list[Reason]:
         return []
     members, snapshot = Members(context), context.fleet.snapshot
     trial = rehome(context, eligible(EligibilityContext(context)).order, members)
-    with snapshot.fork(), snapshot.part(GpuClaims).judged(context.claims.pools, context.fleet.lent.keys()):
+    with snapshot.fork(), snapshot.part(GpuClaims).judged(context.claims.requests):
         return _Asking(context, members, trial.way, drain_node).hold_reasons(trial.order)
 
 

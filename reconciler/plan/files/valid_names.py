@@ -66,7 +66,7 @@ def of_decision(decision: Decision) -> Iterator[str]:
             yield why
     if isinstance(act, Bind):
         yield from _no_nodes((act.node,))
-        yield from (why for name in act.leases if (why := why_no_object("Lease", "", name)))
+        yield from (why for each in act.leases if (why := why_no_object("Lease", "", each.name)))
     if isinstance(act, Ungate) and act.node:
         yield from _no_nodes((act.node,))
     if isinstance(act, Evict):

@@ -10,12 +10,13 @@ import yaml
 from reconciler.model import names
 from reconciler.model.desired import Desired
 from reconciler.model.right import Right
-from reconciler.schema.rights.rules import PEOPLE, reading_rights, writing_rights
+from reconciler.schema.rights.rules import PEOPLE, reading_rights, webhook_rights, writing_rights
 
 _ACCOUNT = "reconciler"
 _RBAC = "rbac.authorization.k8s.io"
 _WIDTH = 110
 _LOOKS = "Read-only rights of reconciler: enough to plan and to explain, without changes to a cluster."
+_SERVES = "Rights of reconciler for the admission webhook, in addition to the others."
 _WRITES = "Rights of reconciler to write, in addition to its read-only rights."
 
 
@@ -46,6 +47,12 @@ def writing_page(wishes: Sequence[Desired], namespace: str = names.OWN_NAMESPACE
     """Rights of the same account to write; `resources`: whether the policies are custom resources."""
     roles = _roles("reconciler-enforce", writing_rights(wishes, namespace, resources), namespace)
     return _page(_WRITES, [text for role in roles for text in _documents(role)])
+
+
+def webhook_page(namespace: str = names.OWN_NAMESPACE) -> str:
+    """Rights of the same account for the admission webhook."""
+    roles = _roles("reconciler-webhook", webhook_rights(namespace), namespace)
+    return _page(_SERVES, [text for role in roles for text in _documents(role)])
 
 
 def person_page(person: str, namespace: str = names.OWN_NAMESPACE) -> str:

@@ -30,6 +30,7 @@ _WHY = {
     _CLASSES: "Machine configuration of the pools: a change there drifts nodes too.",
     "resource_claims": "Devices allocated to pods by dynamic resource allocation.",
     "resource_slices": "Devices that nodes offer for dynamic resource allocation.",
+    "device_classes": "Whether dynamic resource allocation serves requests for nvidia.com/gpu.",
     "volume_claims": "Volumes that pods use, which restrict their nodes.",
     "volumes": "Locations of volumes, which restrict the nodes of their pods.",
     "storage_classes": "Possible locations of volumes that do not exist yet.",
@@ -152,6 +153,42 @@ PEOPLE: Mapping[str, Person] = {
 }
 
 
+# --- Rights of the admission webhook: `run --webhook`. Policies do not say whether there is one.
+
+CERTIFICATES = RightLimits("write the Secret with its certificates", names=(names.WEBHOOK_CERTIFICATES,))
+
+
+def webhook_rights(namespace: str) -> tuple[Right, ...]:
+    """Rights for the certificates of the webhook. No admission policy can limit writes of webhook configurations, so
+    the role names the configuration."""
+    return (
+        Right(
+            "",
+            ("secrets",),
+            ("create",),
+            "Certificates of the webhook. RBAC cannot restrict the creation to a name; the admission policy does.",
+            namespace=namespace,
+            limits=CERTIFICATES,
+        ),
+        Right(
+            "",
+            ("secrets",),
+            ("get", "update"),
+            "Read and renew these certificates, in every replica.",
+            namespace=namespace,
+            names=(names.WEBHOOK_CERTIFICATES,),
+            limits=CERTIFICATES,
+        ),
+        Right(
+            "admissionregistration.k8s.io",
+            ("mutatingwebhookconfigurations",),
+            ("get", "patch"),
+            "Publish the certificate authority to the API servers.",
+            names=(names.WEBHOOK_CONFIGURATION,),
+        ),
+    )
+
+
 # --- Limits of the controller's write rights to objects and fields, which RBAC cannot express.
 #
 # Keys are listed by the features that write them, instead of allowing our whole domain: the holder of the controller's
@@ -163,7 +200,9 @@ EVENTS = RightLimits("write Events of its own", fields=((("reportingController",
 NODE_CHANGES = RightLimits(
     "change its own taints and labels, on nodes of pools",
     any_label=NODES_OF_POOLS,
-    changes=Changes(labels=(names.OURS,), kept_labels=(names.POOL,), taints=names.OURS),
+    changes=Changes(
+        labels=(names.OURS,), kept_labels=(names.POOL,), annotations=(names.PODS_WOKEN_AT,), taints=names.OURS
+    ),
 )
 POD_CHANGES = RightLimits(
     "remove its own scheduling gate, and write its own annotations",

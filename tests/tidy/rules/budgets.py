@@ -1,4 +1,4 @@
-"""Every file of tests has its seconds, and together they fit into the seven minutes of `make test`."""
+"""Every file of tests has its seconds, and together they fit into `make test`."""
 
 import re
 import tomllib
@@ -9,7 +9,7 @@ from tests.tidy.makefile import MAKEFILE
 from tests.tidy.tree import Tree
 
 BUDGETS = "tests/budgets.toml"
-TOTAL_SECONDS = 420
+TOTAL_SECONDS = 440
 
 # Variables of the Makefile: the folders of the first of two runs, and options of each run, which say how many workers.
 FOLDERS, FIRST, SECOND = "WITHOUT_LAB", "PAIR", "ON_LABS"

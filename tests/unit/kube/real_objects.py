@@ -225,6 +225,12 @@ OBJECTS: tuple[Object, ...] = (
             "devices": [{"name": "gpu-0", "attributes": {"uuid": {"string": "GPU-1"}}}],
         },
     },
+    {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": metadata("gpu.nvidia.com"),
+        "spec": {"selectors": [{"cel": {"expression": "true"}}], "extendedResourceName": "nvidia.com/gpu"},
+    },
     *real_volumes.objects(metadata, SECRET),
     *(
         _policy(kind)

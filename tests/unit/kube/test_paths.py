@@ -39,7 +39,12 @@ def test_a_hostile_name_or_namespace_becomes_no_path(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("group", "plural"),
-    [("rbac.authorization.k8s.io", "clusterrolebindings"), ("", "secrets"), ("", "pods/../secrets"), ("apps", "")],
+    [
+        ("rbac.authorization.k8s.io", "clusterrolebindings"),
+        ("", "serviceaccounts"),
+        ("", "pods/../secrets"),
+        ("apps", ""),
+    ],
 )
 def test_resources_are_of_a_closed_set(group: str, plural: str) -> None:
     assert (group, plural) not in RESOURCES

@@ -23,6 +23,7 @@ from reconciler.model.plan.decision import (
     Hold,
     Label,
     Leaver,
+    LentDevice,
     Preconditions,
     Ref,
     Resize,
@@ -117,7 +118,7 @@ LINES: dict[str, tuple[Ref, Action | Hold]] = {
     ),
     "bind Pod/team/web-0 to a leases a-0,a-1 example.com/gpus=0": (
         POD,
-        Bind(node="a", leases=("a-0", "a-1"), annotations=(("example.com/gpus", "0"),)),
+        Bind(node="a", leases=(LentDevice("a-0", 0), LentDevice("a-1", 1)), annotations=(("example.com/gpus", "0"),)),
     ),
     "annotate Pod/team/web-0 gpu.scheduling/phase=Pending gpu.scheduling/since-": (
         POD,
@@ -209,6 +210,8 @@ def test_other_codes_other_data_and_others_between_them_keep_lines_apart() -> No
 
 # --- No two decisions have the same line: all combinations of few values of each field, and drawn texts.
 
+LEASES = tuple(tuple(LentDevice(name, 0) for name in each) for each in ((), ("a",), ("a", "b"), ("a,b",)))
+
 TEXTS = (
     *("", "a", "a-", "+1s", "1s", "a=b", "a,b", 'a"b', "a b:c", "to"),
     *(unix(0), unix(1), f"0{unix(0)}", timestamp(NOW), timestamp(at(1)), "2026-11-02T09:00:00.750+01:00"),
@@ -245,7 +248,7 @@ FIELDS: dict[Any, dict[str, Iterable[Any]]] = {
     },
     Evict: {"grace_seconds": (0, 30), "others": LEAVERS, "destination": ("", "a", "c"), "gang": ("", "team/llama")},
     Resize: {"resources": [*combinations([("cpu", 1), ("cpu", 500), ("cpu", 1_000), ("a", 500_000)], 2)]},
-    Bind: {"node": ("a", "b"), "leases": ((), ("a",), ("a", "b"), ("a,b",)), "annotations": SETS},
+    Bind: {"node": ("a", "b"), "leases": LEASES, "annotations": SETS},
     Annotate: {"annotations": EDITS},
     Label: {"labels": EDITS},
     Ungate: {"gate": KEYS, "node": ("", "a", "b")},

@@ -11,13 +11,13 @@ from reconciler.model import names
 from reconciler.model.right import Changes, Right, RightLimits
 from reconciler.schema.admission import Account, admission_page, admission_policies
 from reconciler.schema.generated import ADMISSION
-from reconciler.schema.rights.rules import writing_rights
+from reconciler.schema.rights.rules import webhook_rights, writing_rights
 from tests.lab.places import REPOSITORY
 from tests.unit.schema.rights.stage import wish
 
 WRITES = {"create", "update", "patch", "delete"}
 # What may be said of them is all theirs, or for the API server to judge.
-UNLIMITED = {"pods/eviction"}
+UNLIMITED = {"pods/binding", "pods/eviction"}
 
 
 def policies(page: str) -> dict[str, Any]:
@@ -50,7 +50,8 @@ def test_each_right_to_write_has_limits_or_is_for_others_to_limit() -> None:
 def test_each_kind_with_limits_has_a_policy_that_is_bound() -> None:
     page = admission_page(())
     found = policies(page)
-    limited = {each for right in writing_rights((), "gpu-system") if right.limits for each in right.resources}
+    granted = (*writing_rights((), "gpu-system"), *webhook_rights("gpu-system"))
+    limited = {each for right in granted if right.limits for each in right.resources}
     assert found.keys() == {"reconciler-nothing-else", *(f"reconciler-{each}" for each in limited)}
     bound = [each for each in yaml.safe_load_all(page) if each["kind"].endswith("Binding")]
     assert {each["spec"]["policyName"] for each in bound} == found.keys()
@@ -63,7 +64,7 @@ def test_of_kinds_that_no_right_is_for_nothing_is_written() -> None:
     (rule,) = spec["matchConstraints"]["resourceRules"]
     assert (rule["resources"], rule["operations"]) == (["*/*"], ["*"])
     (validation,) = spec["validations"]
-    for right in writing_rights((), "gpu-system"):
+    for right in (*writing_rights((), "gpu-system"), *webhook_rights("gpu-system")):
         for each in right.resources:
             assert f'"{right.group}/{each}"' in validation["expression"]
 

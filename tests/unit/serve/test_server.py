@@ -108,6 +108,14 @@ def test_an_idle_connection_is_closed_and_one_in_use_answers_again() -> None:
         assert is_closed(connection, 3 * LIMITS.idle_seconds)
 
 
+def test_answers_do_not_wait_for_acknowledgements() -> None:
+    """Heads and bodies are sent one by one: with Nagle's algorithm each answer on a kept connection takes 40 ms."""
+    server = Server(ListenAddress("127.0.0.1", 0), probes(ANSWERS))
+    listening = server._socket  # noqa: SLF001 - the address has no other owner
+    with listening, socket.create_connection(listening.getsockname()), listening.accept()[0] as accepted:
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_a_header_without_end_is_refused() -> None:
     header = b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 50_000
     with serving() as address, opened(address, header) as connection, contextlib.suppress(OSError):

@@ -15,6 +15,7 @@ from reconciler.model.plan.decision import (
     Delete,
     Evict,
     Label,
+    LentDevice,
     Preconditions,
     Ref,
     Resize,
@@ -82,7 +83,8 @@ _manifests = st.builds(
 _texts = st.lists(st.tuples(our_keys, values), min_size=1, max_size=2, unique_by=lambda each: each[0]).map(tuple)
 _annotated = st.builds(Annotate, annotations=_texts)
 _labelled = st.builds(Label, labels=_texts)
-_bound = st.just(Bind(node=NODE, leases=("l-0", "l-1"), annotations=(("gpu.scheduling/devices", "GPU-0"),)))
+_LENT = (LentDevice("l-0", 0), LentDevice("l-1", 1))
+_bound = st.just(Bind(node=NODE, leases=_LENT, annotations=(("gpu.scheduling/devices", "GPU-0"),)))
 _resized = st.builds(Resize, resources=st.sampled_from([(("cpu", 250),), (("cpu", 100),)]))
 _ACTS: dict[str, list[st.SearchStrategy[Act]]] = {
     NODE: [st.builds(Taint, key=st.just(names.DRAINING), value=values, effect=effects), _labelled, _annotated],

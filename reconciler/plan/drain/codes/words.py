@@ -143,7 +143,7 @@ def _claim_doubt(doubt: ClaimDoubt) -> str:
         case "unreadable":
             return "the request of the claim can't be read"
         case "oneIsland":
-            return "the claim requests GPUs of one island, and the free islands of other nodes are unknown"
+            return "the claim requires GPUs of one island, and the GpuNodeStatuses could not be read"
         case "otherCount":
             return f"the claim requests {doubt.claimed} GPUs, and the pod requests {doubt.asked}"
 

@@ -104,7 +104,7 @@ def demands(context: ScalingContext, views: PoolViews) -> Demands:
     held = {pod.metadata.uid for pod, _ in unclaimed}
     pods = [pod for pod in pods if pod.metadata.uid not in held]
     pods.sort(key=lambda pod: snapshot.classes.of(pod).anew.rank)  # pods of one class are sorted by name
-    with snapshot.fork(), snapshot.part(GpuClaims).judged(claims.pools, frozenset()):
+    with snapshot.fork(), snapshot.part(GpuClaims).judged(claims.requests):
         return _demands(context, views, pods, _PriorContext(nominated, others, fullest_first(snapshot)))
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from reconciler.fleet.snapshot.rejections import ruled_out
 from reconciler.model import names
 from reconciler.model.cluster.metadata import (
@@ -21,6 +23,7 @@ from reconciler.model.plan.memory import FailedPlacement
 from reconciler.plan.drain.codes.blockers import PodWithoutPlace
 from reconciler.plan.drain.codes.words import NodesWithoutRoom
 from tests import builders
+from tests.unit.fleet.devices.stage import report_of
 from tests.unit.plan.scaling.stage import NOW, after
 
 Json = dict[str, Any]
@@ -115,6 +118,14 @@ def claims(case: Json) -> Iterator[Unstructured]:
         yield Unstructured(
             "gpu.scheduling/v1", "GpuClaim", UnstructuredMetadata(name, namespace="team"), {"spec": spec}
         )
+
+
+def reports(case: Json) -> Iterator[Unstructured]:
+    """The GpuNodeStatuses of nodes with a `board`, in the words of tests/cases/gpu/."""
+    for name, said in case["nodes"].items():
+        report = report_of(or_nothing(said))
+        if report is not None:
+            yield msgspec.structs.replace(report, metadata=UnstructuredMetadata(name))
 
 
 def annotations(kind: Json) -> Annotations:

@@ -56,6 +56,7 @@ from tests.unit.plan.drain.objects import (
     or_nothing,
     owner,
     pod_asks,
+    reports,
     tried,
     uids,
 )
@@ -99,7 +100,7 @@ class World:
             budgets=tuple(self._budgets()),
             workloads=tuple(self._workloads()),
             leases=tuple(self._leases()),
-            policies=tuple(claims(case)),
+            policies=(*claims(case), *reports(case)),
             namespaces=(Namespace(Metadata(names.OWN_NAMESPACE)),),
         )
         memory = Memory(imagined=tuple(sorted(imagined(case))), drained=self._drained())

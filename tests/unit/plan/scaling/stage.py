@@ -242,7 +242,7 @@ class _PoolCase:
             owner = (OwnerReference("Node", self.name_of(at)),)
             for number in range(self._of("lent", at, 0)):
                 metadata = Metadata(f"{self.name_of(at)}-{number}", names.LEASES_NAMESPACE, owner_references=owner)
-                found.append(Lease(metadata, LeaseSpec(holder_identity="uid-of-a-pod")))
+                found.append(Lease(metadata, LeaseSpec(self._said.get("holder", "uid-of-a-pod"))))
         return found
 
 

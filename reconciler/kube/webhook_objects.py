@@ -1,0 +1,151 @@
+"""The objects of the admission webhook in the API server: the Secret with its certificates, and its configuration.
+
+The Secret is written with the resourceVersion that was read, so of several replicas one wins. Of the configuration,
+only the caBundle of reconciler's own webhook is written.
+"""
+
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
+
+from reconciler.kube.api_server import STRATEGIC_PATCH, ApiRequest, ApiResponse, Unreachable, Writer, below, folder
+from reconciler.kube.api_server import folder_in as namespaced
+from reconciler.kube.watch.changes import said
+from reconciler.model import names
+from reconciler.ports import Stale, Unavailable
+
+T = TypeVar("T")
+
+_GROUP, _PLURAL = "admissionregistration.k8s.io", "mutatingwebhookconfigurations"
+
+
+class _ObjectMetadata(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+
+
+class _Secret(msgspec.Struct):
+    metadata: _ObjectMetadata
+    data: dict[str, str] | None = None
+
+
+class _ClientConfig(msgspec.Struct, rename="camel"):
+    ca_bundle: str = ""
+
+
+class _Webhook(msgspec.Struct, rename="camel"):
+    name: str
+    client_config: _ClientConfig
+
+
+class _Configuration(msgspec.Struct):
+    metadata: _ObjectMetadata
+    webhooks: tuple[_Webhook, ...] | None = None
+
+
+class StoredSecret(msgspec.Struct, frozen=True):
+    """The content of the Secret; without a version if there is none."""
+
+    content: Mapping[str, bytes]
+    version: str = ""
+
+
+class PublishedBundle(msgspec.Struct, frozen=True):
+    """The caBundle of the configuration."""
+
+    bundle: bytes
+    version: str
+
+
+class WebhookObjects:
+    """Reads and writes the objects; stateless. Methods raise Unavailable."""
+
+    def __init__(self, server: Writer, namespace: str) -> None:
+        self._server = server
+        self._namespace = namespace
+
+    def read_secret(self) -> StoredSecret:
+        answer = self._get(below(self._secrets, names.WEBHOOK_CERTIFICATES))
+        if answer.status == 404:
+            return StoredSecret({})
+        secret = _decoded(answer, _Secret, f"the Secret {names.WEBHOOK_CERTIFICATES}")
+        try:
+            content = {key: b64decode(text, validate=True) for key, text in (secret.data or {}).items()}
+        except ValueError:
+            content = {}
+        return StoredSecret(content, secret.metadata.resource_version)
+
+    def write_secret(self, content: Mapping[str, bytes], version: str) -> None:
+        """Replaces the content. Raises Stale if another replica came first."""
+        metadata = {"name": names.WEBHOOK_CERTIFICATES, "namespace": self._namespace}
+        metadata |= {"resourceVersion": version} if version else {}
+        data = {key: b64encode(each).decode() for key, each in content.items()}
+        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data}
+        method, path = ("PUT", below(self._secrets, names.WEBHOOK_CERTIFICATES)) if version else ("POST", self._secrets)
+        answer = self._send(ApiRequest(method, path, msgspec.json.encode(secret)))
+        if answer.status == 409 or (version and answer.status == 404):
+            raise Stale
+        if answer.status not in {200, 201}:
+            raise Unavailable(f"cannot write the Secret {names.WEBHOOK_CERTIFICATES}: {said(answer)}{_hint(answer)}")
+
+    def read_bundle(self) -> PublishedBundle | None:
+        """The caBundle of reconciler's webhook; None if there is no configuration, or no such webhook in it."""
+        answer = self._get(self._configuration)
+        if answer.status == 404:
+            return None
+        found = _decoded(answer, _Configuration, f"the MutatingWebhookConfiguration {names.WEBHOOK_CONFIGURATION}")
+        for each in found.webhooks or ():
+            if each.name == names.WEBHOOK:
+                try:
+                    bundle = b64decode(each.client_config.ca_bundle, validate=True)
+                except ValueError:
+                    bundle = b""
+                return PublishedBundle(bundle, found.metadata.resource_version)
+        return None
+
+    def publish_bundle(self, bundle: bytes, before: PublishedBundle) -> None:
+        """Replaces the caBundle. Raises Stale if the configuration was changed meanwhile."""
+        webhook = {"name": names.WEBHOOK, "clientConfig": {"caBundle": b64encode(bundle).decode()}}
+        patch = {"metadata": {"resourceVersion": before.version}, "webhooks": [webhook]}
+        query = {"fieldManager": names.FIELD_MANAGER}
+        request = ApiRequest("PATCH", self._configuration, msgspec.json.encode(patch), STRATEGIC_PATCH, query)
+        answer = self._send(request)
+        if answer.status in {404, 409}:
+            raise Stale
+        if answer.status != 200:
+            name = names.WEBHOOK_CONFIGURATION
+            raise Unavailable(f"cannot write the MutatingWebhookConfiguration {name}: {said(answer)}{_hint(answer)}")
+
+    @property
+    def _secrets(self) -> str:
+        return namespaced(self._namespace, "", "secrets")
+
+    @property
+    def _configuration(self) -> str:
+        return below(folder(_GROUP, _PLURAL), names.WEBHOOK_CONFIGURATION)
+
+    def _get(self, path: str) -> ApiResponse:
+        try:
+            return self._server.get(path)
+        except Unreachable as fault:
+            raise Unavailable(f"cannot read the objects of the webhook: {fault}") from fault
+
+    def _send(self, request: ApiRequest) -> ApiResponse:
+        try:
+            return self._server.send(request)
+        except Unreachable as fault:
+            raise Unavailable(f"cannot write the objects of the webhook: {fault}") from fault
+
+
+def _decoded(answer: ApiResponse, kind: type[T], title: str) -> T:
+    if answer.status != 200:
+        raise Unavailable(f"cannot read {title}: {said(answer)}{_hint(answer)}")
+    try:
+        return msgspec.json.decode(answer.body, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as fault:
+        raise Unavailable(f"cannot read {title}: {type(fault).__name__}") from None
+
+
+def _hint(answer: ApiResponse) -> str:
+    return "; deploy/webhook/rbac.yaml has the required rights" if answer.status == 403 else ""

@@ -1,0 +1,1 @@
+"""GPUs that are lent to pods: their life after the binding."""

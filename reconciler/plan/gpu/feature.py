@@ -1,0 +1,40 @@
+"""The gpu feature: GPUs that are lent to pods, until the pods end."""
+
+from reconciler.model import names
+from reconciler.model.right import RightLimits
+from reconciler.plan.feature.feature import Feature, declared_in
+from reconciler.plan.feature.write_rights import APPLY_AND_DELETE, OWN_OBJECTS, Enforced, WriteRight, where_acted_on
+from reconciler.plan.gpu import reasons
+from reconciler.plan.gpu.planner import gpu
+
+DEVICE_LEASES = RightLimits("write Leases of GPUs", labels=OWN_OBJECTS)
+
+
+def _leases(enforced: Enforced) -> set[str]:
+    return {names.LEASES_NAMESPACE} if enforced.is_any or enforced.pools else set()
+
+
+FEATURE = Feature(
+    name=reasons.PLANNER,
+    plan=gpu,
+    needs=("nodes", "pods", "leases"),
+    reasons=declared_in(reasons),
+    rights=(
+        WriteRight(
+            _leases,
+            "coordination.k8s.io",
+            ("leases",),
+            APPLY_AND_DELETE,
+            "Lend GPUs to pods with a GpuClaim, and release GPUs of pods that have ended.",
+            DEVICE_LEASES,
+        ),
+        WriteRight(
+            where_acted_on,
+            "",
+            ("pods/binding",),
+            ("create",),
+            "Bind pods that name the scheduler gpu-scheduler, together with their GPUs.",
+        ),
+    ),
+    pod_annotations=(names.RELEASING,),
+)

@@ -1,0 +1,379 @@
+"""The desk: answers kube-scheduler's questions about pods with a GpuClaim, and reserves GPUs for Bindings.
+
+Theory of operation. Questions are pure: they read which GPUs are free, and reserve nothing, since the scheduler may ask
+again, or ask about another pod before the first is bound. Only a Binding reserves: the desk chooses the GPUs on the
+node, and they are not free for later answers. A reservation ends when the Binding definitely failed, or when the
+observed cluster shows its result; while the effect of a Binding is unknown, the reservation stays.
+
+Nodes of one pool with equal boards and the same free GPUs are one group: one search answers for the group. So a
+question costs one lookup for each node, however many GPUs the cluster has.
+
+Owner: one thread, which also applies the observed changes.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from reconciler.fleet.amounts import claim_of, read_gpu_requests
+from reconciler.fleet.devices.board import Board, DeviceSet, read_board
+from reconciler.fleet.devices.choice import Chosen, can_serve, choose
+from reconciler.fleet.devices.device_lease import allocation_text, lease_name
+from reconciler.fleet.devices.fragmentation import (
+    NO_MIX,
+    MixRequest,
+    NodeRoom,
+    RequestMix,
+    fragmentation_increase,
+    whole_gpus,
+)
+from reconciler.fleet.devices.ledger import DeviceLedger
+from reconciler.fleet.gpu_claims import claimed_devices, serving_pools
+from reconciler.fleet.obstacles import (
+    GpuClaimUnusable,
+    GpusOfNodeUnreported,
+    NodeAbsent,
+    NotInPoolOfClaim,
+    PoolOfNodeObserved,
+)
+from reconciler.model import names
+from reconciler.model.cluster.metadata import Lease
+from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.cluster.unstructured import Unstructured
+from reconciler.model.desired import Declared
+from reconciler.model.plan.decision import Bind, LentDevice, Obstacle
+from reconciler.model.policy.gpu import ClaimedDevices, GpuPool
+
+ClaimKey = tuple[str, str]  # namespace and name
+Rank = tuple[int, ...]  # of a node for a claim: the smallest is the best
+
+
+class ClaimedGpus(msgspec.Struct, frozen=True, gc=False):
+    """A readable GpuClaim, and the declared pools that can serve it."""
+
+    devices: ClaimedDevices
+    pools: frozenset[str]
+
+
+class NodeAnswer(msgspec.Struct, frozen=True, gc=False):
+    """Whether nodes of one group can serve a claim: their rank, or the obstacle."""
+
+    rank: Rank = ()
+    obstacle: Obstacle | None = None
+
+
+class Reservation(msgspec.Struct, frozen=True):
+    """GPUs of a node that a Binding of a pod is about to take."""
+
+    uid: str
+    node: str
+    devices: DeviceSet
+    bind: Bind
+
+
+class _Group:
+    """Nodes that answer alike. Owns the answers by claim; they end with the group's mix."""
+
+    __slots__ = ("answers", "board", "free", "pool")
+
+    def __init__(self, pool: str, board: Board, free: DeviceSet) -> None:
+        self.pool, self.board, self.free = pool, board, free
+        self.answers: dict[ClaimedGpus, NodeAnswer] = {}
+
+
+class _DeskNode(msgspec.Struct):
+    node: Node
+    board: Board
+    reserved: DeviceSet = 0
+    group: _Group | None = None  # None: to be found again
+
+
+class Desk:
+    """Methods that change the desk are called in the order of the observed changes."""
+
+    def __init__(self) -> None:
+        self.is_read = False  # whether all observed kinds have been read once
+        self._has_pools = False  # whether the policies have been read
+        self._pools: dict[str, Declared[GpuPool]] = {}
+        self._nodes: dict[str, _DeskNode] = {}
+        self._reports: dict[str, Unstructured] = {}  # GpuNodeStatuses, by node
+        self._claims: dict[ClaimKey, Unstructured] = {}
+        self._claimed: dict[ClaimKey, ClaimedGpus | Obstacle] = {}
+        self._claim_of_pod: dict[str, ClaimKey] = {}  # of unfinished pods, by uid
+        self._pods_of_claim: Counter[ClaimKey] = Counter()
+        self._ledger = DeviceLedger()
+        self._groups: dict[tuple[object, ...], _Group] = {}
+        self._reservations: dict[tuple[str, str], Reservation] = {}  # by uid and node
+        self._mix, self._free_of_model = NO_MIX, Counter[str]()
+
+    # --- Observed changes
+
+    def set_pools(self, pools: Iterable[Declared[GpuPool]]) -> None:
+        """The declared pools."""
+        self._pools, self._has_pools = {each.name: each for each in pools}, True
+        self._claimed.clear()
+        self._groups.clear()
+        for name in list(self._nodes):
+            self.put_node(self._nodes[name].node)
+
+    def put_node(self, node: Node) -> None:
+        """A new or changed node."""
+        pool = self._pools.get(node.pool)
+        board = read_board(node, self._reports.get(node.name), pool.spec.devices if pool is not None else None)
+        before = self._nodes.get(node.name)
+        self._nodes[node.name] = _DeskNode(node, board, before.reserved if before is not None else 0)
+
+    def drop_node(self, name: str) -> None:
+        self._nodes.pop(name, None)
+
+    def put_policy(self, found: Unstructured) -> None:
+        """A new or changed GpuClaim or GpuNodeStatus; other kinds are ignored."""
+        if found.kind == "GpuNodeStatus":
+            self._reports[found.name] = found
+            if (there := self._nodes.get(found.name)) is not None:
+                self.put_node(there.node)
+        elif found.kind == "GpuClaim":
+            self._claims[found.metadata.namespace, found.name] = found
+            self._forget_claim((found.metadata.namespace, found.name))
+
+    def drop_policy(self, found: Unstructured) -> None:
+        if found.kind == "GpuNodeStatus":
+            self._reports.pop(found.name, None)
+            if (there := self._nodes.get(found.name)) is not None:
+                self.put_node(there.node)
+        elif found.kind == "GpuClaim":
+            self._claims.pop((found.metadata.namespace, found.name), None)
+            self._forget_claim((found.metadata.namespace, found.name))
+
+    def _forget_claim(self, key: ClaimKey) -> None:
+        self._claimed.pop(key, None)
+        self._ledger.take_requests(read_gpu_requests(self._claims.values()))
+
+    def put_pod(self, pod: Pod) -> None:
+        """A new or changed pod."""
+        uid = pod.metadata.uid
+        self._count(uid, claim_of(pod) if pod.metadata.annotations.claim and not pod.is_finished else None)
+        self._ledger.put_pod(pod)
+        if pod.node or pod.is_finished:
+            self._end_reservations(uid)
+
+    def drop_pod(self, pod: Pod) -> None:
+        self._count(pod.metadata.uid, None)
+        self._ledger.drop_pod(pod.metadata.uid)
+        self._end_reservations(pod.metadata.uid)
+
+    def _count(self, uid: str, claim: ClaimKey | None) -> None:
+        before = self._claim_of_pod.pop(uid, None)
+        if before is not None:
+            self._pods_of_claim[before] -= 1
+        if claim is not None:
+            self._claim_of_pod[uid] = claim
+            self._pods_of_claim[claim] += 1
+
+    def put_lease(self, lease: Lease) -> None:
+        """A new or changed Lease."""
+        self._ledger.put_lease(lease)
+
+    def drop_lease(self, lease: Lease) -> None:
+        """A released Lease also ends the reservation of a pod whose Binding had an unknown effect."""
+        self._ledger.drop_lease(lease.metadata.name)
+        uid = lease.spec.holder_identity
+        if lease.metadata.namespace == names.LEASES_NAMESPACE and not self._ledger.leases_of(uid):
+            self._end_reservations(uid)
+
+    def look_at_mix(self) -> None:
+        """Take over the mix of requests and the free GPUs of each model. Answers that were found before end."""
+        requests: Counter[MixRequest] = Counter()
+        for key, pods in self._pods_of_claim.items():
+            claimed = self._claimed_by(key)
+            if isinstance(claimed, ClaimedGpus) and pods > 0:
+                requests[MixRequest.of(claimed.devices)] += pods
+        self._free_of_model = Counter()
+        for each in self._nodes.values():
+            for gpu in each.board.layout.gpus[:1]:
+                self._free_of_model[gpu.model] += self._free(each).bit_count()
+            each.group = None
+        self._mix = RequestMix(requests)
+        self._groups.clear()
+
+    # --- Questions
+
+    @property
+    def why_unready(self) -> str:
+        """Why the desk cannot answer yet; empty if it can."""
+        if not self._has_pools:
+            return "the policies have not been read yet"
+        return "" if self.is_read else "the cluster has not been read yet"
+
+    def answers(self, claim: ClaimKey, node_names: Iterable[str]) -> dict[str, NodeAnswer]:
+        """Whether each of the nodes can serve a pod with the claim, by node name."""
+        claimed = self._claimed_by(claim)
+        if not isinstance(claimed, ClaimedGpus):
+            return dict.fromkeys(node_names, NodeAnswer(obstacle=claimed))
+        self._regroup()
+        nodes, result = self._nodes, {}
+        for name in node_names:
+            there = nodes.get(name)
+            if there is None:
+                result[name] = NodeAnswer(obstacle=NodeAbsent(name))
+                continue
+            group = there.group or self._grouped(there)
+            answer = group.answers.get(claimed)
+            if answer is None:
+                answer = group.answers[claimed] = self._answer(group, claimed)
+            result[name] = answer
+        return result
+
+    def serves_without(self, claim: ClaimKey, node: str, victims: Iterable[str]) -> bool:
+        """Whether the node could serve the claim if the pods with these uids were gone."""
+        claimed, there = self._claimed_by(claim), self._nodes.get(node)
+        if not isinstance(claimed, ClaimedGpus) or there is None or there.node.pool not in claimed.pools:
+            return False
+        gone, layout = set(victims), there.board.layout
+        freed = layout.set_of(tuple(each.id for each in self._ledger.leases_on(node) if each.holder in gone))
+        return can_serve(layout, self._free(there) | (freed & there.board.allocatable), claimed.devices)
+
+    def _claimed_by(self, key: ClaimKey) -> ClaimedGpus | Obstacle:
+        found = self._claimed.get(key)
+        if found is None:
+            found = self._claimed[key] = self._read_claim(key)
+        return found
+
+    def _read_claim(self, key: ClaimKey) -> ClaimedGpus | Obstacle:
+        claim, title = self._claims.get(key), "/".join(key)
+        if claim is None:
+            return GpuClaimUnusable(title, "does not exist")
+        if claim.spec.get("suspend"):
+            return GpuClaimUnusable(title, "is suspended")
+        devices = claimed_devices(claim.spec)
+        if devices is None:
+            return GpuClaimUnusable(title, "can't be read")
+        pools = serving_pools(claim.spec, devices, self._pools.values())
+        return ClaimedGpus(devices, frozenset(each.name for each in pools))
+
+    def _regroup(self) -> None:
+        for name in self._ledger.take_touched():
+            if (there := self._nodes.get(name)) is not None:
+                there.group = None
+
+    def _free(self, there: _DeskNode) -> DeviceSet:
+        return self._ledger.free(there.node.name, there.board) & ~there.reserved
+
+    def _grouped(self, there: _DeskNode) -> _Group:
+        board, free = there.board, self._free(there)
+        key = there.node.pool, board.layout, board.allocatable, free, all(board.uuids)
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = _Group(there.node.pool, board, free)
+        there.group = group
+        return group
+
+    def _answer(self, group: _Group, claimed: ClaimedGpus) -> NodeAnswer:
+        pool = self._pools.get(group.pool)
+        if pool is None or group.pool not in claimed.pools:
+            return NodeAnswer(obstacle=NotInPoolOfClaim("", group.pool or "none"))
+        if pool.spec.mode != "Enforce" or pool.spec.suspend:
+            return NodeAnswer(obstacle=PoolOfNodeObserved(pool.name))
+        if pool.spec.allocation == "agent" and not all(group.board.uuids):
+            return NodeAnswer(obstacle=GpusOfNodeUnreported())
+        chosen = choose(group.board, ~group.free, claimed.devices, self._mix)
+        if not isinstance(chosen, Chosen):
+            return NodeAnswer(obstacle=chosen)
+        return NodeAnswer(self._rank(group, claimed.devices, chosen))
+
+    def _rank(self, group: _Group, devices: ClaimedDevices, chosen: Chosen) -> Rank:
+        """First the bandwidth of the GPUs, then what the node and the cluster lose; at last the fullest node."""
+        score, layout = chosen.score, group.board.layout
+        model = layout.gpus[0].model
+        requested = sum(weight for request, weight in self._mix.requests if request.model == model)
+        before = NodeRoom(whole_gpus(layout, group.free))
+        after = NodeRoom(whole_gpus(layout, group.free & ~chosen.devices))
+        return (
+            int(devices.policy != "any" and not score.is_one_island),
+            -score.smallest_gbps,
+            -score.sum_gbps,
+            0 if devices.model else requested,
+            0 if devices.model else -self._free_of_model[model],
+            score.lost.pairs,
+            score.lost.quads,
+            score.lost.eights,
+            fragmentation_increase(layout, before, after, self._mix),
+            group.free.bit_count(),
+        )
+
+    # --- Reservations
+
+    def reserve(self, pod: Pod, node: str) -> Reservation | Obstacle:
+        """GPUs of the node for a Binding of the pod; the same ones if the Binding is tried again."""
+        key = pod.metadata.uid, node
+        if (held := self._reservations.get(key)) is not None:
+            return held
+        claimed, there = self._claimed_by(claim_of(pod)), self._nodes.get(node)
+        if not isinstance(claimed, ClaimedGpus):
+            return claimed
+        if there is None:
+            return NodeAbsent(node)
+        self._regroup()
+        group = there.group or self._grouped(there)
+        devices = self._lent_before(pod, there, claimed) or self._choose(group, claimed)
+        if isinstance(devices, Obstacle):
+            return devices
+        reservation = Reservation(pod.metadata.uid, node, devices, self._bind(there, devices))
+        self._reservations[key] = reservation
+        there.reserved |= devices
+        there.group = None
+        return reservation
+
+    def _lent_before(self, pod: Pod, there: _DeskNode, claimed: ClaimedGpus) -> DeviceSet:
+        """GPUs of the node that the pod holds already, after a crash or by another replica; none if too few."""
+        held = [each.id for each in self._ledger.leases_of(pod.metadata.uid) if each.node == there.node.name]
+        devices = there.board.layout.set_of(tuple(held))
+        return devices if devices.bit_count() == claimed.devices.count else 0
+
+    def _choose(self, group: _Group, claimed: ClaimedGpus) -> DeviceSet | Obstacle:
+        answer = self._answer(group, claimed)
+        if answer.obstacle is not None:
+            return answer.obstacle
+        chosen = choose(group.board, ~group.free, claimed.devices, self._mix)
+        return chosen.devices if isinstance(chosen, Chosen) else chosen
+
+    def _bind(self, there: _DeskNode, devices: DeviceSet) -> Bind:
+        """With the device plugin, the kubelet chooses the GPUs: Leases count slots, and UUIDs are not known yet."""
+        name, board = there.node.name, there.board
+        is_chosen = self._pools[there.node.pool].spec.allocation == "agent"
+        ids = board.layout.ids_of(devices)
+        uuids = [board.uuids[position] for position in range(board.layout.size) if devices >> position & 1]
+        leases = tuple(
+            LentDevice(lease_name(name, device), device, uuid if is_chosen else "")
+            for device, uuid in zip(ids, uuids, strict=True)
+        )
+        annotations = [(names.ALLOCATED, allocation_text(name, ids))]
+        annotations += [(names.DEVICES, ",".join(uuids))] if is_chosen else []
+        return Bind(node=name, leases=leases, annotations=tuple(annotations))
+
+    def end_reservation(self, reservation: Reservation) -> None:
+        """The Binding definitely failed."""
+        if self._reservations.pop((reservation.uid, reservation.node), None) is None:
+            return
+        there = self._nodes.get(reservation.node)
+        if there is not None:
+            there.reserved &= ~reservation.devices
+            there.group = None
+
+    def _end_reservations(self, uid: str) -> None:
+        for key in [each for each in self._reservations if each[0] == uid]:
+            self.end_reservation(self._reservations[key])
+
+    def free_gpus(self) -> Mapping[str, int]:
+        """Free GPUs by pool, for metrics and tests."""
+        free: Counter[str] = Counter()
+        for each in self._nodes.values():
+            free[each.node.pool] += self._free(each).bit_count()
+        return free
+
+    @property
+    def reservations(self) -> Sequence[Reservation]:
+        """Reservations whose result is not observed yet."""
+        return tuple(self._reservations.values())

@@ -1,0 +1,1 @@
+"""Benchmarks of reconciler/fleet/devices."""

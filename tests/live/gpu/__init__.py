@@ -1,0 +1,1 @@
+"""GPU claims with the real second scheduler."""
