@@ -17,7 +17,7 @@ def _leases(enforced: Enforced) -> set[str]:
 FEATURE = Feature(
     name=reasons.PLANNER,
     plan=gpu,
-    needs=("nodes", "pods", "leases"),
+    needs=("nodes", "pods"),  # without Leases nothing is released, and scaling says so
     reasons=declared_in(reasons),
     rights=(
         WriteRight(
