@@ -316,8 +316,7 @@ class Desk:
         if there is None:
             return NodeAbsent(node)
         self._regroup()
-        group = there.group or self._grouped(there)
-        devices = self._lent_before(pod, there, claimed) or self._choose(group, claimed)
+        devices = self._choose_for(pod, there, claimed)
         if isinstance(devices, Obstacle):
             return devices
         reservation = Reservation(pod.metadata.uid, node, devices, self._bind(there, devices))
@@ -326,11 +325,17 @@ class Desk:
         there.group = None
         return reservation
 
-    def _lent_before(self, pod: Pod, there: _DeskNode, claimed: ClaimedGpus) -> DeviceSet:
-        """GPUs of the node that the pod holds already, after a crash or by another replica; none if too few."""
-        held = [each.id for each in self._ledger.leases_of(pod.metadata.uid) if each.node == there.node.name]
-        devices = there.board.layout.set_of(tuple(held))
-        return devices if devices.bit_count() == claimed.devices.count else 0
+    def _choose_for(self, pod: Pod, there: _DeskNode, claimed: ClaimedGpus) -> DeviceSet | Obstacle:
+        """After a crash, or by another replica, the pod may hold GPUs of the node already: the same ones if these are
+        all; otherwise they are free for the pod.
+        """
+        ids = tuple([each.id for each in self._ledger.leases_of(pod.metadata.uid) if each.node == there.node.name])
+        held, group = there.board.layout.set_of(ids), there.group or self._grouped(there)
+        if held.bit_count() == claimed.devices.count:
+            return held
+        if held:
+            group = _Group(group.pool, group.board, group.free | (held & there.board.allocatable))
+        return self._choose(group, claimed)
 
     def _choose(self, group: _Group, claimed: ClaimedGpus) -> DeviceSet | Obstacle:
         answer = self._answer(group, claimed)

@@ -1,4 +1,4 @@
-"""The admission webhook of a simulated cluster: applies the decisions of protocol/admission to new pods with a claim."""
+"""The admission webhook of a simulated cluster: applies protocol/admission to new pods with a claim."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any

@@ -32,6 +32,10 @@ class LeaseOfOtherNode(LentGpu, frozen=True):
     other: str
 
 
+class LeaseNotUsed(LentGpu, frozen=True):
+    template = "Pod/{pod} was bound with other GPUs of Node/{node}: GPU {device} is free again."
+
+
 class LeaseOfSilentNode(LentGpu, frozen=True):
     template = "Node/{node} has not been ready since {since:time}: the Lease of GPU {device} for Pod/{pod} is deleted."
 

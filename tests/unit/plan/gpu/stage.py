@@ -71,7 +71,7 @@ def _pod(name: str, words: Json) -> Pod:
         namespace="team",
         gpus=words.get("gpus", 1),
         node_name=words.get("at", ""),
-        annotations=Annotations(**claim, releasing=words.get("releasing", "")),
+        annotations=Annotations(**claim, releasing=words.get("releasing", ""), allocated=words.get("allocated", "")),
         resource_version="50",
     )
     phase = words.get("phase", "Running" if words.get("at") else "Pending")
