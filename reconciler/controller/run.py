@@ -36,7 +36,7 @@ from reconciler.loop.child import ChildPlanner
 from reconciler.loop.cycle import Cycle, LoopDependencies
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
-from reconciler.model.plan.inputs import CycleResult
+from reconciler.model.plan.inputs import ClaimScheduler, CycleResult
 from reconciler.ports import Publisher
 from reconciler.protocol.desk import Desk
 from reconciler.protocol.leadership import pace_of
@@ -73,6 +73,7 @@ class Settings(msgspec.Struct, frozen=True):
     address: ListenAddress = ListenAddress("127.0.0.1", 8080)
     probe_address: ListenAddress | None = None
     extender: ExtenderSettings | None = None
+    scheduler: ClaimScheduler = "external"
     webhook_address: ListenAddress | None = None
     webhook_client_ca: Path | None = None
     history: Path | None = None
@@ -121,9 +122,8 @@ class Running:
             client = connect(context, LOOKUP_TIMEOUTS)
             client_ca = settings.webhook_client_ca
             self._webhook = WebhookEndpoint(client, settings.namespace, self._shared, self._log, client_ca)
-        parts = LoopDependencies(
-            self._shared, cluster, memory, self._planner, self._clock, publishers, most_at_once=MOST_AT_ONCE
-        )
+        parts = LoopDependencies(self._shared, cluster, memory, self._planner, self._clock, publishers)
+        parts = msgspec.structs.replace(parts, scheduler=settings.scheduler, most_at_once=MOST_AT_ONCE)
         self._cycle = Cycle(parts)
         self._looping = LoopThread(self._clock, self._log, self._once)
         self._is_synced = False

@@ -9,7 +9,7 @@ from reconciler.loop.cycle import Cycle, InProcess, LoopDependencies
 from reconciler.model.cluster.observed import QUIET_MS, Observed
 from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Decision, Outcome, Ref
-from reconciler.model.plan.inputs import CycleResult
+from reconciler.model.plan.inputs import ClaimScheduler, CycleResult
 from reconciler.model.plan.memory import Memory
 from reconciler.ports import Fence, PlanService, Policies, Publisher, Stale, VersionedMemory
 from reconciler.protocol.preconditions import Object
@@ -36,6 +36,7 @@ class ControllerSettings(msgspec.Struct, frozen=True):
     restart_ms: int = 2_000  # until a new process starts its first cycle
     brain: Callable[[], PlanService] = InProcess
     memory: Memory = Memory()
+    scheduler: ClaimScheduler = "external"
 
 
 class SimulatedController:
@@ -110,7 +111,10 @@ class SimulatedController:
         if self._extender is not None:
             self._extender.begin_process()
         brain = self._setting.brain()
-        self._cycle = Cycle(LoopDependencies(self._policies, self, self._memory, brain, self, self._publishers))
+        parts = LoopDependencies(
+            self._policies, self, self._memory, brain, self, self._publishers, scheduler=self._setting.scheduler
+        )
+        self._cycle = Cycle(parts)
         self._note_presence()
         self._look_at(self._stage.now)
 

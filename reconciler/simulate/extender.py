@@ -19,10 +19,10 @@ from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Decision, Obstacle, Reason, pod_ref
 from reconciler.model.policy.gpu import GpuPool
-from reconciler.plan.capacity.words import obstacle_words
 from reconciler.plan.gpu.reasons import PLANNER, PodBound
 from reconciler.protocol.desk import Desk
 from reconciler.protocol.preconditions import Object
+from reconciler.report.extender_answers import refusals
 from reconciler.simulate.objects import Key, ObjectWrite, key_of
 from reconciler.simulate.observer import SimulatedObserver
 from reconciler.simulate.stage import Stage
@@ -73,10 +73,11 @@ class SimulatedExtender:
         best = min(ranks, default=None)
         return next((name for name, each in answers.items() if each.obstacle is None and each.rank == best), "")
 
-    def refusals(self, pod: Pod, node_names: Sequence[str]) -> Counter[str]:
+    def why_not(self, pod: Pod, node_names: Sequence[str]) -> Counter[str]:
         """Why the nodes cannot serve the pod, as the scheduler reports it: number of nodes by sentence."""
         answers = self._desk().answers(claim_of(pod), node_names)
-        return Counter(obstacle_words(each.obstacle) for each in answers.values() if each.obstacle is not None)
+        answer = refusals({name: each.obstacle for name, each in answers.items() if each.obstacle is not None})
+        return Counter([*answer.failed_nodes.values(), *answer.failed_and_unresolvable_nodes.values()])
 
     def serves_without(self, pod: Pod, node: str, victims: Sequence[str]) -> bool:
         """Whether the node could serve the pod if the pods with these uids were gone."""

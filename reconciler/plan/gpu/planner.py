@@ -1,5 +1,5 @@
-"""The gpu planner: releases Leases of GPUs whose pods have ended, wakes waiting pods, and reports GPUs that pods use
-without a claim.
+"""The gpu planner: releases Leases of GPUs whose pods have ended, wakes waiting pods, reports GPUs that pods use
+without a claim, and binds pods where no second scheduler runs.
 """
 
 from collections import defaultdict
@@ -22,6 +22,7 @@ from reconciler.model.plan.decision import (
 )
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.draft import Draft, Verdict
+from reconciler.plan.gpu.binding import bind_pods
 from reconciler.plan.gpu.device_leases import (
     HeldLease,
     LeaseCase,
@@ -43,6 +44,8 @@ def gpu(inputs: Inputs, draft: Draft) -> Verdict:
     views = list(held_leases(inputs.observed.leases))
     decisions = list(_of_leases(inputs, draft, views)) if views else []
     decisions += _wake(draft, decisions, inputs.now)
+    if inputs.scheduler == "builtin":
+        decisions += bind_pods(inputs, draft, {each.subject for each in decisions})
     decisions += _without_claim(draft, inputs, {each.device.node for each in views})
     return Verdict(tuple(decisions))
 

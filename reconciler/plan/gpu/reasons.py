@@ -90,3 +90,19 @@ class GpusTakenWithoutClaim(CodeFacts, frozen=True):
     pool: str
     pods: int
     first: str
+
+
+class ClaimedGpusBound(CodeFacts, frozen=True):
+    template = "{pod} is bound to Node/{node} with the GPUs {devices}."
+
+    pod: Ref
+    node: str
+    devices: tuple[int, ...]  # ids of the GPUs on the node
+
+
+class NoNodeForClaim(CodeFacts, frozen=True):
+    template = "{pod} waits: none of {nodes} nodes has room for the pod and free GPUs for GpuClaim {claim}."
+
+    pod: Ref
+    claim: str
+    nodes: int

@@ -21,6 +21,7 @@ from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.plan.decision import Ref
+from reconciler.model.plan.inputs import ClaimScheduler
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.preemption import MANAGER, Preempting
 from reconciler.simulate.extender import SimulatedExtender, asks_extender
@@ -166,8 +167,10 @@ _FLUSH_MS = 300_000  # an extender tells no event: kube-scheduler tries its pods
 class Scheduler:
     """One scheduler for all pods, regardless of schedulerName, except for questions to the extender."""
 
-    def __init__(self, extender: SimulatedExtender | None = None) -> None:
+    def __init__(self, extender: SimulatedExtender | None = None, of_claims: ClaimScheduler = "external") -> None:
+        """`of_claims`: what binds pods with a GpuClaim of the second scheduler."""
         self._extender = extender
+        self._leaves_claims = of_claims == "builtin"
         self._retried: set[object] = set()  # groups with a retry to come
         self._queue = SchedulingQueue()
         self._new: dict[Key, None] = {}
@@ -237,7 +240,7 @@ class Scheduler:
     def _take_new(self, fleet: Snapshot) -> None:
         for key in self._new:
             pod, body = self._stage.world.read_object(key), self._stage.world.at(key)
-            if pod is None or body is None or not _waits(body):
+            if pod is None or body is None or not _waits(body) or (self._leaves_claims and asks_extender(pod)):
                 continue
             self._numbers += 1
             rank = (-pod.spec.priority, pod.metadata.creation_timestamp, self._numbers)
@@ -350,7 +353,7 @@ class Scheduler:
         counts = Counter(dict(judging.counted(waiting.pod_class, None).totals))
         pod: Pod | None = self._stage.world.read_object(waiting.key)
         if pod is not None and (extender := self._extender_of(pod)) is not None:
-            counts += extender.refusals(pod, _names_of(fleet, judging.mask(waiting.pod_class)))
+            counts += extender.why_not(pod, _names_of(fleet, judging.mask(waiting.pod_class)))
         reasons = ", ".join(f"{count} {name}" for name, count in counts.items())
         return f"0/{len(fleet.rows.order)} nodes are available: {reasons or 'there are none'}."
 

@@ -103,7 +103,7 @@ def _played(play: Play, watched: RunOptions) -> Simulated:
     extender = SimulatedExtender(lambda: policies.desired.pools)
     if play.scenario.cluster.webhook:
         stage.world.webhook = SimulatedWebhook(stage.world, lambda: policies.desired.pools)
-    scheduler, agents = Scheduler(extender), Agents(play.scenario.cluster.boards)
+    scheduler, agents = Scheduler(extender, play.scenario.scheduler), Agents(play.scenario.cluster.boards)
     kubernetes: list[Actor] = [workloads, scheduler, kubelets, Budgets(), Collector(), TaintEvictionController()]
     crew: list[Actor] = [extender, agents, *kubernetes, failures, karpenter]
     early = [each for each in play.scenario.workloads if warm_up_ms and always_runs(each)]
@@ -113,7 +113,10 @@ def _played(play: Play, watched: RunOptions) -> Simulated:
     recorder = Recorder(stage, play, market, watched.look)
     publishers = (recorder, *watched.publishers)
     setting = ControllerSettings(
-        cycle_every_ms=play.scenario.cycle_every.milliseconds, brain=watched.brain, memory=play.memory
+        cycle_every_ms=play.scenario.cycle_every.milliseconds,
+        brain=watched.brain,
+        memory=play.memory,
+        scheduler=play.scenario.scheduler,
     )
     controller = SimulatedController(policies, publishers, setting, extender)
     watching = Watching(recorder.where, lambda: policies.desired, controller.presence_ms, controller.remembered)

@@ -1,6 +1,6 @@
 """Simulated pods with a GpuClaim get the GPUs that the extender chooses, with Leases, as in a real cluster."""
 
-from tests.unit.simulate.claims.stage import SOLD_OUT, Played, claim, jobs, kept, play
+from tests.unit.simulate.extender.stage import SOLD_OUT, Played, claim, jobs, kept, play
 
 
 def test_pods_get_gpus_of_one_island_and_a_lease_for_each() -> None:

@@ -59,6 +59,7 @@ def play(
     faults: Sequence[ScenarioFault] = (),
     islands: Sequence[int] = (4, 4),
     allocation: str = "agent",
+    scheduler: str = "external",
     **cluster: Any,
 ) -> Play:
     """One pool of nodes with two islands of four GPUs."""
@@ -77,6 +78,7 @@ def play(
         workloads=list(workloads),
         faults=list(faults),
         expect=[],
+        scheduler=scheduler,
     )
     pools = tuple(
         msgspec.structs.replace(

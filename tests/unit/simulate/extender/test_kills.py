@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from reconciler.model.quantity import Duration
 from reconciler.simulate.scenario.spec import ScenarioFault
-from tests.unit.simulate.claims.stage import SOLD_OUT, Played, claim, jobs, kept, play
+from tests.unit.simulate.extender.stage import SOLD_OUT, Played, claim, jobs, kept, play
 
 GPUS = 4
 EFFECTS = GPUS + 1  # a Lease for each GPU, and the Binding
@@ -49,7 +49,7 @@ def test_a_pod_that_is_deleted_while_the_killed_controller_is_away_leaves_no_lea
     nodes=some.integers(1, 3),
     islands=some.sampled_from([(8,), (4, 4), (2, 2, 2, 2), ()]),
 )
-@settings(max_examples=10)
+@settings(max_examples=5)
 def test_killed_at_any_time_the_invariants_hold(
     kills: list[tuple[int, int]], late: int, nodes: int, islands: tuple[int, ...]
 ) -> None:
