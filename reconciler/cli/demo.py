@@ -17,10 +17,13 @@ from reconciler.cli.options import wants_color
 from reconciler.cli.plan_output import setting_of
 from reconciler.controller.cluster import ClusterView
 from reconciler.controller.demo import (
+    CLAIMS_FILE,
     RAISED,
     TAINTED,
     DemoRevision,
     Witness,
+    claims_file,
+    claims_played,
     cluster_before,
     later,
     marks_of,
@@ -178,13 +181,30 @@ class Tour:
             4, f"Why this node? Asked {span(_ASKED_BEFORE_MS // 1_000)} before its deletion", "reconciler explain"
         )
         inputs = later(marked, Instant(at - _ASKED_BEFORE_MS))
+        self._explain(inputs, ExplainedObject("node", self._requested))
+        self._files["marked.dump"] = dump.write(inputs)
+
+    def claims(self) -> None:
+        """Pods with a GpuClaim: their GPUs, and why one of them waits."""
+        screen = self._screen
+        inputs, pods = claims_played()
+        screen.heading(5, "Pods with a GpuClaim, on a node with two islands of four GPUs", "reconciler explain")
+        for each in pods:
+            got = f"GPUs {','.join(each.gpus)}   {', '.join(each.leases)}" if each.gpus else "waits"
+            screen.say(f"{each.name:<12}claim {each.claim:<7}{each.requests:<28}{got}")
+        screen.line()
+        waiting = [each for each in pods if not each.gpus]
+        for each in waiting[:1]:
+            self._explain(inputs, ExplainedObject("pod", each.name, each.namespace))
+        self._files["claims.dump"] = dump.write(inputs)
+
+    def _explain(self, inputs: Inputs, subject: ExplainedObject) -> None:
         scene = decide(inputs)
-        answer = about(scene, ExplainedObject("node", self._requested))
+        answer = about(scene, subject)
         setting = setting_of(ClusterView(inputs.observed, CLUSTER, inputs.now), scene)
         decision_texts = describe_decisions(inputs, answer.decisions)
         explained = Explained(setting, answer.title, answer.headline, answer.outcome, answer.rows, decision_texts)
-        screen.show(explained_document(explained))
-        self._files["marked.dump"] = dump.write(inputs)
+        self._screen.show(explained_document(explained))
 
     def farewell(self, called_as: str) -> None:
         """Prints the files, and commands to try with them."""
@@ -193,13 +213,14 @@ class Tour:
         self._files |= {
             "cluster.dump": dump.write(self._before),
             "scenario.yaml": scenario_file(),
+            CLAIMS_FILE: claims_file(),
             "report.html": page.html.encode(),
         }
         self._files |= {text.path: text.content for text in self._merged.texts}
         for name in self._files:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
         replace_files({folder / name: content for name, content in sorted(self._files.items())})
-        screen.heading(5, "What to try next", "reconciler --help")
+        screen.heading(6, "What to try next", "reconciler --help")
         screen.say(f"cd {folder}")
         if called_as:
             screen.say(f"alias reconciler='{called_as}'")

@@ -1,10 +1,12 @@
 """Content of the demo: the example fleet, a pull request to it, and a simulated cluster that follows it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 
 from reconciler.controller.policies import Checkup, check_bundle
+from reconciler.fleet.devices.device_lease import read_allocation
+from reconciler.fleet.gpu_claims import claimed_devices
 from reconciler.loop.cycle import decide
 from reconciler.model import names
 from reconciler.model.bundle import Bundle, Text
@@ -35,13 +37,13 @@ class Witness:
     def __init__(self) -> None:
         self.first: Inputs | None = None
         self.marked: Inputs | None = None  # last inputs with softly tainted nodes
+        self.last: Inputs | None = None
 
     def publish(self, cycled: CycleResult) -> None:
         inputs = cycled.inputs
         if inputs is None:
             return
-        if self.first is None:
-            self.first = inputs
+        self.first, self.last = self.first or inputs, inputs
         if marks_of(inputs.observed):
             self.marked = inputs
 
@@ -146,8 +148,55 @@ def scenario_file() -> bytes:
     return scenario_text("demo", scenario).encode()
 
 
-def _scenario() -> Scenario:
-    read = read_scenario(demo_scenario())
+# --- Pods with a GpuClaim on one node, simulated as well.
+
+CLAIMS_FILE = "claims.yaml"
+
+
+class ClaimedPod(msgspec.Struct, frozen=True):
+    """A pod, what its claim requests, and its GPUs; none while the pod waits."""
+
+    name: str
+    namespace: str
+    claim: str
+    requests: str
+    gpus: tuple[str, ...] = ()  # ids
+    leases: tuple[str, ...] = ()
+
+
+def claims_played() -> tuple[Inputs, list[ClaimedPod]]:
+    """The last inputs of the controller, and the pods with a claim by name; waiting pods are last."""
+    witness, scenario = Witness(), _scenario(CLAIMS_FILE)
+    texts = tuple(Text(path, content.encode()) for path, content in sorted(scenario.policies[0].files.items()))
+    checkup = check_bundle(Bundle("claims", texts), CLAIMS_FILE)
+    played = Play("claims", scenario, (Revised(0, chosen(checkup.resolved, None)),), scenario.seed)
+    run(played, RunOptions(publishers=(witness,)))
+    if witness.last is None:
+        raise ValueError("the scenario of the claims has no cycle")
+    return witness.last, sorted(_claimed_pods(witness.last), key=lambda each: (not each.gpus, each.name))
+
+
+def claims_file() -> bytes:
+    """The scenario, with its policies."""
+    return demo_scenario(CLAIMS_FILE).content
+
+
+def _claimed_pods(inputs: Inputs) -> Iterator[ClaimedPod]:
+    specs = {each.name: claimed_devices(each.spec) for each in inputs.observed.policies if each.kind == "GpuClaim"}
+    for pod in inputs.observed.pods:
+        annotations = pod.metadata.annotations
+        devices = specs.get(annotations.claim)
+        if devices is None:
+            continue
+        uid = pod.metadata.uid
+        leases = (each.metadata.name for each in inputs.observed.leases if each.spec.holder_identity == uid)
+        ids = map(str, read_allocation(annotations.allocated, pod.node))
+        text = f"{devices.count} GPUs, {devices.policy}"
+        yield ClaimedPod(pod.name, pod.metadata.namespace, annotations.claim, text, (*ids,), (*sorted(leases),))
+
+
+def _scenario(file: str = "scenario.yaml") -> Scenario:
+    read = read_scenario(demo_scenario(file))
     if read.scenario is None:
         raise ValueError(f"the demo's scenario has problems: {read.problems}")
     return read.scenario

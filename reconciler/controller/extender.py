@@ -10,10 +10,11 @@ import asyncio
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
+from reconciler.fleet.devices.offer import Rank
 from reconciler.kube.binding import PodBinder
 from reconciler.model.plan.decision import Bind, Obstacle, Ref
 from reconciler.ports import Unavailable
-from reconciler.protocol.desk import ClaimKey, Desk, Rank
+from reconciler.protocol.desk import ClaimKey, Desk
 from reconciler.protocol.extender import (
     HIGHEST_SCORE,
     AskingPod,

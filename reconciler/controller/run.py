@@ -36,7 +36,7 @@ from reconciler.loop.child import ChildPlanner
 from reconciler.loop.cycle import Cycle, LoopDependencies
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
-from reconciler.model.plan.inputs import CycleResult
+from reconciler.model.plan.inputs import ClaimScheduler, CycleResult
 from reconciler.ports import Publisher
 from reconciler.protocol.desk import Desk
 from reconciler.protocol.leadership import pace_of
@@ -73,6 +73,7 @@ class Settings(msgspec.Struct, frozen=True):
     address: ListenAddress = ListenAddress("127.0.0.1", 8080)
     probe_address: ListenAddress | None = None
     extender: ExtenderSettings | None = None
+    scheduler: ClaimScheduler = "external"
     webhook_address: ListenAddress | None = None
     webhook_client_ca: Path | None = None
     history: Path | None = None
@@ -117,9 +118,8 @@ class Running:
         memory = ConfigMapMemory(self._client, settings.namespace)
         self._shared = SharedPolicies(wishes, self._observer.observe)
         self._webhook = self._make_webhook(settings)
-        parts = LoopDependencies(
-            self._shared, cluster, memory, self._planner, self._clock, publishers, most_at_once=MOST_AT_ONCE
-        )
+        parts = LoopDependencies(self._shared, cluster, memory, self._planner, self._clock, publishers)
+        parts = msgspec.structs.replace(parts, scheduler=settings.scheduler, most_at_once=MOST_AT_ONCE)
         self._cycle = Cycle(parts)
         self._looping = LoopThread(self._clock, self._log, self._once)
         self._is_synced = False

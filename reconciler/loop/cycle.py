@@ -16,7 +16,7 @@ from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant, later
 from reconciler.model.plan.decision import Decision, Hold, Outcome
-from reconciler.model.plan.inputs import CycleResult, Inputs
+from reconciler.model.plan.inputs import ClaimScheduler, CycleResult, Inputs
 from reconciler.model.plan.memory import Hints
 from reconciler.model.plan.plan import Plan
 from reconciler.plan.check import BrokenInvariant, check
@@ -49,6 +49,7 @@ class LoopDependencies(msgspec.Struct, frozen=True):
     clock: Clock
     publishers: tuple[Publisher, ...] = ()
     prune: tuple[str, ...] = ()  # titles of objects whose deletion a person allowed
+    scheduler: ClaimScheduler = "external"
     most_at_once: int | None = None  # actions per pass; the rest is planned again at once. None: unlimited
 
 
@@ -122,7 +123,8 @@ class Cycle:
     def _inputs(self, now: Instant, observed: Observed, desired: Desired) -> Inputs:
         if self._stored is None:
             self._stored = self._parts.memory.load()
-        return Inputs(desired, observed, now, self._stored.memory, self._hints, prune=self._parts.prune)
+        parts, memory = self._parts, self._stored.memory
+        return Inputs(desired, observed, now, memory, self._hints, prune=parts.prune, scheduler=parts.scheduler)
 
     def _remember(self, plan: Plan, fence: Fence) -> str:
         """Stores the memory before any action. Returns an error text, in which case no action is allowed."""

@@ -19,16 +19,9 @@ import msgspec
 from reconciler.fleet.amounts import claim_of, read_gpu_requests
 from reconciler.fleet.devices.board import Board, DeviceSet, read_board
 from reconciler.fleet.devices.choice import Chosen, can_serve, choose
-from reconciler.fleet.devices.device_lease import allocation_text, lease_name
-from reconciler.fleet.devices.fragmentation import (
-    NO_MIX,
-    MixRequest,
-    NodeRoom,
-    RequestMix,
-    fragmentation_increase,
-    whole_gpus,
-)
+from reconciler.fleet.devices.fragmentation import NO_MIX, MixRequest, RequestMix
 from reconciler.fleet.devices.ledger import DeviceLedger
+from reconciler.fleet.devices.offer import Rank, binding, rank
 from reconciler.fleet.gpu_claims import claimed_devices, serving_pools
 from reconciler.fleet.obstacles import (
     GpuClaimUnusable,
@@ -43,11 +36,10 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.desired import Declared
-from reconciler.model.plan.decision import Bind, LentDevice, Obstacle
+from reconciler.model.plan.decision import Bind, Obstacle
 from reconciler.model.policy.gpu import ClaimedDevices, GpuPool
 
 ClaimKey = tuple[str, str]  # namespace and name
-Rank = tuple[int, ...]  # of a node for a claim: the smallest is the best
 
 
 class ClaimedGpus(msgspec.Struct, frozen=True, gc=False):
@@ -281,27 +273,8 @@ class Desk:
         chosen = choose(group.board, ~group.free, claimed.devices, self._mix)
         if not isinstance(chosen, Chosen):
             return NodeAnswer(obstacle=chosen)
-        return NodeAnswer(self._rank(group, claimed.devices, chosen))
-
-    def _rank(self, group: _Group, devices: ClaimedDevices, chosen: Chosen) -> Rank:
-        """First the bandwidth of the GPUs, then what the node and the cluster lose; at last the fullest node."""
-        score, layout = chosen.score, group.board.layout
-        model = layout.gpus[0].model
-        requested = sum(weight for request, weight in self._mix.requests if request.model == model)
-        before = NodeRoom(whole_gpus(layout, group.free))
-        after = NodeRoom(whole_gpus(layout, group.free & ~chosen.devices))
-        return (
-            int(devices.policy != "any" and not score.is_one_island),
-            -score.smallest_gbps,
-            -score.sum_gbps,
-            0 if devices.model else requested,
-            0 if devices.model else -self._free_of_model[model],
-            score.lost.pairs,
-            score.lost.quads,
-            score.lost.eights,
-            fragmentation_increase(layout, before, after, self._mix),
-            group.free.bit_count(),
-        )
+        found = rank(group.board.layout, group.free, claimed.devices, chosen, self._mix, self._free_of_model)
+        return NodeAnswer(found)
 
     # --- Reservations
 
@@ -316,21 +289,27 @@ class Desk:
         if there is None:
             return NodeAbsent(node)
         self._regroup()
-        group = there.group or self._grouped(there)
-        devices = self._lent_before(pod, there, claimed) or self._choose(group, claimed)
+        devices = self._choose_for(pod, there, claimed)
         if isinstance(devices, Obstacle):
             return devices
-        reservation = Reservation(pod.metadata.uid, node, devices, self._bind(there, devices))
+        bind = binding(node, there.board, devices, self._pools[there.node.pool].spec.allocation)
+        reservation = Reservation(pod.metadata.uid, node, devices, bind)
         self._reservations[key] = reservation
         there.reserved |= devices
         there.group = None
         return reservation
 
-    def _lent_before(self, pod: Pod, there: _DeskNode, claimed: ClaimedGpus) -> DeviceSet:
-        """GPUs of the node that the pod holds already, after a crash or by another replica; none if too few."""
-        held = [each.id for each in self._ledger.leases_of(pod.metadata.uid) if each.node == there.node.name]
-        devices = there.board.layout.set_of(tuple(held))
-        return devices if devices.bit_count() == claimed.devices.count else 0
+    def _choose_for(self, pod: Pod, there: _DeskNode, claimed: ClaimedGpus) -> DeviceSet | Obstacle:
+        """After a crash, or by another replica, the pod may hold GPUs of the node already: the same ones if these are
+        all; otherwise they are free for the pod.
+        """
+        ids = tuple([each.id for each in self._ledger.leases_of(pod.metadata.uid) if each.node == there.node.name])
+        held, group = there.board.layout.set_of(ids), there.group or self._grouped(there)
+        if held.bit_count() == claimed.devices.count:
+            return held
+        if held:
+            group = _Group(group.pool, group.board, group.free | (held & there.board.allocatable))
+        return self._choose(group, claimed)
 
     def _choose(self, group: _Group, claimed: ClaimedGpus) -> DeviceSet | Obstacle:
         answer = self._answer(group, claimed)
@@ -338,20 +317,6 @@ class Desk:
             return answer.obstacle
         chosen = choose(group.board, ~group.free, claimed.devices, self._mix)
         return chosen.devices if isinstance(chosen, Chosen) else chosen
-
-    def _bind(self, there: _DeskNode, devices: DeviceSet) -> Bind:
-        """With the device plugin, the kubelet chooses the GPUs: Leases count slots, and UUIDs are not known yet."""
-        name, board = there.node.name, there.board
-        is_chosen = self._pools[there.node.pool].spec.allocation == "agent"
-        ids = board.layout.ids_of(devices)
-        uuids = [board.uuids[position] for position in range(board.layout.size) if devices >> position & 1]
-        leases = tuple(
-            LentDevice(lease_name(name, device), device, uuid if is_chosen else "")
-            for device, uuid in zip(ids, uuids, strict=True)
-        )
-        annotations = [(names.ALLOCATED, allocation_text(name, ids))]
-        annotations += [(names.DEVICES, ",".join(uuids))] if is_chosen else []
-        return Bind(node=name, leases=leases, annotations=tuple(annotations))
 
     def end_reservation(self, reservation: Reservation) -> None:
         """The Binding definitely failed."""

@@ -9,14 +9,15 @@ from reconciler.loop.cycle import Cycle, InProcess, LoopDependencies
 from reconciler.model.cluster.observed import QUIET_MS, Observed
 from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Decision, Outcome, Ref
-from reconciler.model.plan.inputs import CycleResult
+from reconciler.model.plan.inputs import ClaimScheduler, CycleResult
 from reconciler.model.plan.memory import Memory
 from reconciler.ports import Fence, PlanService, Policies, Publisher, Stale, VersionedMemory
 from reconciler.protocol.preconditions import Object
+from reconciler.simulate.extender import SimulatedExtender
 from reconciler.simulate.objects import Key, ObjectWrite, key_of
 from reconciler.simulate.observer import SimulatedObserver
 from reconciler.simulate.stage import Stage, let_go
-from reconciler.simulate.world import World
+from reconciler.simulate.world import ProcessKilled, World
 
 # --- The control loop's step, driven by engine events; a Controller owns the state of its simulated process.
 #
@@ -35,19 +36,26 @@ class ControllerSettings(msgspec.Struct, frozen=True):
     restart_ms: int = 2_000  # until a new process starts its first cycle
     brain: Callable[[], PlanService] = InProcess
     memory: Memory = Memory()
+    scheduler: ClaimScheduler = "external"
 
 
 class SimulatedController:
     """A Cluster, a Clock and a Fence for its own cycles."""
 
     def __init__(
-        self, policies: Policies, publishers: tuple[Publisher, ...] = (), setting: ControllerSettings | None = None
+        self,
+        policies: Policies,
+        publishers: tuple[Publisher, ...] = (),
+        setting: ControllerSettings | None = None,
+        extender: SimulatedExtender | None = None,
     ) -> None:
+        """`extender`: the scheduler extender of the same process."""
         self._setting = setting or ControllerSettings()
         self.watch_delay_ms = self._setting.watch_delay_ms
         self.answer_delay_ms = self._setting.answer_delay_ms
         self._policies = policies
         self._publishers = publishers
+        self._extender = extender
         self._memory = Remembered(self._setting.memory)
         self._cycle: Cycle | None = None  # None: no process is running
         self._view: LateView | None = None
@@ -63,6 +71,8 @@ class SimulatedController:
         self._cluster_uid = stage.world.observe().cluster_uid
         stage.world.subscribe(self._noted)
         stage.world.on_write = self._wrote
+        if self._extender is not None:
+            self._extender.on_kill = self.crash
         self.resume()
 
     def wake(self) -> None:
@@ -89,6 +99,8 @@ class SimulatedController:
 
     def _end(self) -> None:
         self._cycle, self._view, self._due, self._dies_after = None, None, None, None
+        if self._extender is not None:
+            self._extender.end_process()
         self._note_presence()
         let_go(self._stage.world.observe())  # releases the memory of the dead process
 
@@ -96,13 +108,20 @@ class SimulatedController:
         if self._cycle is not None or self._is_away:
             return
         self._view = LateView(self._stage.world, self._cluster_uid)
+        if self._extender is not None:
+            self._extender.begin_process()
         brain = self._setting.brain()
-        self._cycle = Cycle(LoopDependencies(self._policies, self, self._memory, brain, self, self._publishers))
+        parts = LoopDependencies(
+            self._policies, self, self._memory, brain, self, self._publishers, scheduler=self._setting.scheduler
+        )
+        self._cycle = Cycle(parts)
         self._note_presence()
         self._look_at(self._stage.now)
 
     def delay(self, watch_ms: int, answer_ms: int) -> None:
         self.watch_delay_ms, self.answer_delay_ms = watch_ms, answer_ms
+        if self._extender is not None:
+            self._extender.watch_delay_ms = max(0, watch_ms - self._setting.watch_delay_ms)
         self._note_presence()
 
     def presence_ms(self) -> int:
@@ -178,18 +197,14 @@ class SimulatedController:
         """None if the process was killed; its memory is then released."""
         try:
             return cycle.once(self)
-        except _Killed:
+        except ProcessKilled:
             return None
 
     def _wrote(self, ref: Ref) -> None:
         if self._dies_after is not None:
             self._dies_after -= 1
             if self._dies_after <= 0:
-                raise _Killed(ref.title)
-
-
-class _Killed(BaseException):
-    """The process was killed."""
+                raise ProcessKilled(ref.title)
 
 
 # --- Owner of the controller's delayed view of the cluster, which simulates watch latency.

@@ -19,6 +19,7 @@ from reconciler.protocol.preconditions import (
     HELD,
     Object,
     WriteResult,
+    adopted_lease,
     identified,
     is_published,
     lent_to_another,
@@ -37,9 +38,11 @@ from reconciler.simulate.objects import (
     Write,
     annotations_of,
     begin_deletion,
+    condition,
     grace_seconds_of,
     node_of,
     ref_of,
+    with_condition,
 )
 from reconciler.simulate.observer import whole
 
@@ -178,6 +181,13 @@ def _bound(act: Bind, pod: Object, place: ObjectStore) -> Effect:
             leases.append(Write(new_lease(device, names.LEASES_NAMESPACE, pod, node)))
         elif (holder := text_at(held, HELD)) != pod["metadata"]["uid"]:
             return WriteResult("stale", lent_to_another(ref.title, holder))
+        else:
+            leases.append(Write(edited_by(held, adopted_lease(held), names.FIELD_MANAGER)))
     annotations = {**annotations_of(pod), **dict(act.annotations)}
     spec = {**(pod.get("spec") or {}), "nodeName": act.node}
-    return (*leases, Write({**pod, "metadata": {**metadata, "annotations": annotations}, "spec": spec}))
+    status = {
+        **(pod.get("status") or {}),
+        "conditions": with_condition(pod, condition("PodScheduled", "True", place.now)),
+    }
+    bound = {**pod, "metadata": {**metadata, "annotations": annotations}, "spec": spec, "status": status}
+    return (*leases, Write(bound))

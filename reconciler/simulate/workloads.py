@@ -75,17 +75,6 @@ def _metadata(workload: ScenarioWorkload, name: str) -> Object:
 
 
 def _template(workload: ScenarioWorkload, job: Job) -> Object:
-    annotations = {RUN_SECONDS: str(job.seconds)} if job.seconds else {}
-    if job.gpu_milli < WHOLE_GPU_MILLI:
-        annotations[GPU_MILLI] = str(job.gpu_milli)
-    if workload.do_not_disrupt:
-        annotations[names.DO_NOT_DISRUPT] = "true"
-    if workload.checkpoint is not None:
-        annotations[names.CHECKPOINT] = str(workload.checkpoint)
-    if workload.saves_within is not None:
-        annotations[SAVE_SECONDS] = str(workload.saves_within.milliseconds // 1_000)
-    if workload.waits_for_capacity:
-        annotations[names.WAIT_FOR_CAPACITY] = "true"
     requests = {key: str(value) for key, value in sorted(workload.resources.items())} | dict(job.requests or {})
     gpus = workload.gpus if job.gpus is None else job.gpus
     if gpus:
@@ -97,13 +86,33 @@ def _template(workload: ScenarioWorkload, job: Job) -> Object:
         "priority": workload.priority if job.priority is None else job.priority,
         "tolerations": [_toleration(each) for each in workload.tolerations],
     }
+    if workload.claim:
+        spec["schedulerName"] = names.GPU_SCHEDULER
     if gates := dict.fromkeys([names.CAPACITY_GATE] * workload.waits_for_capacity + workload.gates):
         spec["schedulingGates"] = [{"name": each} for each in gates]
     if workload.node_selector:
         spec["nodeSelector"] = dict(sorted(workload.node_selector.items()))
     if job.models:
         spec["affinity"] = {"nodeAffinity": _one_of(job.models)}
-    return {"metadata": {"labels": {WORKLOAD: workload.name}, "annotations": annotations}, "spec": spec}
+    metadata = {"labels": {WORKLOAD: workload.name}, "annotations": _annotations(workload, job)}
+    return {"metadata": metadata, "spec": spec}
+
+
+def _annotations(workload: ScenarioWorkload, job: Job) -> dict[str, str]:
+    annotations = {RUN_SECONDS: str(job.seconds)} if job.seconds else {}
+    if job.gpu_milli < WHOLE_GPU_MILLI:
+        annotations[GPU_MILLI] = str(job.gpu_milli)
+    if workload.do_not_disrupt:
+        annotations[names.DO_NOT_DISRUPT] = "true"
+    if workload.checkpoint is not None:
+        annotations[names.CHECKPOINT] = str(workload.checkpoint)
+    if workload.saves_within is not None:
+        annotations[SAVE_SECONDS] = str(workload.saves_within.milliseconds // 1_000)
+    if workload.waits_for_capacity:
+        annotations[names.WAIT_FOR_CAPACITY] = "true"
+    if workload.claim:
+        annotations[names.CLAIM] = workload.claim
+    return annotations
 
 
 def _toleration(toleration: WorkloadToleration) -> dict[str, str]:

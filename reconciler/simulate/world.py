@@ -43,6 +43,14 @@ _BEGINNING = Instant(0)
 Listener = Callable[[ObjectWrite], None]
 
 
+class ProcessKilled(BaseException):
+    """Raised by `on_write`: the process that writes was killed."""
+
+
+class PodRefused(Exception):
+    """The admission webhook refuses a pod; the message says why."""
+
+
 class World(ObjectStore):
     """Deterministic and single-threaded.
 
@@ -56,6 +64,7 @@ class World(ObjectStore):
         super().__init__(now)
         self.on_write: Callable[[Ref], None] = lambda _: None
         self.failing: Random | None = None  # while evictions fail: the chance of each failure
+        self.webhook: Callable[[Object], Object] | None = None  # changes new pods, or raises PodRefused
         self.own_namespace = own_namespace  # the controller's namespace
         self._simulated_observer = SimulatedObserver(cluster_uid, own_namespace=own_namespace)
         self._subscribers: list[tuple[Listener, tuple[str, ...]]] = []
@@ -65,7 +74,7 @@ class World(ObjectStore):
             self.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
 
     def put(self, manifest: Object, manager: str = "") -> Ref:
-        """Creates or replaces an object, as another client; the Ref has its uid.
+        """Creates or replaces an object, as another client; the Ref has its uid. Raises PodRefused.
 
         With a manager, field ownership is tracked.
         """
@@ -76,7 +85,7 @@ class World(ObjectStore):
             kept = {key: before["metadata"][key] for key in ("uid", "creationTimestamp", "generation")}
             metadata = metadata | kept
         elif key[0] == "Pod":
-            body = admitted(body, self)
+            body = admitted(self.webhook(body) if self.webhook is not None else body, self)
         if manager:
             fields = api_server.entry(manager, "Update", api_server.fields_of(body))
             metadata = {**metadata, "managedFields": [fields]}
@@ -119,6 +128,11 @@ class World(ObjectStore):
         The call is synchronous, for any writer. A listener may update metrics, but must not write.
         """
         self._subscribers.append((listener, kinds))
+        self._listeners.clear()
+
+    def unsubscribe(self, listener: Listener) -> None:
+        """Not during a write."""
+        self._subscribers = [each for each in self._subscribers if each[0] != listener]
         self._listeners.clear()
 
     def remove(self, ref: Ref, manager: str = "") -> None:

@@ -123,8 +123,8 @@ def example_policies() -> tuple[Text, ...]:
     return tuple(sorted(_texts(_folder("policies"), "policies/", ".yaml"), key=attrgetter("path")))
 
 
-def demo_scenario() -> Text:
-    return Text("scenario.yaml", (_folder("examples") / "demo" / "scenario.yaml").read_bytes())
+def demo_scenario(name: str = "scenario.yaml") -> Text:
+    return Text(name, (_folder("examples") / "demo" / name).read_bytes())
 
 
 @cache

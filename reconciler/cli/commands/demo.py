@@ -30,6 +30,7 @@ def command(folder: Path | None, color: str, **given: Any) -> int:
     tour.review()
     tour.time_passes()
     tour.why()
+    tour.claims()
     tour.farewell(_called_as())
     return ExitCode.FINE
 

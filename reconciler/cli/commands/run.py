@@ -60,6 +60,14 @@ _ADDRESS = Parsed("HOST:PORT", _address)
     help="Authority of the scheduler's client certificate, in PEM: no other client is served.",
 )
 @click.option(
+    "--scheduler",
+    type=click.Choice(["external", "builtin"]),
+    default="external",
+    show_default=True,
+    help="What binds pods with a GpuClaim: a second kube-scheduler that asks --extender, or, in small clusters, the "
+    "leader itself.",
+)
+@click.option(
     "--webhook",
     "webhook_address",
     type=_ADDRESS,
@@ -88,6 +96,8 @@ def command(question: Question, **chosen: Any) -> int:
     if address is not None and not all(files):
         raise click.UsageError("--extender needs --tls-certificate, --tls-key and --client-authority.")
     chosen["extender"] = ExtenderSettings(address, *files) if address is not None else None
+    if address is not None and chosen["scheduler"] == "builtin":
+        raise click.UsageError("--scheduler builtin binds pods itself: omit --extender.")
     if chosen["webhook_client_ca"] is not None and chosen["webhook_address"] is None:
         raise click.UsageError("--webhook-client-ca requires --webhook")
     end = answered(lambda: run_replica(Settings(question, **chosen)))

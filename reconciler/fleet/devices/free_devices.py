@@ -147,17 +147,17 @@ class FreeDevices:
 
     def serves(self, row: int, claimed: ClaimedDevices) -> bool:
         """Like `mask`, for one row."""
-        board, free = self._free(row)
+        board, free = self.free_board(row)
         return can_serve(board.layout, free, claimed)
 
     def why(self, row: int, claimed: ClaimedDevices) -> Obstacle:
         """Why a row that does not serve the claim has no free GPUs for it."""
-        board, free = self._free(row)
+        board, free = self.free_board(row)
         return obstacle(board, board.layout.everything & ~free, claimed)
 
     def free_on(self, row: int) -> tuple[int, ...]:
         """The ids of the free GPUs of a row."""
-        board, free = self._free(row)
+        board, free = self.free_board(row)
         return board.layout.ids_of(free)
 
     # State of rows
@@ -191,7 +191,8 @@ class FreeDevices:
         self._state_of_row[row] = state
         self._changed.discard(row)
 
-    def _free(self, row: int) -> tuple[Board, DeviceSet]:
+    def free_board(self, row: int) -> tuple[Board, DeviceSet]:
+        """The GPUs of a row, and the free ones among them."""
         if row in self._changed:
             self._settle_row(row)
         return self._board(self._fleet.rows.node(row)), self._states[self._state_of_row[row]][1]

@@ -1,6 +1,7 @@
 """Inputs: all data that determines a plan; the format of `dump` and `replay`."""
 
 from functools import cached_property
+from typing import Literal
 
 import msgspec
 
@@ -14,6 +15,9 @@ from reconciler.model.plan.memory import Hints, Memory
 from reconciler.model.plan.plan import Plan
 from reconciler.model.problem import Problem
 
+# What binds pods with a GpuClaim: a second kube-scheduler that asks the extender, or the gpu planner.
+ClaimScheduler = Literal["external", "builtin"]
+
 
 class Inputs(msgspec.Struct, frozen=True, dict=True):
     """The same inputs give the same plan, byte for byte."""
@@ -25,6 +29,7 @@ class Inputs(msgspec.Struct, frozen=True, dict=True):
     hints: Hints = Hints()
     budget: int = 1_000_000  # maximum number of predicate evaluations by the planners
     prune: tuple[str, ...] = ()  # titles of objects whose deletion a person accepted: NodePool/old
+    scheduler: ClaimScheduler = "external"
 
     @cached_property
     def unowned_node_pools(self) -> frozenset[str]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
-from reconciler.fleet.devices.device_lease import DeviceLease, read_device_lease
+from reconciler.fleet.devices.device_lease import UNKNOWN, DeviceLease, read_allocation, read_device_lease
 from reconciler.model import names
 from reconciler.model.cluster.metadata import Lease
 from reconciler.model.cluster.node import Node
@@ -25,6 +25,7 @@ from reconciler.model.plan.decision import CodeFacts, Decision, Delete, Hold, Pr
 from reconciler.plan.gpu.reasons import (
     PLANNER,
     BindingAwaited,
+    LeaseNotUsed,
     LeaseOfEndedPod,
     LeaseOfGoneNode,
     LeaseOfGonePod,
@@ -140,6 +141,17 @@ def _other_node(case: LeaseCase) -> Decision | None:
     return case.release(LeaseOfOtherNode(*case.facts, node)) if node not in {"", case.view.device.node} else None
 
 
+def _not_used(case: LeaseCase) -> Decision | None:
+    """A binder died after it had acquired Leases, and the next one chose other GPUs. The annotation is written in the
+    request that binds the pod, so it is final.
+    """
+    device, pod = case.view.device, case.pod
+    if pod is None or pod.node != device.node or device.id == UNKNOWN:
+        return None
+    allocated = read_allocation(pod.metadata.annotations.allocated, pod.node)
+    return case.release(LeaseNotUsed(*case.facts)) if allocated and device.id not in allocated else None
+
+
 def _silent_node(case: LeaseCase) -> Decision | None:
     since = unready_since(case.node) if case.node is not None else None
     is_silent = since is not None and case.now >= since + SILENT_MS
@@ -168,6 +180,7 @@ RULES: tuple[Callable[[LeaseCase], Decision | None], ...] = (
     _ended,
     _gone_pod,
     _other_node,
+    _not_used,
     _silent_node,
     _unused,
     _awaited,

@@ -1,5 +1,5 @@
-"""The gpu planner: releases Leases of GPUs whose pods have ended, wakes waiting pods, and reports GPUs that pods use
-without a claim.
+"""The gpu planner: releases Leases of GPUs whose pods have ended, wakes waiting pods, reports GPUs that pods use
+without a claim, and binds pods where no second scheduler runs.
 """
 
 from collections import defaultdict
@@ -19,6 +19,7 @@ from reconciler.model.plan.decision import (
 )
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.draft import Draft, Verdict
+from reconciler.plan.gpu.binding import bind_pods
 from reconciler.plan.gpu.device_leases import (
     HeldLease,
     LeaseCase,
@@ -28,7 +29,7 @@ from reconciler.plan.gpu.device_leases import (
     releasing_of,
 )
 from reconciler.plan.gpu.reasons import PLANNER, BindingGivenUp, GpusTakenWithoutClaim
-from reconciler.plan.gpu.waking import wake
+from reconciler.plan.gpu.waking import Waking, wake
 
 # Kinds without which a Lease may look unused.
 NEEDED = ("nodes", "pods", "leases.coordination.k8s.io")
@@ -40,8 +41,12 @@ def gpu(inputs: Inputs, draft: Draft) -> Verdict:
         return Verdict()  # a Lease lends its GPU until its pod is known to be gone
     views = list(held_leases(inputs.observed.leases))
     decisions = list(_of_leases(inputs, draft, views)) if views else []
-    waking = wake(inputs, draft, decisions)
-    decisions += waking.decisions
+    waking = Waking()
+    if inputs.scheduler == "builtin":
+        decisions += bind_pods(inputs, draft, {each.subject for each in decisions})
+    else:
+        waking = wake(inputs, draft, decisions)
+        decisions += waking.decisions
     decisions += _without_claim(draft, inputs, {each.device.node for each in views})
     return Verdict(tuple(decisions), wake_at=waking.wake_at)
 

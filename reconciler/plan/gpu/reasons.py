@@ -32,6 +32,10 @@ class LeaseOfOtherNode(LentGpu, frozen=True):
     other: str
 
 
+class LeaseNotUsed(LentGpu, frozen=True):
+    template = "Pod/{pod} was bound with other GPUs of Node/{node}: GPU {device} is free again."
+
+
 class LeaseOfSilentNode(LentGpu, frozen=True):
     template = "Node/{node} has not been ready since {since:time}: the Lease of GPU {device} for Pod/{pod} is deleted."
 
@@ -96,3 +100,19 @@ class GpusTakenWithoutClaim(CodeFacts, frozen=True):
     pool: str
     pods: int
     first: str
+
+
+class ClaimedGpusBound(CodeFacts, frozen=True):
+    template = "{pod} is bound to Node/{node} with the GPUs {devices}."
+
+    pod: Ref
+    node: str
+    devices: tuple[int, ...]  # ids of the GPUs on the node
+
+
+class NoNodeForClaim(CodeFacts, frozen=True):
+    template = "{pod} waits: none of {nodes} nodes has room for the pod and free GPUs for GpuClaim {claim}."
+
+    pod: Ref
+    claim: str
+    nodes: int

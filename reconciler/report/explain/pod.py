@@ -3,12 +3,13 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from reconciler.fleet.filters.claims import GpuClaims
 from reconciler.fleet.questions import fits
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant, instant, span, timestamp
 from reconciler.model.plan.consequence import Consequence
-from reconciler.plan.capacity.demand import is_coming, is_gated
+from reconciler.plan.capacity.demand import GpuClaimIndex, is_coming, is_gated
 from reconciler.plan.capacity.offerings import LaunchOption
 from reconciler.plan.capacity.requests import Requested, Requests, SmartPodIdentity, machine_phase
 from reconciler.plan.capacity.words import choice_words, obstacle_words, obstacles_words
@@ -195,7 +196,9 @@ def where_it_fits(scene: PlanningResult, pod: Pod) -> Iterator[Row]:
         yield "fits", f"unknown: {why}"
         return
     others = [node.name for node in scene.inputs.observed.nodes if node.name != pod.node]
-    obstacles = filter(None, (fits(scene.fleet.snapshot, pod, name) for name in others))
+    snapshot, claims = scene.fleet.snapshot, GpuClaimIndex(scene.inputs.observed, scene.inputs.desired.pools)
+    with snapshot.fork(), snapshot.part(GpuClaims).judged(claims.requests):
+        obstacles = [found for name in others if (found := fits(snapshot, pod, name))]
     first = Counter(obstacle_words(each[0]) for each in obstacles)
     number = counted(len(others), "other node" if pod.node else "node")
     yield "fits", f"on {len(others) - first.total()} of {number}"

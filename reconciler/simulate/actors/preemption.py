@@ -5,7 +5,7 @@ nominated for the node of its victims, and displaces no other pods meanwhile.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -111,6 +111,8 @@ def _began(pod: Pod) -> Instant:
     return instant(written) if written else FOREVER
 
 
+Serves = Callable[[str, Sequence[str]], bool]  # name of the node, and uids of the victims
+
 MANAGER = "kube-scheduler"
 _WHY = "PreemptionByScheduler"
 _LEAST_CANDIDATES, _ONE_IN = 100, 10  # minimum and share of candidate nodes
@@ -125,14 +127,22 @@ class Preempting:
         self._bound: Counter[int] = Counter()
         stage.world.follow(self._noted, "Pod")
 
-    def node_for(self, fleet: Snapshot, pod: Pod, pod_class: PodClass) -> str:
-        """The nominated node after preemption; empty if preemption does not help."""
+    def node_for(self, fleet: Snapshot, pod: Pod, pod_class: PodClass, serves: Serves | None = None) -> str:
+        """The nominated node after preemption; empty if preemption does not help.
+
+        `serves`: whether an extender accepts a node without the victims.
+        """
         nominated = pod.status.nominated_node_name
         if pod.spec.preemption_policy == "Never" or self._still_waits(fleet, pod, pod_class):
             return nominated
         if not self._is_anybody_below(pod.spec.priority):
             return ""
-        best = min(self._candidates(fleet, pod_class), key=lambda each: each.harm, default=None)
+        candidates = (
+            each
+            for each in self._candidates(fleet, pod_class)
+            if serves is None or serves(fleet.rows.node(each.row).name, [pod.metadata.uid for pod in each.pods])
+        )
+        best = min(candidates, key=lambda each: each.harm, default=None)
         if best is None:
             return ""
         node = fleet.rows.node(best.row).name

@@ -1,10 +1,13 @@
 """Binds pending pods to nodes, by priority and age; pods of lower priority are preempted.
 
 Owner of the scheduling queue, and of nodes with newly freed capacity. An unschedulable pod gets a condition, which
-Karpenter reacts to, and is retried when a suitable node has changed.
+Karpenter reacts to, and is retried when a suitable node has changed. Pods of the second scheduler with a GpuClaim are
+placed and bound by the scheduler extender, if there is one.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from heapq import heapify, heappop, heappush
 
 import msgspec
@@ -15,13 +18,17 @@ from reconciler.fleet.filters.nominated import Nominated
 from reconciler.fleet.pod_classes import Needs, PodClass
 from reconciler.fleet.rows import Mask, Places
 from reconciler.fleet.snapshot.snapshot import Snapshot
+from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.plan.decision import Ref
+from reconciler.model.plan.inputs import ClaimScheduler
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.preemption import MANAGER, Preempting
+from reconciler.simulate.extender import SimulatedExtender, asks_extender
 from reconciler.simulate.objects import (
     Key,
     ObjectWrite,
+    annotations_of,
     condition,
     is_finished,
     is_leaving,
@@ -153,12 +160,18 @@ def nominated_group(uid: str) -> object:
 
 _DELAY_MS = 50
 _NOWHERE = "Unschedulable"
+_BACKOFF_MS = 1_000  # after an extender that did not answer or bind
+_FLUSH_MS = 300_000  # an extender tells no event: kube-scheduler tries its pods again after five minutes
 
 
 class Scheduler:
-    """One scheduler for all pods, regardless of schedulerName."""
+    """One scheduler for all pods, regardless of schedulerName, except for questions to the extender."""
 
-    def __init__(self) -> None:
+    def __init__(self, extender: SimulatedExtender | None = None, of_claims: ClaimScheduler = "external") -> None:
+        """`of_claims`: what binds pods with a GpuClaim of the second scheduler."""
+        self._extender = extender
+        self._leaves_claims = of_claims == "builtin"
+        self._retried: set[object] = set()  # groups with a retry to come
         self._queue = SchedulingQueue()
         self._new: dict[Key, None] = {}
         self._eased: dict[str, None] = {}  # names of nodes that may have more capacity
@@ -227,7 +240,7 @@ class Scheduler:
     def _take_new(self, fleet: Snapshot) -> None:
         for key in self._new:
             pod, body = self._stage.world.read_object(key), self._stage.world.at(key)
-            if pod is None or body is None or not _waits(body):
+            if pod is None or body is None or not _waits(body) or (self._leaves_claims and asks_extender(pod)):
                 continue
             self._numbers += 1
             rank = (-pod.spec.priority, pod.metadata.creation_timestamp, self._numbers)
@@ -261,15 +274,27 @@ class Scheduler:
             return True
         judging = fleet.part(FilterChain)
         in_bulk = _in_bulk(judging, judging.active_predicates(waiting.pod_class)) or bool(waiting.pod_class.unmodelled)
+        extender = self._extender_of(pod)
+        if extender is not None and not extender.holds():
+            self._retry(group, _BACKOFF_MS)
+            self._queue.parked.add(group)
+            return False
         with fleet.part(Nominated).asking(pod):
             row = self._row_for(fleet, pod, waiting.pod_class)
-            node = "" if row is not None else self._preempting.node_for(fleet, pod, waiting.pod_class)
-        if row is not None:
+            serves = partial(extender.serves_without, pod) if extender is not None else None
+            node = "" if row is not None else self._preempting.node_for(fleet, pod, waiting.pod_class, serves)
+        if row is not None and extender is None:
             bound = with_condition(body, condition("PodScheduled", "True", self._stage.now))
             status = {"conditions": bound, "nominatedNodeName": None}
             patch = {"spec": {"nodeName": fleet.rows.node(row).name}, "status": status}
             self._stage.world.edit(Ref(*waiting.key), patch, MANAGER)
             return True
+        if extender is not None:
+            if row is not None and extender.bind(pod, fleet.rows.node(row).name):
+                return True
+            self._retry(group, _BACKOFF_MS if row is not None else _FLUSH_MS)
+            if row is not None:
+                return False
         if node != pod.status.nominated_node_name:
             self._stage.world.edit(Ref(*waiting.key), {"status": {"nominatedNodeName": node or None}}, MANAGER)
         if not node and in_bulk:
@@ -286,20 +311,51 @@ class Scheduler:
 
     def _row_for(self, fleet: Snapshot, pod: Pod, pod_class: PodClass) -> int | None:
         """The nominated node first."""
-        judging = fleet.part(FilterChain)
-        own = fleet.rows.row_of.get(pod.status.nominated_node_name)
-        if own is not None and judging.fits(pod_class, own):
+        judging, extender = fleet.part(FilterChain), self._extender_of(pod)
+        name = pod.status.nominated_node_name
+        own = fleet.rows.row_of.get(name)
+        if own is not None and judging.fits(pod_class, own) and (extender is None or extender.best_node(pod, [name])):
             return own
-        return choose(fleet, pod_class, judging.mask(pod_class))
+        mask = judging.mask(pod_class)
+        if extender is None:
+            return choose(fleet, pod_class, mask)
+        best = extender.best_node(pod, _names_of(fleet, mask))
+        return fleet.rows.row_of[best] if best else None
+
+    def _extender_of(self, pod: Pod) -> SimulatedExtender | None:
+        return self._extender if asks_extender(pod) else None
+
+    def _retry(self, group: object, after_ms: int) -> None:
+        """Tries the pods of the group again, whatever happens meanwhile."""
+        if (group, after_ms) in self._retried:
+            return
+        self._retried.add((group, after_ms))
+
+        def wake() -> None:
+            self._retried.discard((group, after_ms))
+            if group in self._queue.groups:
+                self._queue.wake(group)
+                self._wake()
+
+        self._stage.engine.after(after_ms, "pods are tried again", wake)
 
     def _tell(self, fleet: Snapshot, pods: Sequence[QueuedPod]) -> None:
         """Sets the unschedulable condition, once."""
-        waiting = [(pod.pod_class, self._waiting(pod)) for pod in pods]
-        untold = [(pod_class, body) for pod_class, body in waiting if body is not None and not is_unschedulable(body)]
-        why = _why(fleet, untold[0][0]) if untold else ""
+        waiting = [(pod, self._waiting(pod)) for pod in pods]
+        untold = [(pod, body) for pod, body in waiting if body is not None and not is_unschedulable(body)]
+        why = self._why(fleet, untold[0][0]) if untold else ""
         for _, body in untold:
             entries = {**condition("PodScheduled", "False", self._stage.now, _NOWHERE), "message": why}
             self._stage.world.set_condition(body, entries, MANAGER)
+
+    def _why(self, fleet: Snapshot, waiting: QueuedPod) -> str:
+        judging = fleet.part(FilterChain)
+        counts = Counter(dict(judging.counted(waiting.pod_class, None).totals))
+        pod: Pod | None = self._stage.world.read_object(waiting.key)
+        if pod is not None and (extender := self._extender_of(pod)) is not None:
+            counts += extender.why_not(pod, _names_of(fleet, judging.mask(waiting.pod_class)))
+        reasons = ", ".join(f"{count} {name}" for name, count in counts.items())
+        return f"0/{len(fleet.rows.order)} nodes are available: {reasons or 'there are none'}."
 
     def _waiting(self, pod: QueuedPod) -> Object | None:
         """The same pod, while it is pending."""
@@ -315,10 +371,10 @@ def _in_bulk(judging: FilterChain, predicates: ActivePredicates) -> bool:
     return judging.goes_in_bulk(tuple(each for each in predicates if not isinstance(each, Nominated)))
 
 
-def _why(fleet: Snapshot, pod_class: PodClass) -> str:
-    counted = fleet.part(FilterChain).counted(pod_class, None).totals
-    reasons = ", ".join(f"{count} {name}" for name, count in counted.items())
-    return f"0/{len(fleet.rows.order)} nodes are available: {reasons or 'there are none'}."
+def _names_of(fleet: Snapshot, mask: Mask) -> list[str]:
+    """Names of the nodes, in their order."""
+    order = fleet.rows.order
+    return [fleet.rows.node(row).name for row in order[mask[order]].tolist()]
 
 
 def _waits(pod: Object) -> bool:
@@ -326,9 +382,14 @@ def _waits(pod: Object) -> bool:
 
 
 def _differ(before: Object, after: Object) -> bool:
-    """Whether pods might fit now that did not before."""
+    """Whether pods might fit now that did not before. An annotation tells of freed GPUs."""
     was, is_now = (
-        (each["spec"], each["metadata"].get("labels"), (each.get("status") or {}).get("allocatable"))
+        (
+            each["spec"],
+            each["metadata"].get("labels"),
+            (each.get("status") or {}).get("allocatable"),
+            annotations_of(each).get(names.PODS_WOKEN_AT),
+        )
         for each in (before, after)
     )
     return was != is_now

@@ -23,7 +23,7 @@ from reconciler.simulate.objects import (
     taints_of,
 )
 from reconciler.simulate.stage import Batch, Stage
-from reconciler.simulate.world import World
+from reconciler.simulate.world import PodRefused, World
 
 # --- Writes of controllers: creating a pod from a template, and deleting a pod.
 
@@ -283,6 +283,7 @@ def _tell(world: World, owner: Object, kin: Kin) -> None:
 
 _KINDS = frozenset({"ReplicaSet", "StatefulSet", "Job", "DaemonSet"})
 _DELAY_MS = 100
+_REFUSED_MS = 10_000  # until a pod that admission refused is created again
 
 
 class Workloads:
@@ -328,7 +329,10 @@ class Workloads:
         for key in due:
             owner = self._stage.world.at(key)
             if owner is not None and not is_leaving(owner):
-                self._keep(owner)
+                try:
+                    self._keep(owner)
+                except PodRefused:
+                    self._due.note(key, _REFUSED_MS)
 
     def _keep(self, owner: Object) -> None:
         world, kin = self._stage.world, self._kinship.of(owner["metadata"]["uid"])
@@ -349,7 +353,10 @@ class Workloads:
     def _keep_daemon(self, owner: Key, node: Key) -> None:
         found, there = self._stage.world.at(owner), self._stage.world.at(node)
         if found is not None and there is not None:
-            keep_daemon(self._stage.world, found, (there,), self._kinship.of(found["metadata"]["uid"]))
+            try:
+                keep_daemon(self._stage.world, found, (there,), self._kinship.of(found["metadata"]["uid"]))
+            except PodRefused:
+                self._look_at(owner)
 
     def _bereave(self, uid: str) -> None:
         left, delay_ms = self._kinship.bereave(uid), _DELAY_MS + self.late_ms

@@ -20,13 +20,14 @@ from reconciler.plan.drain.blockers import custom_controller
 from reconciler.plan.drain.context import Controllers
 from reconciler.plan.manifests.reasons import Missing
 from reconciler.plan.manifests.wanted_manifest import ref_of, wish_of
+from reconciler.policy.shape import API_VERSION
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.karpenter.cloud import PLATFORM, MarketOffering
 from reconciler.simulate.actors.karpenter.lifecycle import ENDS_AT, FINALIZER, born
 from reconciler.simulate.bootstrap.market import Capacity, capacity_of
 from reconciler.simulate.openb import OpenbNode
 from reconciler.simulate.runner.play import Play
-from reconciler.simulate.scenario.cluster import NodeSet
+from reconciler.simulate.scenario.cluster import NodeSet, ScenarioClaim
 from reconciler.simulate.world import World
 
 
@@ -58,6 +59,19 @@ def put_openb_nodes(world: World, nodes: Sequence[OpenbNode]) -> None:
     for each in nodes:
         labels = {names.GPU_TYPE: each.model} if each.model else {}
         world.put(_machine(each.name, each.capacity, labels))
+
+
+def put_claims(world: World, claims: Iterable[ScenarioClaim]) -> None:
+    """Creates the GpuClaims."""
+    for each in claims:
+        devices: Object = {"count": each.devices.count, "policy": each.devices.policy}
+        if each.devices.model is not None:
+            devices["model"] = each.devices.model
+        if each.devices.memory is not None:
+            devices["memory"] = str(each.devices.memory)
+        spec = {"devices": devices} | ({"poolName": each.pool_name} if each.pool_name else {})
+        head = {"apiVersion": API_VERSION, "kind": "GpuClaim"}
+        world.put({**head, "metadata": {"name": each.name, "namespace": each.namespace}, "spec": spec})
 
 
 def _node(world: World, play: Play, market: Sequence[MarketOffering], group: NodeSet, name: str) -> Iterator[Object]:

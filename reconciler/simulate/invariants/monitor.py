@@ -7,7 +7,7 @@ import msgspec
 from reconciler.model.desired import Desired
 from reconciler.model.plan.memory import Memory
 from reconciler.report.simulation.simulated import Broken
-from reconciler.simulate.invariants import ceilings, evictions, ownership, places, scale_down, smart_pods
+from reconciler.simulate.invariants import ceilings, evictions, gpu_claims, ownership, places, scale_down, smart_pods
 from reconciler.simulate.invariants.invariant import Checker, InvariantContext, checks
 from reconciler.simulate.objects import ObjectWrite, node_of
 from reconciler.simulate.results.totals import PoolTotalsTracker
@@ -60,6 +60,10 @@ CHECKERS: tuple[Callable[[], Checker], ...] = (
     scale_down.SlotsKept,
     ceilings.LeastKept,
     evictions.saved_first,
+    gpu_claims.lent_once,
+    gpu_claims.lent_by_leases,
+    gpu_claims.LeasesReleased,
+    gpu_claims.NoIdleGpus,
 )
 
 

@@ -14,15 +14,18 @@ from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
 from reconciler.ports import PlanService, Publisher, Wished
 from reconciler.report.simulation.simulated import Simulated, TimelineStep
+from reconciler.simulate.actors.agents import Agents
 from reconciler.simulate.actors.builtin_controllers import Budgets, Collector, TaintEvictionController
 from reconciler.simulate.actors.karpenter.karpenter import Karpenter
 from reconciler.simulate.actors.karpenter.machines import Timing
 from reconciler.simulate.actors.kubelets import Kubelets, NodeFailures
 from reconciler.simulate.actors.scheduler import Scheduler
 from reconciler.simulate.actors.workloads import Workloads
+from reconciler.simulate.admission import SimulatedWebhook
 from reconciler.simulate.bootstrap.market import market_of
-from reconciler.simulate.bootstrap.nodes import put_nodes, put_observed, put_openb_nodes, put_pools
+from reconciler.simulate.bootstrap.nodes import put_claims, put_nodes, put_observed, put_openb_nodes, put_pools
 from reconciler.simulate.controller import ControllerSettings, SimulatedController
+from reconciler.simulate.extender import SimulatedExtender
 from reconciler.simulate.invariants.monitor import Watching
 from reconciler.simulate.objects import says
 from reconciler.simulate.openb import TraceWriter, node_list
@@ -96,19 +99,26 @@ def _played(play: Play, watched: RunOptions) -> Simulated:
     stage.silent_nodes.update(_silent_nodes(stage.world))
     karpenter, failures = Karpenter(market, _timing(play.scenario.market)), NodeFailures()
     workloads, kubelets = Workloads(), Kubelets()
-    kubernetes: list[Actor] = [workloads, Scheduler(), kubelets, Budgets(), Collector(), TaintEvictionController()]
-    crew = [*kubernetes, failures, karpenter]
+    policies = PoliciesOverTime(play.revisions, lambda desired: _follow(desired, recorder, controller))
+    extender = SimulatedExtender(lambda: policies.desired.pools)
+    if play.scenario.cluster.webhook:
+        stage.world.webhook = SimulatedWebhook(stage.world, lambda: policies.desired.pools)
+    scheduler, agents = Scheduler(extender, play.scenario.scheduler), Agents(play.scenario.cluster.boards)
+    kubernetes: list[Actor] = [workloads, scheduler, kubelets, Budgets(), Collector(), TaintEvictionController()]
+    crew: list[Actor] = [extender, agents, *kubernetes, failures, karpenter]
     early = [each for each in play.scenario.workloads if warm_up_ms and always_runs(each)]
     if warm_up_ms:
         _start(stage, [*crew, *(Arrivals(each, warm_up_ms=warm_up_ms) for each in early)])
         engine.run(play.start)
     recorder = Recorder(stage, play, market, watched.look)
     publishers = (recorder, *watched.publishers)
-    policies = PoliciesOverTime(play.revisions, lambda desired: _follow(desired, recorder, controller))
     setting = ControllerSettings(
-        cycle_every_ms=play.scenario.cycle_every.milliseconds, brain=watched.brain, memory=play.memory
+        cycle_every_ms=play.scenario.cycle_every.milliseconds,
+        brain=watched.brain,
+        memory=play.memory,
+        scheduler=play.scenario.scheduler,
     )
-    controller = SimulatedController(policies, publishers, setting)
+    controller = SimulatedController(policies, publishers, setting, extender)
     watching = Watching(recorder.where, lambda: policies.desired, controller.presence_ms, controller.remembered)
     victims = FaultTargets(controller, karpenter, failures, workloads, kubelets)
     faults = Faults(play.scenario.faults, victims, recorder.happen)
@@ -169,6 +179,7 @@ def beginning_of(play: Play) -> World:
     put_openb_nodes(world, play.machines)
     for each in play.scenario.cluster.objects:
         world.put(object_of(each))
+    put_claims(world, play.scenario.cluster.claims)
     return world
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from reconciler.model.fields import LABEL_KEY, LABEL_VALUE, NAME, NAMESPACE, MergeKey, Says, Shaped, Unit, Within
-from reconciler.model.policy.gpu import CapacityType, Effect, PoolTaint, Resources
+from reconciler.model.policy.gpu import CapacityType, ClaimedDevices, Effect, PoolTaint, Resources
 from reconciler.model.quantity import Duration, Money, Percent
 
 Labels = Annotated[dict[str, Annotated[str, LABEL_VALUE]], LABEL_KEY]
@@ -32,6 +32,31 @@ class NodeSet(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     ] = []
 
 
+class ScenarioClaim(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """A GpuClaim."""
+
+    name: Annotated[Name, Says("Name of the claim.")]
+    namespace: Annotated[str, Says("Namespace of the claim and its pods."), Within(1, 63), NAMESPACE] = "default"
+    devices: Annotated[ClaimedDevices, Says("The GPUs of each pod.")]
+    pool_name: Annotated[Name, Says("Required pool; absent: any that fits.")] = ""
+
+
+_Id = Annotated[int, Within(0, 15)]
+
+
+class NodeBoard(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """The GPUs of each node of a pool, as the node agent reports them."""
+
+    pool: Annotated[Name, Says("GpuPool of the nodes.")]
+    islands: Annotated[
+        list[Annotated[int, Within(1, 16)]], Says("Number of GPUs in each island of fast links."), Within(1, 16)
+    ]
+    bandwidth_gbps: Annotated[
+        int, Says("Bandwidth between GPUs of one island."), Within(0, 1_000_000), Unit("GB/s")
+    ] = msgspec.field(name="bandwidthGBps", default=600)
+    unhealthy: Annotated[list[_Id], Says("Ids of unhealthy GPUs."), Within(most=16)] = []
+
+
 class InitialCluster(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """The initial state: a dump of a real cluster, listed nodes, or both."""
 
@@ -45,6 +70,14 @@ class InitialCluster(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
         Says("Existing objects, one YAML text each: workloads, budgets, claims, pods."),
         Within(most=1_000),
     ] = []
+    claims: Annotated[list[ScenarioClaim], Says("Existing GpuClaims."), Within(most=1_000)] = []
+    boards: Annotated[
+        list[NodeBoard],
+        Says("What node agents report, by pool; absent: nodes without a report."),
+        Within(most=100),
+        MergeKey(("pool",)),
+    ] = []
+    webhook: Annotated[bool, Says("Whether new pods with a GpuClaim pass the admission webhook.")] = True
 
 
 class ScenarioMachine(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -176,6 +209,7 @@ class ScenarioWorkload(msgspec.Struct, frozen=True, rename="camel", kw_only=True
     name: Annotated[str, Says("Name of the workload."), Within(1, 40), NAME]
     namespace: Annotated[str, Says("Namespace of the pods."), Within(1, 63), NAMESPACE] = "default"
     gpus: Annotated[int, Says("GPUs per pod."), Within(0, 16), Unit("GPUs")] = 0
+    claim: Annotated[Name, Says("GpuClaim of each pod: the scheduler gpu-scheduler chooses its GPUs.")] = ""
     resources: Annotated[Resources, Says("Other requested resources per pod.")] = {}
     priority: Annotated[int, Says("Priority of the pods."), Within(-1_000_000_000, 1_000_000_000)] = 0
     tolerations: Annotated[list[WorkloadToleration], Says("Tolerations of the pods."), Within(most=50)] = []

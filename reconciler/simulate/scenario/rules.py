@@ -4,13 +4,14 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from reconciler.fleet.devices.board import MOST_DEVICES
 from reconciler.model.instant import LATEST, moment
 from reconciler.model.problem import Problem
 from reconciler.model.quantity import Duration, Quantity
 from reconciler.policy.rules.hardware import OF_NODES, invalid_amounts, unknown_names
 from reconciler.policy.tree import Mark, problem
 from reconciler.policy.words import choice, did_you_mean
-from reconciler.simulate.scenario.cluster import JOBS, WAYS, NodeSet, ScenarioWorkload
+from reconciler.simulate.scenario.cluster import JOBS, WAYS, NodeBoard, NodeSet, ScenarioWorkload
 from reconciler.simulate.scenario.spec import POOLED, Expectation, Scenario, ScenarioEdit, ScenarioFault, why_unreadable
 
 _SHORTEST_EVERY_MS = 1_000
@@ -43,6 +44,8 @@ def _rule_problems(scenario: Scenario) -> Iterator[ScenarioProblem]:
         if sentence := why_unreadable(text):
             remedy = "write one object with apiVersion, kind and name"
             yield f"spec.cluster.objects[{number}]", "RC105", sentence, remedy
+    for number, board in enumerate(scenario.cluster.boards):
+        yield from _board(board, f"spec.cluster.boards[{number}]")
     for number, machine in enumerate(scenario.market.machines):
         yield from _resources(f"spec.market.machines[{number}].capacity", machine.capacity)
     for number, workload in enumerate(scenario.workloads):
@@ -89,6 +92,14 @@ def _nodes(group: NodeSet, path: str) -> Iterator[ScenarioProblem]:
     if not group.pool and not group.capacity:
         yield path, "RC104", f"{path}.capacity is missing: no pool declares the capacity", "add capacity"
     yield from _resources(f"{path}.capacity", group.capacity)
+
+
+def _board(board: NodeBoard, path: str) -> Iterator[ScenarioProblem]:
+    if (gpus := sum(board.islands)) > MOST_DEVICES:
+        yield f"{path}.islands", "RC105", f"the islands have {gpus} GPUs", f"write at most {MOST_DEVICES} GPUs"
+    elif absent := [each for each in board.unhealthy if each >= gpus]:
+        text = f"there is no GPU {absent[0]}: the islands have {gpus} GPUs"
+        yield f"{path}.unhealthy", "RC310", text, f"name GPUs from 0 to {gpus - 1}"
 
 
 def _resources(path: str, resources: Mapping[str, Quantity], *, may_be_none: bool = False) -> Iterator[ScenarioProblem]:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from reconciler.model.fields import LABEL_KEY, KeyPattern, MergeKey, Says, Shaped, Unit, Within
+from reconciler.model.plan.inputs import ClaimScheduler
 from reconciler.model.policy.gpu import CapacityType, PoolTaint
 from reconciler.model.quantity import Duration
 from reconciler.policy.tree import plain
@@ -188,6 +189,13 @@ class Scenario(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     ] = Duration(0)
     seed: Annotated[int, Says("Seed of the random numbers."), Within(0, 2**53)] = 1
     cycle_every: Annotated[Duration, Says("Minimum interval between controller cycles.")] = Duration(1_000)
+    scheduler: Annotated[
+        ClaimScheduler,
+        Says(
+            "What binds pods with a GpuClaim. external: a second kube-scheduler with the extender of the controller. "
+            "builtin: the controller itself."
+        ),
+    ] = "external"
     environment: Annotated[
         str | None, Says("Environment of the policies: base, or the name of an overlay."), Within(1, 253)
     ] = None

@@ -160,3 +160,16 @@ def test_figures_of_the_simulator_follow_claims_too() -> None:
         seen.append(where.gpus_on("n0"))
     where.note(ObjectWrite(("Pod", "team", "p"), told, None), now)
     assert [*seen, where.gpus_on("n0")] == [0, 4, 2, 0, 0]
+
+
+def test_leases_on_the_first_node_with_gpus_are_withheld_as_in_a_new_snapshot() -> None:
+    """No node had GPUs when the snapshot was made."""
+    plain = builders.node("cpu", has={"cpu": "96", "memory": "1000Gi", "pods": "110"})
+    before = Observed(nodes=(plain,))
+    after = Observed(nodes=(plain, node("n0")), leases=tuple(lease("n0", number) for number in range(3)))
+    fleet = Snapshot(before)
+    fleet.advance(after)
+    column = fleet.classes.column(names.NVIDIA_GPU)
+    assert int(fleet.stock.free_of(column)[fleet.rows.row_of["n0"]]) == GPUS - 3
+    fleet.advance(msgspec.structs.replace(after, leases=()))
+    assert int(fleet.stock.free_of(column)[fleet.rows.row_of["n0"]]) == GPUS

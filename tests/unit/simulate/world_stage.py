@@ -184,4 +184,6 @@ def everything(world: World, plainly: bool = False) -> list[Object]:
 
 def _plain(body: Object) -> Object:
     told = {"resourceVersion", "uid", "generation", "creationTimestamp"}
-    return {**body, "metadata": {key: value for key, value in body["metadata"].items() if key not in told}}
+    metadata = {key: value for key, value in body["metadata"].items() if key not in told}
+    spec = {key: value for key, value in (body.get("spec") or {}).items() if key != "leaseTransitions"}
+    return {**body, "metadata": metadata} | ({"spec": spec} if "spec" in body else {})

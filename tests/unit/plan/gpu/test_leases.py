@@ -7,8 +7,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from reconciler.fleet.devices.device_lease import read_allocation
 from reconciler.model.plan.decision import Delete
-from reconciler.plan.gpu.reasons import LeaseOfGonePod
+from reconciler.plan.gpu.reasons import LeaseNotUsed, LeaseOfGonePod
 from reconciler.report.sentences import sentence
 from tests.folders import CASES as FOLDER
 from tests.unit.plan.decision_lines import lines_of
@@ -36,6 +37,7 @@ def cases(draw: some.DrawFn) -> dict[str, Any]:
         name: {
             **({"at": node} if (node := draw(some.sampled_from(["", "a", "b"]))) else {}),
             "phase": draw(some.sampled_from(["Pending", "Running", "Succeeded", "Failed"])),
+            "allocated": draw(some.sampled_from(["", "a:0", "a:0,1", "b:1", "a:x"])),
             "releasing": draw(some.sampled_from(["", "a@100", "b@5", "a@100000", "@", "a@x"])),
             "claim": draw(some.booleans()),
         }
@@ -71,6 +73,9 @@ def test_no_gpu_of_a_pod_that_may_run_on_a_node_that_is_up_is_released(case: dic
         node = lease.metadata.owner_references[0].name
         if pod is None:
             assert isinstance(decision.reason.facts, LeaseOfGonePod) or node not in nodes
+        elif pod.node == node and not pod.is_finished and isinstance(decision.reason.facts, LeaseNotUsed):
+            assert decision.reason.facts.device not in read_allocation(pod.metadata.annotations.allocated, node)
+            assert pod.metadata.annotations.allocated.startswith(f"{node}:")
         elif pod.node == node and not pod.is_finished:
             assert node not in nodes or not nodes[node].is_ready
         elif not pod.node and not pod.is_finished and node in nodes and nodes[node].is_ready:

@@ -13,6 +13,7 @@ from reconciler.model.plan.plan import Plan
 from reconciler.simulate.results.totals import SMART
 from tests.unit.plan.smart_pods import restricted
 from tests.unit.plan.some_reasons import some_reason
+from tests.unit.simulate.invariants import planted_claims
 from tests.unit.simulate.invariants import planted_drains as drain
 
 Bug = Callable[[Inputs], Iterator[tuple[Ref, Action]]]
@@ -174,6 +175,7 @@ ALONE: dict[Bug, Callable[[Decision], bool]] = {
     marks_twice: is_of_nodes,
     drain.taints_one_of_two: drain.is_of_another,
     drain.deletes_what_it_has_just_emptied: is_of_nodes,
+    **planted_claims.LEFT_OUT,
 }
 
 BUGS: dict[str, Bug] = {
@@ -196,6 +198,7 @@ BUGS: dict[str, Bug] = {
     "pods that wait for capacity are ungated only when a node has room": lifts_its_gate_without_room,
     "reconciler evicts a pod with a checkpoint annotation only after its checkpoint or its time": evicts_who_saves,
     **drain.BUGS,
+    **planted_claims.BUGS,
 }
 
 

@@ -1,0 +1,1 @@
+"""Tests of GpuClaims in the simulator."""
