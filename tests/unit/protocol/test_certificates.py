@@ -14,7 +14,7 @@ from reconciler.protocol.certificates import (
     SETTLE_MS,
     AuthorityFacts,
     CertificateSteps,
-    ServingFacts,
+    IssuedFacts,
     StoredCertificates,
     next_steps,
     service_names,
@@ -33,8 +33,8 @@ def authority(name: str, made: int) -> AuthorityFacts:
     return AuthorityFacts(name, at(made - BACKDATE_MS), at(made + AUTHORITY_MS))
 
 
-def serving(signer: str, made: int, names: tuple[str, ...] = NAMES) -> ServingFacts:
-    return ServingFacts(signer, names, at(made - BACKDATE_MS), at(made + SERVING_MS))
+def serving(signer: str, made: int, names: tuple[str, ...] = NAMES) -> IssuedFacts:
+    return IssuedFacts(signer, names, at(made - BACKDATE_MS), at(made + SERVING_MS))
 
 
 def applied(stored: StoredCertificates, steps: CertificateSteps, now: int) -> StoredCertificates:
