@@ -1,6 +1,6 @@
 """Nodes, reports, claims, pods and Leases for the desk, and a cluster that a desk observes."""
 
-from typing import Any
+from typing import Any, Self
 
 from reconciler.fleet.devices.device_lease import lease_name
 from reconciler.model import names
@@ -78,7 +78,7 @@ class Cluster:
         self.pods: dict[str, Pod] = {}
         self.leases: dict[str, Lease] = {}
 
-    def put(self, *found: Node | Pod | Lease | Unstructured) -> None:
+    def put(self, *found: Node | Pod | Lease | Unstructured) -> Self:
         for each in found:
             match each:
                 case Node():
@@ -93,8 +93,9 @@ class Cluster:
                 case Unstructured():
                     (self.reports if each.kind == "GpuNodeStatus" else self.claims)[each.name] = each
                     self.desk.put_policy(each)
+        return self
 
-    def drop(self, found: Node | Pod | Lease | Unstructured) -> None:
+    def drop(self, found: Node | Pod | Lease | Unstructured) -> Self:
         match found:
             case Node():
                 del self.nodes[found.name]
@@ -108,6 +109,7 @@ class Cluster:
             case Unstructured():
                 del (self.reports if found.kind == "GpuNodeStatus" else self.claims)[found.name]
                 self.desk.drop_policy(found)
+        return self
 
     def objects(self) -> list[Any]:
         kinds: list[dict[str, Any]] = [self.nodes, self.reports, self.claims, self.pods, self.leases]
