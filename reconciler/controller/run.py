@@ -18,6 +18,7 @@ from pathlib import Path
 import msgspec
 
 from reconciler.controller import planner_process
+from reconciler.controller.certificates import CertificateKeeper, CertificateUses, IssuedCertificates
 from reconciler.controller.cluster import current_instant
 from reconciler.controller.desk_feed import DeskLoop
 from reconciler.controller.extender import SchedulerExtender
@@ -26,6 +27,7 @@ from reconciler.controller.publishers import Format, Log, SetAsidePublisher, Sta
 from reconciler.controller.webhook import LOOKUP_TIMEOUTS, SharedPolicies, WebhookEndpoint
 from reconciler.kube.apply.execute import Executor
 from reconciler.kube.binding import PodBinder
+from reconciler.kube.certificate_objects import CertificateObjects
 from reconciler.kube.client import Timeouts, connect
 from reconciler.kube.cluster import LiveCluster
 from reconciler.kube.leader import Candidacy, Leader
@@ -34,6 +36,7 @@ from reconciler.kube.observe import ObservedScope, Observer
 from reconciler.kube.policies import ResourcePolicies
 from reconciler.loop.child import ChildPlanner
 from reconciler.loop.cycle import Cycle, LoopDependencies
+from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
 from reconciler.model.plan.inputs import ClaimScheduler, CycleResult
@@ -44,7 +47,7 @@ from reconciler.serve.extender import LIMITS as EXTENDER_LIMITS
 from reconciler.serve.extender import extender_routes
 from reconciler.serve.metrics import Metrics
 from reconciler.serve.server import Answers, ListenAddress, Server, application, probes
-from reconciler.serve.tls import ServingCertificate, TlsContext
+from reconciler.serve.tls import BadCertificate, CertificatePair, TlsContext
 from reconciler.serve.webhook import WebhookMetrics
 from reconciler.sources.watched import WatchedSource
 
@@ -53,18 +56,26 @@ MOST_AT_ONCE = 200
 LAST_STEP_SECONDS = 2.0  # for pending requests; afterwards the Lease is left to expire
 
 
-class ExtenderSettings(msgspec.Struct, frozen=True):
-    """Where the scheduler extender listens, with its certificate and the authority of the scheduler's certificate."""
+class ExtenderFiles(msgspec.Struct, frozen=True):
+    """The extender's certificate, and the authority of the scheduler's certificate."""
 
-    address: ListenAddress
     certificate: Path
     key: Path
     client_authority: Path
 
+
+class ExtenderSettings(msgspec.Struct, frozen=True):
+    """Where the scheduler extender listens; without files, with certificates that the replicas make."""
+
+    address: ListenAddress
+    files: ExtenderFiles | None = None
+
     def context(self) -> TlsContext:
-        """Only clients with a certificate of the authority are served. Raises OSError and BadCertificate."""
-        context = TlsContext(self.client_authority.read_bytes())
-        context.load(ServingCertificate(self.certificate.read_bytes(), self.key.read_bytes()))
+        """Only the scheduler is served. Raises OSError and BadCertificate."""
+        if self.files is None:
+            return TlsContext(client_name=names.GPU_SCHEDULER)
+        context = TlsContext(self.files.client_authority.read_bytes(), names.GPU_SCHEDULER)
+        context.load(CertificatePair(self.files.certificate.read_bytes(), self.files.key.read_bytes()))
         return context
 
 
@@ -118,6 +129,9 @@ class Running:
         memory = ConfigMapMemory(self._client, settings.namespace)
         self._shared = SharedPolicies(wishes, self._observer.observe)
         self._webhook = self._make_webhook(settings)
+        self._extender_tls = settings.extender.context() if settings.extender is not None else None
+        self._issues_extender = settings.extender is not None and settings.extender.files is None
+        self._certificates = self._certificate_keeper(settings)
         parts = LoopDependencies(self._shared, cluster, memory, self._planner, self._clock, publishers)
         parts = msgspec.structs.replace(parts, scheduler=settings.scheduler, most_at_once=MOST_AT_ONCE)
         self._cycle = Cycle(parts)
@@ -128,8 +142,8 @@ class Running:
     def _make_webhook(self, settings: Settings) -> WebhookEndpoint | None:
         if settings.webhook_address is None:
             return None
-        client, client_ca = connect(settings.question.place.context, LOOKUP_TIMEOUTS), settings.webhook_client_ca
-        return WebhookEndpoint(client, settings.namespace, self._shared, self._log, client_ca)
+        client = connect(settings.question.place.context, LOOKUP_TIMEOUTS)
+        return WebhookEndpoint(client, self._shared, settings.webhook_client_ca)
 
     def start(self, address: ListenAddress) -> None:
         self._log.tell("started", f"reconciler runs as {self._leader.me} and listens on {address}")
@@ -139,14 +153,19 @@ class Running:
         self._observer.start()
         self._leader.start()
         self._looping.start()
-        if self._webhook is not None:
-            self._webhook.start(asyncio.get_running_loop().call_soon_threadsafe)
+        if self._certificates is not None:
+            call_soon = asyncio.get_running_loop().call_soon_threadsafe
+            self._certificates.start(lambda issued: call_soon(self._load, issued))
 
-    def webhook_servers(self, settings: Settings) -> list[Server]:
-        """The server of the webhook, if there is one. Raises OSError."""
-        if self._webhook is None or settings.webhook_address is None:
-            return []
-        return [self._webhook.server(settings.webhook_address, WebhookMetrics(self._metrics.registry))]
+    def secured_servers(self, settings: Settings) -> list[Server]:
+        """The servers of the extender and of the webhook, as far as there are any. Raises OSError."""
+        servers = []
+        if settings.extender is not None:
+            routes = extender_routes(self.extender, self.extender.bind)
+            servers.append(Server(settings.extender.address, routes, EXTENDER_LIMITS, self._extender_tls))
+        if self._webhook is not None and settings.webhook_address is not None:
+            servers.append(self._webhook.server(settings.webhook_address, WebhookMetrics(self._metrics.registry)))
+        return servers
 
     def stop(self) -> bool:
         """Stops in about two seconds. Returns whether all pending requests were answered."""
@@ -159,6 +178,8 @@ class Running:
         self.extender.close()
         self._policies.stop()
         self._observer.stop()
+        if self._certificates is not None:
+            self._certificates.stop()
         if self._webhook is not None:
             self._webhook.stop()
         for client in (self._client, self._lease_client):
@@ -181,8 +202,8 @@ class Running:
 
     def why_not_ready(self) -> str:
         """The same for probes: without a leader, every replica is unready."""
-        webhook = self._webhook.why_unready if self._webhook is not None else ""
-        return self.why_unready() or webhook or self._leader.why_leaderless
+        certificates = self._certificates.why_unready if self._certificates is not None else ""
+        return self.why_unready() or certificates or self._leader.why_leaderless
 
     def notices(self) -> tuple[str, ...]:
         return self._notices.told
@@ -212,6 +233,24 @@ class Running:
         for text in cycled.unpublished:
             self._log.tell("fault", text, "error")
         return cycled.wake_at
+
+    def _certificate_keeper(self, settings: Settings) -> CertificateKeeper | None:
+        """None if no endpoint needs certificates of our own."""
+        uses = CertificateUses(webhook=self._webhook is not None, extender=self._issues_extender)
+        if uses == CertificateUses():
+            return None
+        objects = CertificateObjects(self._client, settings.namespace)
+        return CertificateKeeper(objects, settings.namespace, uses, self._log, current_instant)
+
+    def _load(self, issued: IssuedCertificates) -> None:
+        """Called on the main thread, which serves."""
+        try:
+            if self._webhook is not None:
+                self._webhook.load(issued)
+            if self._extender_tls is not None and self._issues_extender:
+                self._extender_tls.load(issued.serving, issued.authorities)
+        except BadCertificate as fault:
+            self._log.tell("certificates", str(fault), "error")
 
     def _changed(self) -> None:
         """Called on a thread of the observer."""
@@ -256,10 +295,7 @@ def run(settings: Settings) -> End:
     servers = [Server(settings.address, application(answers))]
     if settings.probe_address is not None:
         servers.append(Server(settings.probe_address, probes(answers)))
-    if settings.extender is not None:
-        routes = extender_routes(running.extender, running.extender.bind)
-        servers.append(Server(settings.extender.address, routes, EXTENDER_LIMITS, settings.extender.context()))
-    servers += running.webhook_servers(settings)
+    servers += running.secured_servers(settings)
     return asyncio.run(_serve(running, servers))
 
 

@@ -13,9 +13,12 @@ MEMORY_CONFIG_MAP = "reconciler-memory"  # prefix of the names of its parts
 STATUS_CONFIG_MAP = "reconciler-status"
 
 WEBHOOK_SERVICE = "reconciler-webhook"  # in the controller's namespace
-WEBHOOK_CERTIFICATES = "reconciler-webhook"  # a Secret in the controller's namespace
+WEBHOOK_CERTIFICATES = "reconciler-webhook"  # a Secret in the controller's namespace, also for the extender
 WEBHOOK_CONFIGURATION = "reconciler-webhook"
 WEBHOOK = "claims.gpu.scheduling"  # name of the webhook in its configuration
+EXTENDER_SERVICE = "reconciler-extender"  # in the controller's namespace
+SCHEDULER_CERTIFICATES = "gpu-scheduler-tls"  # a Secret in the controller's namespace, for the second scheduler
+APP_NAME = "app.kubernetes.io/name"
 
 OURS = "gpu.scheduling/"
 EVENT_SOURCE = f"{OURS}reconciler"  # reportingController of reconciler's Events

@@ -61,8 +61,14 @@ class Reservation(msgspec.Struct, frozen=True):
 
     uid: str
     node: str
-    devices: DeviceSet
     bind: Bind
+
+    def on(self, board: Board) -> DeviceSet:
+        """The GPUs on the board as it is now: after a reboot, the GPU with a UUID may have another id."""
+        devices = 0
+        for lease in self.bind.leases:
+            devices |= board.layout.set_of((lease.device,)) | board.set_of_uuid(lease.uuid)
+        return devices
 
 
 class _Group:
@@ -78,7 +84,6 @@ class _Group:
 class _DeskNode(msgspec.Struct):
     node: Node
     board: Board
-    reserved: DeviceSet = 0
     group: _Group | None = None  # None: to be found again
 
 
@@ -97,7 +102,8 @@ class Desk:
         self._pods_of_claim: Counter[ClaimKey] = Counter()
         self._ledger = DeviceLedger()
         self._groups: dict[tuple[object, ...], _Group] = {}
-        self._reservations: dict[tuple[str, str], Reservation] = {}  # by uid and node
+        self._reservations: dict[str, dict[str, Reservation]] = {}  # by node, then by uid; also of nodes that are gone
+        self._claims_changed = False  # since the ledger read them
         self._mix, self._free_of_model = NO_MIX, Counter[str]()
 
     # --- Observed changes
@@ -114,8 +120,7 @@ class Desk:
         """A new or changed node."""
         pool = self._pools.get(node.pool)
         board = read_board(node, self._reports.get(node.name), pool.spec.devices if pool is not None else None)
-        before = self._nodes.get(node.name)
-        self._nodes[node.name] = _DeskNode(node, board, before.reserved if before is not None else 0)
+        self._nodes[node.name] = _DeskNode(node, board)
 
     def drop_node(self, name: str) -> None:
         self._nodes.pop(name, None)
@@ -141,7 +146,7 @@ class Desk:
 
     def _forget_claim(self, key: ClaimKey) -> None:
         self._claimed.pop(key, None)
-        self._ledger.take_requests(read_gpu_requests(self._claims.values()))
+        self._claims_changed = True
 
     def put_pod(self, pod: Pod) -> None:
         """A new or changed pod."""
@@ -177,6 +182,7 @@ class Desk:
 
     def look_at_mix(self) -> None:
         """Take over the mix of requests and the free GPUs of each model. Answers that were found before end."""
+        self._regroup()
         requests: Counter[MixRequest] = Counter()
         for key, pods in self._pods_of_claim.items():
             claimed = self._claimed_by(key)
@@ -223,6 +229,7 @@ class Desk:
         claimed, there = self._claimed_by(claim), self._nodes.get(node)
         if not isinstance(claimed, ClaimedGpus) or there is None or there.node.pool not in claimed.pools:
             return False
+        self._regroup()
         gone, layout = set(victims), there.board.layout
         freed = layout.set_of(tuple(each.id for each in self._ledger.leases_on(node) if each.holder in gone))
         return can_serve(layout, self._free(there) | (freed & there.board.allocatable), claimed.devices)
@@ -246,12 +253,18 @@ class Desk:
         return ClaimedGpus(devices, frozenset(each.name for each in pools))
 
     def _regroup(self) -> None:
+        if self._claims_changed:
+            self._claims_changed = False
+            self._ledger.take_requests(read_gpu_requests(self._claims.values()))
         for name in self._ledger.take_touched():
             if (there := self._nodes.get(name)) is not None:
                 there.group = None
 
     def _free(self, there: _DeskNode) -> DeviceSet:
-        return self._ledger.free(there.node.name, there.board) & ~there.reserved
+        free = self._ledger.free(there.node.name, there.board)
+        for each in self._reservations.get(there.node.name, {}).values():
+            free &= ~each.on(there.board)
+        return free
 
     def _grouped(self, there: _DeskNode) -> _Group:
         board, free = there.board, self._free(there)
@@ -262,14 +275,20 @@ class Desk:
         there.group = group
         return group
 
-    def _answer(self, group: _Group, claimed: ClaimedGpus) -> NodeAnswer:
+    def _pool_obstacle(self, group: _Group, claimed: ClaimedGpus) -> Obstacle | None:
+        """Why no GPU of these nodes may be lent for the claim, free or not."""
         pool = self._pools.get(group.pool)
         if pool is None or group.pool not in claimed.pools:
-            return NodeAnswer(obstacle=NotInPoolOfClaim("", group.pool or "none"))
+            return NotInPoolOfClaim("", group.pool or "none")
         if pool.spec.mode != "Enforce" or pool.spec.suspend:
-            return NodeAnswer(obstacle=PoolOfNodeObserved(pool.name))
+            return PoolOfNodeObserved(pool.name)
         if pool.spec.allocation == "agent" and not all(group.board.uuids):
-            return NodeAnswer(obstacle=GpusOfNodeUnreported())
+            return GpusOfNodeUnreported()
+        return None
+
+    def _answer(self, group: _Group, claimed: ClaimedGpus) -> NodeAnswer:
+        if (obstacle := self._pool_obstacle(group, claimed)) is not None:
+            return NodeAnswer(obstacle=obstacle)
         chosen = choose(group.board, ~group.free, claimed.devices, self._mix)
         if not isinstance(chosen, Chosen):
             return NodeAnswer(obstacle=chosen)
@@ -280,8 +299,8 @@ class Desk:
 
     def reserve(self, pod: Pod, node: str) -> Reservation | Obstacle:
         """GPUs of the node for a Binding of the pod; the same ones if the Binding is tried again."""
-        key = pod.metadata.uid, node
-        if (held := self._reservations.get(key)) is not None:
+        uid = pod.metadata.uid
+        if (held := self._reservations.get(node, {}).get(uid)) is not None:
             return held
         claimed, there = self._claimed_by(claim_of(pod)), self._nodes.get(node)
         if not isinstance(claimed, ClaimedGpus):
@@ -289,13 +308,14 @@ class Desk:
         if there is None:
             return NodeAbsent(node)
         self._regroup()
+        if (obstacle := self._pool_obstacle(there.group or self._grouped(there), claimed)) is not None:
+            return obstacle
         devices = self._choose_for(pod, there, claimed)
         if isinstance(devices, Obstacle):
             return devices
         bind = binding(node, there.board, devices, self._pools[there.node.pool].spec.allocation)
-        reservation = Reservation(pod.metadata.uid, node, devices, bind)
-        self._reservations[key] = reservation
-        there.reserved |= devices
+        reservation = Reservation(uid, node, bind)
+        self._reservations.setdefault(node, {})[uid] = reservation
         there.group = None
         return reservation
 
@@ -312,27 +332,27 @@ class Desk:
         return self._choose(group, claimed)
 
     def _choose(self, group: _Group, claimed: ClaimedGpus) -> DeviceSet | Obstacle:
-        answer = self._answer(group, claimed)
-        if answer.obstacle is not None:
-            return answer.obstacle
         chosen = choose(group.board, ~group.free, claimed.devices, self._mix)
         return chosen.devices if isinstance(chosen, Chosen) else chosen
 
     def end_reservation(self, reservation: Reservation) -> None:
         """The Binding definitely failed."""
-        if self._reservations.pop((reservation.uid, reservation.node), None) is None:
+        held = self._reservations.get(reservation.node, {})
+        if held.pop(reservation.uid, None) is None:
             return
-        there = self._nodes.get(reservation.node)
-        if there is not None:
-            there.reserved &= ~reservation.devices
+        if not held:
+            del self._reservations[reservation.node]
+        if (there := self._nodes.get(reservation.node)) is not None:
             there.group = None
 
     def _end_reservations(self, uid: str) -> None:
-        for key in [each for each in self._reservations if each[0] == uid]:
-            self.end_reservation(self._reservations[key])
+        for each in self.reservations:
+            if each.uid == uid:
+                self.end_reservation(each)
 
     def free_gpus(self) -> Mapping[str, int]:
         """Free GPUs by pool, for metrics and tests."""
+        self._regroup()
         free: Counter[str] = Counter()
         for each in self._nodes.values():
             free[each.node.pool] += self._free(each).bit_count()
@@ -341,4 +361,4 @@ class Desk:
     @property
     def reservations(self) -> Sequence[Reservation]:
         """Reservations whose result is not observed yet."""
-        return tuple(self._reservations.values())
+        return tuple(each for held in self._reservations.values() for each in held.values())

@@ -22,7 +22,7 @@ from reconciler.model.manifest_rules import (
     TextMap,
 )
 from reconciler.model.right import Changes, Right, RightLimits
-from reconciler.schema.rights.rules import webhook_rights, writing_rights
+from reconciler.schema.rights.rules import extender_rights, webhook_rights, writing_rights
 
 # --- Limits of a right as CEL expressions, one list per operation; all in a list must hold.
 #
@@ -201,7 +201,7 @@ class Account(msgspec.Struct, frozen=True):
 
 def admission_page(wishes: Sequence[Desired], namespace: str = names.OWN_NAMESPACE) -> str:
     """The policies for all these environments; without environments, for any policies."""
-    rights = [*writing_rights(wishes, namespace), *webhook_rights(namespace)]
+    rights = [*writing_rights(wishes, namespace), *webhook_rights(namespace), *extender_rights(namespace)]
     manifests = admission_policies(rights, Account(namespace))
     return f"# {_HEAD}\n" + "---\n".join(yaml.safe_dump(each, sort_keys=False, width=120) for each in manifests)
 

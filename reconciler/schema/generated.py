@@ -1,4 +1,4 @@
-"""Generated files about kinds and rights: paths from the root of the repository, and content."""
+"""Generated files about kinds, rights and the second scheduler: paths from the root of the repository, and content."""
 
 import json
 import re
@@ -16,8 +16,9 @@ from reconciler.policy.shape import VERSION
 from reconciler.schema.admission import admission_page
 from reconciler.schema.crd import crd_name, crd_of
 from reconciler.schema.reference import reference_page
-from reconciler.schema.rights.page import reading_page, webhook_page, writing_page
+from reconciler.schema.rights.page import extender_page, reading_page, webhook_page, writing_page
 from reconciler.schema.rights.rules import reading_rights
+from reconciler.schema.scheduler import deployed_configuration
 
 SCHEMAS = "schemas"
 CRDS = f"{SCHEMAS}/crds"
@@ -25,6 +26,8 @@ REFERENCE = "docs/reference/kinds.md"
 RIGHTS = "deploy/observe/rbac.yaml"
 ACTING_RIGHTS = "deploy/core/rbac.yaml"
 WEBHOOK_RIGHTS = "deploy/webhook/rbac.yaml"
+EXTENDER_RIGHTS = "deploy/scheduler/rbac.yaml"
+SCHEDULER = "deploy/scheduler/configuration.yaml"
 ADMISSION = "deploy/core/admission.yaml"
 _RIGHTS_ORIGIN = (
     "Written by `make generate`: for any policies. `reconciler rbac PATHS` prints the rights for given policies."
@@ -34,6 +37,8 @@ _ACTING_ORIGIN = (
     "`reconciler rbac PATHS --write` prints the rights for given policies."
 )
 _WEBHOOK_ORIGIN = "Written by `make generate`; `reconciler rbac --webhook` prints the same for another namespace."
+_EXTENDER_ORIGIN = "Written by `make generate`; `reconciler rbac --extender` prints the same for another namespace."
+_SCHEDULER_ORIGIN = "Written by `make generate`: the configuration of the second scheduler, a stock kube-scheduler."
 _ADMISSION_ORIGIN = (
     "Written by `make generate` from the rights of rbac.yaml. "
     "`reconciler rbac PATHS --admission` prints the same for given policies."
@@ -52,6 +57,8 @@ def generated_files() -> dict[str, str]:
     files[RIGHTS] = f"# {_RIGHTS_ORIGIN}\n{reading_page(())}"
     files[ACTING_RIGHTS] = f"# {_ACTING_ORIGIN}\n{writing_page(())}"
     files[WEBHOOK_RIGHTS] = f"# {_WEBHOOK_ORIGIN}\n{webhook_page()}"
+    files[EXTENDER_RIGHTS] = f"# {_EXTENDER_ORIGIN}\n{extender_page()}"
+    files[SCHEDULER] = f"# {_SCHEDULER_ORIGIN}\n{as_yaml(deployed_configuration())}"
     files[ADMISSION] = f"# {_ADMISSION_ORIGIN}\n{admission_page(())}"
     return dict(sorted(files.items()))
 

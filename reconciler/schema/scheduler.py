@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from reconciler.model import names
+from reconciler.protocol.certificates import service_names
 
 # The extender answers within milliseconds; a Binding writes a Lease for each GPU.
 _TIMEOUT = "20s"
@@ -16,6 +17,14 @@ class ExtenderFiles(msgspec.Struct, frozen=True):
     authority: str = "/etc/gpu-scheduler/tls/ca.crt"
     certificate: str = "/etc/gpu-scheduler/tls/tls.crt"
     key: str = "/etc/gpu-scheduler/tls/tls.key"
+
+
+def deployed_configuration(namespace: str = names.OWN_NAMESPACE) -> dict[str, Any]:
+    """The configuration of deploy/scheduler: it reaches the extender by its Service, and several replicas elect a
+    leader."""
+    host = min(service_names(names.EXTENDER_SERVICE, namespace), key=len)
+    election = {"leaderElect": True, "resourceName": names.GPU_SCHEDULER, "resourceNamespace": namespace}
+    return scheduler_configuration(f"https://{host}") | {"leaderElection": election}
 
 
 def scheduler_configuration(url: str, files: ExtenderFiles | None = None) -> dict[str, Any]:

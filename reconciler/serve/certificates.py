@@ -1,7 +1,10 @@
-"""Makes and reads the certificates of the webhook: private keys of their own authority, never shown in messages."""
+"""Makes and reads the certificates of the webhook, of the extender, and of its client, the scheduler.
+
+They have an authority of their own. No message shows a private key.
+"""
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from cryptography import x509
@@ -16,14 +19,15 @@ from reconciler.protocol.certificates import (
     SERVING_MS,
     AuthorityFacts,
     CertificateSteps,
-    ServingFacts,
+    IssuedFacts,
+    SchedulerFacts,
     StoredCertificates,
 )
-from reconciler.serve.tls import ServingCertificate
+from reconciler.serve.tls import CertificatePair
 
 # Keys of the Secret, as cert-manager names them.
 AUTHORITIES, AUTHORITY_KEYS, CHAIN, KEY = "ca.crt", "ca.key", "tls.crt", "tls.key"
-_TITLE = "reconciler webhook"
+_TITLE = "reconciler"
 _END_OF_KEY = b"-----END PRIVATE KEY-----\n"
 
 
@@ -46,7 +50,7 @@ class Certificates(msgspec.Struct, frozen=True):
     """The content of the Secret."""
 
     authorities: tuple[Authority, ...] = ()  # in order of creation
-    serving: ServingCertificate | None = None
+    serving: CertificatePair | None = None
 
     @property
     def bundle(self) -> bytes:
@@ -58,14 +62,13 @@ class Certificates(msgspec.Struct, frozen=True):
         authorities = tuple(each.facts for each in self.authorities)
         return StoredCertificates(authorities, self._serving_facts())
 
-    def _serving_facts(self) -> ServingFacts | None:
+    def _serving_facts(self) -> IssuedFacts | None:
         if self.serving is None:
             return None
         certificate = x509.load_pem_x509_certificate(self.serving.chain)
-        signer = next((fingerprint(each.certificate) for each in self.authorities if _signed(certificate, each)), "")
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         listed = tuple(sorted(names.get_values_for_type(x509.DNSName)))
-        return ServingFacts(signer, listed, _begins(certificate), _ends(certificate))
+        return IssuedFacts(_signer(certificate, self.authorities), listed, _begins(certificate), _ends(certificate))
 
 
 def read_certificates(content: Mapping[str, bytes]) -> Certificates:
@@ -82,7 +85,7 @@ def read_certificates(content: Mapping[str, bytes]) -> Certificates:
         serving = x509.load_pem_x509_certificate(content[CHAIN])
         if serving.public_key() != _loaded_key(content[KEY]).public_key():
             raise DamagedCertificates("a key belongs to another certificate")
-        read = Certificates(authorities, ServingCertificate(content[CHAIN], content[KEY]))
+        read = Certificates(authorities, CertificatePair(content[CHAIN], content[KEY]))
         read.facts  # noqa: B018 - refuses a certificate without names
     except (KeyError, TypeError, ValueError, x509.ExtensionNotFound) as fault:
         raise DamagedCertificates(f"{type(fault).__name__} in the stored certificates") from None
@@ -110,8 +113,41 @@ def apply_steps(
     serving = certificates.serving
     if steps.signs:
         named = (each for each in authorities if each.facts.fingerprint == steps.signer)
-        serving = _signed_certificate(next(named, authorities[-1]), names, now)
+        serving = _server_certificate(next(named, authorities[-1]), names, now)
     return Certificates(tuple(authorities), serving)
+
+
+# --- The Secret of the scheduler: a client certificate, and all authorities, without their keys.
+
+
+def read_scheduler_secret(content: Mapping[str, bytes], authorities: Sequence[Authority]) -> SchedulerFacts:
+    """A certificate that cannot be read or used counts as absent."""
+    published = fingerprints(content.get(AUTHORITIES, b""))
+    try:
+        certificate = x509.load_pem_x509_certificate(content[CHAIN])
+        if certificate.public_key() != _loaded_key(content[KEY]).public_key():
+            return SchedulerFacts(published)
+        usages = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+        if ExtendedKeyUsageOID.CLIENT_AUTH not in usages:
+            return SchedulerFacts(published)
+        subject = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    except (KeyError, TypeError, ValueError, x509.ExtensionNotFound):
+        return SchedulerFacts(published)
+    common_names = tuple(sorted(str(each.value) for each in subject))
+    signer = _signer(certificate, authorities)
+    return SchedulerFacts(published, IssuedFacts(signer, common_names, _begins(certificate), _ends(certificate)))
+
+
+def written_scheduler_secret(
+    content: Mapping[str, bytes], certificates: Certificates, signer: str, name: str, now: Instant
+) -> dict[str, bytes]:
+    """The content with all authorities, and with a new certificate for `name` if an authority signs one."""
+    chain, key = content.get(CHAIN, b""), content.get(KEY, b"")
+    for authority in certificates.authorities:
+        if authority.facts.fingerprint == signer:
+            client = _issued(authority, name, now, [x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH])])
+            chain, key = client.chain, client.key
+    return {AUTHORITIES: certificates.bundle, CHAIN: chain, KEY: key}
 
 
 def fingerprints(bundle: bytes) -> frozenset[str]:
@@ -142,20 +178,27 @@ def _made_authority(now: Instant) -> Authority:
     return Authority(builder.sign(key, hashes.SHA256()), key)
 
 
-def _signed_certificate(authority: Authority, names: tuple[str, ...], now: Instant) -> ServingCertificate:
+def _server_certificate(authority: Authority, names: tuple[str, ...], now: Instant) -> CertificatePair:
+    alternatives = x509.SubjectAlternativeName([x509.DNSName(each) for each in names])
+    return _issued(authority, _TITLE, now, [x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), alternatives])
+
+
+def _issued(
+    authority: Authority, common_name: str, now: Instant, extensions: Sequence[x509.ExtensionType]
+) -> CertificatePair:
     key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, _TITLE)])
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
     ends = min(now + SERVING_MS, _ends(authority.certificate))
     issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key())
     builder = (
         _started(subject, authority.certificate.subject, key, (now - BACKDATE_MS, ends))
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(signs=False), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(each) for each in names]), critical=False)
         .add_extension(issuer_key, critical=False)
     )
-    return ServingCertificate(_pem(builder.sign(authority.key, hashes.SHA256())), _key_pem(key))
+    for extension in extensions:
+        builder = builder.add_extension(extension, critical=False)
+    return CertificatePair(_pem(builder.sign(authority.key, hashes.SHA256())), _key_pem(key))
 
 
 def _started(
@@ -186,6 +229,11 @@ def _usage(*, signs: bool) -> x509.KeyUsage:
         encipher_only=False,
         decipher_only=False,
     )
+
+
+def _signer(certificate: x509.Certificate, authorities: Sequence[Authority]) -> str:
+    """Fingerprint of the authority; empty if none of these."""
+    return next((fingerprint(each.certificate) for each in authorities if _signed(certificate, each)), "")
 
 
 def _signed(certificate: x509.Certificate, authority: Authority) -> bool:

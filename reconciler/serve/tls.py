@@ -22,43 +22,60 @@ class BadCertificate(ValueError):
     """The certificate or its key cannot be used."""
 
 
-class ServingCertificate(msgspec.Struct, frozen=True):
-    """A certificate chain and its private key, both PEM."""
+class CertificatePair(msgspec.Struct, frozen=True):
+    """A certificate chain and its private key, both PEM: of a server or of a client."""
 
     chain: bytes
     key: bytes
 
 
 class TlsContext:
-    """Owns the SSL context of a server. Handshakes before the first certificate fail.
+    """Owns the SSL context of a server, which is replaced as a whole. Handshakes before the first certificate fail.
 
-    `load` must be called on the thread that serves: a handshake between the two halves of a new pair would fail.
-    `client_authorities`: PEM; if given, only clients with a certificate of one of them finish a handshake.
+    `load` must be called on the thread that serves. `client_authorities`: PEM; if given, only clients with a
+    certificate of one of them finish a handshake. `client_name`: only clients with this common name are served.
     """
 
-    def __init__(self, client_authorities: bytes | None = None) -> None:
+    def __init__(self, client_authorities: bytes | None = None, client_name: str = "") -> None:
         """Raises BadCertificate."""
-        self.context = _server_context()
+        self._authorities = client_authorities
+        self.client_name = client_name
+        self.context = self._new_context(client_authorities)
         self.is_loaded = False
-        if client_authorities is not None:
-            try:
-                self.context.load_verify_locations(cadata=client_authorities.decode("ascii"))
-            except (ssl.SSLError, ValueError) as fault:
-                raise BadCertificate("there is no certificate authority in PEM") from fault
-            self.context.verify_mode = ssl.CERT_REQUIRED
 
-    def load(self, certificate: ServingCertificate) -> None:
-        """Serves new connections with this certificate. Raises BadCertificate, and keeps the previous one."""
+    def load(self, certificate: CertificatePair, client_authorities: bytes | None = None) -> None:
+        """Serves new connections with this certificate, and verifies clients with these authorities, if any are given.
+        Raises BadCertificate, and keeps the previous ones."""
+        authorities = self._authorities if client_authorities is None else client_authorities
+        context = self._new_context(authorities)
         with tempfile.TemporaryDirectory() as folder:  # OpenSSL reads the key from a file only; the folder is private
             chain, key = Path(folder, "tls.crt"), Path(folder, "tls.key")
             chain.write_bytes(certificate.chain)
             key.write_bytes(certificate.key)
-            for context in (_server_context(), self.context):  # tried on another context first
-                try:
-                    context.load_cert_chain(chain, key, password=_no_password)
-                except (ssl.SSLError, ValueError) as fault:
-                    raise BadCertificate("the serving certificate does not match its key, or is damaged") from fault
-        self.is_loaded = True
+            try:
+                context.load_cert_chain(chain, key, password=_no_password)
+            except (ssl.SSLError, ValueError) as fault:
+                raise BadCertificate("the serving certificate does not match its key, or is damaged") from fault
+        self.context, self._authorities, self.is_loaded = context, authorities, True
+
+    def serves(self, transport: asyncio.BaseTransport) -> bool:
+        """Whether the client may be served: by the common name of its certificate, which the handshake has verified."""
+        if not self.client_name:
+            return True
+        subject = (transport.get_extra_info("peercert") or {}).get("subject", ())
+        common_names = [value for part in subject for key, value in part if key == "commonName"]
+        return common_names == [self.client_name]
+
+    def _new_context(self, authorities: bytes | None) -> ssl.SSLContext:
+        context = _server_context()
+        if authorities is not None:
+            try:
+                context.load_verify_locations(cadata=authorities.decode("ascii"))
+            except (ssl.SSLError, ValueError) as fault:
+                raise BadCertificate("there is no certificate authority in PEM") from fault
+        if authorities is not None or self.client_name:
+            context.verify_mode = ssl.CERT_REQUIRED
+        return context
 
 
 def _server_context() -> ssl.SSLContext:
@@ -94,7 +111,7 @@ class _EarlyBytes(asyncio.Protocol):
 class TlsProtocol(asyncio.Protocol):
     """A connection until the end of its handshake. `secured` makes the class of a server."""
 
-    context: ClassVar[ssl.SSLContext]
+    tls: ClassVar[TlsContext]
     http: ClassVar[type[asyncio.Protocol]]
     connections: ClassVar[int]
     of_one_client: ClassVar[int]
@@ -123,7 +140,7 @@ class TlsProtocol(asyncio.Protocol):
             transport = await asyncio.get_running_loop().start_tls(
                 accepted,
                 early,
-                self.context,
+                self.tls.context,
                 server_side=True,
                 ssl_handshake_timeout=self.handshake_seconds,
                 ssl_shutdown_timeout=_SHUTDOWN_SECONDS,
@@ -135,6 +152,9 @@ class TlsProtocol(asyncio.Protocol):
             if not self.clients[address]:
                 del self.clients[address]
         if transport is None or early.is_lost:
+            return
+        if not self.tls.serves(transport):
+            transport.abort()
             return
         protocol = self.http(**self._of_uvicorn)
         transport.set_protocol(protocol)
@@ -154,7 +174,7 @@ class HandshakeLimits(msgspec.Struct, frozen=True):
 def secured(http: type[asyncio.Protocol], tls: TlsContext, limits: HandshakeLimits) -> type[TlsProtocol]:
     """The class of all connections of one server that speaks HTTP over TLS."""
     own: dict[str, Any] = {
-        "context": tls.context,
+        "tls": tls,
         "http": http,
         "connections": limits.connections,
         "of_one_client": limits.of_one_client,

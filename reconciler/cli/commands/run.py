@@ -10,7 +10,7 @@ import click
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.options import Parsed, answered, history_option, live_question_options
 from reconciler.controller.policies import Question
-from reconciler.controller.run import ExtenderSettings, Settings
+from reconciler.controller.run import ExtenderFiles, ExtenderSettings, Settings
 from reconciler.controller.run import run as run_replica
 from reconciler.protocol.leadership import LONGEST_LEASE_MS
 from reconciler.serve.server import ListenAddress
@@ -49,15 +49,16 @@ _ADDRESS = Parsed("HOST:PORT", _address)
     "--extender",
     "extender_address",
     type=_ADDRESS,
-    help="Address of the scheduler extender, for pods with a GpuClaim. HTTPS only; needs --tls-certificate, --tls-key "
-    "and --client-authority.",
+    help="Address of the scheduler extender for pods with a GpuClaim, over HTTPS. By default there is none. Its only "
+    "client is the scheduler, by a certificate for the common name gpu-scheduler. The replicas make the certificates, "
+    "unless the next three options name files.",
 )
-@click.option("--tls-certificate", type=_FILE, help="Certificate of the extender's address, in PEM.")
-@click.option("--tls-key", type=_FILE, help="Private key of --tls-certificate, in PEM.")
+@click.option("--tls-certificate", type=_FILE, help="With --extender: its certificate, in PEM.")
+@click.option("--tls-key", type=_FILE, help="With --extender: the private key of --tls-certificate, in PEM.")
 @click.option(
     "--client-authority",
     type=_FILE,
-    help="Authority of the scheduler's client certificate, in PEM: no other client is served.",
+    help="With --extender: the authority of the scheduler's client certificate, in PEM.",
 )
 @click.option(
     "--scheduler",
@@ -91,12 +92,8 @@ _ADDRESS = Parsed("HOST:PORT", _address)
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def command(question: Question, **chosen: Any) -> int:
     """Run the controller: apply the policies to the cluster continuously. With several replicas, one leads."""
-    files = [chosen.pop(each) for each in ("tls_certificate", "tls_key", "client_authority")]
-    address = chosen.pop("extender_address")
-    if address is not None and not all(files):
-        raise click.UsageError("--extender needs --tls-certificate, --tls-key and --client-authority.")
-    chosen["extender"] = ExtenderSettings(address, *files) if address is not None else None
-    if address is not None and chosen["scheduler"] == "builtin":
+    chosen["extender"] = _extender(chosen)
+    if chosen["extender"] is not None and chosen["scheduler"] == "builtin":
         raise click.UsageError("--scheduler builtin binds pods itself: omit --extender.")
     if chosen["webhook_client_ca"] is not None and chosen["webhook_address"] is None:
         raise click.UsageError("--webhook-client-ca requires --webhook")
@@ -105,3 +102,16 @@ def command(question: Question, **chosen: Any) -> int:
     if end.is_stuck:  # Python would wait for threads that wait for an API server
         os._exit(code)
     return code
+
+
+def _extender(chosen: dict[str, Any]) -> ExtenderSettings | None:
+    """Takes the options of the extender. Raises UsageError."""
+    files = [chosen.pop(each) for each in ("tls_certificate", "tls_key", "client_authority")]
+    address = chosen.pop("extender_address")
+    if any(files) and not all(files):
+        raise click.UsageError("--tls-certificate, --tls-key and --client-authority require each other")
+    if address is None:
+        if any(files):
+            raise click.UsageError("--tls-certificate requires --extender")
+        return None
+    return ExtenderSettings(address, ExtenderFiles(*files) if all(files) else None)

@@ -10,13 +10,14 @@ import yaml
 from reconciler.model import names
 from reconciler.model.desired import Desired
 from reconciler.model.right import Right
-from reconciler.schema.rights.rules import PEOPLE, reading_rights, webhook_rights, writing_rights
+from reconciler.schema.rights.rules import PEOPLE, extender_rights, reading_rights, webhook_rights, writing_rights
 
 _ACCOUNT = "reconciler"
 _RBAC = "rbac.authorization.k8s.io"
 _WIDTH = 110
 _LOOKS = "Read-only rights of reconciler: enough to plan and to explain, without changes to a cluster."
 _SERVES = "Rights of reconciler for the admission webhook, in addition to the others."
+_SCHEDULES = "Rights of reconciler for the scheduler extender, in addition to the others and to those of the webhook."
 _WRITES = "Rights of reconciler to write, in addition to its read-only rights."
 
 
@@ -53,6 +54,12 @@ def webhook_page(namespace: str = names.OWN_NAMESPACE) -> str:
     """Rights of the same account for the admission webhook."""
     roles = _roles("reconciler-webhook", webhook_rights(namespace), namespace)
     return _page(_SERVES, [text for role in roles for text in _documents(role)])
+
+
+def extender_page(namespace: str = names.OWN_NAMESPACE) -> str:
+    """Rights of the same account for the scheduler extender."""
+    roles = _roles("reconciler-extender", extender_rights(namespace), namespace)
+    return _page(_SCHEDULES, [text for role in roles for text in _documents(role)])
 
 
 def person_page(person: str, namespace: str = names.OWN_NAMESPACE) -> str:

@@ -189,6 +189,43 @@ def webhook_rights(namespace: str) -> tuple[Right, ...]:
     )
 
 
+# --- Rights of the scheduler extender: `run --extender`. The Secret with the authorities is that of the webhook.
+
+SCHEDULER_SECRET = RightLimits("write the Secret of the second scheduler", names=(names.SCHEDULER_CERTIFICATES,))
+
+
+def extender_rights(namespace: str) -> tuple[Right, ...]:
+    """Rights for the certificates of the extender and of the scheduler, beside those of the webhook. The rights to
+    write Leases of GPUs and to bind pods are those of the gpu planner."""
+    return (
+        Right(
+            "",
+            ("secrets",),
+            ("create",),
+            "Client certificate of the scheduler. RBAC cannot restrict the creation to a name; the admission policy "
+            "does.",
+            namespace=namespace,
+            limits=SCHEDULER_SECRET,
+        ),
+        Right(
+            "",
+            ("secrets",),
+            ("get", "update"),
+            "Read and renew this certificate, in every replica.",
+            namespace=namespace,
+            names=(names.SCHEDULER_CERTIFICATES,),
+            limits=SCHEDULER_SECRET,
+        ),
+        Right(
+            "",
+            ("pods/eviction",),
+            ("create",),
+            "Replace pods of the scheduler after a new certificate authority, which they read only when they start.",
+            namespace=namespace,
+        ),
+    )
+
+
 # --- Limits of the controller's write rights to objects and fields, which RBAC cannot express.
 #
 # Keys are listed by the features that write them, instead of allowing our whole domain: the holder of the controller's

@@ -1,4 +1,4 @@
-"""The objects of the webhook in an API server, in memory."""
+"""The objects with certificates in an API server, and the pods of the second scheduler; in memory."""
 
 import json
 from base64 import b64decode, b64encode
@@ -9,6 +9,7 @@ from reconciler.kube.api_server import JSON, ApiRequest, ApiResponse, Unreachabl
 from reconciler.model import names
 
 SECRETS = "/api/v1/namespaces/gpu-system/secrets"
+PODS = "/api/v1/namespaces/gpu-system/pods"
 CONFIGURATION = f"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{names.WEBHOOK_CONFIGURATION}"
 OTHER = "other.example.com"  # a webhook of others in the same configuration
 
@@ -17,7 +18,9 @@ class WebhookServer:
     """A Writer. `refused`: the status of requests whose path begins so."""
 
     def __init__(self) -> None:
-        self.secret: dict[str, Any] | None = None
+        self.secrets: dict[str, dict[str, Any]] = {}
+        self.started: dict[str, str] = {}  # pods of the scheduler, and when they were started
+        self.evicted: list[str] = []
         self.configuration: dict[str, Any] | None = None
         self.claims: dict[str, Any] = {}  # by namespace/name
         self.refused: dict[str, int] = {}
@@ -26,6 +29,10 @@ class WebhookServer:
         self.reads: list[str] = []
         self.writes: list[str] = []
         self._version = 0
+
+    @property
+    def secret(self) -> dict[str, Any] | None:
+        return self.secrets.get(names.WEBHOOK_CERTIFICATES)
 
     def install(self) -> None:
         """Someone applies deploy/webhook."""
@@ -43,19 +50,22 @@ class WebhookServer:
         assert ours["clientConfig"]["service"] == {"name": names.WEBHOOK_SERVICE}
         return b64decode(ours["clientConfig"].get("caBundle", ""))
 
-    def damage(self, key: str, content: bytes | None) -> None:
-        assert self.secret is not None
+    def damage(self, key: str, content: bytes | None, name: str = names.WEBHOOK_CERTIFICATES) -> None:
+        data = self.secrets[name]["data"]
         if content is None:
-            del self.secret["data"][key]
+            del data[key]
         else:
-            self.secret["data"][key] = b64encode(content).decode()
+            data[key] = b64encode(content).decode()
 
     def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> ApiResponse:
         self._check(path)
         self.reads.append(path)
         if status := self._refusal(path):
             return _answer(status, {"message": "no right"})
-        found = {f"{SECRETS}/{names.WEBHOOK_CERTIFICATES}": self.secret, CONFIGURATION: self.configuration}.get(path)
+        found = self.configuration if path == CONFIGURATION else self.secrets.get(path.removeprefix(f"{SECRETS}/"))
+        if path == PODS:
+            assert query == {"labelSelector": f"app.kubernetes.io/name={names.GPU_SCHEDULER}"}
+            found = {"items": [_pod(name, started) for name, started in self.started.items()]}
         if "/gpuclaims/" in path:
             *_, namespace, _, name = path.split("/")
             found = self.claims.get(f"{namespace}/{name}")
@@ -69,20 +79,23 @@ class WebhookServer:
             return _answer(status, {"message": "no right"})
         self.writes.append(f"{request.method} {request.path}")
         body = json.loads(request.body)
+        if request.path.startswith(PODS):
+            self.evicted.append(body["metadata"]["name"])
+            self.started.pop(self.evicted[-1])
+            return _answer(201, {})
         return self._patch(body) if request.path == CONFIGURATION else self._put(request.method, body)
 
     def _put(self, method: str, body: dict[str, Any]) -> ApiResponse:
-        if method == "POST" and self.secret is not None:
+        name = body["metadata"]["name"]
+        found = self.secrets.get(name)
+        if method == "POST" and found is not None:
             return _answer(409, {})
-        if method == "PUT" and self.secret is None:
+        if method == "PUT" and found is None:
             return _answer(404, {})
-        if (
-            self.secret is not None
-            and body["metadata"]["resourceVersion"] != self.secret["metadata"]["resourceVersion"]
-        ):
+        if found is not None and body["metadata"]["resourceVersion"] != found["metadata"]["resourceVersion"]:
             return _answer(409, {})
         body["metadata"]["resourceVersion"] = self._next()
-        self.secret = body
+        self.secrets[name] = body
         return _answer(200, body)
 
     def _patch(self, patch: dict[str, Any]) -> ApiResponse:
@@ -106,6 +119,11 @@ class WebhookServer:
 
     def _refusal(self, path: str) -> int:
         return next((status for start, status in self.refused.items() if path.startswith(start)), 0)
+
+
+def _pod(name: str, started: str) -> dict[str, Any]:
+    state = {"running": {"startedAt": started}} if started else {"waiting": {"reason": "ContainerCreating"}}
+    return {"metadata": {"name": name}, "status": {"containerStatuses": [{"name": "kube-scheduler", "state": state}]}}
 
 
 def _answer(status: int, body: Any) -> ApiResponse:

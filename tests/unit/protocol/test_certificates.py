@@ -10,14 +10,18 @@ from reconciler.model.instant import Instant
 from reconciler.protocol.certificates import (
     AUTHORITY_MS,
     BACKDATE_MS,
+    MOUNT_MS,
     SERVING_MS,
     SETTLE_MS,
     AuthorityFacts,
     CertificateSteps,
-    ServingFacts,
+    IssuedFacts,
+    SchedulerFacts,
     StoredCertificates,
+    client_signer,
     next_steps,
     service_names,
+    with_pods,
 )
 
 NAMES = service_names("hook", "gpu-system")
@@ -33,8 +37,8 @@ def authority(name: str, made: int) -> AuthorityFacts:
     return AuthorityFacts(name, at(made - BACKDATE_MS), at(made + AUTHORITY_MS))
 
 
-def serving(signer: str, made: int, names: tuple[str, ...] = NAMES) -> ServingFacts:
-    return ServingFacts(signer, names, at(made - BACKDATE_MS), at(made + SERVING_MS))
+def serving(signer: str, made: int, names: tuple[str, ...] = NAMES) -> IssuedFacts:
+    return IssuedFacts(signer, names, at(made - BACKDATE_MS), at(made + SERVING_MS))
 
 
 def applied(stored: StoredCertificates, steps: CertificateSteps, now: int) -> StoredCertificates:
@@ -150,3 +154,70 @@ def test_whenever_replicas_look_no_certificate_is_served_that_nobody_can_verify(
         quiet.append(steps.is_nothing)
         stored = applied(stored, steps, settled)
     assert any(quiet)
+
+
+# --- The second scheduler.
+
+CLIENT = "gpu-scheduler"
+TWO = StoredCertificates((OLD, NEW), serving("new", LATER + SETTLE_MS))
+
+
+def client(signer: str, made: int, name: str = CLIENT) -> IssuedFacts:
+    return serving(signer, made, (name,))
+
+
+def test_the_old_authority_stays_until_the_new_client_certificate_is_in_use() -> None:
+    now = at(LATER + 3 * SETTLE_MS)
+    cases: list[tuple[IssuedFacts | None, bool]] = [
+        (None, False),
+        (client("old", LATER), False),
+        (client("", LATER), False),
+        (client("new", LATER + 2 * SETTLE_MS + 1), False),
+        (client("new", LATER + 2 * SETTLE_MS), True),
+    ]
+    for found, is_removed in cases:
+        steps = next_steps(TWO, NAMES, BOTH, now, SchedulerFacts(BOTH, found))
+        assert steps == (CertificateSteps(frozenset({"old"})) if is_removed else CertificateSteps()), found
+
+
+SIGNERS: dict[str, tuple[StoredCertificates, SchedulerFacts, frozenset[str] | None, int, str]] = {
+    "without an authority there is no client certificate": (StoredCertificates(), SchedulerFacts(), None, 0, ""),
+    "the first one is signed at once": (StoredCertificates((OLD,)), SchedulerFacts(), None, 0, "old"),
+    "a young one is left alone": (
+        StoredCertificates((OLD,)), SchedulerFacts(frozenset({"old"}), client("old", 0)), None, DAY, "",
+    ),
+    "it is renewed at two thirds of its lifetime": (
+        StoredCertificates((OLD,)), SchedulerFacts(frozenset({"old"}), client("old", 0)), None, 20 * DAY, "old",
+    ),
+    "one for another name is replaced": (
+        StoredCertificates((OLD,)), SchedulerFacts(frozenset({"old"}), client("old", 0, "kube")), None, DAY, "old",
+    ),
+    "one of an unknown authority is replaced": (
+        StoredCertificates((OLD,)), SchedulerFacts(frozenset({"old"}), client("", 0)), None, DAY, "old",
+    ),
+    "an authority that the API servers do not know signs nothing": (
+        TWO, SchedulerFacts(BOTH, client("old", LATER)), frozenset({"old"}), LATER + DAY, "",
+    ),
+    "an authority that the Secret of the scheduler does not have signs nothing": (
+        TWO, SchedulerFacts(frozenset({"old"}), client("old", LATER)), BOTH, LATER + DAY, "",
+    ),
+    "an authority that all know signs": (TWO, SchedulerFacts(BOTH, client("old", LATER)), BOTH, LATER + DAY, "new"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SIGNERS)
+def test_the_signer_of_a_client_certificate(name: str) -> None:
+    stored, scheduler, published, now, signer = SIGNERS[name]
+    assert client_signer(stored, CLIENT, published, at(now), scheduler) == signer
+
+
+def test_pods_that_started_before_the_newest_authority_are_outdated_and_it_counts_as_unknown() -> None:
+    started = {"a": at(LATER - DAY), "b": at(LATER + MOUNT_MS - 1), "c": at(LATER + MOUNT_MS)}
+    scheduler = SchedulerFacts(BOTH, client("old", LATER))
+    early = with_pods(scheduler, TWO, {"a": at(0)}, at(LATER + MOUNT_MS - 1))
+    assert early == scheduler, "a kubelet may not have the new authority yet"
+    late = with_pods(scheduler, TWO, started, at(LATER + SETTLE_MS))
+    assert (late.outdated, late.published) == (("a", "b"), frozenset({"old"}))
+    only = StoredCertificates((OLD,))
+    assert with_pods(scheduler, only, {"a": at(0)}, at(DAY)).outdated == ()
+    assert with_pods(scheduler, only, {"a": at(-1)}, at(DAY)).outdated == ("a",)

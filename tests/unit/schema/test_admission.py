@@ -11,7 +11,7 @@ from reconciler.model import names
 from reconciler.model.right import Changes, Right, RightLimits
 from reconciler.schema.admission import Account, admission_page, admission_policies
 from reconciler.schema.generated import ADMISSION
-from reconciler.schema.rights.rules import webhook_rights, writing_rights
+from reconciler.schema.rights.rules import extender_rights, webhook_rights, writing_rights
 from tests.lab.places import REPOSITORY
 from tests.unit.schema.rights.stage import wish
 
@@ -50,7 +50,7 @@ def test_each_right_to_write_has_limits_or_is_for_others_to_limit() -> None:
 def test_each_kind_with_limits_has_a_policy_that_is_bound() -> None:
     page = admission_page(())
     found = policies(page)
-    granted = (*writing_rights((), "gpu-system"), *webhook_rights("gpu-system"))
+    granted = (*writing_rights((), "gpu-system"), *webhook_rights("gpu-system"), *extender_rights("gpu-system"))
     limited = {each for right in granted if right.limits for each in right.resources}
     assert found.keys() == {"reconciler-nothing-else", *(f"reconciler-{each}" for each in limited)}
     bound = [each for each in yaml.safe_load_all(page) if each["kind"].endswith("Binding")]
@@ -64,7 +64,7 @@ def test_of_kinds_that_no_right_is_for_nothing_is_written() -> None:
     (rule,) = spec["matchConstraints"]["resourceRules"]
     assert (rule["resources"], rule["operations"]) == (["*/*"], ["*"])
     (validation,) = spec["validations"]
-    for right in (*writing_rights((), "gpu-system"), *webhook_rights("gpu-system")):
+    for right in (*writing_rights((), "gpu-system"), *webhook_rights("gpu-system"), *extender_rights("gpu-system")):
         for each in right.resources:
             assert f'"{right.group}/{each}"' in validation["expression"]
 

@@ -20,7 +20,7 @@ from reconciler.protocol.certificates import CertificateSteps, service_names
 from reconciler.serve import webhook
 from reconciler.serve.certificates import Certificates, apply_steps
 from reconciler.serve.server import ConnectionLimits, ListenAddress, Server
-from reconciler.serve.tls import BadCertificate, ServingCertificate, TlsContext
+from reconciler.serve.tls import BadCertificate, CertificatePair, TlsContext
 from tests.lab.certificates import Authority
 from tests.unit.protocol.admission.stage import grounds, new_pod, response_in, review_of
 
@@ -37,7 +37,7 @@ def certificates() -> Certificates:
 FIRST, SECOND = certificates(), certificates()
 
 
-def loaded(found: Certificates = FIRST) -> ServingCertificate:
+def loaded(found: Certificates = FIRST) -> CertificatePair:
     assert found.serving is not None
     return found.serving
 
@@ -59,7 +59,7 @@ def serving(
     count: Callable[[str], None] = lambda _: None,
     tls: TlsContext | None = None,
     limits: ConnectionLimits = LIMITS,
-) -> Iterator[tuple[ListenAddress, Callable[[ServingCertificate], object]]]:
+) -> Iterator[tuple[ListenAddress, Callable[[CertificatePair], object]]]:
     """The address, and a function that replaces the certificate."""
     if tls is None:
         tls = TlsContext()
@@ -244,12 +244,12 @@ def test_a_new_certificate_is_served_to_new_connections_and_old_ones_go_on() -> 
 @pytest.mark.parametrize(
     "bad",
     [
-        ServingCertificate(b"", b""),
-        ServingCertificate(loaded(SECOND).chain, loaded().key),
-        ServingCertificate(b"-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n", loaded().key),
+        CertificatePair(b"", b""),
+        CertificatePair(loaded(SECOND).chain, loaded().key),
+        CertificatePair(b"-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n", loaded().key),
     ],
 )
-def test_a_certificate_that_cannot_be_used_leaves_the_previous_one(bad: ServingCertificate) -> None:
+def test_a_certificate_that_cannot_be_used_leaves_the_previous_one(bad: CertificatePair) -> None:
     tls = TlsContext()
     tls.load(loaded())
     with pytest.raises(BadCertificate):

@@ -1,7 +1,8 @@
-"""The objects of the admission webhook in the API server: the Secret with its certificates, and its configuration.
+"""The objects in the API server that hold certificates: the Secret of the replicas, the Secret of the second scheduler,
+and the configuration of the webhook; and the pods of the scheduler, which must know the authorities.
 
-The Secret is written with the resourceVersion that was read, so of several replicas one wins. Of the configuration,
-only the caBundle of reconciler's own webhook is written.
+A Secret is written with the resourceVersion that was read, so of several replicas one wins. Of the configuration, only
+the caBundle of reconciler's own webhook is written.
 """
 
 from base64 import b64decode, b64encode
@@ -14,9 +15,12 @@ from reconciler.kube.api_server import STRATEGIC_PATCH, ApiRequest, ApiResponse,
 from reconciler.kube.api_server import folder_in as namespaced
 from reconciler.kube.watch.changes import said
 from reconciler.model import names
+from reconciler.model.instant import Instant, moment
 from reconciler.ports import Stale, Unavailable
 
 T = TypeVar("T")
+
+OPAQUE, TLS = "Opaque", "kubernetes.io/tls"  # types of Secrets
 
 _GROUP, _PLURAL = "admissionregistration.k8s.io", "mutatingwebhookconfigurations"
 
@@ -44,6 +48,43 @@ class _Configuration(msgspec.Struct):
     webhooks: tuple[_Webhook, ...] | None = None
 
 
+class _PodMetadata(msgspec.Struct, rename="camel"):
+    name: str
+    deletion_timestamp: str | None = None
+
+
+class _Running(msgspec.Struct, rename="camel"):
+    started_at: str = ""
+
+
+class _ContainerState(msgspec.Struct, frozen=True):
+    running: _Running | None = None
+
+
+class _ContainerStatus(msgspec.Struct):
+    state: _ContainerState = _ContainerState()
+
+
+class _PodStatus(msgspec.Struct, frozen=True, rename="camel"):
+    container_statuses: tuple[_ContainerStatus, ...] | None = None
+
+
+class _Pod(msgspec.Struct):
+    metadata: _PodMetadata
+    status: _PodStatus = _PodStatus()
+
+    @property
+    def started(self) -> Instant | None:
+        """When its last running container was started."""
+        running = (each.state.running for each in self.status.container_statuses or ())
+        starts = (moment(each.started_at) for each in running if each is not None)
+        return max((each for each in starts if each is not None), default=None)
+
+
+class _PodList(msgspec.Struct):
+    items: tuple[_Pod, ...] = ()
+
+
 class StoredSecret(msgspec.Struct, frozen=True):
     """The content of the Secret; without a version if there is none."""
 
@@ -58,36 +99,42 @@ class PublishedBundle(msgspec.Struct, frozen=True):
     version: str
 
 
-class WebhookObjects:
+class CertificateObjects:
     """Reads and writes the objects; stateless. Methods raise Unavailable."""
 
     def __init__(self, server: Writer, namespace: str) -> None:
         self._server = server
         self._namespace = namespace
 
-    def read_secret(self) -> StoredSecret:
-        answer = self._get(below(self._secrets, names.WEBHOOK_CERTIFICATES))
+    def read_secret(self, name: str = names.WEBHOOK_CERTIFICATES) -> StoredSecret:
+        answer = self._get(below(self._secrets, name))
         if answer.status == 404:
             return StoredSecret({})
-        secret = _decoded(answer, _Secret, f"the Secret {names.WEBHOOK_CERTIFICATES}")
+        secret = _decoded(answer, _Secret, f"the Secret {name}")
         try:
             content = {key: b64decode(text, validate=True) for key, text in (secret.data or {}).items()}
         except ValueError:
             content = {}
         return StoredSecret(content, secret.metadata.resource_version)
 
-    def write_secret(self, content: Mapping[str, bytes], version: str) -> None:
+    def write_secret(
+        self,
+        content: Mapping[str, bytes],
+        version: str,
+        name: str = names.WEBHOOK_CERTIFICATES,
+        secret_type: str = OPAQUE,
+    ) -> None:
         """Replaces the content. Raises Stale if another replica came first."""
-        metadata = {"name": names.WEBHOOK_CERTIFICATES, "namespace": self._namespace}
+        metadata = {"name": name, "namespace": self._namespace}
         metadata |= {"resourceVersion": version} if version else {}
         data = {key: b64encode(each).decode() for key, each in content.items()}
-        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data}
-        method, path = ("PUT", below(self._secrets, names.WEBHOOK_CERTIFICATES)) if version else ("POST", self._secrets)
+        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": secret_type, "data": data}
+        method, path = ("PUT", below(self._secrets, name)) if version else ("POST", self._secrets)
         answer = self._send(ApiRequest(method, path, msgspec.json.encode(secret)))
         if answer.status == 409 or (version and answer.status == 404):
             raise Stale
         if answer.status not in {200, 201}:
-            raise Unavailable(f"cannot write the Secret {names.WEBHOOK_CERTIFICATES}: {said(answer)}{_hint(answer)}")
+            raise Unavailable(f"cannot write the Secret {name}: {said(answer)}{_hint(answer)}")
 
     def read_bundle(self) -> PublishedBundle | None:
         """The caBundle of reconciler's webhook; None if there is no configuration, or no such webhook in it."""
@@ -117,6 +164,28 @@ class WebhookObjects:
             name = names.WEBHOOK_CONFIGURATION
             raise Unavailable(f"cannot write the MutatingWebhookConfiguration {name}: {said(answer)}{_hint(answer)}")
 
+    # Pods of the scheduler.
+
+    def scheduler_starts(self) -> dict[str, Instant]:
+        """When the scheduler was started in each of its pods, by name of the pod."""
+        query = {"labelSelector": f"{names.APP_NAME}={names.GPU_SCHEDULER}"}
+        found = _decoded(self._get(self._pods, query), _PodList, f"the pods of {names.GPU_SCHEDULER}")
+        starts = {each.metadata.name: each.started for each in found.items if not each.metadata.deletion_timestamp}
+        return {name: started for name, started in starts.items() if started is not None}
+
+    def evict(self, pod: str) -> None:
+        """Evict a pod. Its PodDisruptionBudget may refuse; the next look tries again."""
+        name = {"name": pod, "namespace": self._namespace}
+        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": name}
+        path = below(self._pods, pod, "eviction")
+        answer = self._send(ApiRequest("POST", path, msgspec.json.encode(eviction)))
+        if answer.status not in {200, 201, 404, 409, 429}:
+            raise Unavailable(f"cannot evict Pod/{pod}: {said(answer)}{_hint(answer)}")
+
+    @property
+    def _pods(self) -> str:
+        return namespaced(self._namespace, "", "pods")
+
     @property
     def _secrets(self) -> str:
         return namespaced(self._namespace, "", "secrets")
@@ -125,17 +194,17 @@ class WebhookObjects:
     def _configuration(self) -> str:
         return below(folder(_GROUP, _PLURAL), names.WEBHOOK_CONFIGURATION)
 
-    def _get(self, path: str) -> ApiResponse:
+    def _get(self, path: str, query: Mapping[str, str] | None = None) -> ApiResponse:
         try:
-            return self._server.get(path)
+            return self._server.get(path, query)
         except Unreachable as fault:
-            raise Unavailable(f"cannot read the objects of the webhook: {fault}") from fault
+            raise Unavailable(f"cannot read the certificates: {fault}") from fault
 
     def _send(self, request: ApiRequest) -> ApiResponse:
         try:
             return self._server.send(request)
         except Unreachable as fault:
-            raise Unavailable(f"cannot write the objects of the webhook: {fault}") from fault
+            raise Unavailable(f"cannot write the certificates: {fault}") from fault
 
 
 def _decoded(answer: ApiResponse, kind: type[T], title: str) -> T:
@@ -148,4 +217,8 @@ def _decoded(answer: ApiResponse, kind: type[T], title: str) -> T:
 
 
 def _hint(answer: ApiResponse) -> str:
-    return "; deploy/webhook/rbac.yaml has the required rights" if answer.status == 403 else ""
+    return (
+        "; deploy/webhook/rbac.yaml and deploy/scheduler/rbac.yaml have the required rights"
+        if answer.status == 403
+        else ""
+    )
