@@ -1,5 +1,5 @@
-"""The gpu planner: releases Leases of GPUs whose pods have ended, wakes waiting pods, and reports GPUs that pods use
-without a claim.
+"""The gpu planner: releases Leases of GPUs whose pods have ended, wakes waiting pods, and reports the pods of each
+claim and GPUs that pods use without a claim.
 """
 
 from collections import defaultdict
@@ -22,6 +22,7 @@ from reconciler.model.plan.decision import (
 )
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.draft import Draft, Verdict
+from reconciler.plan.gpu.claim_uses import report_claims
 from reconciler.plan.gpu.device_leases import (
     HeldLease,
     LeaseCase,
@@ -44,7 +45,7 @@ def gpu(inputs: Inputs, draft: Draft) -> Verdict:
     decisions = list(_of_leases(inputs, draft, views)) if views else []
     decisions += _wake(draft, decisions, inputs.now)
     decisions += _without_claim(draft, inputs, {each.device.node for each in views})
-    return Verdict(tuple(decisions))
+    return Verdict(tuple(decisions), reports=(report_claims(inputs, draft),))
 
 
 def _of_leases(inputs: Inputs, draft: Draft, views: Sequence[HeldLease]) -> Iterator[Decision]:
