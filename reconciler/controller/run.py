@@ -18,6 +18,7 @@ from pathlib import Path
 import msgspec
 
 from reconciler.controller import planner_process
+from reconciler.controller.claim_statuses import ClaimStatusPublisher
 from reconciler.controller.cluster import current_instant
 from reconciler.controller.desk_feed import DeskLoop
 from reconciler.controller.extender import SchedulerExtender
@@ -40,6 +41,7 @@ from reconciler.model.plan.inputs import CycleResult
 from reconciler.ports import Publisher
 from reconciler.protocol.desk import Desk
 from reconciler.protocol.leadership import pace_of
+from reconciler.serve.claim_metrics import ClaimMetrics
 from reconciler.serve.extender import LIMITS as EXTENDER_LIMITS
 from reconciler.serve.extender import extender_routes
 from reconciler.serve.metrics import Metrics
@@ -98,7 +100,9 @@ class Running:
         self._lease_client = connect(context, Timeouts(pace.renew_ms / 3_000, pace.renew_ms / 2_000))
         self._serves_extender = settings.extender is not None
         desk = Desk()
-        self.extender, self._desk_loop = SchedulerExtender(desk, PodBinder(self._client)), DeskLoop(desk)
+        claim_metrics = ClaimMetrics(self._metrics.registry if self._serves_extender else None)
+        self.extender = SchedulerExtender(desk, PodBinder(self._client), claim_metrics)
+        self._desk_loop = DeskLoop(desk)
         scope = ObservedScope(settings.namespace)
         self._observer = Observer(self._client, scope, on_change=self._changed, on_taken=self._desk_loop.pass_on)
         wishes = PolicyCache(question.environment)
@@ -113,7 +117,7 @@ class Running:
         self._statuses = StatusPublisher(cluster, self._clock, term, question.origins.resources, settings.namespace)
         self._notices, aside = Notices(), SetAsidePublisher(applying.events.tell, term)
         own: tuple[Publisher, ...] = (self._log, self._metrics, self._notices, self._statuses)
-        publishers = (*own, aside, self._desk_loop)
+        publishers = (*own, aside, self._desk_loop, ClaimStatusPublisher(cluster, self._clock, term))
         memory = ConfigMapMemory(self._client, settings.namespace)
         self._shared = SharedPolicies(wishes, self._observer.observe)
         self._webhook: WebhookEndpoint | None = None

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import jsonschema
 import msgspec
 
 from reconciler.fleet.devices.device_lease import lease_name
@@ -23,7 +24,9 @@ from reconciler.model.quantity import Quantity
 from reconciler.plan.gpu.claim_report import ClaimReport
 from reconciler.plan.gpu.planner import gpu
 from reconciler.plan.planner import plan
+from reconciler.policy.rules.kinds import GPU_CLAIM
 from reconciler.report.claim_status import claim_statuses
+from reconciler.schema.crd import crd_of
 from tests import builders
 from tests.unit.fleet.devices.stage import report_of
 from tests.unit.plan.scaling.stage import NOW
@@ -81,7 +84,7 @@ class ClaimWorld:
 
     def published(self) -> "ClaimWorld":
         """The same world after the statuses are written."""
-        statuses = self.statuses()
+        statuses = {name: as_stored(each) for name, each in self.statuses().items()}
         policies = tuple(
             msgspec.structs.replace(each, rest={**each.rest, "status": statuses[each.name]})
             if each.kind == "GpuClaim" and each.name in statuses
@@ -92,6 +95,26 @@ class ClaimWorld:
         observed = msgspec.structs.replace(self.inputs.observed, policies=policies)
         after.inputs, after._planners = msgspec.structs.replace(self.inputs, observed=observed), self._planners
         return after
+
+
+def as_stored(status: Json) -> Json:
+    """The status as the API server stores it: checked by the CustomResourceDefinition, and with its defaults."""
+    (version,) = crd_of(GPU_CLAIM)["spec"]["versions"]
+    schema = version["schema"]["openAPIV3Schema"]["properties"]["status"]
+    jsonschema.validate(status, schema)
+    stored: Json = _defaulted(status, schema)
+    return stored
+
+
+def _defaulted(value: Any, schema: Json) -> Any:
+    if isinstance(value, list):
+        return [_defaulted(each, schema["items"]) for each in value]
+    if not isinstance(value, dict):
+        return value
+    properties = schema["properties"]
+    assert value.keys() <= properties.keys(), "the API server drops other fields"
+    defaults = {key: each["default"] for key, each in properties.items() if "default" in each and key not in value}
+    return {**{key: _defaulted(each, properties[key]) for key, each in value.items()}, **defaults}
 
 
 def line_of(allocation: Json) -> str:

@@ -114,7 +114,7 @@ def test_a_change_gives_the_claim_a_place(case: dict[str, Any]) -> None:
             continue
         claim = dict(case["claims"][use.claim.name])
         if change.value:
-            claim[change.field] = {"count": int, "suspend": lambda _: False}.get(change.field, str)(change.value)
+            claim[change.field] = yaml.safe_load(change.value)
         else:
             del claim[change.field]
         after = ClaimWorld({**case, "claims": {**case["claims"], use.claim.name: claim}}).report()
