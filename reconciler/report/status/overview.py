@@ -47,6 +47,7 @@ from reconciler.report.document import (
 from reconciler.report.header import ReportHeader, set_aside_notices, time_json, unread_notes
 from reconciler.report.plans.build import describe_decisions
 from reconciler.report.plans.plan_json import freezes_json, guards_json
+from reconciler.report.status.claims import WaitingClaims, waiting_claims
 from reconciler.report.status.leaving import LeavingNodes, leaving_of
 from reconciler.report.wording import age, counted, grouped
 
@@ -151,6 +152,7 @@ class Overview(msgspec.Struct, frozen=True):
     controller: ControllerStatus | None = None  # None: not read
     leaving: tuple[LeavingNodes, ...] = ()
     holds: tuple[DecisionText, ...] = ()
+    claims: tuple[WaitingClaims, ...] = ()
 
 
 def overview_document(overview: Overview) -> ReportDocument:
@@ -180,6 +182,9 @@ def _blocks(overview: Overview) -> Iterator[Block]:
     if overview.leaving:
         items = (Item("-", each.words(overview.setting.now)) for each in overview.leaving)
         yield Section("Nodes leaving and arriving", (ItemList(tuple(items)),))
+        yield Blank()
+    if overview.claims:
+        yield Section("Waiting claims", (ItemList(tuple(Item("-", each.words) for each in overview.claims)),))
         yield Blank()
     if overview.holds:
         for title, by_someone in (("Held", True), ("Waiting", False)):
@@ -261,6 +266,7 @@ def _payload(overview: Overview) -> dict[str, Any]:
         "controller": _controller(overview.controller or ControllerStatus()),
         "leaving": [_leaving(each) for each in overview.leaving],
         "holds": [_hold(each) for each in overview.holds],
+        "waiting_claims": [msgspec.to_builtins(each) for each in overview.claims],
     }
 
 
@@ -332,6 +338,7 @@ def overview_of(setting: ReportHeader, scene: PlanningResult, notices: tuple[str
         controller=controller_of(scene.inputs.observed),
         leaving=leaving,
         holds=decision_texts,
+        claims=tuple(contained.several("the claims", lambda: tuple(waiting_claims(scene)))),
     )
 
 

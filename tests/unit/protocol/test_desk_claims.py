@@ -1,9 +1,12 @@
 """The desk reads all claims again only if the request of a claim changed: statuses change with each pod."""
 
+from collections.abc import Iterable
+
 import msgspec
 import pytest
 
-from reconciler.protocol import desk as desks
+from reconciler.fleet.amounts import GpuRequests, read_gpu_requests
+from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.protocol.desk import Desk, NodeAnswer
 from tests.unit.plan.gpu.claim_stage import ClaimWorld
 
@@ -11,9 +14,14 @@ KEY = ("team", "one")
 
 
 def test_a_status_of_a_claim_costs_nothing_and_a_request_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
-    world, desk, reads = ClaimWorld({"nodes": {"a": {"board": "4xA600"}}, "claims": {"one": 2}}), Desk(), []
-    original = desks.read_gpu_requests
-    monkeypatch.setattr(desks, "read_gpu_requests", lambda claims: reads.append(1) or original(claims))  # type: ignore[func-returns-value]
+    world, desk = ClaimWorld({"nodes": {"a": {"board": "4xA600"}}, "claims": {"one": 2}}), Desk()
+    reads: list[GpuRequests] = []
+
+    def counted(claims: Iterable[Unstructured]) -> GpuRequests:
+        reads.append(read_gpu_requests(claims))
+        return reads[-1]
+
+    monkeypatch.setattr("reconciler.protocol.desk.read_gpu_requests", counted)
     desk.set_pools(world.inputs.desired.pools)
     desk.put_node(world.inputs.observed.nodes[0])
     for policy in world.inputs.observed.policies:
