@@ -99,10 +99,7 @@ class Running:
         # Timeouts well below the lease duration, to allow a second try.
         self._lease_client = connect(context, Timeouts(pace.renew_ms / 3_000, pace.renew_ms / 2_000))
         self._serves_extender = settings.extender is not None
-        desk = Desk()
-        claim_metrics = ClaimMetrics(self._metrics.registry if self._serves_extender else None)
-        self.extender = SchedulerExtender(desk, PodBinder(self._client), claim_metrics)
-        self._desk_loop = DeskLoop(desk)
+        self.extender, self._desk_loop = self._extender_with_desk()
         scope = ObservedScope(settings.namespace)
         self._observer = Observer(self._client, scope, on_change=self._changed, on_taken=self._desk_loop.pass_on)
         wishes = PolicyCache(question.environment)
@@ -143,6 +140,10 @@ class Running:
         self._looping.start()
         if self._webhook is not None:
             self._webhook.start(asyncio.get_running_loop().call_soon_threadsafe)
+
+    def _extender_with_desk(self) -> tuple[SchedulerExtender, DeskLoop]:
+        desk, registry = Desk(), self._metrics.registry if self._serves_extender else None
+        return SchedulerExtender(desk, PodBinder(self._client), ClaimMetrics(registry)), DeskLoop(desk)
 
     def webhook_servers(self, settings: Settings) -> list[Server]:
         """The server of the webhook, if there is one. Raises OSError."""

@@ -99,11 +99,14 @@ class ClaimWorld:
 
 def as_stored(status: Json) -> Json:
     """The status as the API server stores it: checked by the CustomResourceDefinition, and with its defaults."""
-    (version,) = crd_of(GPU_CLAIM)["spec"]["versions"]
-    schema = version["schema"]["openAPIV3Schema"]["properties"]["status"]
-    jsonschema.validate(status, schema)
-    stored: Json = _defaulted(status, schema)
+    _VALIDATOR.validate(status)
+    stored: Json = _defaulted(status, _SCHEMA)
     return stored
+
+
+(_VERSION,) = crd_of(GPU_CLAIM)["spec"]["versions"]
+_SCHEMA: Json = _VERSION["schema"]["openAPIV3Schema"]["properties"]["status"]
+_VALIDATOR = jsonschema.Draft202012Validator(_SCHEMA)
 
 
 def _defaulted(value: Any, schema: Json) -> Any:

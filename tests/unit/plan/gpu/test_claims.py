@@ -105,7 +105,7 @@ def cases(draw: some.DrawFn) -> dict[str, Any]:
 
 
 @given(cases())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_a_change_gives_the_claim_a_place(case: dict[str, Any]) -> None:
     """Once the change is made, no further change is proposed; and a proposed node has the GPUs free."""
     for use in ClaimWorld(case).report().claims:
@@ -125,7 +125,7 @@ def test_a_change_gives_the_claim_a_place(case: dict[str, Any]) -> None:
 
 
 @given(cases())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_each_waiting_pod_has_a_reason_and_a_status_is_written_once(case: dict[str, Any]) -> None:
     world = ClaimWorld(case)
     for use in world.report().claims:
