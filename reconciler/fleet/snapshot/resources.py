@@ -80,8 +80,13 @@ class NodeResources:
         return mask
 
     def allocatable_of(self, column: int) -> Counts:
-        """Allocatable amount of one resource on each row."""
-        mask: Counts = self._allocatable[column]
+        """Allocatable amount of one resource on each row; must not be modified."""
+        if column < self._dense:
+            mask: Counts = self._allocatable[column]
+            return mask
+        mask = np.zeros(self._allocatable.shape[1], np.int64)
+        for row, amount in self._rare.get(column, {}).items():
+            mask[row] = amount
         return mask
 
     def roomy(self, request: Request) -> Mask:
