@@ -69,6 +69,7 @@ def status_body(use: ClaimUse, claim: Unstructured, decisions: Mapping[Ref, Deci
         "pods": use.all_pods,
         "waiting": use.waiting,
         "bound": use.bound,
+        "bestEffortPools": list(use.best_effort_in),
         "summary": f"{use.bound} of {use.bound + use.waiting}",
         "allocations": [_allocation(each, use, decisions) for each in use.pods],
     }
@@ -127,8 +128,16 @@ def _is_published(body: Mapping[str, Any], live: Mapping[str, Any]) -> bool:
     """Whether the live status has this content; conditions of other writers are ignored."""
     conditions = {each.get("type"): each for each in live.get("conditions") or ()}
     return all(conditions.get(each["type"]) == each for each in body["conditions"]) and all(
-        (live.get(key) or value.__class__()) == value for key, value in body.items() if key != "conditions"
+        _unordered(live.get(key) or value.__class__()) == _unordered(value)
+        for key, value in body.items()
+        if key != "conditions"
     )
+
+
+def _unordered(value: Any) -> Any:
+    """A list of pods by uid: server-side apply may change the order."""
+    is_list_of_pods = isinstance(value, list) and all(isinstance(each, dict) for each in value)
+    return {str(each.get("podUID")): each for each in value} if is_list_of_pods else value
 
 
 def _without_texts(status: Mapping[str, Any]) -> Body:

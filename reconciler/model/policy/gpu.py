@@ -294,6 +294,11 @@ class GpuClaimReport(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     waiting: Annotated[_Pods, Says("Pods without a node.")] = None
     bound: Annotated[_Pods, Says("Pods on a node.")] = None
     summary: Annotated[str | None, Says("Bound pods of those that need GPUs: 1 of 3."), Within(most=64)] = None
+    best_effort_pools: Annotated[
+        list[Annotated[str, Within(1, 253)]],
+        Says("Pools with allocation: plugin that serve the claim, and where one island is best effort."),
+        Within(most=1_000),
+    ] = msgspec.field(default_factory=list)
     allocations: Annotated[
         list[PodGpus], Says("Pods by uid, waiting ones first; at most 100."), Within(most=100), MergeKey(("podUID",))
     ] = msgspec.field(default_factory=list)

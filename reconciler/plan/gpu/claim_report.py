@@ -1,6 +1,5 @@
 """What the gpu feature reports about GpuClaims: their pods, the GPUs of the pods, and what waiting pods wait for."""
 
-from collections import Counter
 from typing import Literal
 
 import msgspec
@@ -149,19 +148,20 @@ class PoolGpus(msgspec.Struct, frozen=True, gc=False):
     free: int  # healthy, and not in use
 
 
+class WaitingClaims(msgspec.Struct, frozen=True, gc=False):
+    """Claims whose first waiting pods wait for the same reason, by `code_of`."""
+
+    reason: str
+    claims: int
+    pods: int  # all waiting pods of these claims
+    first: Ref  # by namespace and name
+
+
 class ClaimReport(msgspec.Struct, FeatureReport, frozen=True, tag=True):
-    """Report of the gpu feature. Empty while nodes, pods or Leases can't be read."""
+    """Report of the gpu feature. Empty while nodes, pods, Leases or claims can't be read. The report does not grow with
+    the number of claims: `claim_uses.use_of_claim` answers for a single one.
+    """
 
-    claims: tuple[ClaimUse, ...] = ()  # each GpuClaim, and each absent claim that a pod names; by namespace and name
+    claims: tuple[ClaimUse, ...] = ()  # with waiting pods, or with another status than the published one; the first few
+    waiting: tuple[WaitingClaims, ...] = ()  # all claims with waiting pods, also absent ones; by reason
     pools: tuple[PoolGpus, ...] = ()  # by name; only while there are claims
-
-
-def waiting_by_reason(report: ClaimReport) -> Counter[str]:
-    """Waiting pods by published reason. Pods that are not listed count with the reason of the listed ones."""
-    found: Counter[str] = Counter()
-    for use in report.claims:
-        listed = [code_of(each.wait) for each in use.pods if each.wait is not None]
-        found.update(listed)
-        if listed and (rest := use.waiting - len(listed)) > 0:
-            found[listed[-1]] += rest
-    return found

@@ -1,23 +1,21 @@
 """The pods of each GpuClaim, with their GPUs, and what the other pods wait for: the report of the gpu feature.
 
-The report is as large as the number of claims and listed pods; only claims with waiting pods are evaluated, and of
-these a limited number, in the order of names.
+The size of the report is bounded, since the report goes to another process with each plan: claims with waiting pods, of
+which a limited number is evaluated, and a limited number of claims whose published status is not the current one. Both
+are taken in the order of names.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-from reconciler.fleet.amounts import claim_of
 from reconciler.fleet.devices.board import Board, BoardLayout, DeviceSet
 from reconciler.fleet.devices.choice import best_set, score
-from reconciler.fleet.devices.device_lease import UNKNOWN, DeviceLease, read_device_lease
+from reconciler.fleet.devices.device_lease import UNKNOWN
 from reconciler.fleet.devices.free_devices import FreeDevices
 from reconciler.fleet.gpu_claims import claimed_devices, serving_pools
-from reconciler.model.cluster.bounds import gpu_claims
-from reconciler.model.cluster.metadata import Lease
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.plan.decision import Ref, pod_ref
@@ -26,6 +24,7 @@ from reconciler.model.policy.gpu import ClaimedDevices
 from reconciler.plan.capacity.demand import GpuClaimIndex
 from reconciler.plan.capacity.refusals import ClaimState, ClaimUnusable
 from reconciler.plan.draft import Draft
+from reconciler.plan.gpu.claim_index import ClaimIndex, Key, waits_for_gpus
 from reconciler.plan.gpu.claim_places import ClaimPlaces
 from reconciler.plan.gpu.claim_report import (
     MOST_PODS,
@@ -39,57 +38,95 @@ from reconciler.plan.gpu.claim_report import (
     ClaimWait,
     Phase,
     PoolGpus,
+    WaitingClaims,
     WaitNotEvaluated,
+    code_of,
 )
 
-MOST_EVALUATED = 200  # claims with waiting pods
-_PHASES: tuple[Phase, ...] = ("Waiting", "Bound", "Ended")
+# Kinds without which a Lease or a claim may look unused.
+NEEDED = ("nodes", "pods", "leases.coordination.k8s.io")
 
-Key = tuple[str, str]  # namespace and name
+MOST_EVALUATED = 200  # claims with waiting pods
+MOST_UNPUBLISHED = 50  # other claims whose status is not published yet
+_PHASES: tuple[Phase, ...] = ("Waiting", "Bound", "Ended")
 
 
 def report_claims(inputs: Inputs, draft: Draft) -> ClaimReport:
     """The report. Nodes, pods and Leases must have been read."""
-    claims = {(each.metadata.namespace, each.name): each for each in gpu_claims(inputs.observed.policies)}
-    pods: defaultdict[Key, list[Pod]] = defaultdict(list)
-    for pod in inputs.observed.pods:
-        if pod.metadata.annotations.claim:
-            pods[claim_of(pod)].append(pod)
-    if not claims and not pods:
+    uses = _uses(inputs, draft)
+    if uses is None:
         return ClaimReport()
+    waiting = [uses.use_of(key) for key in uses.index.waiting[:MOST_EVALUATED]]
+    left = [(key, uses.index.count_waiting(key)) for key in uses.index.waiting[MOST_EVALUATED:]]
+    return ClaimReport((*waiting, *_unpublished(uses)), tuple(_by_reason(waiting, left)), tuple(uses.pool_gpus()))
+
+
+def use_of_claim(inputs: Inputs, draft: Draft, namespace: str, name: str) -> ClaimUse | None:
+    """The pods of one claim, for an explanation; None while a needed kind can't be read."""
+    uses = _uses(inputs, draft) if not inputs.observed.unread_among(*NEEDED) else None
+    return uses.use_of((namespace, name)) if uses is not None else None
+
+
+def _uses(inputs: Inputs, draft: Draft) -> "ClaimUses | None":
+    """None without claims, or if they can't be read: every claim would look absent."""
     if inputs.observed.unread_among("gpuclaims.gpu.scheduling"):
-        return ClaimReport()  # every claim would look absent
+        return None
+    index = draft.fleet.snapshot.part(ClaimIndex)
+    index.follow(inputs.observed, inputs.desired.pools)
+    if index.is_empty:
+        return None
     devices = draft.fleet.snapshot.part(FreeDevices)
     devices.follow(GpuClaimIndex(inputs.observed, inputs.desired.pools).requests)
-    uses = ClaimUses(inputs, draft, devices)
-    keys = sorted(claims.keys() | pods.keys())
-    return ClaimReport(
-        tuple(uses.use_of(key, claims.get(key), pods.get(key, ())) for key in keys), tuple(uses.pool_gpus())
-    )
+    return ClaimUses(inputs, draft, index, devices)
+
+
+def _unpublished(uses: "ClaimUses") -> Iterator[ClaimUse]:
+    """Claims without waiting pods whose status is not published yet."""
+    found = 0
+    for key in uses.index.unsettled:
+        if found >= MOST_UNPUBLISHED:
+            return
+        if uses.index.count_waiting(key):
+            continue
+        use = uses.use_of(key)
+        if is_published(uses.index.claims[key], use):
+            uses.index.settle(key)
+        else:
+            found += 1
+            yield use
+
+
+def _by_reason(waiting: Sequence[ClaimUse], left: Sequence[tuple[Key, int]]) -> Iterator[WaitingClaims]:
+    found: dict[str, list[tuple[Ref, int]]] = {}
+    for use in waiting:
+        if use.wait is not None:
+            found.setdefault(code_of(use.wait), []).append((use.claim, use.waiting))
+    for (namespace, name), pods in left:
+        found.setdefault(code_of(WaitNotEvaluated()), []).append((Ref("GpuClaim", namespace, name), pods))
+    for reason, claims in sorted(found.items()):
+        yield WaitingClaims(reason, len(claims), sum(pods for _, pods in claims), claims[0][0])
 
 
 class ClaimUses:
-    """Builds the parts of one report. Owner of the number of evaluated claims."""
+    """Builds the parts of one report."""
 
-    def __init__(self, inputs: Inputs, draft: Draft, devices: FreeDevices) -> None:
-        self._inputs, self._draft, self._devices = inputs, draft, devices
+    def __init__(self, inputs: Inputs, draft: Draft, index: ClaimIndex, devices: FreeDevices) -> None:
+        self.index = index
+        self._draft, self._devices = draft, devices
         self._pools = {each.name: each for each in inputs.desired.pools}
         self._places = ClaimPlaces(inputs, draft, devices)
-        self._leases = _by_holder(inputs.observed.leases)
-        self._evaluated = 0
 
-    def use_of(self, key: Key, claim: Unstructured | None, pods: Sequence[Pod]) -> ClaimUse:
-        """The pods of a claim; `claim` is None if it does not exist."""
-        namespace, name = key
-        ref = Ref("GpuClaim", namespace, name, claim.metadata.uid if claim is not None else "")
+    def use_of(self, key: Key) -> ClaimUse:
+        """The pods of a claim, which need not exist."""
+        claim, (namespace, name) = self.index.claims.get(key), key
         by_phase: dict[Phase, list[Pod]] = {each: [] for each in _PHASES}
-        for pod in sorted(pods, key=lambda each: (each.name, each.metadata.uid)):
+        for pod in self.index.pods_of(key):
             by_phase[phase_of(pod)].append(pod)
         wait, change = self._evaluate(claim) if by_phase["Waiting"] else (None, None)
         claimed = claimed_devices(claim.spec) if claim is not None else None
         listed = [(phase, pod) for phase in _PHASES for pod in by_phase[phase]][:MOST_PODS]
         return ClaimUse(
-            claim=ref,
+            claim=Ref("GpuClaim", namespace, name, claim.metadata.uid if claim is not None else ""),
             waiting=len(by_phase["Waiting"]),
             bound=len(by_phase["Bound"]),
             ended=len(by_phase["Ended"]),
@@ -102,9 +139,6 @@ class ClaimUses:
         """What the waiting pods of a claim wait for, and the change that would help."""
         if claim is None:
             return ClaimUnusable(ClaimState.ABSENT), None
-        if self._evaluated >= MOST_EVALUATED:
-            return WaitNotEvaluated(), None
-        self._evaluated += 1
         return self._places.wait_of(claim.spec), self._places.change_for(claim.spec)
 
     def _pod_of(self, phase: Phase, pod: Pod, claimed: ClaimedDevices | None, wait: ClaimWait | None) -> ClaimPod:
@@ -116,7 +150,7 @@ class ClaimUses:
 
     def _allocation(self, pod: Pod, claimed: ClaimedDevices | None) -> Allocation | None:
         """The GPUs that Leases lend to the pod; None without a Lease of its node."""
-        leases = self._leases.get(pod.metadata.uid, ())
+        leases = self.index.leases_of(pod)
         node = pod.node or next((each.node for each in leases), "")
         lent = {each.id: each.uuid for each in leases if each.node == node and each.id != UNKNOWN}
         if not lent:
@@ -153,17 +187,35 @@ def phase_of(pod: Pod) -> Phase:
     """Whether the pod waits for its GPUs, has them, or needs them no more."""
     if pod.is_finished:
         return "Ended"
-    return "Bound" if pod.node else "Waiting"
+    return "Waiting" if waits_for_gpus(pod) else "Bound"
 
 
-def _by_holder(leases: Sequence[Lease]) -> Mapping[str, Sequence[DeviceLease]]:
-    """Leases of GPUs by the uid of their pods, in the order of names."""
-    found: defaultdict[str, list[DeviceLease]] = defaultdict(list)
-    for lease in sorted(leases, key=lambda each: each.metadata.name):
-        device = read_device_lease(lease)
-        if device is not None:
-            found[device.holder].append(device)
-    return found
+def is_published(claim: Unstructured, use: ClaimUse) -> bool:
+    """Whether the published status of a claim without waiting pods has these facts; sentences are not compared."""
+    status, generation = claim.status, claim.metadata.generation
+    entries = status.get("allocations")
+    published = [_published_fact(each) for each in entries] if isinstance(entries, list) else []
+    current = [(each.pod.uid, each.phase, *_held(each.allocation)) for each in use.pods]
+    # Server-side apply may change the order of entries.
+    return (
+        bool(status.get("conditions"))
+        and (not generation or status.get("observedGeneration") == generation)
+        and (status.get("pods"), status.get("bound"), status.get("waiting")) == (use.all_pods, use.bound, 0)
+        and (status.get("bestEffortPools") or []) == list(use.best_effort_in)
+        and sorted(published) == sorted(current)
+    )
+
+
+def _published_fact(entry: Any) -> tuple[str, str, str, list[int]]:
+    found = entry if isinstance(entry, dict) else {}
+    texts = [str(found.get(key) or "") for key in ("podUID", "phase", "node")]
+    devices = found.get("devices")
+    ids = [each for each in devices if type(each) is int] if isinstance(devices, list) else []
+    return texts[0], texts[1], texts[2], ids
+
+
+def _held(allocation: Allocation | None) -> tuple[str, list[int]]:
+    return ("", []) if allocation is None else (allocation.node, list(allocation.devices))
 
 
 def _score(board: Board, ids: tuple[int, ...], claimed: ClaimedDevices | None) -> AllocationScore | None:

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 
 from reconciler.model.plan.inputs import CycleResult
 from reconciler.plan.feature.feature import CycleGauge
-from reconciler.plan.gpu.claim_report import ClaimReport, waiting_by_reason
+from reconciler.plan.gpu.claim_report import ClaimReport
 
 
 def _waiting(cycled: CycleResult) -> Mapping[tuple[str, ...], float] | None:
     if cycled.plan is None:
         return None
-    return {(reason,): number for reason, number in waiting_by_reason(cycled.plan.report(ClaimReport)).items()}
+    return {(each.reason,): each.pods for each in cycled.plan.report(ClaimReport).waiting}
 
 
 def _gpus(cycled: CycleResult) -> Mapping[tuple[str, ...], float] | None:
@@ -27,7 +27,7 @@ def _gpus(cycled: CycleResult) -> Mapping[tuple[str, ...], float] | None:
 GAUGES = (
     CycleGauge(
         "reconciler_claim_pods_waiting",
-        "Pods that wait for the GPUs of their GpuClaim, by reason.",
+        "Pods that wait for the GPUs of their GpuClaim, by reason of the first pod of the claim.",
         ("reason",),
         _waiting,
     ),

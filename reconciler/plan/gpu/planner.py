@@ -22,7 +22,7 @@ from reconciler.model.plan.decision import (
 )
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.draft import Draft, Verdict
-from reconciler.plan.gpu.claim_uses import report_claims
+from reconciler.plan.gpu.claim_uses import NEEDED, report_claims
 from reconciler.plan.gpu.device_leases import (
     HeldLease,
     LeaseCase,
@@ -32,9 +32,6 @@ from reconciler.plan.gpu.device_leases import (
     releasing_of,
 )
 from reconciler.plan.gpu.reasons import PLANNER, BindingGivenUp, GpusTakenWithoutClaim, LentGpu, WaitingPodsWoken
-
-# Kinds without which a Lease may look unused.
-NEEDED = ("nodes", "pods", "leases.coordination.k8s.io")
 
 
 def gpu(inputs: Inputs, draft: Draft) -> Verdict:

@@ -9,8 +9,10 @@ from reconciler.model.cluster.bounds import gpu_claims
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.plan.decision import Decision, Ref
+from reconciler.plan.draft import Draft
 from reconciler.plan.files.dump import PlanningResult
-from reconciler.plan.gpu.claim_report import ClaimPod, ClaimReport, ClaimUse
+from reconciler.plan.gpu.claim_report import ClaimPod, ClaimUse
+from reconciler.plan.gpu.claim_uses import NEEDED, use_of_claim
 from reconciler.report.claim_text import (
     allocation_words,
     best_effort_words,
@@ -29,7 +31,7 @@ from reconciler.report.explain.about import (
 )
 from reconciler.report.wording import counted
 
-_NEEDED = ("gpuclaims.gpu.scheduling", "nodes", "pods", "leases.coordination.k8s.io")
+_NEEDED = ("gpuclaims.gpu.scheduling", *NEEDED)
 _POLICIES = {
     "any": "anywhere on one node",
     "contiguous": "in one island if possible",
@@ -47,7 +49,7 @@ def about_claim(scene: PlanningResult, namespace: str, name: str) -> Explanation
     use = use_of(scene, namespace, name)
     title, headline = f"claim/{namespace}/{name}", request_words(claim)
     if use is None:
-        why = unread(scene, *_NEEDED) or "the plan has no report about claims"
+        why = unread(scene, *_NEEDED)
         return Explanation(title, headline, f"The pods of the claim are unknown: {why}.")
     pods = [ExplainedObject("Pod", each.pod.name, each.pod.namespace) for each in use.pods if each.wait is not None]
     decisions = decisions_about(scene, *pods) if pods else ()
@@ -55,9 +57,8 @@ def about_claim(scene: PlanningResult, namespace: str, name: str) -> Explanation
 
 
 def use_of(scene: PlanningResult, namespace: str, name: str) -> ClaimUse | None:
-    """The claim in the report of the plan; None while pods, nodes or Leases are unread."""
-    uses = scene.plan.report(ClaimReport).claims
-    return next((each for each in uses if (each.claim.namespace, each.claim.name) == (namespace, name)), None)
+    """The pods of the claim, with the fleet of the plan; None while pods, nodes or Leases are unread."""
+    return use_of_claim(scene.inputs, Draft(scene.fleet, scene.inputs.desired), namespace, name)
 
 
 def request_words(claim: Unstructured) -> str:

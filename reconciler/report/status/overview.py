@@ -17,6 +17,7 @@ from reconciler.model.policy.gpu import GpuPool
 from reconciler.plan.capacity.words import short_of, short_words
 from reconciler.plan.drain.codes.candidacy import DrainCandidateNext
 from reconciler.plan.files.dump import PlanningResult
+from reconciler.plan.gpu.claim_report import ClaimReport, WaitingClaims
 from reconciler.plan.guards.frozen import Freeze, Freezes
 from reconciler.plan.guards.observing import Observation, observation_of
 from reconciler.plan.guards.reasons import MEASURES
@@ -47,7 +48,7 @@ from reconciler.report.document import (
 from reconciler.report.header import ReportHeader, set_aside_notices, time_json, unread_notes
 from reconciler.report.plans.build import describe_decisions
 from reconciler.report.plans.plan_json import freezes_json, guards_json
-from reconciler.report.status.claims import WaitingClaims, waiting_claims
+from reconciler.report.status.claims import waiting_json, waiting_words
 from reconciler.report.status.leaving import LeavingNodes, leaving_of
 from reconciler.report.wording import age, counted, grouped
 
@@ -184,7 +185,7 @@ def _blocks(overview: Overview) -> Iterator[Block]:
         yield Section("Nodes leaving and arriving", (ItemList(tuple(items)),))
         yield Blank()
     if overview.claims:
-        yield Section("Waiting claims", (ItemList(tuple(Item("-", each.words) for each in overview.claims)),))
+        yield Section("Waiting claims", (ItemList(tuple(Item("-", waiting_words(each)) for each in overview.claims)),))
         yield Blank()
     if overview.holds:
         for title, by_someone in (("Held", True), ("Waiting", False)):
@@ -266,7 +267,7 @@ def _payload(overview: Overview) -> dict[str, Any]:
         "controller": _controller(overview.controller or ControllerStatus()),
         "leaving": [_leaving(each) for each in overview.leaving],
         "holds": [_hold(each) for each in overview.holds],
-        "waiting_claims": [msgspec.to_builtins(each) for each in overview.claims],
+        "waiting_claims": [waiting_json(each) for each in overview.claims],
     }
 
 
@@ -338,7 +339,7 @@ def overview_of(setting: ReportHeader, scene: PlanningResult, notices: tuple[str
         controller=controller_of(scene.inputs.observed),
         leaving=leaving,
         holds=decision_texts,
-        claims=tuple(contained.several("the claims", lambda: tuple(waiting_claims(scene)))),
+        claims=scene.plan.report(ClaimReport).waiting,
     )
 
 

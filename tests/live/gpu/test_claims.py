@@ -33,6 +33,12 @@ def test_the_example_of_the_spec(claims: ClaimSite) -> None:
         assert annotations(pod)[names.ALLOCATED] == "gpu-0:0,1"
         assert annotations(pod)[names.DEVICES] == "GPU-gpu-0-0,GPU-gpu-0-1"
         assert claims.leases() == dict.fromkeys(("gpu-gpu-0-0", "gpu-gpu-0-1"), pod["metadata"]["uid"])
+        status = claims.admin.wait_for("gpuclaims", "my-gpu-request", all_pods_are_bound, "default")["status"]
+        (allocation,) = status["allocations"]
+        assert (allocation["podUID"], allocation["phase"]) == (pod["metadata"]["uid"], "Bound")
+        assert (allocation["node"], allocation["devices"]) == ("gpu-0", [0, 1])
+        assert allocation["uuids"] == ["GPU-gpu-0-0", "GPU-gpu-0-1"]
+        assert (allocation["bandwidthGBps"], allocation["score"]["oneIsland"]) == (600, True)
         claims.admin.delete("pods", "my-workload", "default", grace_seconds=0)
         claims.admin.wait_for("leases", "gpu-gpu-0-0", lambda found: found is None, names.LEASES_NAMESPACE)
         claims.admin.wait_for("leases", "gpu-gpu-0-1", lambda found: found is None, names.LEASES_NAMESPACE)
@@ -54,6 +60,10 @@ def test_many_pods_at_once_get_each_gpu_once(claims: ClaimSite) -> None:
     assert len(claims.leases()) == 300
     print(f"{pods / seconds:.0f} pods a second, {seconds:.1f} s; writes {len(audit.entries())}")
     assert seconds < 30
+
+
+def all_pods_are_bound(claim: Manifest | None) -> bool:
+    return claim is not None and claim.get("status", {}).get("summary") == "1 of 1"
 
 
 def allocated(pod: Manifest) -> list[str]:

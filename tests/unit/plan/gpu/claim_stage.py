@@ -98,10 +98,11 @@ class ClaimWorld:
 
 
 def as_stored(status: Json) -> Json:
-    """The status as the API server stores it: checked by the CustomResourceDefinition, and with its defaults."""
+    """The status as the API server stores it: checked by the CustomResourceDefinition, with its defaults."""
     _VALIDATOR.validate(status)
     stored: Json = _defaulted(status, _SCHEMA)
-    return stored
+    # Server-side apply may change the order of lists with keys.
+    return {**stored, "allocations": stored["allocations"][::-1]}
 
 
 (_VERSION,) = crd_of(GPU_CLAIM)["spec"]["versions"]

@@ -8,8 +8,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from reconciler.plan.gpu.claim_report import MOST_PODS, ClaimReport, code_of, waiting_by_reason
-from reconciler.plan.gpu.claim_uses import MOST_EVALUATED
+from reconciler.fleet.fleet import Fleet
+from reconciler.plan.draft import Draft
+from reconciler.plan.gpu.claim_report import MOST_PODS, ClaimReport, code_of
+from reconciler.plan.gpu.claim_uses import MOST_EVALUATED, MOST_UNPUBLISHED, report_claims
 from reconciler.plan.reason_catalog import decoded
 from reconciler.report.claim_text import REASON_WORDS
 from tests.folders import CASES as FOLDER
@@ -19,13 +21,17 @@ CASES: dict[str, dict[str, Any]] = yaml.safe_load((FOLDER / "gpu" / "claims.yaml
 _FIELDS = {"pools", "nodes", "claims", "pods", "planners", "unread", "waiting", "uuids"}
 
 
+def waiting(report: ClaimReport) -> dict[str, int]:
+    return {each.reason: each.pods for each in report.waiting}
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_case(name: str) -> None:
     case = CASES[name]
     world = ClaimWorld(case)
     statuses = world.statuses()
     if "waiting" in case:
-        assert waiting_by_reason(world.report()) == case["waiting"]
+        assert waiting(world.report()) == case["waiting"]
         assert not statuses
     for claim in case.keys() - _FIELDS:
         expected, status = case[claim], statuses[claim]
@@ -64,9 +70,42 @@ def test_a_limited_number_of_claims_is_evaluated_and_of_pods_listed() -> None:
     many = {f"more-{number:03}": {"claim": "claim-000"} for number in range(MOST_PODS)}
     world = ClaimWorld({"nodes": {"a": {"board": "2xA600"}}, "claims": claims, "pods": {**pods, **many}})
     report = world.report()
-    assert waiting_by_reason(report) == {"GpusLacking": MOST_EVALUATED + MOST_PODS, "WaitNotEvaluated": 2}
+    assert waiting(report) == {"GpusLacking": MOST_EVALUATED + MOST_PODS, "WaitNotEvaluated": 2}
+    assert len(report.claims) == MOST_EVALUATED
     assert max(len(each.pods) for each in report.claims) == MOST_PODS
     assert world.statuses()["claim-000"]["waiting"] == MOST_PODS + 1
+
+
+def test_the_statuses_of_all_claims_are_published_in_the_end_and_then_no_claim_is_reported() -> None:
+    claims = {f"claim-{number:03}": 1 for number in range(2 * MOST_UNPUBLISHED + 5)}
+    pods = {f"pod-{number}": {"claim": name, "at": "a", "has": [number]} for number, name in enumerate([*claims][:8])}
+    world = ClaimWorld({"nodes": {"a": {"board": "8xA600"}}, "claims": claims, "pods": pods})
+    for reported in (MOST_UNPUBLISHED, MOST_UNPUBLISHED, 5, 0):
+        assert len(world.report().claims) == reported
+        world = world.published()
+
+
+def _without(world: ClaimWorld, case: dict[str, Any], **fields: Any) -> ClaimWorld:
+    """A world that keeps the objects of `world` which do not differ."""
+    other = ClaimWorld({**case, **fields})
+    known = {
+        kind: {msgspec.json.encode(each): each for each in getattr(world.inputs.observed, kind)}
+        for kind in ("pods", "leases", "policies", "nodes")
+    }
+    same = {
+        kind: tuple(known[kind].get(msgspec.json.encode(each), each) for each in getattr(other.inputs.observed, kind))
+        for kind in known
+    }
+    statuses = {each.name: each for each in world.inputs.observed.policies if each.kind == "GpuClaim"}
+    same["policies"] = tuple(
+        before
+        if each.kind == "GpuClaim" and (before := statuses.get(each.name)) is not None and before.spec == each.spec
+        else each
+        for each in same["policies"]
+    )
+    observed = msgspec.structs.replace(other.inputs.observed, **same)
+    other.inputs = msgspec.structs.replace(other.inputs, observed=observed)
+    return other
 
 
 @some.composite
@@ -132,3 +171,25 @@ def test_each_waiting_pod_has_a_reason_and_a_status_is_written_once(case: dict[s
         assert all((each.wait is not None) == (each.phase == "Waiting") for each in use.pods)
         assert len(use.pods) == use.all_pods
     assert not world.published().statuses()
+
+
+@given(cases(), some.lists(some.sampled_from(["pods", "claims", "nodes", "pools", "publish"]), max_size=4), cases())
+@settings(max_examples=100, deadline=None)
+def test_a_fleet_that_follows_the_cluster_reports_what_a_new_one_does(
+    case: dict[str, Any], steps: list[str], other: dict[str, Any]
+) -> None:
+    world = ClaimWorld(case)
+    fleet = Fleet(world.inputs.observed)
+    assert reported(world, fleet) == reported(world, Fleet(world.inputs.observed))
+    for step in steps:
+        if step == "publish":
+            world = world.published()
+        else:
+            case = {**case, step: other[step]}
+            world = _without(world, case)
+        fleet.advance(world.inputs.observed)
+        assert reported(world, fleet) == reported(world, Fleet(world.inputs.observed)), step
+
+
+def reported(world: ClaimWorld, fleet: Fleet) -> ClaimReport:
+    return report_claims(world.inputs, Draft(fleet, world.inputs.desired))
