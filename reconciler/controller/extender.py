@@ -7,14 +7,19 @@ So the same request may be repeated at any time, by any replica.
 """
 
 import asyncio
-from collections.abc import Iterable
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+from reconciler.controller.cluster import current_instant
 from reconciler.fleet.devices.offer import Rank
-from reconciler.kube.binding import PodBinder
+from reconciler.kube.binding import BindResult, PodBinder
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.instant import Instant, moment
 from reconciler.model.plan.decision import Bind, Obstacle, Ref
 from reconciler.ports import Unavailable
-from reconciler.protocol.desk import ClaimKey, Desk
+from reconciler.protocol.desk import ClaimKey, Desk, NodeAnswer
 from reconciler.protocol.extender import (
     HIGHEST_SCORE,
     AskingPod,
@@ -28,6 +33,7 @@ from reconciler.protocol.extender import (
 )
 from reconciler.protocol.preconditions import WriteResult
 from reconciler.report.extender_answers import not_ready, refusals, unbound, unsuitable
+from reconciler.serve.claim_metrics import AllocationPhase, ClaimMetrics
 
 BIND_THREADS = 32  # each waits for the API server
 _MOST_EQUAL = 100  # nodes that the scheduler scores by preferences of the pod
@@ -36,8 +42,9 @@ _MOST_EQUAL = 100  # nodes that the scheduler scores by preferences of the pod
 class SchedulerExtender:
     """Called on the main thread, which owns the desk."""
 
-    def __init__(self, desk: Desk, binder: PodBinder) -> None:
+    def __init__(self, desk: Desk, binder: PodBinder, metrics: ClaimMetrics | None = None) -> None:
         self._desk, self._binder = desk, binder
+        self._metrics = metrics or ClaimMetrics()
         self._threads = ThreadPoolExecutor(BIND_THREADS, thread_name_prefix="bind")
 
     def close(self) -> None:
@@ -54,10 +61,12 @@ class SchedulerExtender:
         if claim is None:
             return FilterAnswer(node_names)
         if why := self._desk.why_unready:
+            self._metrics.fail(_NOT_READY)
             return not_ready(why)
         answers = self._desk.answers(claim, node_names)
         ranks = [each.rank for each in answers.values() if each.obstacle is None]
         if not ranks:
+            self._metrics.fail(_most_frequent(answers.values()))
             return refusals({name: each.obstacle for name, each in answers.items() if each.obstacle is not None})
         best = min(ranks)
         equal = [name for name, each in answers.items() if each.obstacle is None and each.rank == best]
@@ -93,28 +102,62 @@ class SchedulerExtender:
         try:
             return await self._bind(pod, request.node)
         except Unavailable as error:
+            self._metrics.fail(_UNAVAILABLE)
             return unbound(pod, str(error))
 
     async def _bind(self, ref: Ref, node: str) -> BindAnswer:
         """Raises Unavailable before anything is reserved."""
-        loop = asyncio.get_running_loop()
+        loop, asked_at, began = asyncio.get_running_loop(), current_instant(), time.monotonic()
         pod = await loop.run_in_executor(self._threads, self._binder.read, ref)
         if pod is None:
+            self._metrics.fail(_POD_GONE)
             return unbound(ref, "the pod no longer exists")
+        if pod.node == node:
+            return BindAnswer()
         if pod.node:
-            return BindAnswer() if pod.node == node else unbound(ref, f"the pod is bound to Node/{pod.node}")
+            self._metrics.fail(_BOUND_ELSEWHERE)
+            return unbound(ref, f"the pod is bound to Node/{pod.node}")
         if not pod.metadata.annotations.claim:
             bind = Bind(node=node, leases=(), annotations=())
-            return _answer(ref, await loop.run_in_executor(self._threads, self._binder.bind, ref, bind))
+            return _answer(ref, (await loop.run_in_executor(self._threads, self._binder.bind, ref, bind)).written)
         if why := self._desk.why_unready:
+            self._metrics.fail(_NOT_READY)
             return unbound(ref, why)
         reservation = self._desk.reserve(pod, node)
         if isinstance(reservation, Obstacle):
+            self._metrics.fail(type(reservation).__name__)
             return unsuitable(ref, node, reservation)
+        reserved_seconds = time.monotonic() - began
         result = await loop.run_in_executor(self._threads, self._binder.bind, ref, reservation.bind)
-        if result.result not in {"done", "unknown"}:
+        if result.written.result not in {"done", "unknown"}:
             self._desk.end_reservation(reservation)
-        return _answer(ref, result)
+        if result.written.result == "done":
+            self._metrics.allocated(_durations(pod, asked_at, reserved_seconds, result))
+        else:
+            self._metrics.fail(f"Write{result.written.result.capitalize()}")
+        return _answer(ref, result.written)
+
+
+# Reasons of failures besides the classes of obstacles, and WriteStale, WriteRefused, WriteRetry, WriteUnknown.
+_NOT_READY, _UNAVAILABLE, _NO_NODES = "NotReady", "Unavailable", "NoNodes"
+_POD_GONE, _BOUND_ELSEWHERE = "PodGone", "BoundElsewhere"
+
+
+def _most_frequent(answers: Iterable[NodeAnswer]) -> str:
+    """The class of obstacle that excludes most nodes; of equal ones the first by name."""
+    counts = Counter([type(each.obstacle).__name__ for each in answers])
+    return min(counts, key=lambda name: (-counts[name], name), default=_NO_NODES)
+
+
+def _durations(
+    pod: Pod, asked_at: Instant, reserved_seconds: float, result: BindResult
+) -> Iterator[tuple[AllocationPhase, float]]:
+    created_at = moment(pod.metadata.creation_timestamp)
+    if created_at is not None:
+        yield "queue", (asked_at - created_at) / 1_000
+    yield "reserve", reserved_seconds
+    yield "leases", result.leases_seconds
+    yield "binding", result.binding_seconds
 
 
 def _answer(pod: Ref, result: WriteResult) -> BindAnswer:

@@ -19,6 +19,7 @@ import msgspec
 
 from reconciler.controller import planner_process
 from reconciler.controller.certificates import CertificateKeeper, CertificateUses, IssuedCertificates
+from reconciler.controller.claim_statuses import ClaimStatusPublisher
 from reconciler.controller.cluster import current_instant
 from reconciler.controller.desk_feed import DeskLoop
 from reconciler.controller.extender import SchedulerExtender
@@ -43,6 +44,7 @@ from reconciler.model.plan.inputs import ClaimScheduler, CycleResult
 from reconciler.ports import Publisher
 from reconciler.protocol.desk import Desk
 from reconciler.protocol.leadership import pace_of
+from reconciler.serve.claim_metrics import ClaimMetrics
 from reconciler.serve.extender import LIMITS as EXTENDER_LIMITS
 from reconciler.serve.extender import extender_routes
 from reconciler.serve.metrics import Metrics
@@ -109,8 +111,7 @@ class Running:
         # Timeouts well below the lease duration, to allow a second try.
         self._lease_client = connect(context, Timeouts(pace.renew_ms / 3_000, pace.renew_ms / 2_000))
         self._serves_extender = settings.extender is not None
-        desk = Desk()
-        self.extender, self._desk_loop = SchedulerExtender(desk, PodBinder(self._client)), DeskLoop(desk)
+        self.extender, self._desk_loop = self._extender_with_desk()
         scope = ObservedScope(settings.namespace)
         self._observer = Observer(self._client, scope, on_change=self._changed, on_taken=self._desk_loop.pass_on)
         wishes = PolicyCache(question.environment)
@@ -125,7 +126,7 @@ class Running:
         self._statuses = StatusPublisher(cluster, self._clock, term, question.origins.resources, settings.namespace)
         self._notices, aside = Notices(), SetAsidePublisher(applying.events.tell, term)
         own: tuple[Publisher, ...] = (self._log, self._metrics, self._notices, self._statuses)
-        publishers = (*own, aside, self._desk_loop)
+        publishers = (*own, aside, self._desk_loop, ClaimStatusPublisher(cluster, self._clock, term))
         memory = ConfigMapMemory(self._client, settings.namespace)
         self._shared = SharedPolicies(wishes, self._observer.observe)
         self._webhook = self._make_webhook(settings)
@@ -166,6 +167,10 @@ class Running:
         if self._webhook is not None and settings.webhook_address is not None:
             servers.append(self._webhook.server(settings.webhook_address, WebhookMetrics(self._metrics.registry)))
         return servers
+
+    def _extender_with_desk(self) -> tuple[SchedulerExtender, DeskLoop]:
+        desk, registry = Desk(), self._metrics.registry if self._serves_extender else None
+        return SchedulerExtender(desk, PodBinder(self._client), ClaimMetrics(registry)), DeskLoop(desk)
 
     def stop(self) -> bool:
         """Stops in about two seconds. Returns whether all pending requests were answered."""

@@ -1,5 +1,7 @@
 """Bindings of pods on behalf of the scheduler extender. Any replica binds: Leases and versions of objects arbitrate."""
 
+import time
+
 import msgspec
 
 from reconciler.kube.api_server import Unreachable, Writer
@@ -26,6 +28,14 @@ class _Anybody:
         return True
 
 
+class BindResult(msgspec.Struct, frozen=True):
+    """The result, and the seconds for the Leases and for the Binding after them."""
+
+    written: WriteResult
+    leases_seconds: float = 0.0
+    binding_seconds: float = 0.0
+
+
 class PodBinder:
     """Thread-safe."""
 
@@ -44,7 +54,10 @@ class PodBinder:
             raise Unavailable(str(error)) from error
         return pod if pod is not None and pod.metadata.uid == ref.uid else None
 
-    def bind(self, pod: Ref, bind: Bind) -> WriteResult:
+    def bind(self, pod: Ref, bind: Bind) -> BindResult:
         """Acquire the Leases and bind the pod. `unknown`: the Binding may take effect later."""
         decision = Decision(PLANNER, pod, bind, Reason(PodBound(pod, bind.node)))
-        return WriteExecution(decision, self._pen, self._namespace).carry_out()
+        execution, began = WriteExecution(decision, self._pen, self._namespace), time.monotonic()
+        written, ended = execution.carry_out(), time.monotonic()
+        lent_at = execution.lent_at if execution.lent_at is not None else ended
+        return BindResult(written, lent_at - began, ended - lent_at)

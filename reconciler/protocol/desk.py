@@ -132,8 +132,11 @@ class Desk:
             if (there := self._nodes.get(found.name)) is not None:
                 self.put_node(there.node)
         elif found.kind == "GpuClaim":
-            self._claims[found.metadata.namespace, found.name] = found
-            self._forget_claim((found.metadata.namespace, found.name))
+            key = found.metadata.namespace, found.name
+            before = self._claims.get(key)
+            self._claims[key] = found
+            if before is None or before.spec != found.spec:  # most changes are of the status
+                self._forget_claim(key)
 
     def drop_policy(self, found: Unstructured) -> None:
         if found.kind == "GpuNodeStatus":

@@ -27,8 +27,9 @@ from reconciler.report.plans.guard_section import with_ways_on
 @history_option
 @output_options
 def command(subject: str, question: Question, at: Instant | None, **given: Any) -> int:
-    """Show why SUBJECT is, or is not, acted on: node/NAME, pod/NAMESPACE/NAME, pool/NAME, provisioner/NAME, claim/NAME
-    for the node of a NodeClaim, or any other object of the plan as KIND/NAME or KIND/NAMESPACE/NAME."""
+    """Show why SUBJECT is, or is not, acted on: node/NAME, pod/NAMESPACE/NAME, pool/NAME, provisioner/NAME,
+    claim/NAMESPACE/NAME for the pods of a GpuClaim, claim/NAME for the node of a NodeClaim, or any other object of the
+    plan as KIND/NAME or KIND/NAMESPACE/NAME."""
     history: Path | None = given.pop("history")
     try:
         meant = parse_subject(subject)

@@ -160,6 +160,22 @@ class FreeDevices:
         board, free = self.free_board(row)
         return board.layout.ids_of(free)
 
+    def board_on(self, row: int) -> Board:
+        """The GPUs of a row, whether or not they are free."""
+        return self._board(self._fleet.rows.node(row))
+
+    def different(self, rows: Numbers) -> list[int]:
+        """The first row of each layout and set of free GPUs, in the order of the given rows."""
+        self._settle()
+        _, first = np.unique(self._state_of_row[rows], return_index=True)
+        return [int(rows[place]) for place in sorted(first)]
+
+    def free_count(self, rows: Numbers) -> int:
+        """The number of free GPUs of these rows."""
+        self._settle()
+        counts = np.array([free.bit_count() for _, free in self._states], np.int64)
+        return int(counts[self._state_of_row[rows]].sum())
+
     # State of rows
 
     def _forget_states(self) -> None:

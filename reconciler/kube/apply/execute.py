@@ -5,6 +5,7 @@ open. If it cannot be settled, the outcome is `unknown`.
 """
 
 import random
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -134,6 +135,7 @@ class WriteExecution:
         self._is_to_be_empty = self._presumes.empty
         self.wrote = False
         self.uid = ""  # uid of the object in the response to a write
+        self.lent_at: float | None = None  # monotonic seconds: when a pod held the Leases of all its GPUs
         self._in_doubt = False  # a request was sent and its effect is unknown
 
     def carry_out(self) -> WriteResult:
@@ -210,7 +212,10 @@ class WriteExecution:
 
     def _lend(self, lending: LeaseBinding, pod: Object, binding: ApiRequest) -> WriteResult | Again:
         """Acquires the Leases first."""
-        return lending.take(pod) or self._sent(binding)
+        if why := lending.take(pod):
+            return why
+        self.lent_at = time.monotonic()
+        return self._sent(binding)
 
     def _still_there(self) -> WriteResult | None:
         """The result if a pod must be gone, but a fresh read finds the pod."""

@@ -242,6 +242,68 @@ class GpuClaim(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     gang_ref: Annotated[str | None, Says("Claims of one gang get their GPUs together or not at all."), NAME] = None
 
 
+_Pods = Annotated[int | None, Within(most=2**31)]
+_Gbps = Annotated[int | None, Within(most=2**31), Unit("GB/s")]
+
+
+class GpuScore(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """The quality of the GPUs of a pod."""
+
+    one_island: Annotated[bool | None, Says("Whether fast links connect all of the GPUs.")] = None
+    sum_gbps: Annotated[_Gbps, Says("Bandwidth of all pairs of the GPUs.")] = msgspec.field(
+        name="sumGBps", default=None
+    )
+    best_gbps: Annotated[_Gbps, Says("The largest bandwidthGBps of the claim on such a node without other pods.")] = (
+        msgspec.field(name="bestGBps", default=None)
+    )
+
+
+class PodGpus(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """The GPUs of one pod, or why it waits for them."""
+
+    pod_uid: Annotated[str, Says("Uid of the pod."), Within(1, 128)] = msgspec.field(name="podUID")
+    pod: Annotated[str | None, Says("Name of the pod."), Within(1, 253)] = None
+    phase: Annotated[
+        Literal["Waiting", "Bound", "Ended"] | None,
+        Says("Waiting: without a node. Bound: on a node, with its GPUs. Ended: has succeeded or failed."),
+    ] = None
+    node: Annotated[str | None, Says("Node of the GPUs."), Within(1, 253)] = None
+    devices: Annotated[
+        list[Annotated[int, Within(0, 63)]],
+        Says("Ids of the GPUs on their node; with allocation: plugin, the kubelet may choose others."),
+        Within(most=16),
+    ] = msgspec.field(default_factory=list)
+    uuids: Annotated[
+        list[Annotated[str, Within(1, 96)]], Says("UUIDs of the GPUs, in the order of devices."), Within(most=16)
+    ] = msgspec.field(default_factory=list)
+    bandwidth_gbps: Annotated[
+        _Gbps, Says("The smallest bandwidth between two of the GPUs; absent if unknown, and for one GPU.")
+    ] = msgspec.field(name="bandwidthGBps", default=None)
+    score: Annotated[GpuScore | None, Says("The quality of the GPUs.")] = None
+    reason: Annotated[str | None, Says("Why the pod waits, as one word."), Within(1, 128)] = None
+    message: Annotated[str | None, Says("Why the pod waits."), Within(most=1024)] = None
+    change: Annotated[
+        str | None, Says("The cheapest change of the claim that gives a new pod its GPUs."), Within(most=1024)
+    ] = None
+
+
+class GpuClaimReport(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """The pods of the claim and their GPUs."""
+
+    pods: Annotated[_Pods, Says("Pods that name the claim.")] = None
+    waiting: Annotated[_Pods, Says("Pods without a node.")] = None
+    bound: Annotated[_Pods, Says("Pods on a node.")] = None
+    summary: Annotated[str | None, Says("Bound pods of those that need GPUs: 1 of 3."), Within(most=64)] = None
+    best_effort_pools: Annotated[
+        list[Annotated[str, Within(1, 253)]],
+        Says("Pools with allocation: plugin that serve the claim, and where one island is best effort."),
+        Within(most=1_000),
+    ] = msgspec.field(default_factory=list)
+    allocations: Annotated[
+        list[PodGpus], Says("Pods by uid, waiting ones first; at most 100."), Within(most=100), MergeKey(("podUID",))
+    ] = msgspec.field(default_factory=list)
+
+
 # --- GpuNodeStatus: the agent's report of the GPUs of a node.
 
 

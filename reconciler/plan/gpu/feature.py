@@ -1,10 +1,12 @@
-"""The gpu feature: GPUs that are lent to pods, until the pods end."""
+"""The gpu feature: GPUs that are lent to pods, until the pods end, and what people see of GpuClaims."""
 
 from reconciler.model import names
 from reconciler.model.right import RightLimits
 from reconciler.plan.feature.feature import Feature, declared_in
 from reconciler.plan.feature.write_rights import APPLY_AND_DELETE, OWN_OBJECTS, Enforced, WriteRight, where_acted_on
 from reconciler.plan.gpu import reasons
+from reconciler.plan.gpu.claim_report import ClaimReport
+from reconciler.plan.gpu.gauges import GAUGES
 from reconciler.plan.gpu.planner import gpu
 
 DEVICE_LEASES = RightLimits("write Leases of GPUs", labels=OWN_OBJECTS)
@@ -18,6 +20,8 @@ FEATURE = Feature(
     name=reasons.PLANNER,
     plan=gpu,
     needs=("nodes", "pods"),  # without Leases nothing is released, and scaling says so
+    report=ClaimReport,
+    gauges=GAUGES,
     reasons=declared_in(reasons),
     rights=(
         WriteRight(
@@ -34,6 +38,13 @@ FEATURE = Feature(
             ("pods/binding",),
             ("create",),
             "Bind pods that name the scheduler gpu-scheduler, together with their GPUs.",
+        ),
+        WriteRight(
+            where_acted_on,
+            "gpu.scheduling",
+            ("gpuclaims/status",),
+            ("patch",),
+            "Status of each GpuClaim: its pods, their GPUs, and what waiting pods wait for.",
         ),
     ),
     pod_annotations=(names.RELEASING,),

@@ -1,5 +1,5 @@
-"""The gpu planner: releases Leases of GPUs whose pods have ended, wakes waiting pods, reports GPUs that pods use
-without a claim, and binds pods where no second scheduler runs.
+"""The gpu planner: releases Leases of GPUs whose pods have ended, wakes waiting pods, reports the pods of each claim
+and GPUs that pods use without a claim, and binds pods where no second scheduler runs.
 """
 
 from collections import defaultdict
@@ -20,6 +20,7 @@ from reconciler.model.plan.decision import (
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.gpu.binding import bind_pods
+from reconciler.plan.gpu.claim_uses import NEEDED, report_claims
 from reconciler.plan.gpu.device_leases import (
     HeldLease,
     LeaseCase,
@@ -30,9 +31,6 @@ from reconciler.plan.gpu.device_leases import (
 )
 from reconciler.plan.gpu.reasons import PLANNER, BindingGivenUp, GpusTakenWithoutClaim
 from reconciler.plan.gpu.waking import Waking, wake
-
-# Kinds without which a Lease may look unused.
-NEEDED = ("nodes", "pods", "leases.coordination.k8s.io")
 
 
 def gpu(inputs: Inputs, draft: Draft) -> Verdict:
@@ -48,7 +46,7 @@ def gpu(inputs: Inputs, draft: Draft) -> Verdict:
         waking = wake(inputs, draft, decisions)
         decisions += waking.decisions
     decisions += _without_claim(draft, inputs, {each.device.node for each in views})
-    return Verdict(tuple(decisions), wake_at=waking.wake_at)
+    return Verdict(tuple(decisions), wake_at=waking.wake_at, reports=(report_claims(inputs, draft),))
 
 
 def _of_leases(inputs: Inputs, draft: Draft, views: Sequence[HeldLease]) -> Iterator[Decision]:

@@ -8,7 +8,7 @@ import cronsim
 import msgspec
 
 from reconciler.model.parsers import is_readable
-from reconciler.model.policy.gpu import Budget, GpuClaim, GpuNodeReport, GpuNodeStatus, GpuPool
+from reconciler.model.policy.gpu import Budget, GpuClaim, GpuClaimReport, GpuNodeReport, GpuNodeStatus, GpuPool
 from reconciler.model.policy.guards import Ceiling, ChangeApproval, ChangeGuard, Window
 from reconciler.model.policy.scaling import DrainPolicy, NodeProvisioner, NodeProvisionerReport, PressurePolicy
 from reconciler.model.problem import Problem
@@ -72,13 +72,17 @@ GPU_CLAIM = Kind(
     short="gclaim",
     columns=(
         PrinterColumn("GPUs", "integer", ".spec.devices.count"),
+        PrinterColumn("Policy", "string", ".spec.devices.policy"),
         PrinterColumn("Model", "string", ".spec.devices.model"),
+        PrinterColumn("Pool", "string", ".spec.poolName"),
         PrinterColumn("Gang", "string", ".spec.gangRef"),
+        PrinterColumn("Bound", "string", ".status.summary"),
         READY,
         AGE,
     ),
     namespaced=True,
     is_policy=False,
+    report=GpuClaimReport,
 )
 
 GPU_NODE_STATUS = Kind(

@@ -28,6 +28,7 @@ from reconciler.report.explain.about import (
     unread,
     would_be,
 )
+from reconciler.report.explain.claim import rows_of_pod
 from reconciler.report.explain.node import about_node
 from reconciler.report.wording import counted
 
@@ -76,6 +77,7 @@ def _headline(scene: PlanningResult, pod: Pod) -> str:
 def _rows(scene: PlanningResult, pod: Pod) -> Iterator[Row]:
     if owner := pod.metadata.controller:
         yield "owner", f"{owner.kind}/{owner.name}"
+    yield from rows_of_pod(scene, pod)
     if pod.stays_with_its_node:
         yield "moves", "never: the pod belongs to its node"
     if (until := stays_until(pod)) > scene.inputs.now:

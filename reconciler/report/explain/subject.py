@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from reconciler.model.bundle import short_revision
+from reconciler.model.cluster.bounds import gpu_claims
 from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.instant import clock, format_moment
 from reconciler.model.plan.evaluation import DrainReport
@@ -25,6 +26,7 @@ from reconciler.report.explain.about import (
     placed,
     unread,
 )
+from reconciler.report.explain.claim import about_claim
 from reconciler.report.explain.node import about_node
 from reconciler.report.explain.pod import about_pod
 from reconciler.report.explain.pool import about_pool, about_provisioner
@@ -34,7 +36,14 @@ from reconciler.report.wording import counted, grouped
 
 # Kinds with their own explanations; a plan may contain other kinds, which templates render.
 OTHERS = frozenset({"drainpolicy", "changeguard", *(each.kind.lower() for each in RESOURCE_KINDS)})
-SUBJECTS = ("node/NAME", "pod/NAMESPACE/NAME", "pool/NAME", "claim/NAME", "provisioner/NAME")
+SUBJECTS = (
+    "node/NAME",
+    "pod/NAMESPACE/NAME",
+    "pool/NAME",
+    "claim/NAMESPACE/NAME",
+    "claim/NAME",
+    "provisioner/NAME",
+)
 _UNDECIDED = "There is no decision about this object."
 # Aliases, as in kubectl and our kinds.
 _WORDS = {
@@ -44,17 +53,22 @@ _WORDS = {
     "nodepool": "pool",
     "nodeclaim": "claim",
     "nodeprovisioner": "provisioner",
+    "gpuclaims": "gpuclaim",
 }
+_NAMESPACED = frozenset({"pod", "gpuclaim"})
 
 
 def parse_subject(text: str) -> ExplainedObject:
-    """Parses node/n1 or pod/team-a/train-0. Raises UnknownSubject."""
+    """Parses node/n1 or pod/team-a/train-0. A claim with a namespace is a GpuClaim, one without is a NodeClaim. Raises
+    UnknownSubject."""
     kind, *rest = text.split("/")
     kind = _WORDS.get(kind.lower(), kind.lower())
-    if kind == "pod" and len(rest) == 2:
+    if kind == "claim" and len(rest) == 2 and not text.lower().startswith("nodeclaim"):
+        kind = "gpuclaim"
+    if kind in _NAMESPACED and len(rest) == 2 and all(rest):
         return ExplainedObject(kind, rest[1], rest[0])
-    if kind in {"node", "pod", "pool", "claim", "provisioner"} and len(rest) == 1 and rest[0]:
-        return ExplainedObject(kind, rest[0], "default" if kind == "pod" else "")
+    if kind in {"node", "pod", "pool", "claim", "gpuclaim", "provisioner"} and len(rest) == 1 and rest[0]:
+        return ExplainedObject(kind, rest[0], "default" if kind in _NAMESPACED else "")
     if kind in OTHERS or text[:1].isupper():
         match rest:
             case [name] if name:
@@ -100,7 +114,7 @@ def answer(scene: PlanningResult, subject: ExplainedObject) -> Explanation:
 
 def _whole(subject: ExplainedObject) -> ExplainedObject:
     """The subject with the kind of its object in the cluster."""
-    kind = {"claim": "NodeClaim", "pool": "NodePool"}.get(subject.kind, subject.kind)
+    kind = {"claim": "NodeClaim", "pool": "NodePool", "gpuclaim": "GpuClaim"}.get(subject.kind, subject.kind)
     return msgspec.structs.replace(subject, kind=kind)
 
 
@@ -112,6 +126,8 @@ def _by_kind(scene: PlanningResult, subject: ExplainedObject) -> Explanation:
             return about_pod(scene, subject.namespace, subject.name)
         case "provisioner":
             return about_provisioner(scene, subject.name)
+        case "gpuclaim":
+            return about_claim(scene, subject.namespace, subject.name)
         case "claim":
             return about_node(scene, _node_of(scene, subject.name))
         case "pool":
@@ -136,6 +152,9 @@ def _names(scene: PlanningResult, subject: ExplainedObject) -> list[str]:
         "pod": [each.name for each in observed.pods if each.metadata.namespace == subject.namespace],
         "provisioner": [each.name for each in desired.provisioners],
         "claim": [each.name for each in observed.node_claims],
+        "gpuclaim": [
+            each.name for each in gpu_claims(observed.policies) if each.metadata.namespace == subject.namespace
+        ],
     }
     pools = [each.name for each in desired.pools] + [each.name for each in observed.node_pools]
     return sorted(set(names.get(subject.kind, pools)))

@@ -17,6 +17,7 @@ from reconciler.model.policy.gpu import GpuPool
 from reconciler.plan.capacity.words import short_of, short_words
 from reconciler.plan.drain.codes.candidacy import DrainCandidateNext
 from reconciler.plan.files.dump import PlanningResult
+from reconciler.plan.gpu.claim_report import ClaimReport, WaitingClaims
 from reconciler.plan.guards.frozen import Freeze, Freezes
 from reconciler.plan.guards.observing import Observation, observation_of
 from reconciler.plan.guards.reasons import MEASURES
@@ -47,6 +48,7 @@ from reconciler.report.document import (
 from reconciler.report.header import ReportHeader, set_aside_notices, time_json, unread_notes
 from reconciler.report.plans.build import describe_decisions
 from reconciler.report.plans.plan_json import freezes_json, guards_json
+from reconciler.report.status.claims import waiting_json, waiting_words
 from reconciler.report.status.leaving import LeavingNodes, leaving_of
 from reconciler.report.wording import age, counted, grouped
 
@@ -151,6 +153,7 @@ class Overview(msgspec.Struct, frozen=True):
     controller: ControllerStatus | None = None  # None: not read
     leaving: tuple[LeavingNodes, ...] = ()
     holds: tuple[DecisionText, ...] = ()
+    claims: tuple[WaitingClaims, ...] = ()
 
 
 def overview_document(overview: Overview) -> ReportDocument:
@@ -180,6 +183,9 @@ def _blocks(overview: Overview) -> Iterator[Block]:
     if overview.leaving:
         items = (Item("-", each.words(overview.setting.now)) for each in overview.leaving)
         yield Section("Nodes leaving and arriving", (ItemList(tuple(items)),))
+        yield Blank()
+    if overview.claims:
+        yield Section("Waiting claims", (ItemList(tuple(Item("-", waiting_words(each)) for each in overview.claims)),))
         yield Blank()
     if overview.holds:
         for title, by_someone in (("Held", True), ("Waiting", False)):
@@ -261,6 +267,7 @@ def _payload(overview: Overview) -> dict[str, Any]:
         "controller": _controller(overview.controller or ControllerStatus()),
         "leaving": [_leaving(each) for each in overview.leaving],
         "holds": [_hold(each) for each in overview.holds],
+        "waiting_claims": [waiting_json(each) for each in overview.claims],
     }
 
 
@@ -332,6 +339,7 @@ def overview_of(setting: ReportHeader, scene: PlanningResult, notices: tuple[str
         controller=controller_of(scene.inputs.observed),
         leaving=leaving,
         holds=decision_texts,
+        claims=scene.plan.report(ClaimReport).waiting,
     )
 
 

@@ -39,6 +39,12 @@ def test_the_example_of_the_spec(claims: ClaimSite) -> None:
         assert annotations(pod)[names.ALLOCATED] == "gpu-0:0,1"
         assert annotations(pod)[names.DEVICES] == "GPU-gpu-0-0,GPU-gpu-0-1"
         assert claims.leases() == dict.fromkeys(("gpu-gpu-0-0", "gpu-gpu-0-1"), pod["metadata"]["uid"])
+        status = claims.admin.wait_for("gpuclaims", "my-gpu-request", all_pods_are_bound, "default")["status"]
+        (allocation,) = status["allocations"]
+        assert (allocation["podUID"], allocation["phase"]) == (pod["metadata"]["uid"], "Bound")
+        assert (allocation["node"], allocation["devices"]) == ("gpu-0", [0, 1])
+        assert allocation["uuids"] == ["GPU-gpu-0-0", "GPU-gpu-0-1"]
+        assert (allocation["bandwidthGBps"], allocation["score"]["oneIsland"]) == (600, True)
         claims.admin.delete("pods", "my-workload", "default", grace_seconds=0)
         claims.admin.wait_for("leases", "gpu-gpu-0-0", lambda found: found is None, names.LEASES_NAMESPACE)
         claims.admin.wait_for("leases", "gpu-gpu-0-1", lambda found: found is None, names.LEASES_NAMESPACE)
@@ -146,6 +152,10 @@ def test_a_binding_that_comes_after_its_gpus_were_released_is_refused(claims: Cl
 def is_refused(pod: Manifest | None) -> bool:
     conditions = (pod or {}).get("status", {}).get("conditions") or ()
     return any(each["type"] == "PodScheduled" and each.get("reason") == "Unschedulable" for each in conditions)
+
+
+def all_pods_are_bound(claim: Manifest | None) -> bool:
+    return claim is not None and claim.get("status", {}).get("summary") == "1 of 1"
 
 
 def allocated(pod: Manifest) -> list[str]:

@@ -124,6 +124,20 @@ def test_all_pods_that_stay_ask_for_as_many_as_their_claims_say_from_then_on(obs
     assert moving.pool("a").gpus_used == afresh.pool("a").gpus_used
 
 
+@given(clusters())
+def test_gpus_are_lent_in_a_cluster_that_had_no_gpus_at_first(observed: Observed) -> None:
+    moving = Fleet(Observed(nodes=(builders.node("cpu", has={"cpu": "8", "memory": "32Gi", "pods": "110"}),)))
+    assert moving.snapshot.fingerprint()
+    moving.advance(observed)
+    afresh = Fleet(observed).snapshot
+    for name in (each.name for each in observed.nodes):
+        free = [
+            snapshot.stock.free_at(snapshot.rows.row_of[name], snapshot.classes.column(names.NVIDIA_GPU))
+            for snapshot in (moving.snapshot, afresh)
+        ]
+        assert free[0] == free[1]
+
+
 @given(clusters(), some.integers(0, 8), some.sampled_from(CLAIMS))
 def test_what_a_fork_books_and_takes_back_leaves_what_is_lent(observed: Observed, gpus: int, of: str) -> None:
     what_if = Snapshot(observed)

@@ -1,0 +1,47 @@
+"""Publisher of the statuses of GpuClaims.
+
+There may be thousands of claims, and the rate limit of writes is shared with the actions of plans. So each cycle writes
+a limited number of statuses, and a status of which only a sentence differs is written again once a minute: sentences
+name numbers of free GPUs, which change with each pod.
+"""
+
+from collections.abc import Callable
+
+from reconciler.loop.retries import Attempts
+from reconciler.model.instant import Instant
+from reconciler.model.plan.decision import Ref
+from reconciler.model.plan.inputs import CycleResult
+from reconciler.ports import Clock, Cluster, Fence
+from reconciler.report.claim_status import claim_statuses
+
+MOST_A_CYCLE = 10
+REWORDED_AFTER_MS = 60_000
+
+
+class ClaimStatusPublisher:
+    """A Publisher; without a fence, nothing is written. Owner of the times of the last writes."""
+
+    def __init__(self, cluster: Cluster, clock: Clock, fence: Callable[[], Fence | None]) -> None:
+        self._cluster, self._clock, self._fence = cluster, clock, fence
+        self._attempts = Attempts()
+        self._written_at: dict[Ref, Instant] = {}
+
+    def publish(self, cycled: CycleResult) -> None:
+        fence = self._fence()
+        if fence is None or cycled.inputs is None or cycled.plan is None:
+            return
+        now = cycled.at
+        self._written_at = {ref: at for ref, at in self._written_at.items() if 0 <= now - at < REWORDED_AFTER_MS}
+        statuses = [
+            each
+            for each in claim_statuses(cycled.inputs, cycled.plan)
+            if not (each.is_rewording and each.decision.subject in self._written_at)
+        ]
+        # New facts first. Writes wake the loop, and the next cycle goes on with the others.
+        statuses.sort(key=lambda each: each.is_rewording)
+        due = self._attempts.due([each.decision for each in statuses], now)[:MOST_A_CYCLE]
+        decisions = {each.subject: each for each in due}
+        for outcome in self._cluster.apply(due, fence) if due else ():
+            self._attempts.learn(decisions[outcome.subject], outcome, self._clock.now())
+            if outcome.result == "done":
+                self._written_at[outcome.subject] = now
