@@ -31,9 +31,9 @@ PLANTS = (
     Plant(
         every_test_has_a_budget,
         "files without seconds, seconds without file and a total too high are found",
-        {**TESTS, BUDGETS: '[seconds]\n"tests/unit/test_a.py" = 880\n"tests/soak/test_c.py" = 3\n'},
+        {**TESTS, BUDGETS: '[seconds]\n"tests/unit/test_a.py" = 920\n"tests/soak/test_c.py" = 3\n'},
         (
-            f"{BUDGETS}:1: For each worker, 440 s without the lab and 1 s on it are more than 440 s. Remedy: make",
+            f"{BUDGETS}:1: For each worker, 460 s without the lab and 1 s on it are more than 460 s. Remedy: make",
             f"{BUDGETS}:3: tests/soak/test_c.py is no file that `make test` runs. Remedy: take the entry out",
             f"tests/live/test_b.py:1: tests/live/test_b.py has no seconds in {BUDGETS}",
         ),

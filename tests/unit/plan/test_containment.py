@@ -174,7 +174,8 @@ def test_a_planner_that_raises_for_ever_more_pools_ends() -> None:
 
 
 def test_all_planners_are_contained() -> None:
-    assert {each.__name__ for each in PLANNERS} == {"manifests", "scaling", "drain", "smart_pods"}  # type: ignore[attr-defined]
+    found = {each.__name__ for each in PLANNERS}  # type: ignore[attr-defined]
+    assert found == {"manifests", "gpu", "scaling", "drain", "smart_pods"}
 
 
 @pytest.mark.parametrize(

@@ -106,8 +106,11 @@ def waited_for(*namespaces: str) -> Rules:
     return pods | TOLD | LENT | {("", "", "pods", "patch"), ("", "", "nodes", "patch")} | left_behind()
 
 
-# GPUs that are lent to pods with a claim, and the Bindings of these pods.
-LENT: Rules = written(("gpu-leases", "coordination.k8s.io", "leases")) | {("", "", "pods/binding", "create")}
+# GPUs that are lent to pods with a claim, the Bindings of these pods, and the statuses of the claims.
+LENT: Rules = written(("gpu-leases", "coordination.k8s.io", "leases")) | {
+    ("", "", "pods/binding", "create"),
+    ("", "gpu.scheduling", "gpuclaims/status", "patch"),
+}
 # Events, of whatever was written.
 TOLD: Rules = {("", "events.k8s.io", "events", verb) for verb in ("create", "patch")}
 
