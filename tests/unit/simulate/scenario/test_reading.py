@@ -11,7 +11,7 @@ from tests.lab.places import REPOSITORY
 
 HEAD = "apiVersion: gpu.scheduling/v1\nkind: Scenario\nmetadata: {name: story}\nspec:\n"
 WHOLE = HEAD + "  duration: 1h\n  policies: [{folder: policies}]\n"
-EXAMPLES = sorted(REPOSITORY.glob("examples/*/scenario.yaml"))
+EXAMPLES = sorted(REPOSITORY.glob("examples/*/*.yaml"))
 
 
 def read(content: str) -> Read:
@@ -99,6 +99,18 @@ def test_what_is_written_is_what_was_read(path: Path) -> None:
 
 def test_what_the_page_about_simulating_shows_is_read() -> None:
     page = (REPOSITORY / "docs" / "how-to" / "simulate.md").read_text(encoding="utf-8")
-    whole, added, traced = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    whole, claims, added, traced = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     assert told(whole + added) == []
+    assert told(WHOLE + claims) == []
     assert told(HEAD.removesuffix("spec:\n") + traced) == []
+
+
+def test_boards_have_at_most_16_gpus_and_name_their_own_as_unhealthy() -> None:
+    for fields, is_right in (
+        ("islands: [8, 8]", True),
+        ("islands: [8, 9]", False),
+        ("islands: []", False),
+        ("islands: [4, 4], unhealthy: [7]", True),
+        ("islands: [4, 4], unhealthy: [8]", False),
+    ):
+        assert (told(WHOLE + f"  cluster: {{boards: [{{pool: a100, {fields}}}]}}\n") == []) == is_right, fields
