@@ -127,10 +127,7 @@ class Running:
         publishers = (*own, aside, self._desk_loop)
         memory = ConfigMapMemory(self._client, settings.namespace)
         self._shared = SharedPolicies(wishes, self._observer.observe)
-        self._webhook: WebhookEndpoint | None = None
-        if settings.webhook_address is not None:
-            client = connect(context, LOOKUP_TIMEOUTS)
-            self._webhook = WebhookEndpoint(client, self._shared, settings.webhook_client_ca)
+        self._webhook = self._webhook_endpoint(settings)
         self._extender_tls = settings.extender.context() if settings.extender is not None else None
         self._issues_extender = settings.extender is not None and settings.extender.files is None
         self._certificates = self._certificate_keeper(settings)
@@ -230,6 +227,12 @@ class Running:
         for text in cycled.unpublished:
             self._log.tell("fault", text, "error")
         return cycled.wake_at
+
+    def _webhook_endpoint(self, settings: Settings) -> WebhookEndpoint | None:
+        if settings.webhook_address is None:
+            return None
+        client = connect(settings.question.place.context, LOOKUP_TIMEOUTS)
+        return WebhookEndpoint(client, self._shared, settings.webhook_client_ca)
 
     def _certificate_keeper(self, settings: Settings) -> CertificateKeeper | None:
         """None if no endpoint needs certificates of our own."""
