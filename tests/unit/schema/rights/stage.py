@@ -103,9 +103,14 @@ def left_behind(namespace: str = "gpu-system") -> Rules:
 def waited_for(*namespaces: str) -> Rules:
     """For who waits for capacity: smart pods in these namespaces, gates and startup taints that come off; Events."""
     pods = {(namespace, "", "pods", verb) for namespace in namespaces for verb in ("create", "delete")}
-    return pods | TOLD | {("", "", "pods", "patch"), ("", "", "nodes", "patch")} | left_behind()
+    return pods | TOLD | LENT | {("", "", "pods", "patch"), ("", "", "nodes", "patch")} | left_behind()
 
 
+# GPUs that are lent to pods with a claim, and released.
+LENT: Rules = {
+    ("", "", "pods/binding", "create"),
+    *(("gpu-leases", "coordination.k8s.io", "leases", verb) for verb in ("create", "delete", "get", "patch")),
+}
 # Events, of whatever was written.
 TOLD: Rules = {("", "events.k8s.io", "events", verb) for verb in ("create", "patch")}
 
