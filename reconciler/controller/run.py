@@ -1,7 +1,8 @@
 """`run`: a replica of the controller. A Running owns its threads and its planner process.
 
-Besides the main thread, which serves HTTP, there is a thread per watched kind, one for policies, one for leadership,
-one for the loop, and writer threads while a plan is carried out. On SIGTERM, in this order: no more requests are
+Besides the main thread, which serves HTTP and owns the desk, there is a thread per watched kind, one for policies, one
+for leadership, one for the loop, and writer threads while a plan is carried out; with the webhook or the extender, one
+for certificates, and threads that read claims and bind pods. On SIGTERM, in this order: no more requests are
 sent, pending requests are awaited, and the Lease is released. The next replica then leads at once, and never writes
 concurrently.
 """
