@@ -2,8 +2,8 @@
 
 A Binding goes through these steps. A live read of the pod: a pod that is bound to the node already is done, so that a
 Binding whose answer was lost may be asked for again. A reservation in the desk. The Leases, then the Binding. A
-definite failure ends the reservation and releases the Leases; an unknown outcome keeps both until the pod is observed.
-So the same request may be repeated at any time, by any replica.
+definite failure ends the reservation and releases the Leases; an unknown outcome keeps both until the pod is observed,
+or until it is clear that no Lease was created. So the same request may be repeated at any time, by any replica.
 """
 
 import asyncio
@@ -36,6 +36,7 @@ from reconciler.report.extender_answers import not_ready, refusals, unbound, uns
 from reconciler.serve.claim_metrics import AllocationPhase, ClaimMetrics
 
 BIND_THREADS = 32  # each waits for the API server
+UNKNOWN_SECONDS = 60.0  # longer than the requests of a Binding and their observation take
 _MOST_EQUAL = 100  # nodes that the scheduler scores by preferences of the pod
 
 
@@ -129,7 +130,9 @@ class SchedulerExtender:
             return unsuitable(ref, node, reservation)
         reserved_seconds = time.monotonic() - began
         result = await loop.run_in_executor(self._threads, self._binder.bind, ref, reservation.bind)
-        if result.written.result not in {"done", "unknown"}:
+        if result.written.result == "unknown":
+            loop.call_later(UNKNOWN_SECONDS, self._desk.give_up, reservation)
+        elif result.written.result != "done":
             self._desk.end_reservation(reservation)
         if result.written.result == "done":
             self._metrics.allocated(_durations(pod, asked_at, reserved_seconds, result))

@@ -1,7 +1,8 @@
 """`run`: a replica of the controller. A Running owns its threads and its planner process.
 
-Besides the main thread, which serves HTTP, there is a thread per watched kind, one for policies, one for leadership,
-one for the loop, and writer threads while a plan is carried out. On SIGTERM, in this order: no more requests are
+Besides the main thread, which serves HTTP and owns the desk, there is a thread per watched kind, one for policies, one
+for leadership, one for the loop, and writer threads while a plan is carried out; with the webhook or the extender, one
+for certificates, and threads that read claims and bind pods. On SIGTERM, in this order: no more requests are
 sent, pending requests are awaited, and the Lease is released. The next replica then leads at once, and never writes
 concurrently.
 """
@@ -129,7 +130,7 @@ class Running:
         publishers = (*own, aside, self._desk_loop, ClaimStatusPublisher(cluster, self._clock, term))
         memory = ConfigMapMemory(self._client, settings.namespace)
         self._shared = SharedPolicies(wishes, self._observer.observe)
-        self._webhook = self._make_webhook(settings)
+        self._webhook = self._webhook_endpoint(settings)
         self._extender_tls = settings.extender.context() if settings.extender is not None else None
         self._issues_extender = settings.extender is not None and settings.extender.files is None
         self._certificates = self._certificate_keeper(settings)
@@ -139,12 +140,6 @@ class Running:
         self._looping = LoopThread(self._clock, self._log, self._once)
         self._is_synced = False
         self._led = False
-
-    def _make_webhook(self, settings: Settings) -> WebhookEndpoint | None:
-        if settings.webhook_address is None:
-            return None
-        client = connect(settings.question.place.context, LOOKUP_TIMEOUTS)
-        return WebhookEndpoint(client, self._shared, settings.webhook_client_ca)
 
     def start(self, address: ListenAddress) -> None:
         self._log.tell("started", f"reconciler runs as {self._leader.me} and listens on {address}")
@@ -238,6 +233,12 @@ class Running:
         for text in cycled.unpublished:
             self._log.tell("fault", text, "error")
         return cycled.wake_at
+
+    def _webhook_endpoint(self, settings: Settings) -> WebhookEndpoint | None:
+        if settings.webhook_address is None:
+            return None
+        client = connect(settings.question.place.context, LOOKUP_TIMEOUTS)
+        return WebhookEndpoint(client, self._shared, settings.webhook_client_ca)
 
     def _certificate_keeper(self, settings: Settings) -> CertificateKeeper | None:
         """None if no endpoint needs certificates of our own."""

@@ -3,7 +3,8 @@
 Theory of operation. Questions are pure: they read which GPUs are free, and reserve nothing, since the scheduler may ask
 again, or ask about another pod before the first is bound. Only a Binding reserves: the desk chooses the GPUs on the
 node, and they are not free for later answers. A reservation ends when the Binding definitely failed, or when the
-observed cluster shows its result; while the effect of a Binding is unknown, the reservation stays.
+observed cluster shows its result. While the effect of a Binding is unknown, the reservation stays; after a minute it
+stays only if the pod holds Leases, because a Binding is sent after its Leases.
 
 Nodes of one pool with equal boards and the same free GPUs are one group: one search answers for the group. So a
 question costs one lookup for each node, however many GPUs the cluster has.
@@ -347,6 +348,14 @@ class Desk:
             del self._reservations[reservation.node]
         if (there := self._nodes.get(reservation.node)) is not None:
             there.group = None
+
+    def give_up(self, reservation: Reservation) -> None:
+        """The effect of the Binding has been unknown for long. Without Leases of the pod, the Binding has no effect any
+        more; with Leases, the reservation ends with them."""
+        if self._reservations.get(reservation.node, {}).get(reservation.uid) is not reservation:
+            return
+        if not self._ledger.leases_of(reservation.uid):
+            self.end_reservation(reservation)
 
     def _end_reservations(self, uid: str) -> None:
         for each in self.reservations:

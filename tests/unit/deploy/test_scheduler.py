@@ -1,5 +1,6 @@
 """What deploy/scheduler says fits the program: argument and port of the extender, files of the scheduler, rights."""
 
+from functools import cache
 from typing import Any
 
 import yaml
@@ -21,8 +22,13 @@ def kustomization() -> Any:
     return yaml.safe_load((FOLDER / "kustomization.yaml").read_text())
 
 
+@cache
+def shipped() -> list[Any]:
+    return objects(FOLDER)
+
+
 def found(kind: str, name: str) -> Any:
-    (one,) = [each for each in objects(FOLDER) if (each["kind"], each["metadata"]["name"]) == (kind, name)]
+    (one,) = [each for each in shipped() if (each["kind"], each["metadata"]["name"]) == (kind, name)]
     return one
 
 
@@ -107,7 +113,7 @@ def test_replicas_elect_a_leader_by_a_lease_that_their_account_may_write() -> No
     assert pod()["spec"]["serviceAccountName"] == account["name"]
     bound = {
         each["roleRef"]["name"]
-        for each in objects(FOLDER)
+        for each in shipped()
         if each["kind"] in {"ClusterRoleBinding", "RoleBinding"}
         and {"kind": "ServiceAccount", "name": account["name"], "namespace": account["namespace"]} in each["subjects"]
     }
