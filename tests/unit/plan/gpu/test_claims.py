@@ -233,5 +233,20 @@ def test_a_fleet_that_follows_the_cluster_reports_what_a_new_one_does(
         assert reported(world, fleet) == reported(world, Fleet(world.inputs.observed)), step
 
 
+def test_a_lease_that_comes_later_changes_the_status_of_a_settled_claim() -> None:
+    case: dict[str, Any] = {
+        "nodes": {"a": {"board": "8xA600"}},
+        "claims": {"one": 1},
+        "pods": {"train": {"at": "a", "has": []}},
+    }
+    published = ClaimWorld(case).published()
+    fleet = Fleet(published.inputs.observed)
+    assert not reported(published, fleet).claims
+    later = _later(published, {**case, "pods": {"train": {"at": "a", "has": [3]}}})
+    assert later.inputs.observed.pods[0] is published.inputs.observed.pods[0]
+    fleet.advance(later.inputs.observed)
+    assert [each.claim.name for each in reported(later, fleet).claims] == ["one"]
+
+
 def reported(world: ClaimWorld, fleet: Fleet) -> ClaimReport:
     return report_claims(world.inputs, Draft(fleet, world.inputs.desired))
