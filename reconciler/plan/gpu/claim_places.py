@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from reconciler.fleet.devices.board import MOST_DEVICES
 from reconciler.fleet.devices.choice import can_serve
 from reconciler.fleet.devices.free_devices import FreeDevices
 from reconciler.fleet.gpu_claims import claimed_devices, has_devices, serving_pools
@@ -92,7 +93,7 @@ class ClaimPlaces:
         if devices.get("memory") is not None:
             for memory in self._smaller_memories(str(devices["memory"])):
                 yield "memory", memory, {**spec, "devices": {**devices, "memory": memory}}
-        for count in range(devices["count"] - 1, 0, -1):
+        for count in range(min(devices["count"] - 1, MOST_DEVICES), 0, -1):
             yield "count", str(count), {**spec, "devices": {**devices, "count": count}}
         if spec.get("poolName"):
             yield "poolName", "", {**spec, "poolName": None}

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from reconciler.fleet.devices.board import Board, BoardLayout, DeviceSet
+from reconciler.fleet.devices.board import MOST_DEVICES, Board, BoardLayout, DeviceSet
 from reconciler.fleet.devices.choice import best_set, score
-from reconciler.fleet.devices.device_lease import UNKNOWN
 from reconciler.fleet.devices.free_devices import FreeDevices
 from reconciler.fleet.gpu_claims import claimed_devices, serving_pools
 from reconciler.model.cluster.pod import Pod
@@ -48,6 +47,7 @@ NEEDED = ("nodes", "pods", "leases.coordination.k8s.io")
 
 MOST_EVALUATED = 200  # claims with waiting pods
 MOST_UNPUBLISHED = 50  # other claims whose status is not published yet
+_LARGEST_ID, _LONGEST_UUID = 63, 96  # in the status of a claim
 _PHASES: tuple[Phase, ...] = ("Waiting", "Bound", "Ended")
 
 
@@ -152,7 +152,9 @@ class ClaimUses:
         """The GPUs that Leases lend to the pod; None without a Lease of its node."""
         leases = self.index.leases_of(pod)
         node = pod.node or next((each.node for each in leases), "")
-        lent = {each.id: each.uuid for each in leases if each.node == node and each.id != UNKNOWN}
+        # Leases of others may have any ids and UUIDs.
+        known = [each for each in leases if each.node == node and 0 <= each.id <= _LARGEST_ID]
+        lent = {each.id: each.uuid if len(each.uuid) <= _LONGEST_UUID else "" for each in known[:MOST_DEVICES]}
         if not lent:
             return None
         found, row = self._draft.fleet.node(node), self._draft.fleet.snapshot.rows.row_of.get(node)

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as some
 
 from reconciler.fleet.fleet import Fleet
@@ -78,14 +78,16 @@ def test_a_limited_number_of_claims_is_evaluated_and_of_pods_listed() -> None:
 
 def test_the_statuses_of_all_claims_are_published_in_the_end_and_then_no_claim_is_reported() -> None:
     claims = {f"claim-{number:03}": 1 for number in range(2 * MOST_UNPUBLISHED + 5)}
-    pods = {f"pod-{number}": {"claim": name, "at": "a", "has": [number]} for number, name in enumerate([*claims][:8])}
+    pods = {
+        f"pod-{number}": {"claim": name, "at": "a", "has": [number]} for number, name in enumerate([*claims][:4] * 2)
+    }
     world = ClaimWorld({"nodes": {"a": {"board": "8xA600"}}, "claims": claims, "pods": pods})
     for reported in (MOST_UNPUBLISHED, MOST_UNPUBLISHED, 5, 0):
         assert len(world.report().claims) == reported
         world = world.published()
 
 
-def _without(world: ClaimWorld, case: dict[str, Any], **fields: Any) -> ClaimWorld:
+def _later(world: ClaimWorld, case: dict[str, Any], **fields: Any) -> ClaimWorld:
     """A world that keeps the objects of `world` which do not differ."""
     other = ClaimWorld({**case, **fields})
     known = {
@@ -173,7 +175,41 @@ def test_each_waiting_pod_has_a_reason_and_a_status_is_written_once(case: dict[s
     assert not world.published().statuses()
 
 
-@given(cases(), some.lists(some.sampled_from(["pods", "claims", "nodes", "pools", "publish"]), max_size=4), cases())
+ODD: some.SearchStrategy[Any] = some.sampled_from(
+    [None, True, -1, 0, 3, 10**12, 1.5, "", "x", "1e9999", "80Gi", [], {}, [1], {"a": 1}]
+)
+
+
+@given(
+    some.dictionaries(some.sampled_from(["count", "policy", "model", "memory"]), ODD | some.integers(1, 20)),
+    some.dictionaries(some.sampled_from(["suspend", "poolName", "gangRef", "devices"]), ODD),
+    some.dictionaries(
+        some.sampled_from(["conditions", "allocations", "pods", "bestEffortPools"]), ODD | some.lists(ODD)
+    ),
+    some.lists(some.integers(0, 80), max_size=30, unique=True),
+)
+@example({"count": 10**12}, {}, {}, list(range(30)))
+@settings(max_examples=200, deadline=None)
+def test_whatever_a_claim_says_its_status_is_one_that_the_api_server_accepts(
+    devices: dict[str, Any], spec: dict[str, Any], status: dict[str, Any], has: list[int]
+) -> None:
+    pods = {"train": {}, "other": {"at": "a", "has": has}}
+    world = ClaimWorld({"nodes": {"a": {"board": "8xA600"}}, "claims": {"one": 2}, "pods": pods})
+    rest = {"spec": {"devices": devices, **spec}, "status": status}
+    policies = tuple(
+        msgspec.structs.replace(each, rest=rest) if each.kind == "GpuClaim" else each
+        for each in world.inputs.observed.policies
+    )
+    observed = msgspec.structs.replace(world.inputs.observed, policies=policies)
+    world.inputs = msgspec.structs.replace(world.inputs, observed=observed)
+    assert not world.planned().troubles
+    assert not world.published().statuses()
+
+
+STEPS = ("pods", "claims", "nodes", "pools")
+
+
+@given(cases(), some.lists(some.sampled_from([*STEPS, "leases", "publish"]), max_size=4), cases())
 @settings(max_examples=100, deadline=None)
 def test_a_fleet_that_follows_the_cluster_reports_what_a_new_one_does(
     case: dict[str, Any], steps: list[str], other: dict[str, Any]
@@ -184,11 +220,32 @@ def test_a_fleet_that_follows_the_cluster_reports_what_a_new_one_does(
     for step in steps:
         if step == "publish":
             world = world.published()
+        elif step == "leases":
+            pods = {
+                name: {**words, "has": [number + 1 for number in words["has"]]} for name, words in case["pods"].items()
+            }
+            case = {**case, "pods": pods}
         else:
             case = {**case, step: other[step]}
-            world = _without(world, case)
+        if step != "publish":
+            world = _later(world, case)
         fleet.advance(world.inputs.observed)
         assert reported(world, fleet) == reported(world, Fleet(world.inputs.observed)), step
+
+
+def test_a_lease_that_comes_later_changes_the_status_of_a_settled_claim() -> None:
+    case: dict[str, Any] = {
+        "nodes": {"a": {"board": "8xA600"}},
+        "claims": {"one": 1},
+        "pods": {"train": {"at": "a", "has": []}},
+    }
+    published = ClaimWorld(case).published()
+    fleet = Fleet(published.inputs.observed)
+    assert not reported(published, fleet).claims
+    later = _later(published, {**case, "pods": {"train": {"at": "a", "has": [3]}}})
+    assert later.inputs.observed.pods[0] is published.inputs.observed.pods[0]
+    fleet.advance(later.inputs.observed)
+    assert [each.claim.name for each in reported(later, fleet).claims] == ["one"]
 
 
 def reported(world: ClaimWorld, fleet: Fleet) -> ClaimReport:
