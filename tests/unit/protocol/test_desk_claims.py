@@ -30,10 +30,11 @@ def test_a_status_of_a_claim_costs_nothing_and_a_request_is_followed(monkeypatch
     before = len(reads)
     claim = next(each for each in world.inputs.observed.policies if each.kind == "GpuClaim")
     desk.put_policy(msgspec.structs.replace(claim, rest={**claim.rest, "status": {"pods": 1}}))
+    assert answer(desk).obstacle is None
     assert len(reads) == before
     desk.put_policy(msgspec.structs.replace(claim, rest={"spec": {"devices": {"count": 5}}}))
-    assert len(reads) == before + 1
     assert answer(desk).obstacle is not None
+    assert len(reads) == before + 1
 
 
 def answer(desk: Desk) -> NodeAnswer:
