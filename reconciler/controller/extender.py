@@ -9,11 +9,13 @@ So the same request may be repeated at any time, by any replica.
 import asyncio
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 
+from reconciler.fleet.devices.ranking import NodeRank
 from reconciler.kube.binding import PodBinder
 from reconciler.model.plan.decision import Bind, Obstacle, Ref
 from reconciler.ports import Unavailable
-from reconciler.protocol.desk import ClaimKey, Desk, Rank
+from reconciler.protocol.desk import ClaimKey, Desk, NodeAnswer
 from reconciler.protocol.extender import (
     HIGHEST_SCORE,
     AskingPod,
@@ -55,21 +57,24 @@ class SchedulerExtender:
         if why := self._desk.why_unready:
             return not_ready(why)
         answers = self._desk.answers(claim, node_names)
-        ranks = [each.rank for each in answers.values() if each.obstacle is None]
+        ranks = _ranks(answers.values())
         if not ranks:
             return refusals({name: each.obstacle for name, each in answers.items() if each.obstacle is not None})
-        best = min(ranks)
-        equal = [name for name, each in answers.items() if each.obstacle is None and each.rank == best]
-        return FilterAnswer(equal[: _MOST_EQUAL if request.pod.spec.prefers_nodes else 1])
+        best = min(ranks.values())
+        best_groups = {group for group, rank in ranks.items() if rank == best}
+        equal = (name for name, each in answers.items() if id(each) in best_groups)
+        return FilterAnswer(list(islice(equal, _MOST_EQUAL if request.pod.spec.prefers_nodes else 1)))
 
     def prioritize(self, request: FilterRequest) -> list[NodeScore]:
-        """Scores by rank: the best nodes have the highest score."""
+        """Scores by rank: the best nodes have the highest score, ranks far behind share the score 0."""
         claim, node_names = _claim_of(request.pod), request.node_names or []
         if claim is None:
             return [NodeScore(name, 0) for name in node_names]
         answers = self._desk.answers(claim, node_names)
-        scores = _scores(each.rank for each in answers.values() if each.obstacle is None)
-        return [NodeScore(name, scores[each.rank] if each.obstacle is None else 0) for name, each in answers.items()]
+        ranks = _ranks(answers.values())
+        places = {rank: place for place, rank in enumerate(sorted(set(ranks.values())))}
+        scores = {group: max(0, HIGHEST_SCORE - places[rank]) for group, rank in ranks.items()}
+        return [NodeScore(name, scores.get(id(each), 0)) for name, each in answers.items()]
 
     def preempt(self, request: PreemptRequest) -> PreemptAnswer:
         """The nodes on which the pod gets its GPUs once the victims are gone."""
@@ -125,6 +130,7 @@ def _claim_of(pod: AskingPod) -> ClaimKey | None:
     return (pod.metadata.namespace, claim) if claim else None
 
 
-def _scores(ranks: Iterable[Rank]) -> dict[Rank, int]:
-    """Higher scores for better ranks; ranks far behind share the score 0."""
-    return {rank: max(0, HIGHEST_SCORE - place) for place, rank in enumerate(sorted(set(ranks)))}
+def _ranks(answers: Iterable[NodeAnswer]) -> dict[int, NodeRank]:
+    """The ranks of the answers that are no refusals, by identity: nodes of one group share an answer."""
+    distinct = {id(each): each.rank for each in answers}
+    return {group: rank for group, rank in distinct.items() if rank is not None}

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from reconciler.fleet.amounts import claim_of, read_gpu_requests
-from reconciler.fleet.devices.board import Board, DeviceSet, read_board
+from reconciler.fleet.devices.board import Board, BoardLayout, DeviceSet, read_board
 from reconciler.fleet.devices.choice import Chosen, can_serve, choose
 from reconciler.fleet.devices.device_lease import allocation_text, lease_name
 from reconciler.fleet.devices.fragmentation import (
@@ -25,10 +25,10 @@ from reconciler.fleet.devices.fragmentation import (
     MixRequest,
     NodeRoom,
     RequestMix,
-    fragmentation_increase,
     whole_gpus,
 )
 from reconciler.fleet.devices.ledger import DeviceLedger
+from reconciler.fleet.devices.ranking import NO_DEMAND, NodeRank, demand_weights, loss, node_rank
 from reconciler.fleet.gpu_claims import claimed_devices, serving_pools
 from reconciler.fleet.obstacles import (
     GpuClaimUnusable,
@@ -47,7 +47,8 @@ from reconciler.model.plan.decision import Bind, LentDevice, Obstacle
 from reconciler.model.policy.gpu import ClaimedDevices, GpuPool
 
 ClaimKey = tuple[str, str]  # namespace and name
-Rank = tuple[int, ...]  # of a node for a claim: the smallest is the best
+
+_MOST_GROUPS = 20_000  # then those of earlier states are forgotten
 
 
 class ClaimedGpus(msgspec.Struct, frozen=True, gc=False):
@@ -60,7 +61,7 @@ class ClaimedGpus(msgspec.Struct, frozen=True, gc=False):
 class NodeAnswer(msgspec.Struct, frozen=True, gc=False):
     """Whether nodes of one group can serve a claim: their rank, or the obstacle."""
 
-    rank: Rank = ()
+    rank: NodeRank | None = None
     obstacle: Obstacle | None = None
 
 
@@ -74,7 +75,7 @@ class Reservation(msgspec.Struct, frozen=True):
 
 
 class _Group:
-    """Nodes that answer alike. Owns the answers by claim; they end with the group's mix."""
+    """Nodes that answer alike. Owns the answers by claim."""
 
     __slots__ = ("answers", "board", "free", "pool")
 
@@ -106,7 +107,8 @@ class Desk:
         self._ledger = DeviceLedger()
         self._groups: dict[tuple[object, ...], _Group] = {}
         self._reservations: dict[tuple[str, str], Reservation] = {}  # by uid and node
-        self._mix, self._free_of_model = NO_MIX, Counter[str]()
+        self._mix, self._demand = NO_MIX, NO_DEMAND
+        self._outdated: list[tuple[_Group, ClaimedGpus]] = []  # answers to find again
 
     # --- Observed changes
 
@@ -115,6 +117,7 @@ class Desk:
         self._pools, self._has_pools = {each.name: each for each in pools}, True
         self._claimed.clear()
         self._groups.clear()
+        self._outdated.clear()
         for name in list(self._nodes):
             self.put_node(self._nodes[name].node)
 
@@ -184,19 +187,39 @@ class Desk:
             self._end_reservations(uid)
 
     def look_at_mix(self) -> None:
-        """Take over the mix of requests and the free GPUs of each model. Answers that were found before end."""
+        """Take over the mix of requests, and how much of the cluster each can use. Earlier answers are
+        outdated if either has changed much.
+        """
         requests: Counter[MixRequest] = Counter()
         for key, pods in self._pods_of_claim.items():
             claimed = self._claimed_by(key)
             if isinstance(claimed, ClaimedGpus) and pods > 0:
                 requests[MixRequest.of(claimed.devices)] += pods
-        self._free_of_model = Counter()
+        states: Counter[tuple[BoardLayout, DeviceSet]] = Counter()
         for each in self._nodes.values():
-            for gpu in each.board.layout.gpus[:1]:
-                self._free_of_model[gpu.model] += self._free(each).bit_count()
-            each.group = None
-        self._mix = RequestMix(requests)
-        self._groups.clear()
+            states[each.board.layout, self._free(each)] += 1
+        mix = RequestMix(requests)
+        mix = self._mix if mix.is_close_to(self._mix) else mix
+        demand = demand_weights(mix, states)
+        if demand.is_close_to(self._demand) and len(self._groups) < _MOST_GROUPS:
+            return
+        self._mix, self._demand = mix, demand
+        in_use = {id(each.group) for each in self._nodes.values()}
+        self._groups = {key: group for key, group in self._groups.items() if id(group) in in_use}
+        claims = {each for each in self._claimed.values() if isinstance(each, ClaimedGpus)}
+        for group in self._groups.values():
+            group.answers = {claimed: answer for claimed, answer in group.answers.items() if claimed in claims}
+        self._outdated = [(group, claimed) for group in self._groups.values() for claimed in group.answers]
+
+    def renew_answers(self, most: int) -> bool:
+        """Find some answers again after a change of the mix. Returns whether others are left. Until then, their ranks
+        have earlier weights, which may cost a better node; which nodes can serve a claim does not depend on the mix.
+        """
+        left = max(0, len(self._outdated) - most)
+        renewed, self._outdated = self._outdated[left:], self._outdated[:left]
+        for group, claimed in renewed:
+            group.answers[claimed] = self._answer(group, claimed)
+        return bool(self._outdated)
 
     # --- Questions
 
@@ -283,25 +306,11 @@ class Desk:
             return NodeAnswer(obstacle=chosen)
         return NodeAnswer(self._rank(group, claimed.devices, chosen))
 
-    def _rank(self, group: _Group, devices: ClaimedDevices, chosen: Chosen) -> Rank:
-        """First the bandwidth of the GPUs, then what the node and the cluster lose; at last the fullest node."""
-        score, layout = chosen.score, group.board.layout
-        model = layout.gpus[0].model
-        requested = sum(weight for request, weight in self._mix.requests if request.model == model)
+    def _rank(self, group: _Group, devices: ClaimedDevices, chosen: Chosen) -> NodeRank:
+        layout = group.board.layout
         before = NodeRoom(whole_gpus(layout, group.free))
         after = NodeRoom(whole_gpus(layout, group.free & ~chosen.devices))
-        return (
-            int(devices.policy != "any" and not score.is_one_island),
-            -score.smallest_gbps,
-            -score.sum_gbps,
-            0 if devices.model else requested,
-            0 if devices.model else -self._free_of_model[model],
-            score.lost.pairs,
-            score.lost.quads,
-            score.lost.eights,
-            fragmentation_increase(layout, before, after, self._mix),
-            group.free.bit_count(),
-        )
+        return node_rank(devices, chosen.score, loss(layout, before, after, self._demand), group.free.bit_count())
 
     # --- Reservations
 
@@ -365,6 +374,11 @@ class Desk:
     def _end_reservations(self, uid: str) -> None:
         for key in [each for each in self._reservations if each[0] == uid]:
             self.end_reservation(self._reservations[key])
+
+    def node(self, name: str) -> Node | None:
+        """The node as last observed."""
+        there = self._nodes.get(name)
+        return there.node if there is not None else None
 
     def free_gpus(self) -> Mapping[str, int]:
         """Free GPUs by pool, for metrics and tests."""
