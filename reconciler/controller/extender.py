@@ -102,20 +102,22 @@ class SchedulerExtender:
     async def _bind(self, ref: Ref, node: str) -> BindAnswer:
         """Raises Unavailable before anything is reserved."""
         loop = asyncio.get_running_loop()
-        pod = await loop.run_in_executor(self._threads, self._binder.read, ref)
-        if pod is None:
+        read = await loop.run_in_executor(self._threads, self._binder.read, ref)
+        if read is None:
             return unbound(ref, "the pod no longer exists")
+        pod = read.pod
         if pod.node:
             return BindAnswer() if pod.node == node else unbound(ref, f"the pod is bound to Node/{pod.node}")
         if not pod.metadata.annotations.claim:
             bind = Bind(node=node, leases=(), annotations=())
-            return _answer(ref, await loop.run_in_executor(self._threads, self._binder.bind, ref, bind))
+            return _answer(ref, await loop.run_in_executor(self._threads, self._binder.bind, ref, bind, read))
         if why := self._desk.why_unready:
             return unbound(ref, why)
         reservation = self._desk.reserve(pod, node)
         if isinstance(reservation, Obstacle):
             return unsuitable(ref, node, reservation)
-        result = await loop.run_in_executor(self._threads, self._binder.bind, ref, reservation.bind)
+        owner = self._desk.node(node)
+        result = await loop.run_in_executor(self._threads, self._binder.bind, ref, reservation.bind, read, owner)
         if result.result not in {"done", "unknown"}:
             self._desk.end_reservation(reservation)
         return _answer(ref, result)
