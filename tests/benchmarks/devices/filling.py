@@ -100,7 +100,8 @@ class Requests:
         amounts = (large * parts[:, None, :]).sum(-1)[:, self.of_distinct]
         runs = (counts >= self.gpus) & (cpu[:, None] >= self.cpu) & self.allowed[model]
         places = (parts[:, None, :] // self.distinct[None, :, None]).sum(-1)[:, self.of_distinct]
-        copies = np.minimum(places // np.maximum(self.gpus, 1), cpu[:, None] // np.maximum(self.cpu, 1))
+        by_cpu = np.where(self.cpu > 0, cpu[:, None] // np.maximum(self.cpu, 1), BOARD * 1_000)
+        copies = np.minimum(places // np.maximum(self.gpus, 1), by_cpu)
         return amounts * runs, copies * self.gpus * self.milli * runs
 
 
