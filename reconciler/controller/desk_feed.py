@@ -84,6 +84,8 @@ def _key(found: Any) -> Key:
 # --- The desk's place on the event loop of the main thread.
 
 _MIX_SECONDS = 10.0
+_RENEWED_AT_ONCE = 20  # answers, about a millisecond
+_RENEWAL_SECONDS = 0.002
 
 
 class DeskLoop:
@@ -127,3 +129,9 @@ class DeskLoop:
         self._desk.look_at_mix()
         if self._loop is not None:
             self._loop.call_later(_MIX_SECONDS, self._look_at_mix)
+            self._renew_answers()
+
+    def _renew_answers(self) -> None:
+        """In small steps, so that no question waits for long."""
+        if self._desk.renew_answers(_RENEWED_AT_ONCE) and self._loop is not None:
+            self._loop.call_later(_RENEWAL_SECONDS, self._renew_answers)

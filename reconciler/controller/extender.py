@@ -11,9 +11,10 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 
 from reconciler.controller.cluster import current_instant
-from reconciler.fleet.devices.offer import Rank
+from reconciler.fleet.devices.ranking import NodeRank
 from reconciler.kube.binding import BindResult, PodBinder
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant, moment
@@ -65,22 +66,25 @@ class SchedulerExtender:
             self._metrics.fail(_NOT_READY)
             return not_ready(why)
         answers = self._desk.answers(claim, node_names)
-        ranks = [each.rank for each in answers.values() if each.obstacle is None]
+        ranks = _ranks(answers.values())
         if not ranks:
             self._metrics.fail(_most_frequent(answers.values()))
             return refusals({name: each.obstacle for name, each in answers.items() if each.obstacle is not None})
-        best = min(ranks)
-        equal = [name for name, each in answers.items() if each.obstacle is None and each.rank == best]
-        return FilterAnswer(equal[: _MOST_EQUAL if request.pod.spec.prefers_nodes else 1])
+        best = min(ranks.values())
+        best_groups = {group for group, rank in ranks.items() if rank == best}
+        equal = (name for name, each in answers.items() if id(each) in best_groups)
+        return FilterAnswer(list(islice(equal, _MOST_EQUAL if request.pod.spec.prefers_nodes else 1)))
 
     def prioritize(self, request: FilterRequest) -> list[NodeScore]:
-        """Scores by rank: the best nodes have the highest score."""
+        """Scores by rank: the best nodes have the highest score, ranks far behind share the score 0."""
         claim, node_names = _claim_of(request.pod), request.node_names or []
         if claim is None:
             return [NodeScore(name, 0) for name in node_names]
         answers = self._desk.answers(claim, node_names)
-        scores = _scores(each.rank for each in answers.values() if each.obstacle is None)
-        return [NodeScore(name, scores[each.rank] if each.obstacle is None else 0) for name, each in answers.items()]
+        ranks = _ranks(answers.values())
+        places = {rank: place for place, rank in enumerate(sorted(set(ranks.values())))}
+        scores = {group: max(0, HIGHEST_SCORE - places[rank]) for group, rank in ranks.items()}
+        return [NodeScore(name, scores.get(id(each), 0)) for name, each in answers.items()]
 
     def preempt(self, request: PreemptRequest) -> PreemptAnswer:
         """The nodes on which the pod gets its GPUs once the victims are gone."""
@@ -109,10 +113,11 @@ class SchedulerExtender:
     async def _bind(self, ref: Ref, node: str) -> BindAnswer:
         """Raises Unavailable before anything is reserved."""
         loop, asked_at, began = asyncio.get_running_loop(), current_instant(), time.monotonic()
-        pod = await loop.run_in_executor(self._threads, self._binder.read, ref)
-        if pod is None:
+        read = await loop.run_in_executor(self._threads, self._binder.read, ref)
+        if read is None:
             self._metrics.fail(_POD_GONE)
             return unbound(ref, "the pod no longer exists")
+        pod = read.pod
         if pod.node == node:
             return BindAnswer()
         if pod.node:
@@ -120,7 +125,8 @@ class SchedulerExtender:
             return unbound(ref, f"the pod is bound to Node/{pod.node}")
         if not pod.metadata.annotations.claim:
             bind = Bind(node=node, leases=(), annotations=())
-            return _answer(ref, (await loop.run_in_executor(self._threads, self._binder.bind, ref, bind)).written)
+            bound = await loop.run_in_executor(self._threads, self._binder.bind, ref, bind, read)
+            return _answer(ref, bound.written)
         if why := self._desk.why_unready:
             self._metrics.fail(_NOT_READY)
             return unbound(ref, why)
@@ -128,8 +134,8 @@ class SchedulerExtender:
         if isinstance(reservation, Obstacle):
             self._metrics.fail(type(reservation).__name__)
             return unsuitable(ref, node, reservation)
-        reserved_seconds = time.monotonic() - began
-        result = await loop.run_in_executor(self._threads, self._binder.bind, ref, reservation.bind)
+        reserved_seconds, owner = time.monotonic() - began, self._desk.node(node)
+        result = await loop.run_in_executor(self._threads, self._binder.bind, ref, reservation.bind, read, owner)
         if result.written.result == "unknown":
             loop.call_later(UNKNOWN_SECONDS, self._desk.give_up, reservation)
         elif result.written.result != "done":
@@ -172,6 +178,7 @@ def _claim_of(pod: AskingPod) -> ClaimKey | None:
     return (pod.metadata.namespace, claim) if claim else None
 
 
-def _scores(ranks: Iterable[Rank]) -> dict[Rank, int]:
-    """Higher scores for better ranks; ranks far behind share the score 0."""
-    return {rank: max(0, HIGHEST_SCORE - place) for place, rank in enumerate(sorted(set(ranks)))}
+def _ranks(answers: Iterable[NodeAnswer]) -> dict[int, NodeRank]:
+    """The ranks of the answers that are no refusals, by identity: nodes of one group share an answer."""
+    distinct = {id(each): each.rank for each in answers}
+    return {group: rank for group, rank in distinct.items() if rank is not None}

@@ -18,11 +18,12 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from reconciler.fleet.amounts import claim_of, read_gpu_requests
-from reconciler.fleet.devices.board import Board, DeviceSet, read_board
+from reconciler.fleet.devices.board import Board, BoardLayout, DeviceSet, read_board
 from reconciler.fleet.devices.choice import Chosen, can_serve, choose
 from reconciler.fleet.devices.fragmentation import NO_MIX, MixRequest, RequestMix
 from reconciler.fleet.devices.ledger import DeviceLedger
-from reconciler.fleet.devices.offer import Rank, binding, rank
+from reconciler.fleet.devices.offer import binding, rank
+from reconciler.fleet.devices.ranking import NO_DEMAND, NodeRank, demand_weights
 from reconciler.fleet.gpu_claims import claimed_devices, serving_pools
 from reconciler.fleet.obstacles import (
     GpuClaimUnusable,
@@ -42,6 +43,8 @@ from reconciler.model.policy.gpu import ClaimedDevices, GpuPool
 
 ClaimKey = tuple[str, str]  # namespace and name
 
+_MOST_GROUPS = 20_000  # then those of earlier states are forgotten
+
 
 class ClaimedGpus(msgspec.Struct, frozen=True, gc=False):
     """A readable GpuClaim, and the declared pools that can serve it."""
@@ -53,7 +56,7 @@ class ClaimedGpus(msgspec.Struct, frozen=True, gc=False):
 class NodeAnswer(msgspec.Struct, frozen=True, gc=False):
     """Whether nodes of one group can serve a claim: their rank, or the obstacle."""
 
-    rank: Rank = ()
+    rank: NodeRank | None = None
     obstacle: Obstacle | None = None
 
 
@@ -73,7 +76,7 @@ class Reservation(msgspec.Struct, frozen=True):
 
 
 class _Group:
-    """Nodes that answer alike. Owns the answers by claim; they end with the group's mix."""
+    """Nodes that answer alike. Owns the answers by claim."""
 
     __slots__ = ("answers", "board", "free", "pool")
 
@@ -105,7 +108,8 @@ class Desk:
         self._groups: dict[tuple[object, ...], _Group] = {}
         self._reservations: dict[str, dict[str, Reservation]] = {}  # by node, then by uid; also of nodes that are gone
         self._claims_changed = False  # since the ledger read them
-        self._mix, self._free_of_model = NO_MIX, Counter[str]()
+        self._mix, self._demand = NO_MIX, NO_DEMAND
+        self._outdated: list[tuple[_Group, ClaimedGpus]] = []  # answers to find again
 
     # --- Observed changes
 
@@ -114,6 +118,7 @@ class Desk:
         self._pools, self._has_pools = {each.name: each for each in pools}, True
         self._claimed.clear()
         self._groups.clear()
+        self._outdated.clear()
         for name in list(self._nodes):
             self.put_node(self._nodes[name].node)
 
@@ -185,20 +190,40 @@ class Desk:
             self._end_reservations(uid)
 
     def look_at_mix(self) -> None:
-        """Take over the mix of requests and the free GPUs of each model. Answers that were found before end."""
+        """Take over the mix of requests, and how much of the cluster each can use. Earlier answers are
+        outdated if either has changed much.
+        """
         self._regroup()
         requests: Counter[MixRequest] = Counter()
         for key, pods in self._pods_of_claim.items():
             claimed = self._claimed_by(key)
             if isinstance(claimed, ClaimedGpus) and pods > 0:
                 requests[MixRequest.of(claimed.devices)] += pods
-        self._free_of_model = Counter()
+        states: Counter[tuple[BoardLayout, DeviceSet]] = Counter()
         for each in self._nodes.values():
-            for gpu in each.board.layout.gpus[:1]:
-                self._free_of_model[gpu.model] += self._free(each).bit_count()
-            each.group = None
-        self._mix = RequestMix(requests)
-        self._groups.clear()
+            states[each.board.layout, self._free(each)] += 1
+        mix = RequestMix(requests)
+        mix = self._mix if mix.is_close_to(self._mix) else mix
+        demand = demand_weights(mix, states)
+        if demand.is_close_to(self._demand) and len(self._groups) < _MOST_GROUPS:
+            return
+        self._mix, self._demand = mix, demand
+        in_use = {id(each.group) for each in self._nodes.values()}
+        self._groups = {key: group for key, group in self._groups.items() if id(group) in in_use}
+        claims = {each for each in self._claimed.values() if isinstance(each, ClaimedGpus)}
+        for group in self._groups.values():
+            group.answers = {claimed: answer for claimed, answer in group.answers.items() if claimed in claims}
+        self._outdated = [(group, claimed) for group in self._groups.values() for claimed in group.answers]
+
+    def renew_answers(self, most: int) -> bool:
+        """Find some answers again after a change of the mix. Returns whether others are left. Until then, their ranks
+        have earlier weights, which may cost a better node; which nodes can serve a claim does not depend on the mix.
+        """
+        left = max(0, len(self._outdated) - most)
+        renewed, self._outdated = self._outdated[left:], self._outdated[:left]
+        for group, claimed in renewed:
+            group.answers[claimed] = self._answer(group, claimed)
+        return bool(self._outdated)
 
     # --- Questions
 
@@ -296,8 +321,7 @@ class Desk:
         chosen = choose(group.board, ~group.free, claimed.devices, self._mix)
         if not isinstance(chosen, Chosen):
             return NodeAnswer(obstacle=chosen)
-        found = rank(group.board.layout, group.free, claimed.devices, chosen, self._mix, self._free_of_model)
-        return NodeAnswer(found)
+        return NodeAnswer(rank(group.board.layout, group.free, claimed.devices, chosen, self._demand))
 
     # --- Reservations
 
@@ -361,6 +385,11 @@ class Desk:
         for each in self.reservations:
             if each.uid == uid:
                 self.end_reservation(each)
+
+    def node(self, name: str) -> Node | None:
+        """The node as last observed."""
+        there = self._nodes.get(name)
+        return there.node if there is not None else None
 
     def free_gpus(self) -> Mapping[str, int]:
         """Free GPUs by pool, for metrics and tests."""

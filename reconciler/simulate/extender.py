@@ -69,9 +69,10 @@ class SimulatedExtender:
     def best_node(self, pod: Pod, node_names: Sequence[str]) -> str:
         """The node that the extender's filter leaves, as in the controller: the first of the best; empty if none."""
         answers = self._desk().answers(claim_of(pod), node_names)
-        ranks = [each.rank for each in answers.values() if each.obstacle is None]
-        best = min(ranks, default=None)
-        return next((name for name, each in answers.items() if each.obstacle is None and each.rank == best), "")
+        ranks = [
+            (each.rank, place, name) for place, (name, each) in enumerate(answers.items()) if each.rank is not None
+        ]
+        return min(ranks)[2] if ranks else ""
 
     def why_not(self, pod: Pod, node_names: Sequence[str]) -> Counter[str]:
         """Why the nodes cannot serve the pod, as the scheduler reports it: number of nodes by sentence."""

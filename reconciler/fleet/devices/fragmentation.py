@@ -26,7 +26,7 @@ WHOLE = 1_000  # thousandths of a GPU
 WEIGHTS = 1_000  # sum of the weights of a mix that is not empty
 MILLIONTHS = WHOLE * WEIGHTS  # one GPU
 
-_MOST_REQUESTS = 32  # of a mix: the most frequent ones
+_MOST_REQUESTS = 64  # of a mix: the most frequent ones
 
 FreeParts = tuple[int, ...]  # thousandths of each GPU that are free, by position
 
@@ -75,6 +75,15 @@ class RequestMix:
         frequent = sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:_MOST_REQUESTS]
         self.requests = _weighted([(each, count) for each, count in frequent if count > 0])
 
+    def is_close_to(self, other: "RequestMix") -> bool:
+        """Whether the same requests are about as frequent: no frequency differs by more than an eighth and by 1 %."""
+        before = dict(other.requests)
+        if before.keys() != {request for request, _ in self.requests}:
+            return False
+        return all(
+            abs(weight - before[each]) <= max(before[each] // 8, WEIGHTS // 100) for each, weight in self.requests
+        )
+
 
 NO_MIX = RequestMix({})
 
@@ -98,11 +107,6 @@ def fragmentation(layout: BoardLayout, room: NodeRoom, mix: RequestMix) -> int:
     for number, (request, _) in enumerate(mix.requests):
         runs |= _has_room(request, room) << number
     return _fragmentation(layout, room.gpus, mix, runs)
-
-
-def fragmentation_increase(layout: BoardLayout, before: NodeRoom, after: NodeRoom, mix: RequestMix) -> int:
-    """How much an allocation fragments its node, in millionths of a GPU; negative if it removes fragments."""
-    return fragmentation(layout, after, mix) - fragmentation(layout, before, mix)
 
 
 def _has_room(request: MixRequest, room: NodeRoom) -> bool:

@@ -3,48 +3,22 @@
 The extender's desk and the planner that binds pods itself compare nodes alike.
 """
 
-from collections import Counter
-from collections.abc import Mapping
-
 from reconciler.fleet.devices.board import Board, BoardLayout, DeviceSet
 from reconciler.fleet.devices.choice import Chosen
 from reconciler.fleet.devices.device_lease import allocation_text, lease_name
-from reconciler.fleet.devices.fragmentation import NodeRoom, RequestMix, fragmentation_increase, whole_gpus
+from reconciler.fleet.devices.fragmentation import NodeRoom, whole_gpus
+from reconciler.fleet.devices.ranking import DemandWeights, NodeRank, loss, node_rank
 from reconciler.model import names
 from reconciler.model.plan.decision import Bind, LentDevice
 from reconciler.model.policy.gpu import Allocation, ClaimedDevices
 
-Rank = tuple[int, ...]  # of a node for a claim: the smallest is the best
-FreeOfModel = Mapping[str, int]  # free GPUs of the cluster, by model
-
-NO_FREE: FreeOfModel = Counter()
-
 
 def rank(
-    layout: BoardLayout,
-    free: DeviceSet,
-    devices: ClaimedDevices,
-    chosen: Chosen,
-    mix: RequestMix,
-    free_of_model: FreeOfModel = NO_FREE,
-) -> Rank:
-    """First the bandwidth of the GPUs, then what the node and the cluster lose; at last the fullest node."""
-    score, model = chosen.score, layout.gpus[0].model
-    requested = sum(weight for request, weight in mix.requests if request.model == model)
-    before = NodeRoom(whole_gpus(layout, free))
-    after = NodeRoom(whole_gpus(layout, free & ~chosen.devices))
-    return (
-        int(devices.policy != "any" and not score.is_one_island),
-        -score.smallest_gbps,
-        -score.sum_gbps,
-        0 if devices.model else requested,
-        0 if devices.model else -free_of_model.get(model, 0),
-        score.lost.pairs,
-        score.lost.quads,
-        score.lost.eights,
-        fragmentation_increase(layout, before, after, mix),
-        free.bit_count(),
-    )
+    layout: BoardLayout, free: DeviceSet, devices: ClaimedDevices, chosen: Chosen, demand: DemandWeights
+) -> NodeRank:
+    """How a node with these free GPUs compares with others; the smallest rank is the best."""
+    before, after = NodeRoom(whole_gpus(layout, free)), NodeRoom(whole_gpus(layout, free & ~chosen.devices))
+    return node_rank(devices, chosen.score, loss(layout, before, after, demand), free.bit_count())
 
 
 def binding(node: str, board: Board, devices: DeviceSet, allocation: Allocation) -> Bind:

@@ -49,11 +49,15 @@ class LeaseBinding:
         self._pod, self._act, self._namespace, self._pen = pod, act, namespace, pen
         self._held: dict[Ref, _Held] = {}
 
-    def take(self, pod: Object) -> WriteResult | None:
-        """Why the Leases cannot be acquired; None if the pod holds all."""
+    def take(self, pod: Object, known_node: Object | None = None) -> WriteResult | None:
+        """Why the Leases cannot be acquired; None if the pod holds all.
+
+        `known_node`: the owner of the Leases, as observed. If the node has been replaced since, Kubernetes deletes the
+        Leases, as it does if the node is replaced right after a read; the annotation of the pod still names its GPUs.
+        """
         if not self._act.leases:
             return None
-        node = self._pen.look(Ref("Node", "", self._act.node))
+        node = known_node or self._pen.look(Ref("Node", "", self._act.node))
         if node is None:
             return WriteResult("stale", f"Node/{self._act.node} no longer exists")
         for device in sorted(self._act.leases):

@@ -122,11 +122,20 @@ class Again(msgspec.Struct, frozen=True):
     is_at_once: bool = False
 
 
+class KnownObjects(msgspec.Struct, frozen=True):
+    """Objects that the caller has read. Only the first attempt relies on them: each retry reads again."""
+
+    subject: Object | None = None
+    node: Object | None = None  # of a Binding
+
+
 class WriteExecution:
     """Owner of the state of one decision in execution."""
 
-    def __init__(self, decision: Decision, pen: FencedWriter, namespace: str) -> None:
-        self._decision, self._pen = decision, pen
+    def __init__(
+        self, decision: Decision, pen: FencedWriter, namespace: str, known: KnownObjects | None = None
+    ) -> None:
+        self._decision, self._pen, self._known = decision, pen, known or KnownObjects()
         act = decision.act
         self._lending = LeaseBinding(decision.subject, act, namespace, pen) if isinstance(act, Bind) else None
         self._others = act.others if isinstance(act, Evict) else ()
@@ -162,6 +171,7 @@ class WriteExecution:
             step = self._step()
             if isinstance(step, WriteResult):
                 return step
+            self._known = KnownObjects()
             otherwise = step.otherwise
             is_at_once = step.is_at_once and was_quiet
             wait_seconds = 0.0 if is_at_once else max(step.wait_seconds, backoff.seconds_after(0))
@@ -176,7 +186,7 @@ class WriteExecution:
 
     def _step(self) -> WriteResult | Again:
         try:
-            return self._attempt(self._pen.look(self._decision.subject))
+            return self._attempt(self._known.subject or self._pen.look(self._decision.subject))
         except NotSeen as unseen:
             followed = _followed(meaning_of(unseen.answer), unseen.answer)
             return WriteResult("refused", error_text(unseen.answer)) if followed is DONE else followed
@@ -212,7 +222,7 @@ class WriteExecution:
 
     def _lend(self, lending: LeaseBinding, pod: Object, binding: ApiRequest) -> WriteResult | Again:
         """Acquires the Leases first."""
-        if why := lending.take(pod):
+        if why := lending.take(pod, self._known.node):
             return why
         self.lent_at = time.monotonic()
         return self._sent(binding)

@@ -9,6 +9,7 @@ resources are as observed, so no other scheduler should bind pods to these nodes
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
+from functools import cached_property
 
 import msgspec
 
@@ -17,7 +18,8 @@ from reconciler.fleet.devices.choice import Chosen, choose
 from reconciler.fleet.devices.device_lease import read_device_lease
 from reconciler.fleet.devices.fragmentation import MixRequest, RequestMix
 from reconciler.fleet.devices.free_devices import ClaimRequest, FreeDevices
-from reconciler.fleet.devices.offer import Rank, binding, rank
+from reconciler.fleet.devices.offer import binding, rank
+from reconciler.fleet.devices.ranking import DemandWeights, NodeRank, demand_weights
 from reconciler.fleet.filters.chain import FilterChain
 from reconciler.fleet.filters.claims import GpuClaims
 from reconciler.fleet.filters.nominated import Nominated
@@ -55,7 +57,7 @@ def _is_ours(pod: Pod) -> bool:
     return bool(pod.metadata.annotations.claim) and pod.spec.scheduler_name == names.GPU_SCHEDULER and not is_held
 
 
-_Answers = dict[tuple[BoardLayout, DeviceSet], tuple[Rank, Chosen] | None]  # by GPUs, and the free ones among them
+_Answers = dict[tuple[BoardLayout, DeviceSet], tuple[NodeRank, Chosen] | None]  # by GPUs, and the free ones among them
 
 
 class _Offer(msgspec.Struct, frozen=True):
@@ -123,15 +125,20 @@ class _Binder:
 
     def _answer(
         self, board: Board, free: DeviceSet, devices: ClaimedDevices, answers: _Answers
-    ) -> tuple[Rank, Chosen] | None:
+    ) -> tuple[NodeRank, Chosen] | None:
         """Of boards with equal GPUs, UUIDs may differ: only the ids of an answer are used."""
         key = board.layout, free & board.allocatable
         if key not in answers:
             chosen = choose(board, ~free, devices, self._mix)
             answers[key] = None
             if isinstance(chosen, Chosen):
-                answers[key] = rank(board.layout, key[1], devices, chosen, self._mix), chosen
+                answers[key] = rank(board.layout, key[1], devices, chosen, self._demand), chosen
         return answers[key]
+
+    @cached_property
+    def _demand(self) -> DemandWeights:
+        rows = map(self._free, self._snapshot.rows.order.tolist())
+        return demand_weights(self._mix, Counter((board.layout, free) for board, free in rows))
 
     def _free(self, row: int) -> tuple[Board, DeviceSet]:
         """Without the GPUs that this plan has bound already."""

@@ -10,8 +10,9 @@ from reconciler.controller import extender
 from reconciler.controller.extender import SchedulerExtender
 from reconciler.fleet.obstacles import TooFewFreeGpus
 from reconciler.kube.api_server import ApiRequest, ApiResponse, Unreachable
-from reconciler.kube.binding import BindResult, PodBinder
+from reconciler.kube.binding import BindResult, LivePod, PodBinder
 from reconciler.model.cluster.metadata import Annotations, Metadata
+from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.plan.decision import Bind, Ref
 from reconciler.ports import Unavailable
@@ -49,12 +50,12 @@ class Binder(PodBinder):
         self.found, self.result = found, result
         self.bound: list[Bind] = []
 
-    def read(self, ref: Ref) -> Pod | None:
+    def read(self, ref: Ref) -> LivePod | None:
         if self.result == "unreadable":
             raise Unavailable("the API server is away")
-        return self.found
+        return LivePod(self.found, {}) if self.found is not None else None
 
-    def bind(self, pod: Ref, bind: Bind) -> BindResult:
+    def bind(self, pod: Ref, bind: Bind, read: LivePod, node: Node | None = None) -> BindResult:
         self.bound.append(bind)
         return BindResult(WriteResult(self.result, "" if self.result == "done" else "no luck"))  # type: ignore[arg-type]
 

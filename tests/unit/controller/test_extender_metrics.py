@@ -6,8 +6,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from reconciler.controller.extender import SchedulerExtender
-from reconciler.kube.binding import BindResult, PodBinder
+from reconciler.kube.binding import BindResult, LivePod, PodBinder
 from reconciler.model.cluster.metadata import Annotations, Metadata
+from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.plan.decision import Bind, Ref
 from reconciler.ports import Unavailable
@@ -31,12 +32,13 @@ class Binder(PodBinder):
     def __init__(self, pods: dict[str, Pod], written: WriteResult | None) -> None:
         self._pods, self._written = pods, written
 
-    def read(self, ref: Ref) -> Pod | None:
+    def read(self, ref: Ref) -> LivePod | None:
         if self._written is None:
             raise Unavailable("no answer")
-        return self._pods.get(ref.name)
+        pod = self._pods.get(ref.name)
+        return LivePod(pod, {}) if pod is not None else None
 
-    def bind(self, pod: Ref, bind: Bind) -> BindResult:
+    def bind(self, pod: Ref, bind: Bind, read: LivePod, node: Node | None = None) -> BindResult:
         assert self._written is not None
         return BindResult(self._written, 0.2, 0.4)
 

@@ -9,7 +9,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from reconciler.serve.server import Answers, ConnectionLimits, ListenAddress, Server, application, probes
+from reconciler.serve.server import (
+    Answers,
+    BoundedProtocol,
+    ConnectionLimits,
+    ListenAddress,
+    Server,
+    application,
+    probes,
+)
 
 LIMITS = ConnectionLimits(connections=40, of_one_client=20, exchange_seconds=1.0, idle_seconds=1)
 ANSWERS = Answers(str, str, lambda: b"x" * 20_000_000)
@@ -46,6 +54,22 @@ def status(address: ListenAddress, path: str = "/healthz", client: str = "127.0.
         line = connection.recv(64)
         return int(line.split()[1]) if line else 0
     return 0
+
+
+def test_answers_are_sent_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nagle's algorithm would hold the body back until the client acknowledges the headers, which takes 40 ms."""
+    delays: list[int] = []
+    made = BoundedProtocol.connection_made
+
+    def noting(self: BoundedProtocol, transport: asyncio.Transport) -> None:
+        accepted = transport.get_extra_info("socket")
+        delays.append(accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        made(self, transport)
+
+    monkeypatch.setattr(BoundedProtocol, "connection_made", noting)
+    with serving() as address:
+        assert status(address) == 200
+    assert delays == [1]
 
 
 def is_closed(connection: socket.socket, within: float) -> bool:
