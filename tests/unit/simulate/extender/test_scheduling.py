@@ -34,7 +34,7 @@ def test_gpus_of_ended_pods_are_lent_again() -> None:
     played = Played(play([claim("four", 4)], [jobs("four", 6, seconds=90)], minutes=15))
     assert played.result.sums.finished_pods == 6
     assert played.lent == {}
-    assert {"LeaseOfEndedPod", "WaitingPodsWoken"} <= played.codes
+    assert {"LeaseOfEndedPod", "FreedGpusAnnounced"} <= played.codes
     assert played.result.broken == ()
 
 
