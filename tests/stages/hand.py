@@ -9,7 +9,19 @@ from reconciler.kube.leader import Candidacy, Leader
 from reconciler.kube.memory_store import ConfigMapMemory
 from reconciler.model import names
 from reconciler.model.instant import Instant
-from reconciler.model.plan.decision import Apply, Decision, Delete, Label, Preconditions, Reason, Ref, Status, Ungate
+from reconciler.model.plan.decision import (
+    Apply,
+    Bind,
+    Decision,
+    Delete,
+    Label,
+    LentDevice,
+    Preconditions,
+    Reason,
+    Ref,
+    Status,
+    Ungate,
+)
 from reconciler.model.plan.guard_verdict import DisruptionRecord
 from reconciler.model.plan.memory import Memory
 from reconciler.plan.manifests.reasons import Missing
@@ -154,6 +166,29 @@ class Hand:
         found = self.admin.must("GET", folder_of(next(each for each in KINDS if each.name == kind), "a100"))
         body = {"conditions": [], "problems": [f"{found['metadata']['resourceVersion']} is told"]}
         return self._done(Ref(kind, "", "a100", found["metadata"]["uid"]), Status(body=json.dumps(body)))
+
+    def tells_on_a_claim(self) -> bool:
+        head = {"apiVersion": "gpu.scheduling/v1", "kind": "GpuClaim"}
+        made = {**head, "metadata": {"name": "tried", "namespace": "default"}, "spec": {"devices": {"count": 1}}}
+        metadata = self.admin.apply(made)["metadata"]
+        body = {"pods": int(metadata["resourceVersion"]) % 1_000}
+        return self._done(Ref("GpuClaim", "default", "tried", metadata["uid"]), Status(body=json.dumps(body)))
+
+    def lends_gpus(self) -> bool:
+        """A Lease that nobody holds, one that the pod holds already, the Binding, and the release of a GPU."""
+        self.applying = Executor(self.client)  # in the namespace of Leases of GPUs
+        self.admin.apply(fleet.nodes(1, prefix="tried")[0])
+        self.admin.delete("pods", "claiming", "default", grace_seconds=0)
+        pod = self.admin.create(fleet.Pod("claiming").unseen().manifest())["metadata"]
+        for name in ("tried-0", "tried-1"):
+            self.admin.delete("leases", name, names.LEASES_NAMESPACE)
+        head = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+        metadata = {"name": "tried-1", "namespace": names.LEASES_NAMESPACE, "labels": {names.MANAGED: "true"}}
+        held = self.admin.create({**head, "metadata": metadata, "spec": {"holderIdentity": pod["uid"]}})["metadata"]
+        leases = (LentDevice("tried-0", 0), LentDevice("tried-1", 1))
+        bind = Bind(node="tried-0", leases=leases, annotations=((names.ALLOCATED, "tried-0:0,1"),))
+        lease = Ref("Lease", names.LEASES_NAMESPACE, "tried-1", held["uid"])
+        return self._done(Ref("Pod", "default", "claiming", pod["uid"]), bind) and self._done(lease, Delete())
 
     def _done(self, subject: Ref, act: Any) -> bool:
         outcomes = list(self.applying.apply([Decision("tried", subject, act, WHY)], Standing()))

@@ -158,9 +158,11 @@ PEOPLE: Mapping[str, Person] = {
 CERTIFICATES = RightLimits("write the Secret with its certificates", names=(names.WEBHOOK_CERTIFICATES,))
 
 
+WEBHOOK = RightLimits("change the configuration of its own webhook", names=(names.WEBHOOK_CONFIGURATION,))
+
+
 def webhook_rights(namespace: str) -> tuple[Right, ...]:
-    """Rights for the certificates of the webhook. No admission policy can limit writes of webhook configurations, so
-    the role names the configuration."""
+    """Rights for the certificates of the webhook, and to publish their authority."""
     return (
         Right(
             "",
@@ -185,6 +187,7 @@ def webhook_rights(namespace: str) -> tuple[Right, ...]:
             ("get", "patch"),
             "Publish the certificate authority to the API servers.",
             names=(names.WEBHOOK_CONFIGURATION,),
+            limits=WEBHOOK,
         ),
     )
 

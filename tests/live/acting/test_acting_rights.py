@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from reconciler.cli.main import main
+from reconciler.model import names
 from reconciler.policy.rules.kinds import POLICY_KINDS
 from tests.lab import capacity, fleet
 from tests.lab.api import Api, Manifest
@@ -20,8 +21,12 @@ from tests.stages.hand import Hand
 from tests.stages.replica import Replica
 
 
-def step_of(hand: Hand, resource: str, verb: str) -> Callable[[], bool]:
+def step_of(hand: Hand, namespace: str, resource: str, verb: str) -> Callable[[], bool]:
     """What a right is for."""
+    if namespace == names.LEASES_NAMESPACE or resource == "pods/binding":
+        return hand.lends_gpus
+    if resource == "gpuclaims/status":
+        return hand.tells_on_a_claim
     if resource.endswith("/status"):
         kind = next(each.name for each in POLICY_KINDS if resource == f"{each.plural}/status")
         return lambda: hand.tells_on(kind)
@@ -120,7 +125,7 @@ def test_each_right_to_act_is_needed(site: Site, granted: Callable[..., tuple[Ap
         if each["kind"] in {"Role", "ClusterRole"}:
             roles[each["metadata"].get("namespace", "")] = each
     for right in rights_of(in_files):
-        works = step_of(hand, *right[2:])
+        works = step_of(hand, right[0], *right[2:])
         assert works(), f"with all rights: {right}"
         _without(site, hand, roles[right[0]], right)
         assert not works(), f"nothing needs {right}"
@@ -146,9 +151,9 @@ def test_each_right_to_tell_of_custom_resources_is_needed(
     hand = Hand(site.lab, api)
     (role,) = [each for each in rights.manifests if each["kind"] == "ClusterRole"]
     found = [each for each in rights_of(rights) if each[2].endswith("/status")]
-    assert len(found) == len(POLICY_KINDS)
+    assert len(found) == len(POLICY_KINDS) + 1  # and of GpuClaims
     for right in found:
-        works = step_of(hand, *right[2:])
+        works = step_of(hand, right[0], *right[2:])
         assert works(), right
         _without(site, hand, role, right)
         assert not works(), f"nothing needs {right}"

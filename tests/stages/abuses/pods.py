@@ -86,6 +86,7 @@ CREATED = (
     _made("as it should be", smart_pod(), NOTHING),
 )
 
+_BINDING = {"metadata": {"name": "gated"}, "target": {"kind": "Node", "name": "gpu-0"}}
 RUN = (
     made("run a command in a pod", f"{_RUNNING}/exec?command=sh", {}),
     made("attach to a pod", f"{_RUNNING}/attach", {}),
@@ -94,7 +95,7 @@ RUN = (
     patched("add a debug container", f"{_RUNNING}/ephemeralcontainers", {"spec": {"ephemeralContainers": []}}),
     patched("resize a pod", f"{_RUNNING}/resize", {"spec": {}}),
     patched("write a pod's status", f"{_RUNNING}/status", {"status": {"phase": "Failed"}}),
-    made("bind a pod", f"{_GATED}/binding", {"target": {"kind": "Node", "name": "gpu-0"}}),
+    made("bind a pod that waits for a gate", f"{_GATED}/binding", _BINDING, SERVER),
     made("bind a pod, by a Binding", f"/api/v1/namespaces/{TENANT}/bindings", {"metadata": {"name": "gated"}}),
 )
 
