@@ -2,6 +2,7 @@
 
 import time
 
+from reconciler.model.names import LEASES_NAMESPACE
 from tests.lab.api import Api, Manifest, Refused
 from tests.lab.identities import NAMESPACES, TENANT_NAMESPACE
 
@@ -20,6 +21,7 @@ _NAMESPACED = (
     "persistentvolumeclaims",
     "resourceclaims",
 )
+_LEASES_OF_GPUS = f"/apis/coordination.k8s.io/v1/namespaces/{LEASES_NAMESPACE}/leases"
 _CLUSTER = (
     "nodepools",
     "nodeclaims",
@@ -49,6 +51,7 @@ def wipe(admin: Api) -> None:
     for each in admin.list("namespaces"):
         if each["metadata"]["name"] not in _KEPT_NAMESPACES:
             admin.delete("namespaces", each["metadata"]["name"])
+    admin.request("DELETE", _LEASES_OF_GPUS)  # a Lease whose node never existed has no owner to go with
 
 
 def _leftovers(admin: Api, deadline: float) -> list[tuple[str, Manifest]]:
