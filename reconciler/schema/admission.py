@@ -185,6 +185,7 @@ def _same_texts(new: str, old: str, keys: tuple[str, ...], kept: tuple[str, ...]
 _API = "admissionregistration.k8s.io/v1"
 _POLICY = "ValidatingAdmissionPolicy"
 _CHANGES = (CREATE, UPDATE, DELETE)
+_NAME_OF_NAMESPACE = "kubernetes.io/metadata.name"  # a label that each namespace has
 _HEAD = "Limits what the controller's account may write: only objects of these kinds, and only as stated here."
 
 
@@ -220,14 +221,25 @@ def admission_policies(rights: Sequence[Right], account: Account) -> list[dict[s
 
 def _of_resource(account: Account, group: str, resource: str, granted: list[Right]) -> dict[str, Any]:
     limits = [right.limits for right in granted if right.limits]
-    rule = {"apiGroups": [group], "apiVersions": ["*"], "operations": list(_CHANGES), "resources": [resource]}
+    constraints: dict[str, Any] = {"resourceRules": [_rule(group, [resource], list(_CHANGES))]}
+    if unlimited := _unlimited_namespaces(granted):
+        expressions = [{"key": _NAME_OF_NAMESPACE, "operator": "NotIn", "values": unlimited}]
+        constraints["namespaceSelector"] = {"matchExpressions": expressions}
     return _policy(
         account,
         f"{account.name}-{resource}",
-        rule,
+        constraints,
         variables=[{"name": name, "expression": expression} for name, expression in variables(limits).items()],
         validations=[each for operation in _CHANGES for each in _validations(resource, operation, granted)],
     )
+
+
+def _unlimited_namespaces(granted: list[Right]) -> list[str]:
+    """The namespaces in which the account may do anything with objects of the kind. To have nothing to check there
+    spares the API server time: it prepares the object for the expressions of each policy that matches.
+    """
+    unlimited = (right for right in granted if right.limits is None and right.namespace)
+    return sorted({right.namespace for right in unlimited if set(operations(right.verbs)) >= set(_CHANGES)})
 
 
 def _validations(resource: str, operation: str, granted: list[Right]) -> Iterator[dict[str, str]]:
@@ -262,25 +274,27 @@ def _validation(expression: str, message: str) -> dict[str, str]:
 
 def _nothing_else(account: Account, resources: list[tuple[str, str]]) -> dict[str, Any]:
     """Denies other kinds, even if the account is bound to further roles by mistake: pods/exec and tokens of other
-    accounts are writes too."""
-    rule = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]}
-    known = [f"{group}/{resource}" for group, resource in resources]
-    requested = (
-        "request.resource.group + '/' + request.resource.resource "
-        "+ (has(request.subResource) && request.subResource != '' ? '/' + request.subResource : '')"
-    )
+    accounts are writes too. Kinds with rights are excluded here, since this policy is the one that matches each write
+    in the cluster, by whomever.
+    """
+    by_group: dict[str, list[str]] = defaultdict(list)
+    for group, resource in resources:
+        by_group[group].append(resource)
+    constraints = {
+        "resourceRules": [_rule("*", ["*/*"], ["*"])],
+        "excludeResourceRules": [_rule(group, known, ["*"]) for group, known in by_group.items()],
+    }
     message = "the account of the controller may not write objects of this kind"
-    return _policy(
-        account,
-        f"{account.name}-nothing-else",
-        rule,
-        variables=[{"name": "asked", "expression": requested}],
-        validations=[_validation(f"variables.asked in {literal(known)}", message)],
-    )
+    validations = [_validation("false", message)]
+    return _policy(account, f"{account.name}-nothing-else", constraints, [], validations)
+
+
+def _rule(group: str, resources: list[str], operations: list[str]) -> dict[str, Any]:
+    return {"apiGroups": [group], "apiVersions": ["*"], "operations": operations, "resources": resources}
 
 
 def _policy(
-    account: Account, name: str, rule: dict[str, Any], variables: list[Any], validations: list[Any]
+    account: Account, name: str, constraints: dict[str, Any], variables: list[Any], validations: list[Any]
 ) -> dict[str, Any]:
     return {
         "apiVersion": _API,
@@ -288,7 +302,7 @@ def _policy(
         "metadata": {"name": name},
         "spec": {
             "failurePolicy": "Fail",
-            "matchConstraints": {"resourceRules": [rule]},
+            "matchConstraints": constraints,
             "matchConditions": [
                 {"name": "is-the-controller", "expression": f"request.userInfo.username == {literal(account.user)}"}
             ],

@@ -1,18 +1,16 @@
 """The gpu feature: GPUs that are lent to pods, until the pods end, and what people see of GpuClaims."""
 
 from reconciler.model import names
-from reconciler.model.right import RightLimits
 from reconciler.plan.feature.feature import Feature, declared_in
-from reconciler.plan.feature.write_rights import APPLY_AND_DELETE, OWN_OBJECTS, Enforced, WriteRight, where_acted_on
+from reconciler.plan.feature.write_rights import APPLY_AND_DELETE, Enforced, WriteRight, where_acted_on
 from reconciler.plan.gpu import reasons
 from reconciler.plan.gpu.claim_report import ClaimReport
 from reconciler.plan.gpu.gauges import GAUGES
 from reconciler.plan.gpu.planner import gpu
 
-DEVICE_LEASES = RightLimits("write Leases of GPUs", labels=OWN_OBJECTS)
-
 
 def _leases(enforced: Enforced) -> set[str]:
+    """The namespace holds nothing else, so RBAC limits this right sufficiently."""
     return {names.LEASES_NAMESPACE} if enforced.is_any or enforced.pools else set()
 
 
@@ -30,7 +28,6 @@ FEATURE = Feature(
             ("leases",),
             APPLY_AND_DELETE,
             "Lend GPUs to pods with a GpuClaim, and release GPUs of pods that have ended.",
-            DEVICE_LEASES,
         ),
         WriteRight(
             where_acted_on,

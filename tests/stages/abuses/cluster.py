@@ -119,7 +119,6 @@ KEPT = (
         lease("others", names.OWN_NAMESPACE),
         stopped_by=(POLICY,),
     ),
-    made("lend a device", f"{_LEASES}/{names.LEASES_NAMESPACE}/leases", lease("x", names.LEASES_NAMESPACE), POLICY),
     made("take the Lease of a scheduler", f"{_LEASES}/kube-system/leases", lease("x", "kube-system")),
     made("say that a node lives", f"{_LEASES}/kube-node-lease/leases", lease("x", "kube-node-lease")),
     read("read ConfigMaps elsewhere", "/api/v1/namespaces/kube-system/configmaps"),

@@ -17,7 +17,7 @@ from tests.unit.schema.rights.stage import wish
 
 WRITES = {"create", "update", "patch", "delete"}
 # What may be said of them is all theirs, or for the API server to judge.
-UNLIMITED = {"pods/binding", "pods/eviction"}
+UNLIMITED = {"pods/binding", "pods/eviction", "leases"}
 
 
 def policies(page: str) -> dict[str, Any]:
@@ -63,10 +63,26 @@ def test_of_kinds_that_no_right_is_for_nothing_is_written() -> None:
     spec = policies(admission_page(()))["reconciler-nothing-else"]
     (rule,) = spec["matchConstraints"]["resourceRules"]
     assert (rule["resources"], rule["operations"]) == (["*/*"], ["*"])
-    (validation,) = spec["validations"]
-    for right in (*writing_rights((), "gpu-system"), *webhook_rights("gpu-system"), *extender_rights("gpu-system")):
-        for each in right.resources:
-            assert f'"{right.group}/{each}"' in validation["expression"]
+    assert refusals(spec, "CREATE", None, {}) == ["the account of the controller may not write objects of this kind"]
+    excluded = {
+        (group, resource)
+        for rule in spec["matchConstraints"]["excludeResourceRules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+    granted = (*writing_rights((), "gpu-system"), *webhook_rights("gpu-system"), *extender_rights("gpu-system"))
+    assert excluded == {(right.group, each) for right in granted for each in right.resources}
+
+
+def test_where_a_right_has_no_limits_the_policy_has_nothing_to_check() -> None:
+    everywhere = Right("g", ("things",), ("create", "update"), "x", limits=RightLimits("look", names=("one",)))
+    for verbs, exempt in ((("create", "patch", "delete"), True), (("create", "patch"), False)):
+        there = Right("g", ("things",), verbs, "x", namespace="there")
+        constraints = admission_policies([everywhere, there], Account())[2]["spec"]["matchConstraints"]
+        assert ("namespaceSelector" in constraints) == exempt
+    cluster_wide = Right("g", ("things",), ("create", "patch", "delete"), "x")
+    constraints = admission_policies([everywhere, cluster_wide], Account())[2]["spec"]["matchConstraints"]
+    assert "namespaceSelector" not in constraints
 
 
 def test_only_the_account_of_the_controller_is_limited() -> None:
