@@ -31,8 +31,9 @@ from reconciler.controller.webhook import LOOKUP_TIMEOUTS, SharedPolicies, Webho
 from reconciler.kube.apply.execute import Executor
 from reconciler.kube.binding import PodBinder
 from reconciler.kube.certificate_objects import CertificateObjects
-from reconciler.kube.client import Timeouts, connect
+from reconciler.kube.client import connect
 from reconciler.kube.cluster import LiveCluster
+from reconciler.kube.connections import Timeouts
 from reconciler.kube.leader import Candidacy, Leader
 from reconciler.kube.memory_store import ConfigMapMemory
 from reconciler.kube.observe import ObservedScope, Observer

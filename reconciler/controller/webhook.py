@@ -13,7 +13,8 @@ import msgspec
 
 from reconciler.controller.certificates import IssuedCertificates
 from reconciler.kube.api_server import Unreachable, Writer, below, folder_in
-from reconciler.kube.client import Client, Timeouts
+from reconciler.kube.client import Client
+from reconciler.kube.connections import Timeouts
 from reconciler.kube.watch.changes import said
 from reconciler.model import names
 from reconciler.model.cluster.observed import Observed

@@ -35,32 +35,18 @@ from urllib3.exceptions import (
 
 from reconciler import __version__
 from reconciler.kube.api_server import JSON, ApiRequest, ApiResponse, Stream, Unreachable, checked
+from reconciler.kube.connections import Connections, HttpRequest, Timeouts
 from reconciler.kube.decode import know_kinds
 from reconciler.kube.placeholders import know_fields
 from reconciler.model.parsers import natural
 
+_USER_AGENT = f"reconciler/{__version__}"
 _DEFAULT_FILE = "~/.kube/config"
 _CONNECTIONS = 64  # one per watched kind, and some for other requests
 _RENEW_SECONDS = 10.0  # minimum time between two reloads of the kubeconfig after a 401
 _LOG_IN = "log in again, or check the user of this context (kubectl config view)"
 
 Load = Callable[[], Configuration]
-
-
-class Timeouts(msgspec.Struct, frozen=True):
-    """Timeouts of requests to an API server."""
-
-    connect_seconds: float = 5.0
-    answer_seconds: float = 30.0
-
-
-class _HttpRequest(msgspec.Struct, frozen=True):
-    method: str
-    url: str
-    accept: str
-    silence_seconds: float
-    body: bytes | None = None
-    content_type: str = JSON
 
 
 class Client:
@@ -72,6 +58,7 @@ class Client:
         self._lock = threading.Lock()  # fetching a token may run a program, which should run only once
         self._configuration = load()
         self._pool = _pool(self._configuration)
+        self._connections = Connections(self._pool, self.url)
         self._loaded = time.monotonic()
         self._open: set[urllib3.BaseHTTPResponse] = set()
         self._is_closed = False
@@ -92,23 +79,18 @@ class Client:
         return str(self._configuration.host)
 
     def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> ApiResponse:
-        request = _HttpRequest("GET", _url(path, query or {}), accept, self._timeouts.answer_seconds)
-        with self._stream(request) as response:
-            return self._whole(response)
+        return self._exchange(HttpRequest("GET", _target(path, query or {}), {"Accept": accept}))
 
     def send(self, request: ApiRequest) -> ApiResponse:
-        url = _url(request.path, request.query)
-        http_request = _HttpRequest(
-            request.method, url, JSON, self._timeouts.answer_seconds, request.body, request.content_type
-        )
-        with self._stream(http_request) as response:
-            return self._whole(response)
+        headers = {"Accept": JSON, "Content-Type": request.content_type}
+        target = _target(request.path, request.query)
+        return self._exchange(HttpRequest(request.method, target, headers, request.body))
 
     @contextmanager
     def stream(self, path: str, query: Mapping[str, str], silence_seconds: float) -> Iterator[Stream]:
-        with self._stream(_HttpRequest("GET", _url(path, query), JSON, silence_seconds)) as response:
+        with self._stream(_target(path, query), silence_seconds) as response:
             if response.status != 200:
-                yield Stream(self._whole(response), iter(()))
+                yield Stream(self._refusal(response), iter(()))
             else:
                 yield Stream(ApiResponse(200), self._lines(response))
 
@@ -124,20 +106,35 @@ class Client:
         for response in reading:
             with suppress(ValueError, RuntimeError, OSError):  # already closed
                 response.shutdown()
+        self._connections.abort()
         self._pool.clear()
 
+    def _exchange(self, request: HttpRequest) -> ApiResponse:
+        response = self._whole(request)
+        if response.status == 401 and self._renew():
+            response = self._whole(request)
+        if response.status == 401:
+            raise self._rejected
+        return response
+
+    def _whole(self, request: HttpRequest) -> ApiResponse:
+        connections, headers = self._identified(request.headers)
+        with self._plainly():
+            response = connections.exchange(msgspec.structs.replace(request, headers=headers), self._timeouts)
+        return self._answer(response.status, response.body, response.headers.get("retry-after", ""))
+
     @contextmanager
-    def _stream(self, request: _HttpRequest) -> Iterator[urllib3.BaseHTTPResponse]:
-        response = self._send(request)
+    def _stream(self, target: str, silence_seconds: float) -> Iterator[urllib3.BaseHTTPResponse]:
+        response = self._begun(target, silence_seconds)
         try:
             if response.status == 401 and self._renew():
                 response.close()
-                response = self._send(request)
+                response = self._begun(target, silence_seconds)
             with self._lock:
                 self._refuse_if_closed()
                 self._open.add(response)
             if response.status == 401:
-                raise Unreachable(f"{self._title} rejected the credentials (401 Unauthorized)", _LOG_IN)
+                raise self._rejected
             yield response
         finally:
             with self._lock:
@@ -156,19 +153,19 @@ class Client:
                 raise
             raise self._unreachable(fault) from fault
 
-    def _send(self, request: _HttpRequest) -> urllib3.BaseHTTPResponse:
-        with self._lock:
-            self._refuse_if_closed()
-            pool, host = self._pool, self.url
-            headers = {"Accept": request.accept, "User-Agent": f"reconciler/{__version__}", **self._authorization()}
-        timeout = urllib3.Timeout(connect=self._timeouts.connect_seconds, read=request.silence_seconds)
-        if request.body is not None:
-            headers["Content-Type"] = request.content_type
-        ask = partial(
-            pool.request, request.method, host + request.url, body=request.body, headers=headers, timeout=timeout
-        )
+    def _begun(self, target: str, silence_seconds: float) -> urllib3.BaseHTTPResponse:
+        """The response, of which only the head has been read."""
+        _, headers = self._identified({"Accept": JSON})
+        timeout = urllib3.Timeout(connect=self._timeouts.connect_seconds, read=silence_seconds)
+        ask = partial(self._pool.request, "GET", self.url + target, headers=headers, timeout=timeout)
         with self._plainly():
             return ask(preload_content=False, retries=False, redirect=False)
+
+    def _identified(self, headers: Mapping[str, str]) -> tuple[Connections, Mapping[str, str]]:
+        """The headers with those that name the client, and the connections to use."""
+        with self._lock:
+            self._refuse_if_closed()
+            return self._connections, {**headers, "User-Agent": _USER_AGENT, **self._authorization()}
 
     def _authorization(self) -> dict[str, str]:
         try:
@@ -185,15 +182,18 @@ class Client:
             self._loaded = time.monotonic()
             self._configuration = self._load()
             self._pool = _pool(self._configuration)
+            self._connections = Connections(self._pool, self.url)
             return True
 
-    def _whole(self, response: urllib3.BaseHTTPResponse) -> ApiResponse:
+    def _refusal(self, response: urllib3.BaseHTTPResponse) -> ApiResponse:
         with self._plainly():
             body = response.read()
-        if response.status == 403 and b"system:anonymous" in body:
+        return self._answer(response.status, body, response.headers.get("Retry-After", ""))
+
+    def _answer(self, status: int, body: bytes, retry_after: str) -> ApiResponse:
+        if status == 403 and b"system:anonymous" in body:
             raise Unreachable(f"{self._title} treats the request as anonymous (system:anonymous)", _LOG_IN)
-        wait = response.headers.get("Retry-After", "")
-        return ApiResponse(response.status, body, float(natural(wait) or 0))
+        return ApiResponse(status, body, float(natural(retry_after) or 0))
 
     def _lines(self, response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
         """Complete lines as they arrive; finally an incomplete last line, for the caller to judge."""
@@ -216,6 +216,10 @@ class Client:
     def _unreachable(self, fault: Exception) -> Unreachable:
         sentence, remedy = _why(fault)
         return Unreachable(f"{self._title} {sentence}", remedy)
+
+    @property
+    def _rejected(self) -> Unreachable:
+        return Unreachable(f"{self._title} rejected the credentials (401 Unauthorized)", _LOG_IN)
 
     @property
     def _title(self) -> str:
@@ -252,7 +256,7 @@ def _load(read: Callable[[], None], failing: str) -> None:
         raise Unreachable(f"{failing}: {_error_text(fault)}", remedy) from None
 
 
-def _url(path: str, query: Mapping[str, str]) -> str:
+def _target(path: str, query: Mapping[str, str]) -> str:
     """Raises BadPath: urllib3 would resolve `..` in a path, and so request an unintended path."""
     return f"{checked(path)}?{urlencode(query)}" if query else checked(path)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from reconciler.kube.api_server import BackoffBounds
-from reconciler.kube.client import Timeouts
+from reconciler.kube.connections import Timeouts
 from reconciler.kube.watch.reflector import ReflectorTiming
 from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from tests.lab import fleet

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from reconciler.kube.api_server import BackoffBounds
-from reconciler.kube.client import Timeouts
+from reconciler.kube.connections import Timeouts
 from reconciler.kube.watch.reflector import ReflectorTiming
 from tests.lab import capacity, fleet, identities
 from tests.lab.api import Api, Manifest, Refused

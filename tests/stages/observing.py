@@ -5,7 +5,8 @@ import time
 from collections.abc import Callable
 from types import TracebackType
 
-from reconciler.kube.client import Client, Timeouts
+from reconciler.kube.client import Client
+from reconciler.kube.connections import Timeouts
 from reconciler.kube.observe import Observer
 from reconciler.kube.watch.reflector import ReflectorTiming
 from reconciler.model.cluster.kinds import RESOURCE_KINDS

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.kube.client import Client, Timeouts
+from reconciler.kube.client import Client
+from reconciler.kube.connections import Timeouts
 from reconciler.kube.leader import Candidacy, Leader
 from reconciler.model import names
 from reconciler.protocol.leadership import LeaseTiming

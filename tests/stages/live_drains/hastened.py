@@ -12,8 +12,9 @@ from reconciler.cli.main import main
 from reconciler.controller import run
 from reconciler.kube.apply.execute import Executor
 from reconciler.kube.apply.fenced_writer import WriteLimits
-from reconciler.kube.client import Client, Timeouts
+from reconciler.kube.client import Client
 from reconciler.kube.client import connect as connected
+from reconciler.kube.connections import Timeouts
 from reconciler.model.instant import Instant
 
 _LOOK_SECONDS = 0.2  # waits are of the cluster's seconds: it looks often enough to notice that one is over
