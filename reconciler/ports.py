@@ -111,8 +111,10 @@ class PlanService(Protocol):
 class Publisher(Protocol):
     """Publishes the result of each cycle: status, metrics, logs."""
 
-    def publish(self, cycled: CycleResult) -> None:
-        """Publish the result of a cycle. Never raises: a result that cannot be published is published with the next."""
+    def publish(self, cycled: CycleResult) -> Instant | None:
+        """Publish the result of a cycle; returns when to publish again, if not only with the next change. Never raises:
+        a result that cannot be published is published with the next.
+        """
         ...
 
 

@@ -5,7 +5,7 @@ cannot be read, the memory cannot be stored, or no plan can be made, the cluster
 written before the actions that depend on it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import msgspec
@@ -71,16 +71,18 @@ class Cycle:
         laps = [("", self._parts.clock.now())]
         cycled = self._woken(self._pass(fence, lambda part: laps.append((part, self._parts.clock.now()))))
         spent_ms = tuple((part, max(0, ended - began)) for (_, began), (part, ended) in pairwise(laps))
-        cycled = msgspec.structs.replace(cycled, spent_ms=spent_ms)
-        return msgspec.structs.replace(cycled, unpublished=tuple(self._unpublished(cycled)))
+        return self._published(msgspec.structs.replace(cycled, spent_ms=spent_ms))
 
-    def _unpublished(self, cycled: CycleResult) -> Iterator[str]:
+    def _published(self, cycled: CycleResult) -> CycleResult:
         """Calls all publishers; an error of one affects neither the others nor the loop."""
+        unpublished, wakes = [], [cycled.wake_at]
         for each in self._parts.publishers:
             try:
-                each.publish(cycled)
+                wakes.append(each.publish(cycled))
             except Exception as fault:  # noqa: BLE001 - what can't be told now is told the next time
-                yield _fault(f"{type(each).__name__} did not publish and", fault)
+                unpublished.append(_fault(f"{type(each).__name__} did not publish and", fault))
+        wake_at = min((each for each in wakes if each is not None), default=None)
+        return msgspec.structs.replace(cycled, unpublished=tuple(unpublished), wake_at=wake_at)
 
     def _pass(self, fence: Fence, end: Callable[[str], None]) -> CycleResult:
         """`end` records that a part of the pass has ended."""

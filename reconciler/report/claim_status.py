@@ -32,6 +32,7 @@ class ClaimStatus(msgspec.Struct, frozen=True):
 
     decision: Decision
     is_rewording: bool  # only sentences differ
+    pods: int  # in the list
 
 
 def claim_statuses(inputs: Inputs, plan: Plan) -> tuple[ClaimStatus, ...]:
@@ -48,7 +49,7 @@ def claim_statuses(inputs: Inputs, plan: Plan) -> tuple[ClaimStatus, ...]:
         body = status_body(use, claim, decisions, inputs.now)
         if not _is_published(body, claim.status):
             is_rewording = _is_published(_without_texts(body), _without_texts(claim.status))
-            found.append(ClaimStatus(_decision(use, body), is_rewording))
+            found.append(ClaimStatus(_decision(use, body), is_rewording, len(use.pods)))
     return tuple(found)
 
 

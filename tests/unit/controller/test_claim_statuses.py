@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import pytest
 
-from reconciler.controller.claim_statuses import MOST_A_CYCLE, REWORDED_AFTER_MS, ClaimStatusPublisher
+from reconciler.controller.claim_statuses import MOST_A_CYCLE, MS_A_POD, REWORDED_AFTER_MS, ClaimStatusPublisher
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Decision, Outcome, Result
@@ -57,11 +57,12 @@ class Site:
     def __init__(self, result: Result = "done", leads: bool = True) -> None:
         self.clock, self.cluster = Hand(), Written(result)
         fence = Held() if leads else None
+        self.wakes_at: Instant | None = None
         self.publisher = ClaimStatusPublisher(self.cluster, self.clock, lambda: fence)
 
     def publish(self, world: ClaimWorld, after_ms: int = 0) -> list[str]:
         self.clock.at = Instant(NOW + after_ms)
-        self.publisher.publish(CycleResult(self.clock.at, world.inputs, world.planned()))
+        self.wakes_at = self.publisher.publish(CycleResult(self.clock.at, world.inputs, world.planned()))
         return self.cluster.taken()
 
 
@@ -134,3 +135,24 @@ def test_a_write_that_failed_is_tried_again_and_not_at_once(result: Result) -> N
 
 def test_a_replica_that_does_not_lead_writes_nothing() -> None:
     assert Site(leads=False).publish(with_free(4)) == []
+
+
+def test_the_status_of_a_claim_with_many_pods_is_written_less_often() -> None:
+    def world(bound: int) -> ClaimWorld:
+        nodes = {f"node-{number}": {"board": "8xA600"} for number in range(10)}
+        pods = {
+            f"pod-{number:02}": {
+                "claim": "one",
+                **({"at": f"node-{number // 8}", "has": [number % 8]} if number < bound else {}),
+            }
+            for number in range(60)
+        }
+        return ClaimWorld({"nodes": nodes, "claims": {"one": 1}, "pods": pods})
+
+    site = Site()
+    assert site.publish(world(10)) == ["one"]
+    between = after(world(10), world(11))
+    assert site.publish(between, 60 * MS_A_POD - 1) == []
+    assert site.wakes_at == NOW + 60 * MS_A_POD
+    assert site.publish(between, 60 * MS_A_POD) == ["one"]
+    assert site.wakes_at is None
