@@ -95,7 +95,7 @@ class PodClass:
         self.priority = pod.spec.priority
         self.leaving = pod.metadata.leaving
         self.goes_with_its_node = pod.stays_with_its_node
-        self.needs_another_place = not (pod.stays_with_its_node or pod.runs_to_completion or pod.metadata.leaving)
+        self.needs_another_place = not (self.goes_with_its_node or pod.runs_to_completion or self.leaving)
         self.ports = _ports(pod)
         self.gpu_claim = (pod.metadata.namespace, pod.metadata.annotations.claim)  # empty name if there is none
         self.is_plain = not self.ports and _is_plain(pod)  # without ports, volumes, claims and inter-pod terms
@@ -250,7 +250,7 @@ class Classes:
         else:
             written = pod if affinity is spec.affinity else _change(pod, spec=_change(spec, affinity=affinity))
             pod_class = self._written(written, "")
-        profile = PodProfile(pod_class, pod, pod.is_ready)
+        profile = PodProfile(pod_class, pod, fields[_IS_READY])
         # A pod that is being resized, or has individual needs, may differ in class from one with equal shared parts.
         if is_settled(pod) and not _has_its_own(pod):
             if len(self._last) >= self._most_owners:
@@ -357,7 +357,7 @@ class Classes:
         return tuple(sorted([(columns[PODS], 1), *[(columns[name], amount) for name, amount in amounts.items()]]))
 
 
-_INDIVIDUAL = 3  # fields of a profile that are not fields of its class
+_IS_READY, _INDIVIDUAL = 2, 3  # among the fields of a profile; number of those that are not fields of its class
 
 
 def _profile_fields(pod: Pod, affinity: Affinity | None, claimed: int) -> tuple[Any, ...]:

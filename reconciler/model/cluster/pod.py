@@ -315,7 +315,9 @@ class Pod(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def gpus(self) -> int:
         """Requested GPUs: sum over containers, or largest init container; sidecars count with the containers."""
-        wanted = sum(_gpus(each) for each in self.spec.containers)
+        wanted = sum([_gpus(each) for each in self.spec.containers])
+        if not self.spec.init_containers:
+            return wanted
         beside = 0
         largest = 0
         for each in self.spec.init_containers:
@@ -329,9 +331,9 @@ class Pod(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 def _gpus(container: Container) -> int:
     resource_requirements = container.resources
-    found = resource_requirements.requests.get(names.NVIDIA_GPU) or resource_requirements.limits.get(
-        names.NVIDIA_GPU, "0"
-    )
+    found = resource_requirements.requests.get(names.NVIDIA_GPU) or resource_requirements.limits.get(names.NVIDIA_GPU)
+    if not found:
+        return 0 if found is None else MOST
     return whole_number(found) if is_quantity(found) else MOST
 
 
