@@ -65,7 +65,7 @@ class SchedulerExtender:
         if why := self._desk.why_unready:
             self._metrics.fail(_NOT_READY)
             return not_ready(why)
-        answers = self._desk.answers(claim, node_names)
+        answers = self._desk.answers(claim, node_names, request.pod.metadata.uid)
         ranks = _ranks(answers.values())
         if not ranks:
             self._metrics.fail(_most_frequent(answers.values()))
@@ -80,7 +80,7 @@ class SchedulerExtender:
         claim, node_names = _claim_of(request.pod), request.node_names or []
         if claim is None:
             return [NodeScore(name, 0) for name in node_names]
-        answers = self._desk.answers(claim, node_names)
+        answers = self._desk.answers(claim, node_names, request.pod.metadata.uid)
         ranks = _ranks(answers.values())
         places = {rank: place for place, rank in enumerate(sorted(set(ranks.values())))}
         scores = {group: max(0, HIGHEST_SCORE - places[rank]) for group, rank in ranks.items()}

@@ -234,8 +234,10 @@ class Desk:
             return "the policies have not been read yet"
         return "" if self.is_read else "the cluster has not been read yet"
 
-    def answers(self, claim: ClaimKey, node_names: Iterable[str]) -> dict[str, NodeAnswer]:
-        """Whether each of the nodes can serve a pod with the claim, by node name."""
+    def answers(self, claim: ClaimKey, node_names: Iterable[str], uid: str = "") -> dict[str, NodeAnswer]:
+        """Whether each of the nodes can serve a pod with the claim, by node name. `uid`: of the pod, for which GPUs are
+        free that the pod holds after a Binding that failed or has an unknown effect.
+        """
         claimed = self._claimed_by(claim)
         if not isinstance(claimed, ClaimedGpus):
             return dict.fromkeys(node_names, NodeAnswer(obstacle=claimed))
@@ -251,6 +253,9 @@ class Desk:
             if answer is None:
                 answer = group.answers[claimed] = self._answer(group, claimed)
             result[name] = answer
+        for name in self._nodes_of_holder(uid) if uid else ():
+            if name in result and (there := nodes.get(name)) is not None:
+                result[name] = self._answer(self._group_for(uid, there), claimed)
         return result
 
     def serves_without(self, claim: ClaimKey, node: str, victims: Iterable[str]) -> bool:
@@ -349,19 +354,30 @@ class Desk:
 
     def _choose_for(self, pod: Pod, there: _DeskNode, claimed: ClaimedGpus) -> DeviceSet | Obstacle:
         """After a crash, or by another replica, the pod may hold GPUs of the node already: the same ones if these are
-        all; otherwise they are free for the pod.
+        all and may still be lent.
         """
-        ids = tuple([each.id for each in self._ledger.leases_of(pod.metadata.uid) if each.node == there.node.name])
-        held, group = there.board.layout.set_of(ids), there.group or self._grouped(there)
-        if held.bit_count() == claimed.devices.count:
+        held, group = self._lent(pod.metadata.uid, there), self._group_for(pod.metadata.uid, there)
+        if held.bit_count() == claimed.devices.count and not held & ~there.board.allocatable:
             return held
-        if held:
-            group = _Group(group.pool, group.board, group.free | (held & there.board.allocatable))
-        return self._choose(group, claimed)
-
-    def _choose(self, group: _Group, claimed: ClaimedGpus) -> DeviceSet | Obstacle:
         chosen = choose(group.board, ~group.free, claimed.devices, self._mix)
         return chosen.devices if isinstance(chosen, Chosen) else chosen
+
+    def _group_for(self, uid: str, there: _DeskNode) -> _Group:
+        """The group of a node for a pod, for which the GPUs that the pod holds are free."""
+        group, held = there.group or self._grouped(there), self._lent(uid, there)
+        if (reservation := self._reservations.get(there.node.name, {}).get(uid)) is not None:
+            held |= reservation.on(there.board)
+        return _Group(group.pool, group.board, group.free | (held & there.board.allocatable)) if held else group
+
+    def _lent(self, uid: str, there: _DeskNode) -> DeviceSet:
+        """GPUs of the node that Leases lend to the pod."""
+        ids = tuple([each.id for each in self._ledger.leases_of(uid) if each.node == there.node.name])
+        return there.board.layout.set_of(ids)
+
+    def _nodes_of_holder(self, uid: str) -> set[str]:
+        """Nodes of which the pod holds GPUs, by Leases or by a reservation."""
+        reserved = {node for node, held in self._reservations.items() if uid in held}
+        return reserved | {each.node for each in self._ledger.leases_of(uid)}
 
     def end_reservation(self, reservation: Reservation) -> None:
         """The Binding definitely failed."""

@@ -68,7 +68,7 @@ class SimulatedExtender:
 
     def best_node(self, pod: Pod, node_names: Sequence[str]) -> str:
         """The node that the extender's filter leaves, as in the controller: the first of the best; empty if none."""
-        answers = self._desk().answers(claim_of(pod), node_names)
+        answers = self._desk().answers(claim_of(pod), node_names, pod.metadata.uid)
         ranks = [
             (each.rank, place, name) for place, (name, each) in enumerate(answers.items()) if each.rank is not None
         ]
@@ -76,7 +76,7 @@ class SimulatedExtender:
 
     def why_not(self, pod: Pod, node_names: Sequence[str]) -> Counter[str]:
         """Why the nodes cannot serve the pod, as the scheduler reports it: number of nodes by sentence."""
-        answers = self._desk().answers(claim_of(pod), node_names)
+        answers = self._desk().answers(claim_of(pod), node_names, pod.metadata.uid)
         answer = refusals({name: each.obstacle for name, each in answers.items() if each.obstacle is not None})
         return Counter([*answer.failed_nodes.values(), *answer.failed_and_unresolvable_nodes.values()])
 

@@ -17,6 +17,7 @@ from reconciler.fleet.devices.free_devices import FreeDevices
 from reconciler.fleet.gpu_claims import claimed_devices, serving_pools
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.unstructured import Unstructured
+from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Ref, pod_ref
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.policy.gpu import ClaimedDevices
@@ -46,6 +47,7 @@ from reconciler.plan.gpu.claim_report import (
 NEEDED = ("nodes", "pods", "leases.coordination.k8s.io")
 
 MOST_EVALUATED = 200  # claims with waiting pods
+TURN_MS = 60_000
 MOST_UNPUBLISHED = 50  # other claims whose status is not published yet
 _LARGEST_ID, _LONGEST_UUID = 63, 96  # in the status of a claim
 _PHASES: tuple[Phase, ...] = ("Waiting", "Bound", "Ended")
@@ -56,9 +58,23 @@ def report_claims(inputs: Inputs, draft: Draft) -> ClaimReport:
     uses = _uses(inputs, draft)
     if uses is None:
         return ClaimReport()
-    waiting = [uses.use_of(key) for key in uses.index.waiting[:MOST_EVALUATED]]
-    left = [(key, uses.index.count_waiting(key)) for key in uses.index.waiting[MOST_EVALUATED:]]
+    order = _in_turn(uses, inputs.now)
+    waiting = [uses.use_of(key) for key in sorted(order[:MOST_EVALUATED])]
+    left = [(key, uses.index.count_waiting(key)) for key in sorted(order[MOST_EVALUATED:])]
     return ClaimReport((*waiting, *_unpublished(uses)), tuple(_by_reason(waiting, left)), tuple(uses.pool_gpus()))
+
+
+def _in_turn(uses: "ClaimUses", now: Instant) -> list[Key]:
+    """Claims with waiting pods. Those whose status does not say so come first, the others take turns each minute, so
+    that the status of each claim is renewed however many wait.
+    """
+    waiting = uses.index.waiting
+    if len(waiting) <= MOST_EVALUATED:
+        return waiting
+    new = [key for key in waiting if not uses.is_told_to_wait(key)]
+    known = [key for key in waiting if uses.is_told_to_wait(key)]
+    begin = (now // TURN_MS) * MOST_EVALUATED % max(1, len(known))
+    return [*new, *known[begin:], *known[:begin]]
 
 
 def use_of_claim(inputs: Inputs, draft: Draft, namespace: str, name: str) -> ClaimUse | None:
@@ -115,6 +131,11 @@ class ClaimUses:
         self._draft, self._devices = draft, devices
         self._pools = {each.name: each for each in inputs.desired.pools}
         self._places = ClaimPlaces(inputs, draft, devices)
+
+    def is_told_to_wait(self, key: Key) -> bool:
+        """Whether the published status of a claim has this number of waiting pods. A claim that is absent has none."""
+        claim = self.index.claims.get(key)
+        return claim is None or claim.status.get("waiting") == self.index.count_waiting(key)
 
     def use_of(self, key: Key) -> ClaimUse:
         """The pods of a claim, which need not exist."""

@@ -99,7 +99,7 @@ def test_a_binding_whose_answer_is_lost_binds_once(claims: ClaimSite) -> None:
     assert sorted(gpu for pod in bound for gpu in allocated(pod)) == [f"gpu-0/{number}" for number in range(4)]
 
 
-@pytest.mark.parametrize("kills", [long(8)])
+@pytest.mark.parametrize("kills", [long(8), pytest.param(50, marks=pytest.mark.soak)])
 def test_killed_in_the_midst_of_bindings_no_gpu_is_lent_twice_or_lost(claims: ClaimSite, kills: int) -> None:
     claims.nodes(2 + kills)
     claims.claim("two", count=2)

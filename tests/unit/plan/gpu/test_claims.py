@@ -9,13 +9,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as some
 
 from reconciler.fleet.fleet import Fleet
+from reconciler.model.instant import Instant
 from reconciler.plan.draft import Draft
 from reconciler.plan.gpu.claim_report import MOST_PODS, ClaimReport, code_of
-from reconciler.plan.gpu.claim_uses import MOST_EVALUATED, MOST_UNPUBLISHED, report_claims
+from reconciler.plan.gpu.claim_uses import MOST_EVALUATED, MOST_UNPUBLISHED, TURN_MS, report_claims
 from reconciler.plan.reason_catalog import decoded
 from reconciler.report.claim_text import REASON_WORDS
 from tests.folders import CASES as FOLDER
 from tests.unit.plan.gpu.claim_stage import ClaimWorld, line_of
+from tests.unit.plan.scaling.stage import NOW
 
 CASES: dict[str, dict[str, Any]] = yaml.safe_load((FOLDER / "gpu" / "claims.yaml").read_text())
 _FIELDS = {"pools", "nodes", "claims", "pods", "planners", "unread", "waiting", "uuids"}
@@ -74,6 +76,24 @@ def test_a_limited_number_of_claims_is_evaluated_and_of_pods_listed() -> None:
     assert len(report.claims) == MOST_EVALUATED
     assert max(len(each.pods) for each in report.claims) == MOST_PODS
     assert world.statuses()["claim-000"]["waiting"] == MOST_PODS + 1
+
+
+def test_however_many_claims_wait_the_status_of_each_says_so_and_is_renewed_in_turn() -> None:
+    claims = {f"claim-{number:03}": 4 for number in range(2 * MOST_EVALUATED + 50)}
+    pods = {f"train-{number:03}": {"claim": name} for number, name in enumerate(claims)}
+    world = ClaimWorld({"nodes": {"a": {"board": "2xA600"}}, "claims": claims, "pods": pods})
+    first = [each.claim.name for each in world.report().claims]
+    for _ in range(2):
+        world = world.published()
+    told = {each.name for each in world.inputs.observed.policies if each.kind == "GpuClaim" and each.status}
+    assert len(told) == 2 * MOST_EVALUATED
+    world = world.published()
+    seen = set[str]()
+    for minute in range(4):
+        world.inputs = msgspec.structs.replace(world.inputs, now=Instant(NOW + minute * TURN_MS))
+        seen |= {each.claim.name for each in world.report().claims}
+    assert first == sorted(claims)[:MOST_EVALUATED]
+    assert seen == claims.keys()
 
 
 def test_the_statuses_of_all_claims_are_published_in_the_end_and_then_no_claim_is_reported() -> None:
