@@ -131,10 +131,11 @@ def _decisions(cycled: CycleResult) -> Counts[tuple[str, ...]] | None:
     return None if cycled.plan is None else Counts(map(_labels, cycled.plan.decisions))
 
 
-def _labels(decision: Decision) -> tuple[str, str]:
-    if isinstance(decision.act, Hold):
-        return decision.planner, "hold"
-    return decision.planner, "would" if decision.would else type(decision.act).__name__.lower()
+def _labels(decision: Decision) -> tuple[str, str, str]:
+    action = type(decision.act).__name__.lower()
+    if decision.would and not isinstance(decision.act, Hold):
+        action = "would"
+    return decision.planner, action, decision.reason.code
 
 
 def _set_aside(cycled: CycleResult) -> Counts[tuple[str, ...]] | None:
@@ -144,7 +145,12 @@ def _set_aside(cycled: CycleResult) -> Counts[tuple[str, ...]] | None:
 
 
 GAUGES = (
-    CycleGauge("reconciler_decisions", "Decisions of the last plan.", ("planner", "action"), _decisions),
+    CycleGauge(
+        "reconciler_decisions",
+        "Decisions of the last plan, holds included, by the code of the reason.",
+        ("planner", "action", "reason"),
+        _decisions,
+    ),
     CycleGauge(
         "reconciler_set_aside_objects",
         "Objects that cannot be parsed and are ignored.",

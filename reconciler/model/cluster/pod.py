@@ -304,7 +304,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def runs_to_completion(self) -> bool:
-        """Whether the pod must not be evicted, so that its node waits until the pod completes."""
+        """Whether the node of the pod is drained only once the pod has completed (`safe-to-evict: on-completion`)."""
         return self.metadata.annotations.safe_to_evict == "on-completion"
 
     @property

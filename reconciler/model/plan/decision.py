@@ -163,7 +163,7 @@ class Facts:
     # its noun, and {field:time|for ever} with a text for an absent value.
     template: ClassVar[str] = ""
     while_held: ClassVar[str] = ""  # template for a guarded decision: without times that are only known after approval
-    hold: ClassVar[HoldClass] = "waiting"  # the class of a hold with these facts
+    hold: ClassVar[HoldClass] = "waiting"  # the class of a Hold for this reason: blocked or waiting
     by_person: ClassVar[bool] = False  # a waiting hold that lasts until a person acts
 
     @property
@@ -176,7 +176,9 @@ class Facts:
 
 
 class CodeFacts(msgspec.Struct, Facts, frozen=True, gc=False, tag_field="code", tag=True, omit_defaults=True):
-    """Base of each code: the fields are the facts, the class name is the code."""
+    """Base of each code: the fields are the facts, the class name is the code. A base class of several codes is no code
+    itself.
+    """
 
 
 class Reason(msgspec.Struct, frozen=True, gc=False):

@@ -68,22 +68,34 @@ class NodeProvisioner(msgspec.Struct, frozen=True, rename="camel", kw_only=True)
         return max(self.min_unutilized_gpu_nodes, self.warm_nodes)
 
 
-# --- Bounds of the size of a pool. Every planner uses these rules: for the target of scaling, missing nodes, the nodes
-# that drains keep, and the forecast of purchases. A further field that raises the size is a further RaisingRule.
+# --- The size of a pool by its utilization, and the bounds of the size. Every planner uses these functions: for the
+# target of scaling, missing nodes, the nodes that drains keep, and the forecast of purchases. A further field that
+# raises the size is a further RaisingRule. A field that changes what the utilization asks for is a part of
+# largest_full_size.
+
+
+def largest_full_size(provisioner: NodeProvisioner, gpus_used: int, gpus_per_node: int) -> int:
+    """The largest number of equal nodes that is full enough for minGPUUtilizationPercent."""
+    return 100 * gpus_used // (provisioner.min_gpu_utilization_percent * gpus_per_node)
+
 
 RaisingField = Literal["minSize"]
 SizeField = RaisingField | Literal["maxSize"]
 
 
 class RaisingRule(msgspec.Struct, frozen=True):
-    """A field that raises the size of a pool."""
+    """A field that raises the size of a pool.
+
+    The rule is applied to sizes that the rule has raised already, such as the present size of a pool. So `raised` must
+    not raise its own result: otherwise the pool would grow without end.
+    """
 
     field: RaisingField
     value: Callable[[NodeProvisioner], int]
     raised: Callable[[int, int], int]  # number of nodes, value of the field -> number of nodes
 
 
-_RAISING = (RaisingRule("minSize", lambda provisioner: provisioner.min_size, max),)
+RAISING_RULES = (RaisingRule("minSize", lambda provisioner: provisioner.min_size, max),)
 
 
 class SizeLack(msgspec.Struct, frozen=True, gc=False):
@@ -105,13 +117,13 @@ class BoundedSize(msgspec.Struct, frozen=True, gc=False):
 def bounded_size(provisioner: NodeProvisioner, nodes: int) -> BoundedSize:
     """The size within the bounds of the provisioner."""
     size, decisive = nodes, None
-    for rule in _RAISING:
+    for rule in RAISING_RULES:
         raised = rule.raised(size, rule.value(provisioner))
         if raised > size:
             size, decisive = raised, rule
     limited = min(size, provisioner.max_size)
     field: SizeField | None = "maxSize" if limited < size else decisive.field if decisive is not None else None
-    rule = decisive or _RAISING[0]
+    rule = decisive or RAISING_RULES[0]
     return BoundedSize(limited, field, SizeLack(max(0, limited - nodes), rule.field, rule.value(provisioner)))
 
 

@@ -11,7 +11,7 @@ Drainability rules of Cluster Autoscaler 1.35, and the corresponding rules here:
   is not ready.
 - ReplicaCount: PodControllerGone, except that a safe-to-evict pod may be evicted, and that a pod of a deleted
   DaemonSet goes with its node. PodDisruptionBudgets take the place of min-replica-count.
-- SafeToEvict: disables the rules that check `is_safe`. Budgets and karpenter.sh/do-not-disrupt still apply.
+- SafeToEvict: disables the rules that check `is_safe`. Budgets and all other annotations still apply.
 - OnCompletion: PodRunsToCompletion. The pod is not evicted, and its node is a candidate that waits (batch.py).
 - Replicated: PodWithoutController and PodOfCustomController.
 - System: SystemPod, until systemPodTimeout.
@@ -221,7 +221,7 @@ _RULES = (
         ),
     ),
     _BlockerRule(_has_no_known_maker, _custom_controller),
-    # Checked for all controllers of a node's pods at once (Moving.controllers), not for each pod.
+    # This rule concerns no pod by itself: first_blocker asks once for all controllers of a node (Moving.controllers).
     _BlockerRule(lambda _: False, _controller_gone),
     _BlockerRule(lambda pod: _local(pod) is not None, _local_storage),
     _BlockerRule(lambda pod: pod.metadata.namespace == _SYSTEM, _of_the_system),

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from reconciler.model import names
 from reconciler.model.desired import Declared
 from reconciler.model.plan.decision import Delete, Facts, Ref, Taint, node_ref
-from reconciler.model.policy.scaling import BoundedSize, DrainPolicy, NodeProvisioner, bounded_size
+from reconciler.model.policy.scaling import BoundedSize, DrainPolicy, NodeProvisioner, bounded_size, largest_full_size
 from reconciler.plan.drain.codes.candidacy import LargestParallelismReached, ParallelismReached, Throttled
 from reconciler.plan.drain.codes.words import Floor, FloorRule
 from reconciler.plan.drain.context import DrainContext, DrainNode, ref_of_policy
@@ -77,7 +77,7 @@ def floor_of(wish: NodeProvisioner, size: int, gpus: tuple[int, int], gpus_per_n
     all_of_them = Floor(size, "gpuUtilization", used, total, gpus_per_node, percent, spare, closed)
     if 100 * used >= percent * total or not gpus_per_node:
         return all_of_them
-    full_enough, packed = 100 * used // (percent * gpus_per_node), all_of_them.with_spare(spare)
+    full_enough, packed = largest_full_size(wish, used, gpus_per_node), all_of_them.with_spare(spare)
     bounded = bounded_size(wish, max(full_enough, packed))
     nodes = bounded.nodes
     by: FloorRule = "minGPUUtilizationPercent"

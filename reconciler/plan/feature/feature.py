@@ -33,8 +33,8 @@ class Settle(Protocol):
 
 
 class CycleGauge(msgspec.Struct, frozen=True):
-    """One gauge of /metrics. `values` returns values by label values; label values that are missing in a later cycle
-    become 0. None leaves the published values unchanged.
+    """One gauge of /metrics. `values` returns the values by label values. If a later cycle has no value for some label
+    values, their published value becomes 0. If `values` returns None, all published values stay.
     """
 
     name: str

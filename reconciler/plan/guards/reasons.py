@@ -41,7 +41,7 @@ class WrongCluster(CodeFacts, frozen=True):
 
 
 class HeldByGuard(CodeFacts, frozen=True):
-    """Base of holds by a guard. An approval can admit the held decision. Has no code of its own."""
+    """Base of holds by a guard. An approval can admit the held decision. This class itself is no code."""
 
     guard: Ref
     held: Reason  # reason of the held decision

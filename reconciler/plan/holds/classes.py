@@ -1,7 +1,7 @@
 """Classes of holds: which holds of a plan are blocked, and which blocked holds belong to the planned change.
 
-The reason of a hold declares its class (`reasons.py`). A pool that is observed or suspended requests nothing, so
-none of its holds is blocked.
+The reason of a hold declares its class (`reasons.py`). In a pool that is observed or suspended, no person waits for a
+change, so all holds of the pool count as waiting.
 
 Without a base, a blocked hold counts if its object is declared, or if a person agreed to lose the object. With a
 base, the hold counts if its object belongs to the change, or if the base has no such hold on the same subject.

@@ -4,8 +4,8 @@ With u GPUs in use of G in total, g GPUs per node, and a minimum utilization of 
 100 u < p G. The largest size that is full enough is ⌊100 u / (p g)⌋. The size is never less than the busy nodes plus
 the empty nodes to keep (minUnutilizedGPUNodes, warmNodes). Only warmNodes are also bought, so a pool may be wanted
 larger than it is. If nodes have different numbers of GPUs, there is no such g: empty nodes are removed in removal
-order while the rest is too large. For equal nodes both methods give the same result. All figures are integers,
-because a rounding error at the threshold would decide about a taint.
+order while the remaining nodes are too many, and busy nodes stay. For equal nodes both methods give the same target.
+All figures are integers, because a rounding error at the threshold would decide about a taint.
 """
 
 from bisect import bisect_left
@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from reconciler.model.plan.evaluation import SizeEvaluation, Use
-from reconciler.model.policy.scaling import NodeProvisioner, SizeField, bounded_size
+from reconciler.model.policy.scaling import NodeProvisioner, SizeField, bounded_size, largest_full_size
 
 Bound = SizeField | Literal["warmNodes"]
 
@@ -66,7 +66,7 @@ def _wished(use: Use, wish: NodeProvisioner) -> tuple[int, SizeReason]:
     in_use = _tenths_of_percent(use)
     if 100 * use.gpus_used >= percent * use.gpus_total:
         return use.nodes, SizeReason(percent, in_use)
-    full_enough = _full_enough(use, percent)
+    full_enough = _full_enough(use, wish)
     # A node may have GPUs in use without a workload pod (lent to a claim): that node is not empty.
     some = 1 if use.gpus_used else 0
     kept = min(max(use.nodes_with_spare(wish.spare_nodes), some), use.nodes)
@@ -75,10 +75,11 @@ def _wished(use: Use, wish: NodeProvisioner) -> tuple[int, SizeReason]:
     return full_enough, SizeReason(percent, in_use, full_enough)
 
 
-def _full_enough(use: Use, percent: int) -> int:
+def _full_enough(use: Use, wish: NodeProvisioner) -> int:
+    """Of nodes with different numbers of GPUs, only empty ones are taken away."""
     if use.spare is None:
-        return 100 * use.gpus_used // (percent * use.gpus_per_node)
-    nodes, total = use.nodes, use.gpus_total
+        return largest_full_size(wish, use.gpus_used, use.gpus_per_node)
+    percent, nodes, total = wish.min_gpu_utilization_percent, use.nodes, use.gpus_total
     for gpus in use.spare:
         if 100 * use.gpus_used >= percent * total:
             break

@@ -15,7 +15,8 @@ _KEPT = "so the pod stays on {node}."
 class PodBlocker(CodeFacts, frozen=True):
     """Base of blockers that name a pod of the node."""
 
-    # Whether other pods of the node block it for the same reason independently; `explain` then lifts all at once.
+    # Whether each pod with this blocker keeps the node independently of the others. `explain` then removes the blockers
+    # of all these pods together, to tell what else keeps the node.
     is_independent: ClassVar[bool] = True
 
     pod: Ref
@@ -23,8 +24,9 @@ class PodBlocker(CodeFacts, frozen=True):
 
 
 class AnnotationBlocker(PodBlocker, frozen=True):
-    """Base of blockers by the value of one annotation of the pod. The rule (drain/blockers.py), the protection of
-    DaemonSet pods, and the change that `explain` names follow from the class.
+    """Base of blockers by the value of one annotation of the pod. From the class follow: the rule
+    (drain/blockers.py), the exemption of DaemonSet pods from eviction, and the change that `explain` proposes.
+    CONTRIBUTING.md has the recipe for a further annotation.
     """
 
     key: ClassVar[str]

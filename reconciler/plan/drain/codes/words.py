@@ -32,7 +32,7 @@ class Floor(msgspec.Struct, frozen=True, gc=False):
     gpus_total: int = 0
     gpus_per_node: int = 0
     percent: int = 0  # minGPUUtilizationPercent
-    spare: int = 0  # nodes that are kept free
+    spare: int = 0  # number of free nodes to keep: minUnutilizedGPUNodes or warmNodes
     closed: int = 0  # empty nodes that others have cordoned; they are no spare nodes
 
     @property
