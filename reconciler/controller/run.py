@@ -12,9 +12,8 @@ import gc
 import signal
 import socket
 import sys
-import threading
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -25,6 +24,8 @@ from reconciler.controller.claim_statuses import ClaimStatusPublisher
 from reconciler.controller.cluster import current_instant
 from reconciler.controller.desk_feed import DeskLoop
 from reconciler.controller.extender import SchedulerExtender
+from reconciler.controller.loop_thread import LoopThread, WakingClock
+from reconciler.controller.notices import Notices
 from reconciler.controller.policies import Origins, PolicyCache, Question, watch
 from reconciler.controller.publishers import Format, Log, SetAsidePublisher, StatusPublisher
 from reconciler.controller.webhook import LOOKUP_TIMEOUTS, SharedPolicies, WebhookEndpoint
@@ -43,7 +44,7 @@ from reconciler.loop.cycle import Cycle, LoopDependencies
 from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
-from reconciler.model.plan.inputs import ClaimScheduler, CycleResult
+from reconciler.model.plan.inputs import ClaimScheduler
 from reconciler.ports import Publisher
 from reconciler.protocol.desk import Desk
 from reconciler.protocol.leadership import pace_of
@@ -331,121 +332,3 @@ def _settle(stopped_by: asyncio.Future[int], number: int) -> None:
     """Sets the result once; a second signal has no effect."""
     if not stopped_by.done():
         stopped_by.set_result(number)
-
-
-# --- Clock of the loop. Owns the flag whether anything changed since the last cycle.
-
-SETTLE_SECONDS = 0.1  # one command causes many changes
-LOOK_SECONDS = 30.0  # the wall clock may be changed during a long wait
-
-
-class WakingClock:
-    """A Clock; `wake` is thread-safe."""
-
-    def __init__(self) -> None:
-        self._happened = threading.Event()
-        self._hurry = threading.Event()  # set: do not wait for changes to settle
-
-    def now(self) -> Instant:
-        return current_instant()
-
-    def wake(self) -> None:
-        self._happened.set()
-
-    def hurry(self) -> None:
-        """Ends all waits from now on."""
-        self._hurry.set()
-        self._happened.set()
-
-    def wait(self, until: Instant | None) -> None:
-        """Waits until this time or the next change, and a moment more for related changes. Also returns if the clock is
-        set back, because the remaining time is then unknown."""
-        before = self.now()
-        while not self._hurry.is_set():
-            now = self.now()
-            if now < before:
-                return
-            before = now
-            left_seconds = LOOK_SECONDS if until is None else (until - now) / 1000
-            if left_seconds <= 0:
-                return
-            if self._happened.wait(min(left_seconds, LOOK_SECONDS)):
-                self._hurry.wait(SETTLE_SECONDS)
-                self._happened.clear()
-                return
-
-
-# --- Loop thread of the leader. A LoopThread owns the thread.
-#
-# The loop is synchronous and waits for the planner and the API server; the endpoints must not wait.
-
-_AFTER_A_FAULT_MS = 5_000
-
-
-class LoopThread:
-    """Calls `once` until stopped, each time when the last call said."""
-
-    def __init__(self, clock: WakingClock, log: Log, once: Callable[[], Instant | None]) -> None:
-        self._clock, self._log, self._once = clock, log, once
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="loop", daemon=True)
-
-    @property
-    def is_alive(self) -> bool:
-        return self._thread.is_alive()
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self, timeout_seconds: float) -> bool:
-        """Starts no more steps; returns whether the last one has ended."""
-        self._stop.set()
-        self._clock.hurry()
-        self._thread.join(timeout_seconds)
-        return not self._thread.is_alive()
-
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            try:
-                wake_at = self._once()
-            except Exception as fault:  # noqa: BLE001 - a thread that ends would leave the cluster alone without a word
-                text = f"a cycle failed because of a bug in reconciler: {type(fault).__name__}: {fault}"
-                self._log.tell("fault", text, "error")
-                wake_at = Instant(self._clock.now() + _AFTER_A_FAULT_MS)
-            self._clock.wait(wake_at)
-
-
-# --- Warnings for /readyz while the controller works. Owns the problems of the last cycles.
-
-_FEW = 3  # number of names listed
-_OFTEN = 3  # consecutive cycles before trouble is reported: a single failure may be temporary
-
-
-class Notices:
-    """A Publisher. Another thread reads `told`, which is replaced as a whole."""
-
-    def __init__(self) -> None:
-        self._in_a_row: dict[str, int] = {}
-        self.told: tuple[str, ...] = ()
-
-    def publish(self, cycled: CycleResult) -> None:
-        found = {f"the cycle failed: {cycled.trouble}"} if cycled.trouble else set()
-        for trouble in cycled.plan.troubles if cycled.plan is not None else ():
-            place = f" for pool {trouble.pool}" if trouble.pool else ""
-            found.add(f"{trouble.planner} could not plan{place}: {trouble.error}")
-        self._in_a_row = {each: self._in_a_row.get(each, 0) + 1 for each in found}
-        often = sorted(each for each, times in self._in_a_row.items() if times >= _OFTEN)
-        self.told = (*_set_aside(cycled), *(f"in {self._in_a_row[each]} consecutive cycles, {each}" for each in often))
-
-    def forget(self) -> None:
-        """Clears the warnings when another replica leads."""
-        self._in_a_row, self.told = {}, ()
-
-
-def _set_aside(cycled: CycleResult) -> tuple[str, ...]:
-    set_asides = cycled.inputs.observed.set_aside if cycled.inputs is not None else ()
-    if not set_asides:
-        return ()
-    named = ", ".join(each.title for each in set_asides[:_FEW])
-    more = f" and {len(set_asides) - _FEW} more" if len(set_asides) > _FEW else ""
-    return (f"objects that cannot be parsed are ignored, and objects that depend on them do not change: {named}{more}",)

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from reconciler.controller import run
+from reconciler.controller import loop_thread
+from reconciler.controller.loop_thread import WakingClock
 from reconciler.controller.policies import Origins, PolicyCache, read, watch
-from reconciler.controller.run import WakingClock
 from reconciler.kube.api_server import ApiRequest, ApiResponse
 from reconciler.kube.leader import Candidacy, Leader, LeaderFence, monotonic_ms
 from reconciler.model.bundle import Bundle
@@ -124,9 +124,9 @@ def test_who_waits_is_woken_by_a_change_or_by_the_hour_and_not_kept_when_it_ends
 
 
 def test_an_hour_that_is_set_back_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(loop_thread, "LOOK_SECONDS", 0.01)
     hours = iter([50_000_000, 50_000_000, 10_000_000])
-    monkeypatch.setattr(run, "current_instant", lambda: Instant(next(hours)))
+    monkeypatch.setattr(loop_thread, "current_instant", lambda: Instant(next(hours)))
     WakingClock().wait(Instant(50_001_000))
     assert next(hours, None) is None
 

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from reconciler.controller.notices import Notices
 from reconciler.controller.publishers import SetAsidePublisher
-from reconciler.controller.run import Notices
 from reconciler.fleet.fleet import Fleet
 from reconciler.kube.apply.events import EventNote
 from reconciler.kube.cluster_file import read_cluster
