@@ -1,8 +1,8 @@
 """Owner of the cluster model for one Observed: indexes by pool and node, and the snapshot for what-if questions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from reconciler.fleet.amounts import GpuRequests, Lent, lent_by
 from reconciler.fleet.occupancy import NodeFacts, Occupancy
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from reconciler.fleet.snapshot.snapshot import Snapshot
 
 
+T = TypeVar("T")
+
+
 class Fleet:
     """Lookup of cluster objects. Indexes are built at first use, so an idle plan costs nothing.
 
@@ -27,6 +30,7 @@ class Fleet:
     def __init__(self, observed: Observed, snapshot: "Snapshot | None" = None) -> None:
         self.observed = observed
         self._nodeless: dict[str, list[NodeClaim]] = {}
+        self._parts: dict[Callable[[], Any], Any] = {}
         if snapshot is not None:  # the snapshot is of the same Observed
             self.__dict__["snapshot"], self.__dict__["occupancy"] = snapshot, snapshot.occupancy
 
@@ -42,11 +46,20 @@ class Fleet:
         """The pods of each node, and sums of pods and GPUs."""
         return Occupancy(self.observed)
 
+    def part(self, make: Callable[[], T]) -> T:
+        """The instance of `make` of this fleet, an index of a planner that needs no snapshot; created at first use. It
+        must follow the observation by itself.
+        """
+        result: T | None = self._parts.get(make)
+        if result is None:
+            result = self._parts[make] = make()
+        return result
+
     def renew(self) -> None:
         """Discards all indexes, which are rebuilt at next use: after an exception, none can be trusted."""
         observed = self.observed
         self.__dict__.clear()
-        self.observed, self._nodeless = observed, {}
+        self.observed, self._nodeless, self._parts = observed, {}, {}
 
     def advance(self, observed: Observed) -> None:
         """Advances to the next Observed; existing indexes are updated incrementally."""

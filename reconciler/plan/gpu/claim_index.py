@@ -1,6 +1,6 @@
 """Owner of the pods and Leases of each GpuClaim, updated incrementally, and of the claims whose status is published.
 
-A snapshot has one instance, so that a plan costs what changed since the plan before, and not the number of claims. A
+A fleet has one instance, so that a plan costs what changed since the plan before, and not the number of claims. A
 claim is settled once its published status was found to be the current one; every change of the claim, its pods, their
 Leases or the pools ends that.
 """
@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from reconciler.fleet.amounts import claim_of
 from reconciler.fleet.devices.device_lease import DeviceLease, read_device_lease
 from reconciler.fleet.snapshot.diff import changes
-from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.bounds import gpu_claims
 from reconciler.model.cluster.metadata import Lease
 from reconciler.model.cluster.observed import Observed
@@ -28,9 +27,9 @@ def waits_for_gpus(pod: Pod) -> bool:
 
 
 class ClaimIndex:
-    """`snapshot.part(ClaimIndex)`; `follow` takes the current observation."""
+    """`fleet.part(ClaimIndex)`; `follow` takes the current observation."""
 
-    def __init__(self, _fleet: Snapshot) -> None:
+    def __init__(self) -> None:
         self._observed = Observed()
         self._pools: tuple[Declared[GpuPool], ...] = ()
         self.claims: Mapping[Key, Unstructured] = {}

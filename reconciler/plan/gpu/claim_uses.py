@@ -87,7 +87,7 @@ def _uses(inputs: Inputs, draft: Draft) -> "ClaimUses | None":
     """None without claims, or if they can't be read: every claim would look absent."""
     if inputs.observed.unread_among("gpuclaims.gpu.scheduling"):
         return None
-    index = draft.fleet.snapshot.part(ClaimIndex)
+    index = draft.fleet.part(ClaimIndex)
     index.follow(inputs.observed, inputs.desired.pools)
     if index.is_empty:
         return None
