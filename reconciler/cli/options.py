@@ -18,7 +18,7 @@ from reconciler.model import names
 from reconciler.model.fields import NAMESPACE
 from reconciler.model.instant import instant
 from reconciler.model.parsers import is_namespace
-from reconciler.model.quantity import Duration
+from reconciler.model.quantity import Duration, OutOfRange
 from reconciler.policy.resolve import NotChosen
 from reconciler.report.checked import CheckReport
 from reconciler.report.document import ReportDocument
@@ -106,7 +106,12 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _duration(text: str) -> Duration:
-    duration = Duration.parse(text)
+    try:
+        duration = Duration.parse(text)
+    except OutOfRange as error:
+        raise ValueError(f'"{text}" {error}') from None
+    except ValueError as error:
+        raise ValueError(f'{error}, got "{text}"') from None
     if not duration.milliseconds:
         raise ValueError("the duration must be positive; write 4h, for example")
     return duration

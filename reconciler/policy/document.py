@@ -73,7 +73,9 @@ def _kind(node: Mapping, kinds: Sequence[Kind]) -> tuple[Kind | None, list[Probl
     named = {kind.name: kind for kind in kinds}
     if not version.text.startswith(f"{GROUP}/"):
         text = f"{version.text} is not an API group of policies"
-        return None, [problem(version.at, "RC102", text, f"write {API_VERSION}; this directory holds policies only")]
+        return None, [
+            problem(version.at, "RC102", text, f"write {API_VERSION}; other objects do not belong in this folder")
+        ]
     kind = named.get(name.text)
     if kind is None:
         close = meant(name.text, named)
@@ -98,10 +100,10 @@ def _name(node: Mapping, kind: Kind | None) -> tuple[str, Mark, list[Problem]]:
         if len(problems) > MOST_PROBLEMS:
             break
         if key not in known:
-            text = f'unknown key "{key}"{did_you_mean(key, known)}'
+            text, remedy = f'unknown key "{key}"{did_you_mean(key, known)}', "" if meant(key, known) else "remove it"
             if key == "namespace" and kind:
-                text = f"a {kind.name} belongs to the cluster, not to a namespace"
-            problems.append(problem(entry.key.at, "RC107", text, "" if meant(key, known) else "remove it"))
+                text, remedy = f"a {kind.name} belongs to the cluster, not to a namespace", "remove the namespace"
+            problems.append(problem(entry.key.at, "RC107", text, remedy))
     problems += [*_noted(metadata, "labels"), *_noted(metadata, "annotations")]
     name = metadata.get("name")
     if not isinstance(name, Scalar) or name.value is None:

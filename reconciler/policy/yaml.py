@@ -126,6 +126,9 @@ MAX_NODES = 100_000
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
+_BRACKETS = {"while parsing a flow sequence": "[", "while parsing a flow mapping": "{"}
+
+
 class _Refused(Exception):
     """The document cannot be read further."""
 
@@ -145,6 +148,23 @@ class _Open(msgspec.Struct):
     size: int = 1
     key: Scalar | None = None
     skipped: bool = False  # the next value belongs to a refused key
+
+
+def _remedy_of(error: yaml.MarkedYAMLError) -> str:
+    """What to change after a syntax error, if its cause is clear."""
+    opened, problem_text = error.context_mark, error.problem or ""
+    if error.context == "while scanning an alias":
+        # An unquoted star is parsed as an alias: poolNames: [*], or schedule: * 7 * * 1-5.
+        return 'write "*" in quotes'
+    if "tab character" in problem_text:
+        return "indent with spaces"
+    if "cannot start any token" in problem_text:
+        return "indent with spaces, not with tabs; put a text that begins with %, @ or ` in quotes"
+    if error.context == "while parsing a flow node":
+        return "write a value, or close the bracket"
+    if opened and error.context in _BRACKETS:
+        return f"close the {_BRACKETS[error.context]} of line {opened.line + 1}, or write a comma between its items"
+    return ""
 
 
 def read(file: str, content: bytes) -> tuple[list[Node], list[Problem]]:
@@ -210,8 +230,7 @@ class _YamlReader:
             at = error.problem_mark or error.context_mark
             sentence = ", ".join(part for part in (error.context, error.problem) if part)
             line, column = (at.line + 1, at.column + 1) if at else (0, 0)
-            # An unquoted star is parsed as an alias: poolNames: [*], or schedule: * 7 * * 1-5.
-            remedy = 'write "*" in quotes' if error.context == "while scanning an alias" else ""
+            remedy = _remedy_of(error)
             raise _Refused(Problem(self.file, line, column, "RC001", f"invalid YAML: {sentence}", remedy)) from None
 
     def _mark(self, event: yaml.Event, width: int = 1) -> Mark:
@@ -303,7 +322,12 @@ class _YamlReader:
             )
         if node.text in parent.entries:
             first = parent.entries[node.text].key.at.line
-            return problem(node.at, "RC002", f'the key "{node.text}" is a duplicate', f"first used in line {first}")
+            return problem(
+                node.at,
+                "RC002",
+                f'the key "{node.text}" is used twice',
+                f"first used in line {first}; remove one of them",
+            )
         return None
 
     def _refuse_tag(self, tag: str | None, at: Mark) -> bool:

@@ -112,7 +112,9 @@ def _reviewed(file: Path, digest: str | None) -> SavedPlan:
             f"--digest must be a full digest, sha256: and 64 hexadecimal digits; got {len(digest)} characters"
         )
     if digest is None and not is_answered():
-        raise click.UsageError("name the reviewed plan with --digest sha256:…, as printed by plan --out and its report")
+        raise click.UsageError(
+            "add --digest sha256:…, the digest of the reviewed plan: plan --out and the report of the plan print it"
+        )
     try:
         plan = read(read_file(file, MOST_PLAN_BYTES))
     except BadPlan as bad:

@@ -102,7 +102,7 @@ class Budget(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class Disruption(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """Karpenter's own disruption; absent, it only replaces drifted nodes, a tenth at a time."""
+    """Karpenter's own disruption; if absent, Karpenter only replaces drifted nodes, a tenth of the nodes at a time."""
 
     consolidation_policy: Annotated[
         Literal["WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced"],
@@ -122,9 +122,9 @@ class SmartPods(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     namespace: Annotated[str, Says("Namespace of the smart pods."), NAMESPACE] = names.SMART_PODS_NAMESPACE
     image: Annotated[str, Says("Container image."), Within(1, 512)] = "registry.k8s.io/pause:3.9"
     active_deadline_seconds: Annotated[int, Says("Maximum lifetime."), Within(1, 86_400), Unit("s")] = 600
-    max_retry_attempts: Annotated[int, Says("Maximum number of other offerings to try."), Within(0, 100)] = 3
-    cleanup_interval: Annotated[Duration, Says("Interval of the cleanup of finished and orphaned ones.")] = Duration(
-        30_000
+    max_retry_attempts: Annotated[int, Says("Maximum number of other launch options to try."), Within(0, 100)] = 3
+    cleanup_interval: Annotated[Duration, Says("Time between cleanups of finished and orphaned smart pods.")] = (
+        Duration(30_000)
     )
     template: Annotated[str, Says("Template of a smart pod, a path below templates/."), Within(1, 200), TEMPLATE] = (
         "smart_pod.yaml.j2"
@@ -182,7 +182,10 @@ class GpuPool(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     )
     weight: Annotated[
         int | None,
-        Says("Weight of the NodePool; Karpenter tries higher first. Absent: derived from the order of provisioners."),
+        Says(
+            "Weight of the NodePool; Karpenter tries the highest weight first. Absent: derived from the order of "
+            "provisioners."
+        ),
         Within(1, 100),
     ] = None
     serves_pods_without_gpus: Annotated[
@@ -239,7 +242,14 @@ class GpuClaim(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     suspend: Annotated[bool, Says("Suspends the allocation of GPUs to its pods.")] = False
     devices: Annotated[ClaimedDevices, Says("The requested GPUs.")]
     pool_name: Annotated[str | None, Says("Required pool; absent means any that fits."), Refers("GpuPool")] = None
-    gang_ref: Annotated[str | None, Says("Claims of one gang get their GPUs together or not at all."), NAME] = None
+    gang_ref: Annotated[
+        str | None,
+        Says(
+            "Name of a gang. Pods whose claims have the same gangRef in one namespace are drained together or not "
+            "at all, and their capacity gates are removed together."
+        ),
+        NAME,
+    ] = None
 
 
 _Pods = Annotated[int | None, Within(most=2**31)]

@@ -20,7 +20,8 @@ class Ceiling(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     max_removed_percent: Annotated[
         int | None,
         Says(
-            "Maximum share of a pool's nodes removed, of those at the start of the plan or hour; one may go, unless 0."
+            "Maximum share of a pool's nodes removed, of those at the start of the plan or hour. One node may always "
+            "be removed, unless the share is 0."
         ),
         Within(0, 100),
         Unit("%"),
@@ -37,7 +38,7 @@ class Ceiling(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class ChangeGuard(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """Holds decisions that remove or disrupt more than its limits, until they are approved."""
+    """Holds decisions that remove or disrupt more than its limits, until the decisions are approved."""
 
     suspend: Annotated[bool, Says("Suspends the guard.")] = False
     pool_names: Annotated[PoolNames, Says('Names of the guarded pools; "*" for all.')]

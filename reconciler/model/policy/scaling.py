@@ -144,8 +144,8 @@ class DrainPolicy(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     max_scale_down_parallelism: Annotated[
         int,
         Says(
-            "Maximum number of nodes leaving at once, with or without pods. Nodes removed by a NodeProvisioner count "
-            "and wait for no slot."
+            "Maximum number of nodes leaving at once, with or without pods. Nodes removed by a NodeProvisioner "
+            "count, but do not wait for a slot."
         ),
         Within(1, 10_000),
         Unit("nodes"),
@@ -155,7 +155,7 @@ class DrainPolicy(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
         1_200_000
     )
     max_graceful_termination_seconds: Annotated[
-        int, Says("Maximum grace period of a pod; longer ones are capped."), Within(0, 86_400), Unit("s")
+        int, Says("Maximum grace period of a pod; a longer one is reduced to this."), Within(0, 86_400), Unit("s")
     ] = 600
     recent_eviction_seconds: Annotated[
         int, Says("How long an evicted pod without a replacement counts as demand."), Within(0, 3_600), Unit("s")
@@ -193,7 +193,7 @@ class Pressure(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class PressurePolicy(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """Watches the reserved resources of each node of its pools, and moves elastic pods before the node runs out."""
+    """Limits of reserved resources, above which elastic pods are to leave a node. Checked only: no pod is moved yet."""
 
     suspend: Annotated[bool, Says("Suspends the policy.")] = False
     pool_names: Annotated[PoolNames, Says('Names of the pools; "*" for all.')]

@@ -128,8 +128,9 @@ class NotOursForAll(OfObject, frozen=True):
 
 class OwnedByOther(OfObject, frozen=True):
     template = (
-        "{object} is owned by environment {environment}{observed}: remove it there first. If there is no such "
-        "environment any more, remove the annotation gpu.scheduling/environment from {object}."
+        "{object} is owned by environment {environment}{observed}: first delete the policy of {object} in environment "
+        "{environment}. If this environment does not exist any more, remove the annotation gpu.scheduling/environment "
+        "from {object}."
     )
     hold = "blocked"
 
@@ -146,8 +147,8 @@ class NameTaken(OfObject, frozen=True):
 
 class FieldConflict(OfObject, frozen=True):
     template = (
-        "{object}: the field manager {managers:and} (the tool that wrote it) set {paths} to other values, and the API "
-        "server would refuse the change. To take over a field, delete it from the other manifest and apply that "
+        "{object}: another tool (field manager {managers:and}) set {paths} to other values, and the API server would "
+        "refuse the change. To take over a field, delete the field from the manifest of that tool and apply the "
         "manifest once; or write the other value into the policy."
     )
     hold = "blocked"
@@ -190,7 +191,7 @@ class AdoptedByForce(OfPaths, frozen=True):
 class AdoptionWouldDrift(OfObject, frozen=True):
     template = (
         "{object} is not adopted: {drifted} of {nodes} nodes would drift, because the policy differs in {paths}. "
-        "Make the policy match the NodePool (with reconciler import), adopt it, then change it."
+        "Make the policy match the NodePool (with reconciler import), adopt the NodePool, and then change the policy."
     )
     hold = "blocked"
 
@@ -271,8 +272,8 @@ class ObjectOnlyLabelled(OfObject, frozen=True):
 
 class NodePoolPruned(OfObject, frozen=True):
     template = (
-        "no policy declares {object} any more, and {by} allows the deletion: it is deleted with {nodes} nodes, "
-        "{gpus} GPUs and {pods} pods, ignoring all budgets."
+        "no policy declares {object} any more, and {by} allows the deletion: the NodePool is deleted with {nodes} "
+        "nodes, {gpus} GPUs and {pods} pods, ignoring all budgets."
     )
 
     by: str  # the ChangeApproval, or the option of the planning command
@@ -282,7 +283,7 @@ class NodePoolPruned(OfObject, frozen=True):
 
 
 class ObjectPruned(OfObject, frozen=True):
-    template = "no policy renders {object} any more, and {by} allows the deletion: it is deleted."
+    template = "no policy renders {object} any more, and {by} allows the deletion: the object is deleted."
 
     by: str  # the ChangeApproval, or the option of the planning command
 

@@ -298,8 +298,8 @@ class ScaleDownWindowClosed(CodeFacts, frozen=True):
 
 class SurplusKeptByClusterMin(CodeFacts, frozen=True):
     template = (
-        "{surplus} of {size} nodes of {pool} are surplus ({why}), and {marked} can be marked: without one more node "
-        "the cluster has {left} {resource}, less than clusterMin {least} of {policy}."
+        "{surplus} of {size} nodes of {pool} are surplus ({why}), and {marked} can be marked: without a further "
+        "node, the cluster would have {left} {resource}, less than clusterMin {least} of {policy}."
     )
 
     pool: str

@@ -301,7 +301,7 @@ class PodAwaitsSmartPod(CodeFacts, frozen=True):
 
 
 class PodAwaitsMachine(CodeFacts, frozen=True):
-    template = "{pod} waits for {machine} of NodePool {pool}, which is in flight."
+    template = "{pod} waits for {machine} of NodePool {pool}, whose node is not ready yet."
 
     pod: Ref
     pool: str

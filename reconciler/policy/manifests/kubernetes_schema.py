@@ -142,6 +142,7 @@ def first_repeated(items: Iterable[Any]) -> tuple[Any] | None:
 # without errors, innermost values first.
 
 SCHEMA, RULE = "RC412", "RC413"
+_CHANGE = "change the value in the policy, or in the template that renders it"
 
 _LONGEST = 40  # maximum length of a value shown in a message
 MOST_VIOLATIONS = 50
@@ -210,7 +211,7 @@ class Structural:
                 for breach in broken(ruled.rules, inner):
                     text = f"violates a rule of Karpenter: {breach.message}"
                     text = f"is {_shown(inner)}, which {text}" if isinstance(inner, str | int | float) else text
-                    yield Violation(path + breach.item, RULE, text)
+                    yield Violation(path + breach.item, RULE, text, _CHANGE)
                     error.update(path[:length] for length in range(len(path) + 1))
 
 

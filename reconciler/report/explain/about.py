@@ -209,8 +209,8 @@ def guard_rows(scene: PlanningResult, pool: str) -> Iterator[Row]:
 
 def _hour(guarded: GuardVerdict) -> str:
     hour = [each for each in guarded.counts if each.period == "hour"]
-    counts = ", ".join(f"{each.before} of {each.allowed} {MEASURES[each.measure]}" for each in hour)
-    return f"in the last hour {counts}" if counts else "no limit per hour"
+    counts = ", ".join(f"{MEASURES[each.measure]} {each.before} of {each.allowed}" for each in hour)
+    return f"in the last hour: {counts}" if counts else "no limit per hour"
 
 
 # --- Guards that hold a consequence, or a part of it.

@@ -37,7 +37,8 @@ def about_pod(scene: PlanningResult, namespace: str, name: str) -> Explanation:
     """All known facts about the pod."""
     pods = [pod for pod in scene.inputs.observed.pods if pod.name == name and pod.metadata.namespace == namespace]
     if not pods:
-        raise UnknownSubject(unread(scene, "pods") or f"there is no pod {name} in namespace {namespace}")
+        elsewhere = "; for another namespace, write pod/NAMESPACE/NAME" if namespace == "default" else ""
+        raise UnknownSubject(unread(scene, "pods") or f"there is no pod {name} in namespace {namespace}{elsewhere}")
     pod = pods[0]
     decisions = decisions_about(scene, ExplainedObject("Pod", name, namespace))
     fates = list(_fates(scene, pod))

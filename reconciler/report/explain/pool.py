@@ -131,7 +131,7 @@ def _rows(scene: PlanningResult, name: str) -> Iterator[Row]:
         yield "NodePool", "managed by reconciler" if live.is_ours else "created by someone else"
     for consequence in scene.plan.consequences:
         if consequence.pool == name:
-            cause = "because of this change" if consequence.cause == "change" else "independent of this change"
+            cause = "because of this plan" if consequence.cause == "change" else "independent of this plan"
             if consequence.fate in COMES:
                 yield cause, would_be(scene, consequence, coming_words(scene, consequence))
                 continue

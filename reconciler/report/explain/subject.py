@@ -75,7 +75,9 @@ def parse_subject(text: str) -> ExplainedObject:
                 return ExplainedObject(kind, name)
             case [namespace, name] if namespace and name:
                 return ExplainedObject(kind, name, namespace)
-    raise UnknownSubject(f'"{text}" is not a subject; write one of {", ".join(SUBJECTS)}')
+    raise UnknownSubject(
+        f'"{text}" is not a subject; write one of {", ".join(SUBJECTS)}, or KIND/NAME of another object of the plan'
+    )
 
 
 def about(scene: PlanningResult, subject: ExplainedObject) -> Explanation:
@@ -139,7 +141,8 @@ def _by_kind(scene: PlanningResult, subject: ExplainedObject) -> Explanation:
 def _node_of(scene: PlanningResult, claim: str) -> str:
     node_claim = next((each for each in scene.inputs.observed.node_claims if each.name == claim), None)
     if node_claim is None:
-        raise UnknownSubject(unread(scene, "nodeclaims.karpenter.sh") or f"there is no NodeClaim {claim}")
+        missing = f"there is no NodeClaim {claim}; for a GpuClaim, write claim/NAMESPACE/NAME"
+        raise UnknownSubject(unread(scene, "nodeclaims.karpenter.sh") or missing)
     if not node_claim.status.node_name:
         raise UnknownSubject(f"NodeClaim {claim} has no node yet")
     return node_claim.status.node_name

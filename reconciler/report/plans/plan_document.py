@@ -165,19 +165,26 @@ def _fleet(planned: Planned) -> Iterator[TextLine]:
     nodes, gpus = planned.nodes, planned.gpus
     if nodes.now == nodes.before == nodes.after:
         return
-    sums = (("now", nodes.now, gpus.now), ("without", nodes.before, gpus.before), ("with", nodes.after, gpus.after))
-    shown = [each for each in sums if each[0] != "without" or planned.base]
+    now, without, after = _cases(planned)
+    sums = ((now, nodes.now, gpus.now), (without, nodes.before, gpus.before), (after, nodes.after, gpus.after))
+    shown = [each for each in sums if each[0]]
     yield TextLine(
         ("Fleet", *(f"{when} {counted(count, 'node')}, {counted(gpus, 'GPU')}" for when, count, gpus in shown))
     )
+
+
+def _cases(planned: Planned) -> tuple[str, str, str]:
+    """Titles of the totals: now, without the change of a pull request (else empty), and with what is planned."""
+    return ("now", "without this change", "with this change") if planned.base else ("now", "", "with this plan")
 
 
 def _cost(planned: Planned, blamed: Blame, cost: Bills) -> Iterator[TextLine | ReportNotes]:
     """The cost; empty without known prices."""
     if cost == Bills(unpriced=cost.unpriced):
         return
-    sums = (("now", cost.now), ("without", cost.without), ("with", cost.with_change))
-    parts = tuple(f"{when} {dollars(amount)}/h" for when, amount in sums if when != "without" or planned.base)
+    now, without, after = _cases(planned)
+    sums = ((now, cost.now), (without, cost.without), (after, cost.with_change))
+    parts = tuple(f"{when} {dollars(amount)}/h" for when, amount in sums if when)
     is_one = cost.now == cost.without == cost.with_change
     if is_one:
         # Nodes without a price change the cost by an unknown amount.

@@ -225,9 +225,9 @@ def _row(pool: PoolOverview) -> Row:
 
 
 def _guard(guarded: GuardVerdict) -> str:
-    """Such as Guard fleet, in the last hour: 6 of 40 removed nodes. Suppressed changes are excluded."""
+    """Such as Guard fleet, in the last hour: removed nodes 6 of 40. Suppressed changes are excluded."""
     hour = [each for each in guarded.counts if each.period == "hour"]
-    text = ", ".join(f"{each.before} of {each.allowed} {MEASURES[each.measure]}" for each in hour)
+    text = ", ".join(f"{MEASURES[each.measure]} {each.before} of {each.allowed}" for each in hour)
     held = f"; holds {counted(guarded.held, 'decision')}" if guarded.held else ""
     return f"Guard {guarded.guard}, in the last hour: {text or 'no limit'}{held}." if hour or held else ""
 

@@ -69,7 +69,7 @@ def test_words_that_readers_take_differently_are_refused_with_the_way_to_write_t
 
 def test_a_key_twice_names_the_first() -> None:
     _, (found,) = read("x.yaml", b"a: 1\nb: {c: 1, d: 2}\na: 3\n")
-    assert (found.line, found.remedy) == (3, "first used in line 1")
+    assert (found.line, found.remedy) == (3, "first used in line 1; remove one of them")
 
 
 def test_an_alias_is_a_copy() -> None:

@@ -33,7 +33,7 @@ def test_a_kind_has_its_sentence_names_fields_and_rules(kind: Kind) -> None:
 ROWS = """\
 | `minSize` | an integer from 0 to 100000 (nodes) | required | Minimum number of nodes. |
 | `cleanupInterval` | a duration such as 90s, 30m or 1h30m | `30s` | \
-Interval of the cleanup of finished and orphaned ones. |
+Time between cleanups of finished and orphaned smart pods. |
 | `poolNames` | a list of 1 to 1000 items: the name of a [GpuPool](#gpupool), or `*` | required | \
 Names of the pools; "*" for all. |
 | `capacityTypes` | a list of 1 to 3 items: reserved, on-demand or spot | `[on-demand]` | \

@@ -342,7 +342,7 @@ class PodLeavesSlowly(CodeFacts, frozen=True):
 
 
 class GpusLent(CodeFacts, frozen=True):
-    template = "GpuClaims hold {gpus:GPU} of {node}, and GpuClaims are not moved."
+    template = "pods with a GpuClaim hold {gpus:GPU} of {node}, and a node with lent GPUs is not drained."
 
     gpus: int
     node: str

@@ -159,7 +159,7 @@ def test_in_observe_mode_a_fate_is_told_as_what_would_be(name: str) -> None:
 def test_in_observe_mode_what_a_pool_comes_to_is_told_as_what_would_be() -> None:
     for mode, begins in (("Observe", "Would apply if GpuPool/a100 were in mode Enforce: "), ("Enforce", "")):
         rows = dict(about(scene_of(mode), parse_subject("pool/a100")).rows)
-        assert rows["because of this change"].startswith(f"{begins}1 node: each drifts"), mode
+        assert rows["because of this plan"].startswith(f"{begins}1 node: each drifts"), mode
 
 
 def test_what_happens_anyway_happens_in_observe_mode_too() -> None:

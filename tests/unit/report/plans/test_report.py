@@ -64,8 +64,9 @@ def test_a_pull_request_is_told_as_in_the_design() -> None:
         "  PodDisruptionBudgets: none blocks an eviction.\n"
         "  Limits (128 nodes): replacements can be launched.\n"
         "\n"
-        "Fleet   now 120 nodes, 960 GPUs   without 114 nodes, 912 GPUs   with 80 nodes, 640 GPUs\n"
-        "Cost   now $2,202.60/h   without $2,070.84/h   with $1,324.20/h   "
+        "Fleet   now 120 nodes, 960 GPUs   without this change 114 nodes, 912 GPUs   "
+        "with this change 80 nodes, 640 GPUs\n"
+        "Cost   now $2,202.60/h   without this change $2,070.84/h   with this change $1,324.20/h   "
         "(each includes $885.00/h that is paid whether nodes run or not)\n"
         "\n"
         "Held\n"
@@ -192,7 +193,7 @@ def test_policies_that_come_and_go_are_told_whole() -> None:
         "    - NodePool deleted, nodes with it      4    32  -87.84  at once, ignoring all budgets; 9 pods",
         "  ! Deleting NodePool/old also deletes 4 nodes and 9 pods, with 16 GPUs in use.",
         "",
-        "Fleet   now 4 nodes, 32 GPUs   without 4 nodes, 32 GPUs   with 0 nodes, 0 GPUs",
+        "Fleet   now 4 nodes, 32 GPUs   without this change 4 nodes, 32 GPUs   with this change 0 nodes, 0 GPUs",
     ]
 
 
