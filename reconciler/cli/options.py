@@ -59,8 +59,9 @@ _REPOSITORY = click.option(
     metavar="URL",
     help="Git repository with the policies: a folder, or an https or SSH URL.",
 )
+_HEAD = "HEAD"
 revision_option = click.option(
-    "--revision", default="HEAD", show_default=True, metavar="REV", help="Revision of the repository."
+    "--revision", default=_HEAD, show_default=True, metavar="REV", help="Revision of the repository."
 )
 resources_option = click.option("--resources", is_flag=True, help="Read policies from custom resources of the cluster.")
 # One setting for our own namespace: Lease, memory, statuses, and the freeze of everything.
@@ -232,6 +233,8 @@ def live_question_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def _origins(paths: tuple[Path, ...], repository: str, revision: str, resources: bool = False) -> Origins:
     if repository and len(paths) > 1:
         raise click.UsageError("--repo takes one path")
+    if not repository and revision != _HEAD:
+        raise click.UsageError(f"--revision {revision} chooses a revision of a repository: name one with --repo")
     return Origins(paths or (Path("policies"),), repository, revision, resources)
 
 

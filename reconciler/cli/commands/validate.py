@@ -9,6 +9,7 @@ from reconciler.cli.options import Output, origin_options, output_options, write
 from reconciler.cli.stderr import noted_report
 from reconciler.controller.policies import Origins, check, check_bundle, watch
 from reconciler.model.bundle import short_content
+from reconciler.policy.resolve import NotChosen, chosen
 
 
 @click.command()
@@ -23,13 +24,18 @@ def command(origins: Origins, outputs: tuple[Output, ...], color: str, environme
     The exit code is 0 if there are only warnings.
     """
     if watch:
-        _keep_watching(origins, outputs, color)
+        _keep_watching(origins, environment, outputs, color)
     checkup = check(origins, environment)
+    if environment is not None and not checkup.resolved.problems:
+        try:
+            chosen(checkup.resolved, environment)
+        except NotChosen as error:
+            raise click.UsageError(str(error)) from None
     write(noted_report(checkup), outputs, color)
     return ExitCode.INVALID_POLICY if checkup.resolved.problems else ExitCode.FINE
 
 
-def _keep_watching(origins: Origins, outputs: tuple[Output, ...], color: str) -> None:
+def _keep_watching(origins: Origins, environment: str | None, outputs: tuple[Output, ...], color: str) -> None:
     """Checks again on each change, until interrupted. Names the revision in force beside the problems of a newer
     revision."""
     changed = threading.Event()
@@ -39,10 +45,11 @@ def _keep_watching(origins: Origins, outputs: tuple[Output, ...], color: str) ->
         while True:
             changed.wait()
             changed.clear()
-            refused = source.last_refused
-            if refused is None:
-                click.echo(f"{short_content(source.latest().revision)}: no problems", err=True)
+            bundle = source.last_refused or source.latest()
+            checkup = check_bundle(bundle, only=environment)
+            if checkup.resolved.problems:
+                write(noted_report(checkup), outputs, color)
             else:
-                write(noted_report(check_bundle(refused)), outputs, color)
+                click.echo(f"{short_content(bundle.revision)}: no problems", err=True)
     finally:
         source.stop()

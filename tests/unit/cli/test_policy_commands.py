@@ -61,6 +61,21 @@ def test_an_unknown_format_is_wrong_usage(here: Path, capsys: pytest.CaptureFixt
     assert "choose one of text, json" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["-e", "nope"], 'there is no environment "nope"; found: base'),
+        (["--revision", "v1"], "--revision v1 chooses a revision of a repository: name one with --repo"),
+    ],
+)
+def test_an_option_that_would_be_ignored_is_refused(
+    arguments: list[str], expected: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["validate", "-e", "base"]) == 0
+    assert main(["validate", *arguments]) == 64
+    assert expected in capsys.readouterr().err
+
+
 def test_colour_is_asked_for_or_left_out(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
