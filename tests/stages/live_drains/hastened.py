@@ -9,7 +9,7 @@ import time
 from functools import partial
 
 from reconciler.cli.main import main
-from reconciler.controller import run
+from reconciler.controller import loop_thread, run
 from reconciler.kube.apply.execute import Executor
 from reconciler.kube.apply.fenced_writer import WriteLimits
 from reconciler.kube.client import Client
@@ -31,8 +31,8 @@ def hasten(factor: int, since: float) -> None:
     def now() -> Instant:
         return Instant(round(1_000 * (since + factor * (time.time() - since))))
 
-    run.current_instant = now  # type: ignore[attr-defined]
-    run.LOOK_SECONDS = _LOOK_SECONDS
+    loop_thread.current_instant = now  # type: ignore[attr-defined]
+    loop_thread.LOOK_SECONDS = _LOOK_SECONDS
     run.connect = connect  # type: ignore[attr-defined]
     run.Executor = partial(Executor, limits=limits)  # type: ignore[assignment, attr-defined]
 
