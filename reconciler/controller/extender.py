@@ -47,6 +47,7 @@ class SchedulerExtender:
     def __init__(self, desk: Desk, binder: PodBinder, metrics: ClaimMetrics | None = None) -> None:
         self._desk, self._binder = desk, binder
         self._metrics = metrics or ClaimMetrics()
+        self._refused: tuple[str, frozenset[str]] = "", frozenset()  # the last pod that no node serves, and the nodes
         self._threads = ThreadPoolExecutor(BIND_THREADS, thread_name_prefix="bind")
 
     def close(self) -> None:
@@ -69,6 +70,7 @@ class SchedulerExtender:
         ranks = _ranks(answers.values())
         if not ranks:
             self._metrics.fail(_most_frequent(answers.values()))
+            self._refused = request.pod.metadata.uid, frozenset(node_names)
             return refusals({name: each.obstacle for name, each in answers.items() if each.obstacle is not None})
         best = min(ranks.values())
         best_groups = {group for group, rank in ranks.items() if rank == best}
@@ -87,10 +89,16 @@ class SchedulerExtender:
         return [NodeScore(name, scores.get(id(each), 0)) for name, each in answers.items()]
 
     def preempt(self, request: PreemptRequest) -> PreemptAnswer:
-        """The nodes on which the pod gets its GPUs once the victims are gone."""
+        """The nodes on which the pod gets its GPUs once the victims are gone. None while Leases of ended pods are about
+        to be released, such as those of earlier victims: kube-scheduler does not know Leases, and would evict pods of
+        another node.
+        """
         claim, nodes = _claim_of(request.pod), request.node_name_to_meta_victims or {}
         if claim is None:
             return PreemptAnswer(nodes)
+        refused = self._refused[1] if self._refused[0] == request.pod.metadata.uid else frozenset()
+        if self._desk.awaits_release(claim, refused, request.pod.status.nominated_node_name):
+            return PreemptAnswer()
         return PreemptAnswer(
             {
                 node: victims

@@ -139,7 +139,7 @@ BODIES: dict[str, Any] = {
     "/filter": {"Pod": POD, "Nodes": None, "NodeNames": ["node-a", "node-b"]},
     "/prioritize": {"Pod": POD, "Nodes": None, "NodeNames": ["node-a"]},
     "/preempt": {
-        "Pod": POD,
+        "Pod": {**POD, "status": {"phase": "Pending", "nominatedNodeName": "node-b"}},
         "NodeNameToVictims": None,
         "NodeNameToMetaVictims": {"node-a": {"Pods": [{"UID": "u-9"}], "NumPDBViolations": 1}},
     },
@@ -168,6 +168,7 @@ def test_each_verb_is_answered_in_the_words_of_kube_scheduler(path: str, tmp_pat
         assert request == BindRequest("train-0", "team-a", "u-1", "node-a")
     else:
         assert (request.pod.metadata.uid, request.pod.metadata.annotations.claim) == ("u-1", "train")
+        assert request.pod.status.nominated_node_name == ("node-b" if path == "/preempt" else "")
 
 
 CLIENTS: dict[str, CertificatePair | None] = {
