@@ -35,6 +35,7 @@ from reconciler.protocol.extender import (
 from reconciler.protocol.preconditions import WriteResult
 from reconciler.report.extender_answers import not_ready, refusals, unbound, unsuitable
 from reconciler.serve.claim_metrics import AllocationPhase, ClaimMetrics
+from reconciler.serve.extender import NotReady
 
 BIND_THREADS = 32  # each waits for the API server
 UNKNOWN_SECONDS = 60.0  # longer than the requests of a Binding and their observation take
@@ -53,6 +54,11 @@ class SchedulerExtender:
     def close(self) -> None:
         """Starts no more Bindings."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+    @property
+    def why_unready(self) -> str:
+        """Why it cannot answer yet; empty if it can."""
+        return self._desk.why_unready
 
     # --- Questions
 
@@ -91,11 +97,14 @@ class SchedulerExtender:
     def preempt(self, request: PreemptRequest) -> PreemptAnswer:
         """The nodes on which the pod gets its GPUs once the victims are gone. None while Leases of ended pods are about
         to be released, such as those of earlier victims: kube-scheduler does not know Leases, and would evict pods of
-        another node.
+        another node. Raises NotReady.
         """
         claim, nodes = _claim_of(request.pod), request.node_name_to_meta_victims or {}
         if claim is None:
             return PreemptAnswer(nodes)
+        if why := self._desk.why_unready:
+            self._metrics.fail(_NOT_READY)
+            raise NotReady(why)
         refused = self._refused[1] if self._refused[0] == request.pod.metadata.uid else frozenset()
         if self._desk.awaits_release(claim, refused, request.pod.status.nominated_node_name):
             return PreemptAnswer()

@@ -29,6 +29,7 @@ from reconciler.protocol.extender import (
     Victims,
 )
 from reconciler.protocol.preconditions import WriteResult
+from reconciler.serve.extender import NotReady
 from tests.unit.protocol.desk_stage import TEAM, Cluster, board_of, claim, lease, node, pod, report
 
 REQUEST = BindRequest("p0", TEAM, "uid-p0", "n0")
@@ -232,5 +233,8 @@ def test_before_the_cluster_was_read_the_answer_is_an_error_and_no_refusal() -> 
     cluster.desk.is_read = False
     answer = served.filter(FilterRequest(asking("c0"), ["n0"]))
     assert "has not been read" in answer.error
+    assert "has not been read" in served.why_unready
+    with pytest.raises(NotReady, match="has not been read"):
+        served.preempt(PreemptRequest(asking("c0"), {"n0": Victims([Victim("uid-y")])}))
     assert not answer.failed_nodes
     assert "has not been read" in bound(cluster, Binder(pod("p0", "c0")))
