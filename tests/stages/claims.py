@@ -41,6 +41,7 @@ class ClaimSite:
         own = self.extender_arguments(self.port)
         with self.site.behind(through, *own) if through else self.site.replica(*own) as replica:
             replica.wait_until_leading()
+            self.until(lambda: replica.get("/readyz")[0] == 200)  # the Service leads only to replicas that are ready
             self.start_scheduler()
             try:
                 yield replica
@@ -89,9 +90,9 @@ class ClaimSite:
         )
         assert answer.code == 201, answer.body
 
-    def pod(self, name: str, claim: str, gpus: int) -> Manifest:
+    def pod(self, name: str, claim: str, gpus: int, **spec: Any) -> Manifest:
         pod = fleet.Pod(name, gpus=gpus, annotations={names.CLAIM: claim})
-        return self.admin.create(pod.with_spec(schedulerName=names.GPU_SCHEDULER).manifest())
+        return self.admin.create(pod.with_spec(schedulerName=names.GPU_SCHEDULER, **spec).manifest())
 
     def pods(self, wanted: Sequence[tuple[str, str, int]]) -> list[str]:
         """Many pods at once: name, claim and GPUs of each."""
@@ -119,7 +120,7 @@ class ClaimSite:
         deadline = time.monotonic() + within
         while not is_so():
             assert time.monotonic() < deadline
-            time.sleep(0.5)
+            time.sleep(0.1)
 
     def leases(self) -> dict[str, str]:
         """Holders by name."""
