@@ -2,6 +2,7 @@
 
 import socket
 import threading
+from pathlib import Path
 from typing import Any, Self
 
 import yaml
@@ -15,9 +16,9 @@ WEBHOOK = REPOSITORY / "deploy" / "webhook"
 CONFIGURATIONS = "mutatingwebhookconfigurations"
 
 
-def shipped(file: str) -> list[Manifest]:
-    """Objects of a file of deploy/webhook."""
-    return [each for each in yaml.safe_load_all((WEBHOOK / file).read_text()) if each]
+def shipped(file: str, folder: Path = WEBHOOK) -> list[Manifest]:
+    """Objects of a file of deploy/webhook, or of another folder."""
+    return [each for each in yaml.safe_load_all((folder / file).read_text()) if each]
 
 
 def install(admin: Api, port: int) -> None:
