@@ -12,11 +12,14 @@ from reconciler.controller.cluster import current_instant
 from reconciler.model import names
 from reconciler.schema.scheduler import ExtenderFiles
 from reconciler.serve.certificates import read_certificates, written_scheduler_secret
-from tests.lab import fleet
-from tests.lab.identities import NAMESPACE, SECOND_SCHEDULER
+from tests.lab import fleet, identities
+from tests.lab.api import Manifest, Refused
+from tests.lab.identities import NAMESPACE, SECOND_SCHEDULER, TENANT_NAMESPACE
 from tests.lab.lab import Lab
-from tests.stages import second_scheduler, volumes
+from tests.lab.ports import free_ports
+from tests.stages import second_scheduler, volumes, webhook
 from tests.stages.claims import ClaimSite
+from tests.stages.controlled import taken_away
 from tests.stages.definitions import defined
 from tests.stages.lending import faults_of
 from tests.stages.second_scheduler import deployed
@@ -74,6 +77,54 @@ def test_nobody_but_the_scheduler_is_answered(claims: ClaimSite, tmp_path: Path)
         }
         answered = {name: asked(claims, files, pair, tmp_path) for name, pair in clients.items()}
         assert answered == {name: 200 if name == "the scheduler" else 0 for name in clients}
+
+
+@pytest.fixture
+def hook(claims: ClaimSite) -> Iterator[int]:
+    """The port of the webhook that the API server calls; annotations of pods are protected too."""
+    (port,) = free_ports(1)
+    webhook.install(claims.admin, port)
+    policies = webhook.shipped("annotations.yaml")
+    for each in policies:
+        claims.admin.apply(each)
+    yield port
+    taken_away(claims.admin, policies)
+    webhook.remove(claims.admin)
+
+
+def test_a_pod_needs_nothing_but_the_annotation_with_its_claim(claims: ClaimSite, hook: int, tmp_path: Path) -> None:
+    claims.claim("pair", TENANT_NAMESPACE, count=2, policy="requireContiguous")
+    tenant = identities.tenant(claims.admin)
+    with deployed(claims, tmp_path / "mounted", f"--webhook=127.0.0.1:{hook}"):
+        claims.nodes(1)
+        webhook.wait_until_in_force(claims.admin, TENANT_NAMESPACE)
+        with pytest.raises(Refused) as refused:
+            tenant.create(annotated("wrong", "absent"))
+        denied = f'admission webhook "{names.WEBHOOK}" denied the request: '
+        remedy = f"create it first, or correct the annotation {names.CLAIM} of the pod"
+        assert refused.value.message == f"{denied}there is no GpuClaim team-a/absent: {remedy}"
+        tenant.create(annotated("train", "pair"))
+        pod = claims.admin.wait_for("pods", "train", fleet.is_running, TENANT_NAMESPACE)
+        leases = claims.leases()
+    spec, annotations = pod["spec"], pod["metadata"]["annotations"]
+    assert (spec["schedulerName"], spec["nodeName"]) == (names.GPU_SCHEDULER, "gpu-0")
+    assert annotations[names.ALLOCATED] == "gpu-0:0,1"
+    assert annotations[names.DEVICES] == "GPU-gpu-0-0,GPU-gpu-0-1"
+    assert leases == dict.fromkeys(("gpu-gpu-0-0", "gpu-gpu-0-1"), pod["metadata"]["uid"])
+    containers = {each["name"]: each for each in (*spec["containers"], *spec["initContainers"])}
+    assert containers.keys() == {"main", "log", "check"}
+    for name, each in containers.items():
+        visible = {part["name"]: part["valueFrom"]["fieldRef"]["fieldPath"] for part in each["env"]}
+        assert visible["CUDA_VISIBLE_DEVICES"] == f"metadata.annotations['{names.DEVICES}']", name
+        assert each["resources"].get("limits", {}).get(names.NVIDIA_GPU) == ("2" if name == "main" else None)
+
+
+def annotated(name: str, claim: str) -> Manifest:
+    """A pod as a user writes it, with several containers."""
+    image = "registry.k8s.io/pause:3.9"
+    made = fleet.Pod(name, TENANT_NAMESPACE, annotations={names.CLAIM: claim})
+    containers = [{"name": each, "image": image} for each in ("main", "log")]
+    return made.with_spec(containers=containers, initContainers=[{"name": "check", "image": image}]).manifest()
 
 
 def secret(claims: ClaimSite, name: str) -> dict[str, bytes]:
