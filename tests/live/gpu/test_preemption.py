@@ -113,6 +113,7 @@ def test_a_node_is_not_offered_if_its_victims_hold_gpus_of_two_islands(claims: C
     assert faults_of(audit.entries()) == []
 
 
+@pytest.mark.long
 def test_pods_without_a_claim_are_victims_too_and_none_on_a_pool_that_only_observes(claims: ClaimSite) -> None:
     """kube-scheduler prefers the victim in the other pool, whose priority is lower."""
     claims.site.write("other", allocation="agent", mode="Observe")
