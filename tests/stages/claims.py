@@ -18,6 +18,7 @@ from tests.lab.lab import Lab
 from tests.lab.ports import free_ports
 from tests.lab.proxy.door import Proxy
 from tests.stages.controlled import Site
+from tests.stages.definitions import defined
 from tests.stages.replica import Replica
 
 POOL = "a100"
@@ -47,6 +48,17 @@ class ClaimSite:
                 yield replica
             finally:
                 self.lab.stop_part(names.GPU_SCHEDULER)
+
+    @contextmanager
+    def with_standby(self) -> Iterator[None]:
+        """Two replicas with the extender, and the scheduler, whose connections lead to one and the other in turn."""
+        (second,) = free_ports(1)
+        with self.running(), self.site.replica(*self.extender_arguments(second)) as standby:
+            self.until(lambda: standby.get("/readyz")[0] == 200)
+            self.lab.stop_part(names.GPU_SCHEDULER)
+            with RoundRobin([self.port, second]) as service:
+                self.start_scheduler(service.port)
+                yield
 
     def extender_arguments(self, port: int) -> list[str]:
         files = {"tls-certificate": self.server.certificate, "tls-key": self.server.key}
@@ -126,6 +138,18 @@ class ClaimSite:
         """Holders by name."""
         found = self.admin.list("leases", names.LEASES_NAMESPACE)
         return {each["metadata"]["name"]: each["spec"]["holderIdentity"] for each in found}
+
+
+@contextmanager
+def claim_site(lab: Lab, folder: Path) -> Iterator[ClaimSite]:
+    """A clean lab with our kinds, the default scheduler and kubelets."""
+    with defined(lab):
+        lab.start("scheduler", "kwok")
+        site = ClaimSite(lab, folder)
+        try:
+            yield site
+        finally:
+            site.site.clean()
 
 
 # --- A Service in front of several replicas.

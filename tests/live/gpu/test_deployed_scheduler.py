@@ -18,24 +18,20 @@ from tests.lab.identities import NAMESPACE, SECOND_SCHEDULER, TENANT_NAMESPACE
 from tests.lab.lab import Lab
 from tests.lab.ports import free_ports
 from tests.stages import second_scheduler, volumes, webhook
-from tests.stages.claims import ClaimSite
+from tests.stages.claims import ClaimSite, claim_site
 from tests.stages.controlled import taken_away
-from tests.stages.definitions import defined
 from tests.stages.lending import faults_of
 from tests.stages.second_scheduler import deployed
 
 
 @pytest.fixture
 def claims(cluster: Lab, tmp_path: Path) -> Iterator[ClaimSite]:
-    with defined(cluster):
-        cluster.start("scheduler", "kwok")
-        site = ClaimSite(cluster, tmp_path)
+    with claim_site(cluster, tmp_path) as site:
         second_scheduler.install(cluster.admin)
         try:
             yield site
         finally:
             second_scheduler.remove(cluster.admin)
-            site.site.clean()
 
 
 def test_a_pod_is_bound_by_the_shipped_account_and_configuration(claims: ClaimSite, tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ from reconciler.model import names
 from tests.lab import fleet
 from tests.lab.api import Manifest
 from tests.lab.lab import Lab
-from tests.stages.claims import ClaimSite
-from tests.stages.definitions import defined
+from tests.stages.claims import ClaimSite, claim_site
 from tests.stages.lending import faults_of
 
 PRIORITIES = {"lowest": 1, "low": 10, "middle": 100, "high": 1_000}
@@ -21,13 +20,10 @@ SCHEDULER = "system:kube-scheduler"
 
 @pytest.fixture
 def claims(cluster: Lab, tmp_path: Path) -> Iterator[ClaimSite]:
-    with defined(cluster):
-        cluster.start("scheduler", "kwok")
-        site = ClaimSite(cluster, tmp_path)
+    with claim_site(cluster, tmp_path) as site:
         for name, value in PRIORITIES.items():
             cluster.admin.create(priority_class(name, value))
         yield site
-        site.site.clean()
 
 
 def priority_class(name: str, value: int) -> Manifest:
@@ -76,12 +72,13 @@ def test_victims_go_and_their_gpus_are_lent_to_the_pod(claims: ClaimSite) -> Non
 
 @pytest.mark.long
 def test_only_one_node_is_emptied_though_victims_take_long_to_go(claims: ClaimSite) -> None:
-    """When the last victim is gone, its Leases are not released yet: kube-scheduler must not take the other node."""
+    """When the last victim is gone, its Leases are not released yet: kube-scheduler must not take the other node,
+    whichever replica it asks."""
     claims.nodes(2)
     claims.claim("four", count=4)
     claims.claim("all", count=8)
     audit = claims.lab.audit()
-    with claims.running():
+    with claims.with_standby():
         create(claims, *(claimed(f"low-{number}", "four", 4, "low").dying_slowly(SLOWLY) for number in range(4)))
         create(claims, claimed("important", "all", 8, "high"))
         time.sleep(2)
