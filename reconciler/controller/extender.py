@@ -39,6 +39,8 @@ from reconciler.serve.extender import NotReady
 
 BIND_THREADS = 32  # each waits for the API server
 UNKNOWN_SECONDS = 60.0  # longer than the requests of a Binding and their observation take
+RELEASE_SECONDS = 60.0  # longer than the release of Leases takes, if there is a leader
+_MOST_AWAITING = 1_000
 _MOST_EQUAL = 100  # nodes that the scheduler scores by preferences of the pod
 
 
@@ -49,6 +51,7 @@ class SchedulerExtender:
         self._desk, self._binder = desk, binder
         self._metrics = metrics or ClaimMetrics()
         self._refused: tuple[str, frozenset[str]] = "", frozenset()  # the last pod that no node serves, and the nodes
+        self._awaiting: dict[str, float] = {}  # pods that preempt nobody because of a release, by uid; since when
         self._threads = ThreadPoolExecutor(BIND_THREADS, thread_name_prefix="bind")
 
     def close(self) -> None:
@@ -105,8 +108,7 @@ class SchedulerExtender:
         if why := self._desk.why_unready:
             self._metrics.fail(_NOT_READY)
             raise NotReady(why)
-        refused = self._refused[1] if self._refused[0] == request.pod.metadata.uid else frozenset()
-        if self._desk.awaits_release(claim, refused, request.pod.status.nominated_node_name):
+        if self._awaits_release(claim, request.pod):
             return PreemptAnswer()
         return PreemptAnswer(
             {
@@ -115,6 +117,20 @@ class SchedulerExtender:
                 if self._desk.serves_without(claim, node, [each.uid for each in victims.pods or ()])
             }
         )
+
+    def _awaits_release(self, claim: ClaimKey, pod: AskingPod) -> bool:
+        """For a while only: kube-scheduler may exclude the node for reasons that nobody else knows."""
+        uid, refused, nominated = pod.metadata.uid, frozenset[str](), pod.status.nominated_node_name
+        if self._refused[0] == uid:  # otherwise another replica may have refused nodes
+            refused = self._refused[1]
+            nominated = nominated if nominated in refused else ""
+        if not self._desk.awaits_release(claim, refused, nominated):
+            self._awaiting.pop(uid, None)
+            return False
+        if len(self._awaiting) >= _MOST_AWAITING:
+            self._awaiting.clear()
+        now = time.monotonic()
+        return now - self._awaiting.setdefault(uid, now) < RELEASE_SECONDS
 
     # --- Bindings
 

@@ -267,16 +267,16 @@ class Desk:
 
     def awaits_release(self, claim: ClaimKey, refused: AbstractSet[str], nominated: str = "") -> bool:
         """Whether a node can serve the claim as soon as the leader has released the Leases of ended pods, so that no
-        pod need be preempted. `refused`: nodes that only the desk excludes. On the nominated node, whose victims were
-        chosen earlier, pods that are being deleted count as ended: the scheduler may know of their end before the desk.
+        pod need be preempted; or since they were released, in the moment after the desk refused the node. `refused`:
+        nodes that only the desk excluded. On the nominated node, whose victims were chosen earlier, pods that are being
+        deleted count as ended: the scheduler may know of their end before the desk.
         """
         claimed = self._claimed_by(claim)
         if not isinstance(claimed, ClaimedGpus):
             return False
         ended = self._ended_holders()
-        nodes = {each.node for uid in ended for each in self._ledger.leases_of(uid)}
         return self._serves_soon(claimed, nominated, ended | self._leaving) or any(
-            self._serves_soon(claimed, name, ended) for name in nodes & refused
+            self._serves_soon(claimed, name, ended) for name in refused
         )
 
     def _ended_holders(self) -> AbstractSet[str]:
@@ -288,8 +288,7 @@ class Desk:
         there = self._nodes.get(name)
         if there is None or not there.node.is_ready or there.node.spec.unschedulable:
             return False
-        serves_now = self._serves_without(claimed, there, frozenset())
-        return not serves_now and self._serves_without(claimed, there, ended)
+        return self._serves_without(claimed, there, ended)
 
     def _serves_without(self, claimed: ClaimedGpus, there: _DeskNode, gone: AbstractSet[str]) -> bool:
         self._regroup()

@@ -307,7 +307,7 @@ class Scheduler:
         """The nominated node after preemption, if it helps and the extender agrees."""
         if extender is None:
             return self._preempting.node_for(fleet, pod, pod_class)
-        if extender.awaits_release(pod, _names_of(fleet, fleet.part(FilterChain).mask(pod_class))):
+        if extender.awaits_release(pod):
             return pod.status.nominated_node_name
         return self._preempting.node_for(fleet, pod, pod_class, partial(extender.serves_without, pod))
 

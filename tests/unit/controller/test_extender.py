@@ -197,7 +197,7 @@ def test_preempt_keeps_nodes_that_serve_the_claim_without_the_victims() -> None:
     assert served.preempt(PreemptRequest(asking("c0"), spared)).node_name_to_meta_victims == {}
 
 
-def test_nobody_is_preempted_while_gpus_are_about_to_be_released() -> None:
+def test_nobody_is_preempted_while_gpus_are_about_to_be_released(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster, served = three()
     cluster.put(claim("c0", count=4), lease("n0", 0, "uid-y"), lease("n1", 0, "uid-y"), pod("y", "held", "n0"))
     cluster.put(node("n9", conditions=(Condition("Ready", "True"),)), report("n9", board_of("n9")))
@@ -211,11 +211,15 @@ def test_nobody_is_preempted_while_gpus_are_about_to_be_released() -> None:
 
     assert (offered(asks), offered(nominated)) == (victims, {})
     cluster.drop(cluster.pods["victim"])
-    assert (offered(asks), offered(nominated)) == (victims, {}), "kube-scheduler did not ask whether n9 has GPUs"
+    assert (offered(asks), offered(nominated)) == (victims, {}), "this replica was not asked whether n9 has GPUs"
+    assert served.filter(FilterRequest(asks, ["n2"])).failed_nodes.keys() == {"n2"}
+    assert (offered(asks), offered(nominated)) == (victims, victims), "kube-scheduler excludes n9"
     assert served.filter(FilterRequest(asks, ["n2", "n9"])).failed_nodes.keys() == {"n2", "n9"}
     assert (offered(asks), offered(nominated)) == ({}, {})
     assert offered(asking("c0")) == victims, "another pod was refused"
     cluster.drop(cluster.leases["gpu-n9-0"])
+    assert (offered(asks), offered(nominated)) == ({}, {}), "n9 serves the claim now: it need only be asked about again"
+    monkeypatch.setattr(extender, "RELEASE_SECONDS", 0.0)
     assert (offered(asks), offered(nominated)) == (victims, victims)
 
 

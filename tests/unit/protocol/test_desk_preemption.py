@@ -113,14 +113,14 @@ ENDS: dict[str, Callable[[Cluster], Any]] = {
 
 
 @pytest.mark.parametrize("name", ENDS)
-def test_a_release_is_awaited_until_the_leases_are_gone(name: str) -> None:
+def test_a_release_is_awaited_and_for_a_node_that_was_refused_the_next_attempt(name: str) -> None:
     cluster = full("a", "a", "b", "b")
     assert not cluster.desk.awaits_release(KEY, {"n0"})
     ENDS[name](cluster)
     assert cluster.desk.awaits_release(KEY, {"n0"})
     for device in (0, 1):
         cluster.drop(cluster.leases[f"gpu-n0-{device}"])
-    assert not cluster.desk.awaits_release(KEY, {"n0"}), "the node serves the claim now"
+    assert cluster.desk.awaits_release(KEY, {"n0"}), "the node was refused a moment ago, and serves the claim now"
 
 
 def test_victims_that_are_leaving_count_on_the_nominated_node_only() -> None:
