@@ -11,7 +11,6 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.desired import Declared
-from reconciler.model.plan.inputs import CycleResult
 from reconciler.model.policy.gpu import GpuPool
 from reconciler.protocol.desk import Desk
 
@@ -89,7 +88,7 @@ _RENEWAL_SECONDS = 0.002
 
 
 class DeskLoop:
-    """A Publisher. Passes everything that changes the desk from other threads to the thread of the event loop, in
+    """Passes everything that changes the desk from other threads to the thread of the event loop, in
     order. Without an event loop, nothing is passed on.
     """
 
@@ -114,13 +113,8 @@ class DeskLoop:
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._feed.take, changes)
 
-    def publish(self, cycled: CycleResult) -> None:
-        """The pools of the policies in force."""
-        if cycled.inputs is not None:
-            self.set_pools(cycled.inputs.desired.pools)
-
     def set_pools(self, pools: Sequence[Declared[GpuPool]]) -> None:
-        """Called on the thread of the loop that plans."""
+        """The pools of the policies in force. Called on the thread of the loop that plans."""
         if self._loop is not None and pools is not self._pools:
             self._pools = pools
             self._loop.call_soon_threadsafe(self._desk.set_pools, pools)

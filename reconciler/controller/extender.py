@@ -35,9 +35,12 @@ from reconciler.protocol.extender import (
 from reconciler.protocol.preconditions import WriteResult
 from reconciler.report.extender_answers import not_ready, refusals, unbound, unsuitable
 from reconciler.serve.claim_metrics import AllocationPhase, ClaimMetrics
+from reconciler.serve.extender import NotReady
 
 BIND_THREADS = 32  # each waits for the API server
 UNKNOWN_SECONDS = 60.0  # longer than the requests of a Binding and their observation take
+RELEASE_SECONDS = 60.0  # longer than the release of Leases takes, if there is a leader
+_MOST_AWAITING = 1_000
 _MOST_EQUAL = 100  # nodes that the scheduler scores by preferences of the pod
 
 
@@ -47,11 +50,18 @@ class SchedulerExtender:
     def __init__(self, desk: Desk, binder: PodBinder, metrics: ClaimMetrics | None = None) -> None:
         self._desk, self._binder = desk, binder
         self._metrics = metrics or ClaimMetrics()
+        self._refused: tuple[str, frozenset[str]] = "", frozenset()  # the last pod that no node serves, and the nodes
+        self._awaiting: dict[str, float] = {}  # pods that preempt nobody because of a release, by uid; since when
         self._threads = ThreadPoolExecutor(BIND_THREADS, thread_name_prefix="bind")
 
     def close(self) -> None:
         """Starts no more Bindings."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+    @property
+    def why_unready(self) -> str:
+        """Why it cannot answer yet; empty if it can."""
+        return self._desk.why_unready
 
     # --- Questions
 
@@ -69,6 +79,7 @@ class SchedulerExtender:
         ranks = _ranks(answers.values())
         if not ranks:
             self._metrics.fail(_most_frequent(answers.values()))
+            self._refused = request.pod.metadata.uid, frozenset(node_names)
             return refusals({name: each.obstacle for name, each in answers.items() if each.obstacle is not None})
         best = min(ranks.values())
         best_groups = {group for group, rank in ranks.items() if rank == best}
@@ -87,10 +98,18 @@ class SchedulerExtender:
         return [NodeScore(name, scores.get(id(each), 0)) for name, each in answers.items()]
 
     def preempt(self, request: PreemptRequest) -> PreemptAnswer:
-        """The nodes on which the pod gets its GPUs once the victims are gone."""
+        """The nodes on which the pod gets its GPUs once the victims are gone. None while Leases of ended pods are about
+        to be released, such as those of earlier victims: kube-scheduler does not know Leases, and would evict pods of
+        another node. Raises NotReady.
+        """
         claim, nodes = _claim_of(request.pod), request.node_name_to_meta_victims or {}
         if claim is None:
             return PreemptAnswer(nodes)
+        if why := self._desk.why_unready:
+            self._metrics.fail(_NOT_READY)
+            raise NotReady(why)
+        if self._awaits_release(claim, request.pod):
+            return PreemptAnswer()
         return PreemptAnswer(
             {
                 node: victims
@@ -98,6 +117,20 @@ class SchedulerExtender:
                 if self._desk.serves_without(claim, node, [each.uid for each in victims.pods or ()])
             }
         )
+
+    def _awaits_release(self, claim: ClaimKey, pod: AskingPod) -> bool:
+        """For a while only: kube-scheduler may exclude the node for reasons that nobody else knows."""
+        uid, refused, nominated = pod.metadata.uid, frozenset[str](), pod.status.nominated_node_name
+        if self._refused[0] == uid:  # otherwise another replica may have refused nodes
+            refused = self._refused[1]
+            nominated = nominated if nominated in refused else ""
+        if not self._desk.awaits_release(claim, refused, nominated):
+            self._awaiting.pop(uid, None)
+            return False
+        if len(self._awaiting) >= _MOST_AWAITING:
+            self._awaiting.clear()
+        now = time.monotonic()
+        return now - self._awaiting.setdefault(uid, now) < RELEASE_SECONDS
 
     # --- Bindings
 

@@ -132,9 +132,9 @@ class Running:
         self._statuses = StatusPublisher(cluster, self._clock, term, question.origins.resources, settings.namespace)
         self._notices, aside = Notices(), SetAsidePublisher(applying.events.tell, term)
         own: tuple[Publisher, ...] = (self._log, self._metrics, self._notices, self._statuses)
-        publishers = (*own, aside, self._desk_loop, ClaimStatusPublisher(cluster, self._clock, term))
+        publishers = (*own, aside, ClaimStatusPublisher(cluster, self._clock, term))
         memory = ConfigMapMemory(self._client, settings.namespace)
-        self._shared = SharedPolicies(wishes, self._observer.observe)
+        self._shared = SharedPolicies(wishes, self._observer.observe, self._desk_loop.set_pools)
         self._webhook = self._webhook_endpoint(settings)
         self._extender_tls = settings.extender.context() if settings.extender is not None else None
         self._issues_extender = settings.extender is not None and settings.extender.files is None
@@ -208,7 +208,9 @@ class Running:
     def why_not_ready(self) -> str:
         """The same for probes: without a leader, every replica is unready."""
         certificates = self._certificates.why_unready if self._certificates is not None else ""
-        return self.why_unready() or certificates or self._leader.why_leaderless
+        extender = self.extender if self._serves_extender else None
+        silent = why_silent(self._shared, extender) if self._webhook is not None or extender is not None else ""
+        return self.why_unready() or certificates or silent or self._leader.why_leaderless
 
     def notices(self) -> tuple[str, ...]:
         return self._notices.told
@@ -231,8 +233,8 @@ class Running:
             observed = self._observer.observe()
             if self.why_unready():
                 self._policies.latest()
-            elif (desired := self._shared.wish(observed.cluster_uid).desired) is not None:
-                self._desk_loop.set_pools(desired.pools)
+            else:
+                self._shared.wish(observed.cluster_uid)
             return None
         cycled = self._cycle.once(term)
         for text in cycled.unpublished:
@@ -290,6 +292,13 @@ class Running:
         if trouble := self._leader.trouble:
             self._log.tell("leadership", trouble, "warning")
         self._clock.wake()
+
+
+def why_silent(policies: SharedPolicies, extender: SchedulerExtender | None) -> str:
+    """Why the webhook and the extender cannot answer yet. Without valid policies, they answer that."""
+    return policies.why_unready or (
+        extender.why_unready if extender is not None and policies.last_seen is not None else ""
+    )
 
 
 class End(msgspec.Struct, frozen=True):

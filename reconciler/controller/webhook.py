@@ -5,7 +5,7 @@ Every replica serves, whether or not it leads: decisions depend on policies and 
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,9 @@ from reconciler.kube.connections import Timeouts
 from reconciler.kube.watch.changes import said
 from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
-from reconciler.model.desired import Desired
+from reconciler.model.desired import Declared, Desired
 from reconciler.model.parsers import BadName
+from reconciler.model.policy.gpu import GpuPool
 from reconciler.policy.shape import GROUP
 from reconciler.ports import Policies, Wished
 from reconciler.protocol.admission.decision import Grounds
@@ -43,14 +44,29 @@ class _LastSeen(msgspec.Struct, frozen=True):
     why_unread: str = ""
 
 
+_UNREAD = "the policies have not been read yet"
+
+
 class SharedPolicies:
     """A Policies. Another thread reads `last_seen`, which is replaced as a whole."""
 
-    def __init__(self, policies: Policies, observe: Callable[[], Observed]) -> None:
+    def __init__(
+        self,
+        policies: Policies,
+        observe: Callable[[], Observed],
+        set_pools: Callable[[Sequence[Declared[GpuPool]]], None] = lambda _: None,
+    ) -> None:
+        """`set_pools` is called with the pools of valid policies, on the thread that calls `wish`."""
         self._policies = policies
         self._observe = observe
+        self._set_pools = set_pools
         self.last_seen: _LastSeen | None = None
-        self.why_none = "the policies have not been read yet"  # while nothing was seen
+        self.why_none = _UNREAD  # while nothing was seen
+
+    @property
+    def why_unready(self) -> str:
+        """Why nobody can answer yet by the policies, not even that there are no valid ones."""
+        return _UNREAD if self.last_seen is None and self.why_none == _UNREAD else ""
 
     def wish(self, cluster_uid: str) -> Wished:
         wished = self._policies.wish(cluster_uid)
@@ -64,6 +80,7 @@ class SharedPolicies:
                 if each.spec.extended_resource_name == names.NVIDIA_GPU
             )
             self.last_seen = _LastSeen(wished.desired, next(iter(mapping), ""), observed.why_unread(_DEVICE_CLASSES))
+            self._set_pools(wished.desired.pools)
         return wished
 
 

@@ -14,6 +14,7 @@ Owner: one thread, which also applies the observed changes.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 import msgspec
 
@@ -104,6 +105,7 @@ class Desk:
         self._claimed: dict[ClaimKey, ClaimedGpus | Obstacle] = {}
         self._claim_of_pod: dict[str, ClaimKey] = {}  # of unfinished pods, by uid
         self._pods_of_claim: Counter[ClaimKey] = Counter()
+        self._leaving: set[str] = set()  # uids of pods that are being deleted
         self._ledger = DeviceLedger()
         self._groups: dict[tuple[object, ...], _Group] = {}
         self._reservations: dict[str, dict[str, Reservation]] = {}  # by node, then by uid; also of nodes that are gone
@@ -161,12 +163,15 @@ class Desk:
         """A new or changed pod."""
         uid = pod.metadata.uid
         self._count(uid, claim_of(pod) if pod.metadata.annotations.claim and not pod.is_finished else None)
+        if pod.metadata.leaving:
+            self._leaving.add(uid)
         self._ledger.put_pod(pod)
         if pod.node or pod.is_finished:
             self._end_reservations(uid)
 
     def drop_pod(self, pod: Pod) -> None:
         self._count(pod.metadata.uid, None)
+        self._leaving.discard(pod.metadata.uid)
         self._ledger.drop_pod(pod.metadata.uid)
         self._end_reservations(pod.metadata.uid)
 
@@ -259,14 +264,46 @@ class Desk:
         return result
 
     def serves_without(self, claim: ClaimKey, node: str, victims: Iterable[str]) -> bool:
-        """Whether the node could serve the claim if the pods with these uids were gone."""
+        """Whether the node could serve the claim if the pods with these uids and their Leases were gone."""
         claimed, there = self._claimed_by(claim), self._nodes.get(node)
-        if not isinstance(claimed, ClaimedGpus) or there is None or there.node.pool not in claimed.pools:
+        if not isinstance(claimed, ClaimedGpus) or there is None:
             return False
+        return self._serves_without(claimed, there, frozenset(victims))
+
+    def awaits_release(self, claim: ClaimKey, refused: AbstractSet[str], nominated: str = "") -> bool:
+        """Whether a node can serve the claim as soon as the leader has released the Leases of ended pods, so that no
+        pod need be preempted; or since they were released, in the moment after the desk refused the node. `refused`:
+        nodes that only the desk excluded. On the nominated node, whose victims were chosen earlier, pods that are being
+        deleted count as ended: the scheduler may know of their end before the desk.
+        """
+        claimed = self._claimed_by(claim)
+        if not isinstance(claimed, ClaimedGpus):
+            return False
+        ended = self._ended_holders()
+        return self._serves_soon(claimed, nominated, ended | self._leaving) or any(
+            self._serves_soon(claimed, name, ended) for name in refused
+        )
+
+    def _ended_holders(self) -> AbstractSet[str]:
+        """Uids of pods that have ended or are gone, and still hold Leases. Leases that others wrote stay."""
+        ended = self._ledger.holders - self._claim_of_pod.keys()
+        return {uid for uid in ended if any(each.pod for each in self._ledger.leases_of(uid))}
+
+    def _serves_soon(self, claimed: ClaimedGpus, name: str, ended: AbstractSet[str]) -> bool:
+        there = self._nodes.get(name)
+        if there is None or not there.node.is_ready or there.node.spec.unschedulable:
+            return False
+        return self._serves_without(claimed, there, ended)
+
+    def _serves_without(self, claimed: ClaimedGpus, there: _DeskNode, gone: AbstractSet[str]) -> bool:
         self._regroup()
-        gone, layout = set(victims), there.board.layout
-        freed = layout.set_of(tuple(each.id for each in self._ledger.leases_on(node) if each.holder in gone))
-        return can_serve(layout, self._free(there) | (freed & there.board.allocatable), claimed.devices)
+        if self._pool_obstacle(there.group or self._grouped(there), claimed) is not None:
+            return False
+        name, board = there.node.name, there.board
+        free = board.allocatable & ~self._ledger.taken_without(name, board, gone).all
+        for uid, each in self._reservations.get(name, {}).items():
+            free &= ~(0 if uid in gone else each.on(board))
+        return can_serve(board.layout, free, claimed.devices)
 
     def _claimed_by(self, key: ClaimKey) -> ClaimedGpus | Obstacle:
         found = self._claimed.get(key)

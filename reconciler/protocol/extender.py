@@ -27,11 +27,18 @@ class PodAffinities(msgspec.Struct, frozen=True, rename="camel"):
         return any(isinstance(each, dict) and each.get(soft) for each in self.affinity.values()) or any(spreads)
 
 
+class Nomination(msgspec.Struct, frozen=True, rename="camel"):
+    """The part of a pod's status that an earlier preemption wrote."""
+
+    nominated_node_name: str = ""
+
+
 class AskingPod(msgspec.Struct, frozen=True):
     """A pod, as far as the extender reads it."""
 
     metadata: Metadata
     spec: PodAffinities = PodAffinities()
+    status: Nomination = Nomination()
 
 
 class FilterRequest(msgspec.Struct, frozen=True, rename="pascal"):

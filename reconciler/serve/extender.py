@@ -2,7 +2,8 @@
 
 filter, prioritize and preempt are answered at once, on the main thread that owns the desk. bind waits for the API
 server, so its requests run on threads. A request that cannot be decoded is answered with 400: kube-scheduler then
-treats the extender as failed for that pod, tries again later, and binds nothing.
+treats the extender as failed for that pod, tries again later, and binds nothing. So does 503, the answer to preempt
+while the cluster has not been read.
 """
 
 from collections.abc import Awaitable, Callable
@@ -49,6 +50,10 @@ class BadRequest(Exception):
     """A body that is no such request; the message says why."""
 
 
+class NotReady(Exception):
+    """There is no answer yet, and the answer to this verb has no field for an error; the message says why."""
+
+
 def extender_routes(extender: Extender, bind: Bind) -> Starlette:
     """All routes of the extender."""
 
@@ -67,7 +72,7 @@ def extender_routes(extender: Extender, bind: Bind) -> Starlette:
         route("/preempt", PreemptRequest, extender.preempt),
         Route("/bind", answer_bind, methods=["POST"]),
     ]
-    return Starlette(routes=routes, exception_handlers={BadRequest: _bad_request})
+    return Starlette(routes=routes, exception_handlers={BadRequest: _bad_request, NotReady: _not_ready})
 
 
 async def _read(request: Request, kind: type[T]) -> T:
@@ -85,6 +90,10 @@ async def _read(request: Request, kind: type[T]) -> T:
 
 def _json(answer: Any) -> Response:
     return Response(msgspec.json.encode(answer), media_type="application/json")
+
+
+async def _not_ready(_: Request, error: Exception) -> Response:
+    return PlainTextResponse(f"reconciler can't answer: {error}", status_code=503)
 
 
 async def _bad_request(_: Request, error: Exception) -> Response:

@@ -84,6 +84,11 @@ class SimulatedExtender:
         """Whether the node could serve the pod if the pods with these uids were gone."""
         return self._desk().serves_without(claim_of(pod), node, victims)
 
+    def awaits_release(self, pod: Pod) -> bool:
+        """Whether only Leases of ended pods keep the pod from its nominated node: then nobody else is preempted."""
+        desk, claim, nominated = self._desk(), claim_of(pod), pod.status.nominated_node_name
+        return desk.awaits_release(claim, frozenset(), nominated) and not desk.serves_without(claim, nominated, ())
+
     def bind(self, pod: Pod, node: str) -> bool:
         """Whether the pod is bound; otherwise the scheduler asks again later."""
         desk = self._desk()

@@ -13,7 +13,7 @@ class Shape:
     """What the nodes of one part of a fleet have in common."""
 
     kind: InstanceType = P4D
-    pool: str = "a100-training"
+    pool: str = "a100-training"  # empty: a node without Karpenter
     capacity_type: str = "on-demand"
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
@@ -29,8 +29,8 @@ class Shape:
             "kubernetes.io/os": "linux",
             "node.kubernetes.io/instance-type": self.kind.name,
             "topology.kubernetes.io/zone": zone,
-            "karpenter.sh/nodepool": self.pool,
             "karpenter.sh/capacity-type": self.capacity_type,
+            **({"karpenter.sh/nodepool": self.pool} if self.pool else {}),
             **self.labels,
         }
         life = {KWOK_ANNOTATION: "fake"} if self.alive else {}

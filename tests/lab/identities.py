@@ -23,6 +23,7 @@ NAMESPACES = (names.OWN_NAMESPACE, names.LEASES_NAMESPACE, names.SMART_PODS_NAME
 
 RECONCILER = f"system:serviceaccount:{NAMESPACE}:reconciler"
 AGENT = f"system:serviceaccount:{names.AGENTS_NAMESPACE}:reconciler-agent"
+SECOND_SCHEDULER = f"system:serviceaccount:{NAMESPACE}:{names.GPU_SCHEDULER}"
 TENANT = f"system:serviceaccount:{TENANT_NAMESPACE}:tenant"
 
 
@@ -38,6 +39,11 @@ def establish(admin: Api) -> None:
 def reconciler(admin: Api) -> Api:
     """The program under test: only the rights that its own manifests grant."""
     return _as_account(admin, RECONCILER)
+
+
+def second_scheduler(admin: Api) -> Api:
+    """The account of deploy/scheduler, which must be there."""
+    return _as_account(admin, SECOND_SCHEDULER)
 
 
 def agent(admin: Api, node: str) -> Api:

@@ -88,9 +88,11 @@ class Lab:
             self.stop_part(part)
         return self
 
-    def add_scheduler(self, name: str = "scheduler", configuration: Mapping[str, Any] | None = None) -> Child:
-        """The default scheduler, or another beside it with its own KubeSchedulerConfiguration."""
-        child = self._start(name, parts.scheduler(self.site, name, configuration or {}))
+    def add_scheduler(
+        self, name: str = "scheduler", configuration: Mapping[str, Any] | None = None, account: Api | None = None
+    ) -> Child:
+        """The default scheduler, or another beside it with its own KubeSchedulerConfiguration, and its own account."""
+        child = self._start(name, parts.scheduler(self.site, name, configuration or {}, account))
         child.wait_until(lambda: "Caches populated" in child.log.read_text() or _serving(child))
         return child
 

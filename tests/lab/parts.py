@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from tests.lab import capacity
+from tests.lab.api import Api
 from tests.lab.certificates import Pair
 from tests.lab.places import MODULE
 from tests.lab.ports import free_ports
@@ -105,9 +106,9 @@ def controllers(site: Site, signing: Pair) -> Command:
     ]
 
 
-def scheduler(site: Site, name: str, configuration: Mapping[str, Any]) -> Command:
+def scheduler(site: Site, name: str, configuration: Mapping[str, Any], account: Api | None = None) -> Command:
     """A scheduler with this configuration; what it needs to reach the API server is filled in."""
-    config = site.kubeconfig(name, site.api("system:kube-scheduler"))
+    config = site.kubeconfig(name, account or site.api("system:kube-scheduler"))
     whole = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",

@@ -18,6 +18,7 @@ from tests.lab.lab import Lab
 from tests.lab.ports import free_ports
 from tests.lab.proxy.door import Proxy
 from tests.stages.controlled import Site
+from tests.stages.definitions import defined
 from tests.stages.replica import Replica
 
 POOL = "a100"
@@ -41,11 +42,23 @@ class ClaimSite:
         own = self.extender_arguments(self.port)
         with self.site.behind(through, *own) if through else self.site.replica(*own) as replica:
             replica.wait_until_leading()
+            self.until(lambda: replica.get("/readyz")[0] == 200)  # the Service leads only to replicas that are ready
             self.start_scheduler()
             try:
                 yield replica
             finally:
                 self.lab.stop_part(names.GPU_SCHEDULER)
+
+    @contextmanager
+    def with_standby(self) -> Iterator[None]:
+        """Two replicas with the extender, and the scheduler, whose connections lead to one and the other in turn."""
+        (second,) = free_ports(1)
+        with self.running(), self.site.replica(*self.extender_arguments(second)) as standby:
+            self.until(lambda: standby.get("/readyz")[0] == 200)
+            self.lab.stop_part(names.GPU_SCHEDULER)
+            with RoundRobin([self.port, second]) as service:
+                self.start_scheduler(service.port)
+                yield
 
     def extender_arguments(self, port: int) -> list[str]:
         files = {"tls-certificate": self.server.certificate, "tls-key": self.server.key}
@@ -89,9 +102,9 @@ class ClaimSite:
         )
         assert answer.code == 201, answer.body
 
-    def pod(self, name: str, claim: str, gpus: int) -> Manifest:
+    def pod(self, name: str, claim: str, gpus: int, **spec: Any) -> Manifest:
         pod = fleet.Pod(name, gpus=gpus, annotations={names.CLAIM: claim})
-        return self.admin.create(pod.with_spec(schedulerName=names.GPU_SCHEDULER).manifest())
+        return self.admin.create(pod.with_spec(schedulerName=names.GPU_SCHEDULER, **spec).manifest())
 
     def pods(self, wanted: Sequence[tuple[str, str, int]]) -> list[str]:
         """Many pods at once: name, claim and GPUs of each."""
@@ -119,12 +132,24 @@ class ClaimSite:
         deadline = time.monotonic() + within
         while not is_so():
             assert time.monotonic() < deadline
-            time.sleep(0.5)
+            time.sleep(0.1)
 
     def leases(self) -> dict[str, str]:
         """Holders by name."""
         found = self.admin.list("leases", names.LEASES_NAMESPACE)
         return {each["metadata"]["name"]: each["spec"]["holderIdentity"] for each in found}
+
+
+@contextmanager
+def claim_site(lab: Lab, folder: Path) -> Iterator[ClaimSite]:
+    """A clean lab with our kinds, the default scheduler and kubelets."""
+    with defined(lab):
+        lab.start("scheduler", "kwok")
+        site = ClaimSite(lab, folder)
+        try:
+            yield site
+        finally:
+            site.site.clean()
 
 
 # --- A Service in front of several replicas.

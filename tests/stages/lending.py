@@ -36,6 +36,8 @@ class _Judge:
             elif write.verb == "delete":
                 self._holders.pop(name, None)
         elif write.object.startswith("pods/") and write.object.endswith("/binding"):
+            if entry.body is None:
+                return  # of the default scheduler, whose bodies are not logged
             self._bound(write.object, entry.body["metadata"])
         elif write.object.startswith("pods/") and write.verb == "delete":
             self._gone.add(write.object)

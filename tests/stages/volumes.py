@@ -31,6 +31,26 @@ def one_of_each() -> list[Manifest]:
     ]
 
 
+def waiting_for_a_pod(node: str) -> list[Manifest]:
+    """A claim for a volume, named disk, that kube-scheduler binds for the first pod; the only volume is on the node."""
+    size, modes = {"storage": "1Gi"}, ["ReadWriteOnce"]
+    hostname = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
+    local = {
+        "accessModes": modes,
+        "capacity": size,
+        "storageClassName": "disk",
+        "local": {"path": "/disk"},
+        "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [hostname]}]}},
+    }
+    unmade, late = "kubernetes.io/no-provisioner", "WaitForFirstConsumer"
+    wanted = {"accessModes": modes, "resources": {"requests": size}, "storageClassName": "disk"}
+    return [
+        _made("StorageClass", "storage.k8s.io/v1", "disk", provisioner=unmade, volumeBindingMode=late),
+        _made("PersistentVolume", "v1", "disk", spec=local),
+        _made("PersistentVolumeClaim", "v1", "disk", namespace="default", spec=wanted),
+    ]
+
+
 def _made(kind: str, version: str, name: str = "a", namespace: str = "", **more: Any) -> Manifest:
     metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
     return {"apiVersion": version, "kind": kind, "metadata": metadata, **more}

@@ -2,11 +2,14 @@
 
 import socket
 import threading
+import time
+from pathlib import Path
 from typing import Any, Self
 
 import yaml
 
 from reconciler.model import names
+from tests.lab import fleet
 from tests.lab.api import Api, Manifest
 from tests.lab.identities import NAMESPACE
 from tests.lab.places import REPOSITORY
@@ -15,9 +18,9 @@ WEBHOOK = REPOSITORY / "deploy" / "webhook"
 CONFIGURATIONS = "mutatingwebhookconfigurations"
 
 
-def shipped(file: str) -> list[Manifest]:
-    """Objects of a file of deploy/webhook."""
-    return [each for each in yaml.safe_load_all((WEBHOOK / file).read_text()) if each]
+def shipped(file: str, folder: Path = WEBHOOK) -> list[Manifest]:
+    """Objects of a file of deploy/webhook, or of another folder."""
+    return [each for each in yaml.safe_load_all((folder / file).read_text()) if each]
 
 
 def install(admin: Api, port: int) -> None:
@@ -38,6 +41,17 @@ def remove(admin: Api) -> None:
         admin.delete(kind, "reconciler-webhook")
     for kind in ("rolebindings", "roles"):
         admin.delete(kind, "reconciler-webhook", NAMESPACE)
+
+
+def wait_until_in_force(admin: Api, namespace: str) -> None:
+    """The API server takes note of the new configuration a moment after it is published, and the replica of its
+    policies: from then on, a pod whose claim does not exist is refused."""
+    admin.wait_for(CONFIGURATIONS, names.WEBHOOK_CONFIGURATION, is_published)
+    probe = fleet.Pod("probe", namespace, annotations={names.CLAIM: "absent"}).manifest()
+    deadline = time.monotonic() + 60
+    while (answer := admin.request("POST", admin.path("pods", namespace=namespace), probe)).code != 403:
+        assert time.monotonic() < deadline, answer
+        time.sleep(0.1)
 
 
 def is_published(configuration: Manifest | None) -> bool:

@@ -9,7 +9,7 @@ the highest healthy ids that are free. A held Lease that names no GPU counts as 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, KeysView
 from collections.abc import Set as AbstractSet
 
 import msgspec
@@ -200,6 +200,11 @@ class DeviceLedger:
         """The Leases that a pod holds, by node and id."""
         held = self._leases_of_holder.get(uid, ())
         return sorted(self._by_node[self._node_of_lease[name]].leases[name] for name in held)
+
+    @property
+    def holders(self) -> KeysView[str]:
+        """Uids of the pods that hold Leases."""
+        return self._leases_of_holder.keys()
 
     def users_without_claim(self, node: str) -> list[GpuUser]:
         """Pods on the node that use GPUs and have no GpuClaim, by uid."""

@@ -281,8 +281,7 @@ class Scheduler:
             return False
         with fleet.part(Nominated).asking(pod):
             row = self._row_for(fleet, pod, waiting.pod_class)
-            serves = partial(extender.serves_without, pod) if extender is not None else None
-            node = "" if row is not None else self._preempting.node_for(fleet, pod, waiting.pod_class, serves)
+            node = self._nominated(fleet, pod, waiting.pod_class, extender) if row is None else ""
         if row is not None and extender is None:
             bound = with_condition(body, condition("PodScheduled", "True", self._stage.now))
             status = {"conditions": bound, "nominatedNodeName": None}
@@ -303,6 +302,14 @@ class Scheduler:
         else:
             self._tell(fleet, [waiting])
         return False
+
+    def _nominated(self, fleet: Snapshot, pod: Pod, pod_class: PodClass, extender: SimulatedExtender | None) -> str:
+        """The nominated node after preemption, if it helps and the extender agrees."""
+        if extender is None:
+            return self._preempting.node_for(fleet, pod, pod_class)
+        if extender.awaits_release(pod):
+            return pod.status.nominated_node_name
+        return self._preempting.node_for(fleet, pod, pod_class, partial(extender.serves_without, pod))
 
     def _as_it_waits(self, pod: QueuedPod) -> QueuedPod:
         seen: Pod | None = self._stage.world.read_object(pod.key)

@@ -12,21 +12,16 @@ from tests.lab import fleet
 from tests.lab.api import Manifest
 from tests.lab.identities import RECONCILER
 from tests.lab.lab import Lab
-from tests.lab.ports import free_ports
 from tests.lab.proxy.faults import Cut, Delay, Fault, LoseAnswer, Match
 from tests.slow import long
-from tests.stages.claims import ClaimSite, RoundRobin
-from tests.stages.definitions import defined
+from tests.stages.claims import ClaimSite, claim_site
 from tests.stages.lending import faults_of, writes_by_kind
 
 
 @pytest.fixture
 def claims(cluster: Lab, tmp_path: Path) -> Iterator[ClaimSite]:
-    with defined(cluster):
-        cluster.start("scheduler", "kwok")
-        site = ClaimSite(cluster, tmp_path)
+    with claim_site(cluster, tmp_path) as site:
         yield site
-        site.site.clean()
 
 
 def test_the_example_of_the_spec(claims: ClaimSite) -> None:
@@ -68,15 +63,10 @@ def test_many_pods_at_once_get_each_gpu_once(claims: ClaimSite, nodes: int, pods
     wanted = [(f"train-{number}", f"of-{1 + number % 2}", 1 + number % 2) for number in range(pods)]
     gpus = sum(each for _, _, each in wanted)
     audit = claims.lab.audit()
-    (second,) = free_ports(1)
-    with claims.running(), claims.site.replica(*claims.extender_arguments(second)) as standby:
-        standby.wait_for(lambda line: line["event"] == "started")
-        claims.lab.stop_part(names.GPU_SCHEDULER)
-        with RoundRobin([claims.port, second]) as service:
-            claims.start_scheduler(service.port)
-            began = time.monotonic()
-            bound = claims.until_bound(claims.pods(wanted))
-            seconds = time.monotonic() - began
+    with claims.with_standby():
+        began = time.monotonic()
+        bound = claims.until_bound(claims.pods(wanted))
+        seconds = time.monotonic() - began
     taken = [gpu for pod in bound for gpu in allocated(pod)]
     entries = audit.entries()
     assert faults_of(entries) == []

@@ -75,12 +75,7 @@ def created(admin: Api, manifest: Manifest) -> Answer:
 def serving(site: Site, port: int) -> Iterator[Replica]:
     """A replica that serves, and an API server that knows."""
     with site.replica("--webhook", f"127.0.0.1:{port}") as replica:
-        site.lab.admin.wait_for(webhook.CONFIGURATIONS, names.WEBHOOK_CONFIGURATION, webhook.is_published)
-        deadline = time.monotonic() + 60
-        # The API server takes note of the new configuration a moment later, and the replica of its policies.
-        while (answer := created(site.lab.admin, pod("probe", "absent"))).code != 403:
-            assert time.monotonic() < deadline, answer
-            time.sleep(0.1)
+        webhook.wait_until_in_force(site.lab.admin, TEAM)
         yield replica
 
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from reconciler.controller import extender
@@ -11,7 +12,7 @@ from reconciler.controller.extender import SchedulerExtender
 from reconciler.fleet.obstacles import TooFewFreeGpus
 from reconciler.kube.api_server import ApiRequest, ApiResponse, Unreachable
 from reconciler.kube.binding import BindResult, LivePod, PodBinder
-from reconciler.model.cluster.metadata import Annotations, Metadata
+from reconciler.model.cluster.metadata import Annotations, Condition, Metadata
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.plan.decision import Bind, Ref
@@ -21,12 +22,14 @@ from reconciler.protocol.extender import (
     BindRequest,
     FilterRequest,
     NodeScore,
+    Nomination,
     PodAffinities,
     PreemptRequest,
     Victim,
     Victims,
 )
 from reconciler.protocol.preconditions import WriteResult
+from reconciler.serve.extender import NotReady
 from tests.unit.protocol.desk_stage import TEAM, Cluster, board_of, claim, lease, node, pod, report
 
 REQUEST = BindRequest("p0", TEAM, "uid-p0", "n0")
@@ -194,6 +197,32 @@ def test_preempt_keeps_nodes_that_serve_the_claim_without_the_victims() -> None:
     assert served.preempt(PreemptRequest(asking("c0"), spared)).node_name_to_meta_victims == {}
 
 
+def test_nobody_is_preempted_while_gpus_are_about_to_be_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, served = three()
+    cluster.put(claim("c0", count=4), lease("n0", 0, "uid-y"), lease("n1", 0, "uid-y"), pod("y", "held", "n0"))
+    cluster.put(node("n9", conditions=(Condition("Ready", "True"),)), report("n9", board_of("n9")))
+    cluster.put(pod("victim", "held", "n9", deletion_timestamp="2026-01-01T00:00:00Z"), lease("n9", 0, "uid-victim"))
+    victims = {"n0": Victims([Victim("uid-y")])}
+    asks = msgspec.structs.replace(asking("c0"), metadata=Metadata("p", TEAM, "u", annotations=Annotations(claim="c0")))
+    nominated = msgspec.structs.replace(asks, status=Nomination("n9"))
+
+    def offered(pod: AskingPod) -> object:
+        return served.preempt(PreemptRequest(pod, victims)).node_name_to_meta_victims
+
+    assert (offered(asks), offered(nominated)) == (victims, {})
+    cluster.drop(cluster.pods["victim"])
+    assert (offered(asks), offered(nominated)) == (victims, {}), "this replica was not asked whether n9 has GPUs"
+    assert served.filter(FilterRequest(asks, ["n2"])).failed_nodes.keys() == {"n2"}
+    assert (offered(asks), offered(nominated)) == (victims, victims), "kube-scheduler excludes n9"
+    assert served.filter(FilterRequest(asks, ["n2", "n9"])).failed_nodes.keys() == {"n2", "n9"}
+    assert (offered(asks), offered(nominated)) == ({}, {})
+    assert offered(asking("c0")) == victims, "another pod was refused"
+    cluster.drop(cluster.leases["gpu-n9-0"])
+    assert (offered(asks), offered(nominated)) == ({}, {}), "n9 serves the claim now: it need only be asked about again"
+    monkeypatch.setattr(extender, "RELEASE_SECONDS", 0.0)
+    assert (offered(asks), offered(nominated)) == (victims, victims)
+
+
 def test_pods_without_a_claim_pass() -> None:
     _, served = three()
     request = FilterRequest(asking(""), ["n0", "n9"])
@@ -208,5 +237,8 @@ def test_before_the_cluster_was_read_the_answer_is_an_error_and_no_refusal() -> 
     cluster.desk.is_read = False
     answer = served.filter(FilterRequest(asking("c0"), ["n0"]))
     assert "has not been read" in answer.error
+    assert "has not been read" in served.why_unready
+    with pytest.raises(NotReady, match="has not been read"):
+        served.preempt(PreemptRequest(asking("c0"), {"n0": Victims([Victim("uid-y")])}))
     assert not answer.failed_nodes
     assert "has not been read" in bound(cluster, Binder(pod("p0", "c0")))

@@ -4,13 +4,17 @@ from typing import Any
 
 import pytest
 
+from reconciler.controller.extender import SchedulerExtender
+from reconciler.controller.run import why_silent
 from reconciler.controller.webhook import CLAIM_SECONDS, ClaimLookup, SharedPolicies
+from reconciler.kube.binding import PodBinder
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.cluster.volumes import DeviceClass, DeviceClassSpec
 from reconciler.model.desired import Desired
 from reconciler.ports import Wished
 from reconciler.protocol.admission.decision import Grounds
+from reconciler.protocol.desk import Desk
 from tests.unit.controller.webhook_server import WebhookServer
 
 DESIRED = Desired("a", "base")
@@ -92,11 +96,32 @@ def test_the_first_device_class_that_maps_gpus_is_told() -> None:
     assert found.device_class == "a"
 
 
+@pytest.mark.parametrize("desired", [DESIRED, None])
+def test_a_replica_is_ready_to_answer_once_the_policies_were_read_valid_or_not(desired: Desired | None) -> None:
+    desk = Desk()
+    desk.is_read = True
+    extender = SchedulerExtender(desk, PodBinder(WebhookServer()))
+    policies = SharedPolicies(Fixed(desired), Observed, desk.set_pools)
+    assert why_silent(policies, extender) == why_silent(policies, None) == "the policies have not been read yet"
+    policies.wish("uid")
+    assert why_silent(policies, extender) == why_silent(policies, None) == ""
+
+
+def test_an_extender_that_cannot_answer_yet_is_silent_though_the_policies_were_read() -> None:
+    extender = SchedulerExtender(Desk(), PodBinder(WebhookServer()))
+    policies = SharedPolicies(Fixed(), Observed)
+    policies.wish("uid")
+    assert why_silent(policies, extender)
+    assert not why_silent(policies, None)
+
+
 def test_policies_that_are_refused_leave_the_last_good_ones() -> None:
     fixed = Fixed()
-    policies = SharedPolicies(fixed, Observed)
+    pools: list[object] = []
+    policies = SharedPolicies(fixed, Observed, pools.append)
     policies.wish("uid")
     fixed.desired = None
     policies.wish("uid")
+    assert pools == [DESIRED.pools]
     assert policies.last_seen is not None
     assert policies.last_seen.desired is DESIRED

@@ -26,8 +26,8 @@ def pool(name: str, **fields: Any) -> Declared[GpuPool]:
     return Declared("GpuPool", name, spec, ())
 
 
-def node(name: str, pool_name: str = "a100", gpus: int = 4) -> Node:
-    return builders.node(name, gpus=gpus, labels={names.POOL: pool_name})
+def node(name: str, pool_name: str = "a100", gpus: int = 4, **fields: Any) -> Node:
+    return builders.node(name, gpus=gpus, labels={names.POOL: pool_name}, **fields)
 
 
 def report(name: str, gpus: list[Gpu]) -> Unstructured:
@@ -49,15 +49,16 @@ def claim(name: str, **devices: Any) -> Unstructured:
     return Unstructured(GROUP, "GpuClaim", UnstructuredMetadata(name, TEAM), rest)
 
 
-def pod(name: str, claim_name: str, node_name: str = "", phase: str = "") -> Pod:
-    fields: dict[str, Any] = {"phase": phase} if phase else {}
+def pod(name: str, claim_name: str, node_name: str = "", phase: str = "", **fields: Any) -> Pod:
+    fields |= {"phase": phase} if phase else {}
     annotations = Annotations(claim=claim_name)
     return builders.pod(name, namespace=TEAM, annotations=annotations, node_name=node_name, **fields)
 
 
-def lease(node_name: str, device: int, holder: str, uuid: str = "") -> Lease:
+def lease(node_name: str, device: int, holder: str, uuid: str = "", title: str = f"{TEAM}/pod") -> Lease:
+    """`title`: namespace and name of the pod; empty for a Lease that others wrote."""
     owner = OwnerReference("Node", node_name, f"uid-{node_name}")
-    annotations = Annotations(device=str(device), device_uuid=uuid)
+    annotations = Annotations(device=str(device), device_uuid=uuid, holder=title)
     metadata = Metadata(
         lease_name(node_name, device), names.LEASES_NAMESPACE, annotations=annotations, owner_references=(owner,)
     )

@@ -55,6 +55,7 @@ class Answers:
 
     def __init__(self) -> None:
         self.asked: list[Any] = []
+        self.why_unready = ""
 
     def filter(self, request: FilterRequest) -> FilterAnswer:
         self.asked.append(request)
@@ -65,6 +66,8 @@ class Answers:
         return [NodeScore("node-a", 10)]
 
     def preempt(self, request: PreemptRequest) -> PreemptAnswer:
+        if self.why_unready:
+            raise extender.NotReady(self.why_unready)
         self.asked.append(request)
         return PreemptAnswer(request.node_name_to_meta_victims)
 
@@ -139,7 +142,7 @@ BODIES: dict[str, Any] = {
     "/filter": {"Pod": POD, "Nodes": None, "NodeNames": ["node-a", "node-b"]},
     "/prioritize": {"Pod": POD, "Nodes": None, "NodeNames": ["node-a"]},
     "/preempt": {
-        "Pod": POD,
+        "Pod": {**POD, "status": {"phase": "Pending", "nominatedNodeName": "node-b"}},
         "NodeNameToVictims": None,
         "NodeNameToMetaVictims": {"node-a": {"Pods": [{"UID": "u-9"}], "NumPDBViolations": 1}},
     },
@@ -168,6 +171,14 @@ def test_each_verb_is_answered_in_the_words_of_kube_scheduler(path: str, tmp_pat
         assert request == BindRequest("train-0", "team-a", "u-1", "node-a")
     else:
         assert (request.pod.metadata.uid, request.pod.metadata.annotations.claim) == ("u-1", "train")
+        assert request.pod.status.nominated_node_name == ("node-b" if path == "/preempt" else "")
+
+
+def test_a_preemption_that_cannot_be_judged_yet_is_an_error_and_no_refusal(tmp_path: Path) -> None:
+    with serving() as served:
+        served.answers.why_unready = "the cluster has not been read yet"
+        code, body = asked(served, tmp_path, "/preempt", json.dumps(BODIES["/preempt"]).encode())
+    assert (code, body) == (503, b"reconciler can't answer: the cluster has not been read yet")
 
 
 CLIENTS: dict[str, CertificatePair | None] = {

@@ -52,3 +52,12 @@ def test_nodes_without_a_report_lend_slots() -> None:
     played = Played(play([claim("pair", 2)], [kept("pair", 4)], islands=(), allocation="plugin"))
     assert sorted(played.bound.values()) == [(0, 1), (2, 3), (4, 5), (6, 7)]
     assert played.lent == played.bound
+
+
+def test_a_pod_of_higher_priority_displaces_the_pods_of_one_node_only() -> None:
+    """Also in the moment when these pods are gone, and their Leases are not released yet."""
+    low, high = kept("four", 4, priority=-10), kept("all", 1, begins=60)
+    played = Played(play([claim("four", 4), claim("all", 8)], [low, high], nodes=2, faults=[SOLD_OUT]))
+    assert sorted(played.bound.values()) == [(0, 1, 2, 3), (0, 1, 2, 3, 4, 5, 6, 7), (4, 5, 6, 7)]
+    assert len({"four-00001", "four-00002", "four-00003", "four-00004"} & played.bound.keys()) == 2
+    assert played.result.broken == ()
