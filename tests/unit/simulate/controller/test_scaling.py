@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.model.plan.evaluation import Use
+from reconciler.model.policy.scaling import NodeProvisioner
 from reconciler.plan.scaling import marks, size
 from reconciler.plan.scaling.pool_view import PoolView
 from tests.stages.scaling.drawn import Json, Outcome, drawn, played, pool, provisioner
@@ -95,12 +95,12 @@ def test_a_pod_that_needs_another_zone_runs_in_the_end_though_the_pool_has_its_l
     assert outcome.simulated.sums.nodes_bought == 1
 
 
-def one_too_many(use: Use, percent: int) -> int:
-    return 1 + 100 * use.gpus_used // (percent * use.gpus_per_node)
+def one_too_many(wish: NodeProvisioner, gpus_used: int, gpus_per_node: int) -> int:
+    return 1 + 100 * gpus_used // (wish.min_gpu_utilization_percent * gpus_per_node)
 
 
 PLANTED = {
-    "a formula that keeps one more": (size, "_full_enough", one_too_many, "should be"),
+    "a formula that keeps one more": (size, "largest_full_size", one_too_many, "should be"),
     "a taint that is made hard too late": (marks, "HARD_AHEAD_MS", 1_000, "after NoSchedule"),
     "a node that is marked for half a minute": (marks, "LEAST_AHEAD_MS", 30_000, "after the deletion taint"),
     "busy nodes that count as empty": (PoolView, "empty", lambda ground: ground.nodes, "is tainted for deletion with"),
