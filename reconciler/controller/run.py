@@ -189,6 +189,8 @@ class Running:
             self._webhook.stop()
         for client in (self._client, self._lease_client):
             client.close()
+        if not has_answers:
+            self._looping.stop(LAST_STEP_SECONDS)  # the closed connections have ended its requests
         given_back = "released" if has_answers else "not released, because a write was not answered; the Lease expires"
         self._log.tell("stopped", f"leadership {given_back}" if self._led else "this replica did not lead")
         return has_answers
