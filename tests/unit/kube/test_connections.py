@@ -67,8 +67,8 @@ class Server:
 
 
 def exchange(*answers: Sequence[bytes]) -> tuple[list[HttpResponse], Server]:
-    with Server(answers) as server:
-        connections = Connections(PoolManager(), server.url)
+    with Server(answers) as server, PoolManager() as manager:
+        connections = Connections(manager, server.url)
         return [connections.exchange(LOOK, BOTH) for _ in answers], server
 
 
@@ -111,8 +111,8 @@ def test_after_such_a_response_a_new_connection_is_made(answer: bytes) -> None:
 
 
 def test_a_kept_connection_that_the_server_closed_is_made_again() -> None:
-    with Server([[OK, b""], [OK]]) as server:
-        connections = Connections(PoolManager(), server.url)
+    with Server([[OK, b""], [OK]]) as server, PoolManager() as manager:
+        connections = Connections(manager, server.url)
         assert connections.exchange(LOOK, BOTH).body == b"hi"
         time.sleep(0.1)
         assert connections.exchange(LOOK, BOTH).body == b"hi"
@@ -140,13 +140,13 @@ def test_what_is_no_response_is_an_error(answer: bytes) -> None:
 
 
 def test_a_server_that_is_silent_is_given_up() -> None:
-    with Server([[OK]], pause_seconds=1.0) as server, pytest.raises(ReadTimeoutError):
-        Connections(PoolManager(), server.url).exchange(LOOK, Timeouts(answer_seconds=0.1))
+    with Server([[OK]], pause_seconds=1.0) as server, PoolManager() as manager, pytest.raises(ReadTimeoutError):
+        Connections(manager, server.url).exchange(LOOK, Timeouts(answer_seconds=0.1))
 
 
 def test_an_abort_ends_what_waits_and_refuses_what_comes_later() -> None:
-    with Server([[OK]], pause_seconds=2.0) as server:
-        connections = Connections(PoolManager(), server.url)
+    with Server([[OK]], pause_seconds=2.0) as server, PoolManager() as manager:
+        connections = Connections(manager, server.url)
         threading.Timer(0.2, connections.abort).start()
         began = time.monotonic()
         with pytest.raises((HTTPError, OSError, http.client.HTTPException)):
@@ -157,14 +157,14 @@ def test_an_abort_ends_what_waits_and_refuses_what_comes_later() -> None:
 
 
 def test_requests_are_below_the_path_of_the_server() -> None:
-    with Server([[OK]]) as server:
-        Connections(PoolManager(), f"{server.url}/k8s/clusters/c-1/").exchange(LOOK, BOTH)
+    with Server([[OK]]) as server, PoolManager() as manager:
+        Connections(manager, f"{server.url}/k8s/clusters/c-1/").exchange(LOOK, BOTH)
     assert server.heads[0].startswith(b"GET /k8s/clusters/c-1/x?y=1 HTTP/1.1\r\n")
 
 
 def test_a_proxy_is_asked_for_the_whole_address() -> None:
-    with Server([[OK]]) as proxy:
-        connections = Connections(ProxyManager(proxy.url), "http://api.example:8080")
+    with Server([[OK]]) as proxy, ProxyManager(proxy.url) as manager:
+        connections = Connections(manager, "http://api.example:8080")
         assert connections.exchange(LOOK, BOTH) == HttpResponse(200, {"content-length": "2"}, b"hi")
     assert proxy.heads[0].startswith(b"GET http://api.example:8080/x?y=1 HTTP/1.1\r\n")
     assert b"\r\nAccept: a/b\r\n" in proxy.heads[0]
@@ -172,8 +172,8 @@ def test_a_proxy_is_asked_for_the_whole_address() -> None:
 
 @pytest.mark.parametrize("value", ["a\r\nX: y", "a\nb"])
 def test_no_value_begins_another_header(value: str) -> None:
-    with Server([[OK]]) as server, pytest.raises(ValueError, match="line break"):
-        Connections(PoolManager(), server.url).exchange(HttpRequest("GET", "/", {"Accept": value}), BOTH)
+    with Server([[OK]]) as server, PoolManager() as manager, pytest.raises(ValueError, match="line break"):
+        Connections(manager, server.url).exchange(HttpRequest("GET", "/", {"Accept": value}), BOTH)
 
 
 def cut(data: bytes, places: Sequence[int]) -> Iterator[bytes]:
