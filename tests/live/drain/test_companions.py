@@ -14,6 +14,8 @@ from tests.stages.live_drains.companions import GANG, KEPT, RANKS, RUNS, SAVING,
 from tests.stages.live_drains.drained import Drained, marks
 from tests.stages.live_drains.judging import broken
 
+pytestmark = pytest.mark.long  # test_packing.py is the story of make test
+
 
 @pytest.fixture(scope="module")
 def drained(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drained]:
