@@ -41,6 +41,9 @@ def load_demo_fleet(lab: Lab) -> None:
         lab.admin.wait_for("pods", name, lambda pod: pod is None, TENANT_NAMESPACE)
     for claim in lab.admin.list("nodeclaims"):
         lab.admin.wait_for("nodeclaims", claim["metadata"]["name"], fleet.is_initialized)
+    kept = [*map(_job, JOBS), *map(_replica, REPLICAS)]
+    for pod in kept:  # once the nodes are settled; one may have vanished after it ran
+        _runs(lab, pod)
 
 
 def _running(lab: Lab, pods: Sequence[Manifest]) -> Iterator[Manifest]:
@@ -51,7 +54,11 @@ def _running(lab: Lab, pods: Sequence[Manifest]) -> Iterator[Manifest]:
     """
     lab.load(pods)
     for pod in pods:
-        yield lab.admin.wait_for("pods", pod["metadata"]["name"], partial(_runs_or_again, lab, pod), TENANT_NAMESPACE)
+        yield _runs(lab, pod)
+
+
+def _runs(lab: Lab, pod: Manifest) -> Manifest:
+    return lab.admin.wait_for("pods", pod["metadata"]["name"], partial(_runs_or_again, lab, pod), TENANT_NAMESPACE)
 
 
 def _runs_or_again(lab: Lab, pod: Manifest, found: Manifest | None) -> bool:

@@ -53,7 +53,8 @@ def test_the_readme_s_walk(walk: Path, demo: Lab, capsys: pytest.CaptureFixture[
     assert main(["explain", f"node/{node}", "--policies", "fleet/policies"]) == 0
     assert "NodeClaim/a100-training-" in capsys.readouterr().out
     assert main(["status", "--policies", "fleet/policies"]) == 0
-    assert re.search(r"a100-training +Observe +8 +5 +64 +40 +0", capsys.readouterr().out)
+    status = capsys.readouterr().out
+    assert re.search(r"a100-training +Observe +8 +5 +64 +40 +0", status), status
 
 
 @pytest.mark.usefixtures("lab")
