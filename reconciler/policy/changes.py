@@ -157,12 +157,14 @@ def _label(shape: ListOf, item: Any) -> str:
 
 
 def _is_reordered(shape: ListOf, before: dict[_Label, int], after: dict[_Label, int]) -> bool:
-    """Whether the kept items changed their order, or, in a list ordered by preference, a new item precedes one."""
+    """Whether the kept items changed their order. In a list ordered by preference, also whether an item that is added or
+    removed precedes a kept one.
+    """
     if shape.merge_key and not shape.ordered:
         return False
     stays = [label for label in before if label in after]
     if shape.ordered:
-        return list(after)[: len(stays)] != stays
+        return not list(before)[: len(stays)] == list(after)[: len(stays)] == stays
     return [label for label in after if label in before] != stays
 
 
